@@ -1,0 +1,56 @@
+"""Values without files or windows: errors, times, intervals, kinds, tracks."""
+
+from .errors import (
+    Cancelled,
+    CaptureFormatError,
+    ExportError,
+    ImportFormatError,
+    RecordingError,
+    StorageError,
+    UsageError,
+    WarplineError,
+)
+from .flags import NOT_BUSY, Flag
+from .kinds import (
+    BUILTIN_KINDS,
+    BUILTIN_KINDS_BY_NAME,
+    COPY_KINDS,
+    MEMORY_KINDS,
+    SYNC_TYPES,
+    AttributeSpec,
+    KindSpec,
+)
+from .times import format_duration, format_time, parse_range, parse_time
+from .tracks import Clock, Device, Packing, Process, Skipped, Source, Thread, Track
+
+__all__ = [
+    "BUILTIN_KINDS",
+    "BUILTIN_KINDS_BY_NAME",
+    "COPY_KINDS",
+    "MEMORY_KINDS",
+    "NOT_BUSY",
+    "SYNC_TYPES",
+    "AttributeSpec",
+    "Cancelled",
+    "CaptureFormatError",
+    "Clock",
+    "Device",
+    "ExportError",
+    "Flag",
+    "ImportFormatError",
+    "KindSpec",
+    "Packing",
+    "Process",
+    "RecordingError",
+    "Skipped",
+    "Source",
+    "StorageError",
+    "Thread",
+    "Track",
+    "UsageError",
+    "WarplineError",
+    "format_duration",
+    "format_time",
+    "parse_range",
+    "parse_time",
+]

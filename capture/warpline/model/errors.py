@@ -1,0 +1,39 @@
+"""The errors Warpline raises on purpose.
+
+Each message is one line that says what happened, to which file or process, and what to do next. The command
+line prints it and exits; the window shows it in a bar. Any other exception is a defect.
+"""
+
+from __future__ import annotations
+
+
+class WarplineError(Exception):
+    """Base of every error a user may see."""
+
+
+class UsageError(WarplineError):
+    """The request itself makes no sense (a bad range, an unknown report name)."""
+
+
+class CaptureFormatError(WarplineError):
+    """A file is not a capture, is damaged, or is of a version this Warpline does not read."""
+
+
+class ImportFormatError(WarplineError):
+    """A file of another profiler cannot be read."""
+
+
+class ExportError(WarplineError):
+    """A capture cannot be written in the format asked for."""
+
+
+class RecordingError(WarplineError):
+    """Recording could not be started or finished."""
+
+
+class StorageError(WarplineError):
+    """A capture cannot be written: no space, no permission, an inconsistent batch."""
+
+
+class Cancelled(WarplineError):
+    """Long work was cancelled by the person who started it."""

@@ -1,0 +1,109 @@
+"""Tracks: the rows a person sees, each named by a URI that is unique in its capture."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Packing(StrEnum):
+    """How overlapping events of one track are spread over lanes."""
+
+    NEST = "nest"
+    """One lane per nesting depth; what overlaps without nesting goes to the lowest free lane."""
+    PACK = "pack"
+    """The lowest free lane (kernels of a stream, asynchronous ranges)."""
+
+
+@dataclass(frozen=True)
+class Track:
+    """A row of the timeline.
+
+    ``uri`` is ``[rank/R/]`` followed by a path such as ``cpu/3``, ``process/71.2/thread/74.1/state`` or
+    ``gpu/0/process/71.2/context/1/stream/7``; ``parent`` is the index of the track above it or -1.
+    Process and thread are indexes into the capture's tables of processes and threads, device, context and stream
+    the recorder's own numbers; None where a track has none. ``role`` says what a track holds, so that views need
+    not parse URIs: ``cores``, ``core``, ``process``, ``thread``, ``state``, ``thread_cpu``, ``api``, ``ranges``,
+    ``operators``, ``phases``, ``python``, ``osrt``, ``samples``, ``memory``, ``gpu``, ``context``, ``streams``,
+    ``stream``, ``sync``, ``overhead``, ``rank``, ``counter``, ``group``, ``other`` …
+    """
+
+    index: int
+    uri: str
+    title: str
+    role: str = "other"
+    parent: int = -1
+    process: int | None = None
+    thread: int | None = None
+    device: int | None = None
+    context: int | None = None
+    stream: int | None = None
+    rank: int | None = None
+    clock: int = 0
+    sort_key: int = 0
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process of the recorded program. ``start_ns`` and ``stop_ns`` are capture times, None when unknown."""
+
+    pid: int
+    name: str = ""
+    command: str = ""
+    parent_pid: int | None = None
+    start_ns: int | None = None
+    stop_ns: int | None = None
+    exit_status: int | None = None
+    rank: int | None = None
+
+
+@dataclass(frozen=True)
+class Thread:
+    """A thread; ``process`` is an index into the capture's processes."""
+
+    process: int
+    tid: int
+    name: str = ""
+    start_ns: int | None = None
+    stop_ns: int | None = None
+
+
+@dataclass(frozen=True)
+class Device:
+    """A GPU or another accelerator. ``properties`` are the recorder's own (SM count, memory bytes …)."""
+
+    index: int
+    name: str
+    kind: str = "gpu"
+    rank: int | None = None
+    properties: tuple[tuple[str, str | int | float], ...] = ()
+
+
+@dataclass(frozen=True)
+class Clock:
+    """A time base. Capture time = recorded time − ``offset_ns``."""
+
+    name: str
+    offset_ns: int = 0
+    method: str = ""
+    residual_ns: int | None = None
+
+
+@dataclass(frozen=True)
+class Source:
+    """What recorded: a collector, an agent, an importer. ``reason`` says why it is not enabled or only partly."""
+
+    name: str
+    enabled: bool
+    reason: str = ""
+    lost: int = 0
+    remedy: str = ""
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """What an importer left out, counted, with the reason."""
+
+    what: str
+    count: int
+    reason: str

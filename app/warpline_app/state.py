@@ -1,0 +1,462 @@
+"""What is open, in view, selected, pinned, filtered. Panels and the timeline listen here and never to each other.
+
+Times are capture times in integer nanoseconds. They travel through signals as Python objects, because a C++ int
+has 32 bits. Rows of the timeline are named by keys: the URI of a track, or such a URI followed by ``#`` and what
+was singled out of it (``gpu/0/…/stream/7#kernel=12``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import QObject, Signal
+
+if TYPE_CHECKING:
+    from warpline.storage import Capture
+
+UNDO_LIMIT = 200
+MIN_VIEW_NS = 1
+Range = tuple[int, int]
+_EMPTY: Mapping[str, Any] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A moment with a text that a person set on the ruler."""
+
+    time_ns: int
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Filter:
+    """What is kept in full colour and which rows are shown. The default keeps everything.
+
+    ``names`` selects events by name (others are dimmed, panels leave them out): a substring, or a regular
+    expression with ``regex``. ``rows`` selects rows of the tree by title. ``only`` lists keys of rows: nothing
+    but these, what is above and what is below them is shown. ``kinds`` names kinds of events.
+    """
+
+    names: str = ""
+    rows: str = ""
+    regex: bool = False
+    case: bool = False
+    only: tuple[str, ...] = ()
+    kinds: frozenset[str] = field(default_factory=frozenset)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether everything passes."""
+        return not (self.names or self.rows or self.only or self.kinds)
+
+
+class TimelineState(QObject):
+    """One capture's view, selection and layout, with one signal per field.
+
+    A setter that changes nothing emits nothing. `undo` takes back the last change of zoom or filter.
+    """
+
+    view_changed = Signal(object)
+    """(start_ns, stop_ns)"""
+    selection_changed = Signal(object)
+    """row of the selected event, or None"""
+    range_selection_changed = Signal(object)
+    """(start_ns, stop_ns) or None"""
+    hover_changed = Signal(object)
+    """row of the event under the pointer, or None"""
+    cursor_changed = Signal(object)
+    """time under the pointer in ns, or None"""
+    filter_changed = Signal(object)
+    """a Filter"""
+    highlight_changed = Signal(object)
+    """frozenset of name ids to single out (a row chosen in a table), empty for none"""
+    pins_changed = Signal(object)
+    """tuple of row keys"""
+    order_changed = Signal(object)
+    """mapping of parent key to the order of its children's keys"""
+    hidden_changed = Signal(object)
+    """frozenset of row keys"""
+    expanded_changed = Signal(object)
+    """mapping of row key to bool, for rows that a person opened or closed"""
+    heights_changed = Signal(object)
+    """mapping of row key to pixels per lane"""
+    marks_changed = Signal(object)
+    """tuple of Mark in time order"""
+    origin_changed = Signal(object)
+    """time in ns that the ruler counts from"""
+    arrows_changed = Signal(object)
+    """``selection``, ``all`` or ``off``"""
+    history_changed = Signal()
+    """what can be undone or redone has changed"""
+
+    def __init__(self, start_ns: int, stop_ns: int, parent: QObject | None = None) -> None:
+        """A state that shows a whole capture that lasts from ``start_ns`` to ``stop_ns``."""
+        super().__init__(parent)
+        self._span: Range = (int(start_ns), max(int(stop_ns), int(start_ns) + MIN_VIEW_NS))
+        self._view: Range = self._span
+        self._selection: int | None = None
+        self._range_selection: Range | None = None
+        self._hover: int | None = None
+        self._cursor_ns: int | None = None
+        self._filter = Filter()
+        self._highlight: frozenset[int] = frozenset()
+        self._pins: tuple[str, ...] = ()
+        self._order: Mapping[str, tuple[str, ...]] = _EMPTY
+        self._hidden: frozenset[str] = frozenset()
+        self._expanded: Mapping[str, bool] = _EMPTY
+        self._heights: Mapping[str, int] = _EMPTY
+        self._marks: tuple[Mark, ...] = ()
+        self._origin_ns = self._span[0]
+        self._arrows = "selection"
+        self._undo: list[tuple[str, Any]] = []
+        self._redo: list[tuple[str, Any]] = []
+        self._gesture: str | None = None
+
+    # -- view ---------------------------------------------------------------------------------------------
+
+    @property
+    def span(self) -> Range:
+        """The whole capture: (start_ns, stop_ns), at least 1 ns long."""
+        return self._span
+
+    @property
+    def view(self) -> Range:
+        """The visible range (start_ns, stop_ns)."""
+        return self._view
+
+    def clamp_view(self, start_ns: int, stop_ns: int) -> Range:
+        """The nearest range that lies in the capture and is at least 1 ns long; the length is kept if possible."""
+        low, high = self._span
+        length = min(max(int(stop_ns) - int(start_ns), MIN_VIEW_NS), high - low)
+        start = min(max(int(start_ns), low), high - length)
+        return start, start + length
+
+    def set_view(self, start_ns: int, stop_ns: int, gesture: str | None = None) -> None:
+        """Show ``[start_ns, stop_ns)``, clamped to the capture.
+
+        The former view can be had back with `undo`. Calls with the same ``gesture`` (a held key, a drag) count
+        as one step until `end_gesture`.
+        """
+        view = self.clamp_view(start_ns, stop_ns)
+        if view == self._view:
+            return
+        if gesture is None or gesture != self._gesture:
+            self._remember("view", self._view)
+        self._gesture = gesture
+        self._view = view
+        self.view_changed.emit(view)
+
+    def end_gesture(self) -> None:
+        """The hand was lifted: what comes next is a step of its own."""
+        self._gesture = None
+
+    def show_all(self) -> None:
+        """Show the whole capture."""
+        self.set_view(*self._span)
+
+    # -- undo ---------------------------------------------------------------------------------------------
+
+    def _remember(self, what: str, value: Any) -> None:
+        self._undo.append((what, value))
+        del self._undo[:-UNDO_LIMIT]
+        self._redo.clear()
+        self.history_changed.emit()
+
+    @property
+    def can_undo(self) -> bool:
+        """Whether there is a zoom or a filter to take back."""
+        return bool(self._undo)
+
+    @property
+    def can_redo(self) -> bool:
+        """Whether something was taken back that can be done again."""
+        return bool(self._redo)
+
+    def undo(self) -> None:
+        """Take back the last change of zoom or filter."""
+        self._step(self._undo, self._redo)
+
+    def redo(self) -> None:
+        """Do again what `undo` took back."""
+        self._step(self._redo, self._undo)
+
+    def _step(self, source: list[tuple[str, Any]], target: list[tuple[str, Any]]) -> None:
+        if not source:
+            return
+        self._gesture = None
+        what, value = source.pop()
+        if what == "view":
+            target.append((what, self._view))
+            self._view = value
+            self.view_changed.emit(value)
+        else:
+            target.append((what, self._filter))
+            self._filter = value
+            self.filter_changed.emit(value)
+        self.history_changed.emit()
+
+    # -- selection ----------------------------------------------------------------------------------------
+
+    @property
+    def selection(self) -> int | None:
+        """Row of the selected event."""
+        return self._selection
+
+    def select(self, row: int | None) -> None:
+        """Select one event, or nothing."""
+        row = None if row is None else int(row)
+        if row != self._selection:
+            self._selection = row
+            self.selection_changed.emit(row)
+
+    @property
+    def range_selection(self) -> Range | None:
+        """The selected range (start_ns, stop_ns), which scopes every panel; None for the whole capture."""
+        return self._range_selection
+
+    def select_range(self, start_ns: int | None, stop_ns: int | None = None) -> None:
+        """Select a range of time (ends in any order), or none with None. An empty range is none."""
+        selected: Range | None = None
+        if start_ns is not None and stop_ns is not None and start_ns != stop_ns:
+            low, high = sorted((int(start_ns), int(stop_ns)))
+            selected = (max(low, self._span[0]), min(high, self._span[1]))
+            if selected[0] >= selected[1]:
+                selected = None
+        if selected != self._range_selection:
+            self._range_selection = selected
+            self.range_selection_changed.emit(selected)
+
+    @property
+    def hover(self) -> int | None:
+        """Row of the event under the pointer."""
+        return self._hover
+
+    def set_hover(self, row: int | None) -> None:
+        """Tell which event is under the pointer."""
+        if row != self._hover:
+            self._hover = row
+            self.hover_changed.emit(row)
+
+    @property
+    def cursor_ns(self) -> int | None:
+        """Time under the pointer."""
+        return self._cursor_ns
+
+    def set_cursor(self, time_ns: int | None) -> None:
+        """Tell which time is under the pointer."""
+        if time_ns != self._cursor_ns:
+            self._cursor_ns = time_ns
+            self.cursor_changed.emit(time_ns)
+
+    # -- filter -------------------------------------------------------------------------------------------
+
+    @property
+    def filter(self) -> Filter:
+        """What passes."""
+        return self._filter
+
+    def set_filter(self, value: Filter) -> None:
+        """Filter events and rows; can be undone."""
+        if value != self._filter:
+            self._remember("filter", self._filter)
+            self._gesture = None
+            self._filter = value
+            self.filter_changed.emit(value)
+
+    def change_filter(self, **changes: Any) -> None:
+        """Change some fields of the filter (see `Filter`)."""
+        self.set_filter(replace(self._filter, **changes))
+
+    @property
+    def highlight(self) -> frozenset[int]:
+        """Name ids that are singled out."""
+        return self._highlight
+
+    def set_highlight(self, names: Iterable[int]) -> None:
+        """Single out all events with these name ids; nothing singles out none."""
+        value = frozenset(int(name) for name in names)
+        if value != self._highlight:
+            self._highlight = value
+            self.highlight_changed.emit(value)
+
+    # -- layout -------------------------------------------------------------------------------------------
+
+    @property
+    def pins(self) -> tuple[str, ...]:
+        """Keys of the rows in the pinned area."""
+        return self._pins
+
+    def set_pins(self, keys: Iterable[str]) -> None:
+        """Pin exactly these rows, in this order."""
+        value = tuple(dict.fromkeys(keys))
+        if value != self._pins:
+            self._pins = value
+            self.pins_changed.emit(value)
+
+    def toggle_pin(self, key: str) -> None:
+        """Pin a row, or unpin it."""
+        self.set_pins(pin for pin in self._pins if pin != key) if key in self._pins else self.set_pins(
+            (*self._pins, key)
+        )
+
+    @property
+    def order(self) -> Mapping[str, tuple[str, ...]]:
+        """Order of children by parent key, where a person changed it."""
+        return self._order
+
+    def set_order(self, parent: str, keys: Iterable[str] | None) -> None:
+        """Put the children of a row in this order; None goes back to the natural one."""
+        value = dict(self._order)
+        if keys is None:
+            value.pop(parent, None)
+        else:
+            value[parent] = tuple(keys)
+        self.set_orders(value)
+
+    def set_orders(self, value: Mapping[str, Iterable[str]]) -> None:
+        """Replace all orders."""
+        orders = {parent: tuple(keys) for parent, keys in value.items()}
+        if orders != dict(self._order):
+            self._order = MappingProxyType(orders)
+            self.order_changed.emit(self._order)
+
+    @property
+    def hidden(self) -> frozenset[str]:
+        """Keys of hidden rows."""
+        return self._hidden
+
+    def set_hidden(self, keys: Iterable[str]) -> None:
+        """Hide exactly these rows."""
+        value = frozenset(keys)
+        if value != self._hidden:
+            self._hidden = value
+            self.hidden_changed.emit(value)
+
+    @property
+    def expanded(self) -> Mapping[str, bool]:
+        """Rows a person opened (True) or closed (False); others follow the default of the tree."""
+        return self._expanded
+
+    def set_expanded(self, key: str, is_open: bool) -> None:
+        """Open or close a row."""
+        self.set_all_expanded({**self._expanded, key: is_open})
+
+    def set_all_expanded(self, value: Mapping[str, bool]) -> None:
+        """Replace what was opened and closed."""
+        if dict(value) != dict(self._expanded):
+            self._expanded = MappingProxyType(dict(value))
+            self.expanded_changed.emit(self._expanded)
+
+    @property
+    def heights(self) -> Mapping[str, int]:
+        """Pixels per lane of rows whose height was changed."""
+        return self._heights
+
+    def set_height(self, key: str, height_px: int | None) -> None:
+        """Give a row this height per lane; None for the usual one."""
+        value = dict(self._heights)
+        if height_px is None:
+            value.pop(key, None)
+        else:
+            value[key] = int(height_px)
+        self.set_heights(value)
+
+    def set_heights(self, value: Mapping[str, int]) -> None:
+        """Replace all heights."""
+        if dict(value) != dict(self._heights):
+            self._heights = MappingProxyType(dict(value))
+            self.heights_changed.emit(self._heights)
+
+    @property
+    def marks(self) -> tuple[Mark, ...]:
+        """Marks in time order."""
+        return self._marks
+
+    def set_marks(self, marks: Iterable[Mark]) -> None:
+        """Replace all marks; of two at the same time the later one stays."""
+        by_time = {mark.time_ns: mark for mark in marks}
+        value = tuple(by_time[time_ns] for time_ns in sorted(by_time))
+        if value != self._marks:
+            self._marks = value
+            self.marks_changed.emit(value)
+
+    def add_mark(self, time_ns: int, text: str = "") -> None:
+        """Set a mark, or give the one at this time another text."""
+        self.set_marks((*self._marks, Mark(int(time_ns), text)))
+
+    def remove_mark(self, time_ns: int) -> None:
+        """Take the mark at this time away."""
+        self.set_marks(mark for mark in self._marks if mark.time_ns != time_ns)
+
+    @property
+    def origin_ns(self) -> int:
+        """The time that the ruler counts from: the start of the capture or a mark."""
+        return self._origin_ns
+
+    def set_origin(self, time_ns: int | None) -> None:
+        """Count from this time; None counts from the start of the capture."""
+        value = self._span[0] if time_ns is None else int(time_ns)
+        if value != self._origin_ns:
+            self._origin_ns = value
+            self.origin_changed.emit(value)
+
+    @property
+    def arrows(self) -> str:
+        """Which links are drawn: ``selection`` (and the hovered event), ``all`` in view, ``off``."""
+        return self._arrows
+
+    def set_arrows(self, mode: str) -> None:
+        """Draw links of the selection, all in view, or none. Raises ValueError for another word."""
+        if mode not in {"selection", "all", "off"}:
+            raise ValueError(f"arrows are drawn for 'selection', 'all' or 'off', not {mode!r}")
+        if mode != self._arrows:
+            self._arrows = mode
+            self.arrows_changed.emit(mode)
+
+    def clear(self) -> None:
+        """Let go of what is in hand: first the range, then the event, then what is singled out, then the filter."""
+        if self._range_selection is not None:
+            self.select_range(None)
+        elif self._selection is not None:
+            self.select(None)
+        elif self._highlight:
+            self.set_highlight(())
+        elif not self._filter.is_empty:
+            self.set_filter(Filter())
+
+
+class Document(QObject):
+    """An open capture with its state; what a tab shows."""
+
+    title_changed = Signal(str)
+
+    def __init__(self, capture: Capture, title: str = "", parent: QObject | None = None) -> None:
+        """Takes over ``capture``: `close` closes it."""
+        super().__init__(parent)
+        self.capture = capture
+        self.state = TimelineState(*capture.span, self)
+        self._title = title or Path(str(capture.path)).name
+
+    @property
+    def title(self) -> str:
+        """What the tab says."""
+        return self._title
+
+    def set_title(self, title: str) -> None:
+        """Name the tab."""
+        if title != self._title:
+            self._title = title
+            self.title_changed.emit(title)
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return Path(str(self.capture.path))
+
+    def close(self) -> None:
+        """Let go of the file. The views of this document must be gone."""
+        self.capture.close()

@@ -1,0 +1,36 @@
+# Every target prepares what it needs (scripts/bootstrap.sh) and is quick when nothing changed.
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test bench fuzz wheel format native clean
+
+PYTEST := .venv/bin/python -m pytest
+export QT_QPA_PLATFORM ?= offscreen
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## .venv with every extra, and the system's libraries
+	@scripts/bootstrap.sh >/dev/null
+
+demo: ## record the bundled example and show it
+	@unset QT_QPA_PLATFORM; scripts/demo.sh
+
+test: ## lint, format, types, import contracts, tests; ARGS="-k name" goes to pytest
+	@scripts/check.sh $(ARGS)
+
+bench: setup ## benchmarks, with tables; ARGS as above
+	@$(PYTEST) tests/benchmarks -o 'python_files=bench_*.py' --timeout=0 -q -s -p no:cacheprovider $(ARGS)
+
+fuzz: setup ## property and hostile-input tests, for longer
+	@HYPOTHESIS_PROFILE=fuzz $(PYTEST) -m fuzz --timeout=0 $(ARGS)
+
+wheel: setup ## the wheel and the source distribution, in dist/
+	@.venv/bin/python -m build --no-isolation
+
+format: setup ## format and mend what can be mended
+	@.venv/bin/ruff check --fix --quiet; .venv/bin/ruff format
+
+native: setup ## compile the recording agent into the checkout
+	@.venv/bin/python scripts/build_native.py
+
+clean: ## remove what was built, except .venv
+	@rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -1,0 +1,1 @@
+"""The Qt application: the window that shows captures."""

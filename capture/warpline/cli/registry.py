@@ -1,0 +1,115 @@
+"""Which commands there are. A command is loaded when it is used; the list alone is enough for ``--help``."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from importlib import metadata
+
+from warpline.cli.command import Command
+from warpline.i18n import tr
+from warpline.model.errors import UsageError, WarplineError
+
+ENTRY_POINT_GROUP = "warpline.commands"
+
+
+@dataclass(frozen=True)
+class CommandEntry:
+    """A command before it is loaded. Without a module, an entry point of the same name provides it."""
+
+    name: str
+    help: str
+    module: str | None = None
+
+
+def _own(name: str, text: str) -> CommandEntry:
+    return CommandEntry(name, text, f"warpline.cli.{name}")
+
+
+BUILTIN: tuple[CommandEntry, ...] = (
+    CommandEntry("view", "open captures in the window; the default when files are given without a command"),
+    _own("record", "run a program and record what it does"),
+    _own("control", "pause, resume or stop a recording, or ask how it is doing"),
+    _own("recover", "finish a recording whose recorder was killed"),
+    CommandEntry("import", "turn another profiler's files into a capture", "warpline.cli.import_"),
+    _own("export", "write a capture, or a part of it, in another format"),
+    _own("info", "what a capture holds and what was not recorded"),
+    _own("stats", "reports: kernels, copies, API calls, ranges, ..."),
+    CommandEntry("render", "draw the timeline into a picture, without a display"),
+    _own("doctor", "what this machine can record, and how to enable the rest"),
+    _own("demo", "record the bundled example"),
+)
+"""In the order in which ``warpline --help`` shows them."""
+
+
+def entry_points() -> dict[str, metadata.EntryPoint]:
+    """Commands that installed distributions register, by name. They never replace a command of ``BUILTIN``."""
+    return {point.name: point for point in metadata.entry_points(group=ENTRY_POINT_GROUP)}
+
+
+def names() -> list[str]:
+    """All command names, built-in ones first."""
+    builtin = [entry.name for entry in BUILTIN]
+    return builtin + sorted(entry_points().keys() - set(builtin))
+
+
+def load(name: str) -> Command:
+    """The command of that name.
+
+    Raises UsageError when there is none, WarplineError when it cannot be loaded.
+    """
+    entry = next((entry for entry in BUILTIN if entry.name == name), None)
+    if entry is not None and entry.module is not None:
+        return _from_module(entry.name, entry.module)
+    point = entry_points().get(name)
+    if point is not None:
+        return _from_entry_point(point)
+    if entry is not None:
+        raise WarplineError(
+            tr("the window is not part of this installation; install it with: pip install 'warpline[gui]'")
+        )
+    raise UsageError(tr("no command {name!r}; warpline --help lists them", name=name))
+
+
+def _from_module(name: str, module_name: str) -> Command:
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        if error.name != module_name:
+            raise
+        raise WarplineError(
+            tr(
+                "this version of Warpline has no command {name!r}; warpline --help lists the others",
+                name=name,
+            )
+        ) from error
+    return _checked(name, getattr(module, "command", None), module_name)
+
+
+def _from_entry_point(point: metadata.EntryPoint) -> Command:
+    try:
+        loaded = point.load()
+    except (ModuleNotFoundError, AttributeError) as error:
+        # A missing gui package also arrives here; main() knows what to install for it.
+        if isinstance(error, ModuleNotFoundError) and error.name not in _parents(point.module):
+            raise
+        raise WarplineError(
+            tr(
+                "command {name!r} cannot be loaded from {value}: {error}",
+                name=point.name,
+                value=point.value,
+                error=error,
+            )
+        ) from error
+    return _checked(point.name, loaded, point.value)
+
+
+def _parents(module_name: str) -> set[str]:
+    parts = module_name.split(".")
+    return {".".join(parts[:end]) for end in range(1, len(parts) + 1)}
+
+
+def _checked(name: str, found: object, origin: str) -> Command:
+    if not isinstance(found, Command):
+        raise WarplineError(tr("command {name!r} of {origin} is not a command", name=name, origin=origin))
+    return found

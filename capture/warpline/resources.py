@@ -1,0 +1,34 @@
+"""Where the files under ``resources/`` are: icons, themes, translations, the bundled example."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+
+@cache
+def root() -> Path:
+    """The folder that holds all resources: inside the package when installed, in the checkout when editable.
+
+    Raises FileNotFoundError when there is neither.
+    """
+    package = Path(__file__).resolve().parent
+    # The checkout first would be wrong: an unrelated folder named "resources" may lie two levels above site-packages.
+    for candidate in (package / "_resources", package.parents[1] / "resources"):
+        if candidate.is_dir():
+            return candidate
+    raise FileNotFoundError(f"Warpline's resources are missing beside {package}: reinstall warpline")
+
+
+def path(name: str = "") -> Path:
+    """The path of one resource, named relative to ``resources/`` with forward slashes (``icons/app.svg``).
+
+    Raises FileNotFoundError when there is no such file or folder, ValueError when the name leaves the folder.
+    """
+    folder = root()
+    target = (folder / name).resolve()
+    if not target.is_relative_to(folder.resolve()):
+        raise ValueError(f"not the name of a resource: {name!r}")
+    if not target.exists():
+        raise FileNotFoundError(f"no resource {name!r} in {folder}")
+    return target

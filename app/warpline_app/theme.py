@@ -7,7 +7,7 @@ and ``link`` means linked, and nothing else uses these two.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from types import MappingProxyType
 
@@ -67,7 +67,7 @@ class Theme:
     warning: str
     ink_dark: str = "#10141a"
     ink_light: str = "#f4f6fa"
-    families: Mapping[str, str] = MappingProxyType(_FAMILIES)
+    families: Mapping[str, str] = field(default_factory=lambda: MappingProxyType(_FAMILIES))
     hues: tuple[str, ...] = _HUES
 
     def color(self, token: str, alpha: int = 255) -> QColor:

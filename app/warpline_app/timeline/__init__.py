@@ -1,0 +1,1 @@
+"""The timeline: time and row models, canvas, header, ruler, overview."""

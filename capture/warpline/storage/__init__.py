@@ -1,0 +1,27 @@
+"""The capture file: writing (`CaptureBuilder`), reading (`open_capture`) and level of detail."""
+
+from .builder import CaptureBuilder
+from .capture import Capture, Events, Lanes, open_capture
+from .counters import Counter
+from .kind_table import KindTable
+from .links import Links
+from .mapped import is_capture
+from .query import Strip
+from .schema import NO_ROW, NO_STACK
+from .strings import Strings
+
+__all__ = [
+    "NO_ROW",
+    "NO_STACK",
+    "Capture",
+    "CaptureBuilder",
+    "Counter",
+    "Events",
+    "KindTable",
+    "Lanes",
+    "Links",
+    "Strings",
+    "Strip",
+    "is_capture",
+    "open_capture",
+]

@@ -1,0 +1,369 @@
+"""`open_capture` and `Capture`: a capture as columns, mapped from its file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import orjson
+
+from warpline.model import Clock, Device, Process, Skipped, Source, Thread, Track
+
+from .counters import Counter, pyramid_sizes
+from .exact import ExactQueries
+from .kind_table import KindTable
+from .links import Links
+from .mapped import MappedFile
+from .pyramid import Pyramid
+from .query import Strip, query_strip
+from .schema import (
+    CLOCK_COLUMNS,
+    COUNTER_COLUMNS,
+    EVENT_COLUMNS,
+    INTERPOLATIONS,
+    LANE_COLUMNS,
+    NO_RESIDUAL,
+    NO_STACK,
+    STACK_COLUMNS,
+    TRACK_COLUMNS,
+)
+from .strings import Strings
+
+Array = npt.NDArray[Any]
+Int64Array = npt.NDArray[np.int64]
+
+MAX_META_BYTES = 256 << 20
+
+
+@dataclass(frozen=True)
+class Events:
+    """Columns of all events, ordered by track, lane and start; the index is the event's row.
+
+    ``start`` and ``duration`` int64 ns (start in the clock of the event's track), ``name`` uint32 string ids, ``kind``
+    uint8 codes, ``flags`` uint8 `warpline.model.Flag` bits.
+    """
+
+    start: Int64Array
+    duration: Int64Array
+    name: npt.NDArray[np.uint32]
+    kind: npt.NDArray[np.uint8]
+    flags: npt.NDArray[np.uint8]
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """Runs of rows that do not overlap: track, depth on the track, first row and count of each lane.
+
+    Lanes of a track are neighbours, by depth; all lanes are ordered by their first row.
+    """
+
+    track: npt.NDArray[np.uint32]
+    depth: npt.NDArray[np.uint32]
+    first: Int64Array
+    count: Int64Array
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+
+def open_capture(path: Path | str) -> Capture:
+    """Opens a capture in bounded work, whatever its size.
+
+    Raises CaptureFormatError when the file is no capture, is damaged or is of another version.
+    """
+    return Capture(MappedFile(Path(path)))
+
+
+class Capture(ExactQueries):
+    """A capture to read. Columns are numpy arrays mapped from the file; every time asked or answered is capture time.
+
+    Row numbers identify events, lane numbers lanes, indexes tracks. `ExactQueries` answers about single events and
+    exact times, `query` draws.
+    """
+
+    def __init__(self, file: MappedFile) -> None:
+        self._file = file
+        self.path = file.path
+        self.uuid = str(file.attribute("", "uuid"))
+        self._read_meta()
+        self.strings = Strings(file.column("strings/offset", "<u8"), file.column("strings/data", "|u1"))
+        self.clocks = self._read_clocks()
+        self.tracks = self._read_tracks()
+        n_events = len(file.column("events/start", "<i8"))
+        self.events = Events(
+            **{name: file.column(f"events/{name}", dtype, count=n_events) for name, dtype in EVENT_COLUMNS.items()}
+        )
+        lane_columns = {name: file.column(f"lanes/{name}", dtype) for name, dtype in LANE_COLUMNS.items()}
+        self.lanes = Lanes(**lane_columns)
+        self._check_lanes(n_events)
+        self.pyramid = Pyramid(file, self.lanes.first, self.lanes.count, self.events)
+        first_lane = np.searchsorted(self.lanes.track, np.arange(len(self.tracks) + 1), "left")
+        self._track_lanes = first_lane.astype(np.int64)
+        self.lane_offset_ns = self._offsets_of_lanes()
+
+    # Reading the directories
+
+    def _read_meta(self) -> None:
+        data = self._file.column("meta", "|u1")
+        if len(data) > MAX_META_BYTES:
+            raise self._file.error(f"its description has {len(data)} bytes")
+        try:
+            document = orjson.loads(data.tobytes())
+            start, stop = (int(value) for value in document["span_ns"])
+            self.span = (start, max(start, stop))
+            self.meta: Mapping[str, Any] = dict(document["meta"])
+            self.sources = tuple(Source(**source) for source in document["sources"])
+            self.skipped = tuple(Skipped(**entry) for entry in document["skipped"])
+            self.warnings = tuple(str(text) for text in document["warnings"])
+            self.pauses = np.array(document["pauses_ns"], np.int64).reshape(-1, 2)
+            self.processes = tuple(Process(**process) for process in document["processes"])
+            self.threads = tuple(Thread(**thread) for thread in document["threads"])
+            self.devices = tuple(
+                Device(**{**device, "properties": tuple((str(k), v) for k, v in device["properties"])})
+                for device in document["devices"]
+            )
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+            raise self._file.error(f"its description is damaged ({error})") from error
+
+    def _read_clocks(self) -> tuple[Clock, ...]:
+        columns = {name: self._file.column(f"clocks/{name}", dtype) for name, dtype in CLOCK_COLUMNS.items()}
+        if len({len(column) for column in columns.values()}) != 1 or not len(columns["name"]):
+            raise self._file.error("its table of clocks is damaged")
+        return tuple(
+            Clock(self.strings[name], offset, self.strings[method], None if residual == NO_RESIDUAL else residual)
+            for name, offset, method, residual in zip(
+                *(columns[key].tolist() for key in CLOCK_COLUMNS), strict=True
+            )
+        )
+
+    def _read_tracks(self) -> tuple[Track, ...]:
+        columns = {name: self._file.column(f"tracks/{name}", dtype) for name, dtype in TRACK_COLUMNS.items()}
+        n = len(columns["uri"])
+        if any(len(column) != n for column in columns.values()):
+            raise self._file.error("its table of tracks is damaged")
+        parent = columns["parent"]
+        # A parent always comes before its children, which also rules out circles.
+        if np.any(parent >= np.arange(n)) or np.any(columns["clock"] >= len(self.clocks)):
+            raise self._file.error("its table of tracks is damaged")
+
+        def optional(name: str, limit: int | None = None) -> list[int | None]:
+            return [
+                None if value < 0 or (limit is not None and value >= limit) else value
+                for value in columns[name].tolist()
+            ]
+
+        return tuple(
+            Track(index, *values)
+            for index, values in enumerate(
+                zip(
+                    self.strings.get(columns["uri"].tolist()),
+                    self.strings.get(columns["title"].tolist()),
+                    self.strings.get(columns["role"].tolist()),
+                    np.maximum(parent, -1).tolist(),
+                    optional("process", len(self.processes)),
+                    optional("thread", len(self.threads)),
+                    optional("device"),
+                    optional("context"),
+                    optional("stream"),
+                    optional("rank"),
+                    columns["clock"].tolist(),
+                    columns["sort_key"].tolist(),
+                    strict=True,
+                )
+            )
+        )
+
+    def _check_lanes(self, n_events: int) -> None:
+        lanes = self.lanes
+        n = len(lanes.first)
+        if any(len(column) != n for column in (lanes.track, lanes.depth, lanes.count)):
+            raise self._file.error("its table of lanes is damaged")
+        stops = lanes.first + lanes.count
+        fits = (
+            n == 0
+            and n_events == 0
+            or n > 0
+            and int(lanes.count.min()) > 0
+            and int(lanes.first[0]) == 0
+            and bool(np.all(lanes.first[1:] == stops[:-1]))
+            and int(stops[-1]) == n_events
+            and bool(np.all(np.diff(lanes.track.astype(np.int64)) >= 0))
+            and int(lanes.track[-1]) < len(self.tracks)
+        )
+        if not fits:
+            raise self._file.error("its table of lanes is damaged")
+
+    def _offsets_of_lanes(self) -> Int64Array:
+        clock = np.array([track.clock for track in self.tracks], np.int64)
+        offset = np.array([clock.offset_ns for clock in self.clocks], np.int64)
+        return offset[clock[self.lanes.track]] if len(self.lanes) else np.empty(0, np.int64)
+
+    # Tables
+
+    @property
+    def duration_ns(self) -> int:
+        """Length of what was recorded."""
+        return self.span[1] - self.span[0]
+
+    @cached_property
+    def kinds(self) -> dict[str, KindTable]:
+        """Kinds of which the capture has events, by name."""
+        tables = [KindTable(self._file, name, len(self.events)) for name in self._file.names("kinds")]
+        return {table.spec.name: table for table in sorted(tables, key=lambda table: table.code)}
+
+    @cached_property
+    def kind_of_code(self) -> dict[int, str]:
+        """Names of kinds by their code in ``events.kind``."""
+        return {table.code: name for name, table in self.kinds.items()}
+
+    @cached_property
+    def links(self) -> Links:
+        """Links between events."""
+        return Links(self._file, len(self.events))
+
+    @cached_property
+    def counters(self) -> tuple[Counter, ...]:
+        """Values over time."""
+        file = self._file
+        directory = {name: file.column(f"counters/{name}", dtype) for name, dtype in COUNTER_COLUMNS.items()}
+        times, values = file.column("counters/time", "<i8"), file.column("counters/value", "<f8")
+        pyramid = [file.column(f"counters/{name}", "<f8") for name in ("min", "max", "mean")]
+        counters = []
+        level_first = 0
+        for index, (track, name, unit, interpolation, first, count) in enumerate(
+            zip(*(directory[key].tolist() for key in COUNTER_COLUMNS), strict=True)
+        ):
+            size = sum(pyramid_sizes(count)) if 0 <= count <= len(times) else -1
+            if (
+                track >= len(self.tracks)
+                or interpolation >= len(INTERPOLATIONS)
+                or size < 0
+                or not 0 <= first <= first + count <= min(len(times), len(values))
+                or level_first + size > min(len(column) for column in pyramid)
+            ):
+                raise file.error("its table of counters is damaged")
+            low, high, mean = (column[level_first : level_first + size] for column in pyramid)
+            run = slice(first, first + count)
+            counters.append(
+                Counter(
+                    index,
+                    track,
+                    self.strings[name],
+                    self.strings[unit],
+                    INTERPOLATIONS[interpolation],
+                    times[run],
+                    self.clock_offset_of_track(track),
+                    values[run],
+                    (low, high, mean),
+                )
+            )
+            level_first += size
+        return tuple(counters)
+
+    @cached_property
+    def counters_of_tracks(self) -> dict[int, tuple[Counter, ...]]:
+        """Counters by the index of their track."""
+        result: dict[int, list[Counter]] = {}
+        for counter in self.counters:
+            result.setdefault(counter.track, []).append(counter)
+        return {track: tuple(counters) for track, counters in result.items()}
+
+    @cached_property
+    def _stacks(self) -> tuple[Array, Array]:
+        frame, parent = (self._file.column(f"stacks/{name}", dtype) for name, dtype in STACK_COLUMNS.items())
+        if len(frame) != len(parent):
+            raise self._file.error("its table of stacks is damaged")
+        return frame, parent
+
+    def stack_frames(self, stack: int) -> list[str]:
+        """Frames of a stack, leaf first; a damaged chain ends where it stops going back."""
+        frame, parent = self._stacks
+        frames = []
+        while 0 <= stack < len(frame):
+            frames.append(self.strings[int(frame[stack])])
+            above = int(parent[stack])
+            if above == NO_STACK or above >= stack:
+                break
+            stack = above
+        return frames
+
+    # Tracks
+
+    @cached_property
+    def _by_uri(self) -> dict[str, int]:
+        return {track.uri: track.index for track in self.tracks}
+
+    def track(self, uri: str) -> Track:
+        """The track of a URI. Raises KeyError."""
+        return self.tracks[self._by_uri[uri]]
+
+    @cached_property
+    def _children(self) -> dict[int, tuple[int, ...]]:
+        children: dict[int, list[int]] = {}
+        for track in self.tracks:
+            children.setdefault(track.parent, []).append(track.index)
+        key = {track.index: (track.sort_key, _natural(track.title), track.index) for track in self.tracks}
+        return {parent: tuple(sorted(found, key=key.__getitem__)) for parent, found in children.items()}
+
+    def children(self, track: int) -> tuple[int, ...]:
+        """Tracks below a track (−1: the top), ordered by sort key, then title with numbers counted."""
+        return self._children.get(track, ())
+
+    def track_lanes(self, track: int) -> range:
+        """Numbers of a track's lanes, by depth."""
+        return range(int(self._track_lanes[track]), int(self._track_lanes[track + 1]))
+
+    def clock_offset_of_track(self, track: int) -> int:
+        """What to subtract from recorded times of a track to get capture times."""
+        return self.clocks[self.tracks[track].clock].offset_ns
+
+    def with_clock_offsets(self, offsets_ns: Mapping[int, int]) -> Capture:
+        """This capture with other clock offsets (clock index → ns), without touching the file: ranks re-aligned."""
+        other = Capture(self._file)
+        other.clocks = tuple(
+            Clock(clock.name, offsets_ns[index], "set by hand") if index in offsets_ns else clock
+            for index, clock in enumerate(self.clocks)
+        )
+        other.lane_offset_ns = other._offsets_of_lanes()
+        return other
+
+    # Drawing
+
+    def query(self, lanes: npt.ArrayLike, start_ns: int, stop_ns: int, width_px: int) -> Strip:
+        """What to draw of some lanes in [start_ns, stop_ns) on ``width_px`` pixels; see `Strip`."""
+        return query_strip(self, np.asarray(lanes, np.int64), int(start_ns), int(stop_ns), int(width_px))
+
+    # The end
+
+    @property
+    def is_mapped(self) -> bool:
+        """False for the archive form, whose columns are decoded into memory."""
+        return self._file.mapped
+
+    def close(self) -> None:
+        """Closes the file; columns in use stay valid until they are dropped."""
+        self._file.close()
+
+    def __enter__(self) -> Capture:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _natural(title: str) -> tuple[tuple[int, int, str], ...]:
+    """Sort key under which "Stream 7" comes before "Stream 13"."""
+    parts = re.split(r"(\d+)", title.casefold())
+    return tuple((1, int(part), "") if part.isdecimal() else (0, 0, part) for part in parts)

@@ -1,0 +1,89 @@
+"""Links between events, both ways."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import orjson
+
+from .mapped import MappedFile
+from .schema import LINK_COLUMNS, NO_ROW
+
+Int64Array = npt.NDArray[np.int64]
+UInt8Array = npt.NDArray[np.uint8]
+
+
+class Links:
+    """``from_row``, ``to_row`` int64 and ``kind`` uint8, sorted by ``from_row``; −1 is an end outside the capture."""
+
+    def __init__(self, file: MappedFile, n_events: int) -> None:
+        self.from_row: Int64Array = file.column("links/from_row", LINK_COLUMNS["from_row"])
+        count = len(self.from_row)
+        self.to_row: Int64Array = file.column("links/to_row", LINK_COLUMNS["to_row"], count=count)
+        self.kind: UInt8Array = file.column("links/kind", LINK_COLUMNS["kind"], count=count)
+        self._by_to: Int64Array = file.column("links/by_to", "<i8", count=count)
+        self._n_events = n_events
+        try:
+            self.kinds = tuple(str(name) for name in orjson.loads(str(file.attribute("links", "kinds"))))
+        except (ValueError, TypeError) as error:
+            raise file.error("its names of links are damaged") from error
+
+    def __len__(self) -> int:
+        return len(self.from_row)
+
+    def kind_name(self, code: int) -> str:
+        return self.kinds[code] if 0 <= code < len(self.kinds) else ""
+
+    def counts(self) -> dict[str, int]:
+        """Number of links of each kind."""
+        number = np.bincount(self.kind, minlength=len(self.kinds))
+        return {name: int(number[code]) for code, name in enumerate(self.kinds)}
+
+    def leaving(self, row: int) -> tuple[Int64Array, UInt8Array]:
+        """Rows an event leads to (−1: outside the capture) and the kinds of these links."""
+        first, stop = (int(np.searchsorted(self.from_row, row, side)) for side in ("left", "right"))
+        return self._clamp(self.to_row[first:stop]), self.kind[first:stop]
+
+    def arriving(self, row: int) -> tuple[Int64Array, UInt8Array]:
+        """Rows that lead to an event (−1: outside the capture) and the kinds of these links."""
+        first, stop = self._arriving_bounds(np.array([row]))
+        index = np.clip(self._by_to[int(first[0]) : int(stop[0])], 0, max(0, len(self) - 1))
+        return self._clamp(self.from_row[index]), self.kind[index]
+
+    def leaving_many(self, rows: Int64Array) -> Int64Array:
+        """Indexes of all links that leave any of these rows."""
+        first = np.searchsorted(self.from_row, rows, "left")
+        return _ranges(first, np.searchsorted(self.from_row, rows, "right"))
+
+    def arriving_many(self, rows: Int64Array) -> Int64Array:
+        """Indexes of all links that arrive at any of these rows."""
+        index = self._by_to[_ranges(*self._arriving_bounds(rows))]
+        return np.clip(index, 0, max(0, len(self) - 1))
+
+    def _arriving_bounds(self, rows: Int64Array) -> tuple[Int64Array, Int64Array]:
+        # A binary search through the permutation, so that opening costs nothing.
+        return _search(self.to_row, self._by_to, rows, False), _search(self.to_row, self._by_to, rows, True)
+
+    def _clamp(self, rows: Int64Array) -> Int64Array:
+        return np.where((rows >= 0) & (rows < self._n_events), rows, NO_ROW)
+
+
+def _search(values: Int64Array, order: Int64Array, wanted: Int64Array, right: bool) -> Int64Array:
+    """`numpy.searchsorted` on ``values[order]`` without building it."""
+    low = np.zeros(len(wanted), np.int64)
+    high = np.full(len(wanted), len(order), np.int64)
+    last = max(0, len(values) - 1)
+    while np.any(low < high):
+        active = low < high
+        middle = (low + high) >> 1
+        probe = values[np.clip(order[np.minimum(middle, last)], 0, last)] if len(values) else wanted
+        less = probe <= wanted if right else probe < wanted
+        low = np.where(active & less, middle + 1, low)
+        high = np.where(active & ~less, middle, high)
+    return low
+
+
+def _ranges(first: Int64Array, stop: Int64Array) -> Int64Array:
+    """All integers of the ranges [first, stop), behind each other."""
+    count = np.maximum(stop - first, 0)
+    return np.repeat(first - (np.cumsum(count) - count), count) + np.arange(int(count.sum()))

@@ -1,0 +1,132 @@
+"""Directory of a capture's level-of-detail pyramid, and binary searches that touch few pages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .mapped import MappedFile
+from .schema import LOD_COLUMNS, LOD_DIRECTORY, MAX_LEVEL, SKIP
+
+if TYPE_CHECKING:
+    from .capture import Events
+
+Array = npt.NDArray[Any]
+Int64Array = npt.NDArray[np.int64]
+
+RAW = -1
+"""In place of an entry of the directory: the events themselves."""
+
+_ADVICE_BLOCK = 1 << 20
+_ADVICE_MEMORY = 512
+
+
+class Pyramid:
+    """Runs of sorted starts: the events of each lane, and each level of each lane.
+
+    A run is named by its lane and an index into the directory of levels (or `RAW`). The skip index, every 1024th start of
+    each run, is held in memory: a search then touches one block of 8 KiB.
+    """
+
+    def __init__(self, file: MappedFile, lane_first: Int64Array, lane_count: Int64Array, events: Events) -> None:
+        self._file = file
+        self._events = events
+        self._lane_first = lane_first.tolist()
+        self._lane_count = lane_count.tolist()
+        directory = {
+            name: file.column(f"lod/levels/{name}", dtype).astype(np.int64) for name, dtype in LOD_DIRECTORY.items()
+        }
+        self.start: Int64Array = file.column("lod/start", LOD_COLUMNS["start"])
+        n = len(self.start)
+        self.longest: npt.NDArray[np.uint64] = file.column("lod/longest", LOD_COLUMNS["longest"], count=n)
+        self.rest: npt.NDArray[np.uint32] = file.column("lod/rest", LOD_COLUMNS["rest"], count=n)
+        self.row: npt.NDArray[np.uint32] = file.column("lod/row", LOD_COLUMNS["row"], count=n)
+        self._check(directory, n, len(lane_first))
+        self.level = directory["level"].tolist()
+        self.first = directory["first"].tolist()
+        self.count = directory["count"].tolist()
+        self._levels_of_lane = np.searchsorted(directory["lane"], np.arange(len(lane_first) + 1), "left").tolist()
+        self._skip_events, self._skip_events_at = self._skip_index("lod/skip_events", lane_count)
+        self._skip_entries, self._skip_entries_at = self._skip_index("lod/skip_entries", directory["count"])
+        self._advised: set[int] = set()
+
+    def _check(self, directory: dict[str, Int64Array], n: int, lanes: int) -> None:
+        sizes = {len(column) for column in directory.values()}
+        fits = len(sizes) == 1 and bool(
+            np.all(np.diff(directory["lane"]) >= 0)
+            and np.all((directory["lane"] >= 0) & (directory["lane"] < lanes))
+            and np.all(directory["level"] <= MAX_LEVEL)
+            and np.all((directory["first"] >= 0) & (directory["count"] > 0))
+            and np.all(directory["first"] <= n - directory["count"])
+        )
+        if not fits:
+            raise self._file.error("its level of detail is damaged")
+
+    def _skip_index(self, path: str, counts: Int64Array) -> tuple[Int64Array, list[int]]:
+        at = np.r_[0, np.cumsum(-(-counts // SKIP))]
+        return np.array(self._file.column(path, "<i8", count=int(at[-1]))), at.tolist()
+
+    def levels_of(self, lane: int) -> range:
+        """Indexes into the directory of a lane's levels, fine to coarse."""
+        return range(self._levels_of_lane[lane], self._levels_of_lane[lane + 1])
+
+    def coarsest_within(self, lane: int, bin_ns: float) -> int:
+        """The coarsest level of a lane whose bins are at most ``bin_ns`` wide, or `RAW`."""
+        for index in reversed(self.levels_of(lane)):
+            if 1 << self.level[index] <= bin_ns:
+                return index
+        return RAW
+
+    def run(self, lane: int, index: int) -> tuple[Int64Array, int, int]:
+        """Column of starts of a run, where the run begins in it and how long it is."""
+        if index == RAW:
+            return self._events.start, self._lane_first[lane], self._lane_count[lane]
+        return self.start, self.first[index], self.count[index]
+
+    def search(self, lane: int, index: int, time: int, side: str = "left") -> int:
+        """Number of starts in a run before ``time`` (with ``side="right"``: not after it); recorded time."""
+        column, first, count = self.run(lane, index)
+        low, high = self.block(lane, index, time, side)
+        if low >= high:
+            return low
+        found = np.searchsorted(column[first + low : first + min(high, count)], time, side)  # type: ignore[call-overload]
+        return low + int(found)
+
+    def block(self, lane: int, index: int, time: int, side: str = "left") -> tuple[int, int]:
+        """The part of a run in which `search` ends, found without touching the file."""
+        if index == RAW:
+            skip, at, slot = self._skip_events, self._skip_events_at, lane
+        else:
+            skip, at, slot = self._skip_entries, self._skip_entries_at, index
+        block = int(np.searchsorted(skip[at[slot] : at[slot + 1]], time, side))  # type: ignore[call-overload]
+        if block == 0:
+            return 0, 0
+        count = self._lane_count[lane] if index == RAW else self.count[index]
+        return (block - 1) * SKIP, min(block * SKIP, count)
+
+    def prefetch(self, runs: list[tuple[int, int, int, int]]) -> None:
+        """Asks for the pages of parts of runs, given as (lane, directory index, first, stop), all at once."""
+        wanted: list[tuple[int, int]] = []
+        for lane, index, first, stop in runs:
+            base = self._lane_first[lane] if index == RAW else self.first[index]
+            columns: tuple[Array, ...]
+            if index == RAW:
+                columns = (self._events.start, self._events.duration, self._events.kind, self._events.flags)
+            else:
+                columns = (self.start, self.longest, self.rest, self.row)
+            for column in columns:
+                place = self._file.offset_of(column)
+                if place is None:
+                    continue
+                begin = place + (base + first) * column.itemsize
+                end = place + (base + stop) * column.itemsize
+                blocks = range(begin // _ADVICE_BLOCK, end // _ADVICE_BLOCK + 1)
+                if not self._advised.issuperset(blocks):
+                    self._advised.update(blocks)
+                    wanted.append((begin, end))
+        if wanted:
+            self._file.will_need(wanted)
+        if len(self._advised) > _ADVICE_MEMORY:
+            self._advised.clear()

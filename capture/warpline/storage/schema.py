@@ -1,0 +1,63 @@
+"""Names and types of everything in a capture file; `docs/format.md` is the specification in words."""
+
+from __future__ import annotations
+
+import numpy as np
+
+FORMAT = "warpline-capture"
+VERSION = 0
+
+NO_ROW = -1
+"""End of a link that lies outside the file."""
+
+NO_STACK = 0xFFFFFFFF
+"""No stack, or a stack's root."""
+
+ALIGNMENT = 4096
+SKIP = 1024
+"""Every SKIP-th start of a sorted run is in the skip index."""
+
+COUNTER_BLOCK = 16
+"""Samples of a counter per entry of its first pyramid level, and entries per entry of the next."""
+
+MAX_LEVEL = 30
+"""Coarsest bin is 2**MAX_LEVEL ns, so that the time in a bin beside its longest event fits 32 bits."""
+
+EVENT_COLUMNS = {"start": "<i8", "duration": "<i8", "name": "<u4", "kind": "|u1", "flags": "|u1"}
+LANE_COLUMNS = {"track": "<u4", "depth": "<u4", "first": "<i8", "count": "<i8"}
+TRACK_COLUMNS = {
+    "uri": "<u4",
+    "title": "<u4",
+    "role": "<u4",
+    "parent": "<i4",
+    "process": "<i4",
+    "thread": "<i4",
+    "device": "<i4",
+    "context": "<i8",
+    "stream": "<i8",
+    "rank": "<i4",
+    "clock": "<u4",
+    "sort_key": "<i8",
+}
+CLOCK_COLUMNS = {"name": "<u4", "offset": "<i8", "method": "<u4", "residual": "<i8"}
+LINK_COLUMNS = {"from_row": "<i8", "to_row": "<i8", "kind": "|u1"}
+STACK_COLUMNS = {"frame": "<u4", "parent": "<u4"}
+COUNTER_COLUMNS = {
+    "track": "<u4",
+    "name": "<u4",
+    "unit": "<u4",
+    "interpolation": "|u1",
+    "first": "<i8",
+    "count": "<i8",
+}
+LOD_DIRECTORY = {"lane": "<u4", "level": "|u1", "first": "<i8", "count": "<i8"}
+LOD_COLUMNS = {"start": "<i8", "longest": "<u8", "rest": "<u4", "row": "<u4"}
+
+NO_RESIDUAL = np.iinfo(np.int64).min
+"""A clock whose residual is not known."""
+
+# `lod/longest` packs duration << 16 | flags << 8 | kind.
+DURATION_BITS = 48
+MAX_PACKED_DURATION = (1 << DURATION_BITS) - 1
+
+INTERPOLATIONS = ("step", "linear")

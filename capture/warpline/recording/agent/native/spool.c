@@ -1,0 +1,464 @@
+#define _GNU_SOURCE
+#include "spool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "spool_internal.h"
+
+#define PAGE 4096u
+#define FIRST_CHUNK (16u << 10)
+#define LARGEST_CHUNK (256u << 10)
+#define CHUNK_MAGIC 0x4b4e4843u
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14; older kernels answer EINVAL and fault page by page */
+#endif
+
+struct file_header {
+    char magic[8];
+    uint32_t version, pid;
+    uint64_t monotonic_ns, realtime_ns;
+    _Atomic uint64_t next;
+    _Atomic uint64_t lost;
+    uint64_t parent_pid;
+    _Atomic uint32_t finished, error;
+    char producer[64];
+    uint64_t size_cap;
+};
+
+static const uint32_t slot_type[SLOT_COUNT] = {
+    [SLOT_CLOCK_PAIR] = RECORD_CLOCK_PAIR,
+    [SLOT_SOURCE_STATE] = RECORD_SOURCE_STATE,
+    [SLOT_CAPTURE_RANGE] = RECORD_CAPTURE_RANGE,
+    [SLOT_NVTX_DOMAIN] = RECORD_NVTX_DOMAIN,
+    [SLOT_NVTX_CATEGORY] = RECORD_NVTX_CATEGORY,
+    [SLOT_NVTX_RANGE] = RECORD_NVTX_RANGE,
+    [SLOT_NVTX_RANGE_ATTRIBUTES] = RECORD_NVTX_RANGE_ATTRIBUTES,
+    [SLOT_NVTX_START] = RECORD_NVTX_START,
+    [SLOT_NVTX_END] = RECORD_NVTX_END,
+    [SLOT_NVTX_MARK] = RECORD_NVTX_MARK,
+    [SLOT_NVTX_THREAD_NAME] = RECORD_NVTX_THREAD_NAME,
+    [SLOT_CUPTI_KERNEL] = RECORD_CUPTI_KERNEL,
+    [SLOT_CUPTI_MEMCPY] = RECORD_CUPTI_MEMCPY,
+    [SLOT_CUPTI_MEMSET] = RECORD_CUPTI_MEMSET,
+    [SLOT_CUPTI_RUNTIME] = RECORD_CUPTI_RUNTIME,
+    [SLOT_CUPTI_DRIVER] = RECORD_CUPTI_DRIVER,
+    [SLOT_CUPTI_SYNC] = RECORD_CUPTI_SYNC,
+    [SLOT_CUPTI_OVERHEAD] = RECORD_CUPTI_OVERHEAD,
+    [SLOT_CUPTI_EXTERNAL] = RECORD_CUPTI_EXTERNAL,
+    [SLOT_CUPTI_STREAM] = RECORD_CUPTI_STREAM,
+    [SLOT_CUPTI_CONTEXT] = RECORD_CUPTI_CONTEXT,
+    [SLOT_CUPTI_DEVICE] = RECORD_CUPTI_DEVICE,
+    [SLOT_CUPTI_GRAPH] = RECORD_CUPTI_GRAPH,
+    [SLOT_CUPTI_MEMORY] = RECORD_CUPTI_MEMORY,
+    [SLOT_CUPTI_FUNCTION] = RECORD_CUPTI_FUNCTION,
+    [SLOT_CUPTI_SESSION] = RECORD_CUPTI_SESSION,
+    [SLOT_CUPTI_DROPPED] = RECORD_CUPTI_DROPPED,
+};
+
+/* What a forked child has to be told again, in the order it was said. */
+struct definition {
+    struct definition *next;
+    enum slot slot;
+    size_t size;
+    uint8_t record[64];
+};
+
+static struct control_page stopped = {.state = STATE_STOPPING};
+struct control_page *wl_control = &stopped;
+__thread struct writer *wl_self __attribute__((tls_model("initial-exec")));
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_key_t thread_end;
+static bool is_usable;
+static char *folder;
+
+static struct file_header *header; /* mapped; NULL until the first record */
+static char path[4096];
+static int failure;                   /* errno that ended writing; 0 while all is well */
+static _Atomic uint64_t lost_unmapped; /* lost while there was no header to count in */
+static struct cursor strings;
+static struct writer *writers;
+static uint32_t last_serial;
+static struct writer common; /* for records that are written under the lock */
+static struct definition *first_definition, **definition_tail = &first_definition;
+
+void spool_lock(void) { pthread_mutex_lock(&lock); }
+void spool_unlock(void) { pthread_mutex_unlock(&lock); }
+bool spool_is_open_locked(void) { return header != NULL; }
+
+void wl_count_lost(uint64_t records)
+{
+    /* The header is never unmapped while threads run, so this needs no lock. */
+    struct file_header *to = __atomic_load_n(&header, __ATOMIC_ACQUIRE);
+    atomic_fetch_add_explicit(to ? &to->lost : &lost_unmapped, records, memory_order_relaxed);
+}
+
+static bool fail_locked(int error)
+{
+    failure = error ? error : EIO;
+    if (header != NULL)
+        atomic_store_explicit(&header->error, (uint32_t)failure, memory_order_relaxed);
+    return false;
+}
+
+/* Maps `size` fresh bytes of the file at `offset`. The file is opened for each piece and no descriptor is kept: the
+ * program sees the same descriptor numbers as without us, and may close all it likes. */
+static void *map_locked(uint64_t offset, size_t size, int flags)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+        offset + size > limit.rlim_cur) { /* growing past it would raise SIGXFSZ in the program */
+        fail_locked(EFBIG);
+        return NULL;
+    }
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | flags, 0600);
+    if (fd < 0) {
+        fail_locked(errno);
+        return NULL;
+    }
+    void *memory = MAP_FAILED;
+    int error;
+    do {
+        error = posix_fallocate(fd, (off_t)offset, (off_t)size);
+    } while (error == EINTR);
+    if (error == 0) {
+        memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)offset);
+        error = memory == MAP_FAILED ? errno : 0;
+    }
+    close(fd);
+    if (error != 0) {
+        fail_locked(error);
+        return NULL;
+    }
+    madvise(memory, size, MADV_POPULATE_WRITE);
+    return memory;
+}
+
+static bool define_locked(enum slot slot, const void *record, size_t size);
+
+static bool open_locked(void)
+{
+    uint64_t monotonic = wl_clock(CLOCK_MONOTONIC);
+    int length = snprintf(path, sizeof path, "%s/agent.%d.%llu.spool", folder, (int)getpid(),
+                          (unsigned long long)monotonic);
+    if (length < 0 || (size_t)length >= sizeof path)
+        return fail_locked(ENAMETOOLONG);
+    struct file_header *made = map_locked(0, PAGE, O_CREAT | O_EXCL);
+    if (made == NULL)
+        return false;
+    made->version = 1;
+    made->pid = (uint32_t)getpid();
+    made->monotonic_ns = monotonic;
+    made->realtime_ns = wl_clock(CLOCK_REALTIME);
+    made->parent_pid = (uint64_t)getppid();
+    made->size_cap = atomic_load_explicit(&wl_control->size_cap, memory_order_relaxed);
+    strcpy(made->producer, "agent");
+    atomic_store_explicit(&made->next, PAGE, memory_order_relaxed);
+    atomic_store_explicit(&made->lost, atomic_exchange(&lost_unmapped, 0), memory_order_relaxed);
+    atomic_thread_fence(memory_order_release);
+    memcpy(made->magic, "WLSPOOL1", 8); /* last: a reader that sees it sees the rest */
+    __atomic_store_n(&header, made, __ATOMIC_RELEASE);
+
+    strings_dump_locked();
+    for (struct definition *d = first_definition; d != NULL; d = d->next)
+        define_locked(d->slot, d->record, d->size);
+    struct record_clock_pair pair = {made->monotonic_ns, made->realtime_ns, 0};
+    define_locked(SLOT_CLOCK_PAIR, &pair, sizeof pair);
+    return true;
+}
+
+static void unmap_chunk(struct cursor *cursor)
+{
+    if (cursor->chunk != NULL)
+        munmap(cursor->chunk, cursor->chunk->size);
+    cursor->chunk = NULL;
+    cursor->position = cursor->end = NULL;
+}
+
+/* Gives `cursor` a new chunk with room for at least `need` bytes. The old one is complete and is let go. */
+static bool allocate_locked(struct cursor *cursor, uint32_t type, uint32_t record_size, size_t need, uint32_t tid,
+                            uint64_t free_field)
+{
+    if (failure != 0 || (header == NULL && !open_locked()))
+        return false;
+    if (cursor->position != NULL && cursor->position + need <= cursor->end)
+        return true; /* opening the file has just written here */
+    uint64_t size = cursor->next_size ? cursor->next_size : FIRST_CHUNK;
+    uint64_t least = (sizeof(struct chunk_header) + need + PAGE - 1) / PAGE * PAGE;
+    if (size < least)
+        size = least;
+    uint64_t offset = atomic_load_explicit(&header->next, memory_order_relaxed);
+    if (header->size_cap != 0 && offset + size > header->size_cap)
+        return fail_locked(EFBIG);
+    struct chunk_header *chunk = map_locked(offset, size, 0);
+    if (chunk == NULL)
+        return false;
+    unmap_chunk(cursor);
+    chunk->type = type;
+    chunk->record_size = record_size;
+    chunk->tid = tid;
+    chunk->size = size;
+    chunk->free = free_field;
+    atomic_store_explicit(&chunk->magic, CHUNK_MAGIC, memory_order_release);
+    atomic_store_explicit(&header->next, offset + size, memory_order_release);
+    cursor->chunk = chunk;
+    cursor->position = (uint8_t *)(chunk + 1);
+    cursor->end = (uint8_t *)chunk + size;
+    if (size < LARGEST_CHUNK)
+        cursor->next_size = (uint32_t)size * 2;
+    return true;
+}
+
+void *wl_next_chunk(struct writer *writer, enum slot slot, size_t size)
+{
+    if (writer->is_busy) { /* a signal handler interrupted this thread in here */
+        wl_count_lost(1);
+        return NULL;
+    }
+    int saved_errno = errno;
+    writer->is_busy = true;
+    spool_lock();
+    struct cursor *cursor = &writer->cursors[slot];
+    bool is_there =
+        allocate_locked(cursor, slot_type[slot], (uint32_t)size, size, writer->tid, writer->serial);
+    spool_unlock();
+    writer->is_busy = false;
+    errno = saved_errno;
+    if (is_there)
+        return cursor->position;
+    wl_count_lost(1);
+    return NULL;
+}
+
+bool spool_append_string_locked(uint32_t id, const char *text, uint32_t length)
+{
+    size_t size = (8 + (size_t)length + 7) & ~(size_t)7;
+    if (strings.position == NULL || strings.position + size > strings.end) {
+        if (!allocate_locked(&strings, RECORD_STRING, 0, size, 0, 0)) {
+            wl_count_lost(1);
+            return false;
+        }
+    }
+    memcpy(strings.position, &id, 4);
+    memcpy(strings.position + 4, &length, 4);
+    memcpy(strings.position + 8, text, length); /* the padding is zero already: pages of a grown file are */
+    strings.position += size;
+    atomic_store_explicit(&strings.chunk->committed,
+                          (uint64_t)(strings.position - (uint8_t *)(strings.chunk + 1)), memory_order_release);
+    return true;
+}
+
+/* Writes a record to a chunk that whoever holds the lock may write to. */
+static bool define_locked(enum slot slot, const void *record, size_t size)
+{
+    struct cursor *cursor = &common.cursors[slot];
+    if (cursor->position == NULL || cursor->position + size > cursor->end) {
+        cursor->next_size = cursor->next_size ? cursor->next_size : PAGE;
+        if (!allocate_locked(cursor, slot_type[slot], (uint32_t)size, size, 0, 0)) {
+            wl_count_lost(1);
+            return false;
+        }
+    }
+    memcpy(cursor->position, record, size);
+    wl_commit(&common, slot, size);
+    return true;
+}
+
+void wl_define(enum slot slot, const void *record, size_t size)
+{
+    struct definition *definition = calloc(1, sizeof *definition);
+    int saved_errno = errno;
+    if (definition == NULL || size > sizeof definition->record) {
+        free(definition);
+        wl_count_lost(1);
+        return;
+    }
+    definition->slot = slot;
+    definition->size = size;
+    memcpy(definition->record, record, size);
+    spool_lock();
+    *definition_tail = definition;
+    definition_tail = &definition->next;
+    if (header != NULL)
+        define_locked(slot, record, size);
+    spool_unlock();
+    errno = saved_errno;
+}
+
+static void write_common(enum slot slot, const void *record, size_t size)
+{
+    int saved_errno = errno;
+    spool_lock();
+    define_locked(slot, record, size);
+    spool_unlock();
+    errno = saved_errno;
+}
+
+void wl_write_clock_pair(uint64_t third_ns)
+{
+    /* The middle of two reads, so that being scheduled away between them is halved, not added. */
+    uint64_t before = wl_clock(CLOCK_MONOTONIC);
+    uint64_t realtime = wl_clock(CLOCK_REALTIME);
+    uint64_t after = wl_clock(CLOCK_MONOTONIC);
+    struct record_clock_pair pair = {before + (after - before) / 2, realtime, third_ns};
+    write_common(SLOT_CLOCK_PAIR, &pair, sizeof pair);
+}
+
+void wl_write_source_state(const char *name, bool is_enabled, const char *reason, const char *remedy, uint64_t lost)
+{
+    struct record_source_state state = {
+        wl_intern(name, strlen(name)), is_enabled, wl_intern(reason, strlen(reason)),
+        wl_intern(remedy, strlen(remedy)), lost,
+    };
+    write_common(SLOT_SOURCE_STATE, &state, sizeof state);
+}
+
+void wl_capture_range(bool is_start)
+{
+    uint32_t expected = is_start ? STATE_PAUSED : STATE_RECORDING;
+    uint64_t now = wl_clock(CLOCK_MONOTONIC);
+    /* Not when stopping: a program that ends its range while it is being stopped must not resume the recording. */
+    if (!atomic_compare_exchange_strong(&wl_control->state, &expected, is_start ? STATE_RECORDING : STATE_PAUSED))
+        return;
+    atomic_store(&wl_control->changed_ns, now);
+    atomic_store(&wl_control->request, is_start ? REQUEST_START : REQUEST_STOP);
+    atomic_fetch_add(&wl_control->epoch, 1);
+    struct record_capture_range record = {now, is_start, 0};
+    write_common(SLOT_CAPTURE_RANGE, &record, sizeof record);
+}
+
+void wl_mark_finished(void)
+{
+    struct file_header *to = __atomic_load_n(&header, __ATOMIC_ACQUIRE);
+    if (to != NULL)
+        atomic_store_explicit(&to->finished, 1, memory_order_release);
+}
+
+static void release_writer_locked(struct writer *writer)
+{
+    for (int slot = 0; slot < SLOT_COUNT; slot++)
+        unmap_chunk(&writer->cursors[slot]);
+    if (writer->previous != NULL)
+        writer->previous->next = writer->next;
+    else
+        writers = writer->next;
+    if (writer->next != NULL)
+        writer->next->previous = writer->previous;
+    free(writer->domains);
+    free(writer);
+}
+
+static void on_thread_end(void *writer)
+{
+    wl_self = NULL;
+    spool_lock();
+    release_writer_locked(writer);
+    spool_unlock();
+}
+
+struct writer *wl_create_writer(void)
+{
+    int saved_errno = errno;
+    struct writer *writer = calloc(1, sizeof *writer);
+    if (writer != NULL) {
+        writer->tid = (uint32_t)syscall(SYS_gettid);
+        spool_lock();
+        writer->serial = ++last_serial;
+        writer->next = writers;
+        if (writers != NULL)
+            writers->previous = writer;
+        writers = writer;
+        spool_unlock();
+        pthread_setspecific(thread_end, writer);
+        wl_self = writer;
+    }
+    errno = saved_errno;
+    return writer;
+}
+
+static void before_fork(void) { spool_lock(); }
+static void after_fork_in_parent(void) { spool_unlock(); }
+
+/* The child gets a file of its own, when it first has something to write. The parent's is shared memory here, so the
+ * mappings have to go; levels of open ranges stay, because the child will pop them. */
+static void after_fork_in_child(void)
+{
+    struct writer *own = wl_self;
+    for (struct writer *writer = writers, *next; writer != NULL; writer = next) {
+        next = writer->next;
+        for (int slot = 0; slot < SLOT_COUNT; slot++)
+            unmap_chunk(&writer->cursors[slot]);
+        if (writer != own)
+            release_writer_locked(writer);
+    }
+    for (int slot = 0; slot < SLOT_COUNT; slot++)
+        unmap_chunk(&common.cursors[slot]);
+    unmap_chunk(&strings);
+    if (own != NULL) {
+        memset(own->cursors, 0, sizeof own->cursors);
+        own->tid = (uint32_t)syscall(SYS_gettid);
+        own->is_busy = false;
+    }
+    memset(common.cursors, 0, sizeof common.cursors);
+    memset(&strings, 0, sizeof strings);
+    if (header != NULL)
+        munmap(header, PAGE);
+    header = NULL;
+    failure = 0;
+    atomic_store(&lost_unmapped, 0);
+    spool_unlock();
+}
+
+static bool map_control(void)
+{
+    char name[4096];
+    int length = snprintf(name, sizeof name, "%s/control", folder);
+    if (length < 0 || (size_t)length >= sizeof name)
+        return false;
+    int fd = open(name, O_RDWR | O_CLOEXEC | O_NOCTTY);
+    struct stat status;
+    if (fd < 0)
+        return false;
+    void *memory = MAP_FAILED;
+    if (fstat(fd, &status) == 0 && status.st_size >= (off_t)PAGE)
+        memory = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    if (memory == MAP_FAILED)
+        return false;
+    if (memcmp(memory, "WLCTRL01", 8) != 0) {
+        munmap(memory, PAGE);
+        return false;
+    }
+    wl_control = memory;
+    return true;
+}
+
+static void start_once(void)
+{
+    int saved_errno = errno;
+    const char *value = getenv("WARPLINE_SPOOL");
+    /* Relative would break as soon as the program changes its directory. */
+    if (value != NULL && value[0] == '/' && (folder = strdup(value)) != NULL &&
+        pthread_key_create(&thread_end, on_thread_end) == 0 &&
+        pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0 && map_control())
+        is_usable = atexit(wl_mark_finished) == 0;
+    errno = saved_errno;
+}
+
+bool wl_start(void)
+{
+    pthread_once(&once, start_once);
+    return is_usable;
+}

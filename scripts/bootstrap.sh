@@ -12,6 +12,11 @@ cd "$(dirname "$0")/.."
 say() { printf 'warpline: %s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
 
+# Two at once in one checkout would install into the same .venv.
+mkdir -p build
+exec 9>build/.bootstrap.lock
+! command -v flock >/dev/null || flock 9
+
 window=no
 [ "${1:-}" = --window ] && window=yes
 

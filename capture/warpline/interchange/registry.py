@@ -12,7 +12,11 @@ from warpline.model import UsageError, WarplineError
 
 ENTRY_POINT_GROUP = "warpline.importers"
 
-MODULES: tuple[str, ...] = ()
+MODULES: tuple[str, ...] = (
+    "warpline.interchange.nsys_sqlite",
+    "warpline.interchange.nsys_hdf5",
+    "warpline.interchange.nsys_rep",
+)
 """One line per importer; each module exports ``importer``. The order breaks ties of confidence."""
 
 

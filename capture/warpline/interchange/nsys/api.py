@@ -1,0 +1,218 @@
+"""CUDA API calls and calls of libraries and the operating system: rows with a thread, a name and two times."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.i18n import tr
+from warpline.interchange.nsys.context import Context, pick
+from warpline.interchange.nsys.names import as_is, without_version
+from warpline.interchange.nsys.stacks import Stacks
+from warpline.interchange.nsys.tables import NULL, groups
+from warpline.model import AttributeSpec, KindSpec
+
+_EVENT_CLASSES = {
+    0: "runtime",
+    1: "driver",
+    13: "EGL driver",
+    26: "runtime",
+    28: "cuDNN",
+    29: "cuBLAS",
+    67: "call stack",
+}
+
+API_EXTRA = KindSpec(
+    "cuda_api", "CUDA API call", "api", "api", (AttributeSpec("layer", "string", "Layer of the API"),)
+)
+LIBRARY_KIND = KindSpec(
+    "library",
+    "Library call",
+    "api",
+    "api",
+    (AttributeSpec("library", "string", "Library"), AttributeSpec("correlation", "int64", "Correlation id")),
+)
+MPI_KIND = KindSpec(
+    "mpi",
+    "MPI call",
+    "api",
+    "communication",
+    (
+        AttributeSpec("remote_rank", "int64", "Other rank"),
+        AttributeSpec("root_rank", "int64", "Root rank"),
+        AttributeSpec("bytes", "int64", "Size", "bytes"),
+        AttributeSpec("tag", "int64", "Tag"),
+    ),
+)
+
+
+def convert_cuda_api(context: Context, table: str) -> None:
+    """Runtime and driver calls; the launching end of links to GPU work.
+
+    Rows of event class 67 repeat a call together with the stack it was made from; they are calls like the others,
+    enclose the row they repeat, and so never are the nearest caller of a kernel.
+    """
+    context.builder.add_kind(API_EXTRA)
+    stacks = Stacks(context, "CUDA_CALLCHAINS")
+    layers = {number: context.builder.string(text) for number, text in _EVENT_CLASSES.items()}
+    columns = (
+        "start",
+        "end",
+        "eventClass",
+        "globalTid",
+        "correlationId",
+        "nameId",
+        "returnValue",
+        "callchainId",
+    )
+    for batch in context.batches(table, ints=columns):
+        layer = np.zeros(batch.rows, np.uint32)
+        for number, text in layers.items():
+            layer[batch["eventClass"] == number] = text
+        names = context.names.strings(batch["nameId"], without_version)
+        for (tid,), index in groups(batch["globalTid"]):
+            attributes = pick(batch, index, correlation="correlationId", return_value="returnValue")
+            if layer[index].any():
+                attributes["layer"] = np.ma.MaskedArray(layer[index], layer[index] == 0)
+            attributes |= stacks.attribute(batch["callchainId"][index])
+            ids = context.add(
+                context.thread_track(tid, "api", "api", tr("CUDA API")),
+                "cuda_api",
+                batch["start"][index],
+                batch["end"][index],
+                names[index],
+                attributes=attributes,
+                what=table,
+            )
+            correlation = batch["correlationId"][index]
+            known = (correlation != NULL) & (correlation != 0) & (ids >= 0)
+            scope = context.process(context.process_of(tid))
+            context.builder.add_link_keys("launch", scope, "from", correlation[known], ids[known])
+
+
+def only_calling_process(context: Context) -> int | None:
+    """Packed id of the process all CUDA calls came from, None when there are several or none."""
+    found: set[int] = set()
+    for batch in context.tables.read("CUPTI_ACTIVITY_KIND_RUNTIME", ints=("globalTid",)):
+        tids = batch["globalTid"]
+        found.update(context.process_of(tid) for tid in np.unique(tids[tids != NULL]).tolist())
+        if len(found) > 1:
+            return None
+    return found.pop() if found else None
+
+
+@dataclass(frozen=True)
+class CallTable:
+    """How one table of calls becomes events on a track below each thread."""
+
+    table: str
+    kind: str
+    path: str
+    role: str
+    title: str
+    name_column: str = "nameId"
+    library: str = ""
+    stacks: str = ""
+    attributes: tuple[tuple[str, str], ...] = ()
+    kinds: tuple[KindSpec, ...] = ()
+
+
+_MPI_SIZES = (("remote_rank", "remoteRank"), ("root_rank", "rootRank"), ("bytes", "size"), ("tag", "tag"))
+
+OSRT = CallTable(
+    "OSRT_API",
+    "osrt",
+    "osrt",
+    "osrt",
+    "OS runtime",
+    stacks="OSRT_CALLCHAINS",
+    attributes=(("return_value", "returnValue"),),
+)
+SYSCALL = CallTable("SYSCALL", "osrt", "syscalls", "osrt", "System calls", stacks="SYSCALL_CALLCHAINS")
+
+
+def _library(table: str, title: str) -> CallTable:
+    return CallTable(
+        table, "library", title.lower(), "api", title, library=title,
+        attributes=(("correlation", "correlationId"),), kinds=(LIBRARY_KIND,),
+    )  # fmt: skip
+
+
+CUDNN = _library("CUDNN_EVENTS", "cuDNN")
+CUBLAS = _library("CUBLAS_EVENTS", "cuBLAS")
+HOST_CALLBACKS = _library("CUDA_HOST_CALLBACK", "Host callbacks")
+MPI_P2P = CallTable(
+    "MPI_P2P_EVENTS", "mpi", "mpi", "api", "MPI", "textId", attributes=_MPI_SIZES, kinds=(MPI_KIND,)
+)
+MPI_COLLECTIVE = CallTable(
+    "MPI_COLLECTIVES_EVENTS", "mpi", "mpi", "api", "MPI", "textId", attributes=_MPI_SIZES, kinds=(MPI_KIND,)
+)
+
+
+def convert_calls(spec: CallTable) -> Callable[[Context, str], None]:
+    """A conversion of that table."""
+
+    def convert(context: Context, table: str) -> None:
+        for kind in spec.kinds:
+            context.builder.add_kind(kind)
+        stacks = Stacks(context, spec.stacks) if spec.stacks else None
+        library = context.builder.string(spec.library)
+        columns = ["start", "end", "globalTid", spec.name_column, *(column for _, column in spec.attributes)]
+        if stacks is not None:
+            columns.append("callchainId")
+        for batch in context.batches(table, ints=tuple(columns)):
+            names = context.names.strings(batch[spec.name_column], as_is)
+            for (tid,), index in groups(batch["globalTid"]):
+                attributes = pick(batch, index, **dict(spec.attributes))
+                if spec.library:
+                    attributes["library"] = np.full(len(index), library, np.uint32)
+                if stacks is not None:
+                    attributes |= stacks.attribute(batch["callchainId"][index])
+                context.add(
+                    context.thread_track(tid, spec.path.replace(" ", "-"), spec.role, tr(spec.title)),
+                    spec.kind,
+                    batch["start"][index],
+                    batch["end"][index],
+                    names[index],
+                    attributes=attributes,
+                    what=table,
+                )
+
+    return convert
+
+
+_OVERHEAD_NAMES = (
+    "Overhead",
+    "Overhead",
+    "Driver compiler",
+    "Buffer flush",
+    "Instrumentation",
+    "Resource",
+    "Runtime-triggered module loading",
+    "Lazy function loading",
+    "Command buffer full",
+)
+
+
+def convert_overhead(context: Context, table: str) -> None:
+    """What the profiler and the driver cost, per thread; named by its text, else by its type."""
+    types = context.builder.strings(_OVERHEAD_NAMES)
+    columns = ("start", "end", "globalTid", "nameId", "overheadType", "correlationId")
+    for batch in context.batches(table, ints=columns):
+        names: npt.NDArray[np.uint32] = context.names.strings(batch["nameId"])
+        kind = batch["overheadType"]
+        by_type = types[np.where((kind >= 0) & (kind < len(types)), kind, 0)]
+        names = np.where(names == 0, by_type, names)
+        for (tid,), index in groups(batch["globalTid"]):
+            context.add(
+                context.thread_track(tid, "overhead", "overhead", tr("Profiler overhead")),
+                "overhead",
+                batch["start"][index],
+                batch["end"][index],
+                names[index],
+                attributes=pick(batch, index, correlation="correlationId"),
+                what=table,
+            )

@@ -1,0 +1,314 @@
+"""What all parts of an Nsight import share: the tables, the builder, and who the ids in the tables are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.i18n import tr
+from warpline.interchange.importer import ImportOptions, IsCancelled, check_cancelled
+from warpline.interchange.nsys.names import Names
+from warpline.interchange.nsys.tables import NULL, Batch, Int64Array, TableFile, decode, read_all
+from warpline.model import Flag, Packing
+
+if TYPE_CHECKING:
+    from warpline.storage import CaptureBuilder
+
+_PID_BITS = 24
+_LOW = (1 << _PID_BITS) - 1
+_FAR = 1 << 61
+
+ROLE_ORDER = (
+    "state",
+    "thread_cpu",
+    "phases",
+    "ranges",
+    "operators",
+    "api",
+    "osrt",
+    "python",
+    "samples",
+    "memory",
+    "overhead",
+)
+"""Order of the tracks under one thread."""
+
+
+@dataclass
+class Window:
+    """The recording interval in the export's time, and the extent of what was read so far."""
+
+    start_ns: int = 0
+    stop_ns: int | None = None
+    first_ns: int | None = None
+    last_ns: int | None = None
+
+    def include(self, starts: Int64Array, stops: Int64Array) -> None:
+        if len(starts):
+            first, last = int(starts.min()), int(stops.max())
+            self.first_ns = first if self.first_ns is None else min(first, self.first_ns)
+            self.last_ns = last if self.last_ns is None else max(last, self.last_ns)
+
+
+@dataclass
+class Context:
+    """One conversion. Processes, threads and tracks are made when the first event needs them."""
+
+    tables: TableFile
+    builder: CaptureBuilder
+    options: ImportOptions
+    names: Names
+    window: Window
+    cancelled: IsCancelled
+    report_rows: Callable[[int], None]
+    events: int = 0
+    problems: dict[tuple[str, str], int] = field(default_factory=dict)
+    _processes: dict[int, int] = field(default_factory=dict)
+    _process_uris: dict[int, str] = field(default_factory=dict)
+    _threads: dict[int, int] = field(default_factory=dict)
+    _generations: dict[int, int] = field(default_factory=dict)
+    _process_names: dict[int, str] = field(default_factory=dict)
+    _thread_names: dict[int, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._read_names()
+
+    def _read_names(self) -> None:
+        rows = read_all(self.tables, "PROCESSES", ints=("globalPid",), texts=("name",))
+        for global_pid, name in zip(rows["globalPid"].tolist(), rows.texts["name"], strict=True):
+            self._process_names[global_pid] = decode(name)
+        rows = read_all(self.tables, "ThreadNames", ints=("nameId", "priority", "globalTid"))
+        # The smaller the number, the closer to the user (0: the program's own name, 20: the system's).
+        order = np.argsort(-np.where(rows["priority"] == NULL, 1 << 30, rows["priority"]), kind="stable")
+        for index in order.tolist():
+            self._thread_names[int(rows["globalTid"][index])] = self.names.text(int(rows["nameId"][index]))
+
+    def name_thread(self, global_tid: int, name: str) -> None:
+        """A name the program gave itself; wins over what the export says otherwise."""
+        self._thread_names[global_tid] = name
+        if global_tid in self._threads:
+            self.builder.update_thread(self._threads[global_tid], name=name)
+
+    # Who
+
+    def process_of(self, global_tid: int) -> int:
+        return global_tid & ~_LOW if global_tid != NULL else 0
+
+    def process(self, global_pid: int) -> int:
+        """Index of the process, made when new. ``global_pid`` packs hardware, machine and process id."""
+        known = self._processes.get(global_pid)
+        if known is not None:
+            return known
+        pid = (global_pid >> _PID_BITS) & _LOW
+        generation = self._generations.get(pid, 0) + 1
+        self._generations[pid] = generation
+        name = self._process_names.get(global_pid, "")
+        index = self.builder.add_process(pid, name=name, rank=self.options.rank)
+        uri = f"{self.options.prefix}process/{pid}.{generation}"
+        self._processes[global_pid] = index
+        self._process_uris[global_pid] = uri
+        title = self.process_title(global_pid)
+        self._track(uri, title=title, role="process", process=index, parent=self._root(), sort_key=1000)
+        return index
+
+    def process_title(self, global_pid: int) -> str:
+        """``python [71]``."""
+        pid = (global_pid >> _PID_BITS) & _LOW
+        name = self._process_names.get(global_pid, "").rpartition("/")[2]
+        return f"{name} [{pid}]" if name else tr("process {pid}", pid=pid)
+
+    def process_uri(self, global_pid: int) -> str:
+        """The URI below the prefix: ``process/71.1``."""
+        self.process(global_pid)
+        return self._process_uris[global_pid].removeprefix(self.options.prefix)
+
+    def known_process(self, global_pid: int) -> int | None:
+        """Index of a process that has events, None for one that has not."""
+        return self._processes.get(global_pid)
+
+    def thread(self, global_tid: int) -> int:
+        """Index of the thread, made when new."""
+        global_tid = max(global_tid, 0)
+        known = self._threads.get(global_tid)
+        if known is not None:
+            return known
+        name = self._thread_names.get(global_tid, "")
+        process = self.process(self.process_of(global_tid))
+        index = self.builder.add_thread(process, global_tid & _LOW, name=name)
+        self._threads[global_tid] = index
+        return index
+
+    def thread_label(self, global_tid: int) -> str:
+        """What a thread is called where its number says nothing: its name, else its process and number."""
+        name = self._thread_names.get(global_tid, "")
+        return name or f"{self.process_title(self.process_of(global_tid))} {global_tid & _LOW}"
+
+    def thread_title(self, global_tid: int) -> str:
+        """``MainThread  71``."""
+        name = self._thread_names.get(global_tid, "")
+        tid = global_tid & _LOW
+        is_main = tid == (global_tid >> _PID_BITS) & _LOW
+        return f"{name or (tr('main thread') if is_main else tr('thread'))}  {tid}"
+
+    # Where
+
+    def _root(self) -> str | None:
+        return self.options.prefix.rstrip("/") or None
+
+    def _track(self, uri: str, **fields: Any) -> int:
+        return self.builder.track(uri, clock=self.options.clock, rank=self.options.rank, **fields)
+
+    def track(self, path: str, **fields: Any) -> int:
+        """A track under the prefix; without a parent it stands at the top (of its rank)."""
+        parent = fields.pop("parent", None)
+        if isinstance(parent, str):
+            parent = self.options.prefix + parent
+        return self._track(
+            self.options.prefix + path, parent=self._root() if parent is None else parent, **fields
+        )
+
+    def thread_track(
+        self,
+        global_tid: int,
+        path: str = "",
+        role: str = "thread",
+        title: str = "",
+        packing: Packing = Packing.NEST,
+    ) -> int:
+        """The track of a thread, or one below it."""
+        global_tid = max(global_tid, 0)
+        thread = self.thread(global_tid)
+        global_pid = self.process_of(global_tid)
+        process = self.process(global_pid)
+        tid = global_tid & _LOW
+        uri = f"{self._process_uris[global_pid]}/thread/{tid}.1"
+        is_main = tid == (global_tid >> _PID_BITS) & _LOW
+        above = self._track(
+            uri,
+            title=self.thread_title(global_tid),
+            role="thread",
+            process=process,
+            thread=thread,
+            parent=self._process_uris[global_pid],
+            sort_key=0 if is_main else 10,
+        )
+        if not path:
+            return above
+        return self._track(
+            f"{uri}/{path}",
+            title=title,
+            role=role,
+            process=process,
+            thread=thread,
+            parent=above,
+            packing=packing,
+            sort_key=ROLE_ORDER.index(role) if role in ROLE_ORDER else len(ROLE_ORDER),
+        )
+
+    # What
+
+    def add(
+        self,
+        track: int,
+        kind: str,
+        starts: Int64Array,
+        stops: Int64Array | None,
+        names: npt.NDArray[np.uint32] | int,
+        *,
+        flags: npt.NDArray[np.uint8] | int = 0,
+        attributes: Mapping[str, Any] | None = None,
+        what: str = "",
+    ) -> npt.NDArray[np.int64]:
+        """Adds events and returns their ids; ``stops`` None makes instants.
+
+        An event without an end gets the end of the recording and is flagged; one that ends before it starts keeps its
+        start, has no duration and is flagged. Rows without a usable start are counted as skipped and have id -1.
+        """
+        usable = (starts > -_FAR) & (starts < _FAR)
+        marks = np.array(np.broadcast_to(np.asarray(flags, np.uint8), len(starts)))
+        if stops is None:
+            stops = starts
+            marks |= np.uint8(Flag.INSTANT)
+        else:
+            is_open = stops == NULL
+            if is_open.any():
+                border = (
+                    self.window.stop_ns
+                    if self.window.stop_ns is not None
+                    else int(starts[usable].max(initial=0))
+                )
+                stops = np.where(is_open, np.maximum(border, starts), stops)
+                marks[is_open] |= np.uint8(Flag.CUT_END)
+                self.problem(
+                    what or kind, int(is_open.sum()), tr("had no end; shown until the end of the recording")
+                )
+            is_negative = usable & ((stops < starts) | (stops > _FAR))
+            if is_negative.any():
+                stops = np.where(is_negative, starts, stops)
+                marks[is_negative] |= np.uint8(Flag.TRUNCATED)
+                self.problem(
+                    what or kind,
+                    int(is_negative.sum()),
+                    tr("end before they start; shown without a duration"),
+                )
+        if not usable.all():
+            self.builder.add_skipped(
+                what or kind, int((~usable).sum()), tr("rows without a usable start time")
+            )
+            kept = self._add(track, kind, starts, stops, names, marks, attributes, usable)
+            ids = np.full(len(starts), -1, np.int64)
+            ids[usable] = kept
+            return ids
+        return self._add(track, kind, starts, stops, names, marks, attributes, None)
+
+    def _add(
+        self,
+        track: int,
+        kind: str,
+        starts: Int64Array,
+        stops: Int64Array,
+        names: npt.NDArray[np.uint32] | int,
+        flags: npt.NDArray[np.uint8],
+        attributes: Mapping[str, Any] | None,
+        only: npt.NDArray[np.bool_] | None,
+    ) -> npt.NDArray[np.int64]:
+        given = dict(attributes or {})
+        if only is not None:
+            starts, stops, flags = starts[only], stops[only], flags[only]
+            names = names[only] if isinstance(names, np.ndarray) else names
+            given = {key: value[only] if np.ndim(value) else value for key, value in given.items()}
+        first = self.builder.add_events(
+            track, kind, starts, stops - starts, names, flags=flags, attributes=given
+        )
+        self.events += len(starts)
+        self.window.include(starts, stops)
+        return np.arange(first, first + len(starts))
+
+    def problem(self, what: str, count: int, text: str) -> None:
+        """Something odd in the data that was kept; counted and shown."""
+        if count:
+            self.problems[what, text] = self.problems.get((what, text), 0) + count
+
+    def batches(self, table: str, **columns: Any) -> Any:
+        """`TableFile.read` that reports progress and can be cancelled."""
+        for batch in self.tables.read(table, **columns):
+            check_cancelled(self.cancelled)
+            yield batch
+            self.report_rows(batch.rows)
+
+
+def pick(batch: Batch, index: npt.NDArray[np.int64], **attributes: str) -> dict[str, Any]:
+    """Attributes of some rows, masked where missing; what no row has is left out. Arguments: attribute=column."""
+    found: dict[str, Any] = {}
+    for attribute, column in attributes.items():
+        values = batch.ints[column][index]
+        missing = values == NULL
+        if not missing.any():
+            found[attribute] = values
+        elif not missing.all():
+            found[attribute] = np.ma.MaskedArray(np.where(missing, 0, values), missing)
+    return found

@@ -1,0 +1,235 @@
+"""The whole of an Nsight Systems export, subject by subject."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from warpline.i18n import tr
+from warpline.interchange.importer import ImportOptions, ImportSummary, IsCancelled, Progress, check_cancelled
+from warpline.interchange.nsys import api, counters, nvtx, samples, sched, session
+from warpline.interchange.nsys.context import Context, Window
+from warpline.interchange.nsys.devices import Devices
+from warpline.interchange.nsys.gpu import GpuWork
+from warpline.interchange.nsys.names import Names
+from warpline.interchange.nsys.tables import TableFile
+from warpline.model import ImportFormatError
+
+if TYPE_CHECKING:
+    from warpline.storage import CaptureBuilder
+
+_Convert = Callable[[Context, str], None]
+
+# Tables that describe others, or are read together with them.
+_SUPPORTING = (
+    "StringIds",
+    "ThreadNames",
+    "PROCESSES",
+    "ProcessStreams",
+    "ANALYSIS_",
+    "META_DATA_",
+    "EXPORT_META_DATA",
+    "TARGET_INFO_",
+    "ENUM_",
+    "UnwindMethodType",
+    "SAMPLING_CALLCHAINS",
+    "CUDA_CALLCHAINS",
+    "OSRT_CALLCHAINS",
+    "SYSCALL_CALLCHAINS",
+    "NVTX_PAYLOAD_",
+    "NVTX_SCOPES",
+    "MPI_RANKS",
+    "GENERIC_EVENT_SOURCES",
+    "GENERIC_EVENT_TYPE",
+    "sqlite_",
+)
+_MOSTLY_OUTSIDE = 0.5
+"""A file whose events cover less than this share of the recording is taken for a piece cut out of it."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """Something Nsight Systems records: how it is called, where it is stored, how it is switched on."""
+
+    name: str
+    tables: tuple[str, ...]
+    remedy: str
+    converts: tuple[_Convert, ...]
+
+
+def _subjects(context: Context) -> tuple[Subject, ...]:
+    devices = Devices(context)
+    gpu = GpuWork(context, devices, api.only_calling_process(context))
+
+    def on_gpu(convert: Callable[[str], None]) -> tuple[_Convert, ...]:
+        return (lambda _context, table: convert(table),)
+
+    cuda = "nsys profile --trace=cuda"
+    return (
+        Subject("CUDA API calls", ("CUPTI_ACTIVITY_KIND_RUNTIME",), cuda, (api.convert_cuda_api,)),
+        Subject("kernels", ("CUPTI_ACTIVITY_KIND_KERNEL",), cuda, on_gpu(gpu.kernels)),
+        Subject("memory copies", ("CUPTI_ACTIVITY_KIND_MEMCPY",), cuda, on_gpu(gpu.copies)),
+        Subject("memory sets", ("CUPTI_ACTIVITY_KIND_MEMSET",), cuda, on_gpu(gpu.sets)),
+        Subject(
+            "CUDA graph launches",
+            ("CUPTI_ACTIVITY_KIND_GRAPH_TRACE",),
+            "nsys profile --trace=cuda --cuda-graph-trace=graph",
+            on_gpu(gpu.graphs),
+        ),
+        Subject(
+            "CUDA synchronisation",
+            ("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",),
+            cuda,
+            on_gpu(gpu.synchronisations),
+        ),
+        Subject("NVTX", ("NVTX_EVENTS",), "nsys profile --trace=nvtx", (nvtx.convert_nvtx,)),
+        Subject(
+            "scheduler", ("SCHED_EVENTS",), "nsys profile --cpuctxsw=process-tree", (sched.convert_sched,)
+        ),
+        Subject(
+            "samples", ("COMPOSITE_EVENTS",), "nsys profile --sample=process-tree", (samples.convert_samples,)
+        ),
+        _calls("OS runtime", "nsys profile --trace=osrt", api.OSRT),
+        _calls("system calls", "nsys profile --trace=syscall", api.SYSCALL),
+        _calls("cuDNN", "nsys profile --trace=cudnn", api.CUDNN),
+        _calls("cuBLAS", "nsys profile --trace=cublas", api.CUBLAS),
+        _calls("CUDA host callbacks", cuda, api.HOST_CALLBACKS),
+        _calls("MPI", "nsys profile --trace=mpi", api.MPI_P2P, api.MPI_COLLECTIVE),
+        Subject(
+            "GPU metrics",
+            ("GPU_METRICS",),
+            "nsys profile --gpu-metrics-devices=all",
+            (counters.convert_gpu_metrics,),
+        ),
+        Subject(
+            "CUDA memory usage",
+            ("CUDA_GPU_MEMORY_USAGE_EVENTS",),
+            "nsys profile --cuda-memory-usage=true",
+            (lambda shared, table: counters.convert_memory_usage(shared, devices, table),),
+        ),
+        Subject(
+            "profiler overhead",
+            ("PROFILER_OVERHEAD", "CUPTI_ACTIVITY_KIND_OVERHEAD", "CUPTI_ACTIVITY_KIND_JIT"),
+            "",
+            (api.convert_overhead,) * 3,
+        ),
+        # Last: only messages from inside the recording are shown, so its extent must be known.
+        Subject("messages", ("DIAGNOSTIC_EVENT",), "", (session.convert_diagnostics,)),
+    )
+
+
+def _calls(name: str, remedy: str, *specs: api.CallTable) -> Subject:
+    return Subject(
+        name, tuple(spec.table for spec in specs), remedy, tuple(api.convert_calls(spec) for spec in specs)
+    )
+
+
+def convert_tables(
+    tables: TableFile,
+    builder: CaptureBuilder,
+    options: ImportOptions,
+    progress: Progress,
+    cancelled: IsCancelled,
+) -> ImportSummary:
+    """Adds everything in the export to the builder.
+
+    Raises ImportFormatError when the file has no table of Nsight Systems or is damaged, Cancelled.
+    """
+    if not is_export(tables):
+        raise ImportFormatError(
+            tr(
+                "{path}: a database, but not an export of Nsight Systems (it has no table StringIds)",
+                path=tables.path,
+            )
+        )
+    window = Window()
+    session.read_window(tables, window)
+    total = max(1, sum(tables.count(table) for table in tables.names() if not table.startswith(_SUPPORTING)))
+    done = 0
+    now_reading = ""
+
+    def report_rows(count: int) -> None:
+        nonlocal done
+        done += count
+        progress(min(1.0, done / total), now_reading)
+
+    context = Context(tables, builder, options, Names(tables, builder), window, cancelled, report_rows)
+    subjects = _subjects(context)
+    for subject in subjects:
+        check_cancelled(cancelled)
+        now_reading = tr("reading {what}", what=subject.name)
+        _convert_subject(context, subject)
+    session.describe(context)
+    _report_rest(context, subjects)
+    _set_span(context)
+    return ImportSummary(
+        events=context.events,
+        start_ns=window.first_ns,
+        stop_ns=window.last_ns,
+        utc_offset_ns=session.utc_start_ns(tables),
+    )
+
+
+def is_export(tables: TableFile) -> bool:
+    """Whether these are tables of Nsight Systems: of all of them only one is always there."""
+    return {"id", "value"} <= tables.columns("StringIds")
+
+
+def _convert_subject(context: Context, subject: Subject) -> None:
+    rows = {table: context.tables.count(table) for table in subject.tables}
+    events = context.events
+    for table, convert in zip(subject.tables, subject.converts, strict=True):
+        if rows[table]:
+            convert(context, table)
+    suffix = f", rank {context.options.rank}" if context.options.rank is not None else ""
+    name = f"nsight {subject.name}{suffix}"
+    if any(rows.values()):
+        added = context.events - events
+        count = f"{added:,}" if added else f"{sum(rows.values()):,}"
+        what = tr("{count} events", count=count) if added else tr("{count} rows", count=count)
+        context.builder.add_source(name, enabled=True, reason=what)
+    else:
+        reason = (
+            tr("the table {table} is empty", table=subject.tables[0])
+            if any(context.tables.columns(table) for table in subject.tables)
+            else tr("the export has no table {table}", table=subject.tables[0])
+        )
+        context.builder.add_source(
+            name, enabled=False, reason=tr("not recorded: {reason}", reason=reason), remedy=subject.remedy
+        )
+
+
+def _report_rest(context: Context, subjects: tuple[Subject, ...]) -> None:
+    """What was odd, and which tables with rows nobody here reads."""
+    for (what, text), count in context.problems.items():
+        context.builder.add_warning(f"{what}: {count:,} {text}")
+    known = {table for subject in subjects for table in subject.tables}
+    for table in context.tables.names():
+        if table in known or table.startswith(_SUPPORTING):
+            continue
+        context.builder.add_skipped(
+            table, context.tables.count(table), tr("rows of a table Warpline does not read yet")
+        )
+
+
+def _set_span(context: Context) -> None:
+    """The recording's interval; of a file cut out of a longer recording, that of its events."""
+    window = context.window
+    if window.first_ns is None or window.last_ns is None or context.options.rank is not None:
+        return
+    first, last = window.first_ns, window.last_ns
+    if window.stop_ns is not None:
+        covered = min(last, window.stop_ns) - max(first, window.start_ns)
+        if covered >= _MOSTLY_OUTSIDE * (window.stop_ns - window.start_ns):
+            first, last = min(first, window.start_ns), max(last, window.stop_ns)
+        else:
+            context.builder.add_warning(
+                tr(
+                    "The file holds {covered:.3f} s of a recording of {whole:.3f} s: it is a piece cut out of it, or "
+                    "little of it was traced. Only that piece is shown",
+                    covered=max(covered, 0) / 1e9,
+                    whole=(window.stop_ns - window.start_ns) / 1e9,
+                )
+            )
+    context.builder.set_span(first, last)

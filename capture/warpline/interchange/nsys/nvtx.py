@@ -1,0 +1,234 @@
+"""NVTX: ranges and marks with their domains, categories, colours and payloads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.i18n import tr
+from warpline.interchange.nsys.context import Context
+from warpline.interchange.nsys.tables import NULL, Batch, decode, groups
+from warpline.model import Packing
+
+CATEGORY, MARK, THREAD, PUSH_POP, START_END, DOMAIN, DOMAIN_DESTROY = 33, 34, 39, 59, 60, 75, 76
+_DEFINITIONS = (CATEGORY, THREAD, DOMAIN, DOMAIN_DESTROY)
+
+_INTEGER_PAYLOADS = ("uint64Value", "int64Value", "uint32Value", "int32Value")
+_REAL_PAYLOADS = ("doubleValue", "floatValue")
+_INTS = (
+    "start",
+    "end",
+    "eventType",
+    "category",
+    "color",
+    "globalTid",
+    "endGlobalTid",
+    "textId",
+    "domainId",
+    "jsonTextId",
+    *_INTEGER_PAYLOADS,
+)
+_LOW = (1 << 24) - 1
+
+
+@dataclass
+class _Definitions:
+    """Names of domains and categories; both are numbered per process, categories per domain too."""
+
+    domains: dict[tuple[int, int], str] = field(default_factory=dict)
+    categories: dict[tuple[int, int, int], int] = field(default_factory=dict)
+
+
+def convert_nvtx(context: Context, table: str) -> None:
+    """Push/pop ranges nest on their thread; start/end ranges may end elsewhere and overlap on their process."""
+    definitions = _read_definitions(context, table)
+    texts = _Texts(context)
+    reals = _present(context, table, _REAL_PAYLOADS)
+    ints = tuple(name for name in _INTS if name in _BASIC or name in context.tables.columns(table))
+    for batch in context.batches(
+        table, ints=ints, reals=reals, texts=_present(context, table, ("text", "jsonText"))
+    ):
+        kinds = batch["eventType"]
+        names = texts.names(batch)
+        domain = np.where(batch["domainId"] == NULL, 0, batch["domainId"])
+        for (kind, tid, domain_id), index in groups(kinds, batch["globalTid"], domain):
+            if kind in _DEFINITIONS:
+                continue
+            if kind not in (PUSH_POP, START_END, MARK):
+                context.builder.add_skipped(
+                    table, len(index), tr("NVTX events of an unknown type {kind}", kind=kind)
+                )
+                continue
+            pid = context.process_of(tid)
+            title = definitions.domains.get(
+                (pid, domain_id), "" if domain_id == 0 else tr("domain {n}", n=domain_id)
+            )
+            if kind == START_END:
+                track = _process_track(context, tid, title)
+            else:
+                track = _thread_track(context, tid, title)
+            context.add(
+                track,
+                "range",
+                batch["start"][index],
+                None if kind == MARK else batch["end"][index],
+                names[index],
+                attributes=_attributes(context, batch, index, (pid, domain_id, title), definitions, texts),
+                what=table,
+            )
+
+
+_BASIC = ("start", "end", "eventType", "globalTid", "textId", "domainId")
+
+
+def _present(context: Context, table: str, names: Sequence[str]) -> tuple[str, ...]:
+    """Columns the table has: reading a column of nothing costs as much as one with values."""
+    have = context.tables.columns(table)
+    return tuple(name for name in names if name in have)
+
+
+def _read_definitions(context: Context, table: str) -> _Definitions:
+    """Definitions may stand anywhere in the table, so they are read before the ranges."""
+    found = _Definitions()
+    columns = ("eventType", "category", "globalTid", "textId", "domainId")
+    for batch in context.tables.read(table, ints=columns):
+        rows = np.flatnonzero(np.isin(batch["eventType"], _DEFINITIONS[:3]))
+        if len(rows):
+            break
+    else:
+        return found
+    for batch in context.tables.read(table, ints=columns, texts=("text",)):
+        for row in np.flatnonzero(np.isin(batch["eventType"], _DEFINITIONS[:3])).tolist():
+            kind, category, tid, text_id, domain = (int(batch[name][row]) for name in columns)
+            text = decode(batch.texts["text"][row]) or context.names.text(text_id)
+            pid, domain = context.process_of(tid), max(domain, 0)
+            if kind == DOMAIN:
+                found.domains[pid, domain] = text
+            elif kind == CATEGORY:
+                found.categories[pid, domain, category] = context.builder.string(text)
+            elif kind == THREAD and tid != NULL and text:
+                context.name_thread(tid, text)
+    return found
+
+
+class _Texts:
+    """A range's own text, and its payload as text."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._known: dict[bytes, int] = {}
+
+    def names(self, batch: Batch) -> npt.NDArray[np.uint32]:
+        """``text`` where there is one, else the string ``textId`` stands for."""
+        names = self._context.names.strings(batch["textId"])
+        own = batch.texts.get("text")
+        if own is None:
+            return names
+        ids = self.ids(own)
+        return np.where(ids == 0, names, ids)
+
+    def ids(self, texts: Sequence[bytes | None]) -> npt.NDArray[np.uint32]:
+        """String ids of texts of the table; 0 for none."""
+        known = self._known
+        for text in set(texts).difference(known):
+            if text is not None:
+                known[text] = self._context.builder.string(decode(text))
+        find = known.get
+        return np.fromiter((find(text, 0) for text in texts), np.uint32, len(texts))  # type: ignore[arg-type]  # None is no key
+
+
+def _attributes(
+    context: Context,
+    batch: Batch,
+    index: npt.NDArray[np.int64],
+    domain: tuple[int, int, str],
+    definitions: _Definitions,
+    texts: _Texts,
+) -> dict[str, Any]:
+    pid, domain_id, title = domain
+    found: dict[str, Any] = {}
+    if title:
+        found["domain"] = np.full(len(index), context.builder.string(title), np.uint32)
+    if "category" in batch.ints:
+        category = batch["category"][index]
+        names = np.zeros(len(index), np.uint32)
+        for number in np.unique(category[(category != NULL) & (category != 0)]).tolist():
+            known = definitions.categories.get((pid, domain_id, number))
+            names[category == number] = context.builder.string(str(number)) if known is None else known
+        if names.any():
+            found["category"] = np.ma.MaskedArray(names, names == 0)
+    if "color" in batch.ints and ((color := batch["color"][index]) != NULL).any():
+        found["color_argb"] = np.ma.MaskedArray(
+            np.where(color == NULL, 0, color & 0xFFFF_FFFF), color == NULL
+        )
+    if "endGlobalTid" in batch.ints:
+        end = batch["endGlobalTid"][index]
+        elsewhere = (end != NULL) & (end != batch["globalTid"][index])
+        if elsewhere.any():
+            found["end_thread"] = np.ma.MaskedArray(np.where(elsewhere, end & _LOW, 0), ~elsewhere)
+    payload = _payload(context, batch, index, texts)
+    if payload.any():
+        found["payload"] = np.ma.MaskedArray(payload, payload == 0)
+    return found
+
+
+def _payload(
+    context: Context, batch: Batch, index: npt.NDArray[np.int64], texts: _Texts
+) -> npt.NDArray[np.uint32]:
+    """String ids of payloads, 0 for none: a number, or JSON."""
+    payload = np.zeros(len(index), np.uint32)
+    for name in _INTEGER_PAYLOADS:
+        values = batch.ints.get(name)
+        if values is None:
+            continue
+        values = values[index]
+        given = values != NULL
+        if given.any():
+            unique, inverse = np.unique(values[given], return_inverse=True)
+            is_unsigned = name == "uint64Value"
+            made = (str(number % (1 << 64) if is_unsigned else number) for number in unique.tolist())
+            payload[given] = context.builder.strings(made)[inverse.reshape(-1)]
+    for name, reals in batch.reals.items():
+        values_of = reals[index]
+        given = ~np.isnan(values_of)
+        if given.any():
+            digits = 9 if name == "floatValue" else 17
+            unique_reals, inverse = np.unique(values_of[given], return_inverse=True)
+            made = (f"{number:.{digits}g}" for number in unique_reals.tolist())
+            payload[given] = context.builder.strings(made)[inverse.reshape(-1)]
+    if "jsonTextId" in batch.ints:
+        given = batch["jsonTextId"][index] != NULL
+        if given.any():
+            payload[given] = context.names.strings(batch["jsonTextId"][index][given])
+    json = batch.texts.get("jsonText")
+    if json is not None:
+        own = texts.ids([json[row] for row in index.tolist()])
+        payload = np.where(own == 0, payload, own)
+    return payload
+
+
+def _path(title: str) -> str:
+    return "nvtx/" + (title.replace("/", "∕").strip() or "default")
+
+
+def _thread_track(context: Context, tid: int, title: str) -> int:
+    return context.thread_track(tid, _path(title), "ranges", f"NVTX · {title}" if title else "NVTX")
+
+
+def _process_track(context: Context, tid: int, title: str) -> int:
+    global_pid = context.process_of(max(tid, 0))
+    process = context.process(global_pid)
+    uri = context.process_uri(global_pid)
+    return context.track(
+        f"{uri}/{_path(title)}",
+        title=f"NVTX · {title}" if title else tr("NVTX start/end"),
+        role="ranges",
+        parent=uri,
+        process=process,
+        packing=Packing.PACK,
+        sort_key=-10,
+    )

@@ -1,0 +1,50 @@
+"""What a kernel's name tells: communication or computation, tensor cores or not; and which name is the full one."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.analysis.selection import Events, View
+
+COMMUNICATION = re.compile(r"nccl|rccl|hccl|oneccl|nvshmem|mscclpp?|deep_?ep|custom_?all_?reduce|cross_device_reduce", re.I)
+"""Kernels and operators of collective and point-to-point communication."""
+
+TENSOR_CORES = re.compile(
+    r"[hsicd]884|[hsicd]1688|16816|161616|8816|\bnvjet|hmma|imma|wgmma|wmma|tensorop|gmma|xmma|tcgen05|mfma|flash_(fwd|bwd)",
+    re.I,
+)
+_PLAIN_CORES = re.compile(r"ffma|f32f32_f32f32_f32_(nn|nt|tn|tt)|simt|sgemm", re.I)
+
+
+def uses_tensor_cores(name: str) -> bool:
+    """Whether the name of a kernel says that it computes on tensor (or matrix) cores.
+
+    884, 1688, 16816 … are shapes of half-precision matrix instructions, hmma/imma/wgmma their names, mfma AMD's; ``ffma`` and
+    ``simt`` say the opposite. A guess from the name: a kernel may use them without saying so.
+    """
+    return bool(TENSOR_CORES.search(name)) and not _PLAIN_CORES.search(name)
+
+
+def is_communication(name: str) -> bool:
+    """Whether the name is that of a communication kernel or operator (NCCL, RCCL, HCCL …)."""
+    return bool(COMMUNICATION.search(name))
+
+
+def communication_ids(view: View) -> npt.NDArray[np.bool_]:
+    """For each string id whether it names communication."""
+    strings = view.capture.strings
+    flags = np.zeros(max(len(strings), 1), bool)
+    flags[strings.find(COMMUNICATION.pattern, regex=True)] = True
+    return flags
+
+
+def full_names(view: View, events: Events) -> npt.NDArray[np.uint32]:
+    """String ids of the full (demangled) names of kernels, the plain name where none was recorded."""
+    full = view.column("kernel", "demangled_name", events.index)
+    if np.ma.getmaskarray(full).all():
+        return events.name
+    ids = np.where(np.ma.getmaskarray(full) | (np.ma.getdata(full) == 0), events.name, np.ma.getdata(full))
+    return np.minimum(ids, max(len(view.capture.strings) - 1, 0)).astype(np.uint32)

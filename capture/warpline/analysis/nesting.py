@@ -1,0 +1,127 @@
+"""Which range encloses a moment, and what happened inside a range: binary searches over lanes, no stack per event."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Int64Array = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class LaneEvents:
+    """Events of one lane: sorted by start, not overlapping. ``start`` and ``stop`` int64 capture ns, ``row`` int64."""
+
+    start: Int64Array
+    stop: Int64Array
+    row: Int64Array
+
+
+def enclosing(lanes: Sequence[LaneEvents], times: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """The innermost event that contains each moment: start ≤ time < stop.
+
+    Of several events that contain it the one that began last wins; of those that began together, that of the later lane
+    (lanes go from the outermost depth inwards). ``times`` are int64 capture ns in any order.
+    Returns (lane, index in the lane), both int64, -1 where nothing contains the moment.
+    """
+    best_lane = np.full(len(times), -1, np.int64)
+    best_index = np.full(len(times), -1, np.int64)
+    best_start = np.full(len(times), np.iinfo(np.int64).min, np.int64)
+    for number, lane in enumerate(lanes):
+        if not len(lane.start):
+            continue
+        index = np.searchsorted(lane.start, times, "right") - 1
+        candidate = np.maximum(index, 0)
+        start = lane.start[candidate]
+        better = (index >= 0) & (lane.stop[candidate] > times) & (start >= best_start)
+        best_lane[better] = number
+        best_index[better] = index[better]
+        best_start[better] = start[better]
+    return best_lane, best_index
+
+
+def enclosing_rows(lanes: Sequence[LaneEvents], times: Int64Array) -> Int64Array:
+    """The event row of `enclosing` for each moment, -1 where there is none."""
+    lane, index = enclosing(lanes, times)
+    rows = np.full(len(times), -1, np.int64)
+    for number, events in enumerate(lanes):
+        here = lane == number
+        rows[here] = events.row[index[here]]
+    return rows
+
+
+def parents(lanes: Sequence[LaneEvents]) -> list[tuple[Int64Array, Int64Array]]:
+    """For each event of each lane the innermost event of an earlier lane that contains it wholly.
+
+    Returns per lane (parent's lane, parent's index in it), -1 where an event stands alone.
+    """
+    result = []
+    for number, lane in enumerate(lanes):
+        parent_lane = np.full(len(lane.start), -1, np.int64)
+        parent_index = np.full(len(lane.start), -1, np.int64)
+        best_start = np.full(len(lane.start), np.iinfo(np.int64).min, np.int64)
+        for outer_number in range(number):
+            outer = lanes[outer_number]
+            if not len(outer.start):
+                continue
+            index = np.searchsorted(outer.start, lane.start, "right") - 1
+            candidate = np.maximum(index, 0)
+            start = outer.start[candidate]
+            better = (index >= 0) & (outer.stop[candidate] >= lane.stop) & (start >= best_start)
+            # An empty parent at the same moment contains an empty child only on paper.
+            better &= outer.stop[candidate] > start
+            parent_lane[better] = outer_number
+            parent_index[better] = index[better]
+            best_start[better] = start[better]
+        result.append((parent_lane, parent_index))
+    return result
+
+
+def windows(times: Int64Array, starts: Int64Array, stops: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """For each range [start, stop) the first and the past-the-last index of the sorted ``times`` inside it."""
+    first = np.searchsorted(times, starts, "left")
+    last = np.searchsorted(times, stops, "left")
+    return first.astype(np.int64), np.maximum(last, first).astype(np.int64)
+
+
+def window_sums(values: Int64Array, first: Int64Array, last: Int64Array) -> Int64Array:
+    """Sum of ``values[first:last]`` of each window, from one prefix sum."""
+    before = np.concatenate([np.zeros(1, np.int64), np.cumsum(values)])
+    return before[last] - before[first]
+
+
+def window_extremes(
+    low: Int64Array, high: Int64Array, first: Int64Array, last: Int64Array
+) -> tuple[Int64Array, Int64Array]:
+    """Minimum of ``low[first:last]`` and maximum of ``high[first:last]`` of each window; (0, 0) for an empty one."""
+    smallest = np.zeros(len(first), np.int64)
+    largest = np.zeros(len(first), np.int64)
+    used = np.flatnonzero(last > first)
+    if len(used):
+        # reduceat takes pairs of borders; every second result is a window, the others are what lies between two.
+        borders = np.stack([first[used], last[used]], 1).ravel()
+        smallest[used] = np.minimum.reduceat(np.append(low, 0), borders)[::2]
+        largest[used] = np.maximum.reduceat(np.append(high, 0), borders)[::2]
+    return smallest, largest
+
+
+def window_pairs(first: Int64Array, last: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """Every (window, index inside it) as two int64 arrays; as long as the windows together."""
+    count = last - first
+    window = np.repeat(np.arange(len(first)), count)
+    offset = np.arange(len(window)) - np.repeat(np.cumsum(count) - count, count)
+    return window, first[window] + offset
+
+
+def self_times(lanes: Sequence[LaneEvents]) -> list[Int64Array]:
+    """Duration of each event less that of its direct children (int64 ns), per lane."""
+    own = [(lane.stop - lane.start).astype(np.int64) for lane in lanes]
+    totals = [values.copy() for values in own]
+    for number, (parent_lane, parent_index) in enumerate(parents(lanes)):
+        for outer in np.unique(parent_lane[parent_lane >= 0]).tolist():
+            here = parent_lane == outer
+            np.subtract.at(own[outer], parent_index[here], totals[number][here])
+    return own

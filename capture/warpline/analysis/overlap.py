@@ -1,0 +1,92 @@
+"""How several activities share time: exact lengths of every combination, from one sweep over their borders."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.model.intervals import clip_intervals, merge_intervals
+
+Int64Array = npt.NDArray[np.int64]
+Intervals = tuple[Int64Array, Int64Array]
+"""(starts, stops) in ns, half open. Functions here take them in any order and with overlaps unless they say *merged*."""
+
+
+def combination_times(activities: Sequence[Intervals], start_ns: int, stop_ns: int) -> Int64Array:
+    """Time in [start_ns, stop_ns) during which exactly a given set of activities runs.
+
+    Returns int64 ns of length 2^n for n activities: entry ``m`` is the time when the activities of the bits set in ``m`` run
+    and no others; entry 0 is the time when none does. The entries add up to the range. What overlaps within one
+    activity counts once.
+    """
+    times = [np.array([start_ns, stop_ns], np.int64)]
+    deltas = [np.zeros(2, np.int64)]
+    for bit, (starts, stops) in enumerate(activities):
+        merged = merge_intervals(*clip_intervals(starts, stops, start_ns, stop_ns))
+        # Merged intervals of one activity never overlap: adding and removing its bit is a plain sum.
+        times += merged
+        deltas += [np.full(len(merged[0]), 1 << bit, np.int64), np.full(len(merged[1]), -(1 << bit), np.int64)]
+    border = np.concatenate(times)
+    order = np.argsort(border, kind="stable")
+    border = border[order]
+    state = np.cumsum(np.concatenate(deltas)[order])[:-1]
+    result = np.zeros(1 << len(activities), np.int64)
+    np.add.at(result, state, np.diff(border))
+    return result
+
+
+def time_of(combinations: Int64Array, any_of: int, none_of: int = 0) -> int:
+    """Time in which at least one activity of the bits ``any_of`` runs and none of ``none_of``."""
+    mask = np.arange(len(combinations))
+    return int(combinations[((mask & any_of) != 0) & ((mask & none_of) == 0)].sum())
+
+
+def time_of_all(combinations: Int64Array, all_of: int) -> int:
+    """Time in which every activity of the bits ``all_of`` runs."""
+    mask = np.arange(len(combinations))
+    return int(combinations[(mask & all_of) == all_of].sum())
+
+
+def concurrency_times(lanes: Sequence[Intervals], start_ns: int, stop_ns: int) -> Int64Array:
+    """Time in [start_ns, stop_ns) with exactly k of the lanes busy, for k = 0 … number of lanes (int64 ns)."""
+    times = [np.array([start_ns, stop_ns], np.int64)]
+    deltas = [np.zeros(2, np.int64)]
+    for starts, stops in lanes:
+        merged = merge_intervals(*clip_intervals(starts, stops, start_ns, stop_ns))
+        times += merged
+        deltas += [np.ones(len(merged[0]), np.int64), np.full(len(merged[1]), -1, np.int64)]
+    border = np.concatenate(times)
+    order = np.argsort(border, kind="stable")
+    border = border[order]
+    state = np.cumsum(np.concatenate(deltas)[order])[:-1]
+    result = np.zeros(len(lanes) + 1, np.int64)
+    np.add.at(result, state, np.diff(border))
+    return result
+
+
+def gaps(starts: Int64Array, stops: Int64Array, start_ns: int, stop_ns: int) -> Intervals:
+    """What *merged* intervals leave free of [start_ns, stop_ns), sorted."""
+    starts, stops = clip_intervals(starts, stops, start_ns, stop_ns)
+    gap_starts = np.concatenate([np.array([start_ns], np.int64), stops])
+    gap_stops = np.concatenate([starts, np.array([stop_ns], np.int64)])
+    keep = gap_stops > gap_starts
+    return gap_starts[keep], gap_stops[keep]
+
+
+def covered_ns(merged: Intervals, starts: Int64Array, stops: Int64Array) -> Int64Array:
+    """How much of each interval [starts, stops) the *merged* intervals cover (int64 ns per interval).
+
+    O((n + m) log m): differences of the covered time up to a moment.
+    """
+    return _covered_until(merged, stops) - _covered_until(merged, starts)
+
+
+def _covered_until(merged: Intervals, times: Int64Array) -> Int64Array:
+    starts, stops = merged
+    before = np.concatenate([np.zeros(1, np.int64), np.cumsum(stops - starts)])
+    index = np.searchsorted(starts, times, "right")
+    # The interval that began last may still run at the moment asked for: take off what lies after it.
+    last_stop = np.concatenate([np.full(1, np.iinfo(np.int64).min, np.int64), stops])[index]
+    return before[index] - np.maximum(last_stop - times, 0) * (index > 0)

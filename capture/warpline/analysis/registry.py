@@ -1,0 +1,76 @@
+"""Which reports there are, one line each; a report is computed by calling `compute`."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from warpline.analysis.options import Options
+from warpline.analysis.report import NotRecorded, Report, Table
+from warpline.analysis.selection import Selection, View
+from warpline.i18n import tr
+from warpline.model import UsageError
+from warpline.storage import Capture
+
+Compute = Callable[[View, Options], Table | NotRecorded]
+
+
+@dataclass(frozen=True)
+class ReportSpec:
+    """A report before it is computed. ``module`` (below ``warpline.analysis``) has a function of the report's name.
+
+    ``family`` groups reports for people: ``gpu``, ``ranges``, ``framework``, ``cpu``, ``steps``.
+    """
+
+    name: str
+    title: str
+    family: str
+    module: str
+
+    def load(self) -> Compute:
+        """The function that computes the report."""
+        module = importlib.import_module(f"warpline.analysis.{self.module}")
+        function: Compute = getattr(module, self.name)
+        return function
+
+
+REPORTS: tuple[ReportSpec, ...] = (
+    ReportSpec("cuda_api_sum", "CUDA API calls", "gpu", "cuda"),
+    ReportSpec("cuda_api_trace", "CUDA API calls, one by one", "gpu", "cuda_traces"),
+    ReportSpec("cuda_gpu_kern_sum", "GPU kernels", "gpu", "cuda"),
+    ReportSpec("cuda_gpu_kern_gb_sum", "GPU kernels by grid and block", "gpu", "cuda"),
+    ReportSpec("cuda_gpu_mem_time_sum", "GPU copies and sets by time", "gpu", "cuda"),
+    ReportSpec("cuda_gpu_mem_size_sum", "GPU copies and sets by size", "gpu", "cuda"),
+    ReportSpec("cuda_gpu_sum", "GPU kernels, copies and sets", "gpu", "cuda"),
+    ReportSpec("cuda_api_gpu_sum", "CUDA API calls and GPU work", "gpu", "cuda"),
+    ReportSpec("cuda_gpu_trace", "GPU work, one by one", "gpu", "cuda_traces"),
+    ReportSpec("cuda_kern_exec_sum", "Kernel launches: call, queue, kernel", "gpu", "cuda_traces"),
+    ReportSpec("cuda_kern_exec_trace", "Kernel launches, one by one", "gpu", "cuda_traces"),
+)
+"""In the order in which they are listed."""
+
+
+def find_report(name: str) -> ReportSpec:
+    """The report of that name.
+
+    Raises UsageError when there is none.
+    """
+    for spec in REPORTS:
+        if spec.name == name:
+            return spec
+    raise UsageError(tr("no report {name!r}; warpline stats --list names them all", name=name))
+
+
+def compute_report(
+    capture: Capture, name: str, selection: Selection | None = None, options: Options | None = None
+) -> Report:
+    """Compute one report about a selection of a capture.
+
+    Raises UsageError when there is no such report.
+    """
+    spec = find_report(name)
+    view = View(capture, selection)
+    result = spec.load()(view, options or Options())
+    origin = capture.span[0]
+    return Report(spec.name, spec.title, (view.start_ns - origin, view.stop_ns - origin), result)

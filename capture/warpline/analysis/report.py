@@ -1,0 +1,258 @@
+"""What an analysis hands out: tables of columns that say their unit, and what a ratio is a ratio of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, overload
+
+import numpy as np
+import numpy.typing as npt
+
+class Texts(Sequence[str | None]):
+    """A column of texts kept as codes, so that millions of rows cost four bytes each.
+
+    ``codes`` are integers (one per row), ``lookup`` gives the text of a code; a negative code is "not recorded".
+    """
+
+    def __init__(self, codes: npt.NDArray[Any], lookup: Callable[[int], str | None]) -> None:
+        self.codes = codes
+        self.lookup = lookup
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @overload
+    def __getitem__(self, index: int) -> str | None: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[str | None]: ...
+    def __getitem__(self, index: int | slice) -> str | None | Sequence[str | None]:
+        if isinstance(index, slice):
+            return Texts(self.codes[index], self.lookup)
+        code = int(self.codes[index])
+        return None if code < 0 else self.lookup(code)
+
+    def take(self, index: npt.NDArray[Any]) -> Texts:
+        """The texts of some rows."""
+        return Texts(self.codes[index], self.lookup)
+
+    def ranks(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+        """Place of each text in natural order (equal texts share one), and which rows have none."""
+        distinct, inverse = np.unique(self.codes, return_inverse=True)
+        texts = [None if code < 0 else self.lookup(code) for code in distinct.tolist()]
+        rank = {text: place for place, text in enumerate(sorted({t or "" for t in texts}, key=natural_key))}
+        places = np.array([rank[text or ""] for text in texts] + [0], np.int64)[:-1]
+        missing = np.array([text is None for text in texts] + [False], bool)[:-1]
+        return places[inverse], missing[inverse]
+
+
+Values = npt.NDArray[Any] | Texts | Sequence[str | None]
+"""One column: a numpy array (masked where a value was not recorded) or texts."""
+
+NO_NAME = np.uint32(0xFFFFFFFF)
+"""In `Targets.names`: the row stands for no one name."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a table.
+
+    ``name`` is the key in JSON and CSV and never translated, ``title`` is what a person reads. ``unit`` is ``ns``,
+    ``bytes``, ``ratio`` (0–1), ``per_second``, ``bytes_per_second`` or empty; times are integer nanoseconds, except
+    averages, medians and deviations. ``of`` says what a ratio is a share of.
+    """
+
+    name: str
+    title: str
+    unit: str = ""
+    of: str = ""
+
+
+@dataclass(frozen=True)
+class Targets:
+    """Which events the rows of a table stand for, so that a row can be found on the timeline.
+
+    Each array has one entry per table row: ``names`` string ids (uint32, `NO_NAME` for none), ``kinds`` kind codes
+    (int16, -1 for any kind), ``rows`` event rows (int64, -1 for none), ``tracks`` track indices (int32, -1 for none),
+    ``starts``/``stops`` a time range in capture ns (both -1 for none).
+    """
+
+    names: npt.NDArray[np.uint32] | None = None
+    kinds: npt.NDArray[np.int16] | None = None
+    rows: npt.NDArray[np.int64] | None = None
+    tracks: npt.NDArray[np.int32] | None = None
+    starts: npt.NDArray[np.int64] | None = None
+    stops: npt.NDArray[np.int64] | None = None
+
+    def take(self, index: npt.NDArray[np.int64]) -> Targets:
+        """The targets of some table rows, in the order of ``index``."""
+
+        def pick(values: npt.NDArray[Any] | None) -> Any:
+            return None if values is None else values[index]
+
+        return Targets(
+            pick(self.names),
+            pick(self.kinds),
+            pick(self.rows),
+            pick(self.tracks),
+            pick(self.starts),
+            pick(self.stops),
+        )
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns of equal length; ``depth`` (int16 per row) makes it a tree in which parents stand before children.
+
+    ``scope`` is one sentence about what the numbers cover ("Kernels in the selected range · GPU busy 93 %").
+    ``notes`` are shown under the table.
+    """
+
+    columns: tuple[Column, ...]
+    data: Mapping[str, Values]
+    depth: npt.NDArray[np.int16] | None = None
+    targets: Targets = field(default_factory=Targets)
+    scope: str = ""
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if {column.name for column in self.columns} != set(self.data):
+            raise ValueError(f"columns and data differ: {[c.name for c in self.columns]} and {list(self.data)}")
+        lengths = {len(values) for values in self.data.values()}
+        if len(lengths) > 1:
+            raise ValueError(f"columns of different length: {lengths}")
+
+    def __len__(self) -> int:
+        return len(next(iter(self.data.values()))) if self.columns else 0
+
+    def column(self, name: str) -> Column:
+        """The column of that name. Raises KeyError when there is none."""
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise KeyError(name)
+
+    def value(self, row: int, name: str) -> Any:
+        """One cell as a Python value; None when it was not recorded."""
+        return python_value(self.data[name], row)
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Every row as a dict of Python values, with ``depth`` first in a tree."""
+        for row in range(len(self)):
+            values: dict[str, Any] = {} if self.depth is None else {"depth": int(self.depth[row])}
+            for column in self.columns:
+                values[column.name] = python_value(self.data[column.name], row)
+            yield values
+
+    def take(self, index: npt.NDArray[np.int64]) -> Table:
+        """The table with the rows ``index``, in that order."""
+        data: dict[str, Values] = {}
+        for name, values in self.data.items():
+            if isinstance(values, np.ndarray):
+                data[name] = values[index]
+            elif isinstance(values, Texts):
+                data[name] = values.take(index)
+            else:
+                data[name] = [values[i] for i in index.tolist()]
+        depth = None if self.depth is None else self.depth[index]
+        return replace(self, data=data, depth=depth, targets=self.targets.take(index))
+
+
+@dataclass(frozen=True)
+class NotRecorded:
+    """Why a report has no rows, and what to record to get them."""
+
+    reason: str
+    remedy: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.reason}; {self.remedy}" if self.remedy else self.reason
+
+
+@dataclass(frozen=True)
+class Report:
+    """A computed report: a table, or the reason why there is none."""
+
+    name: str
+    title: str
+    range_ns: tuple[int, int]
+    result: Table | NotRecorded
+
+    @property
+    def table(self) -> Table | None:
+        """The table, None when it was not recorded."""
+        return self.result if isinstance(self.result, Table) else None
+
+
+def python_value(values: Values, row: int) -> Any:
+    """One value of a column as int, float, bool, str or None (masked or NaN: not recorded)."""
+    value = values[row]
+    if value is None or value is np.ma.masked:
+        return None
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and value != value:
+        return None
+    return value
+
+
+def sort_table(table: Table, column: str, descending: bool | None = None) -> Table:
+    """The table sorted by one column: numbers from large to small and texts from A to Z unless told otherwise.
+
+    Rows without a value come last. In a tree, siblings are sorted and children stay below their parents.
+
+    Raises KeyError when there is no such column.
+    """
+    order = _order(table.data[table.column(column).name], descending)
+    if table.depth is not None:
+        order = _tree_order(table.depth, order)
+    return table.take(order)
+
+
+def _order(values: Values, descending: bool | None) -> npt.NDArray[np.int64]:
+    if not isinstance(values, np.ndarray):
+        texts = values if isinstance(values, Texts) else _coded(values)
+        plain, missing = texts.ranks()
+        descending = bool(descending)
+    else:
+        missing = np.ma.getmaskarray(values).copy()
+        plain = np.ma.getdata(values)
+        if plain.dtype.kind == "f":
+            missing |= np.isnan(plain)
+        if plain.dtype.kind == "b":
+            plain = plain.astype(np.int8)
+        descending = descending is None or descending
+    if descending:
+        # Reversed twice, so that rows of equal value keep the order they had.
+        order = (len(plain) - 1 - np.argsort(plain[::-1], kind="stable"))[::-1].astype(np.int64)
+    else:
+        order = np.argsort(plain, kind="stable").astype(np.int64)
+    gone = missing[order]
+    return np.concatenate([order[~gone], order[gone]])
+
+
+def _coded(values: Sequence[str | None]) -> Texts:
+    code: dict[str, int] = {}
+    codes = np.array([-1 if text is None else code.setdefault(text, len(code)) for text in values], np.int64)
+    return Texts(codes, list(code).__getitem__)
+
+
+_NUMBER = re.compile(r"(\d+)")
+
+
+def natural_key(text: str) -> list[tuple[int, int | str]]:
+    """A sort key under which "step 9" stands before "step 10"."""
+    return [(0, int(part)) if part.isdigit() else (1, part.lower()) for part in _NUMBER.split(text) if part]
+
+
+def _tree_order(depth: npt.NDArray[np.int16], order: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    paths: list[tuple[int, ...]] = []
+    path: list[int] = []
+    for row, level in enumerate(depth.tolist()):
+        del path[level:]
+        path.append(int(rank[row]))
+        paths.append(tuple(path))
+    return np.array(sorted(range(len(paths)), key=paths.__getitem__), np.int64)

@@ -1,0 +1,161 @@
+"""``warpline stats``: reports about a capture, as tables, JSON or CSV."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from typing import TYPE_CHECKING
+
+from warpline.cli.arguments import add_range_option, add_track_option
+from warpline.i18n import tr
+from warpline.model import UsageError
+
+if TYPE_CHECKING:
+    from warpline.analysis.report import Report, Table
+    from warpline.analysis.selection import Selection
+    from warpline.storage import Capture
+
+_PIPE_WIDTH = 160
+DEFAULT_REPORTS = ("overview", "overlap", "cuda_gpu_kern_sum", "cuda_gpu_mem_time_sum", "cuda_api_sum", "nvtx_sum", "operator", "thread_state")
+_DEFAULT_ROWS = 20
+
+
+class StatsCommand:
+    """Summaries of a capture, for any time range and any tracks."""
+
+    name = "stats"
+    help = tr("reports: kernels, copies, API calls, ranges, ...")
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the arguments."""
+        parser.add_argument("file", nargs="?", metavar="FILE", help=tr("a capture"))
+        parser.add_argument("--list", action="store_true", help=tr("list the reports and what the capture has for each"))
+        parser.add_argument(
+            "--report",
+            action="append",
+            default=[],
+            metavar="NAME",
+            help=tr("the report to print, may be given several times; all for every report (default: an overview)"),
+        )
+        add_range_option(parser)
+        add_track_option(parser)
+        parser.add_argument(
+            "--sort", metavar="COLUMN", help=tr("sort by this column, a leading - turns the order around")
+        )
+        parser.add_argument("--unit", choices=("ns", "us", "ms", "s"), help=tr("the unit of times in tables and CSV"))
+        parser.add_argument("--format", choices=("table", "json", "csv"), default="table", help=tr("default: table"))
+        parser.add_argument("--thread-sep", action="store_true", help=tr("keep threads apart"))
+        parser.add_argument(
+            "--step",
+            metavar="NAME",
+            help=tr("the range that is a step; a regular expression between slashes (/iter_\\d+/)"),
+        )
+        parser.add_argument("--rows", type=int, metavar="N", help=tr("show at most N rows of each table"))
+
+    def run(self, args: argparse.Namespace) -> int:
+        """Print the reports."""
+        from warpline.analysis.options import Options
+        from warpline.analysis.registry import REPORTS, compute_report, find_report
+        from warpline.analysis.report import sort_table
+        from warpline.storage import open_capture
+
+        if args.file is None:
+            if args.list:
+                for spec in REPORTS:
+                    print(f"{spec.name:24} {tr(spec.title)}")
+                return 0
+            raise UsageError(tr("which capture? (warpline stats FILE; --list names the reports)"))
+        if args.rows is not None and args.rows < 0:
+            raise UsageError(tr("--rows cannot be negative"))
+        names = list(args.report)
+        if names == ["all"]:
+            names = [spec.name for spec in REPORTS]
+        for name in names:
+            find_report(name)
+        with open_capture(args.file) as capture:
+            selection = _selection(capture, args)
+            options = Options(by_thread=args.thread_sep, step=args.step)
+            if args.list:
+                return _list(capture, selection, options)
+            asked = bool(names)
+            reports = []
+            for name in names or [n for n in DEFAULT_REPORTS if any(s.name == n for s in REPORTS)]:
+                report = compute_report(capture, name, selection, options)
+                table = report.table
+                if args.sort and table is not None:
+                    report = _with_table(report, sort_table(table, *_sort_column(table, args.sort, report.name)))
+                reports.append(report)
+            return _print(reports, args, asked)
+
+
+def _selection(capture: Capture, args: argparse.Namespace) -> Selection:
+    from warpline.analysis.selection import Selection, tracks_matching
+
+    origin = capture.span[0]
+    start, stop = args.range
+    return Selection(
+        None if start is None else origin + start,
+        None if stop is None else origin + stop,
+        tracks=tracks_matching(capture, args.track),
+    )
+
+
+def _list(capture: Capture, selection: Selection, options: object) -> int:
+    from warpline.analysis.options import Options
+    from warpline.analysis.registry import REPORTS, compute_report
+
+    assert isinstance(options, Options)
+    for spec in REPORTS:
+        report = compute_report(capture, spec.name, selection, options)
+        table = report.table
+        state = tr("{count} rows", count=len(table)) if table is not None else tr("not recorded: {reason}", reason=str(report.result))
+        print(f"{spec.name:24} {tr(spec.title):45} {state}")
+    return 0
+
+
+def _sort_column(table: Table, wanted: str, report: str) -> tuple[str, bool | None]:
+    """The column a user means (its name or its title) and the direction asked for."""
+    turned = wanted.startswith("-")
+    key = wanted.removeprefix("-").casefold()
+    for column in table.columns:
+        if key in {column.name.casefold(), column.title.casefold()}:
+            values = table.data[column.name]
+            is_text = not hasattr(values, "dtype")
+            return column.name, is_text if turned else None if not turned else False
+    known = ", ".join(column.name for column in table.columns)
+    raise UsageError(tr("report {report} has no column {name!r}; it has {known}", report=report, name=wanted, known=known))
+
+
+def _with_table(report: Report, table: Table) -> Report:
+    from dataclasses import replace
+
+    return replace(report, result=table)
+
+
+def _print(reports: list[Report], args: argparse.Namespace, asked: bool) -> int:
+    from warpline.analysis import rendering
+
+    if args.format == "json":
+        sys.stdout.buffer.write(rendering.write_json(reports))
+        return 0
+    if args.format == "csv":
+        if len(reports) != 1:
+            raise UsageError(tr("CSV holds one report; choose it with --report NAME"))
+        if reports[0].table is None:
+            print(f"warpline: {reports[0].name}: {reports[0].result}", file=sys.stderr)
+            return 0
+        for line in rendering.write_csv(reports[0], args.unit or "ns"):
+            sys.stdout.write(line)
+        return 0
+    width = shutil.get_terminal_size((_PIPE_WIDTH, 24)).columns
+    limit = args.rows if args.rows is not None else None if asked else _DEFAULT_ROWS
+    for number, report in enumerate(reports):
+        if number:
+            print()
+        for line in rendering.write_text(report, width, args.unit, limit):
+            print(line)
+    return 0
+
+
+command = StatsCommand()

@@ -81,7 +81,9 @@ SYNC_TYPES: Mapping[int, str] = MappingProxyType(
 MEMORY_OPERATIONS: Mapping[int, str] = MappingProxyType({0: "allocation", 1: "release"})
 
 
-def _a(name: str, dtype: str, title: str, unit: str = "", enum: Mapping[int, str] = _NO_ENUM) -> AttributeSpec:
+def _a(
+    name: str, dtype: str, title: str, unit: str = "", enum: Mapping[int, str] = _NO_ENUM
+) -> AttributeSpec:
     return AttributeSpec(name, dtype, title, unit, enum)
 
 
@@ -204,7 +206,13 @@ BUILTIN_KINDS: tuple[KindSpec, ...] = (
             _a("arguments", "string", "Arguments"),
         ),
     ),
-    KindSpec("phase", "Phase", "range", "phase", (_a("step", "int64", "Step"), _a("arguments", "string", "Arguments"))),
+    KindSpec(
+        "phase",
+        "Phase",
+        "range",
+        "phase",
+        (_a("step", "int64", "Step"), _a("arguments", "string", "Arguments")),
+    ),
     KindSpec(
         "python",
         "Python call",
@@ -224,9 +232,19 @@ BUILTIN_KINDS: tuple[KindSpec, ...] = (
         "Thread state",
         "cpu",
         "state",
-        (_a("cpu", "int32", "Core"), _a("reason", "string", "Reason"), _a("woken_by", "int64", "Woken by thread")),
+        (
+            _a("cpu", "int32", "Core"),
+            _a("reason", "string", "Reason"),
+            _a("woken_by", "int64", "Woken by thread"),
+        ),
     ),
-    KindSpec("cpu_slice", "CPU slice", "cpu", "core", (_a("process", "int64", "Process"), _a("thread", "int64", "Thread"))),
+    KindSpec(
+        "cpu_slice",
+        "CPU slice",
+        "cpu",
+        "core",
+        (_a("process", "int64", "Process"), _a("thread", "int64", "Thread")),
+    ),
     KindSpec("sample", "Sample", "cpu", "python", (_STACK, _a("cpu", "int32", "Core"))),
     KindSpec(
         "memory",
@@ -245,8 +263,16 @@ BUILTIN_KINDS: tuple[KindSpec, ...] = (
     ),
     KindSpec("overhead", "Profiler overhead", "tool", "overhead", (_CORRELATION,)),
     KindSpec("pause", "Recording paused", "tool", "neutral", ()),
-    KindSpec("diagnostic", "Message of the profiler", "tool", "neutral", (_a("severity", "string", "Severity"),)),
-    KindSpec("other", "Event", "range", "range", (_a("category", "string", "Category"), _a("arguments", "string", "Arguments"))),
+    KindSpec(
+        "diagnostic", "Message of the profiler", "tool", "neutral", (_a("severity", "string", "Severity"),)
+    ),
+    KindSpec(
+        "other",
+        "Event",
+        "range",
+        "range",
+        (_a("category", "string", "Category"), _a("arguments", "string", "Arguments")),
+    ),
 )
 
 BUILTIN_KINDS_BY_NAME: Mapping[str, KindSpec] = MappingProxyType({spec.name: spec for spec in BUILTIN_KINDS})

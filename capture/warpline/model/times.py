@@ -21,7 +21,7 @@ def parse_time(text: str) -> int:
     sign, whole, fraction, unit = match.groups()
     scale = NS_PER_UNIT[unit or "s"]
     fraction = fraction or ""
-    value = int(whole) * scale + int(fraction or "0") * scale // 10 ** len(fraction)
+    value: int = int(whole) * scale + int(fraction or "0") * scale // 10 ** len(fraction)
     return -value if sign == "-" else value
 
 
@@ -61,10 +61,9 @@ def format_time(time_ns: int, resolution_ns: int = 1) -> str:
     """
     sign = "-" if time_ns < 0 else ""
     magnitude = abs(time_ns)
-    for unit, scale in (("s", 1_000_000_000), ("ms", 1_000_000), ("µs", 1_000)):
-        if magnitude >= scale:
-            break
-    else:
+    units = (("s", 1_000_000_000), ("ms", 1_000_000), ("µs", 1_000))
+    unit, scale = next((pair for pair in units if magnitude >= pair[1]), ("ns", 1))
+    if scale == 1:
         return f"{sign}{magnitude} ns"
     decimals = len(str(scale)) - 1
     while decimals and 10 ** (len(str(scale)) - 1 - decimals) * 10 <= resolution_ns:

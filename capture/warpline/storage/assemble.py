@@ -137,15 +137,20 @@ class _Assembly:
     ) -> int:
         lane_first = first_row + np.r_[0, np.cumsum(packed.lane_counts)]
         for depth, count in enumerate(packed.lane_counts.tolist()):
-            for name, value in (("track", track), ("depth", depth), ("first", int(lane_first[depth])), ("count", count)):
-                self._lanes[name].append(value)
+            place = {"track": track, "depth": depth, "first": int(lane_first[depth]), "count": count}
+            for name, number in place.items():
+                self._lanes[name].append(number)
         written = lane_first[:-1].copy()
         pending: list[tuple[Int64Array, Array, Array]] = []
         for part, lanes in packed.parts():
             order = np.argsort(lanes, kind="stable")
             counts = np.bincount(lanes, minlength=len(written))
             values = [column[order] for column in part]
-            rows = np.repeat(written, counts) + np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
+            rows = (
+                np.repeat(written, counts)
+                + np.arange(len(order))
+                - np.repeat(np.cumsum(counts) - counts, counts)
+            )
             begin = 0
             for lane in np.flatnonzero(counts).tolist():
                 stop = begin + int(counts[lane])
@@ -234,9 +239,12 @@ class _Assembly:
         for code, name in enumerate(names):
             for sources, targets in self._links_of(name):
                 pieces.append((sources, targets, np.full(len(sources), code, np.uint8)))
-        columns = [np.concatenate([np.empty(0, dtype), *column]) for dtype, column in zip(
-            (np.int64, np.int64, np.uint8), list(zip(*pieces, strict=True)) or [(), (), ()], strict=True
-        )]
+        columns = [
+            np.concatenate([np.empty(0, dtype), *column])
+            for dtype, column in zip(
+                (np.int64, np.int64, np.uint8), list(zip(*pieces, strict=True)) or [(), (), ()], strict=True
+            )
+        ]
         order = np.lexsort((columns[1], columns[0]))
         for name, dtype, values in zip(LINK_COLUMNS, LINK_COLUMNS.values(), columns, strict=True):
             self._put(group, name, values[order], dtype)
@@ -278,8 +286,12 @@ class _Assembly:
         self._file.flush()
         values = _view(self._file["events/start"], EVENT_COLUMNS["start"])
         lane = np.searchsorted(np.array(self._lanes["first"]), rows, "right") - 1
-        clock = np.array([track.clock for track in self._contents.tracks])[np.array(self._lanes["track"])[lane]]
-        return np.asarray(values[rows] - np.array([c.offset_ns for c in self._contents.clocks])[clock], np.int64)
+        clock = np.array([track.clock for track in self._contents.tracks])[
+            np.array(self._lanes["track"])[lane]
+        ]
+        return np.asarray(
+            values[rows] - np.array([c.offset_ns for c in self._contents.clocks])[clock], np.int64
+        )
 
     # Directories and small tables
 
@@ -290,16 +302,24 @@ class _Assembly:
             self._put(lanes, name, np.array(self._lanes[name], np.int64), dtype)
         tracks = self._file.create_group("tracks")
         for name, dtype in TRACK_COLUMNS.items():
-            values = [getattr(track, name) for track in contents.tracks]
+            column = [getattr(track, name) for track in contents.tracks]
             if name in ("uri", "title", "role"):
-                values = [self._string(text) for text in values]
-            self._put(tracks, name, np.array([-1 if value is None else value for value in values], np.int64), dtype)
+                column = [self._string(text) for text in column]
+            numbers = np.array([-1 if value is None else value for value in column], np.int64)
+            self._put(tracks, name, numbers, dtype)
         clocks = self._file.create_group("clocks")
         rows = [
-            (self._string(c.name), c.offset_ns, self._string(c.method), NO_RESIDUAL if c.residual_ns is None else c.residual_ns)
+            (
+                self._string(c.name),
+                c.offset_ns,
+                self._string(c.method),
+                NO_RESIDUAL if c.residual_ns is None else c.residual_ns,
+            )
             for c in contents.clocks
         ]
-        for name, dtype, values in zip(CLOCK_COLUMNS, CLOCK_COLUMNS.values(), zip(*rows, strict=True), strict=True):
+        for name, dtype, values in zip(
+            CLOCK_COLUMNS, CLOCK_COLUMNS.values(), zip(*rows, strict=True), strict=True
+        ):
             self._put(clocks, name, np.array(values, np.int64), dtype)
 
     def _write_stacks(self) -> None:
@@ -349,12 +369,19 @@ class _Assembly:
             run = slice(first, first + count)
             start = events["start"][run]
             skip.append(start[::SKIP])
-            for level in build_levels(start, events["duration"][run], events["flags"][run], events["kind"][run]):
+            for level in build_levels(
+                start, events["duration"][run], events["flags"][run], events["kind"][run]
+            ):
                 for name, column in columns.items():
                     column.append(getattr(level, name))
                 skip_levels.append(level.start[::SKIP])
                 entries = len(level.start)
-                for name, value in (("lane", lane), ("level", level.level), ("first", total), ("count", entries)):
+                for name, value in (
+                    ("lane", lane),
+                    ("level", level.level),
+                    ("first", total),
+                    ("count", entries),
+                ):
                     directory[name].append(value)
                 total += entries
         group = self._file.create_group("lod")
@@ -396,7 +423,9 @@ class _Assembly:
             "devices": [asdict(device) for device in contents.devices],
             "meta": contents.meta,
         }
-        data = orjson.dumps(document, option=orjson.OPT_NON_STR_KEYS | orjson.OPT_SERIALIZE_NUMPY, default=str)
+        data = orjson.dumps(
+            document, option=orjson.OPT_NON_STR_KEYS | orjson.OPT_SERIALIZE_NUMPY, default=str
+        )
         self._put(self._file, "meta", np.frombuffer(data, np.uint8), "|u1")
 
     def _span(self) -> tuple[int, int]:
@@ -405,7 +434,9 @@ class _Assembly:
         high: list[int] = []
         offsets = [self._contents.clocks[track.clock].offset_ns for track in self._contents.tracks]
         starts, durations = self._file["events/start"], self._file["events/duration"]
-        for track, first, count in zip(self._lanes["track"], self._lanes["first"], self._lanes["count"], strict=True):
+        for track, first, count in zip(
+            self._lanes["track"], self._lanes["first"], self._lanes["count"], strict=True
+        ):
             last = first + count - 1
             low.append(int(starts[first]) - offsets[track])
             high.append(int(starts[last]) + int(durations[last]) - offsets[track])
@@ -421,7 +452,13 @@ class _Assembly:
     def _empty(self, group: h5py.Group, name: str, dtype: str, n: int) -> h5py.Dataset:
         if self._contents.compress and n:
             return group.create_dataset(
-                name, (n,), dtype, chunks=(min(n, 1 << 14),), compression="gzip", compression_opts=1, shuffle=True
+                name,
+                (n,),
+                dtype,
+                chunks=(min(n, 1 << 14),),
+                compression="gzip",
+                compression_opts=1,
+                shuffle=True,
             )
         return group.create_dataset(name, (n,), dtype)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -154,7 +154,7 @@ class CaptureBuilder:
         for spec in BUILTIN_KINDS:
             self.add_kind(spec)
 
-    def __enter__(self) -> CaptureBuilder:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -296,7 +296,9 @@ class CaptureBuilder:
         known = self._track_ids.get(uri)
         if known is not None:
             return known
-        parent_index = self._track_ids[parent] if isinstance(parent, str) else -1 if parent is None else parent
+        parent_index = (
+            self._track_ids[parent] if isinstance(parent, str) else -1 if parent is None else parent
+        )
         above = self._tracks[parent_index] if parent_index >= 0 else None
         if clock is None:
             clock = above.clock if above else 0
@@ -380,7 +382,9 @@ class CaptureBuilder:
         for name, values in attributes.items():
             spec = specs.get(name)
             if spec is None:
-                raise StorageError(f"{self.path}: events of kind {buffer.spec.name!r} have no attribute {name!r}")
+                raise StorageError(
+                    f"{self.path}: events of kind {buffer.spec.name!r} have no attribute {name!r}"
+                )
             column = buffer.columns.get(name)
             if column is None:
                 dtype = attribute_dtype(spec)
@@ -427,7 +431,9 @@ class CaptureBuilder:
         """
         buffer = self._keys.get((kind, scope, end))
         if buffer is None:
-            buffer = self._keys[kind, scope, end] = KeyBuffer(self.spill.column("<i8"), self.spill.column("<i8"))
+            buffer = self._keys[kind, scope, end] = KeyBuffer(
+                self.spill.column("<i8"), self.spill.column("<i8")
+            )
         key_array, id_array = np.atleast_1d(np.asarray(keys)), np.atleast_1d(np.asarray(ids))
         if key_array.shape != id_array.shape:
             raise StorageError(f"{self.path}: {len(key_array)} keys for {len(id_array)} events")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -101,7 +101,10 @@ class Capture(ExactQueries):
         self.tracks = self._read_tracks()
         n_events = len(file.column("events/start", "<i8"))
         self.events = Events(
-            **{name: file.column(f"events/{name}", dtype, count=n_events) for name, dtype in EVENT_COLUMNS.items()}
+            **{
+                name: file.column(f"events/{name}", dtype, count=n_events)
+                for name, dtype in EVENT_COLUMNS.items()
+            }
         )
         lane_columns = {name: file.column(f"lanes/{name}", dtype) for name, dtype in LANE_COLUMNS.items()}
         self.lanes = Lanes(**lane_columns)
@@ -140,7 +143,12 @@ class Capture(ExactQueries):
         if len({len(column) for column in columns.values()}) != 1 or not len(columns["name"]):
             raise self._file.error("its table of clocks is damaged")
         return tuple(
-            Clock(self.strings[name], offset, self.strings[method], None if residual == NO_RESIDUAL else residual)
+            Clock(
+                self.strings[name],
+                offset,
+                self.strings[method],
+                None if residual == NO_RESIDUAL else residual,
+            )
             for name, offset, method, residual in zip(
                 *(columns[key].tolist() for key in CLOCK_COLUMNS), strict=True
             )
@@ -190,15 +198,15 @@ class Capture(ExactQueries):
             raise self._file.error("its table of lanes is damaged")
         stops = lanes.first + lanes.count
         fits = (
-            n == 0
-            and n_events == 0
-            or n > 0
+            (n == 0
+            and n_events == 0)
+            or (n > 0
             and int(lanes.count.min()) > 0
             and int(lanes.first[0]) == 0
             and bool(np.all(lanes.first[1:] == stops[:-1]))
             and int(stops[-1]) == n_events
             and bool(np.all(np.diff(lanes.track.astype(np.int64)) >= 0))
-            and int(lanes.track[-1]) < len(self.tracks)
+            and int(lanes.track[-1]) < len(self.tracks))
         )
         if not fits:
             raise self._file.error("its table of lanes is damaged")
@@ -354,7 +362,7 @@ class Capture(ExactQueries):
         """Closes the file; columns in use stay valid until they are dropped."""
         self._file.close()
 
-    def __enter__(self) -> Capture:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

@@ -104,12 +104,15 @@ class ExactQueries:
         time = time_ns + int(self.lane_offset_ns[lane])
         first, count = int(self.lanes.first[lane]), int(self.lanes.count[lane])
         after = self.pyramid.search(lane, RAW, time, "right")
-        if after and self._stop(first + after - 1) > time:
-            return first + after - 1
         best, distance = None, tolerance_ns + 1
-        if after and time - self._stop(first + after - 1) < distance:
-            best, distance = first + after - 1, time - self._stop(first + after - 1)
-        if after < count and int(self.events.start[first + after]) - time < distance:
+        if after:
+            before = first + after - 1
+            start = int(self.events.start[before])
+            # An event covers the moments up to the one before its stop; an instant covers its own.
+            last_moment = max(start, self._stop(before) - 1)
+            if time - last_moment < distance:
+                best, distance = before, max(0, time - last_moment)
+        if distance and after < count and int(self.events.start[first + after]) - time < distance:
             best = first + after
         return best
 
@@ -165,7 +168,9 @@ class ExactQueries:
             if below >= len(self.lanes) or self.lanes.track[below] != self.lanes.track[number]:
                 continue
             chosen = np.flatnonzero(lane == number)
-            part = slice(int(self.lanes.first[below]), int(self.lanes.first[below]) + int(self.lanes.count[below]))
+            part = slice(
+                int(self.lanes.first[below]), int(self.lanes.first[below]) + int(self.lanes.count[below])
+            )
             starts = self.events.start[part]
             total = np.r_[0, np.cumsum(self.events.duration[part])]
             begin = self.events.start[rows[chosen]]

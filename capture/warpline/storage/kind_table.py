@@ -16,7 +16,20 @@ Array = npt.NDArray[Any]
 Int64Array = npt.NDArray[np.int64]
 
 _TYPES = frozenset(
-    ("string", "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64")
+    (
+        "string",
+        "bool",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "uint8",
+        "uint16",
+        "uint32",
+        "uint64",
+        "float32",
+        "float64",
+    )
 )
 
 
@@ -58,14 +71,21 @@ class KindTable:
         return self._file.has_attribute(path, "enum")
 
     @property
-    def rows(self) -> Int64Array:
-        """Rows of the events of this kind, ascending."""
+    def stored_rows(self) -> Array:
+        """Rows of the events of this kind as they are stored (uint32 or int64), ascending: costs nothing to look at."""
         if self._rows is None:
-            self._rows = self._file.column(f"{self._path}/row", "<i8")
+            path = f"{self._path}/row"
+            dtype = "<u4" if self._file.dtype_of(path) == np.dtype("<u4") else "<i8"
+            self._rows = self._file.column(path, dtype)
         return self._rows
 
+    @property
+    def rows(self) -> Int64Array:
+        """Rows of the events of this kind, ascending; int64, a copy when they are stored in less."""
+        return self.stored_rows.astype(np.int64, copy=False)
+
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self.stored_rows)
 
     def column(self, name: str) -> tuple[Array, npt.NDArray[np.bool_]]:
         """Values of an attribute and which of them are valid, both as long as `rows`.
@@ -77,8 +97,10 @@ class KindTable:
         found = self._columns.get(name)
         if found is None:
             spec = self._specs[name]
-            dtype = {"string": "<u4", "bool": "|u1"}.get(spec.dtype) or np.dtype(spec.dtype).newbyteorder("<").str
-            count = len(self.rows)
+            dtype = {"string": "<u4", "bool": "|u1"}.get(spec.dtype) or np.dtype(spec.dtype).newbyteorder(
+                "<"
+            ).str
+            count = len(self.stored_rows)
             values = self._file.column(f"{self._path}/attributes/{name}", dtype, count=count)
             valid = None
             if self._file.has(f"{self._path}/valid/{name}"):
@@ -89,8 +111,9 @@ class KindTable:
 
     def at(self, row: int) -> dict[str, Any]:
         """Attributes of the event in a row as Python values (strings as ids); None where missing."""
-        index = int(np.searchsorted(self.rows, row))
-        if index >= len(self.rows) or int(self.rows[index]) != row:
+        rows = self.stored_rows
+        index = int(np.searchsorted(rows, row))
+        if index >= len(rows) or int(rows[index]) != row:
             return {}
         result = {}
         for name in self.attributes:

@@ -60,6 +60,16 @@ class Links:
         index = self._by_to[_ranges(*self._arriving_bounds(rows))]
         return np.clip(index, 0, max(0, len(self) - 1))
 
+    def leaving_between(self, first_row: int, stop_row: int) -> Int64Array:
+        """Indexes of all links that leave rows [first_row, stop_row), by the row they leave."""
+        first, stop = np.searchsorted(self.from_row, [first_row, stop_row], "left").tolist()
+        return np.arange(first, stop)
+
+    def arriving_between(self, first_row: int, stop_row: int) -> Int64Array:
+        """Indexes of all links that arrive at rows [first_row, stop_row), by the row they arrive at."""
+        first, stop = _search(self.to_row, self._by_to, np.array([first_row, stop_row]), False).tolist()
+        return np.clip(self._by_to[first:stop], 0, max(0, len(self) - 1))
+
     def _arriving_bounds(self, rows: Int64Array) -> tuple[Int64Array, Int64Array]:
         # A binary search through the permutation, so that opening costs nothing.
         return _search(self.to_row, self._by_to, rows, False), _search(self.to_row, self._by_to, rows, True)

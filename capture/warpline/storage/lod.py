@@ -156,7 +156,7 @@ def _bin_border(start: Int64Array, stop: int, level: int) -> int:
 def _coarser(finer: LodLevel, level: int) -> LodLevel:
     duration = unpack_duration(finer.longest)
     idle = (finer.longest >> np.uint64(8)) & np.uint64(NOT_BUSY)
-    busy = np.where(idle, 0, duration) + finer.rest
+    busy = np.where(idle, 0, duration) + finer.rest.astype(np.int64)
     return _reduce(level, finer.start, duration, finer.longest, busy, finer.row)
 
 

@@ -54,7 +54,9 @@ class MappedFile:
             self._file = h5py.File(path, "r")
         except (OSError, RuntimeError, ValueError) as error:
             self._map.close()
-            raise self.error(f"HDF5 cannot open it ({_short(error)}); it is damaged or was cut off") from error
+            raise self.error(
+                f"HDF5 cannot open it ({_short(error)}); it is damaged or was cut off"
+            ) from error
         self.mapped = True
         self._check_header()
 
@@ -125,7 +127,8 @@ class MappedFile:
 
     def dtype_of(self, path: str) -> np.dtype[Any]:
         try:
-            return np.dtype(self._dataset(path).dtype)
+            dtype: np.dtype[Any] = self._dataset(path).dtype
+            return dtype
         except (OSError, RuntimeError, ValueError, TypeError, KeyError) as error:
             raise self.error(f"dataset {path} is damaged ({_short(error)})") from error
 

@@ -30,13 +30,16 @@ class Pyramid:
     each run, is held in memory: a search then touches one block of 8 KiB.
     """
 
-    def __init__(self, file: MappedFile, lane_first: Int64Array, lane_count: Int64Array, events: Events) -> None:
+    def __init__(
+        self, file: MappedFile, lane_first: Int64Array, lane_count: Int64Array, events: Events
+    ) -> None:
         self._file = file
         self._events = events
         self._lane_first = lane_first.tolist()
         self._lane_count = lane_count.tolist()
         directory = {
-            name: file.column(f"lod/levels/{name}", dtype).astype(np.int64) for name, dtype in LOD_DIRECTORY.items()
+            name: file.column(f"lod/levels/{name}", dtype).astype(np.int64)
+            for name, dtype in LOD_DIRECTORY.items()
         }
         self.start: Int64Array = file.column("lod/start", LOD_COLUMNS["start"])
         n = len(self.start)
@@ -47,7 +50,9 @@ class Pyramid:
         self.level = directory["level"].tolist()
         self.first = directory["first"].tolist()
         self.count = directory["count"].tolist()
-        self._levels_of_lane = np.searchsorted(directory["lane"], np.arange(len(lane_first) + 1), "left").tolist()
+        self._levels_of_lane = np.searchsorted(
+            directory["lane"], np.arange(len(lane_first) + 1), "left"
+        ).tolist()
         self._skip_events, self._skip_events_at = self._skip_index("lod/skip_events", lane_count)
         self._skip_entries, self._skip_entries_at = self._skip_index("lod/skip_entries", directory["count"])
         self._advised: set[int] = set()

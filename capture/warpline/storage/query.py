@@ -182,11 +182,18 @@ def _collect(capture: Capture, lanes: Int64Array, start_ns: int, stop_ns: int, p
     reaches_in = (entries.start >= 0) | (entries.start + unpack_duration(entries.longest) > 0)
     if reaches_in.all():
         return entries
-    return _Entries(*(getattr(entries, name)[reaches_in] for name in ("lane", "start", "longest", "rest", "row")))
+    return _Entries(
+        *(getattr(entries, name)[reaches_in] for name in ("lane", "start", "longest", "rest", "row"))
+    )
 
 
 def _settle_edges(
-    begin: Int64Array, longest: npt.NDArray[np.uint64], rest: Int64Array, origin: int, level: int, view_ns: int
+    begin: Int64Array,
+    longest: npt.NDArray[np.uint64],
+    rest: Int64Array,
+    origin: int,
+    level: int,
+    view_ns: int,
 ) -> None:
     """Makes the first and the last entry stand for what lies inside the view, in place; starts are relative to it.
 

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -56,7 +56,7 @@ class SpillDirectory:
             column.close()
         shutil.rmtree(self._path, ignore_errors=True)
 
-    def __enter__(self) -> SpillDirectory:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -103,7 +103,7 @@ class SpillColumn:
             if self._file is None:
                 self._file = self._path.open("wb", buffering=0)
             for values in self._pending:
-                view = memoryview(values).cast("B")
+                view = values.view(np.uint8).data
                 while view:
                     view = view[self._file.write(view) :]
         except OSError as error:

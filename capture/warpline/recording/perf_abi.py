@@ -1,0 +1,157 @@
+"""``perf_event_open`` through ctypes: numbers and layouts of linux/perf_event.h (VER5, Linux 4.1 and later)."""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import mmap
+import os
+import platform
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+_SYSCALL = {"x86_64": 298, "aarch64": 241}
+_FLAG_FD_CLOEXEC = 8
+_TYPE_SOFTWARE, _TYPE_TRACEPOINT = 1, 2
+_SW_DUMMY = 9
+_SAMPLE_TID, _SAMPLE_TIME, _SAMPLE_CPU, _SAMPLE_RAW = 1 << 1, 1 << 2, 1 << 7, 1 << 10
+_CLOCK_MONOTONIC = 1
+_ATTR = struct.Struct("=IIQQQQQIIQQQQIiQIHH")
+
+_DISABLED, _INHERIT, _EXCLUDE_KERNEL, _EXCLUDE_HV = 1 << 0, 1 << 1, 1 << 5, 1 << 6
+_COMM, _ENABLE_ON_EXEC, _TASK, _WATERMARK = 1 << 9, 1 << 12, 1 << 13, 1 << 14
+_SAMPLE_ID_ALL, _COMM_EXEC, _USE_CLOCKID, _CONTEXT_SWITCH = 1 << 18, 1 << 24, 1 << 25, 1 << 26
+
+IOC_ENABLE, IOC_DISABLE = 0x2400, 0x2401
+
+RECORD_LOST, RECORD_COMM, RECORD_EXIT, RECORD_FORK, RECORD_SAMPLE, RECORD_SWITCH = 2, 3, 4, 7, 9, 14
+MISC_COMM_EXEC = 0x2000
+MISC_SWITCH_OUT, MISC_SWITCH_OUT_PREEMPT = 0x2000, 0x4000
+
+_HEAD, _TAIL = 1024 // 8, 1032 // 8
+_PAGE = mmap.PAGESIZE
+RING_PAGES = 128
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def online_cpus() -> list[int]:
+    """Numbers of the cores that are on."""
+    try:
+        text = Path("/sys/devices/system/cpu/online").read_text().strip()
+    except OSError:
+        return list(range(os.cpu_count() or 1))
+    cpus: list[int] = []
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        cpus.extend(range(int(first), int(last or first) + 1))
+    return cpus
+
+
+def switch_attributes(*, enable_on_exec: bool, ring_pages: int) -> bytes:
+    """``perf_event_attr`` for context switches, names, forks and exits, without kernel privileges."""
+    flags = _DISABLED | _INHERIT | _EXCLUDE_KERNEL | _EXCLUDE_HV | _COMM | _TASK | _WATERMARK
+    flags |= _SAMPLE_ID_ALL | _COMM_EXEC | _USE_CLOCKID | _CONTEXT_SWITCH
+    if enable_on_exec:
+        flags |= _ENABLE_ON_EXEC
+    sample = _SAMPLE_TID | _SAMPLE_TIME | _SAMPLE_CPU
+    return _attributes(_TYPE_SOFTWARE, _SW_DUMMY, sample, flags, 0, ring_pages)
+
+
+def tracepoint_attributes(identifier: int, *, ring_pages: int) -> bytes:
+    """``perf_event_attr`` that records every hit of a tracepoint with its raw fields."""
+    flags = _DISABLED | _WATERMARK | _SAMPLE_ID_ALL | _USE_CLOCKID
+    sample = _SAMPLE_TID | _SAMPLE_TIME | _SAMPLE_CPU | _SAMPLE_RAW
+    return _attributes(_TYPE_TRACEPOINT, identifier, sample, flags, 1, ring_pages)
+
+
+def _attributes(kind: int, config: int, sample: int, flags: int, period: int, ring_pages: int) -> bytes:
+    watermark = ring_pages * _PAGE // 4
+    packed = _ATTR.pack(
+        kind, _ATTR.size, config, period, sample, 0, flags, watermark, 0, 0, 0, 0, 0, 0, _CLOCK_MONOTONIC, 0, 0, 0, 0
+    )
+    assert len(packed) == 112
+    return packed
+
+
+def perf_event_open(attributes: bytes, pid: int, cpu: int) -> int:
+    """A new event's file descriptor.
+
+    Raises OSError as the kernel refused it (EACCES: paranoid, EPERM: seccomp), ENOSYS on other machines.
+    """
+    number = _SYSCALL.get(platform.machine())
+    if number is None:
+        raise OSError(38, f"perf_event_open is not known on {platform.machine()}")
+    buffer = ctypes.create_string_buffer(attributes, len(attributes))
+    descriptor: int = _libc.syscall(
+        ctypes.c_long(number), buffer, ctypes.c_int(pid), ctypes.c_int(cpu), ctypes.c_int(-1),
+        ctypes.c_ulong(_FLAG_FD_CLOEXEC),
+    )  # fmt: skip
+    if descriptor < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    return descriptor
+
+
+@dataclass
+class Ring:
+    """An event's ring buffer: what the kernel wrote since the last look."""
+
+    descriptor: int
+    cpu: int
+    memory: mmap.mmap
+    words: npt.NDArray[np.uint64]
+    data: npt.NDArray[np.uint8]
+
+    @property
+    def waiting_bytes(self) -> int:
+        """How much there is to take."""
+        return int(self.words[_HEAD]) - int(self.words[_TAIL])
+
+    def take(self) -> npt.NDArray[np.uint8]:
+        """A copy of everything written so far, as whole records: uint8 [n]. The room is free again afterwards."""
+        head, tail = int(self.words[_HEAD]), int(self.words[_TAIL])
+        if head == tail:
+            return self.data[:0]
+        size = len(self.data)
+        first, count = tail % size, head - tail
+        if first + count <= size:
+            taken = self.data[first : first + count].copy()
+        else:
+            taken = np.concatenate((self.data[first:], self.data[: first + count - size]))
+        self.words[_TAIL] = head
+        return taken
+
+    def control(self, request: int) -> None:
+        """``IOC_ENABLE`` or ``IOC_DISABLE``; reaches the events that threads and children inherited."""
+        fcntl.ioctl(self.descriptor, request, 0)
+
+    def close(self) -> None:
+        """Unmap and close; the kernel stops recording with the last descriptor."""
+        del self.words, self.data
+        self.memory.close()
+        os.close(self.descriptor)
+
+
+def open_ring(attributes: bytes, pid: int, cpu: int, ring_pages: int) -> Ring:
+    """Open an event on one core and map its ring.
+
+    Raises OSError when it is refused; EPERM from mapping means that ``ring_pages`` is over the allowance of memory.
+    """
+    descriptor = perf_event_open(attributes, pid, cpu)
+    try:
+        memory = mmap.mmap(descriptor, (ring_pages + 1) * _PAGE, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
+    except OSError as error:
+        os.close(descriptor)
+        raise RingTooLarge(error.errno, error.strerror) from error
+    words = np.frombuffer(memory, np.uint64, _PAGE // 8)
+    data = np.frombuffer(memory, np.uint8, ring_pages * _PAGE, _PAGE)
+    return Ring(descriptor, cpu, memory, words, data)
+
+
+class RingTooLarge(OSError):
+    """The event was opened, but its buffer could not be mapped."""

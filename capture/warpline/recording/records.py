@@ -1,0 +1,123 @@
+"""Layouts of the records that collectors written in Python put into spool files; docs/spool.md lists them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+CLOCK_PAIR = 2
+SOURCE_STATE = 3
+RECORDING_STATE = 4
+MESSAGE = 5
+
+SWITCH = 100
+LOST = 101
+COMM = 102
+FORK = 103
+EXIT = 104
+PROCESS_SEEN = 105
+THREAD_SEEN = 106
+WAKING = 107
+THREAD_SAMPLE = 120
+CORE_TIMES = 121
+PROCESS_SAMPLE = 122
+
+NVML_DEVICE = 600
+NVML_SAMPLE = 601
+NVML_PROPERTY = 602
+
+clock_pair = np.dtype([("monotonic_ns", "<u8"), ("realtime_ns", "<u8"), ("third_ns", "<u8")])
+source_state = np.dtype(
+    [("name", "<u4"), ("enabled", "<u4"), ("reason", "<u4"), ("remedy", "<u4"), ("lost", "<u8")]
+)
+recording_state = np.dtype([("time_ns", "<u8"), ("state", "<u4"), ("reason", "<u4")])
+"""State as in the control page: 0 recording, 1 paused, 2 stopped."""
+message = np.dtype([("time_ns", "<u8"), ("text", "<u4"), ("severity", "<u4")])
+
+switch = np.dtype(
+    [
+        ("type", "<u4"),
+        ("misc", "<u2"),
+        ("size", "<u2"),
+        ("pid", "<u4"),
+        ("tid", "<u4"),
+        ("time_ns", "<u8"),
+        ("cpu", "<u4"),
+        ("reserved", "<u4"),
+    ]
+)
+"""PERF_RECORD_SWITCH with its sample id, as the kernel writes it (linux/perf_event.h)."""
+
+lost = np.dtype([("time_ns", "<u8"), ("count", "<u8"), ("cpu", "<u4"), ("reserved", "<u4")])
+comm = np.dtype(
+    [
+        ("time_ns", "<u8"),
+        ("pid", "<u4"),
+        ("tid", "<u4"),
+        ("name", "<u4"),
+        ("is_exec", "<u4"),
+    ]
+)
+fork = np.dtype(
+    [
+        ("time_ns", "<u8"),
+        ("pid", "<u4"),
+        ("tid", "<u4"),
+        ("parent_pid", "<u4"),
+        ("parent_tid", "<u4"),
+    ]
+)
+exit_ = np.dtype([("time_ns", "<u8"), ("pid", "<u4"), ("tid", "<u4")])
+process_seen = np.dtype(
+    [
+        ("time_ns", "<u8"),
+        ("start_ns", "<u8"),
+        ("pid", "<u4"),
+        ("parent_pid", "<u4"),
+        ("name", "<u4"),
+        ("command", "<u4"),
+    ]
+)
+"""A process found in /proc; ``start_ns`` is CLOCK_MONOTONIC, exact to a clock tick (10 ms)."""
+thread_seen = np.dtype(
+    [
+        ("time_ns", "<u8"),
+        ("start_ns", "<u8"),
+        ("pid", "<u4"),
+        ("tid", "<u4"),
+        ("name", "<u4"),
+        ("cpu", "<u2"),
+        ("state", "u1"),
+        ("event", "u1"),
+    ]
+)
+"""A thread found in /proc. ``state`` is the letter of /proc/…/stat; ``event`` 0 seen, 1 gone."""
+waking = np.dtype(
+    [
+        ("time_ns", "<u8"),
+        ("waker_pid", "<u4"),
+        ("waker_tid", "<u4"),
+        ("tid", "<u4"),
+        ("cpu", "<u4"),
+    ]
+)
+thread_sample = np.dtype(
+    [
+        ("time_ns", "<u8"),
+        ("run_ns", "<u8"),
+        ("wait_ns", "<u8"),
+        ("slices", "<u8"),
+        ("pid", "<u4"),
+        ("tid", "<u4"),
+        ("cpu", "<u2"),
+        ("state", "u1"),
+        ("reserved", "u1", (5,)),
+    ]
+)
+"""/proc/PID/task/TID/schedstat (cumulative) with the state letter and last core of /proc/PID/task/TID/stat."""
+core_times = np.dtype([("time_ns", "<u8"), ("cpu", "<u4"), ("reserved", "<u4"), ("busy", "<u8"), ("total", "<u8")])
+"""/proc/stat of one core, cumulative clock ticks; iowait counts as not busy."""
+process_sample = np.dtype([("time_ns", "<u8"), ("cpu_ns", "<u8"), ("rss_bytes", "<u8"), ("pid", "<u4"), ("reserved", "<u4")])
+
+nvml_device = np.dtype([("time_ns", "<u8"), ("index", "<u4"), ("name", "<u4"), ("memory_bytes", "<u8"), ("uuid", "<u4"), ("reserved", "<u4")])
+nvml_sample = np.dtype([("time_ns", "<u8"), ("index", "<u4"), ("metric", "<u4"), ("value", "<f8")])
+nvml_property = np.dtype([("index", "<u4"), ("key", "<u4"), ("value", "<u4"), ("reserved", "<u4")])

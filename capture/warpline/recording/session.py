@@ -1,0 +1,111 @@
+"""What a recording is: its command, its options, its start. Kept in ``session.json`` of the spool directory."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from warpline.model.errors import RecordingError
+
+SESSION_FILE = "session.json"
+SESSION_VERSION = 1
+
+SOURCE_BITS = {"cpu": 1, "nvtx": 2, "cuda": 4, "osrt": 8, "python": 16, "torch": 32, "nvml": 64}
+"""What ``--trace`` may name, and the bit of each in the control page."""
+
+DEFAULT_TRACE = ("cpu", "nvml", "nvtx", "cuda")
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to record. ``capture_range`` is ``none``, ``cuda-profiler`` or ``nvtx:NAME``; a duration of None is open."""
+
+    trace: tuple[str, ...] = DEFAULT_TRACE
+    duration_ns: int | None = None
+    delay_ns: int = 0
+    capture_range: str = "none"
+    cuda_graphs: str = "node"
+    terminate: bool = False
+    """End the program as well when the recording ends before it."""
+
+    @property
+    def starts_paused(self) -> bool:
+        """Whether nothing is recorded until a delay is over or a range begins."""
+        return self.delay_ns > 0 or self.capture_range != "none"
+
+    @property
+    def source_mask(self) -> int:
+        """The sources as the control page has them."""
+        return sum(SOURCE_BITS[name] for name in set(self.trace))
+
+
+@dataclass(frozen=True)
+class Session:
+    """One recording, as stored; never the environment of the program.
+
+    Times are ns of CLOCK_MONOTONIC, except ``start_realtime_ns``, which is CLOCK_REALTIME at ``start_monotonic_ns``.
+    ``stop_monotonic_ns`` and ``exit_status`` (as a shell reports it) are None until known: after a crash they stay so.
+    """
+
+    directory: Path
+    output: Path
+    command: tuple[str, ...]
+    working_directory: str
+    start_monotonic_ns: int
+    start_realtime_ns: int
+    recorder_pid: int
+    target_pid: int
+    options: Options = field(default_factory=Options)
+    host: dict[str, Any] = field(default_factory=dict)
+    tool: str = ""
+    stop_monotonic_ns: int | None = None
+    exit_status: int | None = None
+
+    def save(self) -> None:
+        """Write ``session.json``, replacing it as a whole.
+
+        Raises OSError when the directory cannot be written.
+        """
+        values = asdict(self)
+        del values["directory"]
+        values["output"] = str(self.output)
+        values["version"] = SESSION_VERSION
+        unfinished = self.directory / f"{SESSION_FILE}.part"
+        unfinished.write_text(json.dumps(values, indent=1, ensure_ascii=True))
+        os.replace(unfinished, self.directory / SESSION_FILE)
+
+    def ended(self, stop_monotonic_ns: int, exit_status: int | None) -> Session:
+        """The same session with its end."""
+        return replace(self, stop_monotonic_ns=stop_monotonic_ns, exit_status=exit_status)
+
+
+def load_session(directory: Path) -> Session:
+    """Read ``session.json`` of a spool directory.
+
+    Raises RecordingError when there is none or it makes no sense.
+    """
+    path = directory / SESSION_FILE
+    try:
+        values = json.loads(path.read_text())
+    except FileNotFoundError as error:
+        raise RecordingError(f"{directory}: not a spool directory, it has no {SESSION_FILE}") from error
+    except (OSError, ValueError) as error:
+        raise RecordingError(f"{path}: cannot be read: {error}") from error
+    try:
+        if values.pop("version") != SESSION_VERSION:
+            raise RecordingError(f"{path}: written by another version of Warpline")
+        options = dict(values.pop("options"))
+        options["trace"] = tuple(options["trace"])
+        values["options"] = Options(**options)
+        values["output"] = Path(values["output"])
+        values["command"] = tuple(str(word) for word in values["command"])
+        session = Session(directory=directory, **values)
+        for time_ns in (session.start_monotonic_ns, session.start_realtime_ns):
+            if not isinstance(time_ns, int):
+                raise TypeError("a time is not an integer")
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise RecordingError(f"{path}: is damaged: {error}") from error
+    return session

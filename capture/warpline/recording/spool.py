@@ -1,0 +1,175 @@
+"""The spool format (docs/spool.md) and its one reader, for what Python and what the agent wrote.
+
+The reader trusts nothing: writers may have been killed at any moment, and files may be garbage.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.model.errors import RecordingError
+
+MAGIC = b"WLSPOOL1"
+VERSION = 1
+HEADER_BYTES = 4096
+HEADER = struct.Struct("<8sIIQQQQQII64sQ")
+CHUNK_MAGIC = 0x4B4E4843
+CHUNK = struct.Struct("<IIIIQQQ")
+CHUNK_HEADER_BYTES = 64
+PAGE = 4096
+
+NEXT_OFFSET, LOST_OFFSET, PARENT_OFFSET, FINISHED_OFFSET, ERROR_OFFSET = 32, 40, 48, 56, 60
+COMMITTED_OFFSET = 24
+
+STRING_RECORD = 1
+
+Bytes = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class SpoolHeader:
+    """The header of a spool file; times are ns of CLOCK_MONOTONIC and CLOCK_REALTIME."""
+
+    pid: int
+    monotonic_ns: int
+    realtime_ns: int
+    lost: int
+    parent_pid: int
+    finished: bool
+    error: int
+    producer: str
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A run of records of one type written by thread ``tid``; ``payload`` is the committed bytes as uint8 [n]."""
+
+    record_type: int
+    record_bytes: int
+    tid: int
+    free: int
+    payload: Bytes
+
+
+@dataclass(frozen=True)
+class Records:
+    """All records of one type: structured ``values`` [n], and for each the ``tid`` and ``free`` of its chunk [n]."""
+
+    values: npt.NDArray[np.void]
+    tid: npt.NDArray[np.uint32]
+    free: npt.NDArray[np.uint64]
+
+
+class SpoolFile:
+    """A spool file, mapped. May still be growing; what was committed when it was opened is what it holds."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises RecordingError when the file is not a spool file, OSError when it cannot be read."""
+        self.path = path
+        if path.stat().st_size < HEADER_BYTES:
+            raise RecordingError(f"{path}: not a spool file, it ends inside its header")
+        self._data: Bytes = np.memmap(path, np.uint8, "r")
+        self.header = _parse_header(path, self._data[: HEADER.size].tobytes())
+        self.chunks: tuple[Chunk, ...] = tuple(_scan(self._data))
+
+    def of_type(self, record_type: int) -> list[Chunk]:
+        """The chunks of one record type, in file order."""
+        return [chunk for chunk in self.chunks if chunk.record_type == record_type and len(chunk.payload)]
+
+    def records(self, record_type: int, dtype: npt.DTypeLike) -> Records:
+        """All records of a type as one structured array, in file order.
+
+        Records longer than ``dtype`` come from a newer writer that appended fields: their beginning is used. Chunks of
+        shorter records are left out. An incomplete last record of a chunk is left out.
+        """
+        wanted = np.dtype(dtype)
+        parts: list[npt.NDArray[np.void]] = []
+        chunks: list[Chunk] = []
+        for chunk in self.of_type(record_type):
+            size = chunk.record_bytes
+            if size < wanted.itemsize:
+                continue
+            count = len(chunk.payload) // size
+            block = chunk.payload[: count * size]
+            if size > wanted.itemsize:
+                block = np.ascontiguousarray(block.reshape(count, size)[:, : wanted.itemsize]).reshape(-1)
+            parts.append(block.view(wanted))
+            chunks.append(chunk)
+        counts = [len(part) for part in parts]
+        return Records(
+            np.concatenate(parts) if parts else np.empty(0, wanted),
+            np.repeat(np.array([chunk.tid for chunk in chunks], np.uint32), counts),
+            np.repeat(np.array([chunk.free for chunk in chunks], np.uint64), counts),
+        )
+
+    @cached_property
+    def strings(self) -> dict[int, str]:
+        """Interned strings by id; 0 is the empty string. Bytes that are not UTF-8 are replaced."""
+        found = {0: ""}
+        for chunk in self.of_type(STRING_RECORD):
+            payload = chunk.payload.tobytes()
+            position = 0
+            while position + 8 <= len(payload):
+                number, length = struct.unpack_from("<II", payload, position)
+                if position + 8 + length > len(payload):
+                    break
+                found.setdefault(number, payload[position + 8 : position + 8 + length].decode("utf-8", "replace"))
+                position += 8 + length + -length % 8
+        return found
+
+    def text(self, number: int) -> str:
+        """The string of an id; an id that was never defined reads ``?``."""
+        return self.strings.get(int(number), "?")
+
+
+def read_spools(directory: Path) -> tuple[list[SpoolFile], list[str]]:
+    """All readable spool files of a directory, by name, and a line for each file that could not be read."""
+    spools: list[SpoolFile] = []
+    problems: list[str] = []
+    for path in sorted(directory.glob("*.spool")):
+        try:
+            spools.append(SpoolFile(path))
+        except (RecordingError, OSError, ValueError) as error:
+            problems.append(str(error))
+    return spools, problems
+
+
+def _parse_header(path: Path, raw: bytes) -> SpoolHeader:
+    fields = HEADER.unpack(raw)
+    magic, version, pid, monotonic_ns, realtime_ns, _next, lost, parent, finished, error, producer, _cap = fields
+    if magic != MAGIC:
+        raise RecordingError(f"{path}: not a spool file")
+    if version != VERSION:
+        raise RecordingError(f"{path}: spool version {version}, this Warpline reads {VERSION}")
+    name = producer.split(b"\0")[0].decode("utf-8", "replace")
+    return SpoolHeader(pid, monotonic_ns, realtime_ns, lost, parent, finished == 1, error, name)
+
+
+def _scan(data: Bytes) -> Iterator[Chunk]:
+    # Every place where a chunk may begin, at once: a file that was reserved and never written is mostly zeros.
+    pages = len(data) // PAGE
+    magics = data[: pages * PAGE].reshape(pages, PAGE)[:, :4].copy().view(np.uint32).reshape(-1)
+    position = 1
+    while position < pages:
+        if magics[position] == 0:
+            rest = np.flatnonzero(magics[position:])
+            if not len(rest):
+                return
+            position += int(rest[0])
+        if magics[position] != CHUNK_MAGIC:
+            return
+        start = position * PAGE
+        header = data[start : start + CHUNK.size].tobytes()
+        _magic, record_type, record_bytes, tid, size, committed, free = CHUNK.unpack(header)
+        if size < PAGE or size % PAGE or size > len(data) - start:
+            return
+        first = start + CHUNK_HEADER_BYTES
+        yield Chunk(record_type, record_bytes, tid, free, data[first : first + min(committed, size - CHUNK_HEADER_BYTES)])
+        position += size // PAGE

@@ -1,0 +1,281 @@
+"""Which thread and which process a record belongs to: ids are re-used by the kernel, instances are not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+Int64Array = npt.NDArray[np.int64]
+
+BEFORE = -(1 << 62)
+"""Birth of a thread that was there before anybody looked."""
+
+
+@dataclass
+class ProcessLife:
+    """One process; times are CLOCK_MONOTONIC ns, None while unknown. ``generation`` counts uses of the pid from 1."""
+
+    pid: int
+    generation: int
+    parent_pid: int | None = None
+    name: str = ""
+    command: str = ""
+    start_ns: int | None = None
+    stop_ns: int | None = None
+    alive: int = 0
+
+    @property
+    def uri(self) -> str:
+        """``process/PID.GEN``."""
+        return f"process/{self.pid}.{self.generation}"
+
+
+@dataclass
+class ThreadLife:
+    """One thread; ``process`` is an index into the table's processes. ``names`` are (from when, name), by time."""
+
+    process: int
+    tid: int
+    generation: int
+    birth_ns: int = BEFORE
+    death_ns: int | None = None
+    names: list[tuple[int, str]] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """Its last name."""
+        return self.names[-1][1] if self.names else ""
+
+
+class ThreadTable:
+    """All threads and processes of a recording, filled in the order of time, then asked for whole columns.
+
+    Life records (fork, exit, names, what /proc showed) are few and handled one by one; ``lookup`` serves millions.
+    """
+
+    def __init__(self) -> None:
+        self.processes: list[ProcessLife] = []
+        self.threads: list[ThreadLife] = []
+        self._process_now: dict[int, int] = {}
+        self._thread_now: dict[int, int] = {}
+        self._process_uses: dict[int, int] = {}
+        self._by_tid: dict[int, list[int]] = {}
+
+    def forked(self, time_ns: int, pid: int, tid: int, parent_pid: int, parent_tid: int) -> None:
+        """A thread ``tid`` of process ``pid`` was made by ``parent_tid`` of ``parent_pid``."""
+        parent = self._thread_now.get(parent_tid)
+        if pid != parent_pid:
+            maker = self._process_now.get(parent_pid)
+            born = self._new_process(pid, time_ns)
+            born.parent_pid = parent_pid
+            if maker is not None:
+                born.name, born.command = self.processes[maker].name, self.processes[maker].command
+        elif pid not in self._process_now:
+            self._new_process(pid, None)
+        thread = self._new_thread(pid, tid, time_ns)
+        if parent is not None and self.threads[parent].names:
+            thread.names.append((time_ns, self.threads[parent].name))
+
+    def named(self, time_ns: int, pid: int, tid: int, name: str, is_exec: bool) -> None:
+        """A thread got a name; with ``is_exec`` the process became another program."""
+        index = self._find_or_make(pid, tid)
+        thread = self.threads[index]
+        thread.names.append((time_ns, name))
+        if is_exec:
+            process = self.processes[thread.process]
+            process.command = ""
+            # Other threads do not survive an exec. The kernel says so for each, except for one that takes over the
+            # id of the first thread.
+            for other, number in list(self._thread_now.items()):
+                if self.threads[number].process == thread.process and other != tid:
+                    self._end_thread(number, time_ns)
+        if pid == tid:
+            self.processes[thread.process].name = name
+
+    def exited(self, time_ns: int, pid: int, tid: int) -> None:
+        """A thread ended; the process ends with its last thread."""
+        index = self._thread_now.get(tid)
+        if index is None:
+            if self._by_tid.get(tid):
+                return
+            index = self._find_or_make(pid, tid)
+        self._end_thread(index, time_ns)
+
+    def process_seen(self, start_ns: int, pid: int, parent_pid: int, name: str, command: str) -> None:
+        """/proc showed a process that began at ``start_ns`` (to a clock tick)."""
+        index = self._process_now.get(pid)
+        if index is None:
+            uses = [process for process in self.processes if process.pid == pid]
+            if uses and uses[-1].stop_ns is not None and start_ns <= uses[-1].stop_ns:
+                process = uses[-1]  # a zombie
+            else:
+                process = self._new_process(pid, start_ns)
+        else:
+            process = self.processes[index]
+        if process.parent_pid is None:
+            process.parent_pid = parent_pid
+        if process.start_ns is None:
+            process.start_ns = start_ns
+        process.name = name or process.name
+        process.command = command or process.command
+
+    def thread_seen(self, time_ns: int, start_ns: int, pid: int, tid: int, name: str) -> None:
+        """/proc showed a thread that began at ``start_ns`` (to a clock tick)."""
+        index = self._thread_now.get(tid)
+        if index is None:
+            uses = self._by_tid.get(tid)
+            death = self.threads[uses[-1]].death_ns if uses else None
+            if death is not None and start_ns <= death:
+                return  # a zombie
+            if pid not in self._process_now:
+                self._new_process(pid, None)
+            thread = self._new_thread(pid, tid, start_ns)
+        else:
+            thread = self.threads[index]
+        if name and thread.name != name:
+            thread.names.append((time_ns, name))
+
+    def lookup(self, pid: npt.ArrayLike, tid: npt.ArrayLike, time_ns: npt.ArrayLike) -> Int64Array:
+        """Index of the thread of each record: int64 [n]; ids are integers [n], times CLOCK_MONOTONIC ns [n].
+
+        Of several threads that had an id one after the other, the one that was there at the time. A thread nobody
+        announced is added.
+        """
+        pids = np.atleast_1d(np.asarray(pid, np.int64))
+        tids = np.atleast_1d(np.asarray(tid, np.int64))
+        times = np.atleast_1d(np.asarray(time_ns, np.int64))
+        shape = np.broadcast_shapes(pids.shape, tids.shape, times.shape)
+        pids, tids, times = (np.broadcast_to(column, shape) for column in (pids, tids, times))
+        found, first, inverse = _unique_ids(tids)
+        single = np.empty(len(found), np.int64)
+        several: list[int] = []
+        for code, number in enumerate(found.tolist()):
+            uses = self._by_tid.get(number)
+            if not uses:
+                index = self._find_or_make(int(pids[first[code]]), number)
+                self._thread_now.pop(number, None)
+                uses = [index]
+            single[code] = uses[0]
+            if len(uses) > 1:
+                several.append(code)
+        result = single[inverse]
+        for code in several:
+            uses = self._by_tid[int(found[code])]
+            births = np.array([self.threads[index].birth_ns for index in uses])
+            where = np.flatnonzero(inverse == code)
+            which = np.searchsorted(births, times[where], "right") - 1
+            result[where] = np.array(uses)[np.maximum(which, 0)]
+        return result
+
+    def process_of(self, pid: int, time_ns: int) -> int:
+        """Index of the process that had this pid at a CLOCK_MONOTONIC time; added when nobody announced it."""
+        uses = [index for index, process in enumerate(self.processes) if process.pid == pid]
+        if not uses:
+            self._new_process(pid, None)
+            return len(self.processes) - 1
+        for index in reversed(uses):
+            start = self.processes[index].start_ns
+            if start is None or start <= time_ns:
+                return index
+        return uses[0]
+
+    def names_at(self, threads: Int64Array, times: Int64Array) -> tuple[list[str], npt.NDArray[np.int64]]:
+        """The name each thread had at a time: distinct names, and for each pair the index of its name.
+
+        ``threads`` int64 [n] sorted, ``times`` CLOCK_MONOTONIC ns [n].
+        """
+        texts: dict[str, int] = {}
+        result = np.zeros(len(threads), np.int64)
+        borders = np.flatnonzero(np.diff(threads)) + 1
+        starts = np.r_[0, borders] if len(threads) else np.empty(0, np.int64)
+        stops = np.r_[borders, len(threads)] if len(threads) else np.empty(0, np.int64)
+        for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):
+            names = self.threads[int(threads[start])].names or [(0, f"thread {self.threads[int(threads[start])].tid}")]
+            numbers = np.array([texts.setdefault(name, len(texts)) for _time, name in names])
+            if len(names) == 1:
+                result[start:stop] = numbers[0]
+                continue
+            since = np.maximum.accumulate(np.array([time for time, _name in names]))
+            which = np.searchsorted(since, times[start:stop], "right") - 1
+            result[start:stop] = numbers[np.maximum(which, 0)]
+        return list(texts), result
+
+    def _find_or_make(self, pid: int, tid: int) -> int:
+        index = self._thread_now.get(tid)
+        if index is not None:
+            return index
+        if pid not in self._process_now:
+            self._new_process(pid, None)
+        self._new_thread(pid, tid, BEFORE)
+        return len(self.threads) - 1
+
+    def _new_process(self, pid: int, start_ns: int | None) -> ProcessLife:
+        old = self._process_now.get(pid)
+        if old is not None and self.processes[old].stop_ns is None:
+            self.processes[old].stop_ns = start_ns
+        generation = self._process_uses.get(pid, 0) + 1
+        self._process_uses[pid] = generation
+        self._process_now[pid] = len(self.processes)
+        process = ProcessLife(pid, generation, start_ns=start_ns)
+        self.processes.append(process)
+        return process
+
+    def _new_thread(self, pid: int, tid: int, birth_ns: int) -> ThreadLife:
+        old = self._thread_now.get(tid)
+        if old is not None:
+            self._end_thread(old, birth_ns)
+            if pid not in self._process_now:
+                self._new_process(pid, birth_ns)
+        uses = self._by_tid.setdefault(tid, [])
+        process = self._process_now[pid]
+        thread = ThreadLife(process, tid, len(uses) + 1, birth_ns)
+        self._thread_now[tid] = len(self.threads)
+        uses.append(len(self.threads))
+        self.threads.append(thread)
+        self.processes[process].alive += 1
+        return thread
+
+    def _end_thread(self, index: int, time_ns: int) -> None:
+        thread = self.threads[index]
+        self._thread_now.pop(thread.tid, None)
+        if thread.death_ns is not None:
+            return
+        thread.death_ns = time_ns
+        process = self.processes[thread.process]
+        process.alive -= 1
+        if process.alive <= 0:
+            process.stop_ns = time_ns
+            if self._process_now.get(process.pid) == thread.process:
+                del self._process_now[process.pid]
+
+
+def _unique_ids(ids: Int64Array) -> tuple[Int64Array, Int64Array, Int64Array]:
+    """``np.unique`` with first index and inverse, by counting: kernel ids are small, and sorting millions is slow."""
+    if not len(ids):
+        empty = np.empty(0, np.int64)
+        return empty, empty, empty
+    low, high = int(ids.min()), int(ids.max())
+    if high - low > 1 << 23:
+        found, first, inverse = np.unique(ids, return_index=True, return_inverse=True)
+        return found, first.astype(np.int64), inverse.astype(np.int64).reshape(-1)
+    seen_at = np.full(high - low + 1, -1, np.int64)
+    seen_at[ids[::-1] - low] = np.arange(len(ids) - 1, -1, -1)
+    present = np.flatnonzero(seen_at >= 0)
+    code = np.zeros(high - low + 1, np.int64)
+    code[present] = np.arange(len(present))
+    return present + low, seen_at[present], code[ids - low]
+
+
+def command_title(command: str, name: str, pid: int) -> str:
+    """A short title of a process: ``python train.py [71]``."""
+    words: Iterable[str] = command.split("\0") if "\0" in command else command.split()
+    parts = [word for word in words if word]
+    if parts:
+        parts[0] = parts[0].rsplit("/", 1)[-1] or parts[0]
+    text = " ".join(" ".join(parts).split()) or name or "process"
+    if len(text) > 60:
+        text = f"{text[:59]}…"
+    return f"{text} [{pid}]"

@@ -440,6 +440,8 @@ class Document(QObject):
         self.capture = capture
         self.state = TimelineState(*capture.span, self)
         self._title = title or Path(str(capture.path)).name
+        self.console_text = ""
+        """What the program printed, where this capture was recorded from the window."""
 
     @property
     def title(self) -> str:

@@ -1,0 +1,35 @@
+"""The QApplication: name, icon, language, theme. Made once per process."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from PySide6.QtCore import QCoreApplication
+from PySide6.QtGui import QIcon
+from PySide6.QtWidgets import QApplication
+
+from warpline import __version__, resources
+from warpline_app import translation
+from warpline_app.appearance import appearance
+from warpline_app.background import wait_for_jobs
+from warpline_app.settings import Settings
+
+DESKTOP_FILE = "warpline"
+
+
+def make_application(settings: Settings, arguments: Sequence[str] = ()) -> QApplication:
+    """The application of this process, made if there is none; speaks the user's language, wears their theme."""
+    existing = QApplication.instance()
+    application = existing if isinstance(existing, QApplication) else QApplication([sys.argv[0], *arguments])
+    QCoreApplication.setOrganizationName("Warpline")
+    QCoreApplication.setApplicationName("Warpline")
+    QCoreApplication.setApplicationVersion(__version__)
+    application.setDesktopFileName(DESKTOP_FILE)
+    application.setStyle("Fusion")
+    application.setWindowIcon(QIcon(str(resources.path("icons/warpline.svg"))))
+    translation.install(settings.language)
+    appearance().choose(settings.theme)
+    appearance().follow_desktop()
+    application.aboutToQuit.connect(wait_for_jobs)
+    return application

@@ -1,0 +1,32 @@
+"""``warpline view``: the window. The default when files are given without a command."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from warpline.i18n import tr
+
+
+class ViewCommand:
+    """Opens captures, and traces of other profilers, in the window."""
+
+    name = "view"
+
+    @property
+    def help(self) -> str:
+        """One line for ``warpline --help``."""
+        return tr("open captures in the window")
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Any number of files; without one the window explains how to begin."""
+        parser.add_argument("files", nargs="*", metavar="FILE", type=Path, help=tr("a capture, or another profiler's trace"))
+
+    def run(self, args: argparse.Namespace) -> int:
+        """Returns when the last window is closed."""
+        from warpline_app.main import run_window
+
+        return run_window(args.files)
+
+
+command = ViewCommand()

@@ -1,0 +1,13 @@
+"""All commands of the application: one line per module that brings some."""
+
+from __future__ import annotations
+
+from warpline_app.commands import Command
+
+
+def all_commands() -> tuple[Command, ...]:
+    """Every command, in the order of the menus."""
+    from warpline_app.timeline.commands import TIMELINE_COMMANDS
+    from warpline_app.window_commands import WINDOW_COMMANDS
+
+    return (*WINDOW_COMMANDS, *TIMELINE_COMMANDS)

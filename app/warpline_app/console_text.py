@@ -1,0 +1,83 @@
+"""What a program printed, as lines of plain text: the part of a terminal that a log needs."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections import deque
+
+MAX_LINES = 10_000
+MAX_LINE_CHARACTERS = 4_000
+# Control sequences of terminals (ECMA-48): colours, cursor movements, window titles.
+_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+_PARTIAL_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*|\][^\x07\x1b]{0,200})?\Z")
+_CONTROL = re.compile(r"[\x00-\x07\x0b\x0c\x0e-\x1f\x7f]")
+
+
+class ConsoleText:
+    """Collects bytes of a terminal and gives lines.
+
+    A carriage return starts the line over, as progress bars want it; colours and cursor movements are left out.
+    Memory is bounded: of a program that prints without end the last lines are kept, and `dropped` counts the others.
+    """
+
+    def __init__(self, max_lines: int = MAX_LINES) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        self._held = ""
+        self._lines: deque[str] = deque(maxlen=max_lines)
+        self._line = ""
+        self._restart = False
+        self._new = 0
+        self.dropped = 0
+
+    def feed(self, data: bytes) -> None:
+        """Add what was printed."""
+        text = self._held + self._decoder.decode(data)
+        partial = _PARTIAL_ESCAPE.search(text)
+        self._held = ""
+        if partial is not None:
+            text, self._held = text[: partial.start()], partial.group()
+        text = _ESCAPE.sub("", text).replace("\r\n", "\n")
+        *complete, rest = text.split("\n")
+        # Lines nobody will ever see are counted and not looked at.
+        surplus = max(0, len(complete) - (self._lines.maxlen or 0))
+        if surplus:
+            self._line = ""
+            self._restart = False
+            self.dropped += surplus
+            complete = complete[surplus:]
+        for part in complete:
+            self._write(part)
+            self._end_line()
+        self._write(rest)
+
+    def _write(self, part: str) -> None:
+        for index, piece in enumerate(part.split("\r")):
+            if index:
+                self._restart = True
+            if piece:
+                # The cursor is at the start, but nothing is wiped until something is printed over it.
+                base = "" if self._restart else self._line
+                self._restart = False
+                self._line = (base + _CONTROL.sub("", piece))[:MAX_LINE_CHARACTERS]
+
+    def _end_line(self) -> None:
+        if len(self._lines) == self._lines.maxlen:
+            self.dropped += 1
+        self._lines.append(self._line)
+        self._line = ""
+        self._restart = False
+        self._new += 1
+
+    def take_new(self) -> tuple[list[str], str]:
+        """The lines completed since the last call (the last ones, if there were too many), and the unfinished one."""
+        count = min(self._new, len(self._lines))
+        self._new = 0
+        lines = list(self._lines)
+        return lines[len(lines) - count :], self._line
+
+    @property
+    def text(self) -> str:
+        """All that is kept."""
+        lines = [*self._lines, self._line] if self._line else list(self._lines)
+        return "\n".join(lines)

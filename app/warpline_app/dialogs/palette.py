@@ -1,0 +1,233 @@
+"""The command palette: every command by a few letters of its name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import QAbstractListModel, QEvent, QModelIndex, QObject, QPersistentModelIndex, QRect, QSize, Qt
+from PySide6.QtGui import QColor, QFont, QKeyEvent, QPainter
+from PySide6.QtWidgets import (
+    QFrame,
+    QLineEdit,
+    QListView,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from warpline.i18n import tr
+from warpline_app.actions import CommandActions, key_text
+from warpline_app.appearance import appearance
+from warpline_app.commands import Command
+from warpline_app.theme import wash
+
+if TYPE_CHECKING:
+    from warpline_app.window import MainWindow
+
+_Index = QModelIndex | QPersistentModelIndex
+ROW_HEIGHT_PX = 30
+ROWS_SHOWN = 11
+
+
+def match_score(query: str, text: str) -> int | None:
+    """How well ``query`` fits ``text``: None not at all, otherwise smaller is better.
+
+    Every letter must come in order. Letters that begin a word cost nothing, letters that follow the one before
+    cost little, skipped ones cost more; so ``nc`` finds *New Capture* before *Zoom In at Cursor*.
+    """
+    folded, query = text.casefold(), "".join(query.casefold().split())
+    cost = 0
+    at = -1
+    for letter in query:
+        found = folded.find(letter, at + 1)
+        if found < 0:
+            return None
+        begin = found
+        while begin >= 0 and not _begins_word(folded, begin):
+            begin = folded.find(letter, begin + 1)
+        follows = found == at + 1 and at >= 0
+        if not follows and begin >= 0:
+            cost += 1
+            found = begin
+        elif not follows:
+            cost += 4 + found - at
+        at = found
+    return cost
+
+
+def _begins_word(text: str, index: int) -> bool:
+    return index == 0 or not text[index - 1].isalnum()
+
+
+def ranked(commands: Iterable[Command], query: str) -> list[Command]:
+    """The commands that fit, best first; all of them in their own order for an empty query."""
+    if not query.strip():
+        return list(commands)
+    scored: list[tuple[int, int, Command]] = []
+    for position, command in enumerate(commands):
+        texts = (command.text, f"{command.category_text} {command.text}", command.title, command.id)
+        scores = [score for text in texts if (score := match_score(query, text)) is not None]
+        if scores:
+            scored.append((min(scores), position, command))
+    scored.sort(key=lambda entry: entry[:2])
+    return [command for _, _, command in scored]
+
+
+class _CommandModel(QAbstractListModel):
+    def __init__(self, actions: CommandActions, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._actions = actions
+        self._all = sorted(actions.commands.values(), key=lambda c: not actions.is_enabled(c.id))
+        self.shown: list[Command] = []
+        self.set_query("")
+
+    def set_query(self, query: str) -> None:
+        self.beginResetModel()
+        self.shown = ranked(self._all, query)
+        self.endResetModel()
+
+    def rowCount(self, parent: _Index = QModelIndex()) -> int:  # noqa: B008  # Qt's own default
+        return 0 if parent.isValid() else len(self.shown)
+
+    def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        command = self.shown[index.row()]
+        if role == Qt.ItemDataRole.DisplayRole:
+            return command.text
+        if role == Qt.ItemDataRole.UserRole:
+            return command
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return command.hint_text or None
+        return None
+
+    def flags(self, index: _Index) -> Qt.ItemFlag:
+        usable = self._actions.is_enabled(self.shown[index.row()].id)
+        return Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable if usable else Qt.ItemFlag.NoItemFlags
+
+
+class _CommandDelegate(QStyledItemDelegate):
+    """Category, title, key: one line."""
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: _Index) -> QSize:
+        return QSize(200, ROW_HEIGHT_PX)
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
+        theme = appearance().theme
+        command: Command = index.data(Qt.ItemDataRole.UserRole)
+        usable = bool(index.flags() & Qt.ItemFlag.ItemIsEnabled)
+        state: Any = option.state  # type: ignore[attr-defined]  # the stubs lack the members of the options
+        rect: QRect = option.rect  # type: ignore[attr-defined]
+        font: QFont = option.font  # type: ignore[attr-defined]
+        if state & QStyle.StateFlag.State_Selected:
+            painter.fillRect(rect, QColor(wash(theme)))
+        painter.setFont(font)
+        inner = rect.adjusted(14, 0, -14, 0)
+        flags = Qt.AlignmentFlag.AlignVCenter
+        text_color = theme.color("text" if usable else "muted")
+        if not usable:
+            text_color.setAlpha(140)
+        keys = "   ".join(key_text(key) for key in command.keys)
+        metrics = painter.fontMetrics()
+        keys_width = metrics.horizontalAdvance(keys)
+        painter.setPen(theme.color("muted"))
+        painter.drawText(inner, flags | Qt.AlignmentFlag.AlignRight, keys)
+        category = f"{command.category_text}  "
+        painter.drawText(inner, flags, category)
+        inner.setLeft(inner.left() + max(76, metrics.horizontalAdvance(category)))
+        inner.setRight(inner.right() - keys_width - 12)
+        painter.setPen(text_color)
+        painter.drawText(inner, flags, metrics.elidedText(command.text, Qt.TextElideMode.ElideRight, inner.width()))
+
+
+class CommandPalette(QFrame):
+    """Over the window: type, choose with the arrows, Return runs, Escape leaves."""
+
+    def __init__(self, window: MainWindow) -> None:
+        super().__init__(window, Qt.WindowType.Popup | Qt.WindowType.FramelessWindowHint)
+        self.setObjectName("paletteFrame")
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setAccessibleName(tr("Command palette"))
+        self._window = window
+        self.input = QLineEdit()
+        self.input.setObjectName("paletteInput")
+        self.input.setPlaceholderText(tr("What do you want to do?"))
+        self.list = QListView()
+        self.list.setObjectName("paletteList")
+        self.list.setUniformItemSizes(True)
+        self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._model = _CommandModel(window.actions_, self)
+        self.list.setModel(self._model)
+        self.list.setItemDelegate(_CommandDelegate(self.list))
+        self.list.clicked.connect(self._run)
+        self.input.textChanged.connect(self._search)
+        self.input.installEventFilter(self)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(1, 1, 1, 6)
+        layout.setSpacing(4)
+        layout.addWidget(self.input)
+        layout.addWidget(self.list)
+        width = min(640, max(360, window.width() - 120))
+        self.setFixedSize(width, 50 + ROW_HEIGHT_PX * ROWS_SHOWN + 12)
+        corner = window.mapToGlobal(window.rect().topLeft())
+        self.move(corner.x() + (window.width() - width) // 2, corner.y() + 72)
+        self.setFocusProxy(self.input)
+        self._select(0)
+
+    @property
+    def titles(self) -> list[str]:
+        """The titles that are listed, best first."""
+        return [command.text for command in self._model.shown]
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Arrows, Return and Escape belong to the list although the focus is in the text."""
+        if watched is self.input and event.type() == QEvent.Type.KeyPress and isinstance(event, QKeyEvent):
+            steps = {
+                Qt.Key.Key_Down: 1,
+                Qt.Key.Key_Up: -1,
+                Qt.Key.Key_PageDown: ROWS_SHOWN - 1,
+                Qt.Key.Key_PageUp: 1 - ROWS_SHOWN,
+            }
+            key = Qt.Key(event.key())
+            if key in steps:
+                self._select(self.list.currentIndex().row() + steps[key])
+                return True
+            if key in {Qt.Key.Key_Return, Qt.Key.Key_Enter}:
+                self._run(self.list.currentIndex())
+                return True
+            if key == Qt.Key.Key_Escape:
+                self.close()
+                return True
+        return super().eventFilter(watched, event)
+
+    def _search(self, text: str) -> None:
+        self._model.set_query(text)
+        self._select(0)
+
+    def _select(self, row: int) -> None:
+        count = self._model.rowCount()
+        if count:
+            self.list.setCurrentIndex(self._model.index(max(0, min(row, count - 1)), 0))
+
+    def _run(self, index: QModelIndex) -> None:
+        command: Command | None = index.data(Qt.ItemDataRole.UserRole)
+        if command is None or not self._window.actions_.is_enabled(command.id):
+            return
+        # The palette must be gone before the command acts: it may open a dialog or ask for the focus.
+        self.close()
+        self._window.actions_.run(command.id)
+
+
+def show_palette(window: MainWindow) -> CommandPalette:
+    """Show the palette over a window."""
+    palette = CommandPalette(window)
+    palette.show()
+    palette.input.setFocus()
+    return palette
+
+
+def widget_of(window: QWidget) -> CommandPalette | None:
+    """The palette that is open over a window."""
+    return next((child for child in window.findChildren(CommandPalette) if child.isVisible()), None)

@@ -1,0 +1,46 @@
+"""Start the window."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+from warpline.i18n import tr
+from warpline.model.errors import UsageError
+
+
+def has_display() -> bool:
+    """Whether a window could be seen: on Linux a display server must be named, or Qt told not to need one."""
+    if not sys.platform.startswith("linux"):
+        return True
+    return any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"))
+
+
+def run_window(paths: list[Path]) -> int:
+    """Open the window on these files and run until it is closed; returns the exit status.
+
+    Raises UsageError when there is no display.
+    """
+    if not has_display():
+        raise UsageError(
+            tr(
+                "no display to open a window on; draw a picture with: warpline render FILE -o OUT.png, "
+                "print reports with: warpline stats FILE, or connect with: ssh -X"
+            )
+        )
+    from warpline_app.application import make_application
+    from warpline_app.settings import Settings
+
+    settings = Settings()
+    application = make_application(settings)
+    # Ctrl-C in the terminal ends the window at once: Qt's loop would never look at Python's own handler.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from warpline_app.window import MainWindow
+
+    window = MainWindow(settings)
+    window.show()
+    files = paths or (settings.open_files if settings.restore_session else [])
+    window.open_files([path for path in files if paths or path.exists()])
+    return application.exec()

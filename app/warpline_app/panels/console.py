@@ -1,0 +1,72 @@
+"""What the recorded program printed."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QFont, QFontDatabase, QTextCursor
+from PySide6.QtWidgets import QLabel, QPlainTextEdit, QStackedLayout, QWidget
+
+from warpline.i18n import tr
+from warpline_app.console_text import MAX_LINES, ConsoleText
+from warpline_app.panels.panel import Panel
+from warpline_app.state import Document
+
+
+class ConsoleView(QPlainTextEdit):
+    """A log that grows at its end, and follows it unless the reader has scrolled away."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("console")
+        self.setReadOnly(True)
+        self.setUndoRedoEnabled(False)
+        self.setMaximumBlockCount(MAX_LINES)
+        self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self.setAccessibleName(tr("Output of the program"))
+        font = QFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
+        font.setPixelSize(12)
+        self.setFont(font)
+
+    def show_new(self, source: ConsoleText) -> None:
+        """Append what `source` got since the last call."""
+        lines, unfinished = source.take_new()
+        bar = self.verticalScrollBar()
+        follows = bar.value() >= bar.maximum() - 2
+        self.setUpdatesEnabled(False)
+        # The last block is the line that was unfinished before.
+        cursor = QTextCursor(self.document())
+        cursor.movePosition(QTextCursor.MoveOperation.End)
+        cursor.movePosition(QTextCursor.MoveOperation.StartOfBlock, QTextCursor.MoveMode.KeepAnchor)
+        cursor.insertText("\n".join([*lines, unfinished]))
+        self.setUpdatesEnabled(True)
+        if follows:
+            bar.setValue(bar.maximum())
+
+
+class ConsolePanel(Panel):
+    """The output that belongs to a capture recorded from this window."""
+
+    def __init__(self, document: Document, parent: QWidget | None = None) -> None:
+        super().__init__(document, parent)
+        self._layout = QStackedLayout(self)
+        self.view = ConsoleView()
+        self.note = QLabel(
+            tr(
+                "Captures do not store what a program prints.\n"
+                "Output is shown here for programs recorded with File → New Capture…"
+            )
+        )
+        self.note.setObjectName("muted")
+        self.note.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._layout.addWidget(self.note)
+        self._layout.addWidget(self.view)
+
+    def refresh(self) -> None:
+        """Show the text of the recording."""
+        text = self.document.console_text
+        self._layout.setCurrentWidget(self.view if text else self.note)
+        if text and self.view.toPlainText() != text:
+            self.view.setPlainText(text)
+            self.view.moveCursor(QTextCursor.MoveOperation.End)
+        count = text.count("\n") + 1 if text else 0
+        self.set_scope(tr("Output of the program · {count} lines", count=f"{count:,}") if text else "")

@@ -1,0 +1,53 @@
+"""Which panels there are: one line each. A panel's module is imported when the panel is first shown."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from PySide6.QtWidgets import QWidget
+
+from warpline.i18n import tr
+
+if TYPE_CHECKING:
+    from warpline_app.panels.panel import Panel
+    from warpline_app.state import Document
+
+Area = Literal["bottom", "right"]
+
+
+@dataclass(frozen=True)
+class PanelSpec:
+    """A panel before it is loaded.
+
+    ``factory`` is ``module:class`` under ``warpline_app.panels``; the class takes the document and a parent widget.
+    ``title`` is English. ``keys`` show the panel. ``shown`` tells whether a new user sees it.
+    """
+
+    id: str
+    title: str
+    factory: str
+    area: Area = "bottom"
+    keys: tuple[str, ...] = ()
+    shown: bool = True
+
+    @property
+    def text(self) -> str:
+        """The title in the user's language."""
+        return tr(self.title, "panel")
+
+    def make(self, document: Document, parent: QWidget | None = None) -> Panel:
+        """A panel for a capture."""
+        module_name, _, class_name = self.factory.partition(":")
+        module = importlib.import_module(f"warpline_app.panels.{module_name}")
+        panel: Panel = getattr(module, class_name)(document, parent)
+        return panel
+
+
+PANELS: tuple[PanelSpec, ...] = (
+    PanelSpec("events", "Events", "events:EventsPanel", keys=("Ctrl+2",)),
+    PanelSpec("sources", "Recorded", "sources:SourcesPanel", keys=("Ctrl+8",)),
+    PanelSpec("console", "Console", "console:ConsolePanel", keys=("Ctrl+9",)),
+    PanelSpec("details", "Details", "details:DetailsPanel", area="right", keys=("Ctrl+0",)),
+)

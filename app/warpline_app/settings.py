@@ -1,0 +1,143 @@
+"""What the application remembers from one run to the next, typed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from PySide6.QtCore import QByteArray, QSettings
+
+ThemeChoice = Literal["system", "light", "dark", "contrast", "contrast-light"]
+LanguageChoice = Literal["system", "en", "zh_CN"]
+RECENT_LIMIT = 12
+
+
+class Settings:
+    """A typed face of one ini file; ``path`` None means the user's own.
+
+    A value that is missing or of the wrong kind reads as its default: the file belongs to the user, who may edit it.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        if path is None:
+            self._store = QSettings(
+                QSettings.Format.IniFormat, QSettings.Scope.UserScope, "Warpline", "Warpline"
+            )
+        else:
+            self._store = QSettings(str(path), QSettings.Format.IniFormat)
+
+    def save(self) -> None:
+        """Write to disk now."""
+        self._store.sync()
+
+    # appearance
+
+    @property
+    def theme(self) -> ThemeChoice:
+        """The name of a theme, or ``system`` for what the desktop says."""
+        value = self._store.value("appearance/theme", "system")
+        return value if value in get_args(ThemeChoice) else "system"
+
+    @theme.setter
+    def theme(self, choice: ThemeChoice) -> None:
+        self._store.setValue("appearance/theme", choice)
+
+    @property
+    def language(self) -> LanguageChoice:
+        """The language of the window; takes effect at the next start."""
+        value = self._store.value("appearance/language", "system")
+        return value if value in get_args(LanguageChoice) else "system"
+
+    @language.setter
+    def language(self, choice: LanguageChoice) -> None:
+        self._store.setValue("appearance/language", choice)
+
+    @property
+    def restore_session(self) -> bool:
+        """Whether the captures that were open are opened again at the next start."""
+        return self._flag("session/restore", False)
+
+    @restore_session.setter
+    def restore_session(self, on: bool) -> None:
+        self._store.setValue("session/restore", on)
+
+    # files
+
+    @property
+    def recent_files(self) -> list[Path]:
+        """The captures opened last, newest first; some may be gone meanwhile."""
+        return [Path(item) for item in self._strings("files/recent")]
+
+    def add_recent_file(self, path: Path) -> None:
+        """Put a capture at the head of the recent ones."""
+        path = path.absolute()
+        kept = [item for item in self.recent_files if item != path]
+        self._set_strings("files/recent", [str(item) for item in [path, *kept][:RECENT_LIMIT]])
+
+    def remove_recent_file(self, path: Path) -> None:
+        """Forget one capture (it is gone)."""
+        self._set_strings("files/recent", [str(item) for item in self.recent_files if item != path])
+
+    def clear_recent_files(self) -> None:
+        """Forget all of them."""
+        self._store.remove("files/recent")
+
+    @property
+    def open_files(self) -> list[Path]:
+        """What was open when the last window was closed."""
+        return [Path(item) for item in self._strings("session/files")]
+
+    @open_files.setter
+    def open_files(self, paths: list[Path]) -> None:
+        self._set_strings("session/files", [str(path) for path in paths])
+
+    @property
+    def last_folder(self) -> str:
+        """Where a file dialog starts; empty for the working directory."""
+        value = self._store.value("files/last_folder", "")
+        return value if isinstance(value, str) else ""
+
+    @last_folder.setter
+    def last_folder(self, folder: str) -> None:
+        self._store.setValue("files/last_folder", folder)
+
+    # window and dialogs
+
+    def bytes_of(self, key: str) -> QByteArray | None:
+        """A blob Qt wrote (geometry, splitter sizes), or None."""
+        value = self._store.value(key)
+        return value if isinstance(value, QByteArray) and not value.isEmpty() else None
+
+    def set_bytes(self, key: str, value: QByteArray) -> None:
+        """Keep a blob Qt wants back."""
+        self._store.setValue(key, value)
+
+    def record_of(self, key: str) -> dict[str, Any]:
+        """A small JSON object, empty when there is none that can be read."""
+        value = self._store.value(key)
+        try:
+            found = json.loads(value) if isinstance(value, str) else None
+        except json.JSONDecodeError:
+            found = None
+        return found if isinstance(found, dict) else {}
+
+    def set_record(self, key: str, value: dict[str, Any]) -> None:
+        """Keep a small JSON object."""
+        self._store.setValue(key, json.dumps(value))
+
+    def _flag(self, key: str, default: bool) -> bool:
+        # An ini file gives text back, a QSettings that has just been written gives the bool itself.
+        value = self._store.value(key, default)
+        return value.lower() in {"true", "1"} if isinstance(value, str) else bool(value)
+
+    def _strings(self, key: str) -> list[str]:
+        value = self._store.value(key)
+        try:
+            found = json.loads(value) if isinstance(value, str) else None
+        except json.JSONDecodeError:
+            found = None
+        return [item for item in found if isinstance(item, str)] if isinstance(found, list) else []
+
+    def _set_strings(self, key: str, items: list[str]) -> None:
+        self._store.setValue(key, json.dumps(items))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import sysconfig
+import tempfile
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -37,10 +38,16 @@ class WarplineBuildHook(BuildHookInterface[Any]):
         resources = root / "resources"
         if resources.is_dir():
             build_data["force_include"][str(resources)] = "warpline/_resources"
-        library = native.build(root, root / "build" / "native")
+        # A folder of its own each time: the compiler and its flags may be others than last time.
+        self._scratch = tempfile.TemporaryDirectory(prefix="warpline-build-")
+        library = native.build(root, Path(self._scratch.name))
         if library is not None:
             build_data["force_include"][str(library)] = f"{native.PACKAGE_NAME}/{library.name}"
             build_data["pure_python"] = False
             # No symbol of Python's is used: one library serves every Python of this platform.
             platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
             build_data["tag"] = f"py3-none-{platform}"
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        if version != "editable":
+            self._scratch.cleanup()

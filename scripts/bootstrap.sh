@@ -134,7 +134,10 @@ if [ "$(cat "$stamp" 2>/dev/null || true)" != "$key" ]; then
 
     say "installing Warpline and its tools into .venv (a few minutes the first time)"
     log=.venv/install.log
-    if ! "$venv_python" -m pip install --disable-pip-version-check -q -e '.[dev]' </dev/null >"$log" 2>&1; then
+    pip() { "$venv_python" -m pip --disable-pip-version-check "$@" </dev/null; }
+    # The build's own requirements go into .venv too: no second environment has to be made for every build.
+    if ! { pip install -q 'hatchling>=1.26' 'editables>=0.5' && pip install -q --no-build-isolation -e '.[dev]'; } \
+        >"$log" 2>&1; then
         tail -n 20 "$log" >&2
         die "pip failed; the whole story is in $log"
     fi

@@ -16,7 +16,7 @@ from pathlib import Path
 PACKAGE_NAME = "warpline/recording/agent"
 PACKAGE_FOLDER = f"capture/{PACKAGE_NAME}"
 LIBRARY_NAME = "libwarpline_agent.so"
-FLAGS = ["-std=c11", "-O2", "-g", "-Wall", "-Wextra", "-shared", "-fPIC", "-pthread"]
+FLAGS = ["-std=c11", "-O2", "-Wall", "-Wextra", "-shared", "-fPIC", "-pthread"]
 LIBRARIES = ["-ldl"]
 
 

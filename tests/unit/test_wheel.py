@@ -61,7 +61,7 @@ def test_only_our_names_are_installed(wheel: Path) -> None:
     assert top == {"warpline", "warpline_app", f"warpline-{warpline.__version__}.dist-info"}
     assert "warpline/py.typed" in names
     assert "warpline_app/py.typed" in names
-    assert not [name for name in names if "__pycache__" in name or name.endswith((".c", ".o", ".tmp"))]
+    assert not [name for name in names if "__pycache__" in name or name.endswith((".c", ".h", ".o", ".tmp"))]
 
 
 @pytest.mark.slow
@@ -74,9 +74,11 @@ def test_every_resource_is_in_the_wheel(wheel: Path, repository: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_tag_tells_whether_the_agent_is_inside(wheel: Path) -> None:
+def test_the_agent_is_inside_and_the_tag_says_so(wheel: Path, repository: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
-        compiled = any(name.endswith(".so") for name in archive.namelist())
+        compiled = "warpline/recording/agent/libwarpline_agent.so" in archive.namelist()
+    sources = list((repository / "capture/warpline/recording/agent/native").glob("*.c"))
+    assert compiled is (bool(sources) and shutil.which("cc") is not None)
     tag = wheel.stem.split("-", 2)[2]
     assert tag.startswith("py3-none-")
     assert (tag == "py3-none-any") is not compiled

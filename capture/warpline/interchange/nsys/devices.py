@@ -44,6 +44,7 @@ class Devices:
     _stream_names: dict[tuple[int, int, int], str] = field(default_factory=dict)
     _stream_priorities: dict[tuple[int, int, int], int] = field(default_factory=dict)
     _context_names: dict[tuple[int, int], str] = field(default_factory=dict)
+    _device_of: dict[tuple[int, int], int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._read_gpus()
@@ -129,6 +130,13 @@ class Devices:
         title = tr("GPU {number}", number=gpu) + (f" · {name}" if name else "")
         return self.context.track(f"gpu/{gpu}", title=title, role="gpu", device=gpu, sort_key=500 + gpu)
 
+    def device_of_context(self, global_pid: int, context: int, device: int) -> int:
+        """The device on which this context's work ran; ``device`` when it did none.
+
+        Synchronisation rows of every process say device 0 in some exports, whatever device the context is on.
+        """
+        return self._device_of.get((global_pid, context), device)
+
     def context_track(self, global_pid: int, device: int, context: int) -> int:
         """Track of a CUDA context of a process on its GPU."""
         gpu = self.gpu(global_pid, device)
@@ -151,6 +159,7 @@ class Devices:
 
     def stream_track(self, global_pid: int, device: int, context: int, stream: int) -> int:
         """Track of a stream; kernels that overlap on it are packed into lanes."""
+        self._device_of.setdefault((global_pid, context), device)
         parent = self.context_track(global_pid, device, context)
         key = ((global_pid >> _PID_BITS) & _LOW, context, stream)
         name = self._stream_names.get(key, "")
@@ -165,6 +174,7 @@ class Devices:
 
     def sync_track(self, global_pid: int, device: int, context: int) -> int:
         """Track of the synchronisations of a context."""
+        device = self.device_of_context(global_pid, context, device)
         parent = self.context_track(global_pid, device, context)
         return self._below(parent, "sync", "sync", tr("Synchronization"), global_pid, device, context, NULL)
 

@@ -15,6 +15,9 @@ from warpline.model import ImportFormatError
 
 SQLITE_MAGIC = b"SQLite format 3\x00"
 
+# Messages of SQLite about a damaged schema may themselves not be UTF-8; a rebuilt value may not fit.
+_UNREADABLE = (sqlite3.Error, UnicodeDecodeError, OverflowError)
+
 
 class SqliteTables:
     """Opens the file for reading only; nothing is written beside it.
@@ -28,7 +31,7 @@ class SqliteTables:
             # `immutable` keeps SQLite from creating journal files and from needing a writable directory.
             uri = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
             self._connection = sqlite3.connect(uri, uri=True, check_same_thread=False, isolation_level=None)
-        except sqlite3.Error as error:
+        except _UNREADABLE as error:
             raise self._damaged(error) from error
         try:
             # A damaged file may hold text that is not UTF-8; decoding is left to whoever wants text.
@@ -36,7 +39,7 @@ class SqliteTables:
             # A hostile schema may define views and triggers; with this pragma their functions do nothing unsafe.
             self._connection.execute("PRAGMA trusted_schema=OFF")
             self._columns = self._read_columns()
-        except sqlite3.Error as error:
+        except _UNREADABLE as error:
             self._connection.close()
             raise self._damaged(error) from error
 
@@ -70,7 +73,7 @@ class SqliteTables:
             return 0
         try:
             return int(self._connection.execute(f"SELECT count(*) FROM {_quoted(table)}").fetchone()[0])
-        except sqlite3.Error as error:
+        except _UNREADABLE as error:
             raise self._damaged(error) from error
 
     def read(
@@ -110,7 +113,7 @@ class SqliteTables:
                     }
                 del rows
                 yield _batch(count, (ints, reals, texts), ints_read, (real_columns, text_columns), columns)
-        except sqlite3.Error as error:
+        except _UNREADABLE as error:
             raise self._damaged(error) from error
 
     def close(self) -> None:

@@ -7,7 +7,7 @@ import lzma
 import zipfile
 import zlib
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from warpline.i18n import tr
 from warpline.interchange import registry
@@ -19,30 +19,31 @@ HEAD_BYTES = 1 << 20
 
 GZIP_MAGIC = b"\x1f\x8b"
 ZIP_MAGIC = b"PK\x03\x04"
+UNPACKING_ERRORS = (EOFError, OSError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, RuntimeError)
+"""What reading a damaged archive raises."""
 
 
-def open_unpacked(path: Path) -> BinaryIO:
-    """The file's content as a stream, taken out of gzip or zip (its largest member) when it is packed.
+def unpacked(raw: BinaryIO, path: Path) -> BinaryIO:
+    """The content of an open file as a stream, taken out of gzip or zip (its largest member) when it is packed.
 
-    Raises ImportFormatError when it is an archive nothing can be read from, OSError when it cannot be opened.
+    Closing the stream leaves ``raw`` open. Raises ImportFormatError when it is an archive nothing can be read from.
     """
-    with path.open("rb") as file:
-        magic = file.read(4)
+    magic = raw.read(4)
+    raw.seek(0)
     if magic[:2] == GZIP_MAGIC:
-        return gzip.open(path, "rb")
-    if magic == ZIP_MAGIC:
-        try:
-            with zipfile.ZipFile(path) as archive:
-                members = [member for member in archive.infolist() if not member.is_dir()]
-                if not members:
-                    raise ImportFormatError(tr("{path}: an empty zip archive", path=path))
-                # The member's stream keeps the archive's file open after the archive object is closed.
-                return archive.open(max(members, key=lambda member: member.file_size))  # type: ignore[return-value]  # IO[bytes]
-        except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
-            raise ImportFormatError(
-                tr("{path}: the zip archive cannot be read: {error}", path=path, error=error)
-            ) from error
-    return path.open("rb")
+        return cast("BinaryIO", gzip.GzipFile(fileobj=raw, mode="rb"))
+    if magic != ZIP_MAGIC:
+        return raw
+    try:
+        archive = zipfile.ZipFile(raw)
+        members = [member for member in archive.infolist() if not member.is_dir()]
+        if not members:
+            raise ImportFormatError(tr("{path}: an empty zip archive", path=path))
+        return cast("BinaryIO", archive.open(max(members, key=lambda member: member.file_size)))
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError) as error:
+        raise ImportFormatError(
+            tr("{path}: the zip archive cannot be read: {error}", path=path, error=error)
+        ) from error
 
 
 def read_head(path: Path) -> bytes:
@@ -53,17 +54,18 @@ def read_head(path: Path) -> bytes:
     try:
         if path.is_dir():
             raise ImportFormatError(tr("{path}: a folder; give the files in it", path=path))
-        stream = open_unpacked(path)
+        raw = path.open("rb")
     except OSError as error:
         raise ImportFormatError(tr("{path}: {reason}", path=path, reason=error.strerror or error)) from error
     parts: list[bytes] = []
     left = HEAD_BYTES
-    with stream:
+    with raw:
+        stream = unpacked(raw, path)
         try:
             while left and (part := stream.read(min(left, 1 << 16))):
                 parts.append(part)
                 left -= len(part)
-        except (EOFError, OSError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, RuntimeError):
+        except UNPACKING_ERRORS:
             pass  # a cut archive: its beginning is enough to know the format
     head = b"".join(parts)
     if not head:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from warpline.i18n import tr
 from warpline.interchange import ranks, registry
@@ -17,7 +18,9 @@ from warpline.interchange.importer import (
     check_cancelled,
 )
 from warpline.model import UsageError
-from warpline.storage import CaptureBuilder
+
+if TYPE_CHECKING:
+    from warpline.storage import CaptureBuilder
 
 _CONVERTING_SHARE = 0.7
 """Of the whole time; the rest is sorting, packing and the level of detail."""
@@ -54,6 +57,8 @@ def import_files(
             )
         )
     converters = [registry.importer_named(format) if format else detect(path) for path in files]
+    from warpline.storage import CaptureBuilder  # h5py: only when something is really written
+
     with CaptureBuilder(Path(out)) as builder:
         builder.meta["imported_from"] = [
             {"file": path.name, "format": converter.name}
@@ -108,7 +113,7 @@ def _convert(
 def _options_of_ranks(files: list[Path], builder: CaptureBuilder) -> list[ImportOptions]:
     numbers = ranks.rank_numbers([(path, read_head(path)) for path in files])
     options: list[ImportOptions] = []
-    for number, path in zip(numbers, files, strict=True):
+    for number in numbers:
         clock = builder.add_clock(f"rank {number}")
         builder.track(
             f"rank/{number}",

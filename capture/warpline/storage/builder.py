@@ -177,6 +177,10 @@ class CaptureBuilder:
         """Ids of texts, uint32, in their order."""
         return np.fromiter(map(self.string, texts), np.uint32)
 
+    def text(self, string_id: int) -> str:
+        """The text with this id."""
+        return self._string_list[string_id]
+
     def stack(self, frame: int, parent: int = NO_STACK) -> int:
         """Id of the stack that has ``frame`` (a string id) on top of the stack ``parent``."""
         return self._stack_ids.setdefault((frame, parent), len(self._stack_ids))

@@ -1,0 +1,160 @@
+"""Lists of decoded JSON values as numpy columns: times, optional numbers, texts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Int64Array = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+MaskedColumn = np.ma.MaskedArray[Any, Any]
+
+MAX_TIME_NS = 1 << 61
+"""Times beyond this are damage, not times; the storage accepts twice as much, so that starts and ends fit."""
+_EXACT_MICROSECONDS = float(1 << 43)
+"""Up to here a float64 of microseconds tells nanoseconds apart."""
+
+
+class Coder(dict[Any, int]):
+    """Numbers values in the order in which they are first seen: ``coder[value]`` is the number."""
+
+    def __missing__(self, value: Any) -> int:
+        code = self[value] = len(self)
+        return code
+
+
+@dataclass(frozen=True)
+class TextColumn:
+    """One text per event: ``codes`` uint32 into ``table``."""
+
+    codes: npt.NDArray[np.uint32]
+    table: list[str]
+
+
+def texts(values: Sequence[Any], convert: Callable[[Any], str] | None = None) -> TextColumn:
+    """A text column of values; each distinct one is converted once (by default None to "", others by `str`)."""
+    coder = Coder()
+    codes = np.fromiter(map(coder.__getitem__, values), np.uint32, len(values))
+    make = convert or scalar_text
+    return TextColumn(codes, [clean_text(make(value)) for value in coder])
+
+
+def scalar_text(value: Any) -> str:
+    """A JSON scalar as text, "" for null."""
+    if isinstance(value, str):
+        return value
+    return "" if value is None else str(value)
+
+
+def raw_text(value: Any) -> str:
+    """JSON text from its bytes."""
+    return bytes(value).decode("utf-8", "replace")
+
+
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+def clean_text(text: str) -> str:
+    """Without what UTF-8 strings in a file cannot hold: lone surrogates and NUL become the replacement character."""
+    return _UNSTORABLE.sub("\ufffd", text)
+
+
+def integers(values: Sequence[Any]) -> MaskedColumn:
+    """int64 with everything masked that is no number or does not fit; numbers in text count."""
+    try:
+        column = np.array(values)
+    except (OverflowError, ValueError):
+        column = np.array(values, object)
+    if column.dtype.kind == "i":
+        return np.ma.MaskedArray(column.astype(np.int64))
+    return np.ma.MaskedArray(*_slow(values, _integer, np.int64))
+
+
+def floats(values: Sequence[Any]) -> MaskedColumn:
+    """float64 with everything masked that is no finite number."""
+    return np.ma.MaskedArray(*_slow(values, _float, np.float64))
+
+
+def _slow(
+    values: Sequence[Any], convert: Callable[[Any], Any], dtype: type
+) -> tuple[npt.NDArray[Any], BoolArray]:
+    converted = [convert(value) for value in values]
+    mask = np.fromiter((value is None for value in converted), np.bool_, len(converted))
+    if mask.any():
+        converted = [0 if value is None else value for value in converted]
+    return np.array(converted, dtype), mask
+
+
+def _integer(value: Any) -> int | None:
+    if isinstance(value, str):
+        try:
+            value = int(value, 0)
+        except ValueError:
+            return None
+    if isinstance(value, float):
+        if not np.isfinite(value):
+            return None
+        value = round(value)
+    return value if isinstance(value, int) and -(1 << 63) <= value < 1 << 63 else None
+
+
+def _float(value: Any) -> float | None:
+    if isinstance(value, str):
+        try:
+            value = float(value)
+        except ValueError:
+            return None
+    if isinstance(value, int):
+        return float(value) if abs(value) < 1 << 1000 else None
+    return value if isinstance(value, float) and np.isfinite(value) else None
+
+
+def nanoseconds(values: Sequence[Any]) -> tuple[Int64Array, BoolArray]:
+    """Microseconds (integers, floats or decimal text) as (int64 ns, missing); exact to the nanosecond.
+
+    Missing are values that are no number, or beyond `MAX_TIME_NS`; their ns are 0. Floats too large to tell
+    nanoseconds apart carry the precision they have: see `loses_nanoseconds`.
+    """
+    try:
+        column = np.fromiter(values, np.float64, len(values))
+    except (TypeError, ValueError, OverflowError):
+        return _nanoseconds_slow(values)
+    if len(column) and not (np.abs(column) < float(1 << 53)).all():
+        return _nanoseconds_slow(values)
+    # The whole part goes first: the product with 1000 has more digits than a float.
+    whole = np.floor(column)
+    ns = whole.astype(np.int64) * 1000 + np.rint((column - whole) * 1000).astype(np.int64)
+    missing = np.abs(ns) > MAX_TIME_NS
+    if missing.any():
+        ns[missing] = 0
+    return ns, missing
+
+
+def _nanoseconds_slow(values: Sequence[Any]) -> tuple[Int64Array, BoolArray]:
+    converted = [_one_nanoseconds(value) for value in values]
+    missing = np.fromiter((value is None for value in converted), np.bool_, len(converted))
+    return np.array([value or 0 for value in converted], np.int64), missing
+
+
+def _one_nanoseconds(value: Any) -> int | None:
+    try:
+        exact = Fraction(value.strip() if isinstance(value, str) and len(value) < 40 else value)
+    except (ValueError, TypeError, ZeroDivisionError, OverflowError):
+        return None  # neither a number nor the text of one; or infinite
+    ns = round(exact * 1000)
+    return ns if abs(ns) <= MAX_TIME_NS else None
+
+
+def loses_nanoseconds(values: Iterable[Any]) -> bool:
+    """Whether some float of microseconds is so large that its fraction has lost digits."""
+    return any(
+        isinstance(value, float) and abs(value) > _EXACT_MICROSECONDS and value != int(value)
+        for value in values
+        if not isinstance(value, float) or np.isfinite(value)
+    )

@@ -1,0 +1,234 @@
+"""Read a trace in the Chrome JSON format piece by piece: bounded memory, whatever the size and the damage.
+
+A trace is either an array of events or an object with the array under ``traceEvents`` and anything else around it.
+Real files also end in the middle, miss the closing bracket, contain ``NaN`` and trailing commas, or bytes that are
+not UTF-8; all of that is read as far as it goes and counted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import msgspec
+
+from warpline.i18n import tr
+from warpline.interchange.detection import UNPACKING_ERRORS, unpacked
+from warpline.interchange.json_repair import EVENT_BORDER, mend, scan_events, value_end
+from warpline.model import ImportFormatError
+
+CHUNK_BYTES = 4 << 20
+"""How much is looked at in one go: some ten thousand events."""
+MAX_VALUE_BYTES = 64 << 20
+"""The largest single header value that is kept, and the farthest an event may reach."""
+
+_SPACE = b" \t\r\n"
+_BOM = b"\xef\xbb\xbf"
+_BORDER_WINDOW = 1 << 16
+_ARRAY_OF_OBJECTS_ENDS = re.compile(rb"\}\s*\]")
+
+
+@dataclass
+class StreamState:
+    """What is known of the file besides its events; complete once all pieces have been taken."""
+
+    header: dict[str, Any] = field(default_factory=dict)
+    """The other members of the outer object, decoded."""
+    truncated: str = ""
+    """Why the file is taken to end early, empty when it does not."""
+    damaged: int = 0
+    """Pieces that are no JSON, counted while splitting; decoding may find more."""
+    bytes_read: int = 0
+
+
+class EventStream:
+    """The events of one file as pieces of text, each an array of whole events; :attr:`state` tells the rest.
+
+    A piece may still hold damaged events: the decoder saves what it can of it. Iterate once; iterating raises
+    ImportFormatError when the file holds no array of events at all.
+    """
+
+    def __init__(self, path: Path, chunk_bytes: int = CHUNK_BYTES) -> None:
+        self.path = path
+        self.state = StreamState()
+        self._chunk_bytes = chunk_bytes
+        self._buffer = b""
+        self._at_end = False
+        self._stream: BinaryIO | None = None
+        self._raw: BinaryIO | None = None
+
+    def __iter__(self) -> Iterator[bytes]:
+        try:
+            raw = self.path.open("rb")
+        except OSError as error:
+            raise ImportFormatError(f"{self.path}: {error.strerror or error}") from error
+        with raw:
+            self._raw = raw
+            self._stream = unpacked(raw, self.path)
+            self._fill()
+            self._buffer = self._buffer.removeprefix(_BOM)
+            self._skip(_SPACE)
+            first = self._buffer[:1]
+            self._buffer = self._buffer[1:]
+            if first == b"[":
+                yield from self._events()
+            elif first == b"{":
+                yield from self._object()
+            else:
+                raise ImportFormatError(tr("{path}: neither a JSON array nor an object", path=self.path))
+
+    def position(self) -> int:
+        """How many bytes of the file, as it lies on the disk, have been used so far."""
+        return 0 if self._raw is None or self._raw.closed else self._raw.tell()
+
+    # bytes
+
+    def _fill(self) -> bool:
+        """Append one chunk to the buffer; False at the end of the file."""
+        if self._at_end or self._stream is None:
+            return False
+        try:
+            part = self._stream.read(self._chunk_bytes)
+        except UNPACKING_ERRORS as error:
+            self._cut(tr("the compressed file is damaged or ends early ({error})", error=error))
+            part = b""
+        if not part:
+            self._at_end = True
+            return False
+        self.state.bytes_read += len(part)
+        self._buffer += part
+        return True
+
+    def _skip(self, what: bytes) -> None:
+        while True:
+            self._buffer = self._buffer.lstrip(what)
+            if self._buffer or not self._fill():
+                return
+
+    def _cut(self, reason: str) -> None:
+        self.state.truncated = self.state.truncated or reason
+
+    # the outer object
+
+    def _object(self) -> Iterator[bytes]:
+        found = False
+        while True:
+            self._skip(_SPACE + b",")
+            if self._buffer[:1] == b"}":
+                break
+            key = self._value() if self._buffer[:1] == b'"' else None
+            self._skip(_SPACE)
+            if not isinstance(key, str) or self._buffer[:1] != b":":
+                self._cut(tr("the file ends early, or is damaged, outside the list of events"))
+                break
+            self._buffer = self._buffer[1:]
+            self._skip(_SPACE)
+            if key == "traceEvents" and self._buffer[:1] == b"[":
+                found = True
+                self._buffer = self._buffer[1:]
+                yield from self._events()
+            else:
+                self.state.header[key] = self._value()
+        if not found:
+            reason = self.state.truncated
+            raise ImportFormatError(
+                tr("{path}: no list of events (traceEvents) in it", path=self.path)
+                + (f"; {reason}" if reason else "")
+            )
+
+    def _value(self) -> Any:
+        """Take one JSON value off the front of the buffer; None when it is too large, cut or damaged."""
+        size = 1 << 12
+        while True:
+            end = value_end(self._buffer[:size])
+            if end is not None:
+                text, self._buffer = self._buffer[:end], self._buffer[end:]
+                return _decoded(text)
+            if size < len(self._buffer):
+                size *= 4
+            elif len(self._buffer) > MAX_VALUE_BYTES or not self._fill():
+                self._cut(tr("a value outside the list of events is cut or too large"))
+                self._buffer = b""
+                self._at_end = True
+                return None
+
+    # the array of events
+
+    def _events(self) -> Iterator[bytes]:
+        """Pieces of the array whose opening bracket has been taken; leaves the buffer behind its closing one."""
+        wanted = self._chunk_bytes
+        while True:
+            while len(self._buffer) < wanted and self._fill():
+                pass
+            if not self._at_end and (border := self._border()):
+                yield self._take(border)
+                continue
+            scan = scan_events(self._buffer)
+            if scan.pieces:
+                yield b"[" + b",".join(scan.pieces) + b"]"
+            self._buffer = self._buffer[scan.used :]
+            if scan.ended:
+                return
+            if self._at_end:
+                yield from self._rest()
+                return
+            wanted = self._chunk_bytes if scan.pieces else 2 * len(self._buffer)
+            if wanted > MAX_VALUE_BYTES:
+                # A quotation mark too many hides every border; what looks like one is the better guess.
+                wanted = self._chunk_bytes
+                guesses = [match.start() + 1 for match in EVENT_BORDER.finditer(self._buffer)]
+                if guesses:
+                    yield self._take(guesses[-1])
+                else:
+                    self.state.damaged += 1
+                    self._buffer = b""
+
+    def _take(self, border: int) -> bytes:
+        piece = b"[" + self._buffer[:border] + b"]"
+        self._buffer = self._buffer[border:].lstrip(_SPACE + b",")
+        return piece
+
+    def _border(self) -> int:
+        """Index just behind the last event in the buffer, 0 when only a full scan can tell.
+
+        What looks like the border of two events is one when the brackets before it balance and no array of objects
+        ends there: borders inside an event leave brackets open.
+        """
+        start = max(0, len(self._buffer) - _BORDER_WINDOW)
+        border = 0
+        for match in EVENT_BORDER.finditer(self._buffer, start):
+            border = match.start() + 1
+        if not border:
+            return 0
+        count = self._buffer.count
+        if count(b"{", 0, border) != count(b"}", 0, border) or count(b"[", 0, border) != count(
+            b"]", 0, border
+        ):
+            return 0
+        return 0 if _ARRAY_OF_OBJECTS_ENDS.search(self._buffer, 0, border) else border
+
+    def _rest(self) -> Iterator[bytes]:
+        """What is left at the end of the file without a closing bracket, which the format allows to miss."""
+        rest = self._buffer.strip(_SPACE + b",")
+        self._buffer = b""
+        if not rest:
+            self._cut(tr("the list of events has no end"))
+            return
+        if mend(rest) is not None:
+            self._cut(tr("the list of events has no end"))
+            yield b"[" + rest + b"]"
+            return
+        self._cut(tr("the file ends inside an event"))
+        borders = [match.start() + 1 for match in EVENT_BORDER.finditer(rest)]
+        if borders:
+            yield b"[" + rest[: borders[-1]] + b"]"
+        else:
+            self.state.damaged += 1
+
+
+def _decoded(text: bytes) -> Any:
+    mended = mend(text)
+    return None if mended is None else msgspec.json.decode(mended)

@@ -1,0 +1,233 @@
+"""Put together what a trace records in pieces: begins with ends, flow points with the events they lie in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Int64Array = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Begins and their ends as indexes into the borders given; ``end`` is -1 for a begin that has none."""
+
+    begin: Int64Array
+    end: Int64Array
+    lone_ends: int
+    """Ends without a begin."""
+    renamed: int
+    """Pairs whose end carries another name than its begin."""
+
+
+def match_borders(
+    key: Int64Array, time: Int64Array, is_begin: BoolArray, name: Int64Array, *, strict: bool = False
+) -> Pairs:
+    """Pair begins with ends inside each key (a thread, an asynchronous id), in order of time, then of the arrays.
+
+    An end closes the innermost open begin of its name; without one, the innermost begin at all (an end may leave its
+    name out: -1), unless ``strict``, which leaves such an end alone. All arrays have one entry per border. Keys that
+    nest well are matched without a loop.
+    """
+    order = np.lexsort((np.arange(len(key)), time, key))
+    sorted_key = key[order]
+    begin, names = is_begin[order], name[order]
+    heads = (
+        np.flatnonzero(np.r_[True, sorted_key[1:] != sorted_key[:-1]])
+        if len(order)
+        else np.empty(0, np.int64)
+    )
+    lengths = np.diff(np.r_[heads, len(order)])
+    group = np.repeat(np.arange(len(heads)), lengths)
+    depth = np.cumsum(np.where(begin, 1, -1))
+    if len(heads):
+        before = np.r_[0, depth[heads[1:] - 1]]
+        depth = depth - before[group]
+    level = np.where(begin, depth, depth + 1)
+    broken = np.zeros(len(heads), bool)
+    broken[group[depth < 0]] = True
+
+    # Inside one level begins and ends alternate, so each end stands right behind its begin.
+    by_level = np.lexsort((level, group))
+    first, second = by_level[:-1], by_level[1:]
+    paired = begin[first] & ~begin[second] & (group[first] == group[second]) & (level[first] == level[second])
+    opens, closes = first[paired], second[paired]
+    wrong = (names[closes] >= 0) & (names[closes] != names[opens])
+    broken[group[opens[wrong]]] = True
+
+    end_of = np.full(len(order), -1, np.int64)
+    end_of[opens] = closes
+    fine = begin & ~broken[group]
+    begins, ends = [np.flatnonzero(fine)], [end_of[fine]]
+    lone = renamed = 0
+    for number in np.flatnonzero(broken).tolist():
+        low = int(heads[number])
+        span = slice(low, low + int(lengths[number]))
+        loop = _match_by_loop(begin[span], names[span], time[order[span]], strict)
+        begins.append(loop.begin + low)
+        ends.append(np.where(loop.end >= 0, loop.end + low, -1))
+        lone += loop.lone_ends
+        renamed += loop.renamed
+    all_begins, all_ends = np.concatenate(begins), np.concatenate(ends)
+    found = all_ends >= 0
+    result = np.full(len(all_ends), -1, np.int64)
+    result[found] = order[all_ends[found]]
+    return Pairs(order[all_begins], result, lone, renamed)
+
+
+def _match_by_loop(begin: BoolArray, name: Int64Array, time: Int64Array, strict: bool) -> Pairs:
+    """One key whose borders do not nest: a stack, event by event."""
+    is_begin, names, times = begin.tolist(), name.tolist(), time.tolist()
+    stack: list[int] = []
+    end_of: dict[int, int] = {}
+    done: set[int] = set()
+    lone = renamed = 0
+    for index, opens in enumerate(is_begin):
+        if opens:
+            if index not in done:
+                stack.append(index)
+            continue
+        wanted = names[index]
+        place = len(stack) - 1
+        while place >= 0 and wanted >= 0 and names[stack[place]] != wanted:
+            place -= 1
+        if place >= 0:
+            end_of[stack.pop(place)] = index
+            continue
+        later = _begin_at_same_time(index, is_begin, names, times, done)
+        if later is not None:
+            done.add(later)
+            end_of[later] = index
+        elif stack and not strict:
+            renamed += 1
+            end_of[stack.pop()] = index
+        else:
+            lone += 1
+    begins = np.flatnonzero(begin)
+    ends = np.array([end_of.get(index, -1) for index in begins.tolist()], np.int64)
+    return Pairs(begins, ends, lone, renamed)
+
+
+def _begin_at_same_time(
+    index: int, is_begin: list[bool], names: list[int], times: list[int], done: set[int]
+) -> int | None:
+    """The begin of an event without length that was written behind its end."""
+    later = index + 1
+    while later < len(times) and times[later] == times[index]:
+        if is_begin[later] and later not in done and names[later] == names[index]:
+            return later
+        later += 1
+    return None
+
+
+@dataclass(frozen=True)
+class SliceIndex:
+    """The events of one thread for finding those around a moment; sorted by start, the outer first."""
+
+    start: Int64Array
+    stop: Int64Array
+    event: Int64Array
+    _levels: tuple[Int64Array, ...]
+
+    @classmethod
+    def of(cls, start: Int64Array, stop: Int64Array, event: Int64Array) -> SliceIndex:
+        """An index of events in any order; an event without length counts as one nanosecond long."""
+        order = np.lexsort((-stop, start))
+        stops = np.maximum(stop[order], start[order] + 1)
+        levels = [stops]
+        while len(levels[-1]) > 1:
+            last = levels[-1]
+            if len(last) % 2:
+                last = np.r_[last, np.iinfo(np.int64).min]
+            levels.append(np.maximum(last[0::2], last[1::2]))
+        return cls(start[order], stops, event[order], tuple(levels))
+
+    def enclosing(self, times: Int64Array) -> Int64Array:
+        """The event that contains each moment and began last, -1 where there is none.
+
+        One that ends exactly at the moment counts where no other contains it.
+        """
+        last = np.searchsorted(self.start, times, "right") - 1
+        found = self._last_reaching(last, times + 1)
+        missing = found < 0
+        found[missing] = self._last_reaching(last[missing], times[missing])
+        return self._events(found)
+
+    def following(self, times: Int64Array) -> Int64Array:
+        """The first event that begins at or after each moment, -1 where there is none."""
+        index = np.searchsorted(self.start, times, "left")
+        return self._events(np.where(index < len(self.start), index, -1))
+
+    def _events(self, index: Int64Array) -> Int64Array:
+        if not len(self.event):
+            return np.full(len(index), -1, np.int64)
+        return np.where(index >= 0, self.event[np.maximum(index, 0)], -1)
+
+    def _last_reaching(self, last: Int64Array, reach: Int64Array) -> Int64Array:
+        """The largest index ≤ ``last`` whose stop is ≥ ``reach``: up and down a tree of maxima, all queries at once."""
+        result = np.full(len(last), -1, np.int64)
+        active = np.flatnonzero(last >= 0)
+        position = last[active]
+        for level in range(len(self._levels)):
+            if not len(active):
+                break
+            values = self._levels[level]
+            hit = values[position] >= reach[active]
+            if hit.any():
+                result[active[hit]] = self._descend(level, position[hit], reach[active[hit]])
+            # To the left neighbour; at a left child the neighbour belongs to the level above.
+            active, position = active[~hit], position[~hit]
+            odd = position % 2 == 1
+            left = np.where(odd, position - 1, -1)
+            near = np.zeros(len(left), bool)
+            near[odd] = values[left[odd]] >= reach[active[odd]]
+            if near.any():
+                result[active[near]] = self._descend(level, left[near], reach[active[near]])
+            active, position = active[~near], position[~near] // 2 - 1
+            inside = position >= 0
+            active, position = active[inside], position[inside]
+        return result
+
+    def _descend(self, level: int, position: Int64Array, reach: Int64Array) -> Int64Array:
+        for lower in range(level - 1, -1, -1):
+            values = self._levels[lower]
+            right = position * 2 + 1
+            exists = right < len(values)
+            take = np.zeros(len(right), bool)
+            take[exists] = values[right[exists]] >= reach[exists]
+            position = position * 2 + take
+        return position
+
+
+@dataclass(frozen=True)
+class FlowLinks:
+    """Links between flow points, as indexes of points."""
+
+    source: Int64Array
+    target: Int64Array
+    loose: int
+    """Points that are linked to nothing."""
+
+
+def match_flows(key: Int64Array, time: Int64Array, phase: npt.NDArray[np.uint8]) -> FlowLinks:
+    """Chain the points of each key: a start (``s``) to its steps (``t``) and on to its ends (``f``).
+
+    ``phase`` is 0, 1, 2 for s, t, f. A further start begins a new chain; several ends share the point before them.
+    """
+    order = np.lexsort((np.arange(len(key)), phase, time, key))
+    keys, phases = key[order], phase[order]
+    positions = np.arange(len(order))
+    carries = phases < 2
+    # The last start or step strictly before each point, and whether it is of the same key.
+    last = np.maximum.accumulate(np.where(carries, positions, -1)) if len(order) else positions
+    before = np.r_[np.int64(-1), last[:-1]] if len(order) else positions
+    linked = (phases > 0) & (before >= 0)
+    linked[linked] &= keys[before[linked]] == keys[positions[linked]]
+    source, target = order[before[linked]], order[positions[linked]]
+    touched = np.zeros(len(order), bool)
+    touched[source] = True
+    touched[target] = True
+    return FlowLinks(source, target, int((~touched).sum()))

@@ -49,7 +49,9 @@ def generate(path: Path, events: int, lanes: int = 60, seed: int = 0) -> Path:
     clockwork = _Clockwork(seed, per_lane * 12_000)
     rng = clockwork.rng
     with CaptureBuilder(path) as builder:
-        kernels = builder.strings(f"void kernel_{i}<float, {i % 7}, cutlass::Shape<{i % 128}>>" for i in range(600))
+        kernels = builder.strings(
+            f"void kernel_{i}<float, {i % 7}, cutlass::Shape<{i % 128}>>" for i in range(600)
+        )
         operators = builder.strings(f"aten::operator_{i}" for i in range(400))
         calls = builder.strings(("cudaLaunchKernel", "cudaMemcpyAsync", "cudaStreamSynchronize"))
         ranges = builder.strings(f"layer {i}" for i in range(200))
@@ -74,7 +76,12 @@ def generate(path: Path, events: int, lanes: int = 60, seed: int = 0) -> Path:
             index = builder.add_thread(process, 71 + thread, name=f"worker {thread}")
             uri = f"process/71.1/thread/{71 + thread}.1"
             parent = builder.track(
-                uri, title=f"worker {thread}  {71 + thread}", role="thread", parent=owner, process=process, thread=index
+                uri,
+                title=f"worker {thread}  {71 + thread}",
+                role="thread",
+                parent=owner,
+                process=process,
+                thread=index,
             )
             state = builder.track(f"{uri}/state", title="State", role="state", parent=parent)
             start, duration = clockwork.lane(per_lane // 3, 0.6)
@@ -83,7 +90,9 @@ def generate(path: Path, events: int, lanes: int = 60, seed: int = 0) -> Path:
             _add(builder, state, "thread_state", edges[:-1], np.diff(edges), states[code], state_flags[code])
             api = builder.track(f"{uri}/api", title="CUDA API", role="api", parent=parent)
             start, duration = clockwork.lane(per_lane, 0.25)
-            first = _add(builder, api, "cuda_api", start, duration, rng.choice(calls, per_lane, p=[0.9, 0.07, 0.03]))
+            first = _add(
+                builder, api, "cuda_api", start, duration, rng.choice(calls, per_lane, p=[0.9, 0.07, 0.03])
+            )
             launches.append(np.arange(first, first + per_lane))
             levels = nested_lanes // thread_lanes or 1
             track = builder.track(f"{uri}/operators", title="Operators", role="operators", parent=parent)
@@ -116,7 +125,12 @@ def generate(path: Path, events: int, lanes: int = 60, seed: int = 0) -> Path:
 
 
 def _nest(
-    builder: CaptureBuilder, track: int, clockwork: _Clockwork, n: int, levels: int, names: npt.NDArray[np.uint32]
+    builder: CaptureBuilder,
+    track: int,
+    clockwork: _Clockwork,
+    n: int,
+    levels: int,
+    names: npt.NDArray[np.uint32],
 ) -> None:
     """``levels`` depths of ranges, each inside the one above."""
     start, duration = clockwork.lane(n, 0.8)
@@ -147,7 +161,9 @@ def _add(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("out", type=Path)
     parser.add_argument("--events", type=int, default=1_000_000)
     parser.add_argument("--lanes", type=int, default=60)

@@ -50,7 +50,12 @@ def write_lanes(path: Path, lanes: list[Lane], offset_ns: int = 0) -> Capture:
             # A moment may hold several instants and one event: keep their order, the packer sees sorted ties only.
             for part in np.array_split(order, 3):
                 builder.add_events(
-                    track, "range", lane.start[part], lane.duration[part], builder.string("x"), flags=lane.flags[part]
+                    track,
+                    "range",
+                    lane.start[part],
+                    lane.duration[part],
+                    builder.string("x"),
+                    flags=lane.flags[part],
                 )
         builder.finish()
     return open_capture(path)

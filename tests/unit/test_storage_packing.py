@@ -50,8 +50,14 @@ def test_a_track_may_come_in_parts(events: list[tuple[int, int]], cuts: list[int
     starts, stops = sorted_events(events, 2**60)
     for mode in Packing:
         packer = Packer(mode)
-        borders = [0, *np.searchsorted(starts, 2**60 + np.sort(np.array(cuts, np.int64))).tolist(), len(starts)]
-        parts = [packer.assign(starts[a:b], stops[a:b]) for a, b in zip(borders[:-1], borders[1:], strict=True)]
+        borders = [
+            0,
+            *np.searchsorted(starts, 2**60 + np.sort(np.array(cuts, np.int64))).tolist(),
+            len(starts),
+        ]
+        parts = [
+            packer.assign(starts[a:b], stops[a:b]) for a, b in zip(borders[:-1], borders[1:], strict=True)
+        ]
         assert_no_overlap(starts, stops, np.concatenate(parts))
         if mode is Packing.PACK:
             assert np.array_equal(np.concatenate(parts), Packer(mode).assign(starts, stops))

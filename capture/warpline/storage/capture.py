@@ -197,16 +197,14 @@ class Capture(ExactQueries):
         if any(len(column) != n for column in (lanes.track, lanes.depth, lanes.count)):
             raise self._file.error("its table of lanes is damaged")
         stops = lanes.first + lanes.count
-        fits = (
-            (n == 0
-            and n_events == 0)
-            or (n > 0
+        fits = (n == 0 and n_events == 0) or (
+            n > 0
             and int(lanes.count.min()) > 0
             and int(lanes.first[0]) == 0
             and bool(np.all(lanes.first[1:] == stops[:-1]))
             and int(stops[-1]) == n_events
             and bool(np.all(np.diff(lanes.track.astype(np.int64)) >= 0))
-            and int(lanes.track[-1]) < len(self.tracks))
+            and int(lanes.track[-1]) < len(self.tracks)
         )
         if not fits:
             raise self._file.error("its table of lanes is damaged")

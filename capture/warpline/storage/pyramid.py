@@ -56,6 +56,13 @@ class Pyramid:
         self._skip_events, self._skip_events_at = self._skip_index("lod/skip_events", lane_count)
         self._skip_entries, self._skip_entries_at = self._skip_index("lod/skip_entries", directory["count"])
         self._advised: set[int] = set()
+        self._event_places = self._places(events.start, events.duration, events.kind, events.flags)
+        self._entry_places = self._places(self.start, self.longest, self.rest, self.row)
+
+    def _places(self, *columns: Array) -> list[tuple[int, int]]:
+        """Offset in the file and item size of the columns that are mapped."""
+        places = ((self._file.offset_of(column), column.itemsize) for column in columns)
+        return [(place, itemsize) for place, itemsize in places if place is not None]
 
     def _check(self, directory: dict[str, Int64Array], n: int, lanes: int) -> None:
         sizes = {len(column) for column in directory.values()}
@@ -92,12 +99,12 @@ class Pyramid:
 
     def search(self, lane: int, index: int, time: int, side: str = "left") -> int:
         """Number of starts in a run before ``time`` (with ``side="right"``: not after it); recorded time."""
-        column, first, count = self.run(lane, index)
         low, high = self.block(lane, index, time, side)
         if low >= high:
             return low
-        found = np.searchsorted(column[first + low : first + min(high, count)], time, side)  # type: ignore[call-overload]
-        return low + int(found)
+        column, first, _ = self.run(lane, index)
+        block = column[first + low : first + high]
+        return low + int(block.searchsorted(time, side))  # type: ignore[call-overload]
 
     def block(self, lane: int, index: int, time: int, side: str = "left") -> tuple[int, int]:
         """The part of a run in which `search` ends, found without touching the file."""
@@ -105,7 +112,7 @@ class Pyramid:
             skip, at, slot = self._skip_events, self._skip_events_at, lane
         else:
             skip, at, slot = self._skip_entries, self._skip_entries_at, index
-        block = int(np.searchsorted(skip[at[slot] : at[slot + 1]], time, side))  # type: ignore[call-overload]
+        block = int(skip[at[slot] : at[slot + 1]].searchsorted(time, side))  # type: ignore[call-overload]
         if block == 0:
             return 0, 0
         count = self._lane_count[lane] if index == RAW else self.count[index]
@@ -116,20 +123,13 @@ class Pyramid:
         wanted: list[tuple[int, int]] = []
         for lane, index, first, stop in runs:
             base = self._lane_first[lane] if index == RAW else self.first[index]
-            columns: tuple[Array, ...]
-            if index == RAW:
-                columns = (self._events.start, self._events.duration, self._events.kind, self._events.flags)
-            else:
-                columns = (self.start, self.longest, self.rest, self.row)
-            for column in columns:
-                place = self._file.offset_of(column)
-                if place is None:
-                    continue
-                begin = place + (base + first) * column.itemsize
-                end = place + (base + stop) * column.itemsize
-                blocks = range(begin // _ADVICE_BLOCK, end // _ADVICE_BLOCK + 1)
-                if not self._advised.issuperset(blocks):
-                    self._advised.update(blocks)
+            for place, itemsize in self._event_places if index == RAW else self._entry_places:
+                begin, end = place + (base + first) * itemsize, place + (base + stop) * itemsize
+                block, last = begin // _ADVICE_BLOCK, end // _ADVICE_BLOCK
+                while block <= last and block in self._advised:
+                    block += 1
+                if block <= last:
+                    self._advised.update(range(block, last + 1))
                     wanted.append((begin, end))
         if wanted:
             self._file.will_need(wanted)

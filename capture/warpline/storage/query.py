@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import numpy.typing as npt
 
 from warpline.model.flags import NOT_BUSY
 
-from .lod import pack_longest, unpack_duration, unpack_flags, unpack_kind
+from .lod import unpack_duration, unpack_flags, unpack_kind
 from .pyramid import RAW
 from .schema import MAX_PACKED_DURATION
 
@@ -50,170 +51,207 @@ class Strip:
     mark_kind: UInt8Array
     mark_flags: UInt8Array
     touched: int
-    """Entries of the pyramid or events that were read, the measure of cost."""
+    """Entries of the pyramid or events that were read: the measure of cost."""
 
 
-@dataclass
-class _Entries:
-    """Entries of all lanes behind each other: starts relative to the view, and what they stand for."""
-
-    lane: Int64Array
-    start: Int64Array
-    longest: npt.NDArray[np.uint64]
-    rest: Int64Array
-    row: Int64Array
+_NOT_BUSY_PACKED = np.uint64(int(NOT_BUSY) << 8)
+_INDEX_BITS = 24
+_LONGEST_RANKED = (1 << 38) - 1
 
 
 def query_strip(capture: Capture, lanes: Int64Array, start_ns: int, stop_ns: int, width_px: int) -> Strip:
     """Answers `Capture.query`. Raises ValueError for an empty view."""
     if stop_ns <= start_ns or width_px <= 0:
         raise ValueError(f"nothing to draw: [{start_ns}, {stop_ns}) on {width_px} px")
-    pixel_ns = (stop_ns - start_ns) / width_px
-    entries = _collect(capture, lanes, start_ns, stop_ns, pixel_ns)
-    duration = unpack_duration(entries.longest)
-    for index in np.flatnonzero(duration == MAX_PACKED_DURATION).tolist():
-        duration[index] = capture.events.duration[entries.row[index]]
-    kind, flags = unpack_kind(entries.longest), unpack_flags(entries.longest)
-    is_rect = duration >= pixel_ns
-    rect = np.flatnonzero(is_rect)
-    rect_start = entries.start[rect] + start_ns
-    column = np.clip(entries.start / pixel_ns, 0, width_px - 1).astype(np.int64)
-    shape = (len(lanes), width_px)
-    key = entries.lane * width_px + column
-    counts = np.where(is_rect | ((flags & int(NOT_BUSY)) != 0), 0, duration) + entries.rest
-    busy = np.bincount(key, counts, minlength=len(lanes) * width_px) / pixel_ns
-    marked = np.flatnonzero(~is_rect)
-    mark_row, mark_kind, mark_flags = _marks(entries, duration, kind, flags, marked, key, shape)
-    return Strip(
-        lanes,
-        start_ns,
-        stop_ns,
-        width_px,
-        entries.lane[rect],
-        entries.row[rect],
-        rect_start,
-        rect_start + duration[rect],
-        kind[rect],
-        flags[rect],
-        np.minimum(busy, 1).astype(np.float32).reshape(shape),
-        mark_row,
-        mark_kind,
-        mark_flags,
-        len(entries.lane),
-    )
+    canvas = _Canvas(capture, start_ns, stop_ns, width_px, len(lanes))
+    runs = [_choose_run(capture, lane, start_ns, stop_ns, canvas.pixel_ns) for lane in lanes.tolist()]
+    # All pages of the frame are asked for before the first is touched: faults are served one by one, advice is not.
+    capture.pyramid.prefetch(runs)
+    for position, (lane, index, _, _) in enumerate(runs):
+        canvas.draw(position, lane, index)
+    return canvas.strip(lanes)
 
 
-def _marks(
-    entries: _Entries,
-    duration: Int64Array,
-    kind: UInt8Array,
-    flags: UInt8Array,
-    marked: Int64Array,
-    key: Int64Array,
-    shape: tuple[int, int],
-) -> tuple[Int64Array, UInt8Array, UInt8Array]:
-    """The longest of the shorter events of each pixel."""
-    row = np.full(shape[0] * shape[1], -1, np.int64)
-    kinds = np.zeros(shape[0] * shape[1], np.uint8)
-    bits = np.zeros(shape[0] * shape[1], np.uint8)
-    if len(marked):
-        keys = key[marked]
-        group = np.flatnonzero(np.r_[True, keys[1:] != keys[:-1]])
-        length = np.minimum(duration[marked], (1 << 31) - 1)
-        winner = np.maximum.reduceat((length << 32) | np.arange(len(marked)), group) & 0xFFFFFFFF
-        chosen = marked[winner]
-        row[key[chosen]] = entries.row[chosen]
-        kinds[key[chosen]] = kind[chosen]
-        bits[key[chosen]] = flags[chosen]
-    return row.reshape(shape), kinds.reshape(shape), bits.reshape(shape)
+def _choose_run(
+    capture: Capture, lane: int, start_ns: int, stop_ns: int, pixel_ns: float
+) -> tuple[int, int, int, int]:
+    """Lane, level and the part of it that the view needs, found without touching the file."""
+    pyramid = capture.pyramid
+    offset = int(capture.lane_offset_ns[lane])
+    index = pyramid.coarsest_within(lane, pixel_ns)
+    low = pyramid.block(lane, index, start_ns + offset)[0]
+    high = pyramid.block(lane, index, stop_ns + offset)[1]
+    return lane, index, max(0, low - 1), high
 
 
-def _collect(capture: Capture, lanes: Int64Array, start_ns: int, stop_ns: int, pixel_ns: float) -> _Entries:
-    """The entries of the coarsest fine enough level of each lane, with what reaches in from the left."""
-    pyramid, events = capture.pyramid, capture.events
-    runs: list[tuple[int, int, int, int]] = []
-    for lane in lanes.tolist():
+class _Events:
+    """Events of a lane by their position in a part of it."""
+
+    def __init__(self, capture: Capture, part: slice) -> None:
+        self._events = capture.events
+        self._part = part
+
+    def identify(self, entries: Int64Array) -> tuple[Int64Array, UInt8Array, UInt8Array]:
+        """Rows, kinds and flags."""
+        return (
+            entries + self._part.start,
+            self._events.kind[self._part][entries],
+            self._events.flags[self._part][entries],
+        )
+
+
+class _Entries:
+    """Longest events of entries of the pyramid; kind and flags come from there, too, not from far-off rows."""
+
+    def __init__(self, capture: Capture, part: slice, lane: int) -> None:
+        self._longest = capture.pyramid.longest[part]
+        self._row = capture.pyramid.row[part]
+        self._first_row = int(capture.lanes.first[lane])
+        self._last_row = len(capture.events) - 1
+
+    def identify(self, entries: Int64Array) -> tuple[Int64Array, UInt8Array, UInt8Array]:
+        """Rows, kinds and flags."""
+        longest = self._longest[entries]
+        row = np.minimum(self._row[entries].astype(np.int64) + self._first_row, self._last_row)
+        return row, unpack_kind(longest), unpack_flags(longest)
+
+
+class _Canvas:
+    """The strip while lanes are added to it, one after the other, so that each stays in the processor's cache."""
+
+    def __init__(self, capture: Capture, start_ns: int, stop_ns: int, width_px: int, lanes: int) -> None:
+        self._capture = capture
+        self._start_ns = start_ns
+        self._stop_ns = stop_ns
+        self._width_px = width_px
+        self.pixel_ns = (stop_ns - start_ns) / width_px
+        self._rect_ns = math.ceil(self.pixel_ns)
+        self._busy = np.zeros((lanes, width_px), np.float32)
+        self._mark_row = np.full((lanes, width_px), -1, np.int64)
+        self._mark_kind = np.zeros((lanes, width_px), np.uint8)
+        self._mark_flags = np.zeros((lanes, width_px), np.uint8)
+        self._rects: list[tuple[Int64Array, Int64Array, Int64Array, UInt8Array, UInt8Array]] = []
+        self._rect_counts = [0] * lanes
+        self._touched = 0
+
+    def draw(self, position: int, lane: int, index: int) -> None:
+        """Adds a lane, from one of its levels or from its events."""
+        capture, pyramid, events = self._capture, self._capture.pyramid, self._capture.events
         offset = int(capture.lane_offset_ns[lane])
-        index = pyramid.coarsest_within(lane, pixel_ns)
-        low = pyramid.block(lane, index, start_ns + offset)[0]
-        high = pyramid.block(lane, index, stop_ns + offset)[1]
-        runs.append((lane, index, max(0, low - 1), high))
-    pyramid.prefetch(runs)
-    starts: list[Array] = []
-    longest: list[Array] = []
-    rests: list[Array] = []
-    rows: list[Array] = []
-    counts: list[int] = []
-    for lane, index, _, _ in runs:
-        offset = int(capture.lane_offset_ns[lane])
-        origin = start_ns + offset
+        origin = self._start_ns + offset
         column, base, count = pyramid.run(lane, index)
-        low = pyramid.search(lane, index, origin)
-        high = pyramid.search(lane, index, stop_ns + offset)
-        # The entry before may stand for an event that reaches into the view, and so may the bin the view begins in;
-        # the entry after may stand for shorter events of the bin the view ends in.
-        low = max(0, low - 1)
+        # The entry before the view may stand for an event that reaches into it.
+        low = max(0, pyramid.search(lane, index, origin) - 1)
+        high = pyramid.search(lane, index, self._stop_ns + offset)
         if index == RAW:
             part = slice(base + low, base + high)
-            starts.append(column[part] - origin)
-            longest.append(pack_longest(events.duration[part], events.flags[part], events.kind[part]))
-            rests.append(np.zeros(high - low, np.int64))
-            rows.append(np.arange(part.start, part.stop))
+            begin, duration = column[part] - origin, events.duration[part]
+            weight = np.where(events.flags[part] & int(NOT_BUSY), 0, duration)
+            rest = None
         else:
             level = pyramid.level[index]
-            if high < count and int(column[base + high]) >> level << level < stop_ns + offset:
+            # And the entry behind it for shorter events of the bin in which the view ends.
+            if high < count and int(column[base + high]) >> level << level < self._stop_ns + offset:
                 high += 1
             part = slice(base + low, base + high)
-            begin, packed = column[part] - origin, pyramid.longest[part].copy()
+            begin, longest = column[part] - origin, pyramid.longest[part]
+            duration = unpack_duration(longest)
             rest = pyramid.rest[part].astype(np.int64)
-            _settle_edges(begin, packed, rest, origin, level, stop_ns - start_ns)
-            starts.append(begin)
-            longest.append(packed)
-            rests.append(rest)
-            rows.append(pyramid.row[part].astype(np.int64) + int(capture.lanes.first[lane]))
-        counts.append(len(starts[-1]))
-    entries = _Entries(
-        np.repeat(np.arange(len(counts)), counts),
-        _joined(starts, np.int64),
-        _joined(longest, np.uint64),
-        _joined(rests, np.int64),
-        _joined(rows, np.int64),
-    )
-    reaches_in = (entries.start >= 0) | (entries.start + unpack_duration(entries.longest) > 0)
-    if reaches_in.all():
-        return entries
-    return _Entries(
-        *(getattr(entries, name)[reaches_in] for name in ("lane", "start", "longest", "rest", "row"))
-    )
+            self._restore_saturated(duration, part, lane)
+            _settle_edges(begin, duration, rest, origin, level, self._stop_ns - self._start_ns)
+            weight = np.where(longest & _NOT_BUSY_PACKED, 0, duration) + rest
+        if len(begin) and begin[0] < 0 and begin[0] + duration[0] <= 0:
+            part = slice(part.start + 1, part.stop)
+            begin, duration, weight = begin[1:], duration[1:], weight[1:]
+            rest = None if rest is None else rest[1:]
+        if len(begin):
+            self._touched += len(begin)
+            source = _Events(capture, part) if index == RAW else _Entries(capture, part, lane)
+            self._add(position, begin, duration, weight, rest, source)
+
+    def _restore_saturated(self, duration: Int64Array, part: slice, lane: int) -> None:
+        if not len(duration) or int(duration.max()) < MAX_PACKED_DURATION:
+            return
+        for place in np.flatnonzero(duration == MAX_PACKED_DURATION).tolist():
+            row = int(self._capture.pyramid.row[part.start + place]) + int(self._capture.lanes.first[lane])
+            duration[place] = self._capture.events.duration[min(row, len(self._capture.events) - 1)]
+
+    def _add(
+        self,
+        position: int,
+        begin: Int64Array,
+        duration: Int64Array,
+        weight: Int64Array,
+        rest: Int64Array | None,
+        source: _Events | _Entries,
+    ) -> None:
+        """Draws entries: ``begin`` relative to the view, ``weight`` their busy time, ``source`` tells which they are."""
+        is_rect = duration >= self._rect_ns
+        rect = np.flatnonzero(is_rect)
+        if len(rect):
+            weight[rect] = 0 if rest is None else rest[rect]
+            start = begin[rect] + self._start_ns
+            row, kind, flags = source.identify(rect)
+            self._rects.append((row, start, start + duration[rect], kind, flags))
+            self._rect_counts[position] = len(rect)
+            if len(rect) == len(begin) and rest is None:
+                return
+        pixel = (begin * (1 / self.pixel_ns)).astype(np.intp)
+        np.minimum(pixel, self._width_px - 1, out=pixel)
+        np.maximum(pixel, 0, out=pixel)
+        self._busy[position] = np.bincount(pixel, weight, self._width_px)
+        rank = np.minimum(duration, _LONGEST_RANKED) << _INDEX_BITS
+        rank |= np.arange(len(rank))
+        rank[rect] = -1
+        longest = np.full(self._width_px, -1, np.int64)
+        np.maximum.at(longest, pixel, rank)
+        marked = np.flatnonzero(longest >= 0)
+        row, kind, flags = source.identify(longest[marked] & ((1 << _INDEX_BITS) - 1))
+        self._mark_row[position, marked] = row
+        self._mark_kind[position, marked] = kind
+        self._mark_flags[position, marked] = flags
+
+    def strip(self, lanes: Int64Array) -> Strip:
+        no_time, no_code = np.empty(0, np.int64), np.empty(0, np.uint8)
+        rects = [(no_time, no_time, no_time, no_code, no_code), *self._rects]
+        row, start, stop, kind, flags = (np.concatenate(column) for column in zip(*rects, strict=True))
+        return Strip(
+            lanes,
+            self._start_ns,
+            self._stop_ns,
+            self._width_px,
+            np.repeat(np.arange(len(lanes)), self._rect_counts),
+            row,
+            start,
+            stop,
+            kind,
+            flags,
+            np.minimum(self._busy * np.float32(1 / self.pixel_ns), 1),
+            self._mark_row,
+            self._mark_kind,
+            self._mark_flags,
+            self._touched,
+        )
 
 
 def _settle_edges(
-    begin: Int64Array,
-    longest: npt.NDArray[np.uint64],
-    rest: Int64Array,
-    origin: int,
-    level: int,
-    view_ns: int,
+    begin: Int64Array, duration: Int64Array, rest: Int64Array, origin: int, level: int, view_ns: int
 ) -> None:
-    """Makes the first and the last entry stand for what lies inside the view, in place; starts are relative to it.
+    """Makes the first and the last entry stand for what lies inside the view, in place; ``begin`` is relative to it.
 
-    The first entry may have begun before the view. It stays when its longest event reaches in; otherwise a shorter event of its
-    bin may, being shorter than the bin: then the entry becomes a mark without duration in the first column, at
-    most two pixels off. The last entry may begin behind the view, in a bin that begins inside it: likewise.
+    The first entry may have begun before the view. It stays when its longest event reaches in; otherwise a shorter
+    event of its bin may, being shorter than the bin: then the entry becomes a mark without duration in the first
+    column, at most two pixels off. The last entry may begin behind the view, in a bin that begins inside it: likewise.
     """
     if len(begin) and begin[0] < 0:
-        duration = int(longest[0]) >> 16
+        length = int(duration[0])
         first_bin = (int(begin[0]) + origin) >> level
         if first_bin != origin >> level:
             rest[0] = 0
-        if begin[0] + duration <= 0 and ((first_bin + 1) << level) + min(duration, 1 << level) > origin:
+        if begin[0] + length <= 0 and ((first_bin + 1) << level) + min(length, 1 << level) > origin:
             begin[0] = 0
-            longest[0] &= np.uint64(0xFFFF)
+            duration[0] = 0
     if len(begin) and begin[-1] >= view_ns:
         begin[-1] = view_ns - 1
-        longest[-1] &= np.uint64(0xFFFF)
+        duration[-1] = 0
         rest[-1] = 0
-
-
-def _joined(parts: list[Array], dtype: type) -> Array:
-    return np.concatenate([np.empty(0, dtype), *parts]).astype(dtype, copy=False)

@@ -47,6 +47,21 @@ REPORTS: tuple[ReportSpec, ...] = (
     ReportSpec("cuda_gpu_trace", "GPU work, one by one", "gpu", "cuda_traces"),
     ReportSpec("cuda_kern_exec_sum", "Kernel launches: call, queue, kernel", "gpu", "cuda_traces"),
     ReportSpec("cuda_kern_exec_trace", "Kernel launches, one by one", "gpu", "cuda_traces"),
+    ReportSpec("overlap", "GPU time: busy, idle, overlap", "gpu", "gpu_time"),
+    ReportSpec("stream_concurrency", "Streams at the same time", "gpu", "gpu_time"),
+    ReportSpec("gpu_idle", "GPU idle time by cause", "gpu", "idle"),
+    ReportSpec("launch_latency", "Launch latency by kernel", "gpu", "launch"),
+    ReportSpec("queue_length", "Operations waiting on streams", "gpu", "launch"),
+    ReportSpec("nvtx_sum", "Ranges", "ranges", "nvtx"),
+    ReportSpec("nvtx_pushpop_sum", "Nested ranges", "ranges", "nvtx"),
+    ReportSpec("nvtx_startend_sum", "Start/end ranges", "ranges", "nvtx"),
+    ReportSpec("nvtx_pushpop_trace", "Nested ranges, one by one", "ranges", "nvtx"),
+    ReportSpec("nvtx_gpu_proj_sum", "Ranges projected on the GPU", "ranges", "nvtx"),
+    ReportSpec("nvtx_gpu_proj_trace", "Ranges projected on the GPU, one by one", "ranges", "nvtx"),
+    ReportSpec("nvtx_kern_sum", "Kernels by range", "ranges", "nvtx"),
+    ReportSpec("thread_state", "Thread states", "cpu", "threads"),
+    ReportSpec("core_utilization", "Core utilisation", "cpu", "threads"),
+    ReportSpec("osrt_sum", "OS runtime calls", "cpu", "osrt"),
 )
 """In the order in which they are listed."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import os
 import sys
 from collections.abc import Sequence
@@ -101,6 +100,8 @@ def _split(arguments: list[str]) -> tuple[str, list[str]]:
     # A mistyped command must not open an empty window: a bare word is a file only when it exists.
     is_word = bool(first) and not first.startswith("-") and not set(first) & set("./\\")
     if is_word and not Path(first).exists():
+        import difflib
+
         near = difflib.get_close_matches(first, registry.names(), n=1)
         hint = (
             tr("did you mean {name!r}?", name=near[0]) if near else tr("warpline --help lists the commands")

@@ -1,0 +1,132 @@
+"""Which links are drawn, and what belongs to an event. Rows of events only, no pixels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from warpline.storage import Capture
+
+Int64Array = npt.NDArray[np.int64]
+
+EVENT_LIMIT = 50
+"""Arrows drawn for one event."""
+VIEW_LIMIT = 200
+"""Arrows drawn for everything in view."""
+SCAN_LIMIT = 300_000
+"""Events in view up to which their links are looked up."""
+NESTED_LIMIT = 20_000
+
+
+@dataclass(frozen=True)
+class Link:
+    """From one event to another (rows; −1 lies outside the capture)."""
+
+    from_row: int
+    to_row: int
+    kind: str
+
+
+@dataclass(frozen=True)
+class LinkSet:
+    """Links to draw, and how many there are in all."""
+
+    links: tuple[Link, ...]
+    total: int
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether there are more than are drawn."""
+        return self.total > len(self.links)
+
+
+NO_LINKS = LinkSet((), 0)
+
+
+def links_of_event(capture: Capture, row: int, limit: int = EVENT_LIMIT) -> LinkSet:
+    """Links of one event in both directions, at most ``limit``."""
+    to_rows, to_kinds = capture.links_from(row)
+    from_rows, from_kinds = capture.links_to(row)
+    name = capture.links.kind_name
+    links = [
+        Link(int(other), row, name(int(kind)))
+        for other, kind in zip(from_rows[:limit].tolist(), from_kinds[:limit].tolist(), strict=True)
+    ]
+    room = limit - len(links)
+    links += [
+        Link(row, int(other), name(int(kind)))
+        for other, kind in zip(to_rows[:room].tolist(), to_kinds[:room].tolist(), strict=True)
+    ]
+    return LinkSet(tuple(links), len(to_rows) + len(from_rows))
+
+
+def links_in_view(
+    capture: Capture, lanes: Int64Array, start_ns: int, stop_ns: int, limit: int = VIEW_LIMIT
+) -> LinkSet | None:
+    """Links that leave the events of some lanes in a range, evenly thinned out to ``limit``.
+
+    None when there are too many events to look at: zoom in first.
+    """
+    if capture.count_in(lanes, start_ns, stop_ns) > SCAN_LIMIT:
+        return None
+    rows = np.sort(capture.rows_in(lanes, start_ns, stop_ns))
+    index = capture.links.leaving_many(rows)
+    to_row = capture.links.to_row[index]
+    known = index[(to_row >= 0) & (to_row < len(capture.events))]
+    total = len(known)
+    if total > limit:
+        known = known[np.linspace(0, total - 1, limit).astype(np.int64)]
+    name = capture.links.kind_name
+    links = tuple(
+        Link(int(a), int(b), name(int(k)))
+        for a, b, k in zip(
+            capture.links.from_row[known].tolist(),
+            capture.links.to_row[known].tolist(),
+            capture.links.kind[known].tolist(),
+            strict=True,
+        )
+    )
+    return LinkSet(links, total)
+
+
+def launched_rows(capture: Capture, rows: Int64Array) -> Int64Array:
+    """Rows that the given events lead to, without ends outside the capture, ascending."""
+    index = capture.links.leaving_many(np.sort(rows))
+    to_row = np.asarray(capture.links.to_row[index])
+    return np.unique(to_row[(to_row >= 0) & (to_row < len(capture.events))])
+
+
+def related_rows(capture: Capture, row: int) -> tuple[Int64Array, Int64Array]:
+    """What is nested in an event, and what was launched in it: on its own track and by API calls of its thread.
+
+    Both bounded to `NESTED_LIMIT` rows.
+    """
+    nested = capture.nested_rows(row)[:NESTED_LIMIT]
+    start, stop = capture.event_span(row)
+    track = capture.tracks[capture.track_of_row(row)]
+    callers = [nested, np.array([row], np.int64)]
+    if track.thread is not None and stop > start:
+        for other in capture.tracks:
+            if other.thread == track.thread and other.role == "api":
+                lanes = np.array(capture.track_lanes(other.index), np.int64)
+                if len(lanes) and capture.count_in(lanes, start, stop) <= NESTED_LIMIT:
+                    calls = capture.rows_in(lanes, start, stop)
+                    begin = capture.event_times(calls)[0]
+                    callers.append(calls[(begin >= start) & (begin < stop)])
+    return nested, launched_rows(capture, np.unique(np.concatenate(callers)))[:NESTED_LIMIT]
+
+
+def launch_delay_ns(capture: Capture, row: int) -> tuple[int, int] | None:
+    """What launched an event and how long it waited: (row of the launch, ns from the launch's end or start on).
+
+    None when nothing is known to have launched it.
+    """
+    from_rows, kinds = capture.links_to(row)
+    for other, kind in zip(from_rows.tolist(), kinds.tolist(), strict=True):
+        if other >= 0 and capture.links.kind_name(kind) == "launch":
+            return other, capture.event_span(row)[0] - capture.event_span(other)[0]
+    return None

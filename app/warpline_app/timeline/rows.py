@@ -1,0 +1,383 @@
+"""The tree of rows: what a person sees of a capture's tracks, and in which order. No window, no pixels."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from warpline.i18n import tr
+
+from .name_index import NameGroup, NameIndex
+
+if TYPE_CHECKING:
+    from warpline.model import Track
+    from warpline.storage import Capture
+
+FOLD_FROM = 10
+"""A row with at least this many children of a role folds the idle ones into "n more…"."""
+FOLD_BELOW = 0.002
+"""Idle: fewer events than this share of what the busiest sibling has."""
+NAME_ROWS = 8
+"""Rows per kernel name that a stream shows before "n more…"."""
+INDEX_AT_ONCE = 400_000
+"""Streams of at most this many events are open from the beginning."""
+
+
+class Content(StrEnum):
+    """What is drawn in a row."""
+
+    LANES = "lanes"
+    """the events of ``Row.lanes``, one line per lane"""
+    CURVE = "curve"
+    """how busy ``Row.lanes`` are"""
+    COUNTER = "counter"
+    """a value over time"""
+    SUBSET = "subset"
+    """some events of a track: those of one kernel name, the copies of one direction"""
+    MORE = "more"
+    """nothing: a click unfolds what was left out"""
+
+
+@dataclass(eq=False)
+class Row:
+    """One row of the tree. ``key`` is the URI of its track, or that with ``#`` and what was singled out of it."""
+
+    key: str
+    title: str
+    content: Content
+    role: str = "other"
+    family: str = "neutral"
+    track: int = -1
+    lanes: tuple[int, ...] = ()
+    counter: int = -1
+    group: NameGroup | None = None
+    is_group: bool = False
+    is_open: bool = True
+    parent: Row | None = None
+    children: list[Row] = field(default_factory=list)
+    make_children: Callable[[], list[Row]] | None = None
+    count: int = 0
+
+    @property
+    def has_children(self) -> bool:
+        """Whether it can be opened (or its lanes folded to the first)."""
+        return bool(self.children) or self.make_children is not None
+
+    @property
+    def is_foldable(self) -> bool:
+        """Whether opening and closing changes anything."""
+        return self.has_children or (self.content is Content.LANES and len(self.lanes) > 1)
+
+    def ancestors(self) -> Iterator[Row]:
+        """What is above, nearest first, without the root."""
+        row = self.parent
+        while row is not None and row.key:
+            yield row
+            row = row.parent
+
+    def walk(self) -> Iterator[Row]:
+        """This row and everything below that has been made so far."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+
+_FAMILY_OF_ROLE = {
+    "cores": "core",
+    "core": "core",
+    "thread": "running",
+    "state": "running",
+    "thread_cpu": "core",
+    "api": "api",
+    "ranges": "range",
+    "operators": "operator",
+    "phases": "phase",
+    "python": "python",
+    "osrt": "os",
+    "samples": "python",
+    "memory": "memory",
+    "gpu": "kernel",
+    "context": "kernel",
+    "streams": "kernel",
+    "stream": "kernel",
+    "sync": "sync",
+    "overhead": "overhead",
+    "counter": "kernel",
+}
+_GROUP_ROLES = {"cores", "process", "gpu", "rank", "group"}
+_TOP_ORDER = {"rank": 0, "cores": 1, "process": 2, "gpu": 3}
+_FOLDING_ROLES = {"thread", "core", "stream", "process"}
+
+
+class RowTree:
+    """All rows of a capture. ``root`` has the key ``""`` and is not shown."""
+
+    def __init__(self, capture: Capture) -> None:
+        self.capture = capture
+        self.index = NameIndex(capture)
+        self.root = Row("", "", Content.CURVE)
+        self._by_key: dict[str, Row] = {}
+        top = sorted(
+            capture.children(-1),
+            key=lambda index: _TOP_ORDER.get(
+                capture.tracks[index].role, 9 if not capture.children(index) else 4
+            ),
+        )
+        self._adopt(self.root, self._fold(self.root, [self._row(index) for index in top]))
+        self._set_open()
+
+    def get(self, key: str) -> Row | None:
+        """The row of a key; children of streams are made when somebody asks for them."""
+        row = self._by_key.get(key)
+        if row is None and "#" in key:
+            owner = self._by_key.get(key.partition("#")[0])
+            if owner is not None and owner.make_children is not None:
+                self.open(owner)
+                row = self._by_key.get(key)
+        return row
+
+    def open(self, row: Row) -> None:
+        """Makes the children of a row, if they are made late."""
+        if row.make_children is not None:
+            make, row.make_children = row.make_children, None
+            self._adopt(row, make())
+
+    def row_of_event(self, event_row: int) -> Row | None:
+        """The row of the tree in which an event is drawn."""
+        track = int(self.capture.track_of_row(event_row))
+        return self.row_of_track(track)
+
+    def row_of_track(self, track: int) -> Row | None:
+        """The row of the tree that shows a track: its own, or the one it was merged into."""
+        while track >= 0:
+            found = self._by_key.get(self.capture.tracks[track].uri)
+            if found is not None:
+                return found
+            track = self.capture.tracks[track].parent
+        return None
+
+    # building
+
+    def _adopt(self, parent: Row, children: list[Row]) -> None:
+        parent.children = children
+        for child in children:
+            child.parent = parent
+            self._register(child)
+
+    def _register(self, row: Row) -> None:
+        self._by_key[row.key] = row
+        for child in row.children:
+            child.parent = row
+            self._register(child)
+
+    def _row(self, index: int) -> Row:
+        capture = self.capture
+        track = capture.tracks[index]
+        lanes = tuple(capture.track_lanes(index))
+        row = Row(
+            track.uri,
+            track.title or track.uri,
+            Content.LANES if lanes else Content.CURVE,
+            track.role,
+            _FAMILY_OF_ROLE.get(track.role, "range"),
+            index,
+            lanes,
+            is_group=track.role in _GROUP_ROLES
+            or (not lanes and track.parent < 0 and track.role != "counter"),
+            count=int(capture.lanes.count[list(lanes)].sum()) if lanes else 0,
+        )
+        children = self._children_of(track, row)
+        counters = capture.counters_of_tracks.get(index, ())
+        if len(counters) == 1 and not lanes and not children:
+            row.content, row.counter, row.family = Content.COUNTER, counters[0].index, "kernel"
+        else:
+            children = [
+                Row(
+                    f"{track.uri}#counter={counter.index}",
+                    counter.name or track.title,
+                    Content.COUNTER,
+                    "counter",
+                    "kernel",
+                    index,
+                    counter=counter.index,
+                )
+                for counter in counters
+            ] + children
+        row.children = self._fold(row, children)
+        row.count += sum(child.count for child in children)
+        if not lanes and row.content is Content.CURVE:
+            row.lanes = tuple(_curve_lanes(row))
+        if track.role == "stream" and lanes:
+            row.make_children = lambda: self._stream_children(row)
+        return row
+
+    def _children_of(self, track: Track, row: Row) -> list[Row]:
+        """Rows below a track: the state of a thread is drawn on the thread's own row, a single context is left out."""
+        capture = self.capture
+        children: list[Row] = []
+        indexes = capture.children(track.index)
+        contexts = [child for child in indexes if capture.tracks[child].role == "context"]
+        for child in indexes:
+            role = capture.tracks[child].role
+            if track.role == "thread" and role == "state" and not row.lanes:
+                row.lanes = tuple(capture.track_lanes(child))
+                row.content = Content.LANES if row.lanes else Content.CURVE
+                row.count += int(capture.lanes.count[list(row.lanes)].sum()) if row.lanes else 0
+                self._by_key[capture.tracks[child].uri] = row
+            elif contexts == [child] and not capture.track_lanes(child):
+                children.extend(self._row(below) for below in capture.children(child))
+            else:
+                children.append(self._row(child))
+        streams = [child for child in children if child.role == "stream"]
+        if len(streams) > 1 and not any(child.role == "streams" for child in children):
+            lanes = tuple(lane for stream in streams for lane in stream.lanes)
+            everything = Row(
+                f"{track.uri}#streams",
+                tr("All streams", "timeline"),
+                Content.CURVE,
+                "streams",
+                "kernel",
+                track.index,
+                lanes,
+            )
+            children.insert(children.index(streams[0]), everything)
+        return children
+
+    def _fold(self, parent: Row, children: list[Row]) -> list[Row]:
+        """Puts idle ones of many like children below one row "n more…"."""
+        result = list(children)
+        for role in _FOLDING_ROLES:
+            same = [child for child in children if child.role == role]
+            if len(same) < FOLD_FROM:
+                continue
+            limit = max(child.count for child in same) * FOLD_BELOW
+            idle = [child for child in same if child.count <= limit]
+            if len(idle) < 3:
+                continue
+            more = Row(
+                f"{parent.key}#more={role}",
+                tr("{n} more…", "timeline", n=len(idle)),
+                Content.MORE,
+                "more",
+                idle[0].family,
+                parent.track,
+                is_open=False,
+                count=sum(child.count for child in idle),
+            )
+            more.children = idle
+            result = [child for child in result if child not in idle]
+            last = max((i for i, child in enumerate(result) if child.role == role), default=-1)
+            result.insert(last + 1, more)
+        return result
+
+    def _stream_children(self, stream: Row) -> list[Row]:
+        kernels, copies = self.index.groups(stream.track)
+        rows = [self._group_row(stream, group) for group in kernels]
+        if len(rows) > NAME_ROWS + 2:
+            more = Row(
+                f"{stream.key}#more=names",
+                tr("{n} more kernels…", "timeline", n=len(rows) - NAME_ROWS),
+                Content.MORE,
+                "more",
+                "kernel",
+                stream.track,
+                is_open=False,
+            )
+            more.children = rows[NAME_ROWS:]
+            rows = [*rows[:NAME_ROWS], more]
+        return rows + [self._group_row(stream, group) for group in copies]
+
+    @staticmethod
+    def _group_row(stream: Row, group: NameGroup) -> Row:
+        return Row(
+            f"{stream.key}#{group.key}",
+            group.title,
+            Content.SUBSET,
+            "names",
+            group.family,
+            stream.track,
+            group=group,
+            count=len(group.rows),
+        )
+
+    def _set_open(self) -> None:
+        """What is open in the beginning: what has something to tell and does not flood the window."""
+        for row in self.root.walk():
+            siblings = row.parent.children if row.parent is not None else []
+            if row.role == "cores":
+                row.is_open = len(row.children) <= 16
+            elif row.role == "thread":
+                row.is_open = _rank(row, siblings) < 4 and bool(row.children)
+            elif row.role == "stream":
+                row.is_open = _rank(row, siblings) < 1 and row.count <= INDEX_AT_ONCE
+            elif row.role in {"process", "gpu"}:
+                row.is_open = _rank(row, siblings) < 4
+            elif row.role == "python":
+                row.is_open = False
+
+    # what is shown
+
+    def visible(
+        self,
+        is_open: Callable[[Row], bool],
+        order: Callable[[Row], list[Row]],
+        is_hidden: Callable[[Row], bool],
+        keep: Callable[[Row], bool] | None = None,
+    ) -> list[tuple[Row, int]]:
+        """Rows from top to bottom with their indentation.
+
+        With ``keep``, only rows it accepts with all that is above and below them, whatever is closed.
+        """
+        result: list[tuple[Row, int]] = []
+
+        def add(row: Row, depth: int, kept_above: bool) -> bool:
+            if is_hidden(row):
+                return False
+            place = len(result)
+            result.append((row, depth))
+            kept = kept_above or keep is None or keep(row)
+            below = False
+            if is_open(row) or (keep is not None and not kept):
+                if is_open(row):
+                    self.open(row)
+                for child in order(row):
+                    below = add(child, depth + 1, kept and keep is not None) or below
+            if not kept and not below:
+                del result[place:]
+                return False
+            return True
+
+        for row in order(self.root):
+            add(row, 0, False)
+        return result
+
+
+def title_matcher(pattern: str, *, regex: bool, case: bool) -> Callable[[str], bool]:
+    """A test of titles. A broken regular expression is taken literally while it is being typed."""
+    if regex:
+        try:
+            search = re.compile(pattern, 0 if case else re.IGNORECASE).search
+            return lambda text: search(text) is not None
+        except re.error:
+            pass
+    if case:
+        return lambda text: pattern in text
+    folded = pattern.casefold()
+    return lambda text: folded in text.casefold()
+
+
+def _rank(row: Row, siblings: Iterable[Row]) -> int:
+    """How many like siblings have more events."""
+    return sum(1 for other in siblings if other.role == row.role and other.count > row.count)
+
+
+def _curve_lanes(row: Row) -> Iterator[int]:
+    """The lanes that tell how busy a group is: cores, thread states or streams; of nested ranges the outermost."""
+    for child in row.children:
+        if child.content is Content.LANES:
+            yield from child.lanes if child.role in {"stream", "core"} else child.lanes[:1]
+        elif child.content is not Content.COUNTER and child.role != "streams":
+            yield from child.lanes or _curve_lanes(child)

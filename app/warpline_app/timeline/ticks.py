@@ -1,0 +1,60 @@
+"""Where the ruler has ticks and what they say: a fixed base and short offsets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.model import format_time
+
+_UNITS = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"), (1, "ns"))
+_MANTISSAS = (1, 2, 5)
+
+
+@dataclass(frozen=True)
+class Ticks:
+    """``times`` int64 ns (capture time) of the labelled ticks, their ``texts``, and the ``base`` they add to."""
+
+    step_ns: int
+    times: npt.NDArray[np.int64]
+    texts: tuple[str, ...]
+    base: str
+
+
+def tick_step_ns(length_ns: int, width_px: float, min_px: float = 90.0) -> int:
+    """The smallest step of the series 1, 2, 5, 10 … ns that leaves ``min_px`` pixels between ticks."""
+    wanted = length_ns * min_px / max(1.0, width_px)
+    scale = 1
+    while True:
+        for mantissa in _MANTISSAS:
+            if mantissa * scale >= wanted:
+                return mantissa * scale
+        scale *= 10
+
+
+def make_ticks(start_ns: int, stop_ns: int, width_px: float, origin_ns: int, min_px: float = 90.0) -> Ticks:
+    """Ticks of a view, counted from ``origin_ns``.
+
+    The base is the multiple of a coarse unit at or before the view's left edge, so it stays put while the view pans
+    a little; a tick says how far it is from the base.
+    """
+    length = max(1, stop_ns - start_ns)
+    step = tick_step_ns(length, width_px, min_px)
+    first = -(-(start_ns - origin_ns) // step) * step
+    count = max(0, (stop_ns - origin_ns - first) // step + 1)
+    relative = first + step * np.arange(min(count, 10_000), dtype=np.int64)
+    base_step = base_step_ns(step)
+    base = (start_ns - origin_ns) // base_step * base_step if base_step else 0
+    scale, unit = next((s, u) for s, u in _UNITS if step >= s)
+    # A step is a multiple of the unit it is told in, so an offset is a whole number of them.
+    texts = [f"{value // scale} {unit}" for value in (relative - base).tolist()]
+    return Ticks(
+        step, relative + origin_ns, tuple(texts), format_time(base, base_step or step) if base else ""
+    )
+
+
+def base_step_ns(step_ns: int) -> int:
+    """What the base is a multiple of: the unit above that of the ticks; 0 when the ticks count seconds."""
+    return next((unit_ns * 1000 for unit_ns in (1, 1_000, 1_000_000) if step_ns < unit_ns * 1000), 0)

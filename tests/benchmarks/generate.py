@@ -2,8 +2,9 @@
 
     python tests/benchmarks/generate.py OUT.h5 --events 10000000 [--lanes 60]
 
-A training loop on 8 cores and 2 GPUs: core slices and thread states of a loader pool, nested ranges, operators, CUDA calls and
-the kernels and copies they launch, with log-normal bursts, a few thousand names, steps and pauses between them.
+A training loop on 8 cores and 2 GPUs: core slices and thread states of a loader pool, nested ranges,
+operators, CUDA calls and the kernels and copies they launch, with log-normal bursts, a few thousand names,
+steps and pauses between them.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -56,7 +58,7 @@ def test_a_track_may_come_in_parts(events: list[tuple[int, int]], cuts: list[int
             len(starts),
         ]
         parts = [
-            packer.assign(starts[a:b], stops[a:b]) for a, b in zip(borders[:-1], borders[1:], strict=True)
+            packer.assign(starts[a:b], stops[a:b]) for a, b in itertools.pairwise(borders)
         ]
         assert_no_overlap(starts, stops, np.concatenate(parts))
         if mode is Packing.PACK:

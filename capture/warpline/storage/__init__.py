@@ -9,6 +9,7 @@ from .mapped import is_capture
 from .query import Strip
 from .schema import NO_ROW, NO_STACK
 from .strings import Strings
+from .verify import verify
 
 __all__ = [
     "NO_ROW",
@@ -24,4 +25,5 @@ __all__ = [
     "Strip",
     "is_capture",
     "open_capture",
+    "verify",
 ]

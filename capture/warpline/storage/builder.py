@@ -97,8 +97,8 @@ class CaptureBuilder:
     """Collects a capture and writes it with `finish`.
 
     Times are int64 nanoseconds in the clock of the event's track. Everything is spilled to temporary files next
-    to the output (or in ``spill_dir``) once ``memory_budget_bytes`` are waiting, so memory stays bounded. Leaving the
-    ``with`` block without `finish` discards everything and leaves no file.
+    to the output (or in ``spill_dir``) once ``memory_budget_bytes`` are waiting, so memory stays bounded.
+    Leaving the ``with`` block without `finish` discards everything and leaves no file.
 
     Raises StorageError when the output cannot be written.
     """
@@ -345,9 +345,9 @@ class CaptureBuilder:
     ) -> int:
         """Adds a batch of events of one kind to a track and returns the id of the first; ids count up.
 
-        ``start`` int64 ns in the track's clock, ``duration`` ns, ``name`` string ids; scalars are broadcast. Attributes are
-        arrays of the batch's length (or scalars); masked entries and attributes not given are missing. String
-        attributes hold string ids. Ids serve `add_links`; they are not the rows of the file.
+        ``start`` int64 ns in the track's clock, ``duration`` ns, ``name`` string ids; scalars are broadcast.
+        Attributes are arrays of the batch's length (or scalars); masked entries and attributes not given are
+        missing. String attributes hold string ids. Ids serve `add_links`; they are not the rows of the file.
 
         Raises StorageError for a negative duration, a time beyond ±2**62 ns or an attribute the kind does not have.
         """
@@ -430,8 +430,8 @@ class CaptureBuilder:
     ) -> None:
         """Gives one end of links as keys, resolved in `finish` within the same kind and scope.
 
-        Each *to* is linked with the *from* of equal key; of several, with the latest that starts not after it. The scope
-        is usually the index of a process, in which correlation ids are unique.
+        Each *to* is linked with the *from* of equal key; of several, with the latest that starts not after
+        it. The scope is usually the index of a process, in which correlation ids are unique.
         """
         buffer = self._keys.get((kind, scope, end))
         if buffer is None:

@@ -54,8 +54,8 @@ def pyramid_sizes(count: int) -> list[int]:
 class Counter:
     """Samples of one value: ``times`` int64 ns ascending in capture time, ``values`` float64, NaN for a gap.
 
-    ``interpolation`` is ``step`` (a value holds until the next sample) or ``linear``. ``pyramid`` holds the three columns
-    of `counter_pyramid`.
+    ``interpolation`` is ``step`` (a value holds until the next sample) or ``linear``. ``pyramid`` holds the
+    three columns of `counter_pyramid`.
     """
 
     index: int
@@ -78,8 +78,8 @@ class Counter:
     ) -> tuple[Float64Array, Float64Array, Float64Array]:
         """Minimum, maximum and mean of the samples in each of ``bins`` equal parts of [start_ns, stop_ns).
 
-        Bins without a sample are NaN. Costs bins, not samples: with more than 32 samples a bin, blocks of the pyramid
-        count into the bin in which they begin.
+        Bins without a sample are NaN. Costs bins, not samples: with more than 32 samples a bin, blocks of
+        the pyramid count into the bin in which they begin.
         """
         edges = start_ns + (np.arange(bins + 1) * ((stop_ns - start_ns) / bins)).astype(np.int64)
         edges[-1] = stop_ns

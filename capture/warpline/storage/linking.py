@@ -19,7 +19,8 @@ def join_keys(
     """Pairs (from row, to row) of equal key: each *to* gets one *from*, a *from* may have many.
 
     Where several *from* share the key (an id that was used again), a *to* takes the latest that starts not after
-    it, or the first of them when all start later. Starts are int64 ns on one clock. A key with one side only makes no pair.
+    it, or the first of them when all start later. Starts are int64 ns on one clock. A key with one side only
+    makes no pair.
     """
     if not len(from_keys) or not len(to_keys):
         return np.empty(0, np.int64), np.empty(0, np.int64)

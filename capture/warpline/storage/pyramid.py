@@ -26,8 +26,8 @@ _ADVICE_MEMORY = 512
 class Pyramid:
     """Runs of sorted starts: the events of each lane, and each level of each lane.
 
-    A run is named by its lane and an index into the directory of levels (or `RAW`). The skip index, every 1024th start of
-    each run, is held in memory: a search then touches one block of 8 KiB.
+    A run is named by its lane and an index into the directory of levels (or `RAW`). The skip index, every
+    1024th start of each run, is held in memory: a search then touches one block of 8 KiB.
     """
 
     def __init__(

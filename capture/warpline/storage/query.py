@@ -28,12 +28,13 @@ class Strip:
     """What to draw of ``lanes`` in [start_ns, stop_ns) on ``width_px`` columns of pixels.
 
     Rectangles are the events of at least one pixel, exact and not clipped, ordered by lane (the position in
-    ``lanes``) and start: ``rect_lane``, ``rect_row``, ``rect_start``, ``rect_stop`` (int64 ns, capture time), ``rect_kind``,
-    ``rect_flags``.
+    ``lanes``) and start: ``rect_lane``, ``rect_row``, ``rect_start``, ``rect_stop`` (int64 ns, capture
+    time), ``rect_kind``, ``rect_flags``.
 
-    Shorter events are summed up per lane and pixel, arrays of shape (lanes, width): ``busy`` float32, the fraction of the
-    pixel's time they are busy, counted in the pixel in which they start (at most one pixel off); ``mark_row`` int64, the row of a
-    longest one or −1 where there is none, with its ``mark_kind`` and ``mark_flags``.
+    Shorter events are summed up per lane and pixel, arrays of shape (lanes, width): ``busy`` float32, the
+    fraction of the pixel's time they are busy, counted in the pixel in which they start (at most one pixel
+    off); ``mark_row`` int64, the row of a longest one or −1 where there is none, with its ``mark_kind`` and
+    ``mark_flags``.
     """
 
     lanes: Int64Array
@@ -185,7 +186,7 @@ class _Canvas:
         rest: Int64Array | None,
         source: _Events | _Entries,
     ) -> None:
-        """Draws entries: ``begin`` relative to the view, ``weight`` their busy time, ``source`` tells which they are."""
+        """Draws entries: ``begin`` relative to the view, ``weight`` busy time, ``source`` which they are."""
         is_rect = duration >= self._rect_ns
         rect = np.flatnonzero(is_rect)
         if len(rect):
@@ -237,11 +238,13 @@ class _Canvas:
 def _settle_edges(
     begin: Int64Array, duration: Int64Array, rest: Int64Array, origin: int, level: int, view_ns: int
 ) -> None:
-    """Makes the first and the last entry stand for what lies inside the view, in place; ``begin`` is relative to it.
+    """Makes the first and the last entry stand for what lies inside the view, in place; ``begin`` is
+    relative to it.
 
     The first entry may have begun before the view. It stays when its longest event reaches in; otherwise a shorter
     event of its bin may, being shorter than the bin: then the entry becomes a mark without duration in the first
-    column, at most two pixels off. The last entry may begin behind the view, in a bin that begins inside it: likewise.
+    column, at most two pixels off. The last entry may begin behind the view, in a bin that begins inside it:
+    likewise.
     """
     if len(begin) and begin[0] < 0:
         length = int(duration[0])

@@ -1,0 +1,137 @@
+"""`warpline info`: what a capture holds, what was not recorded and why, and whether it is sound."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from warpline.i18n import tr
+
+if TYPE_CHECKING:
+    from warpline.storage import Capture
+
+
+class InfoCommand:
+    """Describes a capture for people or, with ``--json``, for programs."""
+
+    name = "info"
+    help = "say what a capture holds and whether it is sound"
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("file", type=Path, help=tr("the capture"))
+        parser.add_argument("--json", action="store_true", help=tr("print JSON"))
+        parser.add_argument("--verify", action="store_true", help=tr("read everything and check every value"))
+
+    def run(self, args: argparse.Namespace) -> int:
+        import orjson
+
+        from warpline.storage import open_capture, verify
+
+        with open_capture(args.file) as capture:
+            document = describe(capture)
+            defects = list(verify(capture)) if args.verify else []
+            if args.verify:
+                document["defects"] = defects
+            if args.json:
+                sys.stdout.write(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode() + "\n")
+            else:
+                sys.stdout.write("\n".join(_lines(capture, document)) + "\n")
+        return 1 if defects else 0
+
+
+def describe(capture: Capture) -> dict[str, Any]:
+    """What a capture holds as plain values, with the keys of ``info --json``."""
+    from dataclasses import asdict
+
+    lanes = {track.index: len(capture.track_lanes(track.index)) for track in capture.tracks}
+    events = {
+        track.index: capture.rows_of_track(track.index).stop - capture.rows_of_track(track.index).start
+        for track in capture.tracks
+    }
+    return {
+        "format_version": 0,
+        "uuid": capture.uuid,
+        "path": str(capture.path),
+        "duration_ns": capture.duration_ns,
+        "span_ns": list(capture.span),
+        "events": len(capture.events),
+        "kinds": {name: len(table) for name, table in capture.kinds.items()},
+        "tracks": [
+            {
+                "uri": track.uri,
+                "title": track.title,
+                "role": track.role,
+                "events": events[track.index],
+                "lanes": lanes[track.index],
+            }
+            for track in capture.tracks
+        ],
+        "links": capture.links.counts(),
+        "processes": [asdict(process) for process in capture.processes],
+        "threads": [asdict(thread) for thread in capture.threads],
+        "gpus": [{**asdict(device), "properties": dict(device.properties)} for device in capture.devices],
+        "counters": [
+            {
+                "track": capture.tracks[counter.track].uri,
+                "name": counter.name,
+                "unit": counter.unit,
+                "samples": len(counter.values),
+            }
+            for counter in capture.counters
+        ],
+        "clocks": [asdict(clock) for clock in capture.clocks],
+        "pauses_ns": capture.pauses.tolist(),
+        "sources": [asdict(source) for source in capture.sources],
+        "skipped": [asdict(entry) for entry in capture.skipped],
+        "warnings": list(capture.warnings),
+        "meta": dict(capture.meta),
+    }
+
+
+def _lines(capture: Capture, document: dict[str, Any]) -> list[str]:
+    from warpline.model import format_duration
+
+    lines = [
+        f"{capture.path}",
+        tr(
+            "  {events:,} events in {duration}, {tracks} tracks, {processes} processes, {threads} threads",
+            events=document["events"],
+            duration=format_duration(capture.duration_ns),
+            tracks=len(capture.tracks),
+            processes=len(capture.processes),
+            threads=len(capture.threads),
+        ),
+    ]
+    command = capture.meta.get("command_line")
+    if command:
+        lines.append(tr("  command: {command}", command=" ".join(map(str, command))))
+    lines += [f"  {device.name}" for device in capture.devices]
+    lines += ["", tr("kinds")]
+    lines += [f"  {name:<16}{count:>14,}" for name, count in document["kinds"].items()]
+    if any(document["links"].values()):
+        lines += ["", tr("links")]
+        lines += [f"  {name:<16}{count:>14,}" for name, count in document["links"].items()]
+    if capture.sources:
+        lines += ["", tr("sources")]
+        for source in capture.sources:
+            state = tr("recorded") if source.enabled else tr("not recorded")
+            lost = tr(", {lost:,} lost", lost=source.lost) if source.lost else ""
+            reason = f": {source.reason}" if source.reason else ""
+            lines.append(f"  {source.name:<16}{state}{lost}{reason}")
+            if source.remedy and not source.enabled:
+                lines.append(f"  {'':<16}→ {source.remedy}")
+    if capture.skipped:
+        lines += ["", tr("left out")]
+        lines += [f"  {entry.count:>10,} {entry.what}: {entry.reason}" for entry in capture.skipped]
+    if capture.warnings:
+        lines += ["", tr("warnings")]
+        lines += [f"  {text}" for text in capture.warnings]
+    if "defects" in document:
+        lines += ["", tr("defects") if document["defects"] else tr("every value was checked and is sound")]
+        lines += [f"  {text}" for text in document["defects"]]
+    return lines
+
+
+command = InfoCommand()

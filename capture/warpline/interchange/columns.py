@@ -127,6 +127,8 @@ def nanoseconds(values: Sequence[Any]) -> tuple[Int64Array, BoolArray]:
         return _nanoseconds_slow(values)
     if len(column) and not (np.abs(column) < float(1 << 53)).all():
         return _nanoseconds_slow(values)
+    if len(column) and float(np.abs(column).max()) > _EXACT_MICROSECONDS and str in set(map(type, values)):
+        return _nanoseconds_slow(values)  # text keeps digits that its float has lost
     # The whole part goes first: the product with 1000 has more digits than a float.
     whole = np.floor(column)
     ns = whole.astype(np.int64) * 1000 + np.rint((column - whole) * 1000).astype(np.int64)

@@ -13,6 +13,7 @@ from warpline.model import UsageError, WarplineError
 ENTRY_POINT_GROUP = "warpline.importers"
 
 MODULES: tuple[str, ...] = (
+    "warpline.interchange.torch",
     "warpline.interchange.chrome",
     "warpline.interchange.nsys_sqlite",
     "warpline.interchange.nsys_hdf5",

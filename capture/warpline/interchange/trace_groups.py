@@ -39,9 +39,28 @@ class Group:
     ids: list[Any] = field(default_factory=list)
     """Ids of flows and asynchronous events, hashable, one per event; empty where there are none."""
     phases: list[str] = field(default_factory=list)
+    places: list[tuple[int | None, int | None, int | None]] = field(default_factory=list)
+    """Device, context and stream; what ``thread`` numbers where events belong to a GPU."""
 
     def __len__(self) -> int:
         return len(self.start)
+
+    def take(self, index: Int64Array) -> Group:
+        """The events at these places only."""
+        rows = index.tolist()
+        return Group(
+            self.threads,
+            self.thread[index],
+            self.start[index],
+            self.duration[index],
+            TextColumn(self.name.codes[index], self.name.table),
+            TextColumn(self.category.codes[index], self.category.table),
+            {name: column[index] for name, column in self.numbers.items()},
+            {name: TextColumn(column.codes[index], column.table) for name, column in self.texts.items()},
+            [self.ids[row] for row in rows] if self.ids else [],
+            [self.phases[row] for row in rows] if self.phases else [],
+            self.places,
+        )
 
 
 @dataclass
@@ -207,14 +226,7 @@ def spans(rows: list[Any], losses: Counter[Loss]) -> tuple[list[Any], Group]:
         losses["events with a negative duration", "they would end before they begin"] += int(negative.sum())
         keep = np.flatnonzero(~negative)
         rows = [rows[index] for index in keep.tolist()]
-        group = Group(
-            group.threads,
-            group.thread[keep],
-            group.start[keep],
-            group.duration[keep],
-            TextColumn(group.name.codes[keep], group.name.table),
-            TextColumn(group.category.codes[keep], group.category.table),
-        )
+        group = group.take(keep)
         duration, missing = duration[keep], missing[keep]
     if missing.any():
         by_thread_clock, unknown = nanoseconds([row.tdur for row in rows])

@@ -107,7 +107,7 @@ def _lines(capture: Capture, document: dict[str, Any]) -> list[str]:
     command = capture.meta.get("command_line")
     if command:
         lines.append(tr("  command: {command}", command=" ".join(map(str, command))))
-    lines += [f"  {device.name}" for device in capture.devices]
+    lines += [f"  GPU {device.index}  {device.name}".rstrip() for device in capture.devices]
     lines += ["", tr("kinds")]
     lines += [f"  {name:<16}{count:>14,}" for name, count in document["kinds"].items()]
     if any(document["links"].values()):
@@ -115,13 +115,14 @@ def _lines(capture: Capture, document: dict[str, Any]) -> list[str]:
         lines += [f"  {name:<16}{count:>14,}" for name, count in document["links"].items()]
     if capture.sources:
         lines += ["", tr("sources")]
+        width = max(len(source.name) for source in capture.sources) + 2
         for source in capture.sources:
             state = tr("recorded") if source.enabled else tr("not recorded")
             lost = tr(", {lost:,} lost", lost=source.lost) if source.lost else ""
             reason = f": {source.reason}" if source.reason else ""
-            lines.append(f"  {source.name:<16}{state}{lost}{reason}")
+            lines.append(f"  {source.name:<{width}}{state}{lost}{reason}")
             if source.remedy and not source.enabled:
-                lines.append(f"  {'':<16}→ {source.remedy}")
+                lines.append(f"  {'':<{width}}→ {source.remedy}")
     if capture.skipped:
         lines += ["", tr("left out")]
         lines += [f"  {entry.count:>10,} {entry.what}: {entry.reason}" for entry in capture.skipped]

@@ -21,6 +21,10 @@ _EXACT_MICROSECONDS = float(1 << 43)
 """Up to here a float64 of microseconds tells nanoseconds apart."""
 
 
+NO_INTEGER = -(1 << 63)
+"""Stands for a missing integer in lists that `plain_integers` turns into a column."""
+
+
 class Coder(dict[Any, int]):
     """Numbers values in the order in which they are first seen: ``coder[value]`` is the number."""
 
@@ -43,6 +47,11 @@ def texts(values: Sequence[Any], convert: Callable[[Any], str] | None = None) ->
     codes = np.fromiter(map(coder.__getitem__, values), np.uint32, len(values))
     make = convert or scalar_text
     return TextColumn(codes, [clean_text(make(value)) for value in coder])
+
+
+def repeated_text(text: str, count: int) -> TextColumn:
+    """The same text for every event."""
+    return TextColumn(np.zeros(count, np.uint32), [text])
 
 
 def scalar_text(value: Any) -> str:
@@ -73,12 +82,24 @@ def integers(values: Sequence[Any]) -> MaskedColumn:
         column = np.array(values, object)
     if column.dtype.kind == "i":
         return np.ma.MaskedArray(column.astype(np.int64))
-    return np.ma.MaskedArray(*_slow(values, _integer, np.int64))
+    return np.ma.MaskedArray(*_slow(values, integer, np.int64))
+
+
+def plain_integers(values: Sequence[int]) -> MaskedColumn:
+    """int64 with `NO_INTEGER` masked; the values are known to be integers that fit."""
+    column = np.fromiter(values, np.int64, len(values))
+    return np.ma.MaskedArray(column, column == NO_INTEGER)
+
+
+def plain_floats(values: Sequence[float]) -> MaskedColumn:
+    """float64 with NaN masked; the values are known to be numbers."""
+    column = np.fromiter(values, np.float64, len(values))
+    return np.ma.MaskedArray(column, np.isnan(column))
 
 
 def floats(values: Sequence[Any]) -> MaskedColumn:
     """float64 with everything masked that is no finite number."""
-    return np.ma.MaskedArray(*_slow(values, _float, np.float64))
+    return np.ma.MaskedArray(*_slow(values, real, np.float64))
 
 
 def _slow(
@@ -91,7 +112,8 @@ def _slow(
     return np.array(converted, dtype), mask
 
 
-def _integer(value: Any) -> int | None:
+def integer(value: Any) -> int | None:
+    """An integer of 64 bits from a JSON value (floats are rounded), None for anything else."""
     if isinstance(value, str):
         try:
             value = int(value, 0)
@@ -104,7 +126,8 @@ def _integer(value: Any) -> int | None:
     return value if isinstance(value, int) and -(1 << 63) <= value < 1 << 63 else None
 
 
-def _float(value: Any) -> float | None:
+def real(value: Any) -> float | None:
+    """A finite number from a JSON value, None for anything else."""
     if isinstance(value, str):
         try:
             value = float(value)

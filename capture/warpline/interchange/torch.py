@@ -20,6 +20,7 @@ from warpline.interchange.torch_columns import (
     CLAIMED,
     GPU_ANNOTATION,
     GPU_GROUPS,
+    MEMORY,
     OPERATOR,
     OVERHEAD,
     PROFILER,
@@ -28,9 +29,9 @@ from warpline.interchange.torch_columns import (
     torch_route,
 )
 from warpline.interchange.torch_gpu import GpuTracks
-from warpline.interchange.torch_memory import MEMORY_NAME, add_memory
+from warpline.interchange.torch_memory import add_memory
 from warpline.interchange.trace_converter import TraceConverter, name_ids, optional_ids
-from warpline.interchange.trace_groups import INSTANTS, Group, ThreadKey
+from warpline.interchange.trace_groups import Group, ThreadKey
 from warpline.interchange.trace_reader import read_trace
 from warpline.interchange.trace_tracks import ProcessEntry, number_of
 
@@ -77,14 +78,9 @@ class TorchConverter(TraceConverter):
             self.add_slices(group, "python", "python", attributes, flags=self.durations_noted(group))
         elif name in (OVERHEAD, PROFILER):
             self._add_apart(name, group)
-        elif name == INSTANTS and "size" in group.numbers:
-            is_memory = np.array([text == MEMORY_NAME for text in group.name.table])[group.name.codes]
-            memory = group.take(np.flatnonzero(is_memory))
-            self._saw(memory.start, memory.start)
-            add_memory(self, memory)
-            rest = np.flatnonzero(~is_memory)
-            if len(rest):
-                super().absorb_group(name, group.take(rest))
+        elif name == MEMORY:
+            self._saw(group.start, group.start)
+            add_memory(self, group)
         else:
             super().absorb_group(name, group)
 

@@ -5,18 +5,30 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from warpline.interchange.columns import Coder, floats, integers, raw_text, texts
-from warpline.interchange.trace_events import Scalar
+from warpline.interchange.columns import (
+    NO_INTEGER,
+    Coder,
+    TextColumn,
+    plain_floats,
+    plain_integers,
+    raw_text,
+    real,
+    repeated_text,
+    texts,
+)
 from warpline.interchange.trace_groups import (
     GENERIC_EXTRACTORS,
+    INSTANTS,
     Extractor,
     Group,
     Loss,
+    extract_points,
     generic_route,
     points,
     spans,
@@ -49,7 +61,7 @@ ROUTES: Mapping[str, str] = {
 """Groups of complete events by category, lower case; older spellings included."""
 _API_CATEGORY = re.compile(r".*_(runtime|driver)")
 _LAUNCH_FLOW_CATEGORIES = frozenset({"ac2g", "async", "async_cpu_to_gpu"})
-_INSTANT_MEMORY = "[memory]"
+_MEMORY_NAME = "[memory]"
 
 CLAIMED = frozenset({LAUNCH_FLOWS})
 """Groups that need no columns: correlation ids say the same as these arrows."""
@@ -70,7 +82,10 @@ def torch_route(phase: str, category: str) -> str:
     return generic_route(phase, category)
 
 
-Value = int | float | str | list[Any] | dict[str, Any] | bool | None
+_NONE = NO_INTEGER
+_NAN = float("nan")
+_NO_SHAPE = (_NONE, _NONE, _NONE)
+_NO_JSON = msgspec.Raw(b"")
 
 
 class _GpuArgs(
@@ -89,34 +104,31 @@ class _GpuArgs(
         "external": "External id",
     },
 ):
-    device: Value = None
-    context: Value = None
-    stream: Value = None
-    correlation: Value = None
-    bytes: Value = None
-    queued: Value = None
-    registers: Value = None
-    shared: Value = None
-    blocks: Value = None
-    warps: Value = None
-    grid: list[Value] | None = None
-    block: list[Value] | None = None
-    occupancy: Value = None
-    priority: Value = None
-    graph: Value = None
-    graph_node: Value = None
-    sync_kind: Value = None
-    event: Value = None
-    external: Value = None
+    external: int = _NONE
+    queued: int = _NONE
+    device: int = _NONE
+    context: int = _NONE
+    stream: int = _NONE
+    correlation: int = _NONE
+    bytes: int = _NONE
+    registers: int = _NONE
+    shared: int = _NONE
+    blocks: float = _NAN
+    warps: float = _NAN
+    grid: tuple[int, int, int] = _NO_SHAPE
+    block: tuple[int, int, int] = _NO_SHAPE
+    occupancy: float = _NAN
+    priority: int = _NONE
+    graph: int = _NONE
+    graph_node: int = _NONE
+    sync_kind: str = ""
+    event: int = _NONE
 
 
 class _ApiArgs(msgspec.Struct, gc=False):
-    correlation: Value = None
-    cbid: Value = None
-    cid: Value = None
-
-
-_NOTHING = msgspec.Raw(b"")
+    cbid: int = _NONE
+    correlation: int = _NONE
+    cid: int = _NONE
 
 
 class _OperatorArgs(
@@ -133,19 +145,19 @@ class _OperatorArgs(
         "stack": "Call stack",
     },
 ):
-    external: Value = None
-    external_old: Value = None
-    sequence: Value = None
-    forward: Value = None
-    inputs: msgspec.Raw = _NOTHING
-    types: msgspec.Raw = _NOTHING
-    shapes: msgspec.Raw = _NOTHING
-    stack: Value = None
+    external: int = _NONE
+    external_old: int = _NONE
+    sequence: int = _NONE
+    forward: int = _NONE
+    inputs: msgspec.Raw = _NO_JSON
+    types: msgspec.Raw = _NO_JSON
+    shapes: msgspec.Raw = _NO_JSON
+    stack: str = ""
 
 
 class _PythonArgs(msgspec.Struct, gc=False, rename={"parent": "Python parent id", "own": "Python id"}):
-    parent: Value = None
-    own: Value = None
+    parent: int | None = None
+    own: int | None = None
 
 
 class _MemoryArgs(
@@ -160,30 +172,55 @@ class _MemoryArgs(
         "device_type": "Device Type",
     },
 ):
-    reserved: Value = None
-    allocated: Value = None
-    size: Value = None
-    address: Value = None
-    device: Value = None
-    device_type: Value = None
+    reserved: int = _NONE
+    allocated: int = _NONE
+    size: int = _NONE
+    address: int = _NONE
+    device: int = _NONE
+    device_type: int = _NONE
 
 
 def decode_args(rows: Sequence[Any], args_type: type[Any], losses: Counter[Loss]) -> list[Any]:
-    """The arguments of events as structs; those that do not fit are empty and counted."""
-    text = b"[" + b",".join([bytes(row.args) or b"{}" for row in rows]) + b"]"
+    """The arguments of events as structs; of arguments that do not fit, what fits, and they are counted."""
+    text = b"[" + b",".join([row.args or b"{}" for row in rows]) + b"]"
     try:
         decoded: list[Any] = msgspec.json.decode(text, type=list[args_type])  # type: ignore[valid-type]  # run time
-        return decoded
     except (msgspec.MsgspecError, RecursionError):
-        pass
-    result = []
-    for row in rows:
+        return [_fitting(bytes(row.args), args_type, losses) for row in rows]
+    return decoded
+
+
+def _fitting(text: bytes, args_type: type[Any], losses: Counter[Loss]) -> Any:
+    """Arguments of which some are not of the expected type."""
+    try:
+        return msgspec.json.decode(text or b"{}", type=args_type)
+    except (msgspec.MsgspecError, RecursionError):
+        losses["arguments of events", "not what the profiler writes there; the events are kept"] += 1
+    try:
+        values = msgspec.json.decode(text)
+    except (msgspec.MsgspecError, RecursionError):
+        return args_type()
+    if not isinstance(values, dict):
+        return args_type()
+    result = args_type()
+    for field in msgspec.structs.fields(args_type):
+        value = values.get(field.encode_name)
         try:
-            result.append(msgspec.json.decode(bytes(row.args) or b"{}", type=args_type))
+            setattr(result, field.name, msgspec.convert(_plain(value, field.type), field.type))
         except (msgspec.MsgspecError, RecursionError):
-            losses["arguments of events", "not what the profiler writes there; the events are kept"] += 1
-            result.append(args_type())
+            continue
     return result
+
+
+def _plain(value: Any, wanted: Any) -> Any:
+    if wanted is float:
+        return real(value)
+    if wanted is int or wanted == int | None:
+        number = _number(value)
+        return number if number is not None and -(1 << 63) <= number < 1 << 63 else None
+    if wanted is msgspec.Raw and value is not None:
+        return msgspec.Raw(msgspec.json.encode(value))
+    return value
 
 
 def extract_gpu(rows: list[Any], losses: Counter[Loss]) -> Group:
@@ -195,59 +232,75 @@ def extract_gpu(rows: list[Any], losses: Counter[Loss]) -> Group:
     args = decode_args(rows, _GpuArgs, losses)
     places = Coder()
     group.thread = np.fromiter(
-        (
-            places[
-                _number(row.pid if arg.device is None else arg.device),
-                _number(arg.context),
-                _number(row.tid if arg.stream is None else arg.stream),
-            ]
-            for row, arg in zip(rows, args, strict=True)
+        map(
+            places.__getitem__,
+            zip(
+                [arg.device for arg in args],
+                [arg.context for arg in args],
+                [arg.stream for arg in args],
+                strict=True,
+            ),
         ),
         np.uint32,
         len(rows),
     )
-    group.places = list(places)
+    if any(_NONE in (device, stream) for device, _context, stream in places):
+        group.thread, places = _places_by_track(rows, args)
+    group.places = [
+        (*(None if number == _NONE else number for number in place),)  # type: ignore[misc]  # three of them
+        for place in places
+    ]
     numbers = group.numbers
-    numbers["correlation"] = integers([arg.correlation for arg in args])
-    for name, column in (
-        ("bytes", [arg.bytes for arg in args]),
-        ("registers", [arg.registers for arg in args]),
-        ("shared", [arg.shared for arg in args]),
-        ("queued", [arg.queued for arg in args]),
-        ("priority", [arg.priority for arg in args]),
-        ("graph", [arg.graph for arg in args]),
-        ("graph_node", [arg.graph_node for arg in args]),
-        ("stream", [_number(arg.stream) for arg in args]),
-        ("event", [arg.event for arg in args]),
+    numbers["correlation"] = plain_integers([arg.correlation for arg in args])
+    for name in (
+        "bytes",
+        "registers",
+        "shared",
+        "queued",
+        "priority",
+        "graph",
+        "graph_node",
+        "stream",
+        "event",
+        "external",
     ):
-        if any(value is not None for value in column):
-            numbers[name] = integers(column)
-    for name, column in (
-        ("blocks", [arg.blocks for arg in args]),
-        ("warps", [arg.warps for arg in args]),
-        ("occupancy", [arg.occupancy for arg in args]),
-    ):
-        if any(value is not None for value in column):
-            numbers[name] = floats(column)
+        column = plain_integers([getattr(arg, name) for arg in args])
+        if not column.mask.all():
+            numbers[name] = column
+    for name in ("blocks", "warps", "occupancy"):
+        real_column = plain_floats([getattr(arg, name) for arg in args])
+        if not real_column.mask.all():
+            numbers[name] = real_column
     for name in ("grid", "block"):
-        shapes = [getattr(arg, name) for arg in args]
-        if any(shape is not None for shape in shapes):
+        flat = chain.from_iterable([getattr(arg, name) for arg in args])
+        shape = np.fromiter(flat, np.int64, 3 * len(args)).reshape(-1, 3)
+        if (shape != _NONE).any():
             for axis, letter in enumerate("xyz"):
-                numbers[f"{name}_{letter}"] = integers(
-                    [shape[axis] if shape is not None and len(shape) > axis else None for shape in shapes]
-                )
-    if any(arg.external is not None for arg in args):
-        numbers["external"] = integers([arg.external for arg in args])
-    group.texts["sync_kind"] = texts([_scalar(arg.sync_kind) for arg in args])
+                numbers[f"{name}_{letter}"] = np.ma.MaskedArray(shape[:, axis], shape[:, axis] == _NONE)
+    group.texts["sync_kind"] = texts([arg.sync_kind for arg in args])
     return group
+
+
+def _places_by_track(rows: Sequence[Any], args: Sequence[Any]) -> tuple[Any, Coder]:
+    """Device and stream from the ids of process and thread where the arguments lack them."""
+    places = Coder()
+    codes = [
+        places[
+            _none(_number(row.pid)) if arg.device == _NONE else arg.device,
+            arg.context,
+            _none(_number(row.tid)) if arg.stream == _NONE else arg.stream,
+        ]
+        for row, arg in zip(rows, args, strict=True)
+    ]
+    return np.array(codes, np.uint32), places
 
 
 def extract_api(rows: list[Any], losses: Counter[Loss]) -> Group:
     """Runtime and driver calls."""
     rows, group = spans(rows, losses)
     args = decode_args(rows, _ApiArgs, losses)
-    group.numbers["correlation"] = integers([arg.correlation for arg in args])
-    group.numbers["callback"] = integers([arg.cid if arg.cbid is None else arg.cbid for arg in args])
+    group.numbers["correlation"] = plain_integers([arg.correlation for arg in args])
+    group.numbers["callback"] = _first_known(args, "cbid", "cid")
     return group
 
 
@@ -255,25 +308,38 @@ def extract_operators(rows: list[Any], losses: Counter[Loss]) -> Group:
     """Operators and user annotations, with shapes, sequence numbers and stacks where they were recorded."""
     rows, group = spans(rows, losses)
     args = decode_args(rows, _OperatorArgs, losses)
-    group.numbers["external"] = integers(
-        [arg.external_old if arg.external is None else arg.external for arg in args]
-    )
-    sequence = integers([arg.sequence for arg in args])
+    group.numbers["external"] = _first_known(args, "external", "external_old")
     # Kineto writes -1 for operators that have none.
-    group.numbers["sequence"] = np.ma.masked_less(sequence, 0)
-    group.numbers["forward"] = integers([arg.forward for arg in args])
+    group.numbers["sequence"] = np.ma.masked_less(plain_integers([arg.sequence for arg in args]), 0)
+    group.numbers["forward"] = plain_integers([arg.forward for arg in args])
     for name in ("shapes", "types", "inputs"):
-        group.texts[name] = texts([bytes(getattr(arg, name)) for arg in args], raw_text)
-    group.texts["stack"] = texts([_scalar(arg.stack) for arg in args])
+        group.texts[name] = _json_texts([getattr(arg, name) for arg in args])
+    group.texts["stack"] = texts([arg.stack for arg in args])
     return group
+
+
+def _first_known(args: Sequence[Any], name: str, older: str) -> Any:
+    """A number that later versions of the profiler call otherwise."""
+    column = plain_integers([getattr(arg, name) for arg in args])
+    if not column.mask.any():
+        return column
+    other = plain_integers([getattr(arg, older) for arg in args])
+    values = np.where(column.mask, other.data, column.data)
+    return np.ma.MaskedArray(values, column.mask & other.mask)
+
+
+def _json_texts(values: list[msgspec.Raw]) -> TextColumn:
+    if not any(values):
+        return repeated_text("", len(values))
+    return texts([bytes(value) for value in values], raw_text)
 
 
 def extract_python(rows: list[Any], losses: Counter[Loss]) -> Group:
     """Python functions with their ids and those of their callers."""
     rows, group = spans(rows, losses)
     args = decode_args(rows, _PythonArgs, losses)
-    group.numbers["own"] = integers([arg.own for arg in args])
-    group.numbers["parent"] = integers([arg.parent for arg in args])
+    group.numbers["own"] = plain_integers([_none(arg.own) for arg in args])
+    group.numbers["parent"] = plain_integers([_none(arg.parent) for arg in args])
     return group
 
 
@@ -282,18 +348,23 @@ def extract_spans(rows: list[Any], losses: Counter[Loss]) -> Group:
     return spans(rows, losses)[1]
 
 
-def extract_instants(rows: list[Any], losses: Counter[Loss]) -> Group:
-    """Instants; allocations among them bring their columns along (masked for other instants)."""
-    group = GENERIC_EXTRACTORS["instants"](rows, losses)
-    if _INSTANT_MEMORY not in group.name.table:
-        return group
-    timed = [row for row in rows if row.ts is not None]
-    if len(timed) != len(group):
-        timed, _ = points(rows, Counter())
-    args = decode_args(timed, _MemoryArgs, losses)
-    for name in ("reserved", "allocated", "size", "address", "device", "device_type"):
-        group.numbers[name] = integers([getattr(arg, name) for arg in args])
-    return group
+def extract_instants(rows: list[Any], losses: Counter[Loss]) -> dict[str, Group]:
+    """Instants, with allocations apart from the others."""
+    groups: dict[str, Group] = {}
+    memory = [row for row in rows if row.name == _MEMORY_NAME]
+    if memory:
+        memory, group = points(memory, losses)
+        args = decode_args(memory, _MemoryArgs, losses)
+        for name in ("reserved", "allocated", "size", "address", "device", "device_type"):
+            group.numbers[name] = plain_integers([getattr(arg, name) for arg in args])
+        groups[MEMORY] = group
+    if len(memory) < len(rows):
+        groups[INSTANTS] = extract_points([row for row in rows if row.name != _MEMORY_NAME], losses)
+    return groups
+
+
+def _none(number: int | None) -> int:
+    return _NONE if number is None else number
 
 
 def _number(value: Any) -> int | None:
@@ -306,10 +377,6 @@ def _number(value: Any) -> int | None:
     return None
 
 
-def _scalar(value: Any) -> Scalar:
-    return value if isinstance(value, (int, float, str)) else None
-
-
 TORCH_EXTRACTORS: Mapping[str, Extractor] = {
     **GENERIC_EXTRACTORS,
     **dict.fromkeys((KERNEL, MEMCPY, MEMSET, SYNC, GPU_ANNOTATION, GPU_OTHER), extract_gpu),
@@ -319,5 +386,5 @@ TORCH_EXTRACTORS: Mapping[str, Extractor] = {
     PYTHON: extract_python,
     OVERHEAD: extract_spans,
     PROFILER: extract_spans,
-    "instants": extract_instants,
+    INSTANTS: extract_instants,
 }

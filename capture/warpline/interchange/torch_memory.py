@@ -6,13 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from warpline.interchange.trace_converter import TraceConverter
+from warpline.interchange.columns import NO_INTEGER, TextColumn
+from warpline.interchange.trace_converter import TraceConverter, name_ids
 from warpline.interchange.trace_groups import Group
 from warpline.model import Flag
-
-MEMORY_NAME = "[memory]"
 
 # c10::DeviceType: 0 CPU, 1 CUDA, 6 HIP, 9 XLA, 20 privately used.
 _DEVICE_TYPES: Mapping[int, str] = {0: "CPU", 1: "GPU", 6: "GPU", 9: "XLA", 12: "XPU", 20: "device"}
@@ -23,16 +21,16 @@ def add_memory(converter: TraceConverter, group: Group) -> None:
 
     ``group.numbers`` holds size (negative for releases), address, totals and the device's type and number.
     """
-    devices = [
-        device_name(kind, index)
-        for kind, index in zip(
-            group.numbers["device_type"].tolist(), group.numbers["device"].tolist(), strict=True
-        )
+    kinds, places = group.numbers["device_type"], group.numbers["device"]
+    pairs, codes = np.unique(np.stack([kinds.data, places.data]), axis=1, return_inverse=True)
+    names = [
+        device_name(None if kind == NO_INTEGER else kind, None if place == NO_INTEGER else place)
+        for kind, place in pairs.T.tolist()
     ]
     add_allocations(
         converter,
         group,
-        devices,
+        TextColumn(codes.reshape(-1).astype(np.uint32), names),
         size=group.numbers["size"],
         address=group.numbers["address"],
         allocated=group.numbers["allocated"],
@@ -51,7 +49,7 @@ def device_name(kind: int | None, index: int | None) -> str:
 def add_allocations(
     converter: TraceConverter,
     group: Group,
-    devices: list[str],
+    devices: TextColumn,
     *,
     size: Any,
     address: Any,
@@ -65,7 +63,7 @@ def add_allocations(
     builder = converter.builder
     release = np.ma.getdata(size) < 0
     names = np.where(release, builder.string("release"), builder.string("allocation")).astype(np.uint32)
-    device_ids = builder.strings(devices)
+    device_ids = name_ids(builder, devices)
     converter.add_slices(
         group,
         "memory",
@@ -82,24 +80,23 @@ def add_allocations(
         names=names,
     )
     for title, values in (("Allocated memory", allocated), ("Reserved memory", reserved)):
-        _add_totals(converter, group, np.array(devices), title, values)
+        _add_totals(converter, group, devices, title, values)
 
 
 def _add_totals(
-    converter: TraceConverter, group: Group, devices: npt.NDArray[np.str_], title: str, values: Any
+    converter: TraceConverter, group: Group, devices: TextColumn, title: str, values: Any
 ) -> None:
     known = ~np.ma.getmaskarray(values)
     if not known.any():
         return
-    pids = np.array([str(converter.thread_of(key)[0]) for key in group.threads])[group.thread]
-    for pid in np.unique(pids):
-        process = converter.tracks.process(str(pid))
-        for device in np.unique(devices[pids == pid]):
-            chosen = np.flatnonzero(known & (pids == pid) & (devices == device))
-            if not len(chosen):
-                continue
-            name = f"{title} {device}".strip()
-            track = converter.tracks.counter_track(process, name)
-            converter.builder.add_counter(
-                track, name, "bytes", group.start[chosen], np.ma.getdata(values)[chosen].astype(np.float64)
-            )
+    pids = [converter.thread_of(key)[0] for key in group.threads]
+    distinct = list(dict.fromkeys(pids))
+    pid_of = np.array([distinct.index(pid) for pid in pids])[group.thread]
+    for number, pid in enumerate(distinct):
+        for code, device in enumerate(devices.table):
+            chosen = np.flatnonzero(known & (pid_of == number) & (devices.codes == code))
+            if len(chosen):
+                name = f"{title} {device}".strip()
+                track = converter.tracks.counter_track(converter.tracks.process(pid), name)
+                totals = np.ma.getdata(values)[chosen].astype(np.float64)
+                converter.builder.add_counter(track, name, "bytes", group.start[chosen], totals)

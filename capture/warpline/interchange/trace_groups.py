@@ -77,7 +77,8 @@ class Piece:
 
 Route = Callable[[str, str], str]
 """Maps a phase letter and a category to the name of a group; "" leaves events out."""
-Extractor = Callable[[list[Any], Counter[Loss]], Group]
+Extractor = Callable[[list[Any], Counter[Loss]], "Group | dict[str, Group]"]
+"""Makes columns of the events of one group; of several, when it tells them apart more finely."""
 
 METADATA = "metadata"
 SLICES = "slices"
@@ -134,12 +135,9 @@ def split_piece(
     (what they say is recorded elsewhere).
     """
     piece = Piece(events=len(events))
-    coder = Coder()
-    codes = np.fromiter(
-        map(coder.__getitem__, [(event.ph, event.cat) for event in events]), np.int64, len(events)
-    )
-    routes = [route(_letter(phase), _text(category)) for phase, category in coder]
-    for code, ((phase, category), name) in enumerate(zip(coder, routes, strict=True)):
+    pairs, codes = _phases_and_categories(events)
+    routes = [route(_letter(phase), _text(category)) for phase, category in pairs]
+    for code, ((phase, category), name) in enumerate(zip(pairs, routes, strict=True)):
         if name == "" and (phase is not None or category is not None):
             count = int((codes == code).sum())
             what = _UNSUPPORTED.get(_letter(phase))
@@ -159,8 +157,21 @@ def split_piece(
         if name == METADATA:
             piece.metadata = [(_text(row.name), row.pid, row.tid, bytes(row.args)) for row in rows]
         else:
-            piece.groups[name] = extractors[name](rows, piece.losses)
+            found = extractors[name](rows, piece.losses)
+            piece.groups.update({name: found} if isinstance(found, Group) else found)
     return piece
+
+
+def _phases_and_categories(events: Sequence[Any]) -> tuple[list[tuple[Scalar, Scalar]], Int64Array]:
+    """Distinct (phase, category) pairs and which one each event has."""
+    phases, categories = Coder(), Coder()
+    n = len(events)
+    phase = np.fromiter(map(phases.__getitem__, [event.ph for event in events]), np.int64, n)
+    category = np.fromiter(map(categories.__getitem__, [event.cat for event in events]), np.int64, n)
+    used, codes = np.unique(phase * len(categories) + category, return_inverse=True)
+    phase_list, category_list = list(phases), list(categories)
+    pairs = [divmod(code, len(categories)) for code in used.tolist()]
+    return [(phase_list[first], category_list[second]) for first, second in pairs], codes.astype(np.int64)
 
 
 def _count_empty(events: Sequence[Any], members: npt.NDArray[np.bool_], losses: Counter[Loss]) -> int:
@@ -186,7 +197,8 @@ def _text(value: Scalar) -> str:
 def thread_codes(rows: Sequence[Event]) -> tuple[list[ThreadKey], npt.NDArray[np.uint32]]:
     """Distinct (pid, tid) of events and a code for each event."""
     coder = Coder()
-    codes = np.fromiter(map(coder.__getitem__, [(row.pid, row.tid) for row in rows]), np.uint32, len(rows))
+    keys = zip([row.pid for row in rows], [row.tid for row in rows], strict=True)
+    codes = np.fromiter(map(coder.__getitem__, keys), np.uint32, len(rows))
     return list(coder), codes
 
 

@@ -71,5 +71,6 @@ def style_sheet(theme: Theme) -> str:
         padding: 1px 6px; color: {theme.text}; }}
     QGroupBox {{ border: none; margin-top: 18px; font-weight: 600; color: {theme.text}; }}
     QGroupBox::title {{ subcontrol-origin: margin; left: 0; }}
+    QTreeWidget::item {{ height: 20px; }}
     QPlainTextEdit#console {{ border: none; border-radius: 0; background: {theme.canvas}; }}
     """

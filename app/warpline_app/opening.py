@@ -60,9 +60,7 @@ def open_path(path: Path, progress: Progress, is_cancelled: IsCancelled) -> Open
             # HDF5 allows a user block before the signature: at 512, 1024, 2048 … bytes.
             is_hdf5 = magic == HDF5_MAGIC or _has_signature_after_user_block(path)
     except OSError as error:
-        raise CaptureFormatError(
-            tr("{path}: {reason}", path=path, reason=error.strerror or error)
-        ) from error
+        raise CaptureFormatError(tr("{path}: {reason}", path=path, reason=error.strerror or error)) from error
     if is_empty:
         raise CaptureFormatError(tr("{path}: the file is empty", path=path))
     if is_hdf5:
@@ -131,7 +129,8 @@ def problem_of(path: Path, error: Exception) -> OpenProblem:
         return OpenProblem(path, tr("{path}: {reason}", path=path, reason=error.strerror or error))
     if isinstance(error, ModuleNotFoundError):
         return OpenProblem(
-            path, tr("{path}: this needs {module}, which is not installed", path=path, module=error.name or "?")
+            path,
+            tr("{path}: this needs {module}, which is not installed", path=path, module=error.name or "?"),
         )
     if isinstance(error, MemoryError):
         return OpenProblem(path, tr("{path}: not enough memory to open it", path=path))
@@ -139,6 +138,10 @@ def problem_of(path: Path, error: Exception) -> OpenProblem:
 
     return OpenProblem(
         path,
-        tr("{path}: a defect in Warpline, please report it: {error}", path=path, error=f"{type(error).__name__}: {error}"),
+        tr(
+            "{path}: a defect in Warpline, please report it: {error}",
+            path=path,
+            error=f"{type(error).__name__}: {error}",
+        ),
         "".join(traceback.format_exception(error)),
     )

@@ -10,6 +10,7 @@ from warpline.model.times import format_duration, format_time
 from warpline.model.tracks import Source
 from warpline_app.state import Document
 
+NAMES_SHOWN = 3
 HINTS = ("W/S zoom", "A/D pan", "drag select", "? help")
 
 
@@ -29,7 +30,10 @@ def not_recorded_text(sources: tuple[Source, ...]) -> tuple[str, str]:
         text = f": {reason}" if reason and len(reason) <= 60 else ""
         parts.append(tr("{name} not recorded", name=missing[0].name) + text)
     elif missing:
-        parts.append(tr("not recorded: {names}", names=", ".join(source.name for source in missing)))
+        names = ", ".join(source.name for source in missing[:NAMES_SHOWN])
+        if len(missing) > NAMES_SHOWN:
+            names = tr("{names} and {count} more", names=names, count=len(missing) - NAMES_SHOWN)
+        parts.append(tr("not recorded: {names}", names=names))
     if lost:
         parts.append(tr_n("{text} record lost", "{text} records lost", lost, text=f"{lost:,}"))
     return " · ".join(parts), "\n".join(lines)

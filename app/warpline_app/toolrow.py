@@ -7,7 +7,16 @@ from dataclasses import replace
 
 from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QPushButton, QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QSizePolicy,
+    QToolButton,
+    QWidget,
+)
 
 from warpline.i18n import tr, tr_n
 from warpline.model.times import format_duration
@@ -52,8 +61,10 @@ def chip_texts(value: Filter) -> list[tuple[str, Filter]]:
     for key in value.only:
         rest = tuple(other for other in value.only if other != key)
         chips.append((tr("only {row}", row=key), replace(value, only=rest)))
-    for kind in sorted(value.kinds):
-        chips.append((tr("kind: {name}", name=kind), replace(value, kinds=value.kinds - {kind})))
+    chips += [
+        (tr("kind: {name}", name=kind), replace(value, kinds=value.kinds - {kind}))
+        for kind in sorted(value.kinds)
+    ]
     return chips
 
 
@@ -74,10 +85,11 @@ class SearchBox(QLineEdit):
 
     def event(self, event: QEvent) -> bool:
         """Keep Escape and Return for the box: they are shortcuts of the window otherwise."""
-        if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent):
-            if event.key() in {Qt.Key.Key_Escape, Qt.Key.Key_Return, Qt.Key.Key_Enter}:
-                event.accept()
-                return True
+        own = {Qt.Key.Key_Escape, Qt.Key.Key_Return, Qt.Key.Key_Enter}
+        is_override = event.type() == QEvent.Type.ShortcutOverride
+        if is_override and isinstance(event, QKeyEvent) and event.key() in own:
+            event.accept()
+            return True
         return super().event(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -98,7 +110,13 @@ def summary_text(document: Document) -> str:
     """What a capture is, in a line: title, devices, length, number of events."""
     capture = document.capture
     names = list(dict.fromkeys(device.name for device in capture.devices if device.name))
-    devices = names[0] if len(names) == 1 else tr_n("{count} device", "{count} devices", len(names)) if names else ""
+    devices = (
+        names[0]
+        if len(names) == 1
+        else tr_n("{count} device", "{count} devices", len(names))
+        if names
+        else ""
+    )
     if len(capture.devices) > 1 and len(names) == 1:
         devices = f"{len(capture.devices)} × {names[0]}"
     events = tr_n("{text} event", "{text} events", len(capture.events), text=f"{len(capture.events):,}")

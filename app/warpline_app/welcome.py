@@ -6,7 +6,15 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QPainter, QPaintEvent
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QProgressBar,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
 
 from warpline.i18n import tr
 from warpline_app.actions import CommandActions, key_text
@@ -25,6 +33,7 @@ class WelcomePage(QWidget):
         super().__init__(parent)
         self.setObjectName("welcome")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
         column = QVBoxLayout()
         column.setSpacing(10)
         headline = QLabel(tr("What was the hardware waiting for?"))

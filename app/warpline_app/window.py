@@ -7,9 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QMimeData, QTimer, Qt, QUrl, Signal
+from PySide6.QtCore import QMimeData, Qt, QTimer, QUrl, Signal
 from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QGuiApplication
-from PySide6.QtWidgets import QFileDialog, QMainWindow, QMenu, QStackedWidget, QTabWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QFileDialog,
+    QMainWindow,
+    QMenu,
+    QStackedWidget,
+    QTabWidget,
+    QVBoxLayout,
+    QWidget,
+)
 
 from warpline.i18n import tr
 from warpline_app.actions import CommandActions
@@ -111,8 +119,10 @@ class MainWindow(QMainWindow):
         self._jobs: dict[OpeningPage, Job] = {}
         self._page: CapturePage | None = None
         self._restore()
-        self.welcome.set_recent(self.settings.recent_files)
+        self.tool_row.set_document(None)
+        self.status_line.set_document(None)
         self._tab_changed()
+        self.welcome.setFocus()
         _windows.append(self)
 
     # -- what is open ---------------------------------------------------------------------------------------
@@ -199,11 +209,14 @@ class MainWindow(QMainWindow):
         """Ask for files and open them."""
         dialog = QFileDialog(self, tr("Open"))
         dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
-        dialog.setNameFilters([
-            tr("Captures and traces") + " (*.h5 *.hdf5 *.json *.json.gz *.sqlite *.csv *.gz *.zip *.nsys-rep)",
-            tr("Captures") + " (*.h5 *.hdf5)",
-            tr("All files") + " (*)",
-        ])
+        dialog.setNameFilters(
+            [
+                tr("Captures and traces")
+                + " (*.h5 *.hdf5 *.json *.json.gz *.sqlite *.csv *.gz *.zip *.nsys-rep)",
+                tr("Captures") + " (*.h5 *.hdf5)",
+                tr("All files") + " (*)",
+            ]
+        )
         if self.settings.last_folder:
             dialog.setDirectory(self.settings.last_folder)
         dialog.filesSelected.connect(self._files_chosen)

@@ -129,7 +129,9 @@ def _panel_command(spec: PanelSpec) -> Command:
 
 
 WINDOW_COMMANDS: tuple[Command, ...] = (
-    Command("file.open", "Open…", "File", _open, ("Ctrl+O",), hint="Open captures or traces of other profilers"),
+    Command(
+        "file.open", "Open…", "File", _open, ("Ctrl+O",), hint="Open captures or traces of other profilers"
+    ),
     Command(
         "file.new_capture",
         "New Capture…",
@@ -172,7 +174,13 @@ WINDOW_COMMANDS: tuple[Command, ...] = (
     *(_theme_command(name, title) for name, title in _THEMES),
     Command("view.preferences", "Preferences…", "View", _preferences, ("Ctrl+,",), group="preferences"),
     Command(
-        "navigate.search", "Search", "Navigate", _search, ("Ctrl+F", "/"), enabled=with_capture, group="search"
+        "navigate.search",
+        "Search",
+        "Navigate",
+        _search,
+        ("Ctrl+F", "/"),
+        enabled=with_capture,
+        group="search",
     ),
     Command(
         "navigate.timeline",

@@ -20,7 +20,9 @@ class ViewCommand:
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Any number of files; without one the window explains how to begin."""
-        parser.add_argument("files", nargs="*", metavar="FILE", type=Path, help=tr("a capture, or another profiler's trace"))
+        parser.add_argument(
+            "files", nargs="*", metavar="FILE", type=Path, help=tr("a capture, or another profiler's trace")
+        )
 
     def run(self, args: argparse.Namespace) -> int:
         """Returns when the last window is closed."""

@@ -45,7 +45,9 @@ class AboutDialog(QDialog):
         name = QLabel("Warpline")
         name.setObjectName("headline")
         text = QLabel(
-            tr("Records what a program does on CPU cores, threads and GPU streams,\nand shows it as a timeline.")
+            tr(
+                "Records what a program does on CPU cores, threads and GPU streams,\nand shows it as a timeline."
+            )
         )
         self._versions = "\n".join(f"{title}  {version}" for title, version in versions())
         details = QLabel(self._versions)

@@ -6,7 +6,16 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QDialog, QGridLayout, QHBoxLayout, QLabel, QLineEdit, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QDialog,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
 
 from warpline.i18n import tr
 from warpline_app.actions import MENU_ORDER, key_text
@@ -60,7 +69,9 @@ class HelpSheet(QDialog):
             )
             for members in groups.values()
         ]
-        texts.append((tr("Mouse"), [(tr(gesture, "gesture"), tr(text, "gesture")) for gesture, text in MOUSE]))
+        texts.append(
+            (tr("Mouse"), [(tr(gesture, "gesture"), tr(text, "gesture")) for gesture, text in MOUSE])
+        )
         for share in _balanced(texts, 2):
             columns.addLayout(self._column(share), 1)
         area = QScrollArea()

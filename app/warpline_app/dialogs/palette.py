@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QAbstractListModel, QEvent, QModelIndex, QObject, QPersistentModelIndex, QRect, QSize, Qt
+from PySide6.QtCore import (
+    QAbstractListModel,
+    QEvent,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    QRect,
+    QSize,
+    Qt,
+)
 from PySide6.QtGui import QColor, QFont, QKeyEvent, QPainter
 from PySide6.QtWidgets import (
     QFrame,
@@ -138,7 +147,9 @@ class _CommandDelegate(QStyledItemDelegate):
         inner.setLeft(inner.left() + max(76, metrics.horizontalAdvance(category)))
         inner.setRight(inner.right() - keys_width - 12)
         painter.setPen(text_color)
-        painter.drawText(inner, flags, metrics.elidedText(command.text, Qt.TextElideMode.ElideRight, inner.width()))
+        painter.drawText(
+            inner, flags, metrics.elidedText(command.text, Qt.TextElideMode.ElideRight, inner.width())
+        )
 
 
 class CommandPalette(QFrame):

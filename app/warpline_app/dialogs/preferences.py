@@ -5,7 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QCheckBox, QComboBox, QDialog, QDialogButtonBox, QFormLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QDialog,
+    QDialogButtonBox,
+    QFormLayout,
+    QLabel,
+    QVBoxLayout,
+    QWidget,
+)
 
 from warpline.i18n import tr
 from warpline_app.appearance import appearance
@@ -22,7 +31,11 @@ THEMES: tuple[tuple[str, str], ...] = (
     ("contrast-light", "High contrast, light"),
 )
 # A language is named in itself: who looks for it can read it.
-LANGUAGES: tuple[tuple[str, str], ...] = (("system", "Follow the system"), ("en", "English"), ("zh_CN", "简体中文"))
+LANGUAGES: tuple[tuple[str, str], ...] = (
+    ("system", "Follow the system"),
+    ("en", "English"),
+    ("zh_CN", "简体中文"),
+)
 
 
 class PreferencesDialog(QDialog):
@@ -66,12 +79,12 @@ class PreferencesDialog(QDialog):
         self.setMinimumWidth(440)
 
     def _choose_theme(self) -> None:
-        choice = cast(ThemeChoice, self.theme.currentData())
+        choice = cast("ThemeChoice", self.theme.currentData())
         self._settings.theme = choice
         appearance().choose(choice)
 
     def _choose_language(self) -> None:
-        self._settings.language = cast(LanguageChoice, self.language.currentData())
+        self._settings.language = cast("LanguageChoice", self.language.currentData())
         self._language_note.setText(tr("Used from the next start on."))
 
 

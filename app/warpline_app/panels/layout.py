@@ -182,6 +182,10 @@ class PanelLayout(QObject):
             host.raise_panel(str(front))
         for splitter, key in ((self._inner, "inner"), (self.widget, "outer")):
             sizes = saved.get(key)
-            if isinstance(sizes, list) and len(sizes) == 2 and all(isinstance(s, int) and s > 0 for s in sizes):
+            if (
+                isinstance(sizes, list)
+                and len(sizes) == 2
+                and all(isinstance(s, int) and s > 0 for s in sizes)
+            ):
                 splitter.setSizes(sizes)
         self._update_visibility()

@@ -1,0 +1,104 @@
+"""What can be recorded on this machine, and how to enable the rest."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import (
+    QDialog,
+    QDialogButtonBox,
+    QFrame,
+    QGridLayout,
+    QLabel,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
+
+from warpline.i18n import tr
+from warpline_app.appearance import appearance
+from warpline_app.background import Job
+from warpline_app.doctor_report import SourceReport, read_doctor
+
+if TYPE_CHECKING:
+    from warpline_app.window import MainWindow
+
+
+class DoctorDialog(QDialog):
+    """One line per source: available, or why not and the remedy."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowTitle(tr("What can be recorded here"))
+        self.reports: tuple[SourceReport, ...] = ()
+        self._body = QWidget()
+        self._grid = QGridLayout(self._body)
+        self._grid.setHorizontalSpacing(16)
+        self._grid.setVerticalSpacing(8)
+        self._grid.setColumnStretch(2, 1)
+        self.note = QLabel(tr("Looking…"))
+        self.note.setObjectName("muted")
+        self._grid.addWidget(self.note, 0, 0, 1, 3)
+        area = QScrollArea()
+        area.setWidgetResizable(True)
+        area.setFrameShape(QFrame.Shape.NoFrame)
+        area.setWidget(self._body)
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
+        copy = buttons.addButton(tr("Copy"), QDialogButtonBox.ButtonRole.ActionRole)
+        copy.clicked.connect(self._copy)
+        buttons.rejected.connect(self.reject)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(16, 14, 14, 12)
+        layout.addWidget(area, 1)
+        layout.addWidget(buttons)
+        self.resize(720, 480)
+        job = Job(read_doctor, self)
+        job.succeeded.connect(self._show)
+        job.failed.connect(lambda error: self.note.setText(str(error)))
+        self.finished.connect(job.cancel)
+        job.launch()
+
+    def _show(self, reports: tuple[SourceReport, ...]) -> None:
+        self.reports = reports
+        self.note.hide()
+        theme = appearance().theme
+        for row, report in enumerate(reports, 1):
+            sign = QLabel("✓" if report.available else "–")
+            sign.setStyleSheet(
+                f"color: {theme.hex('running' if report.available else 'muted')}; font-weight: bold;"
+            )
+            name = QLabel(report.title)
+            name.setObjectName("subhead" if report.available else "muted")
+            text = report.reason or (tr("available") if report.available else tr("not available"))
+            detail = QLabel(f"{text}\n{report.remedy}" if report.remedy else text)
+            detail.setTextFormat(Qt.TextFormat.PlainText)
+            detail.setWordWrap(True)
+            detail.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+            for column, label in enumerate((sign, name, detail)):
+                label.setAlignment(Qt.AlignmentFlag.AlignTop)
+                self._grid.addWidget(label, row, column)
+        self._grid.setRowStretch(len(reports) + 1, 1)
+
+    def _copy(self) -> None:
+        lines = [
+            "\t".join(
+                (
+                    report.name,
+                    "available" if report.available else "not available",
+                    report.reason,
+                    report.remedy,
+                )
+            )
+            for report in self.reports
+        ]
+        QGuiApplication.clipboard().setText("\n".join(lines))
+
+
+def show_doctor(window: MainWindow) -> DoctorDialog:
+    """Show the dialog."""
+    dialog = DoctorDialog(window)
+    dialog.open()
+    return dialog

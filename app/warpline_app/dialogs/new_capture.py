@@ -1,0 +1,291 @@
+"""File → New Capture…: what to run, with which Python, and what to record of it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtGui import QDragEnterEvent, QDropEvent
+from PySide6.QtWidgets import (
+    QComboBox,
+    QDialog,
+    QDialogButtonBox,
+    QFileDialog,
+    QFormLayout,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPlainTextEdit,
+    QPushButton,
+    QRadioButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from warpline.i18n import tr
+from warpline.model.errors import UsageError
+from warpline_app.background import Job
+from warpline_app.dialogs.source_choice import SourceChoice
+from warpline_app.doctor_report import read_doctor
+from warpline_app.interpreters import find_interpreters
+from warpline_app.recording_request import RecordingRequest, suggested_output
+
+if TYPE_CHECKING:
+    from warpline_app.recording_page import RecordingPage
+    from warpline_app.window import MainWindow
+
+SETTINGS_KEY = "record/request"
+
+
+class NewCaptureDialog(QDialog):
+    """Collects a `RecordingRequest`; Start begins it in a tab of the window."""
+
+    def __init__(self, window: MainWindow) -> None:
+        super().__init__(window)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setAcceptDrops(True)
+        self.setWindowTitle(tr("New Capture"))
+        self._window = window
+        self.page: RecordingPage | None = None
+        self._output_is_ours = True
+        self._build()
+        self._fill(RecordingRequest.from_json(window.settings.record_of(SETTINGS_KEY)))
+        self._job = Job(read_doctor, self)
+        self._job.succeeded.connect(self.sources.show_reports)
+        self._job.failed.connect(self.sources.show_failure)
+        self.finished.connect(self._job.cancel)
+        self._job.launch()
+
+    # -- the form -------------------------------------------------------------------------------------------
+
+    def _build(self) -> None:
+        self.script_mode = QRadioButton(tr("Python script"))
+        self.command_mode = QRadioButton(tr("Command"))
+        modes = QHBoxLayout()
+        modes.setSpacing(16)
+        modes.addWidget(self.script_mode)
+        modes.addWidget(self.command_mode)
+        modes.addStretch(1)
+        self.script = QLineEdit()
+        self.script.setPlaceholderText("train.py")
+        self.interpreter = QComboBox()
+        self.interpreter.setEditable(True)
+        self.interpreter.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.interpreter.setMinimumContentsLength(20)
+        self.command = QLineEdit()
+        self.command.setPlaceholderText("torchrun --nproc-per-node 2 train.py")
+        self.arguments = QLineEdit()
+        self.arguments.setPlaceholderText("--epochs 2")
+        self.folder = QLineEdit()
+        self.environment = QPlainTextEdit()
+        self.environment.setPlaceholderText("NAME=value")
+        self.environment.setTabChangesFocus(True)
+        self.environment.setFixedHeight(52)
+        self.sources = SourceChoice()
+        self.delay = QLineEdit()
+        self.delay.setPlaceholderText(tr("none"))
+        self.duration = QLineEdit()
+        self.duration.setPlaceholderText(tr("until it ends"))
+        self.output = QLineEdit()
+        self.form = QFormLayout()
+        self.form.setHorizontalSpacing(16)
+        self.form.setVerticalSpacing(8)
+        self.form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+        self.form.addRow(tr("Run"), modes)
+        self._script_row = _with_button(self.script, self._choose_script)
+        self.form.addRow(tr("Script"), self._script_row)
+        self.form.addRow(tr("Interpreter"), self.interpreter)
+        self.form.addRow(tr("Command"), self.command)
+        self.form.addRow(tr("Arguments"), self.arguments)
+        self.form.addRow(tr("Working directory"), _with_button(self.folder, self._choose_folder))
+        self.form.addRow(tr("Environment"), self.environment)
+        self.form.addRow(tr("Record"), self.sources)
+        times = QHBoxLayout()
+        times.setSpacing(10)
+        times.addWidget(self.delay)
+        times.addWidget(QLabel(tr("then for")))
+        times.addWidget(self.duration)
+        self.form.addRow(tr("Start after"), times)
+        self.form.addRow(tr("Write to"), _with_button(self.output, self._choose_output))
+        self.problem = QLabel()
+        self.problem.setObjectName("problem")
+        self.problem.setWordWrap(True)
+        self.problem.hide()
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
+        self.start_button = QPushButton(tr("Start"))
+        self.start_button.setObjectName("primary")
+        self.start_button.setDefault(True)
+        buttons.addButton(self.start_button, QDialogButtonBox.ButtonRole.AcceptRole)
+        buttons.accepted.connect(self.start)
+        buttons.rejected.connect(self.reject)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(20, 18, 18, 14)
+        layout.setSpacing(12)
+        layout.addLayout(self.form)
+        layout.addStretch(1)
+        layout.addWidget(self.problem)
+        layout.addWidget(buttons)
+        self.setMinimumWidth(620)
+        self.script_mode.toggled.connect(self._show_mode)
+        self._look_for_pythons = QTimer(self)
+        self._look_for_pythons.setSingleShot(True)
+        self._look_for_pythons.setInterval(200)
+        self._look_for_pythons.timeout.connect(self._fill_interpreters)
+        self.script.textChanged.connect(self._look_for_pythons.start)
+        for field in (self.script, self.command, self.folder):
+            field.textChanged.connect(self._program_changed)
+        self.output.textEdited.connect(self._output_edited)
+
+    def _fill(self, request: RecordingRequest) -> None:
+        (self.script_mode if request.mode == "script" else self.command_mode).setChecked(True)
+        self.script.setText(request.script)
+        self.command.setText(request.command)
+        self.arguments.setText(request.arguments)
+        self.folder.setText(request.working_directory)
+        self.environment.setPlainText(request.environment)
+        self.delay.setText(request.delay)
+        self.duration.setText(request.duration)
+        self.sources.set_chosen(request.trace)
+        self._fill_interpreters(request.interpreter)
+        self._show_mode()
+        self._program_changed()
+
+    def _fill_interpreters(self, chosen: str = "") -> None:
+        text = chosen or self._interpreter_path()
+        script = self.script.text().strip()
+        self.interpreter.clear()
+        found = find_interpreters(Path(script).expanduser().absolute().parent if script else None)
+        for entry in found:
+            self.interpreter.addItem(entry.text, str(entry.path))
+        index = self.interpreter.findData(text) if text else 0
+        if index >= 0:
+            self.interpreter.setCurrentIndex(index)
+        else:
+            self.interpreter.setEditText(text)
+
+    def _interpreter_path(self) -> str:
+        """What is chosen from the list, or typed."""
+        index = self.interpreter.currentIndex()
+        text = self.interpreter.currentText().strip()
+        if index >= 0 and self.interpreter.itemText(index) == text:
+            return str(self.interpreter.itemData(index))
+        return text
+
+    @property
+    def request(self) -> RecordingRequest:
+        """What the form says."""
+        return RecordingRequest(
+            mode="script" if self.script_mode.isChecked() else "command",
+            interpreter=self._interpreter_path(),
+            script=self.script.text().strip(),
+            command=self.command.text().strip(),
+            arguments=self.arguments.text().strip(),
+            working_directory=self.folder.text().strip(),
+            environment=self.environment.toPlainText(),
+            trace=self.sources.chosen,
+            duration=self.duration.text().strip(),
+            delay=self.delay.text().strip(),
+            output=self.output.text().strip(),
+        )
+
+    def _show_mode(self) -> None:
+        is_script = self.script_mode.isChecked()
+        self.form.setRowVisible(self._script_row, is_script)
+        self.form.setRowVisible(self.interpreter, is_script)
+        self.form.setRowVisible(self.command, not is_script)
+        self._program_changed()
+
+    def _program_changed(self, *_values: object) -> None:
+        self.problem.hide()
+        request = self.request
+        self.folder.setPlaceholderText(str(request.folder))
+        if self._output_is_ours:
+            self.output.setText(str(suggested_output(request, datetime.now())))
+
+    def _output_edited(self, text: str) -> None:
+        self._output_is_ours = not text.strip()
+
+    # -- choosing -------------------------------------------------------------------------------------------
+
+    def _choose_script(self) -> None:
+        dialog = self._file_dialog(tr("Script"), QFileDialog.FileMode.ExistingFile, self.script)
+        dialog.setNameFilters([tr("Python scripts") + " (*.py *.pyw)", tr("All files") + " (*)"])
+        dialog.open()
+
+    def _choose_folder(self) -> None:
+        self._file_dialog(tr("Working directory"), QFileDialog.FileMode.Directory, self.folder).open()
+
+    def _choose_output(self) -> None:
+        dialog = self._file_dialog(tr("Write to"), QFileDialog.FileMode.AnyFile, self.output)
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setNameFilters([tr("Captures") + " (*.h5)"])
+        dialog.setDefaultSuffix("h5")
+        dialog.fileSelected.connect(self._output_edited)
+        dialog.open()
+
+    def _file_dialog(self, title: str, mode: QFileDialog.FileMode, field: QLineEdit) -> QFileDialog:
+        dialog = QFileDialog(self, title)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setFileMode(mode)
+        here = field.text() or field.placeholderText()
+        if here:
+            path = Path(here).expanduser()
+            dialog.setDirectory(str(path if path.is_dir() else path.parent))
+        dialog.fileSelected.connect(field.setText)
+        return dialog
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        """A script may be dropped on the form."""
+        if event.mimeData().hasUrls():
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        """Take the first file as the script."""
+        files = [url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()]
+        if files:
+            event.acceptProposedAction()
+            self.script_mode.setChecked(True)
+            self.script.setText(files[0])
+
+    # -- the end --------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Begin, or say what is missing."""
+        try:
+            request = self.request.checked()
+        except UsageError as error:
+            self.problem.setText(str(error))
+            self.problem.show()
+            return
+        from warpline_app.recording_page import RecordingPage
+
+        self._window.settings.set_record(SETTINGS_KEY, request.to_json())
+        self._window.settings.save()
+        self.page = RecordingPage(request)
+        self._window.add_recording(self.page)
+        self.page.start()
+        self.accept()
+
+
+def _with_button(field: QLineEdit, act: object) -> QWidget:
+    holder = QWidget()
+    row = QHBoxLayout(holder)
+    row.setContentsMargins(0, 0, 0, 0)
+    row.setSpacing(6)
+    button = QPushButton(tr("Browse…"))
+    button.setAutoDefault(False)
+    button.clicked.connect(act)
+    row.addWidget(field, 1)
+    row.addWidget(button)
+    holder.setFocusProxy(field)
+    return holder
+
+
+def show_new_capture(window: MainWindow) -> NewCaptureDialog:
+    """Show the dialog."""
+    dialog = NewCaptureDialog(window)
+    dialog.open()
+    dialog.script.setFocus()
+    return dialog

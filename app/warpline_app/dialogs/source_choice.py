@@ -1,0 +1,94 @@
+"""Which sources to record: check boxes, greyed out with the reason where this machine cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtWidgets import QCheckBox, QGridLayout, QLabel, QSizePolicy, QWidget
+
+from warpline.i18n import tr
+from warpline_app.doctor_report import SourceReport
+
+TRACES: tuple[tuple[str, str, str], ...] = (
+    ("cpu", "CPU cores and threads", "Who ran on which core, and what every thread waited for"),
+    ("nvml", "GPU counters", "Utilisation, memory, power, clocks and temperature"),
+    ("cuda", "CUDA", "Kernels, copies and API calls"),
+    ("nvtx", "NVTX ranges", "Ranges and marks the program sets"),
+    ("python", "Python", "Stacks, sampled, and the wait for data loaders"),
+    ("torch", "Frameworks", "Operators and phases of torch and paddle"),
+    ("osrt", "OS runtime", "Blocking calls of the C library"),
+)
+
+
+class SourceChoice(QWidget):
+    """One line per source: a check box, and what it brings or why it cannot be had."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.boxes: dict[str, QCheckBox] = {}
+        self.notes: dict[str, QLabel] = {}
+        self._wanted: set[str] = set()
+        grid = QGridLayout(self)
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setHorizontalSpacing(14)
+        grid.setVerticalSpacing(5)
+        for row, (name, title, text) in enumerate(TRACES):
+            box = QCheckBox(tr(title, "source"))
+            box.clicked.connect(lambda on, name=name: self._choose(name, on))
+            note = QLabel(tr(text, "source"))
+            note.setObjectName("muted")
+            note.setWordWrap(True)
+            note.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+            grid.addWidget(box, row, 0)
+            grid.addWidget(note, row, 1)
+            self.boxes[name], self.notes[name] = box, note
+        grid.setColumnStretch(1, 1)
+        self.failure = QLabel()
+        self.failure.setObjectName("muted")
+        self.failure.setWordWrap(True)
+        self.failure.hide()
+        grid.addWidget(self.failure, len(TRACES), 0, 1, 2)
+
+    @property
+    def chosen(self) -> tuple[str, ...]:
+        """Sources that are wanted and possible, in the order shown."""
+        return tuple(name for name, box in self.boxes.items() if box.isChecked() and box.isEnabled())
+
+    def set_chosen(self, names: Sequence[str]) -> None:
+        """Want these sources."""
+        self._wanted = set(names)
+        for name, box in self.boxes.items():
+            box.setChecked(name in self._wanted and box.isEnabled())
+
+    def _choose(self, name: str, on: bool) -> None:
+        (self._wanted.add if on else self._wanted.discard)(name)
+
+    def show_reports(self, reports: tuple[SourceReport, ...]) -> None:
+        """Grey out what cannot be recorded here, and say why."""
+        by_trace: dict[str, list[SourceReport]] = {}
+        for report in reports:
+            by_trace.setdefault(report.trace or report.name, []).append(report)
+        for name, box in self.boxes.items():
+            found = by_trace.get(name)
+            if not found:
+                continue
+            # Several collectors may serve one choice (perf, else procfs): one that works is enough.
+            usable = [report for report in found if report.available]
+            box.setEnabled(bool(usable))
+            box.setChecked(name in self._wanted and bool(usable))
+            first = usable[0] if usable else found[0]
+            if not usable:
+                note = first.reason or tr("not possible here")
+                self.notes[name].setText(note)
+            elif first.reason and first is not found[0]:
+                self.notes[name].setText(first.reason)
+            remedies = [report.remedy for report in found if report.remedy and not report.available]
+            tip = "\n".join(f"{report.title}: {report.reason}" for report in found if report.reason)
+            text = "\n".join([part for part in (tip, *remedies) if part])
+            self.notes[name].setToolTip(text)
+            box.setToolTip(text)
+
+    def show_failure(self, error: Exception) -> None:
+        """Nothing is known: everything may be tried."""
+        self.failure.setText(str(error))
+        self.failure.show()

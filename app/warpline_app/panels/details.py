@@ -1,0 +1,232 @@
+"""The selected event: when, where, all attributes with units, links and nesting as lines that lead on."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QPoint, Qt
+from PySide6.QtGui import QBrush, QFont, QGuiApplication, QKeyEvent, QKeySequence
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHBoxLayout,
+    QHeaderView,
+    QLabel,
+    QMenu,
+    QSizePolicy,
+    QStackedLayout,
+    QTreeWidget,
+    QTreeWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from warpline.i18n import tr
+from warpline_app.panels.facts import EventFacts, Fact, event_facts
+from warpline_app.panels.panel import Panel
+from warpline_app.panels.reveal import reveal
+from warpline_app.state import Document
+from warpline_app.theme import Theme
+
+ROW_ROLE = Qt.ItemDataRole.UserRole
+_LINES_OF_NAME = 4
+
+
+class FactTree(QTreeWidget):
+    """Sections of two columns; a line that leads to another event is followed by click or Return."""
+
+    def __init__(self, document: Document, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._document = document
+        self.setColumnCount(2)
+        self.setHeaderHidden(True)
+        self.setIndentation(12)
+        self.setUniformRowHeights(True)
+        self.setRootIsDecorated(True)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        self.setMouseTracking(True)
+        self.setAccessibleName(tr("Facts about the event"))
+        font = QFont(self.font())
+        font.setPixelSize(12)
+        self.setFont(font)
+        header = self.header()
+        header.setStretchLastSection(True)
+        header.setSectionResizeMode(0, QHeaderView.ResizeMode.Interactive)
+        header.resizeSection(0, 138)
+        self.itemClicked.connect(self._follow)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.customContextMenuRequested.connect(self._menu)
+        self._closed: dict[str, bool] = {}
+        self.itemExpanded.connect(lambda item: self._remember(item, False))
+        self.itemCollapsed.connect(lambda item: self._remember(item, True))
+
+    def show_facts(self, facts: EventFacts, theme: Theme) -> None:
+        """Show an event."""
+        self.clear()
+        muted, link = QBrush(theme.color("muted")), QBrush(theme.color("link"))
+        text = QBrush(theme.color("text"))
+        bold = QFont(self.font())
+        bold.setBold(True)
+        for section in facts.sections:
+            items = [self._item(fact, muted, link, text) for fact in section.facts]
+            if not section.title:
+                self.addTopLevelItems(items)
+                continue
+            head = QTreeWidgetItem([section.title])
+            head.setFirstColumnSpanned(True)
+            head.setFont(0, bold)
+            head.addChildren(items)
+            self.addTopLevelItem(head)
+            head.setFirstColumnSpanned(True)
+            head.setExpanded(not self._closed.get(self._key(section.title), not section.is_open))
+            for item, fact in zip(items, section.facts, strict=True):
+                # A line without a title of its own may use the whole width.
+                if not fact.title:
+                    item.setFirstColumnSpanned(True)
+
+    @staticmethod
+    def _item(fact: Fact, muted: QBrush, link: QBrush, text: QBrush) -> QTreeWidgetItem:
+        value = f"{fact.value}   {fact.note}" if fact.note else fact.value
+        item = QTreeWidgetItem([fact.title, value] if fact.title else [value, ""])
+        item.setData(0, ROW_ROLE, fact.row)
+        column = 1 if fact.title else 0
+        item.setForeground(0, muted if fact.title else text)
+        item.setForeground(column, link if fact.row is not None else text)
+        item.setToolTip(column, value)
+        return item
+
+    @staticmethod
+    def _key(title: str) -> str:
+        # "Contains 12 events" is the same section as "Contains 3 events".
+        return "".join(letter for letter in title if not letter.isdigit() and letter != ",").rstrip("s")
+
+    def _remember(self, item: QTreeWidgetItem, is_closed: bool) -> None:
+        self._closed[self._key(item.text(0))] = is_closed
+
+    def _follow(self, item: QTreeWidgetItem, _column: int = 0) -> None:
+        row = item.data(0, ROW_ROLE)
+        if isinstance(row, int):
+            reveal(self._document, row)
+
+    def viewportEvent(self, event: QEvent) -> bool:
+        """A hand over lines that lead somewhere."""
+        if event.type() == QEvent.Type.MouseMove:
+            item = self.itemAt(event.position().toPoint())  # type: ignore[attr-defined]  # QMouseEvent
+            leads = item is not None and isinstance(item.data(0, ROW_ROLE), int)
+            self.viewport().setCursor(
+                Qt.CursorShape.PointingHandCursor if leads else Qt.CursorShape.ArrowCursor
+            )
+        return super().viewportEvent(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Return follows, Ctrl+C copies."""
+        if event.matches(QKeySequence.StandardKey.Copy):
+            self.copy()
+        elif event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}:
+            item = self.currentItem()
+            if item is not None:
+                self._follow(item)
+        else:
+            super().keyPressEvent(event)
+
+    def keyboardSearch(self, search: str) -> None:
+        """Off: letters are commands."""
+
+    def copy(self) -> None:
+        """Put the selected lines on the clipboard, all of them when none is selected."""
+        items = self.selectedItems() or self._all_items()
+        lines = ["\t".join(part for part in (item.text(0), item.text(1)) if part) for item in items]
+        QGuiApplication.clipboard().setText("\n".join(lines))
+
+    def _all_items(self) -> list[QTreeWidgetItem]:
+        items: list[QTreeWidgetItem] = []
+        for index in range(self.topLevelItemCount()):
+            head = self.topLevelItem(index)
+            if head is not None:
+                items += [head, *(head.child(number) for number in range(head.childCount()))]
+        return items
+
+    def _menu(self, position: QPoint) -> None:
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.addAction(tr("Copy") + "\tCtrl+C", self.copy)
+        item = self.itemAt(position)
+        if item is not None and isinstance(item.data(0, ROW_ROLE), int):
+            menu.addAction(tr("Go there"), lambda: self._follow(item))
+        menu.popup(self.viewport().mapToGlobal(position))
+
+
+class DetailsPanel(Panel):
+    """Follows the selection."""
+
+    def __init__(self, document: Document, parent: QWidget | None = None) -> None:
+        super().__init__(document, parent)
+        self.hint = QLabel(tr("Click an event to see what is known about it."))
+        self.hint.setObjectName("muted")
+        self.hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.hint.setWordWrap(True)
+        self._page = QWidget()
+        self.mark = QWidget()
+        self.mark.setFixedWidth(3)
+        self.mark.setAutoFillBackground(True)
+        self.name = QLabel()
+        self.name.setTextFormat(Qt.TextFormat.PlainText)
+        self.name.setWordWrap(True)
+        self.name.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        # Template names have few places to break: the width is the panel's, not the longest word's.
+        self.name.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.name.setObjectName("subhead")
+        self.kind = QLabel()
+        self.kind.setObjectName("muted")
+        texts = QVBoxLayout()
+        texts.setSpacing(2)
+        texts.addWidget(self.name)
+        texts.addWidget(self.kind)
+        head = QHBoxLayout()
+        head.setContentsMargins(10, 8, 8, 6)
+        head.setSpacing(9)
+        head.addWidget(self.mark)
+        head.addLayout(texts, 1)
+        self.tree = FactTree(document)
+        layout = QVBoxLayout(self._page)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(2)
+        layout.addLayout(head)
+        layout.addWidget(self.tree, 1)
+        self._layout = QStackedLayout(self)
+        self._layout.addWidget(self.hint)
+        self._layout.addWidget(self._page)
+        self.facts: EventFacts | None = None
+        self.state.selection_changed.connect(self.mark_stale)
+        self.state.origin_changed.connect(self.mark_stale)
+
+    def refresh(self) -> None:
+        """Show the selected event."""
+        row = self.state.selection
+        if row is None:
+            self.facts = None
+            self._layout.setCurrentWidget(self.hint)
+            return
+        self.facts = event_facts(self.document.capture, row, self.state.origin_ns)
+        self._show()
+
+    def _show(self) -> None:
+        facts = self.facts
+        if facts is None:
+            return
+        name = facts.name or tr("(without a name)")
+        metrics = self.name.fontMetrics()
+        limit = metrics.horizontalAdvance("x") * 42 * _LINES_OF_NAME
+        # A zero-width space after punctuation lets a template name wrap.
+        shown = metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, limit)
+        for letter in ("::", ",", "<", "_", "/", "("):
+            shown = shown.replace(letter, letter + "\u200b")
+        self.name.setText(shown)
+        self.name.setToolTip(name)
+        self.kind.setText(tr(facts.kind_title, "kind"))
+        table = self.document.capture.kinds.get(facts.kind)
+        color = self.theme.family(table.spec.color if table is not None else "neutral")
+        self.mark.setStyleSheet(f"background: {color}; border-radius: 1px;")
+        self.tree.show_facts(facts, self.theme)
+        self._layout.setCurrentWidget(self._page)
+
+    def apply_theme(self, theme: Theme) -> None:
+        """Brushes are made from the theme."""
+        self._show()

@@ -1,0 +1,294 @@
+"""What there is to say about one event, as titled lines of text: no widgets, no colours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from warpline.i18n import tr, tr_n
+from warpline.model.flags import Flag
+from warpline.model.kinds import BUILTIN_KINDS_BY_NAME, AttributeSpec
+from warpline.model.times import format_duration, format_time
+from warpline.storage import NO_ROW
+
+if TYPE_CHECKING:
+    from warpline.storage import Capture
+
+CHILDREN_SHOWN = 30
+LINKS_SHOWN = 50
+PARENTS_SHOWN = 64
+STACK_SHOWN = 100
+
+_LINK_TITLES: dict[str, tuple[str, str]] = {
+    # kind: (what the other end is when it leads here, what it is when this event leads there)
+    "launch": ("Launched by", "Launched"),
+    "wakeup": ("Woken by", "Woke"),
+    "flow": ("Comes from", "Leads to"),
+    "forward_backward": ("Forward", "Backward"),
+    "annotation": ("Annotated by", "Annotates"),
+}
+_FLAG_TEXTS: tuple[tuple[Flag, str], ...] = (
+    (Flag.CUT_START, "began before the recording; its start is the border"),
+    (Flag.CUT_END, "had not ended when the recording ended; its end is the border"),
+    (Flag.TRUNCATED, "its begin or end was lost; the missing side is inferred"),
+    (Flag.ESTIMATED, "estimated from samples, not measured"),
+    (Flag.INSTANT, "a moment without duration"),
+)
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A line: what, and its value. ``row`` is the event the line leads to; ``note`` is said after the value."""
+
+    title: str
+    value: str
+    row: int | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Section:
+    """Lines that belong together."""
+
+    title: str
+    facts: tuple[Fact, ...]
+    is_open: bool = True
+
+
+@dataclass(frozen=True)
+class EventFacts:
+    """Everything about an event."""
+
+    row: int
+    name: str
+    kind: str
+    kind_title: str
+    sections: tuple[Section, ...] = field(default_factory=tuple)
+
+
+def event_facts(capture: Capture, row: int, origin_ns: int | None = None) -> EventFacts:
+    """What there is to say about the event in a row; times count from ``origin_ns`` (default: the capture's start).
+
+    Raises IndexError when there is no such row.
+    """
+    if not 0 <= row < len(capture.events):
+        raise IndexError(f"no event {row}")
+    origin = capture.span[0] if origin_ns is None else origin_ns
+    kind = capture.kind_of_code.get(int(capture.events.kind[row]), "")
+    table = capture.kinds.get(kind)
+    attributes = table.at(row) if table is not None else {}
+    sections = (
+        Section("", _when(capture, row, origin)),
+        Section(tr("Where"), _where(capture, row)),
+        Section(
+            table.spec.title if table is not None else tr("Attributes"),
+            _attributes(capture, kind, row, attributes),
+        ),
+        Section(tr("Links"), _links(capture, row)),
+        Section(tr("Inside of"), _parents(capture, row)),
+        *_children(capture, row),
+        Section(tr("Stack"), _stack(capture, attributes)),
+    )
+    return EventFacts(
+        row,
+        capture.strings[int(capture.events.name[row])],
+        kind,
+        table.spec.title if table is not None else kind,
+        tuple(section for section in sections if section.facts),
+    )
+
+
+def _when(capture: Capture, row: int, origin: int) -> tuple[Fact, ...]:
+    start, stop = capture.event_span(row)
+    facts = [Fact(tr("Start"), format_time(start - origin))]
+    flags = int(capture.events.flags[row])
+    if not flags & Flag.INSTANT:
+        facts.append(Fact(tr("Duration"), format_duration(stop - start, 6)))
+        facts.append(Fact(tr("End"), format_time(stop - origin)))
+    for flag, text in _FLAG_TEXTS:
+        if flags & flag:
+            facts.append(Fact(tr("Note"), tr(text, "flag")))
+    return tuple(facts)
+
+
+def _where(capture: Capture, row: int) -> tuple[Fact, ...]:
+    track = capture.tracks[capture.track_of_row(row)]
+    facts: list[Fact] = []
+    if track.rank is not None:
+        facts.append(Fact(tr("Rank"), str(track.rank)))
+    if track.device is not None:
+        names = [device.name for device in capture.devices if device.index == track.device]
+        facts.append(Fact(tr("Device"), f"{track.device}" + (f"  {names[0]}" if names and names[0] else "")))
+    if track.context is not None:
+        facts.append(Fact(tr("Context"), str(track.context)))
+    if track.stream is not None:
+        facts.append(Fact(tr("Stream"), str(track.stream)))
+    if track.process is not None:
+        process = capture.processes[track.process]
+        facts.append(Fact(tr("Process"), f"{process.name}  [{process.pid}]".strip()))
+    if track.thread is not None:
+        thread = capture.threads[track.thread]
+        facts.append(Fact(tr("Thread"), f"{thread.name}  {thread.tid}".strip()))
+    facts.append(Fact(tr("Track"), track.uri, note=track.title))
+    return tuple(facts)
+
+
+def format_bytes(count: float) -> str:
+    """A size for people: ``1.5 MiB``, exact below 10 kB."""
+    if abs(count) < 10_000:
+        return f"{int(count):,} B"
+    value = float(count)
+    for unit in ("KiB", "MiB", "GiB", "TiB"):
+        value /= 1024
+        if abs(value) < 1024 or unit == "TiB":
+            return f"{value:.4g} {unit}"
+    raise AssertionError("unreachable")
+
+
+def attribute_text(capture: Capture, spec: AttributeSpec, value: Any) -> str:
+    """The value of an attribute with its unit; string ids become texts."""
+    if value is None:
+        return tr("not recorded")
+    if spec.dtype == "string":
+        return capture.strings[int(value)]
+    if spec.enum:
+        return tr(spec.enum.get(int(value), f"{value}"), "enum")
+    if spec.unit == "ns":
+        return format_duration(int(value), 6)
+    if spec.unit == "bytes":
+        exact = f"{int(value):,}"
+        short = format_bytes(value)
+        return short if short == f"{exact} B" else f"{short}  ({exact})"
+    if spec.unit == "ratio":
+        return f"{100 * float(value):.4g} %"
+    if spec.name.endswith("_argb"):
+        return f"#{int(value) & 0xFFFFFF:06x}"
+    if spec.name == "address":
+        return f"0x{int(value):x}"
+    if spec.dtype == "bool":
+        return tr("yes") if value else tr("no")
+    if isinstance(value, float):
+        return f"{value:.6g}" + (f" {spec.unit}" if spec.unit else "")
+    is_id = spec.name.endswith(("_id", "correlation", "process", "thread"))
+    return (str(value) if is_id else f"{value:,}") + (f" {spec.unit}" if spec.unit else "")
+
+
+def _attributes(capture: Capture, kind: str, row: int, values: dict[str, Any]) -> tuple[Fact, ...]:
+    table = capture.kinds.get(kind)
+    if table is None:
+        return ()
+    builtin = BUILTIN_KINDS_BY_NAME.get(kind)
+    usual = {spec.name: index for index, spec in enumerate(builtin.attributes)} if builtin is not None else {}
+    specs = sorted(table.spec.attributes, key=lambda spec: usual.get(spec.name, len(usual)))
+    facts: list[Fact] = []
+    missing: list[str] = []
+    for spec in specs:
+        if spec.name == "stack" or spec.name.endswith(("_y", "_z")):
+            continue
+        value = values.get(spec.name)
+        if spec.name.endswith("_x"):
+            stem = spec.name[:-2]
+            parts = [values.get(f"{stem}_{axis}") for axis in "xyz"]
+            if None in parts:
+                missing.append(stem)
+            else:
+                total = int(np.prod([int(part) for part in parts if part is not None], dtype=object))
+                facts.append(
+                    Fact(
+                        tr(stem.capitalize(), "attribute"),
+                        " × ".join(str(p) for p in parts),
+                        note=f"= {total:,} {spec.unit}",
+                    )
+                )
+        elif value is None:
+            missing.append(tr(spec.title, "attribute"))
+        else:
+            facts.append(Fact(tr(spec.title, "attribute"), attribute_text(capture, spec, value)))
+    duration = int(capture.events.duration[row])
+    if values.get("bytes") and duration > 0 and kind in {"memcpy", "memset"}:
+        rate = format_bytes(int(values["bytes"]) / duration * 1e9)
+        facts.append(Fact(tr("Throughput"), f"{rate}/s"))
+    if missing:
+        facts.append(Fact(tr("Not recorded"), ", ".join(missing)))
+    return tuple(facts)
+
+
+def _event_fact(capture: Capture, title: str, row: int, note: str = "") -> Fact:
+    name = capture.strings[int(capture.events.name[row])]
+    duration = format_duration(int(capture.events.duration[row]))
+    return Fact(title, f"{name}   {duration}", row, note)
+
+
+def _links(capture: Capture, row: int) -> tuple[Fact, ...]:
+    facts: list[Fact] = []
+    start, stop = capture.event_span(row)
+    for is_incoming, (rows, codes) in ((True, capture.links_to(row)), (False, capture.links_from(row))):
+        for other, code in list(zip(rows.tolist(), codes.tolist(), strict=True))[:LINKS_SHOWN]:
+            link = capture.links.kind_name(code)
+            titles = _LINK_TITLES.get(link, (f"{link} ←", f"{link} →"))
+            title = tr(titles[0 if is_incoming else 1], "link")
+            if other == NO_ROW:
+                facts.append(Fact(title, tr("outside of this capture")))
+                continue
+            other_start, other_stop = capture.event_span(other)
+            if is_incoming:
+                note = (
+                    tr("{delay} later", delay=format_duration(start - other_start))
+                    if link == "launch"
+                    else ""
+                )
+                if link != "launch" and start >= other_stop:
+                    note = tr("{delay} after its end", delay=format_duration(start - other_stop))
+            else:
+                note = (
+                    tr("after {delay}", delay=format_duration(other_start - start))
+                    if link == "launch"
+                    else ""
+                )
+                if link != "launch" and other_start >= stop:
+                    note = tr("{delay} after the end", delay=format_duration(other_start - stop))
+            facts.append(_event_fact(capture, title, other, note))
+        if len(rows) > LINKS_SHOWN:
+            facts.append(Fact("", tr("and {count} more", count=f"{len(rows) - LINKS_SHOWN:,}")))
+    return tuple(facts)
+
+
+def _parents(capture: Capture, row: int) -> tuple[Fact, ...]:
+    facts: list[Fact] = []
+    above = capture.parent_of_row(row)
+    duration = int(capture.events.duration[row])
+    while above is not None and len(facts) < PARENTS_SHOWN:
+        whole = int(capture.events.duration[above])
+        share = tr("{share} of it", share=f"{100 * duration / whole:.3g} %") if whole else ""
+        facts.append(_event_fact(capture, "", above, share))
+        above = capture.parent_of_row(above)
+    return tuple(facts)
+
+
+def _children(capture: Capture, row: int) -> tuple[Section, ...]:
+    nested = capture.nested_rows(row)
+    if not len(nested):
+        return ()
+    lane = capture.lane_of_row(row)
+    direct = nested[capture.lanes_of_rows(nested) == lane + 1]
+    duration = int(capture.events.duration[row])
+    inside = int(capture.events.duration[direct].sum())
+    facts = [Fact(tr("Own time"), format_duration(duration - inside, 6))] if inside <= duration else []
+    by_length = direct[np.argsort(-capture.events.duration[direct], kind="stable")][:CHILDREN_SHOWN]
+    for child in by_length.tolist():
+        length = int(capture.events.duration[child])
+        share = f"{100 * length / duration:.3g} %" if duration else ""
+        facts.append(_event_fact(capture, "", child, share))
+    if len(direct) > CHILDREN_SHOWN:
+        facts.append(Fact("", tr("and {count} more", count=f"{len(direct) - CHILDREN_SHOWN:,}")))
+    title = tr_n("Contains {text} event", "Contains {text} events", len(nested), text=f"{len(nested):,}")
+    return (Section(title, tuple(facts)),)
+
+
+def _stack(capture: Capture, attributes: dict[str, Any]) -> tuple[Fact, ...]:
+    stack = attributes.get("stack")
+    if stack is None:
+        return ()
+    return tuple(Fact("", frame) for frame in capture.stack_frames(int(stack))[:STACK_SHOWN])

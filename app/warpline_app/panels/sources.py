@@ -1,0 +1,160 @@
+"""What was recorded, what was not and why, and on what machine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QFont
+from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
+
+from warpline.i18n import tr, tr_n
+from warpline.model.times import format_duration
+from warpline_app.panels.panel import Panel
+from warpline_app.state import Document
+from warpline_app.theme import Theme
+
+if TYPE_CHECKING:
+    from warpline.storage import Capture
+
+
+def run_facts(capture: Capture) -> list[tuple[str, str]]:
+    """What was run, when, for how long and where, as far as the capture tells."""
+    meta = capture.meta
+    facts: list[tuple[str, str]] = []
+    command = meta.get("command_line")
+    if isinstance(command, list) and command:
+        import shlex
+
+        facts.append((tr("Command"), shlex.join(str(part) for part in command)))
+    if meta.get("working_directory"):
+        facts.append((tr("Working directory"), str(meta["working_directory"])))
+    start_utc = meta.get("start_utc_ns")
+    if isinstance(start_utc, int):
+        from datetime import UTC, datetime
+
+        try:
+            started = datetime.fromtimestamp(start_utc / 1e9, UTC).astimezone()
+            facts.append((tr("Started"), started.strftime("%Y-%m-%d %H:%M:%S %Z")))
+        except (OverflowError, ValueError, OSError):
+            pass  # a clock far off is no reason to show nothing of the rest
+    facts.append((tr("Recorded"), format_duration(capture.duration_ns)))
+    if len(capture.pauses):
+        paused = int((capture.pauses[:, 1] - capture.pauses[:, 0]).sum())
+        count = tr_n("{count} pause", "{count} pauses", len(capture.pauses))
+        facts.append((tr("Paused"), f"{format_duration(paused)} · {count}"))
+    facts += _imported(meta.get("imported_from"))
+    host = meta.get("host")
+    if isinstance(host, dict):
+        facts += [
+            (tr(str(key).replace("_", " ").capitalize(), "host"), str(value)) for key, value in host.items()
+        ]
+    if meta.get("tool"):
+        facts.append((tr("Recorder"), str(meta["tool"])))
+    facts.append((tr("Events"), f"{len(capture.events):,}"))
+    facts += [(tr("Device {index}", index=device.index), device.name) for device in capture.devices]
+    return facts
+
+
+def _imported(value: Any) -> list[tuple[str, str]]:
+    if not isinstance(value, list):
+        return []
+    entries = [entry for entry in value if isinstance(entry, dict)]
+    return [
+        (tr("Imported from"), f"{entry.get('file', '')}  ({entry.get('format', '')})") for entry in entries
+    ]
+
+
+class SourcesPanel(Panel):
+    """Sources with their reasons and losses, what an importer skipped, warnings, the machine."""
+
+    def __init__(self, document: Document, parent: QWidget | None = None) -> None:
+        super().__init__(document, parent)
+        area = QScrollArea()
+        area.setWidgetResizable(True)
+        area.setFrameShape(QFrame.Shape.NoFrame)
+        self._body = QWidget()
+        self._body.setObjectName("panel")
+        area.setWidget(self._body)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(area)
+        self._grid = QGridLayout(self._body)
+        self._grid.setContentsMargins(14, 10, 14, 12)
+        self._grid.setHorizontalSpacing(18)
+        self._grid.setVerticalSpacing(5)
+        self._row = 0
+        self._signs: list[tuple[QLabel, str]] = []
+        capture = document.capture
+        missing = sum(not source.enabled for source in capture.sources) + bool(capture.warnings)
+        self.set_badge(str(missing) if missing else "")
+
+    def refresh(self) -> None:
+        """A capture never changes: it is written down once."""
+        if self._row:
+            return
+        capture = self.document.capture
+        if capture.sources:
+            self._head(tr("Sources"))
+        for source in capture.sources:
+            text = source.reason
+            if source.lost:
+                lost = tr_n("{text} record lost", "{text} records lost", source.lost, text=f"{source.lost:,}")
+                text = f"{text} · {lost}" if text else lost
+            if not text:
+                text = tr("recorded, nothing lost") if source.enabled else tr("not recorded")
+            sign = "✓" if source.enabled and not source.lost else "!" if source.enabled else "–"
+            self._line(sign, source.name, text, source.remedy)
+        if capture.skipped:
+            self._head(tr("Left out when importing"))
+        for entry in capture.skipped:
+            self._line(
+                "!", entry.what, tr("{count} · {reason}", count=f"{entry.count:,}", reason=entry.reason)
+            )
+        if capture.warnings:
+            self._head(tr("Warnings"))
+        for warning in capture.warnings:
+            self._line("!", "", warning)
+        self._head(tr("The run"))
+        for title, value in run_facts(capture):
+            self._line("", title, value)
+        self._grid.setColumnStretch(2, 1)
+        self._grid.setRowStretch(self._row, 1)
+        self.apply_theme(self.theme)
+        self.set_scope(str(self.document.path))
+
+    def _head(self, text: str) -> None:
+        if self._row:
+            self._grid.setRowMinimumHeight(self._row, 8)
+            self._row += 1
+        label = QLabel(text)
+        label.setObjectName("subhead")
+        self._grid.addWidget(label, self._row, 0, 1, 3)
+        self._row += 1
+
+    def _line(self, sign: str, title: str, text: str, remedy: str = "") -> None:
+        if sign:
+            mark = QLabel(sign)
+            font = QFont(mark.font())
+            font.setBold(True)
+            mark.setFont(font)
+            mark.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignHCenter)
+            self._grid.addWidget(mark, self._row, 0)
+            self._signs.append((mark, sign))
+        name = QLabel(title)
+        name.setObjectName("" if sign else "muted")
+        name.setAlignment(Qt.AlignmentFlag.AlignTop)
+        value = QLabel(f"{text}\n{remedy}" if remedy else text)
+        value.setTextFormat(Qt.TextFormat.PlainText)
+        value.setWordWrap(True)
+        value.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        value.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._grid.addWidget(name, self._row, 1)
+        self._grid.addWidget(value, self._row, 2)
+        self._row += 1
+
+    def apply_theme(self, theme: Theme) -> None:
+        """Signs differ by shape first, by colour second."""
+        tokens = {"✓": "running", "!": "warning", "–": "muted"}
+        for label, sign in self._signs:
+            label.setStyleSheet(f"color: {theme.hex(tokens[sign])};")

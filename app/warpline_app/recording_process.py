@@ -1,0 +1,173 @@
+"""``warpline record`` as a child of the window: its output, its status, its end; never its blocking."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QSocketNotifier, QTimer, Signal
+
+_READ_BYTES = 1 << 18
+_POLL_MS = 50
+_LAST_READS = 64
+
+
+class RecordingProcess(QObject):
+    """Starts the recorder with a terminal of its own for what the program prints, and a pipe for its status.
+
+    The terminal makes programs print line by line, as they would in a shell. The recorder leads its own session: the
+    window's end or its signals do not reach it.
+    """
+
+    output = Signal(bytes)
+    status = Signal(object)
+    """A dict of the recorder: state, elapsed_ns, events, lost, target_pid, sources, warnings."""
+    ended = Signal(int)
+    """The recorder's exit status, 128+n when signal n ended it. Comes after the last output."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._streams: dict[int, tuple[QSocketNotifier, Callable[[bytes], None]]] = {}
+        self._status_rest = b""
+        self.started_at = 0.0
+        """When the recorder was started, seconds since the epoch."""
+        self._poll = QTimer(self)
+        self._poll.setInterval(_POLL_MS)
+        self._poll.timeout.connect(self._look)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the recorder runs."""
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def pid(self) -> int:
+        """The recorder's process id, 0 when it was never started."""
+        return self._process.pid if self._process is not None else 0
+
+    def start(self, arguments: Sequence[str], folder: Path, additions: Mapping[str, str]) -> None:
+        """Run ``python -m warpline ARGUMENTS``; the first is the command's name. Raises OSError."""
+        # Loaded here: pty pulls in tty and termios, which the window needs for nothing else.
+        import pty
+
+        master, slave = pty.openpty()
+        status_read, status_write = os.pipe()
+        _set_size(slave)
+        command = [
+            sys.executable,
+            "-P",
+            "-m",
+            "warpline",
+            arguments[0],
+            "--status-fd",
+            str(status_write),
+            *arguments[1:],
+        ]
+        environment = {**os.environ, **additions}
+        self.started_at = time.time()
+        try:
+            self._process = subprocess.Popen(
+                command,
+                cwd=folder,
+                env=environment,
+                stdin=slave,
+                stdout=slave,
+                stderr=slave,
+                pass_fds=(status_write,),
+                start_new_session=True,
+            )
+        except OSError:
+            os.close(master)
+            os.close(status_read)
+            raise
+        finally:
+            os.close(slave)
+            os.close(status_write)
+        for descriptor, take in ((master, self._take_output), (status_read, self._take_status)):
+            os.set_blocking(descriptor, False)
+            notifier = QSocketNotifier(descriptor, QSocketNotifier.Type.Read, self)
+            notifier.activated.connect(lambda _socket, _type, fd=descriptor: self._readable(fd))
+            self._streams[descriptor] = (notifier, take)
+        self._poll.start()
+
+    def interrupt(self) -> None:
+        """What Ctrl-C in a terminal does: the program gets it; the capture is still written."""
+        self._signal(signal.SIGINT)
+
+    def kill(self) -> None:
+        """End the recorder at once; what was recorded stays in its spool."""
+        self._signal(signal.SIGKILL)
+
+    def _signal(self, number: int) -> None:
+        if self._process is not None and self.is_running:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.send_signal(number)
+
+    def _read(self, descriptor: int) -> bytes | None:
+        """What has come; None when there will be no more."""
+        try:
+            data = os.read(descriptor, _READ_BYTES)
+        except BlockingIOError:
+            return b""
+        except OSError:
+            data = b""  # a terminal nobody writes to any more is an error, not an end of file
+        return data or None
+
+    def _take_output(self, data: bytes) -> None:
+        self.output.emit(data)
+
+    def _take_status(self, data: bytes) -> None:
+        *lines, self._status_rest = (self._status_rest + data).split(b"\n")
+        for line in lines:
+            with contextlib.suppress(ValueError):
+                found = json.loads(line)
+                if isinstance(found, dict):
+                    self.status.emit(found)
+
+    def _readable(self, descriptor: int) -> bool:
+        """Take what has come; False when there is nothing now."""
+        if descriptor not in self._streams:
+            return False
+        data = self._read(descriptor)
+        if data is None:
+            self._close(descriptor)
+        elif data:
+            self._streams[descriptor][1](data)
+        return bool(data)
+
+    def _close(self, descriptor: int) -> None:
+        notifier, _take = self._streams.pop(descriptor)
+        notifier.setEnabled(False)
+        notifier.deleteLater()
+        os.close(descriptor)
+
+    def _look(self) -> None:
+        if self._process is None or self._process.poll() is None:
+            return
+        self._poll.stop()
+        # What is still in the pipes. Something the program left behind may hold them open for ever: no waiting.
+        for descriptor in list(self._streams):
+            for _ in range(_LAST_READS):
+                if not self._readable(descriptor):
+                    break
+            if descriptor in self._streams:
+                self._close(descriptor)
+        code = self._process.returncode
+        self.ended.emit(code if code >= 0 else 128 - code)
+
+
+def _set_size(descriptor: int) -> None:
+    import fcntl
+    import struct
+    import termios
+
+    # Progress bars ask how wide the terminal is.
+    fcntl.ioctl(descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))

@@ -1,0 +1,163 @@
+"""What shall be recorded, as a value: from the dialog to a command line of ``warpline record``."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from dataclasses import asdict, dataclass, fields
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from warpline.i18n import tr
+from warpline.model.errors import UsageError
+from warpline.model.times import parse_time
+
+Mode = Literal["script", "command"]
+
+
+@dataclass(frozen=True)
+class RecordingRequest:
+    """What a person asked for; texts as they were typed.
+
+    ``environment`` holds additions, one ``NAME=value`` a line. ``trace`` names sources. ``duration`` and ``delay`` are
+    times with units, empty for none; ``capture_range`` is ``none``, ``cuda-profiler`` or ``nvtx:NAME``.
+    """
+
+    mode: Mode = "script"
+    interpreter: str = ""
+    script: str = ""
+    command: str = ""
+    arguments: str = ""
+    working_directory: str = ""
+    environment: str = ""
+    trace: tuple[str, ...] = ("cpu", "nvml", "nvtx", "cuda")
+    duration: str = ""
+    delay: str = ""
+    capture_range: str = "none"
+    output: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """As kept in the settings."""
+        return asdict(self)
+
+    @staticmethod
+    def from_json(values: dict[str, Any]) -> RecordingRequest:
+        """What `to_json` gave; fields that are missing or of another type get their defaults."""
+        known: dict[str, Any] = {}
+        for entry in fields(RecordingRequest):
+            value = values.get(entry.name)
+            if entry.name == "trace":
+                if isinstance(value, list):
+                    known["trace"] = tuple(str(name) for name in value)
+            elif isinstance(value, str):
+                known[entry.name] = value
+        if known.get("mode") not in {"script", "command"}:
+            known.pop("mode", None)
+        return RecordingRequest(**known)
+
+    @property
+    def program(self) -> list[str]:
+        """The words of the program to run. Raises UsageError when it is not complete."""
+        try:
+            arguments = shlex.split(self.arguments)
+            if self.mode == "script":
+                if not self.script.strip():
+                    raise UsageError(tr("Choose the script to run."))
+                return [self.interpreter.strip() or sys.executable, self.script.strip(), *arguments]
+            words = shlex.split(self.command)
+        except ValueError as error:
+            raise UsageError(tr("A quotation mark is not closed: {error}", error=error)) from error
+        if not words:
+            raise UsageError(tr("Write the command to run."))
+        return [*words, *arguments]
+
+    @property
+    def folder(self) -> Path:
+        """Where the program runs: what was chosen, else the folder of the script, else the present one."""
+        if self.working_directory.strip():
+            return Path(self.working_directory.strip()).expanduser()
+        if self.mode == "script" and self.script.strip():
+            return Path(self.script.strip()).expanduser().absolute().parent
+        return Path.cwd()
+
+    @property
+    def additions(self) -> dict[str, str]:
+        """What the program's environment gets on top. Raises UsageError for a line that is no assignment."""
+        result: dict[str, str] = {}
+        for line in self.environment.splitlines():
+            if not line.strip() or line.lstrip().startswith("#"):
+                continue
+            name, equals, value = line.strip().partition("=")
+            if not equals or not name or any(letter.isspace() for letter in name):
+                raise UsageError(tr("Not an assignment: {line} (write NAME=value)", line=line.strip()))
+            result[name] = value
+        return result
+
+    def checked(self) -> RecordingRequest:
+        """Itself, when it can be tried. Raises UsageError with one sentence otherwise."""
+        program = self.program
+        _ = self.additions
+        if (
+            self.mode == "script"
+            and not Path(program[1]).expanduser().is_file()
+            and not self._in_folder(program[1])
+        ):
+            raise UsageError(tr("There is no script {path}.", path=program[1]))
+        if not self.folder.is_dir():
+            raise UsageError(tr("There is no folder {path}.", path=self.folder))
+        if not self.trace:
+            raise UsageError(tr("Choose at least one source."))
+        for text in (self.duration, self.delay):
+            if text.strip():
+                try:
+                    value = parse_time(text)
+                except ValueError as error:
+                    raise UsageError(
+                        tr("Not a time: {text} (write for example 10s or 500ms)", text=text)
+                    ) from error
+                if value <= 0:
+                    raise UsageError(tr("A time must be longer than nothing: {text}", text=text))
+        if not self.output.strip():
+            raise UsageError(tr("Say where the capture shall be written."))
+        if not Path(self.output).expanduser().absolute().parent.is_dir():
+            raise UsageError(
+                tr("There is no folder {path}.", path=Path(self.output).expanduser().absolute().parent)
+            )
+        return self
+
+    def _in_folder(self, name: str) -> bool:
+        return (self.folder / name).is_file()
+
+    @property
+    def output_path(self) -> Path:
+        """Where the capture will be."""
+        return Path(self.output.strip()).expanduser().absolute()
+
+    def record_arguments(self) -> list[str]:
+        """The arguments of ``warpline record`` for this, the program included. Raises UsageError."""
+        words = ["record", "-o", str(self.output_path), "--trace", ",".join(self.trace)]
+        if self.duration.strip():
+            words += ["--duration", self.duration.strip()]
+        if self.delay.strip():
+            words += ["--delay", self.delay.strip()]
+        if self.capture_range != "none":
+            words += ["--capture-range", self.capture_range]
+        return [*words, "--", *self.program]
+
+
+def suggested_output(request: RecordingRequest, now: datetime) -> Path:
+    """A file beside the program's folder that is not there yet, named after the program and the time."""
+    try:
+        program = request.program
+        stem = Path(program[1] if request.mode == "script" else program[0]).stem
+    except UsageError:
+        stem = "capture"
+    folder = request.folder if request.folder.is_dir() else Path.home()
+    base = f"{stem}-{now:%Y%m%d-%H%M%S}"
+    candidate = folder / f"{base}.h5"
+    number = 2
+    while candidate.exists():
+        candidate = folder / f"{base}-{number}.h5"
+        number += 1
+    return candidate

@@ -27,9 +27,13 @@ class RecordingState(IntEnum):
 class ControlPage:
     """The recorder's side of the page; agents only read it, except for requests."""
 
-    def __init__(self, directory: Path, state: RecordingState, source_mask: int, size_cap_bytes: int = 0) -> None:
+    def __init__(
+        self, directory: Path, state: RecordingState, source_mask: int, size_cap_bytes: int = 0
+    ) -> None:
         """Raises OSError when the page cannot be made."""
-        descriptor = os.open(directory / CONTROL_FILE, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(
+            directory / CONTROL_FILE, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600
+        )
         try:
             os.posix_fallocate(descriptor, 0, _BYTES)
             self._memory = mmap.mmap(descriptor, _BYTES)

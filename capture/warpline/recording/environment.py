@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, cast
 
 from warpline.model.tracks import Source
 
@@ -50,7 +50,7 @@ def environment_for_target(session: Session, inherited: Mapping[str, str]) -> Co
     sources: list[Source] = []
     warnings: list[str] = []
     for name in CONTRIBUTORS:
-        contributor: Contributor = importlib.import_module(name)  # type: ignore[assignment]  # a module as a Protocol
+        contributor = cast("Contributor", importlib.import_module(name))
         part = contributor.contribute(session, variables)
         variables.update(part.variables)
         sources.extend(part.sources)

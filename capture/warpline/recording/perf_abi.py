@@ -72,7 +72,25 @@ def tracepoint_attributes(identifier: int, *, ring_pages: int) -> bytes:
 def _attributes(kind: int, config: int, sample: int, flags: int, period: int, ring_pages: int) -> bytes:
     watermark = ring_pages * _PAGE // 4
     packed = _ATTR.pack(
-        kind, _ATTR.size, config, period, sample, 0, flags, watermark, 0, 0, 0, 0, 0, 0, _CLOCK_MONOTONIC, 0, 0, 0, 0
+        kind,
+        _ATTR.size,
+        config,
+        period,
+        sample,
+        0,
+        flags,
+        watermark,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        _CLOCK_MONOTONIC,
+        0,
+        0,
+        0,
+        0,
     )
     assert len(packed) == 112
     return packed
@@ -116,7 +134,7 @@ class Ring:
         """A copy of everything written so far, as whole records: uint8 [n]. The room is free again afterwards."""
         head, tail = int(self.words[_HEAD]), int(self.words[_TAIL])
         if head == tail:
-            return self.data[:0]
+            return np.empty(0, np.uint8)
         size = len(self.data)
         first, count = tail % size, head - tail
         if first + count <= size:
@@ -144,7 +162,9 @@ def open_ring(attributes: bytes, pid: int, cpu: int, ring_pages: int) -> Ring:
     """
     descriptor = perf_event_open(attributes, pid, cpu)
     try:
-        memory = mmap.mmap(descriptor, (ring_pages + 1) * _PAGE, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
+        memory = mmap.mmap(
+            descriptor, (ring_pages + 1) * _PAGE, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE
+        )
     except OSError as error:
         os.close(descriptor)
         raise RingTooLarge(error.errno, error.strerror) from error

@@ -30,13 +30,13 @@ _SAMPLE_ID_BYTES = 24  # pid, tid u32; time u64; cpu, res u32
 class Decoded:
     """The records of one stretch of a ring, by type. Times are CLOCK_MONOTONIC ns.
 
-    ``switches`` are views of the stretch, in its order. ``comms``: (time, pid, tid, name, is_exec); ``forks``: (time,
-    pid, tid, parent_pid, parent_tid); ``exits``: (time, pid, tid); ``losts``: (time, count, cpu); ``samples``: the raw
+    ``switches`` are views of the stretch, in its order. ``comms``: (time, pid, tid, name, cpu, is_exec);
+    ``forks``: (time, pid, tid, parent_pid, parent_tid); ``exits``: (time, pid, tid); ``losts``: (time, count, cpu); ``samples``: the raw
     fields of tracepoint hits with (time, pid, tid, cpu). ``damaged`` is how many bytes could not be understood.
     """
 
     switches: list[npt.NDArray[np.void]] = field(default_factory=list)
-    comms: list[tuple[int, int, int, str, bool]] = field(default_factory=list)
+    comms: list[tuple[int, int, int, str, int, bool]] = field(default_factory=list)
     forks: list[tuple[int, int, int, int, int]] = field(default_factory=list)
     exits: list[tuple[int, int, int]] = field(default_factory=list)
     losts: list[tuple[int, int, int]] = field(default_factory=list)
@@ -84,7 +84,9 @@ def _switch_run(words: npt.NDArray[np.uint64], position: int, window: int) -> in
     count = min(window, (len(words) - position) // 4)
     if count <= 0:
         return 0
-    other = (words[position : position + 4 * count : 4] & np.uint64(_HEADER_MASK)) != np.uint64(_SWITCH_HEADER)
+    other = (words[position : position + 4 * count : 4] & np.uint64(_HEADER_MASK)) != np.uint64(
+        _SWITCH_HEADER
+    )
     first = int(other.argmax())
     return first if other[first] else count
 
@@ -108,7 +110,7 @@ def _decode_rare(record: bytes, result: Decoded) -> None:
     if kind == RECORD_COMM:
         pid, tid = struct.unpack_from("<II", body)
         name = body[8 : len(body) - _SAMPLE_ID_BYTES].split(b"\0")[0].decode("utf-8", "replace")
-        result.comms.append((time_ns, pid, tid, name, bool(misc & MISC_COMM_EXEC)))
+        result.comms.append((time_ns, pid, tid, name, cpu, bool(misc & MISC_COMM_EXEC)))
     elif kind in {RECORD_FORK, RECORD_EXIT}:
         pid, parent_pid, tid, parent_tid, own_time = struct.unpack_from("<IIIIQ", body)
         if kind == RECORD_FORK:

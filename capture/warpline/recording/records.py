@@ -54,7 +54,8 @@ comm = np.dtype(
         ("pid", "<u4"),
         ("tid", "<u4"),
         ("name", "<u4"),
-        ("is_exec", "<u4"),
+        ("cpu", "<u2"),
+        ("is_exec", "<u2"),
     ]
 )
 fork = np.dtype(
@@ -114,10 +115,23 @@ thread_sample = np.dtype(
     ]
 )
 """/proc/PID/task/TID/schedstat (cumulative) with the state letter and last core of /proc/PID/task/TID/stat."""
-core_times = np.dtype([("time_ns", "<u8"), ("cpu", "<u4"), ("reserved", "<u4"), ("busy", "<u8"), ("total", "<u8")])
+core_times = np.dtype(
+    [("time_ns", "<u8"), ("cpu", "<u4"), ("reserved", "<u4"), ("busy", "<u8"), ("total", "<u8")]
+)
 """/proc/stat of one core, cumulative clock ticks; iowait counts as not busy."""
-process_sample = np.dtype([("time_ns", "<u8"), ("cpu_ns", "<u8"), ("rss_bytes", "<u8"), ("pid", "<u4"), ("reserved", "<u4")])
+process_sample = np.dtype(
+    [("time_ns", "<u8"), ("cpu_ns", "<u8"), ("rss_bytes", "<u8"), ("pid", "<u4"), ("reserved", "<u4")]
+)
 
-nvml_device = np.dtype([("time_ns", "<u8"), ("index", "<u4"), ("name", "<u4"), ("memory_bytes", "<u8"), ("uuid", "<u4"), ("reserved", "<u4")])
+nvml_device = np.dtype(
+    [
+        ("time_ns", "<u8"),
+        ("index", "<u4"),
+        ("name", "<u4"),
+        ("memory_bytes", "<u8"),
+        ("uuid", "<u4"),
+        ("reserved", "<u4"),
+    ]
+)
 nvml_sample = np.dtype([("time_ns", "<u8"), ("index", "<u4"), ("metric", "<u4"), ("value", "<f8")])
 nvml_property = np.dtype([("index", "<u4"), ("key", "<u4"), ("value", "<u4"), ("reserved", "<u4")])

@@ -77,6 +77,10 @@ class Session:
         unfinished.write_text(json.dumps(values, indent=1, ensure_ascii=True))
         os.replace(unfinished, self.directory / SESSION_FILE)
 
+    def terminating(self) -> Session:
+        """The same session, ending the program too."""
+        return replace(self, options=replace(self.options, terminate=True))
+
     def ended(self, stop_monotonic_ns: int, exit_status: int | None) -> Session:
         """The same session with its end."""
         return replace(self, stop_monotonic_ns=stop_monotonic_ns, exit_status=exit_status)

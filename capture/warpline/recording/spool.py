@@ -120,7 +120,9 @@ class SpoolFile:
                 number, length = struct.unpack_from("<II", payload, position)
                 if position + 8 + length > len(payload):
                     break
-                found.setdefault(number, payload[position + 8 : position + 8 + length].decode("utf-8", "replace"))
+                found.setdefault(
+                    number, payload[position + 8 : position + 8 + length].decode("utf-8", "replace")
+                )
                 position += 8 + length + -length % 8
         return found
 
@@ -143,7 +145,9 @@ def read_spools(directory: Path) -> tuple[list[SpoolFile], list[str]]:
 
 def _parse_header(path: Path, raw: bytes) -> SpoolHeader:
     fields = HEADER.unpack(raw)
-    magic, version, pid, monotonic_ns, realtime_ns, _next, lost, parent, finished, error, producer, _cap = fields
+    magic, version, pid, monotonic_ns, realtime_ns, _next, lost, parent, finished, error, producer, _cap = (
+        fields
+    )
     if magic != MAGIC:
         raise RecordingError(f"{path}: not a spool file")
     if version != VERSION:
@@ -171,5 +175,11 @@ def _scan(data: Bytes) -> Iterator[Chunk]:
         if size < PAGE or size % PAGE or size > len(data) - start:
             return
         first = start + CHUNK_HEADER_BYTES
-        yield Chunk(record_type, record_bytes, tid, free, data[first : first + min(committed, size - CHUNK_HEADER_BYTES)])
+        yield Chunk(
+            record_type,
+            record_bytes,
+            tid,
+            free,
+            data[first : first + min(committed, size - CHUNK_HEADER_BYTES)],
+        )
         position += size // PAGE

@@ -76,14 +76,14 @@ class SpoolWriter:
         """Write fixed-size records (structured [n]); returns how many found room. The others are counted as lost."""
         size = records.dtype.itemsize
         written = 0
-        raw = memoryview(np.ascontiguousarray(records).view(np.uint8)) if len(records) else memoryview(b"")
+        raw = np.ascontiguousarray(records).view(np.uint8)
         while written < len(records):
             chunk = self._room(record_type, size, free, size, (len(records) - written) * size)
             if chunk is None:
                 self.count_lost(len(records) - written)
                 return written
             count = min(len(records) - written, (chunk.size - CHUNK_HEADER_BYTES - chunk.used) // size)
-            self._put(chunk, raw[written * size : (written + count) * size])
+            self._put(chunk, raw[written * size : (written + count) * size].data)
             written += count
         return written
 
@@ -134,7 +134,9 @@ class SpoolWriter:
         # this machine's other processes: the interpreter's own locking orders the two stores.
         _U64.pack_into(chunk.memory, COMMITTED_OFFSET, chunk.used)
 
-    def _room(self, record_type: int, record_bytes: int, free: int, least: int, wanted: int) -> _OpenChunk | None:
+    def _room(
+        self, record_type: int, record_bytes: int, free: int, least: int, wanted: int
+    ) -> _OpenChunk | None:
         """A chunk with room for at least ``least`` bytes, a new one if need be; None when there is no space."""
         chunk = self._chunks.get((record_type, free))
         if chunk is not None and chunk.size - CHUNK_HEADER_BYTES - chunk.used >= least:
@@ -156,16 +158,18 @@ class SpoolWriter:
 
     def _reserve(self, size: int) -> mmap.mmap | None:
         if self._cap and self._next + size > self._cap:
-            return self._failed(errno.EFBIG)
+            self._note_error(errno.EFBIG)
+            return None
         try:
             os.posix_fallocate(self._descriptor, self._next, size)
             memory = mmap.mmap(self._descriptor, size, offset=self._next)
         except OSError as error:
-            return self._failed(error.errno or errno.EIO)
+            self._note_error(error.errno or errno.EIO)
+            return None
         self._next += size
         _U64.pack_into(self._header, NEXT_OFFSET, self._next)
         return memory
 
-    def _failed(self, number: int) -> None:
+    def _note_error(self, number: int) -> None:
         self.error = number
         _U32.pack_into(self._header, ERROR_OFFSET, number)

@@ -43,6 +43,8 @@ class ThreadLife:
     birth_ns: int = BEFORE
     death_ns: int | None = None
     names: list[tuple[int, str]] = field(default_factory=list)
+    announced: bool = False
+    """The kernel told of its birth; otherwise ``birth_ns`` is rounded to a clock tick or unknown."""
 
     @property
     def name(self) -> str:
@@ -76,6 +78,7 @@ class ThreadTable:
         elif pid not in self._process_now:
             self._new_process(pid, None)
         thread = self._new_thread(pid, tid, time_ns)
+        thread.announced = True
         if parent is not None and self.threads[parent].names:
             thread.names.append((time_ns, self.threads[parent].name))
 
@@ -138,6 +141,12 @@ class ThreadTable:
         if name and thread.name != name:
             thread.names.append((time_ns, name))
 
+    def alone(self, time_ns: int, there: set[int], since_ns: int) -> None:
+        """/proc, read as a whole at ``time_ns``, showed only the threads ``there``; others ended at ``since_ns``."""
+        for tid, index in list(self._thread_now.items()):
+            if tid not in there and self.threads[index].birth_ns < time_ns:
+                self._end_thread(index, since_ns)
+
     def lookup(self, pid: npt.ArrayLike, tid: npt.ArrayLike, time_ns: npt.ArrayLike) -> Int64Array:
         """Index of the thread of each record: int64 [n]; ids are integers [n], times CLOCK_MONOTONIC ns [n].
 
@@ -193,7 +202,9 @@ class ThreadTable:
         starts = np.r_[0, borders] if len(threads) else np.empty(0, np.int64)
         stops = np.r_[borders, len(threads)] if len(threads) else np.empty(0, np.int64)
         for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):
-            names = self.threads[int(threads[start])].names or [(0, f"thread {self.threads[int(threads[start])].tid}")]
+            names = self.threads[int(threads[start])].names or [
+                (0, f"thread {self.threads[int(threads[start])].tid}")
+            ]
             numbers = np.array([texts.setdefault(name, len(texts)) for _time, name in names])
             if len(names) == 1:
                 result[start:stop] = numbers[0]

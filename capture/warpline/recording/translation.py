@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
+from warpline.model import Packing
 from warpline.storage import CaptureBuilder
 
 from .session import Session
@@ -35,6 +36,7 @@ class Translation:
     pauses: Int64Array = field(default_factory=lambda: np.empty((0, 2), np.int64))
     _processes: dict[int, int] = field(default_factory=dict)
     _threads: dict[int, int] = field(default_factory=dict)
+    _devices: dict[int, tuple[int, str, dict[str, str | int | float]]] = field(default_factory=dict)
 
     def capture_time(self, monotonic_ns: npt.ArrayLike) -> Int64Array:
         """Capture times int64 of CLOCK_MONOTONIC ns."""
@@ -72,6 +74,20 @@ class Translation:
             )
         return index
 
+    def device_index(self, number: int, name: str, properties: Mapping[str, str | int | float]) -> int:
+        """The index in the capture's devices of the machine's GPU ``number``.
+
+        What several sources tell about one GPU is put together; the first word about a property counts.
+        """
+        known = self._devices.get(number)
+        index = self.builder.add_device(number, name) if known is None else known[0]
+        name = known[1] if known is not None and known[1] else name
+        together = {**properties, **(known[2] if known is not None else {})}
+        if known != (index, name, together):
+            self._devices[number] = (index, name, together)
+            self.builder.update_device(index, name=name, properties=tuple(together.items()))
+        return index
+
     def process_track(self, process: int) -> int:
         """The track of a process of ``threads``; sorted by when processes began."""
         life = self.threads.processes[process]
@@ -102,7 +118,16 @@ class Translation:
             sort_key=0 if life.tid == process.pid else 1 + thread,
         )
 
-    def thread_child(self, thread: int, suffix: str, *, title: str, role: str, sort_key: int) -> int:
+    def thread_child(
+        self,
+        thread: int,
+        suffix: str,
+        *,
+        title: str,
+        role: str,
+        sort_key: int,
+        packing: Packing = Packing.NEST,
+    ) -> int:
         """A track below a thread's; ``suffix`` continues the URI (``state``)."""
         life = self.threads.threads[thread]
         return self.builder.track(
@@ -113,6 +138,7 @@ class Translation:
             process=self.process_index(life.process),
             thread=self.thread_index(thread),
             sort_key=sort_key,
+            packing=packing,
         )
 
     def core_track(self, cpu: int) -> int:

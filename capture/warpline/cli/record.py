@@ -1,0 +1,203 @@
+"""``warpline record``: run a program and record what it does."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from warpline.cli.arguments import time_ns
+from warpline.i18n import tr
+from warpline.model.times import format_duration
+from warpline.recording.session import DEFAULT_TRACE, SOURCE_BITS, Options
+
+if TYPE_CHECKING:
+    from warpline.recording.record import Result
+
+
+@dataclass(frozen=True)
+class RecordCommand:
+    """Records a program; its exit status is the program's."""
+
+    name: str = "record"
+    help: str = "run a program and record what it does"
+    failure_status: int = 125
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.usage = "warpline record [OPTION ...] -- COMMAND [ARGUMENT ...]"
+        parser.epilog = tr(
+            "The exit status is the command's; 128+n when signal n ended it, 126 or 127 when it could not be run,"
+            " 125 for a failure of the recording. Ctrl-C goes to the command, and the capture is still written; a second one"
+            " stops waiting for it."
+        )
+        parser.add_argument(
+            "-o",
+            "--output",
+            type=Path,
+            metavar="FILE",
+            help=tr("the capture (default: named after the command)"),
+        )
+        parser.add_argument(
+            "--trace",
+            type=trace_sources,
+            default=DEFAULT_TRACE,
+            metavar="LIST",
+            help=tr(
+                "what to record, of {all} (default: {default})",
+                all=",".join(SOURCE_BITS),
+                default=",".join(DEFAULT_TRACE),
+            ),
+        )
+        parser.add_argument(
+            "--duration",
+            type=time_ns,
+            metavar="T",
+            help=tr("stop recording after this time; the command runs on"),
+        )
+        parser.add_argument(
+            "--delay", type=time_ns, default=0, metavar="T", help=tr("begin recording after this time")
+        )
+        parser.add_argument(
+            "--capture-range",
+            type=capture_range,
+            default="none",
+            metavar="RANGE",
+            help=tr("record only inside: none, cuda-profiler (cudaProfilerStart to Stop) or nvtx:NAME"),
+        )
+        parser.add_argument(
+            "--cuda-graphs",
+            choices=("node", "graph"),
+            default="node",
+            help=tr("record each kernel of a CUDA graph, or each launch"),
+        )
+        parser.add_argument(
+            "--spool",
+            type=Path,
+            metavar="DIR",
+            help=tr("where to keep what is recorded until the end (default: FILE.spool)"),
+        )
+        parser.add_argument(
+            "--terminate",
+            action="store_true",
+            help=tr("end the command too when the recording ends before it"),
+        )
+        parser.add_argument("-q", "--quiet", action="store_true", help=tr("no line at the end"))
+        parser.add_argument(
+            "--status-fd",
+            type=int,
+            metavar="N",
+            help=tr("write the state of the recording there as JSON lines"),
+        )
+        parser.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND", help=argparse.SUPPRESS)
+
+    def run(self, args: argparse.Namespace) -> int:
+        command = args.command[1:] if args.command[:1] == ["--"] else args.command
+        if not command:
+            raise _usage(tr("no command to record; write: warpline record -o run.h5 -- python train.py"))
+        if not command[0]:
+            raise _usage(tr("the command to record is empty"))
+        from warpline.recording.record import record
+
+        options = Options(
+            args.trace, args.duration, args.delay, args.capture_range, args.cuda_graphs, args.terminate
+        )
+        output = args.output or Path(_default_name(command))
+        result = record(command, output, options, spool=args.spool, report=status_writer(args.status_fd))
+        if not args.quiet or result.error:
+            print(f"warpline: {summary_line(result)}", file=sys.stderr)
+        return result.exit_status
+
+
+def trace_sources(text: str) -> tuple[str, ...]:
+    """``type=`` for ``--trace``: a comma-separated list of sources."""
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    unknown = [name for name in names if name not in SOURCE_BITS]
+    if unknown or not names:
+        known = ",".join(SOURCE_BITS)
+        raise argparse.ArgumentTypeError(
+            tr("not a list of sources: {text!r} (choose from {known})", text=text, known=known)
+        )
+    return names
+
+
+def capture_range(text: str) -> str:
+    """``type=`` for ``--capture-range``."""
+    if text in {"none", "cuda-profiler"} or (text.startswith("nvtx:") and len(text) > len("nvtx:")):
+        return text
+    raise argparse.ArgumentTypeError(
+        tr("not a capture range: {text!r} (none, cuda-profiler or nvtx:NAME)", text=text)
+    )
+
+
+def status_writer(descriptor: int | None) -> Callable[[dict[str, Any]], None]:
+    """Writes each status as one JSON line; a reader that went away is no reason to stop recording."""
+    if descriptor is None:
+        return lambda _status: None
+    try:
+        # The program must not inherit it: whoever reads the other end waits for its end.
+        os.set_inheritable(descriptor, False)
+    except OSError as error:
+        raise _usage(tr("--status-fd {number}: {error}", number=descriptor, error=error.strerror)) from error
+    open_ = True
+
+    def write(status: dict[str, Any]) -> None:
+        nonlocal open_
+        if open_:
+            try:
+                os.write(descriptor, json.dumps(status).encode() + b"\n")
+            except OSError:
+                open_ = False
+
+    return write
+
+
+def summary_line(result: Result) -> str:
+    """One line about a recording: what was written, how much, what was lost or not recorded."""
+    if result.path is None:
+        return result.error or tr("the recording was discarded")
+    lost = tr("{count:,} records lost", count=result.lost) if result.lost else tr("nothing lost")
+    text = tr(
+        "{path}: {events:,} events in {duration}, {lost}",
+        path=_shortest(result.path),
+        events=result.events,
+        duration=format_duration(result.duration_ns),
+        lost=lost,
+    )
+    for source in result.outcome.sources if result.outcome is not None else ():
+        if source.name == "perf" and not source.enabled and source.remedy:
+            text += tr(
+                "; thread states are estimated, because {reason}; {remedy}",
+                reason=source.reason,
+                remedy=source.remedy,
+            )
+        elif source.enabled and source.lost and source.reason:
+            text += f"; {source.name}: {source.reason}"
+    return text
+
+
+def _shortest(path: Path) -> Path:
+    try:
+        return path.relative_to(Path.cwd())
+    except (ValueError, OSError):
+        return path
+
+
+def _default_name(command: list[str]) -> str:
+    # "python train.py" is better called train than python.
+    script = next((word for word in command[1:] if word.endswith(".py")), command[0])
+    return f"{Path(script).stem or 'capture'}-{time.strftime('%Y%m%d-%H%M%S')}.h5"
+
+
+def _usage(text: str) -> Exception:
+    from warpline.model.errors import UsageError
+
+    return UsageError(text)
+
+
+command = RecordCommand()

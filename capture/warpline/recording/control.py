@@ -1,0 +1,221 @@
+"""Pause, resume, stop and status of a running recording, over a Unix socket: one JSON object per line each way.
+
+The socket lies in the spool directory. So that a recording can also be named by a process id, each leaves a note in a
+directory of the user's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import stat
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from warpline.model.errors import RecordingError
+
+from .procfs import process_stat
+
+SOCKET_FILE = "control.sock"
+COMMANDS = ("pause", "resume", "stop", "status")
+_LONGEST_REQUEST = 4096
+
+
+@dataclass
+class _Connection:
+    socket: socket.socket
+    received: bytes = b""
+
+
+@dataclass
+class ControlServer:
+    """The recorder's end; never blocks. ``answer`` gets a request's fields and returns the reply's."""
+
+    directory: Path
+    answer: Callable[[dict[str, Any]], dict[str, Any]]
+    _listening: socket.socket = field(init=False)
+    _connections: dict[int, _Connection] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+        with _short_name(self.directory) as name:
+            self._listening.bind(name)
+        self._listening.listen(8)
+
+    @property
+    def descriptors(self) -> list[int]:
+        """What to poll for reading."""
+        return [self._listening.fileno(), *self._connections]
+
+    def serve(self) -> None:
+        """Answer whatever requests have arrived."""
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                client, _address = self._listening.accept()
+                client.setblocking(False)
+                self._connections[client.fileno()] = _Connection(client)
+        for connection in list(self._connections.values()):
+            self._read(connection)
+
+    def close(self) -> None:
+        """Stop listening and hang up."""
+        for connection in self._connections.values():
+            connection.socket.close()
+        self._listening.close()
+        (self.directory / SOCKET_FILE).unlink(missing_ok=True)
+
+    def _read(self, connection: _Connection) -> None:
+        try:
+            data = connection.socket.recv(_LONGEST_REQUEST)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        connection.received += data
+        *lines, connection.received = connection.received.split(b"\n")
+        try:
+            for line in lines:
+                connection.socket.sendall(json.dumps(self._reply(line)).encode() + b"\n")
+        except OSError:
+            data = b""
+        if not data or len(connection.received) > _LONGEST_REQUEST:
+            del self._connections[connection.socket.fileno()]
+            connection.socket.close()
+
+    def _reply(self, line: bytes) -> dict[str, Any]:
+        try:
+            request = json.loads(line)
+        except ValueError:
+            return {"ok": False, "error": "not JSON"}
+        if not isinstance(request, dict) or request.get("command") not in COMMANDS:
+            return {"ok": False, "error": f"a command is one of {', '.join(COMMANDS)}"}
+        return self.answer(request)
+
+
+def send_command(directory: Path, command: str, *, timeout_s: float = 10.0, **fields: Any) -> dict[str, Any]:
+    """Ask the recorder of a spool directory; returns its reply.
+
+    Raises RecordingError when there is no recorder or it refuses.
+    """
+    client = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    client.settimeout(timeout_s)
+    with client:
+        try:
+            with _short_name(directory) as name:
+                client.connect(name)
+            client.sendall(json.dumps({"command": command, **fields}).encode() + b"\n")
+            received = b""
+            while not received.endswith(b"\n"):
+                part = client.recv(1 << 16)
+                if not part:
+                    break
+                received += part
+        except TimeoutError as error:
+            raise RecordingError(f"{directory}: the recorder does not answer") from error
+        except OSError as error:
+            raise RecordingError(f"{directory}: nothing is recording there") from error
+    try:
+        reply = json.loads(received)
+    except ValueError as error:
+        raise RecordingError(f"{directory}: the recorder went away") from error
+    if not isinstance(reply, dict) or not reply.get("ok"):
+        raise RecordingError(
+            f"{directory}: {reply.get('error', 'refused') if isinstance(reply, dict) else 'refused'}"
+        )
+    return reply
+
+
+@contextlib.contextmanager
+def announced(directory: Path, recorder_pid: int, target_pid: int) -> Iterator[None]:
+    """While inside, ``find_recording`` knows this recording by the recorder's and the program's process id.
+
+    Without a place for the note the recording can still be named by its directory.
+    """
+    note: Path | None = None
+    folder = notes_folder()
+    if folder is not None:
+        with contextlib.suppress(OSError):
+            note = folder / f"{recorder_pid}.json"
+            note.write_text(
+                json.dumps(
+                    {"spool": str(directory.absolute()), "recorder": recorder_pid, "target": target_pid}
+                )
+            )
+    try:
+        yield
+    finally:
+        if note is not None:
+            with contextlib.suppress(OSError):
+                note.unlink()
+
+
+def find_recording(which: str | None) -> Path:
+    """The spool directory of a running recording, named by directory, output, process id, or being the only one.
+
+    Raises RecordingError when there is none, or several and none named.
+    """
+    if which is not None and not which.isdigit():
+        path = Path(which)
+        beside = path.with_name(f"{path.name}.spool")
+        return beside if not path.is_dir() and beside.is_dir() else path
+    running = _running()
+    if which is not None:
+        for note in running:
+            if int(which) in {note["recorder"], note["target"]}:
+                return Path(note["spool"])
+        raise RecordingError(f"no recording has process id {which}; name its spool directory")
+    if not running:
+        raise RecordingError("nothing is being recorded by this user; name a process id or a spool directory")
+    if len(running) > 1:
+        known = ", ".join(f"{note['recorder']} ({note['spool']})" for note in running)
+        raise RecordingError(f"several recordings are running, name one: {known}")
+    return Path(running[0]["spool"])
+
+
+def notes_folder() -> Path | None:
+    """This user's folder of notes about running recordings; None when there is no safe place for one."""
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
+    base = Path(runtime) if runtime and Path(runtime).is_dir() else Path(tempfile.gettempdir())
+    folder = base / f"warpline-{os.getuid()}"
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        found = folder.lstat()
+    except OSError:
+        return None
+    # In a shared directory somebody else could have made it first, to be told about our recordings.
+    is_ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077
+    return folder if is_ours else None
+
+
+def _running() -> list[dict[str, Any]]:
+    folder = notes_folder()
+    notes: list[dict[str, Any]] = []
+    for path in sorted(folder.glob("*.json")) if folder is not None else []:
+        try:
+            note = json.loads(path.read_text())
+            alive = (
+                process_stat(int(note["recorder"])) is not None
+                and (Path(note["spool"]) / SOCKET_FILE).exists()
+            )
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+        if alive:
+            notes.append(note)
+        else:
+            path.unlink(missing_ok=True)
+    return notes
+
+
+@contextlib.contextmanager
+def _short_name(directory: Path) -> Iterator[str]:
+    """A name of the socket that fits into the 108 bytes of an address, however deep the directory lies."""
+    descriptor = os.open(directory, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield f"/proc/self/fd/{descriptor}/{SOCKET_FILE}"
+    finally:
+        os.close(descriptor)

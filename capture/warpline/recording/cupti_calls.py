@@ -1,0 +1,155 @@
+"""CUDA calls and CUPTI's overhead: what stands below the threads of the host."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.i18n import tr
+from warpline.model import AttributeSpec, KindSpec
+from warpline.storage import CaptureBuilder
+
+from .agent import records
+from .cupti_names import function_name, overhead_name, result_name
+from .gpu_clock import GpuClock
+from .gpu_work import Calls
+from .spool import SpoolFile
+from .translation import Translation
+
+Int64Array = npt.NDArray[np.int64]
+Structured = npt.NDArray[np.void]
+
+API_SORT, OVERHEAD_SORT = 200, 900
+API_EXTRA = KindSpec(
+    "cuda_api",
+    "CUDA API call",
+    "api",
+    "api",
+    (
+        AttributeSpec("layer", "string", "Layer of the API"),
+        AttributeSpec("external_id", "int64", "External id"),
+    ),
+)
+"""What the agent tells about calls beyond what every capture has."""
+
+
+def names_of(spool: SpoolFile, builder: CaptureBuilder, names: Int64Array) -> npt.NDArray[np.uint32]:
+    """String ids of the capture for string ids of a spool file [n]."""
+    found, inverse = np.unique(names, return_inverse=True)
+    return builder.strings(spool.text(name) for name in found.tolist())[inverse]
+
+
+class CallTracks:
+    """The host side of CUDA in one process."""
+
+    def __init__(
+        self,
+        translation: Translation,
+        builder: CaptureBuilder,
+        spool: SpoolFile,
+        clock: GpuClock,
+        scope: int,
+    ) -> None:
+        self._translation = translation
+        self._builder = builder
+        self._spool = spool
+        self._clock = clock
+        self._scope = scope
+        builder.add_kind(API_EXTRA)
+        functions = spool.records(records.CUPTI_FUNCTION, records.cupti_function).values
+        self._functions = {
+            (bool(is_driver), int(function)): spool.text(name)
+            for is_driver, function, name, _reserved in functions.tolist()
+        }
+        external = spool.records(records.CUPTI_EXTERNAL, records.cupti_external).values
+        order = np.argsort(external["correlation"], kind="stable")
+        self._external = external[order]
+
+    def add_calls(self) -> Calls:
+        """Runtime and driver calls, on a track of the thread that made them; the launching end of links."""
+        parts = [
+            self._add(records.CUPTI_RUNTIME, is_driver=False),
+            self._add(records.CUPTI_DRIVER, is_driver=True),
+        ]
+        return Calls(
+            np.concatenate([part.correlation for part in parts]),
+            np.concatenate([part.thread for part in parts]),
+            np.concatenate([part.start_ns for part in parts]),
+        )
+
+    def _add(self, record_type: int, is_driver: bool) -> Calls:
+        values = self._spool.records(record_type, records.cupti_api).values
+        start, stop = self._clock.monotonic(values["start_ns"]), self._clock.monotonic(values["end_ns"])
+        known = (values["start_ns"] > 0) & (stop >= start)
+        self._builder.add_skipped("CUDA API calls", int((~known).sum()), "CUPTI gave them no time")
+        values, start, stop = values[known], start[known], stop[known]
+        threads = self._translation.threads.lookup(self._spool.header.pid, values["tid"], start)
+        names = self._names(values["function"], is_driver)
+        layer = self._builder.string("driver" if is_driver else "runtime")
+        for thread in np.unique(threads).tolist():
+            rows = np.flatnonzero(threads == thread)
+            part = values[rows]
+            attributes: dict[str, npt.ArrayLike] = {
+                "correlation": part["correlation"].astype(np.int64),
+                "return_value": part["result"],
+                "return_name": self._results(part["result"], is_driver),
+                "callback_id": part["function"],
+                "layer": layer,
+            }
+            if len(self._external):
+                attributes["external_id"] = self._external_ids(part["correlation"])
+            first = self._builder.add_events(
+                self._translation.thread_child(
+                    thread, "api", title=tr("CUDA API"), role="api", sort_key=API_SORT
+                ),
+                "cuda_api",
+                self._translation.capture_time(start[rows]),
+                stop[rows] - start[rows],
+                names[rows],
+                attributes=attributes,
+            )
+            linked = np.flatnonzero(part["correlation"])
+            self._builder.add_link_keys(
+                "launch", self._scope, "from", part["correlation"][linked].astype(np.int64), first + linked
+            )
+        return Calls(values["correlation"].astype(np.int64), threads, start)
+
+    def _names(self, functions: npt.NDArray[np.uint32], is_driver: bool) -> npt.NDArray[np.uint32]:
+        found, inverse = np.unique(functions, return_inverse=True)
+        texts = [
+            function_name(is_driver, self._functions.get((is_driver, int(function)), ""), int(function))
+            for function in found.tolist()
+        ]
+        return self._builder.strings(texts)[inverse]
+
+    def _results(self, results: npt.NDArray[np.int32], is_driver: bool) -> npt.ArrayLike:
+        found, inverse = np.unique(results, return_inverse=True)
+        ids = self._builder.strings(result_name(is_driver, int(result)) for result in found.tolist())[inverse]
+        return np.ma.masked_equal(ids, 0)
+
+    def _external_ids(self, correlation: npt.NDArray[np.uint32]) -> npt.ArrayLike:
+        keys = self._external["correlation"]
+        at = np.minimum(np.searchsorted(keys, correlation), len(keys) - 1)
+        return np.ma.MaskedArray(self._external["external"][at].astype(np.int64), keys[at] != correlation)
+
+    def add_overhead(self) -> None:
+        """Time CUPTI and the driver took for themselves, below the thread it was taken from."""
+        values = self._spool.records(records.CUPTI_OVERHEAD, records.cupti_overhead).values
+        start, stop = self._clock.monotonic(values["start_ns"]), self._clock.monotonic(values["end_ns"])
+        pid = self._spool.header.pid
+        threads = self._translation.threads.lookup(
+            pid, np.where(values["tid"] > 0, values["tid"], pid), start
+        )
+        kinds, inverse = np.unique(values["kind"], return_inverse=True)
+        names = self._builder.strings(map(overhead_name, kinds.tolist()))[inverse]
+        for thread in np.unique(threads).tolist():
+            rows = np.flatnonzero(threads == thread)
+            self._builder.add_events(
+                self._translation.thread_child(
+                    thread, "overhead", title=tr("Profiler overhead"), role="overhead", sort_key=OVERHEAD_SORT
+                ),
+                "overhead",
+                self._translation.capture_time(start[rows]),
+                np.maximum(stop[rows] - start[rows], 0),
+                names[rows],
+            )

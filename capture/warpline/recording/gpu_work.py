@@ -1,0 +1,111 @@
+"""GPU work of one process as columns, for what looks at all of it at once: the host's ranges on the streams."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Int64Array = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class StreamWork:
+    """Kernels, copies and sets of one process: int64 [n]; times CLOCK_MONOTONIC ns."""
+
+    correlation: Int64Array
+    device: Int64Array
+    context: Int64Array
+    stream: Int64Array
+    start_ns: Int64Array
+    stop_ns: Int64Array
+
+
+@dataclass(frozen=True)
+class Calls:
+    """CUDA API calls of one process: int64 [n]; times CLOCK_MONOTONIC ns, ``thread`` as the translation counts."""
+
+    correlation: Int64Array
+    thread: Int64Array
+    start_ns: Int64Array
+
+
+@dataclass(frozen=True)
+class HostRanges:
+    """Ranges of one process: int64 [n]; times CLOCK_MONOTONIC ns, ``thread`` as in the translation's threads."""
+
+    thread: Int64Array
+    start_ns: Int64Array
+    stop_ns: Int64Array
+
+
+@dataclass(frozen=True)
+class Projected:
+    """Ranges as they are felt on streams: int64 [m], one row for each (range, stream) with work.
+
+    ``row`` is the host range's; from the start of the first work launched inside it to the end of the last.
+    """
+
+    row: Int64Array
+    device: Int64Array
+    context: Int64Array
+    stream: Int64Array
+    start_ns: Int64Array
+    stop_ns: Int64Array
+
+
+def project_ranges(ranges: HostRanges, calls: Calls, work: StreamWork) -> Projected:
+    """What the host's ranges are on the GPU: the work whose launching call began inside the range, on its thread."""
+    thread, launched = _launched(calls, work)
+    streams = np.unique(
+        np.stack([work.device, work.context, work.stream, thread], axis=1)[launched >= 0], axis=0
+    )
+    parts: list[tuple[Int64Array, ...]] = []
+    for device, context, stream, owner in streams.tolist():
+        mine = np.flatnonzero(
+            (launched >= 0)
+            & (thread == owner)
+            & (work.stream == stream)
+            & (work.context == context)
+            & (work.device == device)
+        )
+        mine = mine[np.argsort(launched[mine], kind="stable")]
+        hosts = np.flatnonzero(ranges.thread == owner)
+        first = np.searchsorted(launched[mine], ranges.start_ns[hosts], "left")
+        last = np.searchsorted(launched[mine], ranges.stop_ns[hosts], "left")
+        some = last > first
+        hosts, first, last = hosts[some], first[some], last[some]
+        if not len(hosts):
+            continue
+        starts = _extremes(np.minimum, work.start_ns[mine], first, last)
+        stops = _extremes(np.maximum, work.stop_ns[mine], first, last)
+        where = (np.full(len(hosts), number, np.int64) for number in (device, context, stream))
+        parts.append((hosts, *where, starts, stops))
+    if not parts:
+        return Projected(*(np.empty(0, np.int64) for _ in range(6)))
+    return Projected(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def _launched(calls: Calls, work: StreamWork) -> tuple[Int64Array, Int64Array]:
+    """Thread and time of the call that launched each piece of work; −1 where it is not in the recording.
+
+    When a runtime and a driver call share a correlation id, the earlier (outer) one counts.
+    """
+    order = np.lexsort((calls.start_ns, calls.correlation))
+    keys = calls.correlation[order]
+    none = np.full(len(work.correlation), -1, np.int64)
+    if not len(keys):
+        return none, none
+    at = np.minimum(np.searchsorted(keys, work.correlation, "left"), len(keys) - 1)
+    hit = (keys[at] == work.correlation) & (work.correlation != 0)
+    return np.where(hit, calls.thread[order][at], -1), np.where(hit, calls.start_ns[order][at], -1)
+
+
+def _extremes(function: np.ufunc, values: Int64Array, first: Int64Array, last: Int64Array) -> Int64Array:
+    """``function`` over each slice values[first:last]; slices may overlap and none is empty."""
+    padded = np.r_[values, values[-1:]]  # reduceat takes no index one past the end
+    pairs = np.empty(2 * len(first), np.int64)
+    pairs[0::2], pairs[1::2] = first, last
+    result: Int64Array = function.reduceat(padded, pairs)[0::2]
+    return result

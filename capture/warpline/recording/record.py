@@ -1,0 +1,286 @@
+"""A recording from beginning to end: directory, program, collectors, capture. What ``warpline record`` runs.
+
+Nothing here imports numpy before the program is forked.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import select
+import shutil
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from warpline._version import __version__
+from warpline.i18n import tr
+from warpline.model.errors import Cancelled, RecordingError, WarplineError
+
+from .environment import Contribution, environment_for_target
+from .launch import Target, failure_status, spawn
+from .session import Options, Session
+from .signals import SignalQueue
+from .spool_directory import default_spool, make_spool, remove_spool
+
+if TYPE_CHECKING:
+    from .recorder import Outcome
+
+Report = Callable[[dict[str, Any]], None]
+
+
+@dataclass(frozen=True)
+class Result:
+    """How it went. ``exit_status`` is the program's as a shell reports it, or 126/127 when it could not be run.
+
+    ``path`` is None when no capture was written because the program could not be run (``error`` says why) or the
+    recording was discarded.
+    """
+
+    exit_status: int
+    path: Path | None = None
+    error: str = ""
+    events: int = 0
+    lost: int = 0
+    duration_ns: int = 0
+    outcome: Outcome | None = None
+
+
+def record(
+    command: Sequence[str],
+    output: Path,
+    options: Options,
+    *,
+    spool: Path | None = None,
+    report: Report | None = None,
+) -> Result:
+    """Run a program, record it, write the capture.
+
+    ``report`` gets what happens as plain values (docs/recording.md, *Status*). Call it from the main thread: signals
+    are taken over until it returns.
+
+    Raises RecordingError when the recording cannot begin or its capture cannot be written; in the second case the
+    spool directory stays, and the message says so.
+    """
+    tell: Report = report or (lambda _status: None)
+    if sys.platform != "linux":
+        raise RecordingError(
+            tr(
+                "recording works on Linux only; on {system}, open captures that were recorded elsewhere",
+                system=platform.system(),
+            )
+        )
+    output = output.absolute()
+    _check_output(output)
+    directory = (spool or default_spool(output)).absolute()
+    make_spool(directory)
+    signals = SignalQueue()
+    try:
+        target = spawn(command, signals.original_mask)
+        return _record(command, output, options, directory, target, signals, tell)
+    except OSError as error:
+        raise RecordingError(f"{error.filename or directory}: {error.strerror or error}") from error
+    finally:
+        signals.close()
+        with contextlib.suppress(OSError):
+            directory.rmdir()  # only when nothing was recorded
+
+
+def _record(
+    command: Sequence[str],
+    output: Path,
+    options: Options,
+    directory: Path,
+    target: Target,
+    signals: SignalQueue,
+    tell: Report,
+) -> Result:
+    from .control import announced
+    from .recorder import Recorder
+
+    recorder = None
+    try:
+        session = Session(
+            directory=directory,
+            output=output,
+            command=tuple(command),
+            working_directory=os.getcwd(),
+            start_monotonic_ns=time.monotonic_ns(),
+            start_realtime_ns=time.time_ns(),
+            recorder_pid=os.getpid(),
+            target_pid=target.pid,
+            options=options,
+            host=describe_host(),
+            tool=f"warpline {__version__}",
+        )
+        additions = environment_for_target(session, os.environ)
+        _check_capture_range(options, additions)
+        session.save()
+        recorder = Recorder(session, target, signals, tell, additions.sources, list(additions.warnings))
+        session = replace(session, start_monotonic_ns=time.monotonic_ns(), start_realtime_ns=time.time_ns())
+        session.save()
+        recorder.session = session
+    except (OSError, WarplineError):
+        if recorder is not None:
+            recorder.abandon()
+        target.abandon()
+        _remove_quietly(directory)
+        raise
+    refused = target.release(additions.variables)
+    if refused is not None:
+        recorder.abandon()
+        remove_spool(directory)
+        return Result(failure_status(refused), error=f"{command[0]}: {refused.strerror}")
+    with announced(directory, os.getpid(), target.pid):
+        recorder.begin(session.start_monotonic_ns)
+        tell(
+            {
+                "state": "started",
+                "spool": str(directory),
+                "recorder_pid": os.getpid(),
+                "target_pid": target.pid,
+            }
+        )
+        outcome = recorder.watch()
+    has_ended = target.has_ended()
+    status = target.wait() if has_ended else None
+    session = recorder.session.ended(outcome.stop_monotonic_ns, status)
+    with contextlib.suppress(OSError):
+        session.save()
+    result = Result(status if status is not None else 0, outcome=outcome)
+    try:
+        if recorder.discard:
+            remove_spool(directory)
+            tell({"state": "discarded"})
+        else:
+            result = _write(session, outcome, signals, tell, result)
+    finally:
+        if status is None:
+            status = _outlive(target, outcome, signals)
+    return replace(result, exit_status=status)
+
+
+def _write(session: Session, outcome: Outcome, signals: SignalQueue, tell: Report, result: Result) -> Result:
+    """Finalise; the spool directory goes away only after the capture is in place."""
+    from .finalise import finalise
+
+    interrupts = 0
+    told = 0.0
+
+    def cancelled() -> bool:
+        nonlocal interrupts
+        interrupts += len(signals.take())
+        return interrupts > 1
+
+    def progress(fraction: float, _what: str) -> None:
+        nonlocal told
+        now = time.monotonic()
+        if now - told >= 0.25:
+            told = now
+            tell({"state": "finalising", "fraction": round(fraction, 3)})
+
+    directory = session.directory
+    tell({"state": "finalising", "fraction": 0.0})
+    try:
+        done = finalise(directory, session.output, progress=progress, cancelled=cancelled)
+    except (WarplineError, OSError, MemoryError) as error:
+        what = tr("interrupted") if isinstance(error, Cancelled) else str(error) or type(error).__name__
+        text = tr(
+            "{output}: the capture could not be written: {what}; what was recorded is kept: warpline recover {spool}",
+            output=session.output,
+            what=what,
+            spool=directory,
+        )
+        tell({"state": "failed", "message": text, "spool": str(directory)})
+        raise RecordingError(text) from error
+    remove_spool(directory)
+    duration = outcome.stop_monotonic_ns - session.start_monotonic_ns
+    tell({"state": "done", "path": str(done.path), "events": done.events, "lost": done.lost})
+    return replace(result, path=done.path, events=done.events, lost=done.lost, duration_ns=duration)
+
+
+def _outlive(target: Target, outcome: Outcome, signals: SignalQueue) -> int:
+    """The recording is over, the program is not: wait for its status, unless somebody no longer wants to."""
+    if outcome.interrupted_by is not None:
+        return 128 + outcome.interrupted_by
+    ended = target.watch()
+    interrupts = 0
+    poller = select.poll()
+    poller.register(signals.descriptor, select.POLLIN)
+    if ended is not None:
+        poller.register(ended, select.POLLIN)
+    try:
+        while not target.has_ended():
+            poller.poll(1000 if ended is not None else 100)
+            for received in signals.take():
+                interrupts += 1
+                if interrupts > 1:
+                    return 128 + received.number
+                if not received.by_terminal:
+                    target.send(received.number)
+        return target.wait()
+    finally:
+        if ended is not None:
+            os.close(ended)
+
+
+def describe_host() -> dict[str, Any]:
+    """What the capture says about the machine."""
+    name = os.uname()
+    return {
+        "name": name.nodename,
+        "system": f"{name.sysname} {name.release}",
+        "machine": name.machine,
+        "cpus": os.cpu_count() or 0,
+        "cpu_model": _first_field("/proc/cpuinfo", "model name"),
+        "memory_bytes": os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
+    }
+
+
+def _first_field(path: str, key: str) -> str:
+    try:
+        with open(path) as file:
+            for line in file:
+                name, _, value = line.partition(":")
+                if name.strip() == key:
+                    return value.strip()
+    except OSError:
+        return ""
+    return ""
+
+
+def _check_output(output: Path) -> None:
+    folder = output.parent
+    if not folder.is_dir():
+        raise RecordingError(f"{output}: the folder {folder} does not exist")
+    if output.is_dir():
+        raise RecordingError(f"{output}: is a folder; name a file")
+    if not os.access(folder, os.W_OK) or (output.exists() and not os.access(output, os.W_OK)):
+        raise RecordingError(f"{output}: no permission to write there")
+    if shutil.disk_usage(folder).free < 1 << 20:
+        raise RecordingError(f"{output}: the disk is full")
+
+
+def _check_capture_range(options: Options, additions: Contribution) -> None:
+    if options.capture_range == "none":
+        return
+    needed = "cuda" if options.capture_range == "cuda-profiler" else "nvtx"
+    if not any(source.enabled and source.name in {needed, "agent"} for source in additions.sources):
+        reason = next((f": {source.reason}" for source in additions.sources if source.name == needed), "")
+        raise RecordingError(
+            tr(
+                "--capture-range {range} needs the {source} source{reason}",
+                range=options.capture_range,
+                source=needed,
+                reason=reason,
+            )
+        )
+
+
+def _remove_quietly(directory: Path) -> None:
+    with contextlib.suppress(OSError):
+        remove_spool(directory)

@@ -1,0 +1,356 @@
+"""Watches a running program: moves what the kernel and /proc say into spool files, and obeys commands."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from warpline.model.tracks import Source
+
+from . import records
+from .control import ControlServer
+from .control_page import ControlPage, RecordingState
+from .launch import Target, terminate
+from .nvml import NvmlCollector
+from .perf import PerfCollector, PerfRefused, Refusal, open_rings
+from .procfs import process_stat
+from .sampler import Sampler
+from .session import Session
+from .signals import SignalQueue
+from .spool_writer import SpoolWriter
+
+STATUS_PERIOD_NS = 250_000_000
+_NOT_ASKED = "not asked for (--trace)"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a recording ended. ``interrupted_by`` is the signal that ended the waiting, if one did."""
+
+    stop_monotonic_ns: int
+    events: int
+    lost: int
+    sources: tuple[Source, ...]
+    warnings: tuple[str, ...]
+    interrupted_by: int | None = None
+
+
+@dataclass
+class Recorder:
+    """One recording, from before the program begins until its spool files are complete."""
+
+    session: Session
+    target: Target
+    signals: SignalQueue
+    report: Callable[[dict[str, Any]], None]
+    agent_sources: tuple[Source, ...] = ()
+    warnings: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        directory, options = self.session.directory, self.session.options
+        self._state = RecordingState.PAUSED if options.starts_paused else RecordingState.RECORDING
+        self._journal = SpoolWriter(directory / "recorder.spool", "recorder")
+        self._page = ControlPage(directory, self._state, options.source_mask)
+        self._perf: PerfCollector | None = None
+        self._sampler: Sampler | None = None
+        self._nvml: NvmlCollector | None = None
+        self._writers = [self._journal]
+        self._refusal: Refusal | None = None
+        if "cpu" in options.trace:
+            self._open_cpu(enable_on_exec=not options.starts_paused)
+        if "nvml" in options.trace:
+            self._nvml = NvmlCollector(directory / "nvml.spool")
+        self._server = ControlServer(directory, self._answer)
+        self.discard = False
+        self._delayed = options.delay_ns > 0 and options.capture_range == "none"
+        self._stop_asked = False
+        self._interrupts = 0
+        self._interrupted_by: int | None = None
+        self._started_ns = 0
+        self._recorded_ns = 0
+        self._resumed_ns = 0
+        self._status_due = 0
+
+    def begin(self, start_ns: int) -> None:
+        """The program has just begun; capture time starts at ``start_ns`` (CLOCK_MONOTONIC), before its first step."""
+        self._started_ns = self._resumed_ns = start_ns
+        self._write_clock_pair()
+        self._write_state(start_ns, self._state, "start")
+        if self._sampler is not None:
+            self._sampler.begin(paused=self._state is RecordingState.PAUSED)
+        if self._nvml is not None:
+            self._nvml.start(paused=self._state is RecordingState.PAUSED)
+
+    def watch(self) -> Outcome:
+        """Record until the program ends, the time is over, or somebody says stop."""
+        ended = self.target.watch()
+        with contextlib.ExitStack() as stack, select.epoll() as poller:
+            if ended is not None:
+                stack.callback(os.close, ended)
+                poller.register(ended, select.EPOLLIN)
+            poller.register(self.signals.descriptor, select.EPOLLIN)
+            poller.register(self._server.descriptors[0], select.EPOLLIN)
+            for descriptor in self._perf.descriptors if self._perf is not None else []:
+                poller.register(descriptor, select.EPOLLIN | select.EPOLLET)
+            next_tick = time.monotonic_ns()
+            while not self._stop_asked and not self.target.has_ended():
+                now = time.monotonic_ns()
+                if now >= next_tick:
+                    self._tick(now)
+                    next_tick = min(max(next_tick + self._period_ns(), now), self._deadline(now))
+                # A client that is connected is looked after at every turn; there is at most a handful.
+                clients = self._server.descriptors[1:]
+                patience = max(0, next_tick - time.monotonic_ns()) / 1e9
+                poller.poll(min(patience, 0.01) if clients else patience)
+                self._drain()
+                self._server.serve()
+                self._obey_signals()
+        return self._finish()
+
+    def abandon(self) -> None:
+        """The program could not be run: close everything, record nothing."""
+        self._close()
+
+    def _open_cpu(self, *, enable_on_exec: bool) -> None:
+        directory = self.session.directory
+        try:
+            rings = open_rings(self.target.pid, enable_on_exec=enable_on_exec)
+        except PerfRefused as refused:
+            self._refusal = refused.refusal
+        else:
+            writer = SpoolWriter(directory / "perf.spool", "perf")
+            self._writers.append(writer)
+            self._perf = PerfCollector(writer, rings)
+        writer = SpoolWriter(directory / "procfs.spool", "procfs")
+        self._writers.append(writer)
+        self._sampler = Sampler(writer, self.target.pid, states=self._perf is None)
+
+    def _deadline(self, now: int) -> int:
+        """When the delay or the duration is over, if that is what comes next."""
+        if self._delayed:
+            return self._started_ns + self.session.options.delay_ns
+        duration = self.session.options.duration_ns
+        if duration is not None and self._state is RecordingState.RECORDING:
+            return now + max(0, duration - self._recorded_so_far(now))
+        return 1 << 62
+
+    def _period_ns(self) -> int:
+        return self._sampler.period_ns if self._sampler is not None else 100_000_000
+
+    def _tick(self, now: int) -> None:
+        options = self.session.options
+        if self._sampler is not None:
+            self._sampler.tick()
+        request = self._page.take_request()
+        if request == 1:
+            self._resume("capture range")
+        elif request == 2:
+            self._pause("capture range")
+        if self._delayed and now - self._started_ns >= options.delay_ns:
+            self._resume("delay")
+        if options.duration_ns is not None and self._recorded_so_far(now) >= options.duration_ns:
+            self._stop_asked = True
+        if now >= self._status_due:
+            self._status_due = now + STATUS_PERIOD_NS
+            self.report(self._status())
+
+    def _recorded_so_far(self, now: int) -> int:
+        """How long was recorded, pauses left out."""
+        running = now - self._resumed_ns if self._state is RecordingState.RECORDING else 0
+        return self._recorded_ns + running
+
+    def _drain(self) -> None:
+        if self._perf is None:
+            return
+        for pid in self._perf.drain().new_pids:
+            if self._sampler is not None:
+                self._sampler.add_process(pid)
+
+    def _pause(self, reason: str) -> None:
+        self._delayed = False
+        if self._state is not RecordingState.RECORDING:
+            return
+        if self._perf is not None:
+            self._perf.pause()
+            self._drain()
+        now = self._page.set_state(RecordingState.PAUSED)
+        self._recorded_ns += now - self._resumed_ns
+        self._state = RecordingState.PAUSED
+        for part in (self._sampler, self._nvml):
+            if part is not None:
+                part.pause()
+        self._write_state(now, self._state, reason)
+
+    def _resume(self, reason: str) -> None:
+        self._delayed = False
+        if self._state is not RecordingState.PAUSED:
+            return
+        now = self._page.set_state(RecordingState.RECORDING)
+        self._resumed_ns = now
+        self._state = RecordingState.RECORDING
+        self._write_state(now, self._state, reason)
+        if self._perf is not None:
+            self._perf.resume()
+        if self._sampler is not None:
+            self._sampler.resume()
+            self._sampler.snapshot()
+        if self._nvml is not None:
+            self._nvml.resume()
+
+    def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        command = request["command"]
+        if command == "pause":
+            self._pause("control")
+        elif command == "resume":
+            self._resume("control")
+        elif command == "stop":
+            self._stop_asked = True
+            self.discard = bool(request.get("discard"))
+            if request.get("terminate"):
+                self.session = self.session.terminating()
+        return {"ok": True, **self._status()}
+
+    def _obey_signals(self) -> None:
+        for received in self.signals.take():
+            self._interrupts += 1
+            if self._interrupts > 1:
+                self._stop_asked = True
+                self._interrupted_by = received.number
+                return
+            # From the terminal the program has got it already; anyone else meant us as its stand-in.
+            if not received.by_terminal and not self._is_from_target(received.sender_pid):
+                self.target.send(received.number)
+
+    def _is_from_target(self, pid: int) -> bool:
+        """Whether a signal's sender is in the program's tree, and so sent it to the whole group."""
+        for _generation in range(64):
+            if pid == self.target.pid:
+                return True
+            stat = process_stat(pid) if pid > 1 else None
+            if stat is None:
+                return False
+            pid = stat.parent_pid
+        return False
+
+    def _finish(self) -> Outcome:
+        if self._state is RecordingState.RECORDING and self._perf is not None and not self.target.has_ended():
+            self._perf.pause()
+        stop = self._page.set_state(RecordingState.STOPPED)
+        self._drain()
+        self._write_state(stop, RecordingState.STOPPED, "end")
+        if self.session.options.terminate and not self.target.has_ended():
+            terminate(self.target)
+        self._close()
+        status = self._status()
+        return Outcome(
+            stop,
+            status["events"],
+            status["lost"],
+            self._sources(),
+            tuple(self.warnings),
+            self._interrupted_by,
+        )
+
+    def _close(self) -> None:
+        if self._perf is not None:
+            self._perf.close()
+        if self._sampler is not None:
+            self._sampler.close()
+        if self._nvml is not None:
+            self._nvml.close()
+        for source in self._sources():
+            self._write_source(source)
+        for warning in self.warnings:
+            packed = np.array([(time.monotonic_ns(), self._journal.string(warning), 1)], records.message)
+            self._journal.append(records.MESSAGE, packed)
+        self._write_clock_pair()
+        self._server.close()
+        self._page.close()
+        for writer in self._writers:
+            writer.close()
+
+    def _events(self) -> int:
+        perf = self._perf.events if self._perf is not None else 0
+        sampled = self._sampler.events if self._sampler is not None else 0
+        return perf + sampled
+
+    def _lost(self) -> int:
+        return (self._perf.lost if self._perf is not None else 0) + sum(
+            writer.lost for writer in self._writers
+        )
+
+    def _status(self) -> dict[str, Any]:
+        return {
+            "state": self._state.name.lower(),
+            "elapsed_ns": time.monotonic_ns() - self._started_ns,
+            "events": self._events(),
+            "lost": self._lost(),
+            "target_pid": self.target.pid,
+            "sources": [_source_json(source) for source in self._sources()],
+            "warnings": list(self.warnings),
+        }
+
+    def _sources(self) -> tuple[Source, ...]:
+        asked = "cpu" in self.session.options.trace
+        perf, sampler = self._perf, self._sampler
+        found: list[Source] = []
+        if not asked:
+            found.append(Source("perf", False, _NOT_ASKED))
+        elif perf is None:
+            refusal = self._refusal or Refusal("", "")
+            found.append(Source("perf", False, refusal.reason, 0, refusal.remedy))
+        else:
+            found.append(Source("perf", True, _disk(perf.writer), perf.lost + perf.writer.lost))
+        if sampler is None:
+            found.append(Source("procfs", False, _NOT_ASKED))
+        else:
+            estimated = (
+                "thread states are estimated from samples, because perf is refused" if sampler.states else ""
+            )
+            found.append(Source("procfs", True, _disk(sampler.writer) or estimated, sampler.writer.lost))
+        found.append(self._nvml.source if self._nvml is not None else Source("nvml", False, _NOT_ASKED))
+        return (*found, *self.agent_sources)
+
+    def _write_state(self, time_ns: int, state: RecordingState, reason: str) -> None:
+        packed = np.array([(time_ns, int(state), self._journal.string(reason))], records.recording_state)
+        self._journal.append(records.RECORDING_STATE, packed)
+
+    def _write_source(self, source: Source) -> None:
+        write = self._journal.string
+        row = (write(source.name), source.enabled, write(source.reason), write(source.remedy), source.lost)
+        self._journal.append(records.SOURCE_STATE, np.array([row], records.source_state))
+
+    def _write_clock_pair(self) -> None:
+        packed = np.array([(time.monotonic_ns(), time.time_ns(), 0)], records.clock_pair)
+        self._journal.append(records.CLOCK_PAIR, packed)
+
+
+def _disk(writer: SpoolWriter) -> str:
+    """Why a spool file could not take everything, empty when it could."""
+    return f"the spool could not grow: {os.strerror(writer.error)}" if writer.error else ""
+
+
+def _source_json(source: Source) -> dict[str, Any]:
+    return {
+        "name": source.name,
+        "enabled": source.enabled,
+        "reason": source.reason,
+        "lost": source.lost,
+        "remedy": source.remedy,
+    }
+
+
+def signal_name(number: int) -> str:
+    """``SIGINT`` for 2."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -1,0 +1,214 @@
+"""From switch records to states: pure functions over columns. The rules are those of the kernel's scheduler events.
+
+A thread that comes in runs; one that goes out preempted is runnable until it comes in again; one that goes out
+otherwise is blocked until then. A new thread is runnable until it first comes in. Nothing is emitted for the last
+time a thread goes out: its exit ends it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.model.flags import Flag
+
+Int64Array = npt.NDArray[np.int64]
+Int32Array = npt.NDArray[np.int32]
+Uint8Array = npt.NDArray[np.uint8]
+
+
+class Mark(IntEnum):
+    """What happened to a thread at a moment."""
+
+    BIRTH = 0
+    RESUME_UNKNOWN = 1
+    RESUME_BLOCKED = 2
+    RESUME_READY = 3
+    IN = 4
+    OUT = 5
+    PREEMPTED = 6
+    WAKING = 7
+    PAUSE = 8
+    DEATH = 9
+    END = 10
+
+
+class State(IntEnum):
+    """What a thread does between two moments. The numbers index `STATE_NAMES`."""
+
+    NONE = 0
+    RUNNING = 1
+    RUNNABLE = 2
+    BLOCKED = 3
+
+
+STATE_NAMES = ("", "running", "runnable", "blocked")
+
+NO_CPU = -1
+
+
+@dataclass(frozen=True)
+class Marks:
+    """Moments of all threads, in any order except that equal times of one thread are in the order they happened.
+
+    ``thread`` int64 [n] (index of a thread), ``time_ns`` int64 [n], ``cpu`` int32 [n] (NO_CPU where it means
+    nothing), ``mark`` uint8 [n].
+    """
+
+    thread: Int64Array
+    time_ns: Int64Array
+    cpu: Int32Array
+    mark: Uint8Array
+
+    def __len__(self) -> int:
+        return len(self.thread)
+
+    @staticmethod
+    def of(thread: npt.ArrayLike, time_ns: npt.ArrayLike, cpu: npt.ArrayLike, mark: npt.ArrayLike) -> Marks:
+        """Marks of columns that broadcast against ``thread``."""
+        threads = np.atleast_1d(np.asarray(thread, np.int64))
+        n = len(threads)
+        return Marks(
+            threads,
+            np.broadcast_to(np.asarray(time_ns, np.int64), n),
+            np.broadcast_to(np.asarray(cpu, np.int32), n),
+            np.broadcast_to(np.asarray(mark, np.uint8), n),
+        )
+
+    @staticmethod
+    def join(parts: list[Marks]) -> Marks:
+        """All of them, one after the other."""
+        return Marks(
+            np.concatenate([part.thread for part in parts]),
+            np.concatenate([part.time_ns for part in parts]),
+            np.concatenate([part.cpu for part in parts]),
+            np.concatenate([part.mark for part in parts]),
+        )
+
+
+@dataclass(frozen=True)
+class States:
+    """What threads did, sorted by thread, then time; the events of a thread do not overlap.
+
+    ``thread``, ``start_ns``, ``stop_ns`` int64 [n]; ``state`` uint8 [n] (`State`), ``cpu`` int32 [n] (where it ran,
+    NO_CPU when it did not or unknown), ``flags`` uint8 [n]. Running ones of one core do not overlap either.
+    """
+
+    thread: Int64Array
+    start_ns: Int64Array
+    stop_ns: Int64Array
+    state: Uint8Array
+    cpu: Int32Array
+    flags: Uint8Array
+
+
+def _tables() -> tuple[Uint8Array, Uint8Array]:
+    """State and flags of the time between two marks, by the left mark and the right one."""
+    state = np.zeros((len(Mark), len(Mark)), np.uint8)
+    flags = np.zeros((len(Mark), len(Mark)), np.uint8)
+    out = (Mark.OUT, Mark.PREEMPTED)
+    cuts = (Mark.PAUSE, Mark.END)
+    resumes = (Mark.RESUME_UNKNOWN, Mark.RESUME_BLOCKED, Mark.RESUME_READY)
+
+    def rule(left: Mark, right: Mark, what: State, flag: int = 0) -> None:
+        state[left, right] = what
+        flags[left, right] = flag
+
+    for right in Mark:
+        cut = Flag.CUT_END if right in cuts else 0
+        lost_end = Flag.TRUNCATED if right not in {*out, *cuts, Mark.DEATH} else 0
+        rule(Mark.IN, right, State.RUNNING, cut | lost_end)
+        # Who is out can only come in, be woken or be cut off; anything else means that its coming in was lost.
+        lost_in = 0 if right in {Mark.IN, Mark.WAKING, *cuts} else Flag.TRUNCATED
+        rule(Mark.OUT, right, State.BLOCKED, cut | lost_in)
+        for left in (Mark.PREEMPTED, Mark.BIRTH, Mark.WAKING):
+            rule(left, right, State.RUNNABLE, cut | lost_in)
+    # A thread may be killed, or exit the process with others, before it ever ran.
+    rule(Mark.BIRTH, Mark.DEATH, State.RUNNABLE)
+    for left in resumes:
+        ready = left == Mark.RESUME_READY
+        rule(left, Mark.IN, State.RUNNABLE if ready else State.BLOCKED, Flag.CUT_START)
+        rule(left, Mark.WAKING, State.BLOCKED, Flag.CUT_START)
+        for right in (*out, Mark.DEATH):
+            rule(left, right, State.RUNNING, Flag.CUT_START)
+    for right in cuts:
+        rule(Mark.RESUME_READY, right, State.RUNNING, Flag.CUT_START | Flag.CUT_END | Flag.ESTIMATED)
+        rule(Mark.RESUME_BLOCKED, right, State.BLOCKED, Flag.CUT_START | Flag.CUT_END)
+    kind = np.array([0, 0, Flag.WAITING, Flag.IDLE], np.uint8)
+    return state, flags | kind[state]
+
+
+_STATE, _FLAGS = _tables()
+
+
+def order_marks(marks: Marks) -> Marks:
+    """Sorted by thread, then time; ties keep their order."""
+    # Rings are sorted already and timsort finds their runs; threads are few, and 16-bit keys are sorted by radix.
+    by_time = np.argsort(marks.time_ns, kind="stable")
+    thread = marks.thread[by_time]
+    narrow = thread.astype(np.uint16) if len(thread) and int(thread.max()) < 1 << 16 else thread
+    order = by_time[np.argsort(narrow, kind="stable")]
+    return Marks(marks.thread[order], marks.time_ns[order], marks.cpu[order], marks.mark[order])
+
+
+def thread_states(marks: Marks) -> States:
+    """The states between the moments of each thread. Times with an unknown state have no event."""
+    ordered = order_marks(marks)
+    # A waking of a thread that is not out says nothing: it runs, or is runnable already.
+    keep = np.ones(len(ordered), bool)
+    if len(ordered):
+        woken = np.flatnonzero(ordered.mark == Mark.WAKING)
+        before = ordered.mark[np.maximum(woken - 1, 0)]
+        same = (woken > 0) & (ordered.thread[np.maximum(woken - 1, 0)] == ordered.thread[woken])
+        sleeping = same & (
+            (before == Mark.OUT) | (before == Mark.RESUME_BLOCKED) | (before == Mark.RESUME_UNKNOWN)
+        )
+        keep[woken[~sleeping]] = False
+        if not keep.all():
+            ordered = Marks(
+                ordered.thread[keep], ordered.time_ns[keep], ordered.cpu[keep], ordered.mark[keep]
+            )
+    left, right = slice(None, -1), slice(1, None)
+    state = _STATE[ordered.mark[left], ordered.mark[right]]
+    state[ordered.thread[left] != ordered.thread[right]] = State.NONE
+    pick = np.flatnonzero((state != State.NONE) & (ordered.time_ns[right] > ordered.time_ns[left]))
+    state = state[pick]
+    flags = _FLAGS[ordered.mark[pick], ordered.mark[pick + 1]]
+    start, stop = ordered.time_ns[pick], ordered.time_ns[pick + 1]
+    running = state == State.RUNNING
+    came_in = (ordered.mark[pick] == Mark.IN) | (ordered.mark[pick] == Mark.RESUME_READY)
+    went_out = (ordered.mark[pick + 1] == Mark.OUT) | (ordered.mark[pick + 1] == Mark.PREEMPTED)
+    cpu = np.full(len(pick), NO_CPU, np.int32)
+    cpu[running & came_in] = ordered.cpu[pick[running & came_in]]
+    cpu[running & went_out] = ordered.cpu[pick[running & went_out] + 1]
+    return _one_at_a_time(States(ordered.thread[pick], start, stop, state, cpu, flags))
+
+
+def _one_at_a_time(states: States) -> States:
+    """Ends running events where another thread began to run on the same core: the end of the first was lost."""
+    on_core = np.flatnonzero(states.cpu != NO_CPU)
+    if not len(on_core):
+        return states
+    by_start = on_core[np.argsort(states.start_ns[on_core], kind="stable")]
+    order = by_start[np.argsort(states.cpu[by_start].astype(np.uint16), kind="stable")]
+    following = np.r_[states.start_ns[order[1:]], np.iinfo(np.int64).max]
+    last_of_core = np.r_[states.cpu[order[1:]] != states.cpu[order[:-1]], True]
+    following[last_of_core] = np.iinfo(np.int64).max
+    late = np.flatnonzero(states.stop_ns[order] > following)
+    if not len(late):
+        return states
+    stop, flags = states.stop_ns.copy(), states.flags.copy()
+    stop[order[late]] = following[late]
+    flags[order[late]] |= Flag.TRUNCATED
+    keep = stop > states.start_ns
+    return States(
+        states.thread[keep],
+        states.start_ns[keep],
+        stop[keep],
+        states.state[keep],
+        states.cpu[keep],
+        flags[keep],
+    )

@@ -1,0 +1,305 @@
+"""CUPTI records of the agent -> kernels, copies and sets on streams, the CUDA calls behind them, and links."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.i18n import tr
+from warpline.model import Flag
+from warpline.model.kinds import SYNC_TYPES
+from warpline.storage import CaptureBuilder
+
+from .agent import records
+from .agent_sources import add_agent_source
+from .cupti_calls import CallTracks, names_of
+from .cupti_names import copy_name
+from .demangle import demangle
+from .gpu_clock import GpuClock, gpu_clock
+from .gpu_tracks import GpuTracks, machine_numbers
+from .gpu_work import Calls, HostRanges, StreamWork, project_ranges
+from .nvtx_match import match_push_pop, push_pop_records
+from .occupancy import occupancy
+from .spool import SpoolFile
+from .translation import Translation
+
+Int64Array = npt.NDArray[np.int64]
+Structured = npt.NDArray[np.void]
+Attributes = dict[str, npt.ArrayLike]
+
+LAUNCH = "launch"
+_UNKNOWN_MEMORY = 7
+_ALLOCATION = 1
+
+
+def translate_cupti(translation: Translation, spools: Sequence[SpoolFile], builder: CaptureBuilder) -> None:
+    """Add what CUPTI recorded in every process."""
+    numbers = machine_numbers(spools)
+    dropped = 0
+    for spool in spools:
+        if spool.header.producer != "agent":
+            continue
+        found = spool.records(records.CUPTI_DROPPED, records.cupti_dropped).values
+        dropped += int(found["count"].sum())
+        _Process(translation, spool, builder, numbers).translate()
+    add_agent_source(translation, spools, builder, "cupti", "cuda", lost=dropped)
+
+
+class _Process:
+    """One process's spool file."""
+
+    def __init__(
+        self, translation: Translation, spool: SpoolFile, builder: CaptureBuilder, numbers: dict[str, int]
+    ) -> None:
+        self._translation = translation
+        self._spool = spool
+        self._builder = builder
+        self._numbers = numbers
+
+    def translate(self) -> None:
+        sessions = self._spool.records(records.CUPTI_SESSION, records.cupti_session).values
+        if not len(sessions):
+            return
+        session = sessions[-1]
+        self._clock: GpuClock = gpu_clock(self._spool, int(session["clock"]) == 0)
+        self._tracks = GpuTracks(self._translation, self._builder, self._spool, self._numbers)
+        self._scope = self._translation.process_index(self._tracks.process)
+        if session["per_graph"]:
+            self._builder.add_warning(
+                tr(
+                    "CUDA graphs were recorded one event per launch: the kernels inside are not in the file. "
+                    "To see them: warpline record --cuda-graphs node"
+                )
+            )
+        work = [
+            self._stream_work(records.CUPTI_KERNEL, records.cupti_kernel, "kernel", self._kernels),
+            self._stream_work(records.CUPTI_MEMCPY, records.cupti_memcpy, "memcpy", self._copies),
+            self._stream_work(records.CUPTI_MEMSET, records.cupti_memset, "memset", self._sets),
+            self._stream_work(records.CUPTI_GRAPH, records.cupti_graph, "graph", self._graphs),
+        ]
+        self._synchronisations()
+        self._memory()
+        calls = CallTracks(self._translation, self._builder, self._spool, self._clock, self._scope)
+        made = calls.add_calls()
+        calls.add_overhead()
+        self._annotations(made, work)
+
+    def _stream_work(
+        self,
+        record_type: int,
+        dtype: np.dtype[np.void],
+        kind: str,
+        describe: Callable[[Structured, int], tuple[npt.ArrayLike, Attributes]],
+    ) -> StreamWork:
+        values = self._spool.records(record_type, dtype).values
+        start, stop = self._clock.monotonic(values["start_ns"]), self._clock.monotonic(values["end_ns"])
+        # CUPTI gives 0 for both when it could not read the device's clock.
+        known = (values["start_ns"] > 0) & (stop >= start)
+        self._builder.add_skipped(f"{kind} events", int((~known).sum()), "CUPTI gave them no time")
+        values, start, stop = values[known], start[known], stop[known]
+        columns = {name: values[name].astype(np.int64) for name in ("device", "context", "stream")}
+        for (device, context, stream), rows in _groups(*columns.values()):
+            part = values[rows]
+            self._tracks.know_context(context, device)
+            name, attributes = describe(part, device)
+            attributes["correlation"] = part["correlation"].astype(np.int64)
+            priority = self._tracks.priority(context, stream)
+            if kind == "kernel" and priority is not None:
+                attributes["priority"] = priority
+            first = self._builder.add_events(
+                self._tracks.stream_track(device, context, stream),
+                kind,
+                self._translation.capture_time(start[rows]),
+                stop[rows] - start[rows],
+                name,
+                attributes=attributes,
+            )
+            self._launched(part["correlation"], first)
+        return StreamWork(
+            values["correlation"].astype(np.int64),
+            columns["device"],
+            columns["context"],
+            columns["stream"],
+            start,
+            stop,
+        )
+
+    def _launched(self, correlation: npt.NDArray[np.uint32], first: int) -> None:
+        """Correlation ids are unique within a process only, so the process is the scope of the link."""
+        known = np.flatnonzero(correlation)
+        self._builder.add_link_keys(
+            LAUNCH, self._scope, "to", correlation[known].astype(np.int64), first + known
+        )
+
+    def _kernels(self, part: Structured, device: int) -> tuple[npt.ArrayLike, Attributes]:
+        found, inverse = np.unique(part["name"], return_inverse=True)
+        mangled = [self._spool.text(name) for name in found.tolist()]
+        full = self._builder.strings(map(demangle, mangled))[inverse]
+        threads = part["block_x"].astype(np.int64) * part["block_y"] * part["block_z"]
+        attributes: Attributes = {
+            **{f"grid_{axis}": part[f"grid_{axis}"] for axis in "xyz"},
+            **{f"block_{axis}": part[f"block_{axis}"] for axis in "xyz"},
+            "registers_per_thread": part["registers"].astype(np.uint32),
+            "static_shared_memory_bytes": part["static_shared_bytes"],
+            "dynamic_shared_memory_bytes": part["dynamic_shared_bytes"],
+            "local_memory_per_thread_bytes": part["local_per_thread_bytes"],
+            "demangled_name": full,
+            "mangled_name": self._builder.strings(mangled)[inverse],
+            **self._graph_attributes(part),
+        }
+        gpu = self._tracks.devices.get(device)
+        if gpu is not None and gpu.multiprocessors:
+            shared = part["static_shared_bytes"].astype(np.int64) + part["dynamic_shared_bytes"]
+            attributes["occupancy_ratio"] = occupancy(gpu.limits, threads, part["registers"], shared)
+            blocks = part["grid_x"].astype(np.float64) * part["grid_y"] * part["grid_z"] / gpu.multiprocessors
+            attributes["blocks_per_sm"] = blocks
+            attributes["warps_per_sm"] = blocks * threads / max(gpu.limits.threads_per_warp, 1)
+        for name in ("queued", "submitted"):
+            raw = part[f"{name}_ns"]
+            if raw.any():
+                wait = self._clock.monotonic(part["start_ns"]) - self._clock.monotonic(raw)
+                attributes[f"{name}_ns"] = np.ma.MaskedArray(wait, raw == 0)
+        return full, attributes
+
+    def _copies(self, part: Structured, _device: int) -> tuple[npt.ArrayLike, Attributes]:
+        kinds, inverse = np.unique(part["copy_kind"], return_inverse=True)
+        return self._builder.strings(map(copy_name, kinds.tolist()))[inverse], {
+            "bytes": part["bytes"],
+            "copy_kind": part["copy_kind"],
+            "src_kind": _memory_kind(part["source_kind"]),
+            "dst_kind": _memory_kind(part["destination_kind"]),
+            **self._graph_attributes(part),
+        }
+
+    def _sets(self, part: Structured, _device: int) -> tuple[npt.ArrayLike, Attributes]:
+        return self._builder.string("Memset"), {
+            "bytes": part["bytes"],
+            "value": part["value"],
+            "memory_kind": _memory_kind(part["memory_kind"]),
+            **self._graph_attributes(part),
+        }
+
+    def _graphs(self, part: Structured, _device: int) -> tuple[npt.ArrayLike, Attributes]:
+        graphs, inverse = np.unique(part["graph"], return_inverse=True)
+        names = self._builder.strings(f"CUDA graph {graph}" for graph in graphs.tolist())
+        return names[inverse], {"graph_id": part["graph"].astype(np.uint64)}
+
+    def _graph_attributes(self, part: Structured) -> Mapping[str, npt.ArrayLike]:
+        if not part["graph_node"].any():
+            return {}
+        outside = part["graph_node"] == 0
+        return {
+            "graph_id": np.ma.MaskedArray(part["graph"].astype(np.uint64), outside),
+            "graph_node_id": np.ma.MaskedArray(part["graph_node"], outside),
+        }
+
+    def _synchronisations(self) -> None:
+        values = self._spool.records(records.CUPTI_SYNC, records.cupti_sync).values
+        start, stop = self._clock.monotonic(values["start_ns"]), self._clock.monotonic(values["end_ns"])
+        names = self._builder.strings(SYNC_TYPES[code].capitalize() for code in range(len(SYNC_TYPES)))
+        unknown = 0
+        for (context,), rows in _groups(values["context"].astype(np.int64)):
+            device = self._tracks.device_of(context)
+            if device is None:
+                unknown += len(rows)
+                continue
+            part = values[rows]
+            code = np.where(part["type"] < len(SYNC_TYPES), part["type"], 0)
+            first = self._builder.add_events(
+                self._tracks.sync_track(device, context),
+                "sync",
+                self._translation.capture_time(start[rows]),
+                np.maximum(stop[rows] - start[rows], 0),
+                names[code],
+                attributes={
+                    "sync_type": code.astype(np.uint8),
+                    "stream": np.ma.masked_equal(part["stream"].astype(np.int64), records.NOBODY),
+                    "event_id": np.ma.MaskedArray(
+                        part["event"].astype(np.uint64), part["event"] == records.NOBODY
+                    ),
+                    "correlation": part["correlation"].astype(np.int64),
+                },
+            )
+            self._launched(part["correlation"], first)
+        self._builder.add_skipped("synchronisations", unknown, "their CUDA context is not known")
+
+    def _memory(self) -> None:
+        values = self._spool.records(records.CUPTI_MEMORY, records.cupti_memory).values
+        for (device, context), rows in _groups(
+            values["device"].astype(np.int64), values["context"].astype(np.int64)
+        ):
+            time = self._translation.capture_time(self._clock.monotonic(values["time_ns"][rows]))
+            rows, time = rows[np.argsort(time, kind="stable")], np.sort(time, kind="stable")
+            part = values[rows]
+            is_allocation = part["operation"] == _ALLOCATION
+            size = part["bytes"].astype(np.int64)
+            track = self._tracks.memory_track(device, context)
+            total = np.cumsum(np.where(is_allocation, size, -size))
+            names = self._builder.strings(("Release", "Allocation"))
+            self._builder.add_events(
+                track,
+                "memory",
+                time,
+                0,
+                names[is_allocation.astype(np.int64)],
+                flags=Flag.INSTANT,
+                attributes={
+                    "operation": np.where(is_allocation, 0, 1).astype(np.uint8),
+                    "address": part["address"],
+                    "bytes": size,
+                    "total_allocated_bytes": total,
+                    "memory_kind": _memory_kind(part["memory_kind"]),
+                },
+            )
+            self._builder.add_counter(track, tr("Allocated"), "bytes", time, total.astype(np.float64))
+
+    def _annotations(self, calls: Calls, work: Sequence[StreamWork]) -> None:
+        """The host's push/pop ranges as they are felt on the streams."""
+        found = push_pop_records(self._spool)
+        if not len(found.time_ns) or not len(calls.correlation):
+            return
+        since = max(self._translation.start_ns, self._spool.header.monotonic_ns)
+        resumes = self._translation.pauses[:, 1] + self._translation.start_ns
+        ranges = match_push_pop(found, since, self._translation.stop_ns, resumes)
+        named = np.flatnonzero(ranges.name > 0)
+        threads = self._translation.threads.lookup(
+            self._spool.header.pid, ranges.tid[named], ranges.start_ns[named]
+        )
+        every = StreamWork(*(np.concatenate(column) for column in zip(*map(_columns, work), strict=True)))
+        felt = project_ranges(
+            HostRanges(threads, ranges.start_ns[named], ranges.stop_ns[named]), calls, every
+        )
+        names = names_of(self._spool, self._builder, ranges.name[named])
+        for (device, context, stream), rows in _groups(felt.device, felt.context, felt.stream):
+            self._builder.add_events(
+                self._tracks.annotations_track(device, context, stream),
+                "gpu_annotation",
+                self._translation.capture_time(felt.start_ns[rows]),
+                felt.stop_ns[rows] - felt.start_ns[rows],
+                names[felt.row[rows]],
+            )
+
+
+def _columns(work: StreamWork) -> tuple[Int64Array, ...]:
+    return (work.correlation, work.device, work.context, work.stream, work.start_ns, work.stop_ns)
+
+
+def _memory_kind(cupti_kind: npt.NDArray[np.integer]) -> npt.NDArray[np.uint8]:
+    """CUPTI counts memory kinds from 1 (pageable), 0 is unknown; the model counts from 0, 7 is unknown."""
+    return np.where(
+        (cupti_kind > 0) & (cupti_kind <= _UNKNOWN_MEMORY), cupti_kind - 1, _UNKNOWN_MEMORY
+    ).astype(np.uint8)
+
+
+def _groups(*columns: Int64Array) -> list[tuple[tuple[int, ...], Int64Array]]:
+    """The distinct rows of some columns, and where each occurs (ascending)."""
+    if not len(columns[0]):
+        return []
+    keys, inverse = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
+    order = np.argsort(inverse.reshape(-1), kind="stable")
+    borders = np.searchsorted(inverse.reshape(-1)[order], np.arange(len(keys) + 1))
+    return [
+        (tuple(key), order[borders[index] : borders[index + 1]]) for index, key in enumerate(keys.tolist())
+    ]

@@ -9,7 +9,7 @@ enum {
     RECORD_STRING = 1,
     RECORD_CLOCK_PAIR = 2,
     RECORD_SOURCE_STATE = 3,
-    RECORD_CAPTURE_RANGE = 4,
+    RECORD_RECORDING_STATE = 4,
 
     RECORD_NVTX_DOMAIN = 200,
     RECORD_NVTX_CATEGORY = 201,
@@ -45,9 +45,9 @@ struct record_source_state {
     uint32_t name, enabled, reason, remedy;
     uint64_t lost;
 };
-struct record_capture_range {
+struct record_recording_state {
     uint64_t time_ns;
-    uint32_t is_start, reserved;
+    uint32_t state, reason; /* state as in the control page; reason is a string */
 };
 
 /* NVTX */
@@ -166,7 +166,7 @@ struct record_cupti_dropped {
 #define RECORD_SIZE(type, size) _Static_assert(sizeof(struct type) == (size), "docs/spool.md promises this size")
 RECORD_SIZE(record_clock_pair, 24);
 RECORD_SIZE(record_source_state, 24);
-RECORD_SIZE(record_capture_range, 16);
+RECORD_SIZE(record_recording_state, 16);
 RECORD_SIZE(record_nvtx_domain, 8);
 RECORD_SIZE(record_nvtx_category, 16);
 RECORD_SIZE(record_nvtx_range, 16);

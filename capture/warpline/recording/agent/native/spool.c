@@ -39,7 +39,7 @@ struct file_header {
 static const uint32_t slot_type[SLOT_COUNT] = {
     [SLOT_CLOCK_PAIR] = RECORD_CLOCK_PAIR,
     [SLOT_SOURCE_STATE] = RECORD_SOURCE_STATE,
-    [SLOT_CAPTURE_RANGE] = RECORD_CAPTURE_RANGE,
+    [SLOT_RECORDING_STATE] = RECORD_RECORDING_STATE,
     [SLOT_NVTX_DOMAIN] = RECORD_NVTX_DOMAIN,
     [SLOT_NVTX_CATEGORY] = RECORD_NVTX_CATEGORY,
     [SLOT_NVTX_RANGE] = RECORD_NVTX_RANGE,
@@ -335,8 +335,10 @@ void wl_capture_range(bool is_start)
     atomic_store(&wl_control->changed_ns, now);
     atomic_store(&wl_control->request, is_start ? REQUEST_START : REQUEST_STOP);
     atomic_fetch_add(&wl_control->epoch, 1);
-    struct record_capture_range record = {now, is_start, 0};
-    write_common(SLOT_CAPTURE_RANGE, &record, sizeof record);
+    static const char reason[] = "capture range";
+    struct record_recording_state record = {now, is_start ? STATE_RECORDING : STATE_PAUSED,
+                                            wl_intern(reason, sizeof reason - 1)};
+    write_common(SLOT_RECORDING_STATE, &record, sizeof record);
 }
 
 void wl_mark_finished(void)

@@ -42,7 +42,7 @@ _Static_assert(sizeof(struct chunk_header) == 64, "docs/spool.md");
 enum slot {
     SLOT_CLOCK_PAIR,
     SLOT_SOURCE_STATE,
-    SLOT_CAPTURE_RANGE,
+    SLOT_RECORDING_STATE,
     SLOT_NVTX_DOMAIN,
     SLOT_NVTX_CATEGORY,
     SLOT_NVTX_RANGE,

@@ -1,0 +1,434 @@
+/* CUPTI activity, through CUDA_INJECTION64_PATH: the CUDA driver calls InitializeInjection inside cuInit, so programs
+ * without CUDA pay nothing. A thread of ours follows the control page, flushes, and notes clock pairs. Whatever goes
+ * wrong is written as the state of the source "cupti"; the program runs on. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "cupti_internal.h"
+#include "spool.h"
+
+#define BUFFER_BYTES (1u << 20)
+#define KEPT_BUFFERS 16
+#define POLL_NS 20000000u
+#define FLUSH_EVERY_NS 250000000u
+#define CLOCKS_EVERY_NS 1000000000u
+
+static void *subscriber;
+static pid_t owner;
+static sem_t wake;
+static bool is_per_graph, is_with_memory;
+static bool is_cuda_capture_range;
+/* Held around calls into CUPTI that may meet the end of the process; is_over: no more of them. */
+static pthread_mutex_t cupti_lock = PTHREAD_MUTEX_INITIALIZER;
+static bool is_over;
+static _Atomic bool is_enabled;
+static _Atomic uint64_t dropped_total;
+
+static uint8_t *kept[KEPT_BUFFERS];
+static uint32_t kept_count;
+static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void request_buffer(uint8_t **buffer, size_t *size, size_t *max_records)
+{
+    *buffer = NULL;
+    *size = BUFFER_BYTES;
+    *max_records = 0;
+    pthread_mutex_lock(&kept_lock);
+    if (kept_count > 0)
+        *buffer = kept[--kept_count];
+    pthread_mutex_unlock(&kept_lock);
+    if (*buffer != NULL)
+        return;
+    void *memory =
+        mmap(NULL, BUFFER_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory != MAP_FAILED)
+        *buffer = memory;
+    else
+        *size = 0;
+}
+
+static void keep_buffer(uint8_t *buffer)
+{
+    pthread_mutex_lock(&kept_lock);
+    bool is_kept = kept_count < KEPT_BUFFERS;
+    if (is_kept)
+        kept[kept_count++] = buffer;
+    pthread_mutex_unlock(&kept_lock);
+    if (!is_kept)
+        munmap(buffer, BUFFER_BYTES);
+}
+
+static void complete_buffer(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid_size)
+{
+    (void)size;
+    if (getpid() == owner) {
+        size_t dropped = 0;
+        if (valid_size > 0)
+            cupti_write_records(buffer, valid_size);
+        if (cupti.dropped_records(context, stream, &dropped) == CUPTI_OK && dropped > 0) {
+            struct writer *writer = wl_writer();
+            struct record_cupti_dropped *record =
+                writer ? WL_RESERVE(writer, SLOT_CUPTI_DROPPED, record_cupti_dropped) : NULL;
+            if (record != NULL) {
+                *record = (struct record_cupti_dropped){wl_now(writer), dropped};
+                WL_COMMIT(writer, SLOT_CUPTI_DROPPED, record_cupti_dropped);
+            }
+            atomic_fetch_add_explicit(&dropped_total, dropped, memory_order_relaxed);
+        }
+    }
+    if (buffer != NULL)
+        keep_buffer(buffer);
+}
+
+static uint64_t timestamp(void) { return wl_clock(CLOCK_MONOTONIC); }
+
+/* Kinds that cost something. Devices, contexts and streams are always on: what is used after a pause may have been
+ * created during it. */
+static const uint32_t busy_kinds[] = {
+    ACTIVITY_CONCURRENT_KERNEL, ACTIVITY_MEMCPY,   ACTIVITY_MEMCPY2,         ACTIVITY_MEMSET,
+    ACTIVITY_RUNTIME,           ACTIVITY_DRIVER,   ACTIVITY_SYNCHRONIZATION, ACTIVITY_EXTERNAL_CORRELATION,
+    ACTIVITY_OVERHEAD,          ACTIVITY_GRAPH_TRACE, ACTIVITY_MEMORY2,
+};
+static const uint32_t quiet_kinds[] = {ACTIVITY_DEVICE, ACTIVITY_CONTEXT, ACTIVITY_STREAM};
+
+static bool is_wanted(uint32_t kind)
+{
+    if (kind == ACTIVITY_GRAPH_TRACE)
+        return is_per_graph;
+    if (kind == ACTIVITY_MEMORY2)
+        return is_with_memory;
+    return true;
+}
+
+static const char *result_text(int result, char *buffer, size_t size)
+{
+    const char *text = NULL;
+    if (cupti.result_string(result, &text) != CUPTI_OK || text == NULL) /* some versions succeed and leave NULL */
+        text = "unknown";
+    snprintf(buffer, size, "%s (%d)", text, result);
+    return buffer;
+}
+
+static const char *remedy_of(int result)
+{
+    switch (result) {
+    case CUPTI_MULTIPLE_SUBSCRIBERS:
+        return "another profiler is attached to this program (nsys, ncu, cuda-gdb, compute-sanitizer, "
+               "torch.profiler): run it without that one";
+    case CUPTI_INSUFFICIENT_PRIVILEGES:
+    case CUPTI_VIRTUALIZED_PRIVILEGES:
+        return "load the driver with NVreg_RestrictProfilingToAdminUsers=0, or record as root or with CAP_SYS_ADMIN";
+    case CUPTI_NOT_COMPATIBLE:
+    case CUPTI_NOT_INITIALIZED:
+    case CUPTI_UNKNOWN:
+        return "the driver may be older than this libcupti: install the nvidia-cuda-cupti package of the driver's "
+               "CUDA version, or name another libcupti in WARPLINE_LIBCUPTI";
+    default:
+        return "name another libcupti in WARPLINE_LIBCUPTI";
+    }
+}
+
+static void set_state(bool is_on, const char *reason, const char *remedy)
+{
+    wl_write_source_state("cupti", is_on, reason, remedy, atomic_load(&dropped_total));
+}
+
+static void refuse(const char *what, int result)
+{
+    char text[160], reason[256];
+    snprintf(reason, sizeof reason, "%s: %s", what, result_text(result, text, sizeof text));
+    set_state(false, reason, remedy_of(result));
+}
+
+/* Enables what is wanted; the first failure per kind goes into the source's state. Returns false when kernels cannot
+ * be recorded. */
+static bool enable_kinds(bool is_first)
+{
+    char reason[512] = "", text[160];
+    int worst = CUPTI_OK;
+    bool has_kernels = true;
+    for (size_t i = 0; i < sizeof busy_kinds / sizeof busy_kinds[0]; i++) {
+        if (!is_wanted(busy_kinds[i]))
+            continue;
+        int result = cupti.enable(busy_kinds[i]);
+        if (result == CUPTI_OK)
+            continue;
+        worst = worst ? worst : result;
+        has_kernels = has_kernels && busy_kinds[i] != ACTIVITY_CONCURRENT_KERNEL;
+        size_t used = strlen(reason);
+        snprintf(reason + used, sizeof reason - used, "%sactivity kind %u: %s", used ? "; " : "", busy_kinds[i],
+                 result_text(result, text, sizeof text));
+    }
+    atomic_store(&is_enabled, true);
+    if (is_first)
+        set_state(has_kernels, reason, worst ? remedy_of(worst) : "");
+    return has_kernels;
+}
+
+static void disable_kinds(void)
+{
+    for (size_t i = 0; i < sizeof busy_kinds / sizeof busy_kinds[0]; i++)
+        if (is_wanted(busy_kinds[i]))
+            cupti.disable(busy_kinds[i]);
+    atomic_store(&is_enabled, false);
+}
+
+static void flush(uint32_t flag, bool is_last)
+{
+    pthread_mutex_lock(&cupti_lock);
+    if (!is_over)
+        cupti.flush_all(flag);
+    is_over = is_over || is_last;
+    pthread_mutex_unlock(&cupti_lock);
+}
+
+static void on_callback(void *user, uint32_t domain, uint32_t id, const void *data)
+{
+    (void)user;
+    if (getpid() != owner)
+        return;
+    if (domain == CALLBACK_RESOURCE) {
+        if (id == RESOURCE_CONTEXT_DESTROY_STARTING)
+            flush(FLUSH_FORCED, false);
+        return;
+    }
+    bool is_driver = domain == CALLBACK_DRIVER;
+    uint32_t site = ((const struct callback_data *)data)->site;
+    if (site == CALLBACK_ENTER && (is_driver ? id == DRIVER_PRIMARY_CONTEXT_RESET || id == DRIVER_PRIMARY_CONTEXT_RESET_V2
+                                             : id == RUNTIME_DEVICE_RESET))
+        flush(FLUSH_FORCED, false);
+    if (!is_cuda_capture_range)
+        return;
+    /* The range is what lies between the two calls, so it opens when one returns and closes when the other begins.
+     * The runtime's call may contain the driver's: the control page turns only once. */
+    if (site == CALLBACK_EXIT && id == (is_driver ? DRIVER_PROFILER_START : RUNTIME_PROFILER_START)) {
+        wl_capture_range(true);
+        if (!atomic_load(&is_enabled) && wl_is_recording(SOURCE_CUDA))
+            enable_kinds(false); /* here, not 20 ms later: the next call may be the launch somebody wants to see */
+    } else if (site == CALLBACK_ENTER && id == (is_driver ? DRIVER_PROFILER_STOP : RUNTIME_PROFILER_STOP)) {
+        wl_capture_range(false); /* the thread disables and flushes */
+    }
+}
+
+static void enable_callbacks(void)
+{
+    cupti.enable_callback(1, subscriber, CALLBACK_RUNTIME, RUNTIME_DEVICE_RESET);
+    cupti.enable_callback(1, subscriber, CALLBACK_DRIVER, DRIVER_PRIMARY_CONTEXT_RESET);
+    cupti.enable_callback(1, subscriber, CALLBACK_DRIVER, DRIVER_PRIMARY_CONTEXT_RESET_V2);
+    cupti.enable_callback(1, subscriber, CALLBACK_RESOURCE, RESOURCE_CONTEXT_DESTROY_STARTING);
+    if (!is_cuda_capture_range)
+        return;
+    cupti.enable_callback(1, subscriber, CALLBACK_RUNTIME, RUNTIME_PROFILER_START);
+    cupti.enable_callback(1, subscriber, CALLBACK_RUNTIME, RUNTIME_PROFILER_STOP);
+    cupti.enable_callback(1, subscriber, CALLBACK_DRIVER, DRIVER_PROFILER_START);
+    cupti.enable_callback(1, subscriber, CALLBACK_DRIVER, DRIVER_PROFILER_STOP);
+}
+
+static void write_clock_pair(void)
+{
+    uint64_t third = 0;
+    if (cupti.get_timestamp(&third) != CUPTI_OK)
+        third = 0;
+    wl_write_clock_pair(third);
+}
+
+static void final_state(void)
+{
+    char reason[200] = "";
+    if (cupti_calls_left_out() > 0)
+        snprintf(reason, sizeof reason, "%llu CUDA calls that only ask for state were left out",
+                 (unsigned long long)cupti_calls_left_out());
+    if (cupti_unreadable() > 0)
+        snprintf(reason, sizeof reason, "%llu buffers could not be read to their end",
+                 (unsigned long long)cupti_unreadable());
+    if (reason[0] != 0 || atomic_load(&dropped_total) > 0)
+        set_state(true, reason, "");
+}
+
+static void finish(void)
+{
+    if (getpid() != owner)
+        return;
+    flush(FLUSH_FORCED, true);
+    final_state();
+}
+
+static void follow_control(void)
+{
+    bool is_wanted_now = wl_is_recording(SOURCE_CUDA);
+    if (is_wanted_now == atomic_load(&is_enabled))
+        return;
+    pthread_mutex_lock(&cupti_lock);
+    if (!is_over) {
+        if (is_wanted_now)
+            enable_kinds(false);
+        else
+            disable_kinds();
+    }
+    pthread_mutex_unlock(&cupti_lock);
+    if (!is_wanted_now)
+        flush(FLUSH_FORCED, false);
+}
+
+static void *run(void *unused)
+{
+    (void)unused;
+    uint64_t now = wl_clock(CLOCK_MONOTONIC), flushed = now, paired = now;
+    while (!is_over) {
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += POLL_NS;
+        if (until.tv_nsec >= 1000000000) {
+            until.tv_nsec -= 1000000000;
+            until.tv_sec++;
+        }
+        sem_timedwait(&wake, &until);
+        int number = cupti_caught_signal();
+        if (number != 0) {
+            finish();
+            wl_mark_finished();
+            cupti_deliver_signal(number);
+            return NULL;
+        }
+        follow_control();
+        now = wl_clock(CLOCK_MONOTONIC);
+        if (now - flushed >= FLUSH_EVERY_NS) {
+            flushed = now;
+            flush(FLUSH_COMPLETED, false);
+        }
+        if (now - paired >= CLOCKS_EVERY_NS) {
+            paired = now;
+            write_clock_pair();
+        }
+    }
+    return NULL;
+}
+
+static void wake_thread(void) { sem_post(&wake); }
+
+static bool start_thread(void)
+{
+    pthread_t thread;
+    sigset_t all, old;
+    if (sem_init(&wake, 0, 0) != 0)
+        return false;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old); /* the program's handlers never run on our thread */
+    int error = pthread_create(&thread, NULL, run, NULL);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (error != 0)
+        return false;
+    pthread_setname_np(thread, "warpline-agent");
+    pthread_detach(thread);
+    return true;
+}
+
+static uint32_t driver_version(void)
+{
+    int version = 0;
+    int (*get)(int *);
+    void *address = dlsym(RTLD_DEFAULT, "cuDriverGetVersion");
+    void *library = address ? NULL : dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+    if (library != NULL)
+        address = dlsym(library, "cuDriverGetVersion");
+    memcpy(&get, &address, sizeof address);
+    return address != NULL && get(&version) == 0 ? (uint32_t)version : 0;
+}
+
+/* True when times come from our callback: CLOCK_MONOTONIC. Else they are CLOCK_REALTIME, and clock pairs convert. */
+static bool use_monotonic_clock(void)
+{
+    uint64_t before, time = 0, after;
+    if (cupti.register_timestamp == NULL || cupti.register_timestamp(timestamp) != CUPTI_OK)
+        return false;
+    before = timestamp();
+    int result = cupti.get_timestamp(&time);
+    after = timestamp();
+    return result == CUPTI_OK && before <= time && time <= after;
+}
+
+static void read_options(void)
+{
+    const char *options = getenv("WARPLINE_CUPTI");
+    const char *range = getenv("WARPLINE_CAPTURE_RANGE");
+    is_per_graph = options != NULL && strstr(options, "graphs=graph") != NULL;
+    is_with_memory = options != NULL && strstr(options, "memory=1") != NULL;
+    cupti_keeps_every_call = options != NULL && strstr(options, "calls=all") != NULL;
+    is_cuda_capture_range = range != NULL && strcmp(range, "cuda-profiler") == 0;
+}
+
+static void start_session(void)
+{
+    char reason[512];
+    uint32_t version = 0;
+    int result;
+    if (!cupti_load(reason, sizeof reason)) {
+        set_state(false, reason,
+                  "install the nvidia-cuda-cupti package (nvidia-cuda-cupti-cu12 for CUDA 12) beside the program, or "
+                  "name a libcupti in WARPLINE_LIBCUPTI");
+        return;
+    }
+    if ((result = cupti.get_version(&version)) != CUPTI_OK || version < CUPTI_OLDEST_VERSION) {
+        snprintf(reason, sizeof reason, "this libcupti is too old (API version %u; CUDA 12 or newer is needed)", version);
+        if (result != CUPTI_OK)
+            refuse("libcupti does not start", result);
+        else
+            set_state(false, reason, "name a newer libcupti in WARPLINE_LIBCUPTI");
+        return;
+    }
+    read_options();
+    const char *options = getenv("WARPLINE_CUPTI");
+    bool is_monotonic = use_monotonic_clock();
+    if ((result = cupti.subscribe(&subscriber, on_callback, NULL)) != CUPTI_OK) {
+        refuse("CUPTI refused the subscription", result);
+        return;
+    }
+    if (cupti.set_thread_id_type != NULL)
+        cupti.set_thread_id_type(THREAD_ID_SYSTEM);
+    if (options != NULL && strstr(options, "latency=1") != NULL && cupti.latency_timestamps != NULL)
+        cupti.latency_timestamps(1);
+    if ((result = cupti.register_callbacks(request_buffer, complete_buffer)) != CUPTI_OK) {
+        refuse("CUPTI refused the buffers", result);
+        cupti.unsubscribe(subscriber);
+        return;
+    }
+    for (size_t i = 0; i < sizeof quiet_kinds / sizeof quiet_kinds[0]; i++)
+        cupti.enable(quiet_kinds[i]);
+    enable_callbacks();
+    enable_kinds(true);
+    if (!wl_is_recording(SOURCE_CUDA))
+        disable_kinds();
+    struct record_cupti_session session = {
+        wl_clock(CLOCK_MONOTONIC), is_monotonic ? CUPTI_CLOCK_MONOTONIC : CUPTI_CLOCK_PAIRS, version, driver_version(),
+        is_per_graph,
+    };
+    wl_define(SLOT_CUPTI_SESSION, &session, sizeof session);
+    write_clock_pair();
+    if (cupti.flush_period != NULL)
+        cupti.flush_period(FLUSH_EVERY_NS / 1000000);
+    atexit(finish);
+    if (start_thread())
+        cupti_catch_signals(wake_thread);
+}
+
+/* Called by the CUDA driver. Anything but 1 would be reported to the program as an error. */
+__attribute__((visibility("default"))) int InitializeInjection(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    int saved_errno = errno;
+    if (wl_start() && (atomic_load(&wl_control->sources) & SOURCE_CUDA)) {
+        owner = getpid();
+        pthread_once(&once, start_session);
+    }
+    errno = saved_errno;
+    return 1;
+}

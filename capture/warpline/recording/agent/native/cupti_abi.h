@@ -1,0 +1,253 @@
+/* The part of CUPTI's binary interface that is used here, declared by us: the agent is built without CUDA. Names of
+ * functions and offsets of fields are those of CUPTI 12.1 to 13.5. Activity records only ever grew at the end in
+ * these versions, so the structures below are their common beginning; their sizes are not the records' sizes. */
+#ifndef WARPLINE_CUPTI_ABI_H
+#define WARPLINE_CUPTI_ABI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    CUPTI_OK = 0,
+    CUPTI_MAX_LIMIT_REACHED = 12,
+    CUPTI_NOT_COMPATIBLE = 14,
+    CUPTI_NOT_INITIALIZED = 15,
+    CUPTI_INSUFFICIENT_PRIVILEGES = 35,
+    CUPTI_MULTIPLE_SUBSCRIBERS = 39,
+    CUPTI_VIRTUALIZED_PRIVILEGES = 40,
+    CUPTI_UNKNOWN = 999,
+};
+#define CUPTI_OLDEST_VERSION 18 /* CUDA 12.0 */
+
+enum {
+    ACTIVITY_MEMCPY = 1,
+    ACTIVITY_MEMSET = 2,
+    ACTIVITY_KERNEL = 3,
+    ACTIVITY_DRIVER = 4,
+    ACTIVITY_RUNTIME = 5,
+    ACTIVITY_DEVICE = 8,
+    ACTIVITY_CONTEXT = 9,
+    ACTIVITY_CONCURRENT_KERNEL = 10,
+    ACTIVITY_OVERHEAD = 17,
+    ACTIVITY_MEMCPY2 = 22,
+    ACTIVITY_STREAM = 37,
+    ACTIVITY_SYNCHRONIZATION = 38,
+    ACTIVITY_EXTERNAL_CORRELATION = 39,
+    ACTIVITY_MEMORY2 = 49,
+    ACTIVITY_GRAPH_TRACE = 51,
+};
+
+enum { CALLBACK_DRIVER = 1, CALLBACK_RUNTIME = 2, CALLBACK_RESOURCE = 3 };
+enum { CALLBACK_ENTER = 0, CALLBACK_EXIT = 1 };
+enum {
+    DRIVER_PROFILER_START = 308,
+    DRIVER_PROFILER_STOP = 309,
+    DRIVER_PRIMARY_CONTEXT_RESET = 389,
+    DRIVER_PRIMARY_CONTEXT_RESET_V2 = 545,
+    RUNTIME_DEVICE_RESET = 164,
+    RUNTIME_PROFILER_START = 171,
+    RUNTIME_PROFILER_STOP = 172,
+    RESOURCE_CONTEXT_DESTROY_STARTING = 2,
+};
+
+enum { FLUSH_COMPLETED = 0, FLUSH_FORCED = 1 };
+enum { THREAD_ID_SYSTEM = 1 };
+enum { OBJECT_THREAD = 2 };
+
+struct activity_kernel {
+    uint32_t kind;
+    uint8_t cache_config, shared_config;
+    uint16_t registers;
+    uint32_t partitioned[2];
+    uint64_t start, end, completed;
+    uint32_t device, context, stream;
+    int32_t grid[3], block[3];
+    int32_t static_shared, dynamic_shared;
+    uint32_t local_per_thread, local_total, correlation;
+    int64_t grid_id;
+    const char *name;
+    void *reserved;
+    uint64_t queued, submitted;
+    uint8_t launch_type, is_shared_carveout_requested, carveout_requested, padding;
+    uint32_t shared_executed;
+    uint64_t graph_node;
+    uint32_t shared_limit, graph;
+};
+#define AT(type, field, offset) _Static_assert(offsetof(struct type, field) == (offset), "CUPTI 12.1 to 13.5")
+AT(activity_kernel, registers, 6);
+AT(activity_kernel, start, 16);
+AT(activity_kernel, end, 24);
+AT(activity_kernel, device, 40);
+AT(activity_kernel, context, 44);
+AT(activity_kernel, stream, 48);
+AT(activity_kernel, grid, 52);
+AT(activity_kernel, block, 64);
+AT(activity_kernel, static_shared, 76);
+AT(activity_kernel, dynamic_shared, 80);
+AT(activity_kernel, local_per_thread, 84);
+AT(activity_kernel, correlation, 92);
+AT(activity_kernel, name, 104);
+AT(activity_kernel, queued, 120);
+AT(activity_kernel, submitted, 128);
+AT(activity_kernel, launch_type, 136);
+AT(activity_kernel, graph_node, 144);
+AT(activity_kernel, graph, 156);
+
+struct activity_memcpy {
+    uint32_t kind;
+    uint8_t copy_kind, source_kind, destination_kind, flags;
+    uint64_t bytes, start, end;
+    uint32_t device, context, stream, correlation, runtime_correlation, padding;
+    void *reserved;
+    uint64_t graph_node;
+    uint32_t graph;
+};
+AT(activity_memcpy, copy_kind, 4);
+AT(activity_memcpy, bytes, 8);
+AT(activity_memcpy, start, 16);
+AT(activity_memcpy, end, 24);
+AT(activity_memcpy, device, 32);
+AT(activity_memcpy, stream, 40);
+AT(activity_memcpy, correlation, 44);
+AT(activity_memcpy, graph_node, 64);
+AT(activity_memcpy, graph, 72);
+
+struct activity_memcpy_peer {
+    uint32_t kind;
+    uint8_t copy_kind, source_kind, destination_kind, flags;
+    uint64_t bytes, start, end;
+    uint32_t device, context, stream, source_device, source_context, destination_device, destination_context;
+    uint32_t correlation;
+    void *reserved;
+    uint64_t graph_node;
+    uint32_t graph;
+};
+AT(activity_memcpy_peer, source_device, 44);
+AT(activity_memcpy_peer, destination_device, 52);
+AT(activity_memcpy_peer, correlation, 60);
+AT(activity_memcpy_peer, graph_node, 72);
+AT(activity_memcpy_peer, graph, 80);
+
+struct activity_memset {
+    uint32_t kind, value;
+    uint64_t bytes, start, end;
+    uint32_t device, context, stream, correlation;
+    uint16_t flags, memory_kind;
+    uint32_t padding;
+    void *reserved;
+    uint64_t graph_node;
+    uint32_t graph;
+};
+AT(activity_memset, start, 16);
+AT(activity_memset, correlation, 44);
+AT(activity_memset, memory_kind, 50);
+AT(activity_memset, graph_node, 64);
+AT(activity_memset, graph, 72);
+
+struct activity_api {
+    uint32_t kind, function;
+    uint64_t start, end;
+    uint32_t process, thread, correlation, result;
+};
+AT(activity_api, thread, 28);
+AT(activity_api, result, 36);
+
+struct activity_sync {
+    uint32_t kind, type;
+    uint64_t start, end;
+    uint32_t correlation, context, stream, event;
+};
+AT(activity_sync, start, 8);
+AT(activity_sync, event, 36);
+
+struct activity_overhead {
+    uint32_t kind, overhead_kind, object_kind;
+    uint32_t object[3]; /* process and thread, or device, context and stream */
+    uint64_t start, end;
+};
+AT(activity_overhead, object, 12);
+AT(activity_overhead, start, 24);
+
+struct activity_external {
+    uint32_t kind, external_kind;
+    uint64_t external;
+    uint32_t correlation;
+};
+AT(activity_external, correlation, 16);
+
+struct activity_stream {
+    uint32_t kind, context, stream, priority, flag;
+};
+struct activity_context {
+    uint32_t kind, context, device;
+    uint16_t api, null_stream;
+};
+AT(activity_context, null_stream, 14);
+
+struct activity_device {
+    uint32_t kind, flags;
+    uint64_t memory_bandwidth, memory_bytes;
+    uint32_t constant_bytes, l2_bytes, threads_per_warp, clock_khz, copy_engines, multiprocessors, max_ipc;
+    uint32_t max_warps_per_sm, max_blocks_per_sm, max_shared_per_sm, max_registers_per_sm, max_registers_per_block;
+    uint32_t max_shared_per_block, max_threads_per_block, max_block[3], max_grid[3];
+    uint32_t compute_major, compute_minor, device, ecc;
+    uint8_t uuid[16];
+    const char *name;
+};
+AT(activity_device, multiprocessors, 44);
+AT(activity_device, max_threads_per_block, 76);
+AT(activity_device, compute_major, 104);
+AT(activity_device, device, 112);
+AT(activity_device, uuid, 120);
+AT(activity_device, name, 136);
+
+struct activity_graph {
+    uint32_t kind, correlation;
+    uint64_t start, end;
+    uint32_t device, graph, context, stream;
+};
+AT(activity_graph, device, 24);
+AT(activity_graph, stream, 36);
+
+struct activity_memory {
+    uint32_t kind, operation, memory_kind, correlation;
+    uint64_t address, bytes, timestamp, pc;
+    uint32_t process, device, context, stream;
+    const char *name;
+};
+AT(activity_memory, timestamp, 32);
+AT(activity_memory, device, 52);
+AT(activity_memory, name, 64);
+
+/* The beginning of CUpti_CallbackData. */
+struct callback_data {
+    uint32_t site;
+};
+
+typedef void (*cupti_request)(uint8_t **buffer, size_t *size, size_t *max_records);
+typedef void (*cupti_complete)(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid_size);
+typedef void (*cupti_callback)(void *user, uint32_t domain, uint32_t id, const void *data);
+typedef uint64_t (*cupti_timestamp)(void);
+
+/* The functions that are used; those after `get_timestamp` may be absent. */
+struct cupti {
+    int (*subscribe)(void **subscriber, cupti_callback callback, void *user);
+    int (*unsubscribe)(void *subscriber);
+    int (*enable_callback)(uint32_t is_on, void *subscriber, uint32_t domain, uint32_t id);
+    int (*register_callbacks)(cupti_request request, cupti_complete complete);
+    int (*enable)(uint32_t kind);
+    int (*disable)(uint32_t kind);
+    int (*flush_all)(uint32_t flag);
+    int (*next_record)(uint8_t *buffer, size_t valid_size, void **record);
+    int (*dropped_records)(void *context, uint32_t stream, size_t *dropped);
+    int (*callback_name)(uint32_t domain, uint32_t id, const char **name);
+    int (*result_string)(int result, const char **text);
+    int (*get_version)(uint32_t *version);
+    int (*get_timestamp)(uint64_t *time);
+    int (*register_timestamp)(cupti_timestamp callback);
+    int (*set_thread_id_type)(uint32_t type);
+    int (*flush_period)(uint32_t milliseconds);
+    int (*latency_timestamps)(uint8_t is_on);
+};
+
+#endif

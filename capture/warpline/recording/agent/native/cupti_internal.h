@@ -1,0 +1,28 @@
+#ifndef WARPLINE_CUPTI_INTERNAL_H
+#define WARPLINE_CUPTI_INTERNAL_H
+
+#include <stdbool.h>
+
+#include "cupti_abi.h"
+
+extern struct cupti cupti;
+
+/* Finds and loads libcupti and fills `cupti`; on failure says why in `reason`. */
+bool cupti_load(char *reason, size_t size);
+
+/* Every API call is kept; otherwise those that only ask for the current state are counted and left out. */
+extern bool cupti_keeps_every_call;
+/* Writes the records of a finished buffer to the spool. */
+void cupti_write_records(uint8_t *buffer, size_t valid_size);
+/* What was left out on purpose, and what could not be read, since the start. */
+uint64_t cupti_calls_left_out(void);
+uint64_t cupti_unreadable(void);
+
+/* Ends politely: on SIGTERM, SIGINT and SIGHUP that would kill the process at once, the flush comes first. */
+void cupti_catch_signals(void (*wake)(void));
+/* The signal that asked, or 0. */
+int cupti_caught_signal(void);
+/* Lets the signal do what it would have done. */
+void cupti_deliver_signal(int number);
+
+#endif

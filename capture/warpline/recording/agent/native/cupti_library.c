@@ -1,0 +1,67 @@
+/* Finding libcupti inside the recorded program. There must be only one in a process, so one that is already loaded
+ * (PyTorch links it) wins over the one the launcher found. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cupti_internal.h"
+
+struct cupti cupti;
+
+static void *open_library(void)
+{
+    static const char *const names[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so"};
+    void *library = NULL;
+    for (size_t i = 0; i < sizeof names / sizeof names[0] && library == NULL; i++)
+        library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+    const char *found = getenv("WARPLINE_LIBCUPTI");
+    if (library == NULL && found != NULL && found[0] != 0)
+        library = dlopen(found, RTLD_NOW | RTLD_LOCAL);
+    for (size_t i = 0; i < sizeof names / sizeof names[0] && library == NULL; i++)
+        library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+    return library;
+}
+
+bool cupti_load(char *reason, size_t size)
+{
+    void *library = open_library();
+    if (library == NULL) {
+        const char *error = dlerror();
+        snprintf(reason, size, "libcupti was not found (%s)", error ? error : "no such library");
+        return false;
+    }
+    struct {
+        const char *name;
+        void *function;
+        bool is_needed;
+    } symbols[] = {
+        {"cuptiSubscribe", &cupti.subscribe, true},
+        {"cuptiUnsubscribe", &cupti.unsubscribe, true},
+        {"cuptiEnableCallback", &cupti.enable_callback, true},
+        {"cuptiActivityRegisterCallbacks", &cupti.register_callbacks, true},
+        {"cuptiActivityEnable", &cupti.enable, true},
+        {"cuptiActivityDisable", &cupti.disable, true},
+        {"cuptiActivityFlushAll", &cupti.flush_all, true},
+        {"cuptiActivityGetNextRecord", &cupti.next_record, true},
+        {"cuptiActivityGetNumDroppedRecords", &cupti.dropped_records, true},
+        {"cuptiGetCallbackName", &cupti.callback_name, true},
+        {"cuptiGetResultString", &cupti.result_string, true},
+        {"cuptiGetVersion", &cupti.get_version, true},
+        {"cuptiGetTimestamp", &cupti.get_timestamp, true},
+        {"cuptiActivityRegisterTimestampCallback", &cupti.register_timestamp, false},
+        {"cuptiSetThreadIdType", &cupti.set_thread_id_type, false},
+        {"cuptiActivityFlushPeriod", &cupti.flush_period, false},
+        {"cuptiActivityEnableLatencyTimestamps", &cupti.latency_timestamps, false},
+    };
+    for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
+        void *address = dlsym(library, symbols[i].name);
+        if (address == NULL && symbols[i].is_needed) {
+            snprintf(reason, size, "libcupti has no %s", symbols[i].name);
+            return false;
+        }
+        memcpy(symbols[i].function, &address, sizeof address); /* ISO C has no cast from void * to a function */
+    }
+    return true;
+}

@@ -291,6 +291,11 @@ class Capture(ExactQueries):
             raise self._file.error("its table of stacks is damaged")
         return frame, parent
 
+    @property
+    def stacks(self) -> tuple[Array, Array]:
+        """The trie of stacks: frame (string id) and parent (a stack with a smaller number, or `NO_STACK`) of each."""
+        return self._stacks
+
     def stack_frames(self, stack: int) -> list[str]:
         """Frames of a stack, leaf first; a damaged chain ends where it stops going back."""
         frame, parent = self._stacks

@@ -1,0 +1,94 @@
+"""``warpline export``: a capture, or a part of it, in another format."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from warpline.cli.arguments import add_range_option, add_track_option
+from warpline.i18n import tr
+from warpline.model import UsageError
+
+
+class ExportCommand:
+    """The name of OUT says the format."""
+
+    name = "export"
+    help = tr("write a capture, or a part of it, in another format")
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the arguments."""
+        parser.add_argument("file", metavar="FILE", help=tr("a capture"))
+        parser.add_argument(
+            "out",
+            metavar="OUT",
+            help=tr(
+                "where to; its name says the format: .h5 .json .json.gz .csv .parquet .png .svg .html; "
+                "an existing folder gets one CSV file per kind of event"
+            ),
+        )
+        add_range_option(parser)
+        add_track_option(parser)
+        parser.add_argument(
+            "--compress",
+            action="store_true",
+            help=tr("for .h5: the archive form, smaller and slower to open"),
+        )
+
+    def run(self, args: argparse.Namespace) -> int:
+        """Write the file and say what is in it."""
+        from warpline.interchange.exporter import (
+            ExportOptions,
+            ExportSelection,
+            estimate,
+            export_capture,
+            exporter_for,
+            match_tracks,
+        )
+        from warpline.storage import open_capture
+
+        out = Path(args.out)
+        exporter = exporter_for(out)
+        if args.compress and exporter.name != "capture":
+            raise UsageError(
+                tr("--compress is for captures (.h5); name the file .json.gz or .csv.gz instead")
+            )
+        with open_capture(args.file) as capture:
+            origin = capture.span[0]
+            start, stop = (None if time is None else origin + time for time in args.range)
+            selection = ExportSelection(start, stop, match_tracks(capture, args.track))
+            expected = estimate(capture, selection, exporter)
+            with _ProgressLine() as line:
+                written = export_capture(
+                    capture, out, selection, ExportOptions(compress=args.compress), progress=line.show
+                )
+        print(tr("{path}: {count} events", path=written, count=f"{expected.events:,}"))
+        return 0
+
+
+class _ProgressLine:
+    """One line on a terminal, rewritten; nothing when standard error is no terminal."""
+
+    def __init__(self) -> None:
+        self._is_shown = sys.stderr.isatty()
+        self._last = ""
+
+    def __enter__(self) -> _ProgressLine:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._last:
+            sys.stderr.write("\r\033[K")
+            sys.stderr.flush()
+
+    def show(self, fraction: float, text: str) -> None:
+        """Progress as the exporters report it."""
+        line = f"{fraction:4.0%} {text}"
+        if self._is_shown and line != self._last:
+            sys.stderr.write(f"\r\033[K{line}")
+            sys.stderr.flush()
+            self._last = line
+
+
+command = ExportCommand()

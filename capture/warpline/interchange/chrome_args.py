@@ -1,0 +1,223 @@
+"""Attributes of events as the arguments of a Chrome trace, under the names the PyTorch profiler gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import orjson
+
+if TYPE_CHECKING:
+    from warpline.model import Track
+    from warpline.storage import Capture
+
+Int64Array = npt.NDArray[np.int64]
+ObjectArray = npt.NDArray[np.object_]
+
+# Kind → attribute → argument. Attributes not listed are written under their own name.
+_NAMES: Mapping[str, Mapping[str, str]] = {
+    "kernel": {
+        "registers_per_thread": "registers per thread",
+        "blocks_per_sm": "blocks per SM",
+        "warps_per_sm": "warps per SM",
+        "priority": "priority",
+        "graph_node_id": "graph node id",
+        "graph_id": "graph id",
+    },
+    "memcpy": {"graph_node_id": "graph node id"},
+    "memset": {"graph_node_id": "graph node id"},
+    "cuda_api": {"callback_id": "cbid"},
+    "operator": {
+        "sequence_number": "Sequence number",
+        "external_id": "External id",
+        "forward_thread": "Fwd thread id",
+        "input_shapes": "Input Dims",
+        "input_types": "Input type",
+    },
+    "python": {"python_id": "Python id", "python_parent_id": "Python parent id"},
+    "memory": {
+        "address": "Addr",
+        "bytes": "Bytes",
+        "total_allocated_bytes": "Total Allocated",
+        "total_reserved_bytes": "Total Reserved",
+    },
+    "sync": {"event_id": "event"},
+}
+_VECTORS = {"grid": ("grid_x", "grid_y", "grid_z"), "block": ("block_x", "block_y", "block_z")}
+_SHARED = ("static_shared_memory_bytes", "dynamic_shared_memory_bytes")
+_AS_JSON = frozenset({"input_shapes", "input_types", "arguments"})
+"""String attributes that hold JSON text and are written as such."""
+
+
+@dataclass
+class JsonTexts:
+    """String ids as JSON text; every text is encoded once."""
+
+    capture: Capture
+    _quoted: ObjectArray = field(init=False)
+    _plain: dict[int, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._quoted = np.full(len(self.capture.strings) + 1, None, object)
+
+    def quoted(self, ids: npt.NDArray[Any]) -> ObjectArray:
+        """Texts in quotation marks."""
+        ids = np.minimum(ids, len(self._quoted) - 1)
+        new = np.unique(ids)
+        new = new[self._quoted[new] == None]  # noqa: E711  # elementwise
+        for string_id in new.tolist():
+            text = self.capture.strings[string_id]
+            self._quoted[string_id] = orjson.dumps(text.encode("utf-8", "replace").decode()).decode()
+        found: ObjectArray = self._quoted[ids]
+        return found
+
+    def json(self, ids: npt.NDArray[Any]) -> ObjectArray:
+        """Texts that are JSON as they are, others in quotation marks."""
+        unique, inverse = np.unique(ids, return_inverse=True)
+        rendered = np.empty(len(unique), object)
+        for index, string_id in enumerate(unique.tolist()):
+            if string_id not in self._plain:
+                text = self.capture.strings[string_id]
+                self._plain[string_id] = text if _is_json(text) else orjson.dumps(text).decode()
+            rendered[index] = self._plain[string_id]
+        return rendered[inverse.reshape(-1)]
+
+
+def _is_json(text: str) -> bool:
+    try:
+        orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return False
+    return True
+
+
+@dataclass
+class Arguments:
+    """Arguments of a batch of events: a template for ``%`` and one column per placeholder in it."""
+
+    template: str = ""
+    columns: list[npt.NDArray[Any]] = field(default_factory=list)
+
+    def constant(self, name: str, value: int | str) -> None:
+        """An argument that all events share."""
+        text = orjson.dumps(value).decode().replace("%", "%%")
+        self.template += f'{"," if self.template else ""}"{name}":{text}'
+
+    def column(self, name: str, values: npt.NDArray[Any], valid: npt.NDArray[np.bool_]) -> None:
+        """An argument with a value per event; events without one do not have the argument."""
+        if not valid.any():
+            return
+        key = orjson.dumps(name).decode().replace("%", "%%")
+        if valid.all():
+            self.template += f"{',' if self.template else ''}{key}:%s"
+            self.columns.append(values)
+            return
+        pieces = np.full(len(values), "", object)
+        head = f",{key.replace('%%', '%')}:"
+        unique, inverse = _unique(values[valid])
+        texts = np.array([f"{head}{value}" for value in unique], object)
+        pieces[valid] = texts[inverse]
+        if not self.template:
+            self.constant("kind", "event")
+        self.template += "%s"
+        self.columns.append(pieces)
+
+
+def _unique(values: npt.NDArray[Any]) -> tuple[list[Any], Int64Array]:
+    if values.dtype == object:
+        texts: dict[Any, int] = {}
+        codes = np.fromiter((texts.setdefault(v, len(texts)) for v in values.tolist()), np.int64, len(values))
+        return list(texts), codes
+    unique, inverse = np.unique(values, return_inverse=True)
+    return unique.tolist(), inverse.reshape(-1)
+
+
+def arguments_of(
+    capture: Capture,
+    texts: JsonTexts,
+    track: Track,
+    kind: str,
+    rows: Int64Array,
+    correlation: Mapping[int, int] | None = None,
+) -> Arguments:
+    """Arguments of events of one kind on one track.
+
+    ``correlation`` (process index → number) is added to correlation ids, which are unique in their process only.
+    """
+    found = Arguments()
+    if track.device is not None:
+        found.constant("device", track.device)
+        if track.context is not None:
+            found.constant("context", track.context)
+        if track.stream is not None and kind != "sync":
+            found.constant("stream", track.stream)
+    table = capture.kinds[kind]
+    position = table.indices_of(rows)
+    names = _NAMES.get(kind, {})
+    done: set[str] = set()
+    if kind == "kernel":
+        done = _kernel_arguments(capture, position, found)
+    for spec in table.spec.attributes:
+        if spec.name in done or spec.name == "stack":
+            continue
+        column, validity = table.column(spec.name)
+        values, valid = column[position], validity[position]
+        name = names.get(spec.name, spec.name)
+        if spec.name == "correlation" and correlation is not None:
+            values = values + correlation.get(-1 if track.process is None else track.process, 0)
+        if spec.dtype == "string":
+            values = texts.json(values) if spec.name in _AS_JSON else texts.quoted(values)
+        elif values.dtype.kind == "f":
+            valid = valid & np.isfinite(values)
+            values = _shortest(values)
+        elif values.dtype.kind == "b" or spec.dtype == "bool":
+            values = np.array(["false", "true"], object)[values.astype(np.int64)]
+        found.column(name, values, valid)
+    if kind == "memcpy" and {"bytes"} <= set(table.attributes):
+        _bandwidth(capture, rows, position, found)
+    return found
+
+
+def _shortest(values: npt.NDArray[Any]) -> ObjectArray:
+    """Reals with as many digits as tell them apart; `str` of a numpy float32 is its shortest form."""
+    unique, inverse = np.unique(values, return_inverse=True)
+    texts = np.array([str(value) if np.isfinite(value) else "0" for value in unique], object)
+    return texts[inverse.reshape(-1)]
+
+
+def _kernel_arguments(capture: Capture, position: Int64Array, found: Arguments) -> set[str]:
+    """Vectors and sums that the PyTorch profiler writes as one argument; returns the attributes that are done."""
+    table = capture.kinds["kernel"]
+    done: set[str] = set()
+    for name, parts in _VECTORS.items():
+        if not set(parts) <= set(table.attributes):
+            continue
+        columns = [table.column(part) for part in parts]
+        valid = np.logical_and.reduce([validity[position] for _, validity in columns])
+        if valid.any():
+            values = np.stack([column[position] for column, _ in columns], 1)
+            unique, inverse = np.unique(values, axis=0, return_inverse=True)
+            texts = np.array([f"[{x},{y},{z}]" for x, y, z in unique.tolist()], object)
+            found.column(name, texts[inverse.reshape(-1)], valid)
+            done |= set(parts)
+    if set(_SHARED) <= set(table.attributes):
+        (static, a), (dynamic, b) = (table.column(part) for part in _SHARED)
+        total = static[position].astype(np.int64) + dynamic[position]
+        found.column("shared memory", total, a[position] & b[position])
+    if "occupancy_ratio" in table.attributes:
+        ratio, validity = table.column("occupancy_ratio")
+        valid = validity[position] & np.isfinite(ratio[position])
+        percent = np.rint(np.where(valid, ratio[position], 0) * 100).astype(np.int64)
+        found.column("est. achieved occupancy %", percent, valid)
+    return done
+
+
+def _bandwidth(capture: Capture, rows: Int64Array, position: Int64Array, found: Arguments) -> None:
+    size, valid = capture.kinds["memcpy"].column("bytes")
+    duration = capture.events.duration[rows]
+    known = valid[position] & (duration > 0)
+    rate = np.round(size[position] / np.maximum(duration, 1), 6)
+    found.column("memory bandwidth (GB/s)", _shortest(rate), known)

@@ -1,0 +1,129 @@
+"""Where the tracks of a capture go in a Chrome trace: every row there is a pair of process and thread numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from warpline.i18n import tr
+
+if TYPE_CHECKING:
+    from warpline.model import Track
+    from warpline.storage import Capture
+
+_ON_THREAD = frozenset({"api", "ranges", "operators", "phases", "python"})
+"""Roles whose events are calls on a thread's stack and share its row, as the PyTorch profiler writes them."""
+
+FIRST_MADE_UP = 10_000_000
+"""Numbers from here on belong to no process or thread: Linux has at most 4,194,304."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the trace; ``is_async`` tracks have no row and are written as asynchronous events of the process."""
+
+    pid: int
+    tid: int
+    is_async: bool = False
+
+
+@dataclass
+class Rows:
+    """Assigns rows. A thread keeps its numbers, a stream gets (device, stream), everything else made-up numbers."""
+
+    capture: Capture
+    names: dict[tuple[int, int | None], str] = field(default_factory=dict)
+    """Names of processes (tid None) and threads."""
+    labels: dict[int, str] = field(default_factory=dict)
+    sort_keys: dict[tuple[int, int | None], int] = field(default_factory=dict)
+    _device_pids: dict[tuple[int | None, int], int] = field(default_factory=dict)
+    _process_pids: dict[int, int] = field(default_factory=dict)
+    _taken: dict[tuple[int, int], str] = field(default_factory=dict)
+    _made_up: int = FIRST_MADE_UP
+    _group_pids: dict[int, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        used: set[int] = set()
+        for index, process in enumerate(self.capture.processes):
+            # Ranks and re-used numbers: a second process of that number gets another one.
+            pid = process.pid if process.pid not in used and process.pid >= 0 else self._next()
+            used.add(pid)
+            self._process_pids[index] = pid
+            self.names[pid, None] = process.name or tr("process {pid}", pid=process.pid)
+        for device in self.capture.devices:
+            pid = device.index if device.index not in used else self._next()
+            used.add(pid)
+            self._device_pids[device.rank, device.index] = pid
+
+    def _next(self) -> int:
+        self._made_up += 1
+        return self._made_up
+
+    def row(self, track: Track) -> Row:
+        """The row for the events of a track."""
+        if track.role == "stream" and track.device is not None:
+            pid = self._device_pid(track)
+            return Row(pid, self._free_tid(pid, track.stream or 0, track.uri, track.title))
+        if track.device is not None and track.process is not None and track.thread is None:
+            pid = self._device_pid(track)
+            return Row(pid, self._free_tid(pid, self._next(), track.uri, track.title))
+        if track.thread is not None:
+            thread = self.capture.threads[track.thread]
+            pid = self._process_pids.get(thread.process, thread.process)
+            parent = self.capture.tracks[track.parent] if track.parent >= 0 else track
+            if track.role in _ON_THREAD or track.role == "thread":
+                key = f"thread {track.thread}"
+                return Row(pid, self._free_tid(pid, thread.tid, key, thread.name or str(thread.tid)))
+            return Row(pid, self._free_tid(pid, self._next(), track.uri, f"{parent.title} · {track.title}"))
+        if track.process is not None:
+            pid = self._process_pids.get(track.process, track.process)
+            is_async = track.role in _ON_THREAD
+            return Row(
+                pid, 0 if is_async else self._free_tid(pid, self._next(), track.uri, track.title), is_async
+            )
+        return self._group_row(track)
+
+    def counter_pid(self, track: Track) -> int:
+        """The process a counter is shown with."""
+        if track.process is not None:
+            return self._process_pids.get(track.process, track.process)
+        if track.device is not None:
+            return self._device_pid(track)
+        return self._group_row(track).pid
+
+    def _device_pid(self, track: Track) -> int:
+        device = track.device or 0
+        key = (track.rank, device)
+        if key not in self._device_pids:
+            self._device_pids[key] = self._device_pids.get((None, device), self._next())
+        pid = self._device_pids[key]
+        self.labels.setdefault(pid, f"GPU {device}")
+        if (pid, None) not in self.names:
+            known = next((d.name for d in self.capture.devices if (d.rank, d.index) == key), "")
+            self.names[pid, None] = f"GPU {device} {known}".strip()
+            self.sort_keys[pid, None] = 5_000_000 + device
+        return pid
+
+    def _free_tid(self, pid: int, tid: int, owner: str, name: str) -> int:
+        """``tid`` unless somebody else has it (two contexts with a stream 7)."""
+        while self._taken.setdefault((pid, tid), owner) != owner:
+            tid = (
+                next((t for (p, t), o in self._taken.items() if p == pid and o == owner), None)
+                or self._next()
+            )
+        self.names.setdefault((pid, tid), name)
+        return tid
+
+    def _group_row(self, track: Track) -> Row:
+        """Tracks of no process (cores, messages) stand in a process of their own, named like the track above."""
+        top = track
+        while top.parent >= 0:
+            top = self.capture.tracks[top.parent]
+        pid = self._group_pids.get(top.index)
+        if pid is None:
+            pid = self._group_pids[top.index] = self._next()
+            self.names[pid, None] = top.title
+            self.sort_keys[pid, None] = top.sort_key
+        number = track.uri.rpartition("/")[2]
+        tid = int(number) if track.role == "core" and number.isdecimal() else self._next()
+        return Row(pid, self._free_tid(pid, tid, track.uri, track.title))

@@ -1,0 +1,361 @@
+"""Exporter for Chrome / Perfetto JSON, as the PyTorch profiler writes it where it writes such events."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+import orjson
+
+from warpline.i18n import tr
+from warpline.interchange.chrome_args import JsonTexts, arguments_of
+from warpline.interchange.chrome_rows import Row, Rows
+from warpline.interchange.export_files import writing
+from warpline.interchange.exporter import (
+    CHUNK_EVENTS,
+    ExportOptions,
+    ExportSelection,
+    Int64Array,
+    IsCancelled,
+    Progress,
+    check_cancelled,
+    chunks,
+    count_events,
+    counter_slice,
+)
+from warpline.model import Flag
+
+if TYPE_CHECKING:
+    from warpline.model import Track
+    from warpline.storage import Capture
+
+_CATEGORIES = {
+    "kernel": "kernel",
+    "memcpy": "gpu_memcpy",
+    "memset": "gpu_memset",
+    "operator": "cpu_op",
+    "python": "python_function",
+    "range": "user_annotation",
+    "phase": "user_annotation",
+    "gpu_annotation": "gpu_user_annotation",
+    "sync": "cuda_sync",
+    "memory": "cpu_instant_event",
+}
+"""Kind → category of the PyTorch profiler; other kinds are their own category."""
+_FLOWS = {"launch": "ac2g", "forward_backward": "fwdbwd"}
+_DEVICE_PROPERTIES = {
+    "memory_bytes": "totalGlobalMem",
+    "sm_count": "numSms",
+    "compute_major": "computeMajor",
+    "compute_minor": "computeMinor",
+    "threads_per_warp": "warpSize",
+    "max_registers_per_sm": "regsPerMultiprocessor",
+    "max_shared_memory_per_sm_bytes": "sharedMemPerMultiprocessor",
+}
+_BATCH = 1 << 15
+"""Events formatted by one operation: the text of a batch should stay in cache."""
+
+
+class ChromeExporter:
+    """Times are capture time in microseconds with three decimals, so no nanosecond is lost."""
+
+    name = "chrome"
+    suffixes = (".json", ".json.gz")
+    bytes_per_event = 260.0
+
+    @property
+    def title(self) -> str:
+        return tr("Chrome / Perfetto JSON")
+
+    def export(
+        self,
+        capture: Capture,
+        out: Path,
+        selection: ExportSelection,
+        options: ExportOptions,
+        progress: Progress,
+        cancelled: IsCancelled,
+    ) -> Path:
+        del options  # .gz in the name decides
+        with writing(out) as file:
+            _Writer(capture, selection, file).run(progress, cancelled)
+        return out
+
+
+class _Writer:
+    """One export, event by event in batches; nothing but the rows and the used texts is kept."""
+
+    def __init__(self, capture: Capture, selection: ExportSelection, file: BinaryIO) -> None:
+        self._capture = capture
+        self._selection = selection
+        self._file = file
+        self._rows = Rows(capture)
+        self._texts = JsonTexts(capture)
+        self._row_of_track: dict[int, Row] = {}
+        self._correlation = _correlation_offsets(capture)
+        self._is_first = True
+
+    def run(self, progress: Progress, cancelled: IsCancelled) -> None:
+        """Writes the whole document."""
+        self._file.write(self._header())
+        total = max(1, count_events(self._capture, self._selection))
+        done = 0
+        for track, rows in chunks(self._capture, self._selection):
+            for first in range(rows.start, rows.stop, _BATCH):
+                check_cancelled(cancelled)
+                part = slice(first, min(first + _BATCH, rows.stop))
+                self._events(self._capture.tracks[track], part)
+                done += part.stop - part.start
+                progress(0.8 * done / total, tr("writing events"))
+        self._counters(cancelled)
+        progress(0.85, tr("writing links"))
+        self._links(cancelled)
+        self._metadata()
+        self._file.write(b"\n]}\n")
+        progress(1.0, tr("done"))
+
+    def _write(self, text: str) -> None:
+        """Events as lines without a separator after the last."""
+        if text:
+            self._file.write(b"\n" if self._is_first else b",\n")
+            self._file.write(text.encode())
+            self._is_first = False
+
+    def _header(self) -> bytes:
+        capture = self._capture
+        start, stop = self._selection.interval(capture)
+        head: dict[str, Any] = {
+            "schemaVersion": 1,
+            "displayTimeUnit": "ms",
+            "deviceProperties": [
+                {
+                    "id": device.index,
+                    "name": device.name,
+                    **{_DEVICE_PROPERTIES.get(key, key): value for key, value in device.properties},
+                }
+                for device in capture.devices
+            ],
+        }
+        ranks = {process.rank for process in capture.processes if process.rank is not None}
+        if len(ranks) == 1:
+            head["distributedInfo"] = {"rank": ranks.pop()}
+        utc = capture.meta.get("start_utc_ns")
+        if isinstance(utc, int):
+            head["baseTimeNanoseconds"] = utc
+        head["traceName"] = capture.path.name
+        head["warpline"] = {"uuid": capture.uuid, "range_ns": [start, stop]}
+        return orjson.dumps(head)[:-1] + b',"traceEvents":['
+
+    # Events
+
+    def _row(self, track: Track) -> Row:
+        row = self._row_of_track.get(track.index)
+        if row is None:
+            row = self._row_of_track[track.index] = self._rows.row(track)
+        return row
+
+    def _events(self, track: Track, part: slice) -> None:
+        capture = self._capture
+        row = self._row(track)
+        kinds = capture.events.kind[part]
+        for code in np.unique(kinds).tolist():
+            rows = np.flatnonzero(kinds == code) + part.start
+            kind = capture.kind_of_code[code]
+            instant = (capture.events.flags[rows] & np.uint8(Flag.INSTANT)) != 0
+            if row.is_async:
+                self._async_events(track, row, kind, rows)
+                continue
+            for is_instant in (False, True):
+                chosen = rows[instant == is_instant]
+                if len(chosen):
+                    self._write(self._plain(track, row, kind, chosen, is_instant))
+
+    def _category(self, kind: str, names: npt.NDArray[np.uint32]) -> npt.NDArray[Any] | str:
+        if kind != "cuda_api":
+            return _CATEGORIES.get(kind, kind)
+        unique, inverse = np.unique(names, return_inverse=True)
+        texts = [_api_category(text) for text in self._capture.strings.get(unique.tolist())]
+        return np.array(texts, object)[inverse.reshape(-1)] if len(set(texts)) > 1 else texts[0]
+
+    def _plain(self, track: Track, row: Row, kind: str, rows: Int64Array, is_instant: bool) -> str:
+        events = self._capture.events
+        starts, stops = self._capture.event_times(rows)
+        names = events.name[rows]
+        arguments = arguments_of(self._capture, self._texts, track, kind, rows, self._correlation)
+        category = self._category(kind, names)
+        columns: list[npt.NDArray[Any]] = []
+        template = '{"ph":"%s",' % ("i" if is_instant else "X")
+        if isinstance(category, str):
+            template += f'"cat":"{category}",'.replace("%", "%%")
+        else:
+            template += '"cat":"%s",'
+            columns.append(category)
+        template += f'"name":%s,"pid":{row.pid},"tid":{row.tid},"ts":%s'
+        columns += [self._texts.quoted(names), _microseconds(starts)]
+        if is_instant:
+            template += ',"s":"t"'
+        else:
+            template += ',"dur":%s'
+            columns.append(_microseconds(stops - starts))
+        template += f',"args":{{{arguments.template}}}}}'
+        return _format(template, [*columns, *arguments.columns])
+
+    def _async_events(self, track: Track, row: Row, kind: str, rows: Int64Array) -> None:
+        """Ranges of a process may overlap as they like: a begin and an end each, held together by an id."""
+        capture = self._capture
+        starts, stops = capture.event_times(rows)
+        names = self._texts.quoted(capture.events.name[rows])
+        arguments = arguments_of(capture, self._texts, track, kind, rows, self._correlation)
+        category = orjson.dumps(_CATEGORIES.get(kind, kind)).decode().replace("%", "%%")
+        base = f'"cat":{category},"name":%s,"pid":{row.pid},"tid":{row.tid},"id":"%s","ts":%s'
+        begin = f'{{"ph":"b",{base},"args":{{{arguments.template}}}}}'
+        self._write(_format(begin, [names, rows, _microseconds(starts), *arguments.columns]))
+        self._write(_format(f'{{"ph":"e",{base}}}', [names, rows, _microseconds(stops)]))
+
+    # Counters, links, names
+
+    def _counters(self, cancelled: IsCancelled) -> None:
+        for counter in self._capture.counters:
+            if not self._selection.has_track(counter.track):
+                continue
+            check_cancelled(cancelled)
+            rows = counter_slice(self._capture, counter.index, self._selection)
+            times, values = counter.times[rows], counter.values[rows]
+            known = np.isfinite(values)
+            if not known.any():
+                continue
+            pid = self._rows.counter_pid(self._capture.tracks[counter.track])
+            name = orjson.dumps(counter.name).decode().replace("%", "%%")
+            template = f'{{"ph":"C","name":{name},"pid":{pid},"ts":%s,"args":{{"value":%s}}}}'
+            for first in range(0, len(times), _BATCH):
+                at = np.flatnonzero(known[first : first + _BATCH]) + first
+                if len(at):
+                    self._write(_format(template, [_microseconds(times[at]), _reals(values[at])]))
+
+    def _links(self, cancelled: IsCancelled) -> None:
+        """A flow from the start of one event to the start of the other. A link with one end outside has none."""
+        capture = self._capture
+        links = capture.links
+        for first in range(0, len(links), CHUNK_EVENTS // 4):
+            check_cancelled(cancelled)
+            part = slice(first, first + CHUNK_EVENTS // 4)
+            sources, targets, kinds = links.from_row[part], links.to_row[part], links.kind[part]
+            both = (sources >= 0) & (targets >= 0)
+            both[both] &= self._is_selected(sources[both]) & self._is_selected(targets[both])
+            numbers = np.arange(first, first + len(sources)) + 1
+            for code in np.unique(kinds[both]).tolist():
+                chosen = both & (kinds == code)
+                kind = links.kind_name(code)
+                category = orjson.dumps(_FLOWS.get(kind, kind)).decode().replace("%", "%%")
+                for phase, rows, extra in (("s", sources[chosen], ""), ("f", targets[chosen], ',"bp":"e"')):
+                    self._flow_points(phase, category, numbers[chosen], rows, extra)
+
+    def _flow_points(self, phase: str, category: str, ids: Int64Array, rows: Int64Array, extra: str) -> None:
+        tracks = self._capture.tracks_of_rows(rows)
+        starts, _stops = self._capture.event_times(rows)
+        unique, inverse = np.unique(tracks, return_inverse=True)
+        places = [self._row(self._capture.tracks[track]) for track in unique.tolist()]
+        inverse = inverse.reshape(-1)
+        pids, tids = (
+            np.array(values)[inverse] for values in zip(*((p.pid, p.tid) for p in places), strict=True)
+        )
+        on_row = ~np.array([place.is_async for place in places])[inverse]
+        template = (
+            f'{{"ph":"{phase}","cat":{category},"name":{category},"id":%s,"pid":%s,"tid":%s,"ts":%s{extra}}}'
+        )
+        columns = [ids, pids, tids, _microseconds(starts)]
+        self._write(_format(template, [column[on_row] for column in columns]))
+
+    def _is_selected(self, rows: Int64Array) -> npt.NDArray[np.bool_]:
+        selected = np.ones(len(rows), bool)
+        if self._selection.tracks is not None:
+            selected &= np.isin(self._capture.tracks_of_rows(rows), list(self._selection.tracks))
+        if self._selection.is_bounded:
+            start, stop = self._selection.interval(self._capture)
+            starts, stops = self._capture.event_times(rows)
+            # As `lane_slice` has it: what touches the inside, and instants at the start.
+            selected &= (starts < stop) & ((stops > start) | (starts >= start))
+        return selected
+
+    def _metadata(self) -> None:
+        rows = self._rows
+        for (pid, tid), name in rows.names.items():
+            self._meta("process_name" if tid is None else "thread_name", pid, tid, "name", name)
+        for (pid, tid), key in rows.sort_keys.items():
+            self._meta(
+                "process_sort_index" if tid is None else "thread_sort_index", pid, tid, "sort_index", key
+            )
+        for pid, label in rows.labels.items():
+            self._meta("process_labels", pid, None, "labels", label)
+
+    def _meta(self, name: str, pid: int, tid: int | None, key: str, value: str | int) -> None:
+        event = {"ph": "M", "name": name, "pid": pid, "tid": tid or 0, "ts": 0, "args": {key: value}}
+        self._write(orjson.dumps(event).decode())
+
+
+def _format(template: str, columns: list[npt.NDArray[Any]]) -> str:
+    """One line per event from a template with ``%s`` for each column: a single formatting operation."""
+    count = len(columns[0])
+    if not count:
+        return ""
+    cells = np.empty((count, len(columns)), object)
+    for index, column in enumerate(columns):
+        cells[:, index] = column
+    return ",\n".join([template] * count) % tuple(cells.ravel().tolist())
+
+
+def _microseconds(times: Int64Array) -> npt.NDArray[np.object_]:
+    """Nanoseconds as microseconds with three decimals where they are not whole."""
+    texts = np.empty(len(times), object)
+    whole, rest = np.divmod(np.abs(times), 1000)
+    pairs = np.empty((len(times), 2), object)
+    pairs[:, 0], pairs[:, 1] = whole, rest
+    lines = ("%d.%03d\n" * len(times) % tuple(pairs.ravel().tolist())).split("\n")
+    texts[:] = lines[:-1]
+    negative = times < 0
+    if negative.any():
+        texts[negative] = ["-" + text for text in texts[negative].tolist()]
+    return texts
+
+
+def _reals(values: npt.NDArray[np.float64]) -> npt.NDArray[np.object_]:
+    texts = np.empty(len(values), object)
+    texts[:] = [repr(value) for value in values.tolist()]
+    return texts
+
+
+def _api_category(name: str) -> str:
+    """``cuLaunchKernel`` is the driver's, ``cudaLaunchKernel`` and ``hipLaunchKernel`` are the runtime's."""
+    return "cuda_driver" if name.startswith("cu") and not name.startswith(("cuda", "cub")) else "cuda_runtime"
+
+
+def _correlation_offsets(capture: Capture) -> dict[int, int] | None:
+    """What to add to the correlation ids of each process, None when only one process has any."""
+    highest: dict[int, int] = {}
+    for table in capture.kinds.values():
+        if "correlation" not in table.attributes:
+            continue
+        values, valid = table.column("correlation")
+        process = np.array(
+            [-1 if track.process is None else track.process for track in capture.tracks], np.int64
+        )
+        for first in range(0, len(table), CHUNK_EVENTS):
+            part = slice(first, first + CHUNK_EVENTS)
+            rows = table.stored_rows[part].astype(np.int64)
+            owner = process[capture.tracks_of_rows(rows)][valid[part]]
+            for index in np.unique(owner).tolist():
+                top = int(values[part][valid[part]][owner == index].max())
+                highest[index] = max(top, highest.get(index, 0))
+    if len(highest) < 2:
+        return None
+    offsets: dict[int, int] = {}
+    total = 0
+    for index in sorted(highest):
+        offsets[index] = total
+        total += highest[index] + 1
+    return offsets
+
+
+exporter = ChromeExporter()

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QPushButton, QVB
 from warpline.i18n import tr
 from warpline_app.background import IsCancelled, Job, Progress
 from warpline_app.console_text import ConsoleText
+from warpline_app.elided import ElidedLabel
 from warpline_app.messages import MessageStack
 from warpline_app.panels.console import ConsoleView
 from warpline_app.recording_process import RecordingProcess
@@ -57,10 +58,8 @@ class RecordingPage(QWidget):
     def _build(self) -> None:
         self.headline = QLabel(tr("Starting…"))
         self.headline.setObjectName("subhead")
-        self.command = QLabel(shlex.join(self.request.program))
+        self.command = ElidedLabel(shlex.join(self.request.program))
         self.command.setObjectName("muted")
-        self.command.setTextFormat(Qt.TextFormat.PlainText)
-        self.command.setWordWrap(True)
         self.figures: dict[str, QLabel] = {}
         grid = QGridLayout()
         grid.setHorizontalSpacing(28)
@@ -101,9 +100,8 @@ class RecordingPage(QWidget):
         texts.addLayout(grid)
         top.addLayout(texts, 1)
         top.addLayout(buttons)
-        self.sources = QLabel()
+        self.sources = ElidedLabel()
         self.sources.setObjectName("muted")
-        self.sources.setWordWrap(True)
         self.sources.setContentsMargins(16, 0, 16, 8)
         self.console = ConsoleView()
         layout = QVBoxLayout(self)
@@ -192,7 +190,7 @@ class RecordingPage(QWidget):
 
     def _command_failed(self, error: Exception) -> None:
         # Between the program's end and the capture there is nobody left to command.
-        if self.is_recording and self.state not in {"stopped", "finishing", ""}:
+        if self.is_recording and self.state not in {"stopped", "finalising", ""}:
             self.messages.show_message(str(error), "warning")
         elif self.is_recording and self._is_stopping:
             self.process.interrupt()
@@ -244,9 +242,9 @@ class RecordingPage(QWidget):
             "recording": tr("Recording"),
             "paused": tr("Paused"),
             "stopped": tr("Writing the capture…"),
-            "finishing": tr("Writing the capture…"),
+            "finalising": tr("Writing the capture…"),
         }
-        if not self._is_stopping or state in {"stopped", "finishing"}:
+        if not self._is_stopping or state in {"stopped", "finalising"}:
             self.headline.setText(texts.get(state, tr("Starting…")))
         self.pause.setText(tr("Resume") if state == "paused" else tr("Pause"))
         is_live = state in {"recording", "paused"}

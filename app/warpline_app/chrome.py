@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from warpline import resources
 from warpline_app import theme as themes
 from warpline_app.theme import Theme
 
@@ -17,6 +18,10 @@ def style_sheet(theme: Theme) -> str:
     warning = _mixed(theme, "header", "warning", 0.16)
     info = _mixed(theme, "header", "kernel", 0.16)
     hover = _mixed(theme, "header", "text", 0.08)
+    edge = _mixed(theme, "header", "text", 0.45)
+    # Marks on the accent need the ink that reads on it, marks on the surface the ink of texts.
+    ink, ink_text = ("dark", "light") if theme.is_dark else ("light", "dark")
+    icons = resources.path("icons").as_posix()
     return f"""
     QMainWindow > QWidget {{ background: {theme.header}; }}
     QMenuBar {{ padding: 2px 2px; }}
@@ -71,6 +76,18 @@ def style_sheet(theme: Theme) -> str:
         padding: 1px 6px; color: {theme.text}; }}
     QGroupBox {{ border: none; margin-top: 18px; font-weight: 600; color: {theme.text}; }}
     QGroupBox::title {{ subcontrol-origin: margin; left: 0; }}
+    QCheckBox::indicator, QRadioButton::indicator {{ width: 14px; height: 14px; background: {theme.canvas};
+        border: 1px solid {edge}; border-radius: 3px; }}
+    QRadioButton::indicator {{ border-radius: 8px; }}
+    QCheckBox::indicator:checked, QRadioButton::indicator:checked {{ background: {theme.selection};
+        border-color: {theme.selection}; image: url("{icons}/check-{ink}.svg"); }}
+    QRadioButton::indicator:checked {{ image: url("{icons}/dot-{ink}.svg"); }}
+    QCheckBox::indicator:disabled {{ background: {theme.group}; border-color: {theme.hairline}; image: none; }}
+    QCheckBox:disabled {{ color: {theme.muted}; }}
+    QCheckBox:focus, QRadioButton:focus {{ color: {theme.selection}; }}
+    QLabel#problem {{ color: {theme.warning}; }}
+    QComboBox::drop-down {{ border: none; width: 22px; }}
+    QComboBox::down-arrow {{ image: url("{icons}/down-{ink_text}.svg"); width: 10px; height: 10px; }}
     QTreeWidget::item {{ height: 20px; }}
     QPlainTextEdit#console {{ border: none; border-radius: 0; background: {theme.canvas}; }}
     """

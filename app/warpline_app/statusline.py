@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 
 from warpline.i18n import tr, tr_n
 from warpline.model.times import format_duration, format_time
 from warpline.model.tracks import Source
+from warpline_app.elided import ElidedLabel
 from warpline_app.state import Document
 
 NAMES_SHOWN = 3
@@ -49,9 +50,8 @@ class StatusLine(QWidget):
         self._document: Document | None = None
         self._time = QLabel()
         self._hints = QLabel()
-        self._missing = QLabel()
+        self._missing = ElidedLabel()
         self._missing.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        self._missing.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         row = QHBoxLayout(self)
         row.setContentsMargins(12, 4, 12, 4)
         row.setSpacing(18)

@@ -13,7 +13,6 @@ from PySide6.QtWidgets import (
     QLabel,
     QLineEdit,
     QPushButton,
-    QSizePolicy,
     QToolButton,
     QWidget,
 )
@@ -21,6 +20,7 @@ from PySide6.QtWidgets import (
 from warpline.i18n import tr, tr_n
 from warpline.model.times import format_duration
 from warpline_app.actions import CommandActions, key_text
+from warpline_app.elided import ElidedLabel
 from warpline_app.state import Document, Filter, TimelineState
 
 SUMMARY_PARTS_MAX = 4
@@ -158,11 +158,9 @@ class ToolRow(QWidget):
         self._chips = QHBoxLayout()
         self._chips.setSpacing(6)
         row.addLayout(self._chips)
-        self.summary = QLabel()
+        self.summary = ElidedLabel(mode=Qt.TextElideMode.ElideMiddle)
         self.summary.setObjectName("summary")
-        self.summary.setTextFormat(Qt.TextFormat.PlainText)
         self.summary.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        self.summary.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         row.addWidget(self.summary, 1)
 
     def _button(self, command_id: str, title: str) -> QPushButton:

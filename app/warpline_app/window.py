@@ -101,6 +101,7 @@ class MainWindow(QMainWindow):
         self.messages = MessageStack()
         self.panels = PanelLayout(self._center, parent=self)
         self.tool_row = ToolRow(self.actions_)
+        self.tool_row.search.left.connect(self.give_focus_back)
         self.status_line = StatusLine()
         body = QWidget()
         column = QVBoxLayout(body)
@@ -307,6 +308,10 @@ class MainWindow(QMainWindow):
         page = self.current_page
         if page is not None:
             self.panels.set_document(page.document)
+
+    def give_focus_back(self) -> None:
+        """The keyboard belongs to what is in front again."""
+        (self.tabs.currentWidget() or self.welcome).setFocus()
 
     # -- menus that change ----------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from PySide6.QtCore import (
 )
 from PySide6.QtGui import QColor, QFont, QKeyEvent, QPainter
 from PySide6.QtWidgets import (
+    QApplication,
     QFrame,
     QLineEdit,
     QListView,
@@ -156,7 +157,8 @@ class CommandPalette(QFrame):
     """Over the window: type, choose with the arrows, Return runs, Escape leaves."""
 
     def __init__(self, window: MainWindow) -> None:
-        super().__init__(window, Qt.WindowType.Popup | Qt.WindowType.FramelessWindowHint)
+        # A child and no popup: it moves with the window, and no window system has to grant it the keyboard.
+        super().__init__(window)
         self.setObjectName("paletteFrame")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setAccessibleName(tr("Command palette"))
@@ -181,19 +183,33 @@ class CommandPalette(QFrame):
         layout.addWidget(self.input)
         layout.addWidget(self.list)
         width = min(640, max(360, window.width() - 120))
-        self.setFixedSize(width, 50 + ROW_HEIGHT_PX * ROWS_SHOWN + 12)
-        corner = window.mapToGlobal(window.rect().topLeft())
-        self.move(corner.x() + (window.width() - width) // 2, corner.y() + 72)
+        self.setFixedWidth(width)
+        self.move((window.width() - width) // 2, 72)
+        QApplication.instance().focusChanged.connect(self._focus_changed)  # type: ignore[union-attr]  # it runs
         self.setFocusProxy(self.input)
+        self._fit()
         self._select(0)
+
+    def _fit(self) -> None:
+        rows = max(1, min(ROWS_SHOWN, self._model.rowCount()))
+        self.list.setFixedHeight(rows * ROW_HEIGHT_PX + 4)
+        self.adjustSize()
 
     @property
     def titles(self) -> list[str]:
         """The titles that are listed, best first."""
         return [command.text for command in self._model.shown]
 
+    def _focus_changed(self, _old: QWidget | None, new: QWidget | None) -> None:
+        if self.isVisible() and new is not None and new is not self.input and not self.isAncestorOf(new):
+            self.close()
+
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Arrows, Return and Escape belong to the list although the focus is in the text."""
+        if watched is self.input and event.type() == QEvent.Type.ShortcutOverride:
+            # Keys of the window (Escape, Return) act in here while the palette is open.
+            event.accept()
+            return True
         if watched is self.input and event.type() == QEvent.Type.KeyPress and isinstance(event, QKeyEvent):
             steps = {
                 Qt.Key.Key_Down: 1,
@@ -210,11 +226,13 @@ class CommandPalette(QFrame):
                 return True
             if key == Qt.Key.Key_Escape:
                 self.close()
+                self._window.give_focus_back()
                 return True
         return super().eventFilter(watched, event)
 
     def _search(self, text: str) -> None:
         self._model.set_query(text)
+        self._fit()
         self._select(0)
 
     def _select(self, row: int) -> None:
@@ -228,13 +246,18 @@ class CommandPalette(QFrame):
             return
         # The palette must be gone before the command acts: it may open a dialog or ask for the focus.
         self.close()
+        self._window.give_focus_back()
         self._window.actions_.run(command.id)
 
 
 def show_palette(window: MainWindow) -> CommandPalette:
-    """Show the palette over a window."""
+    """Show the palette over a window; the one that is open already is taken away first."""
+    former = widget_of(window)
+    if former is not None:
+        former.close()
     palette = CommandPalette(window)
     palette.show()
+    palette.raise_()
     palette.input.setFocus()
     return palette
 

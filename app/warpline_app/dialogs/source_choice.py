@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtWidgets import QCheckBox, QGridLayout, QLabel, QSizePolicy, QWidget
+from PySide6.QtWidgets import QCheckBox, QGridLayout, QWidget
 
 from warpline.i18n import tr
 from warpline_app.doctor_report import SourceReport
+from warpline_app.elided import ElidedLabel
 
 TRACES: tuple[tuple[str, str, str], ...] = (
     ("cpu", "CPU cores and threads", "Who ran on which core, and what every thread waited for"),
@@ -26,7 +27,7 @@ class SourceChoice(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.boxes: dict[str, QCheckBox] = {}
-        self.notes: dict[str, QLabel] = {}
+        self.notes: dict[str, ElidedLabel] = {}
         self._wanted: set[str] = set()
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
@@ -35,17 +36,14 @@ class SourceChoice(QWidget):
         for row, (name, title, text) in enumerate(TRACES):
             box = QCheckBox(tr(title, "source"))
             box.clicked.connect(lambda on, name=name: self._choose(name, on))
-            note = QLabel(tr(text, "source"))
+            note = ElidedLabel(tr(text, "source"))
             note.setObjectName("muted")
-            note.setWordWrap(True)
-            note.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
             grid.addWidget(box, row, 0)
             grid.addWidget(note, row, 1)
             self.boxes[name], self.notes[name] = box, note
         grid.setColumnStretch(1, 1)
-        self.failure = QLabel()
+        self.failure = ElidedLabel()
         self.failure.setObjectName("muted")
-        self.failure.setWordWrap(True)
         self.failure.hide()
         grid.addWidget(self.failure, len(TRACES), 0, 1, 2)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtWidgets import (
     QHBoxLayout,
-    QLabel,
     QSizePolicy,
     QStackedWidget,
     QTabBar,
@@ -15,6 +14,7 @@ from PySide6.QtWidgets import (
 )
 
 from warpline.i18n import tr
+from warpline_app.elided import ElidedLabel
 from warpline_app.panels.registry import Area, PanelSpec
 from warpline_app.state import Document
 
@@ -51,10 +51,8 @@ class PanelHost(QWidget):
         self.tabs.currentChanged.connect(self._tab_changed)
         self.tabs.tabMoved.connect(self._tab_moved)
         self.tabs.customContextMenuRequested.connect(self._menu)
-        self._scope = QLabel()
+        self._scope = ElidedLabel()
         self._scope.setObjectName("scope")
-        # A long scope must not widen the window.
-        self._scope.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self._scope.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         close = QToolButton()
         close.setObjectName("flat")

@@ -1,0 +1,54 @@
+"""A label of one line that gives way: what does not fit is elided, and the tooltip has it all."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
+
+
+class ElidedLabel(QLabel):
+    """Takes the room it is given and asks for none, so that a long text never widens a window."""
+
+    def __init__(
+        self,
+        text: str = "",
+        parent: QWidget | None = None,
+        *,
+        mode: Qt.TextElideMode = Qt.TextElideMode.ElideRight,
+    ) -> None:
+        super().__init__(text, parent)
+        self._mode = mode
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+
+    @property
+    def is_elided(self) -> bool:
+        """Whether the text does not fit."""
+        return self.fontMetrics().horizontalAdvance(self.text()) > self.contentsRect().width()
+
+    def minimumSizeHint(self) -> QSize:
+        """One line high, as narrow as it gets."""
+        return QSize(0, super().minimumSizeHint().height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Show the whole text as a tooltip where there is no other."""
+        super().resizeEvent(event)
+        if not self.toolTip() or self.toolTip() == self.text():
+            self.setToolTip(self.text() if self.is_elided else "")
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """The text, elided."""
+        painter = QPainter(self)
+        rect = self.contentsRect()
+        text = self.fontMetrics().elidedText(self.text(), self._mode, rect.width())
+        self.style().drawItemText(
+            painter,
+            rect,
+            int(self.alignment()),
+            self.palette(),
+            self.isEnabled(),
+            text,
+            self.foregroundRole(),
+        )
+        painter.end()

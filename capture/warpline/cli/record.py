@@ -33,8 +33,8 @@ class RecordCommand:
         parser.usage = "warpline record [OPTION ...] -- COMMAND [ARGUMENT ...]"
         parser.epilog = tr(
             "The exit status is the command's; 128+n when signal n ended it, 126 or 127 when it could not be run,"
-            " 125 for a failure of the recording. Ctrl-C goes to the command, and the capture is still written; a second one"
-            " stops waiting for it."
+            " 125 for a failure of the recording. Ctrl-C goes to the command, and the capture is still written;"
+            " a second one stops waiting for it."
         )
         parser.add_argument(
             "-o",

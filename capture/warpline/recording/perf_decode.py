@@ -31,8 +31,9 @@ class Decoded:
     """The records of one stretch of a ring, by type. Times are CLOCK_MONOTONIC ns.
 
     ``switches`` are views of the stretch, in its order. ``comms``: (time, pid, tid, name, cpu, is_exec);
-    ``forks``: (time, pid, tid, parent_pid, parent_tid); ``exits``: (time, pid, tid); ``losts``: (time, count, cpu); ``samples``: the raw
-    fields of tracepoint hits with (time, pid, tid, cpu). ``damaged`` is how many bytes could not be understood.
+    ``forks``: (time, pid, tid, parent_pid, parent_tid); ``exits``: (time, pid, tid);
+    ``losts``: (time, count, cpu); ``samples``: (time, pid, tid, cpu, raw fields) of tracepoint hits.
+    ``damaged`` is how many bytes could not be understood.
     """
 
     switches: list[npt.NDArray[np.void]] = field(default_factory=list)

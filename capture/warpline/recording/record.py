@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from warpline._version import __version__
 from warpline.i18n import tr
 from warpline.model.errors import Cancelled, RecordingError, WarplineError
+from warpline.model.tracks import Source
 
 from .environment import Contribution, environment_for_target
 from .launch import Target, failure_status, spawn
@@ -118,6 +119,7 @@ def _record(
             tool=f"warpline {__version__}",
         )
         additions = environment_for_target(session, os.environ)
+        additions = replace(additions, sources=(*additions.sources, *_unserved(options, additions)))
         _check_capture_range(options, additions)
         session.save()
         recorder = Recorder(session, target, signals, tell, additions.sources, list(additions.warnings))
@@ -263,6 +265,13 @@ def _check_output(output: Path) -> None:
         raise RecordingError(f"{output}: no permission to write there")
     if shutil.disk_usage(folder).free < 1 << 20:
         raise RecordingError(f"{output}: the disk is full")
+
+
+def _unserved(options: Options, additions: Contribution) -> list[Source]:
+    """Sources that were asked for and that no collector and no agent has spoken for."""
+    known = {"cpu", "nvml", *(source.name for source in additions.sources)}
+    reason = tr("the recording agent is not part of this installation")
+    return [Source(name, False, reason) for name in options.trace if name not in known]
 
 
 def _check_capture_range(options: Options, additions: Contribution) -> None:

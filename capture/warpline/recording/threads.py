@@ -284,8 +284,10 @@ def command_title(command: str, name: str, pid: int) -> str:
     """A short title of a process: ``python train.py [71]``."""
     words: Iterable[str] = command.split("\0") if "\0" in command else command.split()
     parts = [word for word in words if word]
-    if parts:
-        parts[0] = parts[0].rsplit("/", 1)[-1] or parts[0]
+    # Where the program and its script lie says less than what they are called.
+    for index in range(min(2, len(parts))):
+        if index == 0 or parts[index].endswith(".py"):
+            parts[index] = parts[index].rsplit("/", 1)[-1] or parts[index]
     text = " ".join(" ".join(parts).split()) or name or "process"
     if len(text) > 60:
         text = f"{text[:59]}…"

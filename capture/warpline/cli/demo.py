@@ -1,0 +1,80 @@
+"""``warpline demo``: record the bundled example and show it."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from warpline import resources
+from warpline.i18n import tr
+
+EXAMPLE = "example/demo.py"
+CAPTURE = "demo.h5"
+PICTURE = "demo.png"
+
+
+@dataclass(frozen=True)
+class DemoCommand:
+    """Records threads that fight for a lock, sleep, read, write and compute; then shows the capture."""
+
+    name: str = "demo"
+    help: str = "record the bundled example"
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument(
+            "folder",
+            nargs="?",
+            type=Path,
+            default=Path("warpline-demo"),
+            metavar="DIR",
+            help=tr("where the capture goes (default: warpline-demo)"),
+        )
+        parser.add_argument(
+            "--no-window", action="store_true", help=tr("draw a picture even where a window could open")
+        )
+
+    def run(self, args: argparse.Namespace) -> int:
+        from warpline.cli.record import summary_line
+        from warpline.model.errors import RecordingError
+        from warpline.recording.record import record
+        from warpline.recording.session import Options
+
+        folder: Path = args.folder
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise RecordingError(tr("{folder}: {reason}", folder=folder, reason=error.strerror)) from error
+        result = record([sys.executable, str(resources.path(EXAMPLE))], folder / CAPTURE, Options())
+        print(summary_line(result), flush=True)
+        if result.path is None or result.exit_status:
+            raise RecordingError(tr("the example ended with status {status}", status=result.exit_status))
+        return self._show(result.path, folder / PICTURE, picture_only=args.no_window)
+
+    def _show(self, capture: Path, picture: Path, *, picture_only: bool) -> int:
+        from warpline.cli import main
+
+        if importlib.util.find_spec("PySide6") is None:
+            print(tr("to look at it: pip install 'warpline[gui]', then: warpline {path}", path=capture))
+            return 0
+        if has_display() and not picture_only:
+            return main(["view", str(capture)])
+        status = main(["render", str(capture), "-o", str(picture)])
+        if status == 0:
+            print(tr("no display here; the picture is {path}", path=picture))
+        return status
+
+
+def has_display() -> bool:
+    """Whether a window could open."""
+    if os.environ.get("QT_QPA_PLATFORM") in {"offscreen", "minimal"}:
+        return False
+    if sys.platform != "linux":
+        return True
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+command = DemoCommand()

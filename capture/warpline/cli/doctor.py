@@ -1,0 +1,53 @@
+"""``warpline doctor``: what this machine can record, and how to enable the rest."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from warpline.i18n import tr
+
+if TYPE_CHECKING:
+    from warpline.recording.doctor import SourceCheck
+
+
+@dataclass(frozen=True)
+class DoctorCommand:
+    """Tries every source."""
+
+    name: str = "doctor"
+    help: str = "what this machine can record, and how to enable the rest"
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("--json", action="store_true", help=tr("as JSON"))
+
+    def run(self, args: argparse.Namespace) -> int:
+        from warpline.recording.doctor import check_sources
+
+        checks = check_sources()
+        if args.json:
+            print(json.dumps({"sources": [asdict(check) for check in checks]}))
+        else:
+            print("\n".join(_lines(checks)))
+        return 0
+
+
+def _lines(checks: list[SourceCheck]) -> list[str]:
+    width = max(len(check.name) for check in checks)
+    lines: list[str] = []
+    for check in checks:
+        state = tr("yes") if check.available else tr("no")
+        lines.append(f"{check.name:<{width}}  {state:<3}  {check.title}")
+        indent = " " * (width + 7)
+        if check.reason:
+            lines.append(
+                indent + (check.reason if check.available else tr("because: {reason}", reason=check.reason))
+            )
+        if check.remedy and not check.available:
+            lines.append(indent + tr("remedy: {remedy}", remedy=check.remedy))
+    return lines
+
+
+command = DoctorCommand()

@@ -1,0 +1,47 @@
+"""``warpline recover``: finish a recording whose recorder was killed."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+
+from warpline.i18n import tr
+
+
+@dataclass(frozen=True)
+class RecoverCommand:
+    """Turns a spool directory that was left behind into a capture, and removes it."""
+
+    name: str = "recover"
+    help: str = "finish a recording whose recorder was killed"
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument(
+            "spool", type=Path, metavar="SPOOL", help=tr("the spool directory, for example run.h5.spool")
+        )
+        parser.add_argument(
+            "-o",
+            "--output",
+            type=Path,
+            metavar="FILE",
+            help=tr("the capture (default: where the recording would have put it)"),
+        )
+        parser.add_argument("--keep", action="store_true", help=tr("keep the spool directory"))
+
+    def run(self, args: argparse.Namespace) -> int:
+        from warpline.recording.recover import recover
+
+        done = recover(args.spool, args.output, keep=args.keep)
+        print(
+            tr(
+                "{path}: {events:,} events, {lost:,} records lost",
+                path=done.path,
+                events=done.events,
+                lost=done.lost,
+            )
+        )
+        return 0
+
+
+command = RecoverCommand()

@@ -1,0 +1,83 @@
+"""What can be recorded on this machine: each source tried for real, briefly."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from warpline.i18n import tr
+
+from .nvml import NvmlUnavailable, open_library
+from .perf import PerfRefused, open_rings, paranoid_level
+
+
+@dataclass(frozen=True)
+class SourceCheck:
+    """One source: whether it works here; if not, or only in part, why, and how to enable it.
+
+    ``trace`` is its name in ``record --trace``.
+    """
+
+    name: str
+    title: str
+    available: bool
+    reason: str = ""
+    remedy: str = ""
+    trace: str = ""
+
+
+AGENT_CHECKS: tuple[str, ...] = ()
+"""Functions ``module:name`` without arguments that return a sequence of `SourceCheck`, for what agents record."""
+
+_LINUX_ONLY = "recording works on Linux only"
+
+
+def check_sources() -> list[SourceCheck]:
+    """Every source, in the order of importance."""
+    checks = [check_perf(), check_procfs(), check_nvml()]
+    for name in AGENT_CHECKS:
+        module, _, function = name.partition(":")
+        probe = cast(
+            "Callable[[], Sequence[SourceCheck]]", getattr(importlib.import_module(module), function)
+        )
+        checks.extend(probe())
+    return checks
+
+
+def check_perf() -> SourceCheck:
+    """Whether the kernel hands out context switches; opens and closes the events for our own process."""
+    title = tr("Thread states and cores, exact (perf events)")
+    if sys.platform != "linux":
+        return SourceCheck("perf", title, False, tr(_LINUX_ONLY), "", "cpu")
+    try:
+        rings = open_rings(os.getpid(), enable_on_exec=True)
+    except PerfRefused as refused:
+        return SourceCheck("perf", title, False, refused.refusal.reason, refused.refusal.remedy, "cpu")
+    for ring in rings:
+        ring.close()
+    return SourceCheck("perf", title, True, f"kernel.perf_event_paranoid = {paranoid_level()}", "", "cpu")
+
+
+def check_procfs() -> SourceCheck:
+    """Whether /proc has the scheduler's accounting, from which states are estimated when perf is refused."""
+    title = tr("Utilization, CPU time, memory; thread states estimated where perf is refused (/proc)")
+    if sys.platform != "linux":
+        return SourceCheck("procfs", title, False, tr(_LINUX_ONLY), "", "cpu")
+    if not os.access(f"/proc/self/task/{os.getpid()}/schedstat", os.R_OK):
+        return SourceCheck("procfs", title, False, tr("/proc has no schedstat"), tr("mount /proc"), "cpu")
+    return SourceCheck("procfs", title, True, "", "", "cpu")
+
+
+def check_nvml() -> SourceCheck:
+    """Whether NVIDIA's management library answers."""
+    title = tr("GPU load, memory, power, clocks, temperature (NVML)")
+    try:
+        library, gpus = open_library()
+    except NvmlUnavailable as unavailable:
+        return SourceCheck("nvml", title, False, str(unavailable), unavailable.remedy, "nvml")
+    library.nvmlShutdown()
+    return SourceCheck("nvml", title, True, ", ".join(gpu.name for gpu in gpus), "", "nvml")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from warpline_app.settings import Settings
 from warpline_app.state import Document
 
 if TYPE_CHECKING:
@@ -19,13 +20,15 @@ class CapturePage(QWidget):
     ``source`` is the file the person chose: another profiler's trace has been converted into the capture shown.
     """
 
-    def __init__(self, document: Document, source: Path, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, document: Document, source: Path, settings: Settings | None, parent: QWidget | None = None
+    ) -> None:
         super().__init__(parent)
         from warpline_app.timeline.view import TimelineView
 
         self.document = document
         self.source = source
-        self.view: TimelineView = TimelineView(document, self)
+        self.view: TimelineView = TimelineView(document, self, settings=settings)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self.view)
@@ -33,6 +36,7 @@ class CapturePage(QWidget):
 
     def close_document(self) -> None:
         """Take the timeline away, then close the file."""
+        self.view.shut_down()
         self.view.hide()
         self.view.setParent(None)
         self.view.deleteLater()

@@ -26,6 +26,7 @@ from warpline_app.messages import MessageStack
 from warpline_app.opening import Opened, OpenProblem, open_job, problem_of
 from warpline_app.page import CapturePage
 from warpline_app.panels.layout import PanelLayout
+from warpline_app.search_link import SearchLink
 from warpline_app.settings import Settings
 from warpline_app.state import Document, TimelineState
 from warpline_app.statusline import StatusLine
@@ -102,6 +103,7 @@ class MainWindow(QMainWindow):
         self.panels = PanelLayout(self._center, parent=self)
         self.tool_row = ToolRow(self.actions_)
         self.tool_row.search.left.connect(self.give_focus_back)
+        self.search = SearchLink(self.tool_row.search, self.tool_row.matches, self)
         self.status_line = StatusLine()
         body = QWidget()
         column = QVBoxLayout(body)
@@ -187,7 +189,7 @@ class MainWindow(QMainWindow):
         del self._jobs[opening]
         document = Document(opened.capture, opened.source.name, self)
         document.console_text = console_text
-        page = CapturePage(document, opened.source)
+        page = CapturePage(document, opened.source, self.settings)
         index = self.tabs.indexOf(opening)
         was_current = self.tabs.currentWidget() is opening
         self.tabs.removeTab(index)
@@ -200,6 +202,11 @@ class MainWindow(QMainWindow):
         self.settings.add_recent_file(opened.source)
         self._tab_changed()
         self.capture_opened.emit(page)
+
+    def add_page(self, page: CapturePage) -> None:
+        """Show a capture that is open already."""
+        self._add_tab(page, page.document.title)
+        self.tabs.setTabToolTip(self.tabs.indexOf(page), str(page.source))
 
     def _failed(self, opening: OpeningPage, problem: OpenProblem) -> None:
         self._remove_opening(opening)
@@ -296,6 +303,7 @@ class MainWindow(QMainWindow):
         document = page.document if page is not None else None
         self.tool_row.set_document(document)
         self.status_line.set_document(document)
+        self.search.follow(page.view if page is not None else None)
         # After the timeline's first frame: panels are not what the person is waiting for.
         if document is None:
             self.panels.set_document(None)

@@ -82,6 +82,13 @@ class PanelLayout(QObject):
         area = self._area.get(panel_id)
         return self._host(area).current_panel() if area is not None and self.is_in_front(panel_id) else None
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether every panel that is seen shows what the state says."""
+        visible = [host for host in self._hosts() if host.isVisible()]
+        panels = [host.current_panel() for host in visible]
+        return all(panel is not None and getattr(panel, "is_settled", True) for panel in panels)
+
     def show_panel(self, panel_id: str, area: Area | None = None) -> None:
         """Show a panel and bring it to the front; ``area`` moves it. Raises KeyError for an unknown id."""
         spec = self._specs[panel_id]

@@ -69,6 +69,16 @@ class Panel(QWidget):
             self.badge_changed.emit(text)
 
     @property
+    def is_busy(self) -> bool:
+        """Whether the panel is still at work; overridden by panels that work in the background."""
+        return False
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the panel shows what the state says."""
+        return not self._stale and not self.is_busy
+
+    @property
     def theme(self) -> Theme:
         """The theme in use."""
         return appearance().theme

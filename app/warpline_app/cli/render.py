@@ -1,0 +1,85 @@
+"""``warpline render``: the timeline as a picture, without a display."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from warpline.cli.arguments import add_range_option, add_track_option, size_px
+from warpline.i18n import tr
+from warpline.model.errors import UsageError
+
+MAX_SCALE = 8.0
+
+
+def scale_factor(text: str) -> float:
+    """``type=`` for ``--scale``."""
+    try:
+        value = float(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(tr("not a number: {text!r}", text=text)) from error
+    if not 0.5 <= value <= MAX_SCALE:
+        raise argparse.ArgumentTypeError(tr("a scale is between 0.5 and 8: {text!r}", text=text))
+    return value
+
+
+class RenderCommand:
+    """Draws what the window would show into a file."""
+
+    name = "render"
+
+    @property
+    def help(self) -> str:
+        """One line for ``warpline --help``."""
+        return tr("draw the timeline into a picture, without a display")
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """The file, where to write, which part of it and how large."""
+        parser.add_argument(
+            "file", metavar="FILE", type=Path, help=tr("a capture, or another profiler's trace")
+        )
+        parser.add_argument(
+            "-o", "--output", metavar="OUT.png", type=Path, required=True, help=tr("the picture to write")
+        )
+        add_range_option(parser)
+        add_track_option(parser)
+        parser.add_argument(
+            "--size",
+            type=size_px,
+            default=(1600, 900),
+            metavar="WxH",
+            help=tr("in pixels (default 1600x900)"),
+        )
+        parser.add_argument(
+            "--scale",
+            type=scale_factor,
+            default=1.0,
+            metavar="N",
+            help=tr("draw each of these pixels as N by N, for screens of high resolution (default 1)"),
+        )
+        parser.add_argument(
+            "--theme",
+            choices=("dark", "light", "contrast", "contrast-light"),
+            default="dark",
+            help=tr("colours"),
+        )
+        parser.add_argument("--window", action="store_true", help=tr("the whole window, with its panels"))
+
+    def run(self, args: argparse.Namespace) -> int:
+        """Writes the picture; 0 when it is there."""
+        from warpline_app.opening import open_path
+        from warpline_app.rendering import Picture, prepare_offscreen, render, save_picture
+
+        if not args.output.absolute().parent.is_dir():
+            raise UsageError(tr("there is no folder {path}", path=args.output.absolute().parent))
+        picture = Picture(args.range, tuple(args.track), args.size, args.scale, args.theme, args.window)
+        opened = open_path(args.file, lambda _fraction, _text: None, lambda: False)
+        try:
+            prepare_offscreen(args.scale)
+            save_picture(render(opened.capture, picture, args.file.name), args.output)
+        finally:
+            opened.capture.close()
+        return 0
+
+
+command = RenderCommand()

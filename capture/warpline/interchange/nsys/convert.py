@@ -195,9 +195,7 @@ def _convert_subject(context: Context, subject: Subject) -> None:
             if any(context.tables.columns(table) for table in subject.tables)
             else tr("the export has no table {table}", table=subject.tables[0])
         )
-        context.builder.add_source(
-            name, enabled=False, reason=tr("not recorded: {reason}", reason=reason), remedy=subject.remedy
-        )
+        context.builder.add_source(name, enabled=False, reason=reason, remedy=subject.remedy)
 
 
 def _report_rest(context: Context, subjects: tuple[Subject, ...]) -> None:

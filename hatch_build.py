@@ -41,7 +41,11 @@ class WarplineBuildHook(BuildHookInterface[Any]):
         # A folder of its own each time: the compiler and its flags may be others than last time.
         self._scratch = tempfile.TemporaryDirectory(prefix="warpline-build-")
         library = native.build(root, Path(self._scratch.name))
-        if library is not None:
+        if library is None:
+            # The sources instead: the machine it is installed on may have a compiler.
+            for source in sorted((root / native.PACKAGE_FOLDER / "native").glob("*.[ch]")):
+                build_data["force_include"][str(source)] = f"{native.PACKAGE_NAME}/native/{source.name}"
+        else:
             build_data["force_include"][str(library)] = f"{native.PACKAGE_NAME}/{library.name}"
             build_data["pure_python"] = False
             # No symbol of Python's is used: one library serves every Python of this platform.

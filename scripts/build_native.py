@@ -16,8 +16,9 @@ from pathlib import Path
 PACKAGE_NAME = "warpline/recording/agent"
 PACKAGE_FOLDER = f"capture/{PACKAGE_NAME}"
 LIBRARY_NAME = "libwarpline_agent.so"
-FLAGS = ["-std=c11", "-O2", "-Wall", "-Wextra", "-shared", "-fPIC", "-pthread"]
-LIBRARIES = ["-ldl"]
+FLAGS = ["-std=c11", "-O2", "-Wall", "-Wextra", "-shared", "-fPIC", "-fvisibility=hidden", "-pthread"]
+# It must never be unmapped: threads and handlers of the program point into it.
+LIBRARIES = ["-ldl", "-Wl,-z,nodelete"]
 
 
 class NativeBuildError(Exception):

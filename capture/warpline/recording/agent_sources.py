@@ -14,7 +14,7 @@ from .translation import Translation
 
 NEVER_USED = {
     "nvtx": "no recorded process made an NVTX call or used warpline.annotate",
-    "cupti": "no recorded process used CUDA",
+    "cuda": "no recorded process used CUDA",
 }
 
 
@@ -23,16 +23,15 @@ def add_agent_source(
     spools: Sequence[SpoolFile],
     builder: CaptureBuilder,
     name: str,
-    trace: str,
     lost: int = 0,
 ) -> None:
-    """Add the source ``name`` (asked for as ``--trace trace``) from the states that processes wrote.
+    """Add the source ``name`` (as in ``--trace``) from the states that processes wrote.
 
     One process that records is enough to be enabled; the reasons of the others are kept. The last state a process wrote
     counts. When no process wrote one, the launcher's word stays, or the source was never used. ``lost`` are the records
     that the source itself says it lost.
     """
-    if trace not in translation.session.options.trace:
+    if name not in translation.session.options.trace:
         return
     agents = [spool for spool in spools if spool.header.producer == "agent"]
     reasons: dict[tuple[str, str], None] = {}
@@ -90,11 +89,7 @@ def _states(spool: SpoolFile) -> list[tuple[str, bool, str, str]]:
 def _is_refused_elsewhere(spools: Sequence[SpoolFile], name: str) -> bool:
     """Whether the launcher already said that this source cannot work."""
     others = [spool for spool in spools if spool.header.producer != "agent"]
-    return any(
-        said[0] in {name, "cuda" if name == "cupti" else name} and not said[1]
-        for spool in others
-        for said in _states(spool)
-    )
+    return any(said[0] == name and not said[1] for spool in others for said in _states(spool))
 
 
 def _why(error: int) -> str:

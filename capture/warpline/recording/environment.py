@@ -15,7 +15,7 @@ from warpline.model.tracks import Source
 
 from .session import Session
 
-CONTRIBUTORS: tuple[str, ...] = ()
+CONTRIBUTORS: tuple[str, ...] = ("warpline.recording.agent.environment",)
 """Modules with a function ``contribute(session, inherited) -> Contribution``, asked in this order."""
 
 

@@ -10,7 +10,7 @@ from warpline.i18n import tr
 from warpline.model.errors import RecordingError, StorageError, WarplineError
 from warpline.storage import CaptureBuilder
 
-from . import records, translate_cpu, translate_nvml, translate_procfs
+from . import records, translate_cpu, translate_cupti, translate_nvml, translate_nvtx, translate_procfs
 from .lives import read_schedule, read_threads
 from .session import Session, load_session
 from .spool import SpoolFile, read_spools
@@ -20,8 +20,10 @@ TRANSLATORS: tuple[tuple[str, Translator], ...] = (
     ("perf", translate_cpu.translate),
     ("procfs", translate_procfs.translate),
     ("nvml", translate_nvml.translate),
+    ("nvtx", translate_nvtx.translate),
+    ("cuda", translate_cupti.translate),
 )
-"""Each source's translator, in the order in which they run. Agents add theirs here."""
+"""Each source's translator, in the order in which they run."""
 
 Progress = Callable[[float, str], None]
 

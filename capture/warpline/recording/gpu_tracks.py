@@ -18,7 +18,7 @@ from .spool import SpoolFile
 from .threads import command_title
 from .translation import Translation
 
-GPUS_FROM = 500
+GPUS_FROM = -100
 _NULL_STREAM_FLAG = 3
 
 

@@ -34,7 +34,7 @@ _UNKNOWN_MEMORY = 7
 _ALLOCATION = 1
 
 
-def translate_cupti(translation: Translation, spools: Sequence[SpoolFile], builder: CaptureBuilder) -> None:
+def translate(translation: Translation, spools: Sequence[SpoolFile], builder: CaptureBuilder) -> None:
     """Add what CUPTI recorded in every process."""
     numbers = machine_numbers(spools)
     dropped = 0
@@ -44,7 +44,7 @@ def translate_cupti(translation: Translation, spools: Sequence[SpoolFile], build
         found = spool.records(records.CUPTI_DROPPED, records.cupti_dropped).values
         dropped += int(found["count"].sum())
         _Process(translation, spool, builder, numbers).translate()
-    add_agent_source(translation, spools, builder, "cupti", "cuda", lost=dropped)
+    add_agent_source(translation, spools, builder, "cuda", lost=dropped)
 
 
 class _Process:

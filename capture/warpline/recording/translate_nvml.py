@@ -24,13 +24,13 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
         devices = spool.records(records.NVML_DEVICE, records.nvml_device).values.tolist()
         for _time, index, name, memory_bytes, uuid, _reserved in devices:
             title = spool.text(name)
-            properties = (("uuid", spool.text(uuid)), ("memory_bytes", memory_bytes))
-            device = builder.add_device(index, title, properties=properties)
+            properties = {"uuid": spool.text(uuid), "memory_bytes": memory_bytes}
+            translation.device_index(index, title, properties)
             gpu = builder.track(
                 f"gpu/{index}",
                 title=f"GPU {index} · {title}",
                 role="gpu",
-                device=device,
+                device=index,
                 sort_key=_GPU_SORT + index,
             )
             own = samples[samples["index"] == index]
@@ -43,7 +43,7 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
                     title=tr(metric.title),
                     role="counter",
                     parent=gpu,
-                    device=device,
+                    device=index,
                     sort_key=1000 + metric.number,
                 )
                 times = translation.capture_time(rows["time_ns"])

@@ -13,7 +13,7 @@ from warpline.model import Flag, Packing
 from warpline.storage import CaptureBuilder
 
 from .agent import records
-from .agent_sources import add_agent_source
+from .agent_sources import add_agent_losses, add_agent_source
 from .nvtx_match import match_push_pop, match_start_end, push_pop_records
 from .spool import SpoolFile
 from .translation import Translation
@@ -26,12 +26,13 @@ UNKNOWN_NAME = "(began before the recording)"
 _PAYLOADS = {1: np.uint64, 2: np.int64, 3: np.float64, 4: np.uint32, 5: np.int32, 6: np.float32}
 
 
-def translate_nvtx(translation: Translation, spools: Sequence[SpoolFile], builder: CaptureBuilder) -> None:
+def translate(translation: Translation, spools: Sequence[SpoolFile], builder: CaptureBuilder) -> None:
     """Add the ranges, marks and thread names that programs gave through NVTX or ``warpline.annotate``."""
     for spool in spools:
         if spool.header.producer == "agent":
             _Process(translation, spool, builder).translate()
-    add_agent_source(translation, spools, builder, "nvtx", "nvtx")
+    add_agent_source(translation, spools, builder, "nvtx")
+    add_agent_losses(spools, builder)
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,7 @@
 /* CUPTI activity, through CUDA_INJECTION64_PATH: the CUDA driver calls InitializeInjection inside cuInit, so programs
  * without CUDA pay nothing. A thread of ours follows the control page, flushes, and notes clock pairs. Whatever goes
- * wrong is written as the state of the source "cupti"; the program runs on. */
+ * wrong is written as the state of the source "cuda"; the program runs on. */
 #define _GNU_SOURCE
-#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -139,7 +138,7 @@ static const char *remedy_of(int result)
 
 static void set_state(bool is_on, const char *reason, const char *remedy)
 {
-    wl_write_source_state("cupti", is_on, reason, remedy, atomic_load(&dropped_total));
+    wl_write_source_state("cuda", is_on, reason, remedy, atomic_load(&dropped_total));
 }
 
 static void refuse(const char *what, int result)
@@ -332,18 +331,6 @@ static bool start_thread(void)
     return true;
 }
 
-static uint32_t driver_version(void)
-{
-    int version = 0;
-    int (*get)(int *);
-    void *address = dlsym(RTLD_DEFAULT, "cuDriverGetVersion");
-    void *library = address ? NULL : dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-    if (library != NULL)
-        address = dlsym(library, "cuDriverGetVersion");
-    memcpy(&get, &address, sizeof address);
-    return address != NULL && get(&version) == 0 ? (uint32_t)version : 0;
-}
-
 /* True when times come from our callback: CLOCK_MONOTONIC. Else they are CLOCK_REALTIME, and clock pairs convert. */
 static bool use_monotonic_clock(void)
 {
@@ -408,7 +395,7 @@ static void start_session(void)
     if (!wl_is_recording(SOURCE_CUDA))
         disable_kinds();
     struct record_cupti_session session = {
-        wl_clock(CLOCK_MONOTONIC), is_monotonic ? CUPTI_CLOCK_MONOTONIC : CUPTI_CLOCK_PAIRS, version, driver_version(),
+        wl_clock(CLOCK_MONOTONIC), is_monotonic ? CUPTI_CLOCK_MONOTONIC : CUPTI_CLOCK_PAIRS, version, cupti_driver_version(),
         is_per_graph,
     };
     wl_define(SLOT_CUPTI_SESSION, &session, sizeof session);

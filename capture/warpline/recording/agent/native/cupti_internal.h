@@ -10,6 +10,9 @@ extern struct cupti cupti;
 /* Finds and loads libcupti and fills `cupti`; on failure says why in `reason`. */
 bool cupti_load(char *reason, size_t size);
 
+/* The CUDA version the driver supports, 13000 for 13.0; 0 when unknown. */
+uint32_t cupti_driver_version(void);
+
 /* Every API call is kept; otherwise those that only ask for the current state are counted and left out. */
 extern bool cupti_keeps_every_call;
 /* Writes the records of a finished buffer to the spool. */

@@ -10,17 +10,38 @@
 
 struct cupti cupti;
 
+uint32_t cupti_driver_version(void)
+{
+    int version = 0;
+    int (*get)(int *);
+    void *address = dlsym(RTLD_DEFAULT, "cuDriverGetVersion");
+    void *library = address ? NULL : dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+    if (library != NULL)
+        address = dlsym(library, "cuDriverGetVersion");
+    memcpy(&get, &address, sizeof address);
+    return address != NULL && get(&version) == 0 ? (uint32_t)version : 0;
+}
+
+static void *open_any(const char *const *names, size_t count, int flags)
+{
+    void *library = NULL;
+    for (size_t i = 0; i < count && library == NULL; i++)
+        library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL | flags);
+    return library;
+}
+
 static void *open_library(void)
 {
-    static const char *const names[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so"};
-    void *library = NULL;
-    for (size_t i = 0; i < sizeof names / sizeof names[0] && library == NULL; i++)
-        library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+    static const char *const loaded[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so"};
+    /* A libcupti newer than the driver does not work, one of an older CUDA does. */
+    static const char *const for_old_driver[] = {"libcupti.so.12", "libcupti.so"};
     const char *found = getenv("WARPLINE_LIBCUPTI");
+    uint32_t driver = cupti_driver_version();
+    void *library = open_any(loaded, 3, RTLD_NOLOAD);
     if (library == NULL && found != NULL && found[0] != 0)
-        library = dlopen(found, RTLD_NOW | RTLD_LOCAL);
-    for (size_t i = 0; i < sizeof names / sizeof names[0] && library == NULL; i++)
-        library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+        library = open_any(&found, 1, 0);
+    if (library == NULL)
+        library = driver != 0 && driver < 13000 ? open_any(for_old_driver, 2, 0) : open_any(loaded, 3, 0);
     return library;
 }
 

@@ -1,0 +1,107 @@
+"""The native agent: where it is, or how to make it.
+
+A wheel for the platform brings it. A wheel without it brings its sources instead, and the first recording compiles them
+into the user's cache with the C compiler of the machine, if there is one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from warpline.i18n import tr
+
+LIBRARY_NAME = "libwarpline_agent.so"
+MACHINES = ("x86_64", "aarch64")
+_FLAGS = ("-std=c11", "-O2", "-shared", "-fPIC", "-fvisibility=hidden", "-pthread")
+_LIBRARIES = ("-ldl", "-Wl,-z,nodelete")
+_COMPILE_SECONDS = 120
+
+
+@dataclass(frozen=True)
+class AgentLibrary:
+    """The library's path; or None, with the reason and what to do about it."""
+
+    path: Path | None
+    reason: str = ""
+    remedy: str = ""
+
+
+@lru_cache(maxsize=1)
+def agent_library() -> AgentLibrary:
+    """The agent of this installation; compiles it when it must and can."""
+    if sys.platform != "linux" or platform.machine() not in MACHINES:
+        return AgentLibrary(
+            None,
+            tr("the agent runs on Linux on {machines} only", machines=" / ".join(MACHINES)),
+        )
+    folder = Path(__file__).resolve().parent
+    packaged = folder / LIBRARY_NAME
+    if packaged.is_file():
+        return AgentLibrary(packaged)
+    return _compiled(folder / "native", _cache_folder())
+
+
+def _cache_folder() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    root = Path(base) if base.startswith("/") else Path.home() / ".cache"
+    return root / "warpline" / "agent"
+
+
+def _compiled(native: Path, cache: Path) -> AgentLibrary:
+    sources = sorted(native.glob("*.c"))
+    if not sources:
+        return AgentLibrary(
+            None,
+            tr("this installation has neither the agent nor its sources"),
+            tr("install a wheel of warpline for this platform"),
+        )
+    digest = hashlib.sha256(platform.machine().encode())
+    for path in (*sources, *sorted(native.glob("*.h"))):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    library = cache / digest.hexdigest()[:16] / LIBRARY_NAME
+    if library.is_file():
+        return AgentLibrary(library)
+    compiler = shlex.split(os.environ.get("CC", "")) or ["cc"]
+    if shutil.which(compiler[0]) is None:
+        return AgentLibrary(
+            None,
+            tr("the agent is not installed, and there is no C compiler to make it"),
+            tr(
+                "install a wheel of warpline for this platform, or a C compiler (apt-get install gcc libc6-dev)"
+            ),
+        )
+    unfinished = library.with_suffix(f".{os.getpid()}.tmp")
+    command = [*compiler, *_FLAGS, "-o", str(unfinished), *map(str, sources), *_LIBRARIES]
+    try:
+        library.parent.mkdir(parents=True, exist_ok=True)
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_COMPILE_SECONDS,
+        )
+        if done.returncode == 0:
+            os.replace(unfinished, library)
+            return AgentLibrary(library)
+        reason = next(
+            (line for line in done.stderr.splitlines() if "error" in line), f"status {done.returncode}"
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        reason = str(error)
+    unfinished.unlink(missing_ok=True)
+    return AgentLibrary(
+        None,
+        tr("the agent could not be compiled with {compiler}: {reason}", compiler=compiler[0], reason=reason),
+        tr("install a wheel of warpline for this platform"),
+    )

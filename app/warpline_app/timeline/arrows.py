@@ -55,10 +55,9 @@ def link_picture(scene: Scene, links: Iterable[Link], about: int | None) -> Link
             continue
         start = _anchor(ends[0], ends[1], leaving=True)
         stop = _anchor(ends[1], ends[0], leaving=False)
-        low, high = -4.0, scene.width_px + 4.0
-        if (start.x() < low and stop.x() < low) or (start.x() > high and stop.x() > high):
-            if about is None:
-                continue
+        low, high = sorted((start.x(), stop.x()))
+        if about is None and (high < -4 or low > scene.width_px + 4):
+            continue
         if about is not None:
             other = link.from_row if about == link.to_row else link.to_row
             place = ends[0] if about == link.to_row else ends[1]

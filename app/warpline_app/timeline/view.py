@@ -1,0 +1,512 @@
+"""The timeline of one capture: overview, ruler, header and canvas, their figures, keys and menus."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtGui import QCloseEvent, QFocusEvent, QImage, QKeyEvent, QPainter
+from PySide6.QtWidgets import QGridLayout, QInputDialog, QMenu, QScrollBar, QWidget
+
+from warpline.i18n import tr
+from warpline_app.appearance import appearance
+from warpline_app.settings import Settings
+from warpline_app.state import Document, Filter
+from warpline_app.theme import Theme
+
+from .canvas import Canvas
+from .curves import CurveTask, row_figure
+from .header import Header
+from .held_keys import HeldKeys
+from .idle import IdleWork
+from .layout import PlacedRow
+from .overview import HEIGHT as OVERVIEW_HEIGHT
+from .overview import Overview
+from .rows import Row
+from .ruler import HEIGHT as RULER_HEIGHT
+from .ruler import Corner, Ruler
+from .saved_layout import LayoutStore
+from .scene import Scene
+from .search import Search
+from .strip import EVERYTHING, emphasis_for
+
+if TYPE_CHECKING:
+    from warpline_app.commands import Command
+
+HEADER_WIDTH = 270
+EVENT_COUNT_LANES = 4096
+
+
+class TimelineView(QWidget):
+    """Everything between the tool row and the panels.
+
+    ``idle`` tells that all drawing is done: the frame is exact, figures and curves are there. Tests and picture
+    exports wait for it.
+    """
+
+    idle = Signal()
+    status_changed = Signal(str)
+    """a sentence for the status line, empty to take it away"""
+    menu_about_to_show = Signal(QMenu, object, object)
+    """the menu, the key of the row (or None) and the event's row (or None): others may add entries"""
+
+    def __init__(
+        self,
+        document: Document,
+        parent: QWidget | None = None,
+        *,
+        theme: Theme | None = None,
+        settings: Settings | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self.document = document
+        self.state = document.state
+        self.theme = theme or appearance().theme
+        if theme is None:
+            appearance().theme_changed.connect(self.set_theme)
+        self.layouts = LayoutStore(settings) if settings is not None else None
+        if self.layouts is not None:
+            self.layouts.load(document.capture.uuid, self.state)
+        self.scene = Scene(document, self)
+        self.search = Search(document.capture, self.state, self)
+        self.canvas = Canvas(self.scene, self.theme, self)
+        self.header = Header(self.scene, self.theme, self)
+        self.ruler = Ruler(self.scene, self.canvas.overlay, self.theme, self)
+        self.overview = Overview(self.scene, self.theme, self)
+        self.corner = Corner(self.scene, self.theme, OVERVIEW_HEIGHT, self)
+        self.scroll_bar = QScrollBar(Qt.Orientation.Vertical, self)
+        self.work = IdleWork(self)
+        self._figures: dict[str, str] = {}
+        self._closed = False
+        self.held = HeldKeys(self.scene, self.anchor_px, self.devicePixelRatioF, self)
+        self._arrange()
+        self._connect()
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setAccessibleName(tr("Timeline of {title}", "timeline", title=document.title))
+        self._emphasis_changed()
+
+    def _arrange(self) -> None:
+        grid = QGridLayout(self)
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setSpacing(0)
+        grid.addWidget(self.corner, 0, 0, 2, 1)
+        grid.addWidget(self.overview, 0, 1)
+        grid.addWidget(self.ruler, 1, 1)
+        grid.addWidget(self.header, 2, 0)
+        grid.addWidget(self.canvas, 2, 1)
+        grid.addWidget(self.scroll_bar, 0, 2, 3, 1)
+        grid.setColumnStretch(1, 1)
+        grid.setRowStretch(2, 1)
+        self.corner.setFixedHeight(OVERVIEW_HEIGHT + RULER_HEIGHT)
+        self.set_header_width(HEADER_WIDTH)
+        self.setMinimumSize(360, 160)
+
+    def _connect(self) -> None:
+        scene, state = self.scene, self.state
+        self.header.width_wanted.connect(self.set_header_width)
+        self.header.menu_wanted.connect(self._row_menu)
+        self.canvas.menu_wanted.connect(self._canvas_menu)
+        self.ruler.menu_wanted.connect(self._ruler_menu)
+        self.ruler.mark_wanted.connect(self.ask_mark)
+        self.canvas.settled.connect(self._settled)
+        self.canvas.frame_drawn.connect(self._frame_drawn)
+        self.work.finished.connect(self._work_done)
+        self.scroll_bar.valueChanged.connect(scene.scroll_to)
+        for signal in (scene.layout_changed, scene.resized, scene.scrolled):
+            signal.connect(self._scroll_bar_changed)
+        for signal in (state.filter_changed, state.highlight_changed):
+            signal.connect(self._emphasis_changed)
+        state.selection_changed.connect(self._selection_changed)
+        state.range_selection_changed.connect(self._range_changed)
+        self.search.changed.connect(self._search_changed)
+        self.search.failed.connect(self.status_changed)
+
+    # appearance
+
+    def set_theme(self, theme: Theme) -> None:
+        """Paint in other colours."""
+        self.theme = theme
+        for part in (self.canvas, self.header, self.ruler, self.overview, self.corner):
+            part.set_theme(theme)
+
+    def set_header_width(self, width_px: int) -> None:
+        """Make the column of titles this wide."""
+        self.header.setFixedWidth(width_px)
+        self.corner.setFixedWidth(width_px)
+
+    def picture(self) -> QImage:
+        """The timeline as it is now, at the screen's resolution."""
+        ratio = self.devicePixelRatioF()
+        image = QImage(round(self.width() * ratio), round(self.height() * ratio), QImage.Format.Format_RGB32)
+        image.setDevicePixelRatio(ratio)
+        image.fill(self.theme.color("header"))
+        painter = QPainter(image)
+        self.render(painter, QPoint(0, 0))
+        painter.end()
+        return image
+
+    # being idle
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether all drawing is done."""
+        return self.canvas.is_settled and not self.work.is_busy and not self.search.is_running
+
+    def _frame_drawn(self) -> None:
+        if self.canvas.is_settled and not self.work.is_busy:
+            return
+        if self.work.is_busy:
+            # The hand moves again: let frames go first.
+            self.work.later(30)
+
+    def _settled(self) -> None:
+        if not self.held.is_moving and not self.canvas.gestures.is_active:
+            self.state.end_gesture()
+        start, stop = self.state.view
+        self.work.cancel("figure:")
+        self.work.cancel("curve:")
+        if self.overview.row is not None and self.overview.curve is None:
+            self._submit_curve(self.overview.row, whole=True, then=self._overview_ready)
+        visible = self._visible_rows()
+        for placed in visible:
+            row = placed.row
+            if row.lanes and not placed.lines and row.counter < 0:
+                curves = self.canvas.renderer.curves
+                if not curves.has_whole(row):
+                    self._submit_curve(row, whole=True)
+                if not curves.get(row, self.scene.device_scale(self.devicePixelRatioF()))[1]:
+                    self._submit_curve(row, whole=False)
+        for placed in visible:
+            key = placed.row.key
+            self.work.submit(f"figure:{key}", lambda row=placed.row: self._find_figure(row, start, stop))
+        self.work.submit("figures", self._show_figures)
+        self.work.submit("range", self._count_range)
+        self.work.submit("linked", self._find_linked_rows)
+
+    def _visible_rows(self) -> tuple[PlacedRow, ...]:
+        layout = self.scene.layout
+        area = self.scene.height_px - layout.pinned_height
+        return (*layout.pinned, *layout.between(self.scene.scroll_px, self.scene.scroll_px + area))
+
+    def _work_done(self) -> None:
+        if self.canvas.is_settled and not self._closed:
+            self.idle.emit()
+
+    # figures and curves
+
+    def _find_figure(self, row: Row, start_ns: int, stop_ns: int) -> None:
+        scale = self.scene.device_scale(self.devicePixelRatioF())
+        try:
+            curve = self.canvas.renderer.curves.get(row, scale)[0] if row.lanes else None
+            self._figures[row.key] = row_figure(self.document.capture, row, start_ns, stop_ns, curve)
+        except Exception as error:  # contained in its row, which says so
+            self.canvas.renderer.failed[row.key] = str(error) or type(error).__name__
+            self._figures[row.key] = "!"
+
+    def _show_figures(self) -> None:
+        self.header.set_figures(self._figures)
+
+    def _submit_curve(
+        self, row: Row, *, whole: bool, then: Callable[[CurveTask], None] | None = None
+    ) -> None:
+        scale = self.scene.device_scale(self.devicePixelRatioF())
+        task = self.canvas.renderer.curves.task(row, scale, whole=whole)
+        key = f"curve:{'whole' if whole else 'near'}:{row.key}"
+
+        def step() -> None:
+            if not task.step():
+                self.work.submit(key, step)
+                return
+            if then is not None:
+                then(task)
+            else:
+                self.canvas.renderer.curves.put(row, task.curve, whole=whole)
+                self.canvas.redraw()
+
+        self.work.submit(key, step)
+
+    def _overview_ready(self, task: CurveTask) -> None:
+        self.overview.set_curve(task.curve)
+
+    def _find_linked_rows(self) -> None:
+        """Rows of the tree that hold an end of the selection's links: the header marks them."""
+        overlay = self.canvas.overlay
+        keys = set()
+        for link in overlay.selection_links.links:
+            for event in (link.from_row, link.to_row):
+                if event >= 0 and event != self.state.selection:
+                    place = self.scene.place_of_event(event)
+                    if place is not None:
+                        keys.add(place.row.row.key)
+        if keys != self.header.linked_keys:
+            self.header.linked_keys = frozenset(keys)
+            self.header.update()
+
+    def _count_range(self) -> None:
+        selected = self.state.range_selection
+        count = None
+        if selected is not None:
+            layout = self.scene.layout
+            lanes = sorted({*layout.lane_place, *layout.pinned_place})[:EVENT_COUNT_LANES]
+            count = self.document.capture.count_in(np.array(lanes, np.int64), *selected)
+        if count != self.ruler.event_count:
+            self.ruler.event_count = count
+            self.ruler.update()
+
+    def _range_changed(self, _value: object) -> None:
+        self.work.submit("range", self._count_range)
+
+    # following the state
+
+    def _emphasis_changed(self, *_: object) -> None:
+        capture, wanted = self.document.capture, self.state.filter
+        names = None
+        if wanted.names:
+            try:
+                names = capture.strings.find(wanted.names, regex=wanted.regex, case=wanted.case).astype(
+                    np.int64
+                )
+            except Exception as error:  # a regular expression that is being typed
+                self.status_changed.emit(str(error))
+        if self.state.highlight:
+            chosen = np.array(sorted(self.state.highlight), np.int64)
+            names = chosen if names is None else np.intersect1d(names, chosen)
+        is_everything = names is None and not wanted.kinds
+        self.canvas.set_emphasis(EVERYTHING if is_everything else emphasis_for(capture, names, wanted.kinds))
+
+    def _selection_changed(self, _row: int | None) -> None:
+        self.work.submit("linked", self._find_linked_rows)
+
+    def _search_changed(self) -> None:
+        self.overview.set_found(self.search.found.times)
+        self.status_changed.emit(self.search.text())
+
+    def _scroll_bar_changed(self, *_: object) -> None:
+        bar, scene = self.scroll_bar, self.scene
+        bar.blockSignals(True)
+        bar.setRange(0, scene.max_scroll_px)
+        bar.setPageStep(max(1, scene.height_px - scene.layout.pinned_height))
+        bar.setSingleStep(22)
+        bar.setValue(scene.scroll_px)
+        bar.blockSignals(False)
+
+    # keys
+
+    def anchor_px(self) -> float | None:
+        """Around which pixel keys zoom: the pointer, else the selected event if it is in view, else the middle."""
+        point = self.canvas.pointer_position()
+        if point is not None:
+            return point.x()
+        if self.state.selection is not None:
+            start, stop = self.document.capture.event_span(self.state.selection)
+            x = self.scene.scale.to_px((start + stop) // 2)
+            if 0 <= x <= self.scene.width_px:
+                return x
+        return None
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Held keys act at once; other keys run the command they belong to."""
+        if self.held.press(event):
+            return
+        command = self._command_of(event)
+        if command is None:
+            super().keyPressEvent(event)
+            return
+        context = ViewContext(self)
+        if command.enabled(context):
+            command.callback(context)
+
+    def keyReleaseEvent(self, event: QKeyEvent) -> None:
+        """Ends what a held key began."""
+        if not self.held.release(event):
+            super().keyReleaseEvent(event)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        """Keys that are still down are released elsewhere."""
+        self.held.stop()
+        super().focusOutEvent(event)
+
+    def _command_of(self, event: QKeyEvent) -> Command | None:
+        from .commands import command_of_key
+
+        return command_of_key(event)
+
+    # menus and questions
+
+    def _run(self, menu: QMenu, command_id: str) -> None:
+        from .commands import COMMANDS_BY_ID
+
+        command = COMMANDS_BY_ID[command_id]
+        context = ViewContext(self)
+        action = menu.addAction(command.text)
+        action.setObjectName(command.id)
+        action.setEnabled(command.enabled(context))
+        if command.checked is not None:
+            action.setCheckable(True)
+            action.setChecked(command.checked(context))
+        action.triggered.connect(lambda: command.callback(context))
+
+    def row_menu(self, key: str) -> QMenu:
+        """The menu of a row."""
+        self.scene.focus_key = key
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        for command_id in ROW_MENU:
+            if command_id:
+                self._run(menu, command_id)
+            else:
+                menu.addSeparator()
+        self.menu_about_to_show.emit(menu, key, None)
+        return menu
+
+    def event_menu(self, time_ns: int, event: int | None) -> QMenu:
+        """The menu of the canvas over an event, or over nothing."""
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        if event is not None:
+            self.state.select(event)
+            for command_id in EVENT_MENU:
+                if command_id:
+                    self._run(menu, command_id)
+                else:
+                    menu.addSeparator()
+            menu.addSeparator()
+        mark = menu.addAction(tr("Set a mark here", "timeline"))
+        mark.triggered.connect(lambda: self.state.add_mark(time_ns))
+        for command_id in ("view.zoom_range", "view.fit", "view.undo"):
+            self._run(menu, command_id)
+        placed = self.scene.placed_at(self.canvas.gestures.last_y)
+        self.menu_about_to_show.emit(menu, placed.row.key if placed is not None else None, event)
+        return menu
+
+    def _row_menu(self, where: QPoint, key: str) -> None:
+        self.row_menu(key).popup(where)
+
+    def _canvas_menu(self, where: QPoint, time_ns: int) -> None:
+        local = self.canvas.mapFromGlobal(where)
+        self.event_menu(time_ns, self.scene.event_at(local.x(), local.y())).popup(where)
+
+    def _ruler_menu(self, where: QPoint, time_ns: int) -> None:
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.addAction(tr("Set or name a mark…", "timeline")).triggered.connect(
+            lambda: self.ask_mark(time_ns)
+        )
+        menu.addAction(tr("Count times from here", "timeline")).triggered.connect(
+            lambda: self.state.set_origin(time_ns)
+        )
+        menu.addAction(tr("Count times from the start", "timeline")).triggered.connect(
+            lambda: self.state.set_origin(None)
+        )
+        if any(mark.time_ns == time_ns for mark in self.state.marks):
+            menu.addAction(tr("Remove this mark", "timeline")).triggered.connect(
+                lambda: self.state.remove_mark(time_ns)
+            )
+        menu.popup(where)
+
+    def ask_mark(self, time_ns: int) -> None:
+        """Ask for the text of a mark and set it."""
+        known = next((mark.text for mark in self.state.marks if mark.time_ns == time_ns), "")
+        text, accepted = QInputDialog.getText(
+            self, tr("Mark", "timeline"), tr("Text of the mark:", "timeline"), text=known
+        )
+        if accepted:
+            self.state.add_mark(time_ns, text)
+
+    def ask_text(self, title: str, label: str, text: str = "") -> str | None:
+        """Ask for a text; None when the person changed their mind."""
+        answer, accepted = QInputDialog.getText(self, title, label, text=text)
+        return answer if accepted else None
+
+    def focus_row(self) -> Row | None:
+        """The row that verbs act on: the one under the pointer, else the one clicked last, else the event's."""
+        if self.canvas.pointer_position() is not None:
+            placed = self.scene.placed_at(self.canvas.gestures.last_y)
+            if placed is not None:
+                return placed.row
+        found = self.scene.tree.get(self.scene.focus_key) if self.scene.focus_key else None
+        if found is None and self.state.selection is not None:
+            found = self.scene.tree.row_of_event(self.state.selection)
+        return found
+
+    def clear_filter(self) -> None:
+        """Let everything pass."""
+        self.state.set_filter(Filter())
+
+    # the end
+
+    def save_layout(self) -> None:
+        """Remember the layout of this capture."""
+        if self.layouts is not None:
+            self.layouts.save(self.document.capture.uuid, self.state)
+
+    def shut_down(self) -> None:
+        """Stop all work and remember the layout; called before the file is closed."""
+        if not self._closed:
+            self._closed = True
+            self.held.stop()
+            self.search.cancel()
+            self.work.cancel("")
+            self.canvas.shut_down()
+            self.save_layout()
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        """Remembers the layout."""
+        self.shut_down()
+        super().closeEvent(event)
+
+
+class ViewContext:
+    """The context of commands that are run from a timeline itself."""
+
+    def __init__(self, view: TimelineView) -> None:
+        self._view = view
+
+    @property
+    def view(self) -> TimelineView:
+        """The timeline."""
+        return self._view
+
+    @property
+    def state(self) -> object:
+        """Its state."""
+        return self._view.state
+
+    @property
+    def window(self) -> QWidget:
+        """The window around it."""
+        return self._view.window()
+
+
+ROW_MENU = (
+    "row.pin",
+    "row.hide",
+    "row.show_hidden",
+    "",
+    "row.only",
+    "row.show_all",
+    "",
+    "row.toggle",
+    "row.expand_below",
+    "row.collapse_below",
+    "",
+    "row.taller",
+    "row.flatter",
+    "row.usual_height",
+    "row.move_up",
+    "row.move_down",
+    "row.natural_order",
+)
+EVENT_MENU = (
+    "event.frame",
+    "view.range_of_selection",
+    "event.highlight_name",
+    "event.copy",
+    "",
+    "link.back",
+    "link.forward",
+    "event.next",
+    "event.previous",
+)

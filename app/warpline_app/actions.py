@@ -12,6 +12,31 @@ from warpline.i18n import tr
 from warpline_app.commands import Command, Context
 
 MENU_ORDER = ("File", "View", "Navigate", "Analyze", "Help")
+SUBMENUS: dict[tuple[str, str], str] = {
+    ("View", "rows"): "Rows",
+    ("View", "filter"): "Show Only",
+    ("View", "height"): "Height and Order of Rows",
+    ("View", "layout"): "Layout",
+    ("View", "panels"): "Panels",
+    ("Navigate", "pan"): "Pan and Scroll",
+    ("Navigate", "mark"): "Marks",
+    ("Navigate", "row"): "Rows",
+}
+"""Groups of commands that get a menu of their own, by category and group: a menu is read at a glance or not at all."""
+
+_WIDGET_KEYS = frozenset(
+    {"Return", "Enter", "Space", "Home", "End", "PgUp", "PgDown", "Tab", "Up", "Down", "Left", "Right"}
+)
+
+
+def is_window_wide(key: str) -> bool:
+    """Whether a key can act wherever the focus is.
+
+    Keys that tables, buttons and lists need (arrows, Return, Space, copy, select all) belong to the widget with the
+    focus; the timeline watches them itself.
+    """
+    *modifiers, last = key.split("+") if key not in {"+", "Ctrl++"} else [key]
+    return last not in _WIDGET_KEYS and key not in {"Ctrl+C", "Ctrl+A"} and "" not in modifiers
 
 
 def key_text(key: str) -> str:
@@ -43,7 +68,9 @@ class CommandActions(QObject):
         self._shortcuts: list[QShortcut] = []
         for command in self.commands.values():
             if not command.held:
-                self._shortcuts.extend(self._shortcut(command, key) for key in command.keys)
+                self._shortcuts.extend(
+                    self._shortcut(command, key) for key in command.keys if is_window_wide(key)
+                )
 
     def _shortcut(self, command: Command, key: str) -> QShortcut:
         shortcut = QShortcut(QKeySequence(key), self._owner)
@@ -109,14 +136,21 @@ class CommandActions(QObject):
     def _fill(
         self, menu: QMenu, members: list[Command], submenus: dict[str, Callable[[QWidget], QMenu]]
     ) -> None:
-        group = members[0].group
         pairs: list[tuple[QAction, Command]] = []
+        targets: dict[str, QMenu] = {}
+        group = members[0].group
         for command in members:
-            if command.group != group:
+            title = SUBMENUS.get((command.category, command.group))
+            if command.group != group and command.group not in targets:
                 menu.addSeparator()
-                group = command.group
-            action = self.action(command.id, menu)
-            menu.addAction(action)
+            group = command.group
+            target = menu
+            if title is not None:
+                if command.group not in targets:
+                    targets[command.group] = menu.addMenu(tr(title, "command"))
+                target = targets[command.group]
+            action = self.action(command.id, target)
+            target.addAction(action)
             pairs.append((action, command))
             if command.id in submenus:
                 menu.addMenu(submenus[command.id](menu))

@@ -8,6 +8,6 @@ from warpline_app.commands import Command
 def all_commands() -> tuple[Command, ...]:
     """Every command, in the order of the menus."""
     from warpline_app.timeline.commands import TIMELINE_COMMANDS
-    from warpline_app.window_commands import WINDOW_COMMANDS
+    from warpline_app.window_commands import FILE_COMMANDS, WINDOW_COMMANDS
 
-    return (*WINDOW_COMMANDS, *TIMELINE_COMMANDS)
+    return (*FILE_COMMANDS, *TIMELINE_COMMANDS, *WINDOW_COMMANDS)

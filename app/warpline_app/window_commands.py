@@ -128,7 +128,7 @@ def _panel_command(spec: PanelSpec) -> Command:
     )
 
 
-WINDOW_COMMANDS: tuple[Command, ...] = (
+FILE_COMMANDS: tuple[Command, ...] = (
     Command(
         "file.open", "Open…", "File", _open, ("Ctrl+O",), hint="Open captures or traces of other profilers"
     ),
@@ -143,6 +143,8 @@ WINDOW_COMMANDS: tuple[Command, ...] = (
     Command("file.new_window", "New Window", "File", _new_window, ("Ctrl+Shift+N",), group="window"),
     Command("file.close", "Close Tab", "File", _close_tab, ("Ctrl+W",), group="window"),
     Command("file.quit", "Quit", "File", _quit, ("Ctrl+Q",), group="quit"),
+)
+WINDOW_COMMANDS: tuple[Command, ...] = (
     *(_panel_command(spec) for spec in PANELS),
     Command(
         "view.next_tab",

@@ -49,5 +49,5 @@ PANELS: tuple[PanelSpec, ...] = (
     PanelSpec("events", "Events", "events:EventsPanel", keys=("Ctrl+2",)),
     PanelSpec("sources", "Recorded", "sources:SourcesPanel", keys=("Ctrl+8",)),
     PanelSpec("console", "Console", "console:ConsolePanel", keys=("Ctrl+9",)),
-    PanelSpec("details", "Details", "details:DetailsPanel", area="right", keys=("Ctrl+0",)),
+    PanelSpec("details", "Details", "details:DetailsPanel", area="right", keys=("Ctrl+D",)),
 )

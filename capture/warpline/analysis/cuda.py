@@ -97,7 +97,9 @@ def cuda_gpu_kern_gb_sum(view: View, _options: Options) -> Table | NotRecorded:
     name = np.concatenate([np.empty(0, np.uint32), *names])
     shape = [np.ma.concatenate([np.ma.empty(0, np.uint32), *[part[i] for part in shapes]]) for i in range(6)]
     key, first = combine_keys(name, *shape)
-    stats = batch_statistics(lambda: [(key, np.concatenate([np.empty(0, np.int64), *inside]))], max(len(first), 1))
+    stats = batch_statistics(
+        lambda: [(key, np.concatenate([np.empty(0, np.int64), *inside]))], max(len(first), 1)
+    )
     stats = stats.by_total()
     of_group = first[stats.key]
     data: dict[str, Values] = stat_data(stats)
@@ -105,7 +107,12 @@ def cuda_gpu_kern_gb_sum(view: View, _options: Options) -> Table | NotRecorded:
         data[f"{part}_xyz"] = _xyz([column[of_group] for column in columns])
     data["name"] = name_texts(view, name[of_group])
     return Table(
-        (*stat_columns("Instances", _LISTED), Column("grid_xyz", "GridXYZ"), Column("block_xyz", "BlockXYZ"), _NAME),
+        (
+            *stat_columns("Instances", _LISTED),
+            Column("grid_xyz", "GridXYZ"),
+            Column("block_xyz", "BlockXYZ"),
+            _NAME,
+        ),
         data,
         targets=name_targets(view, name[of_group], "kernel"),
         scope=scope_text(view, "Kernels"),
@@ -185,10 +192,14 @@ def _sections(view: View, with_api: bool) -> Table | NotRecorded:
     sections: list[tuple[str, GroupStatistics, Values, Targets]] = []
     if with_api and view.has("cuda_api"):
         stats = statistics_by_name(view, "cuda_api")
-        sections.append(("CUDA_API", stats, name_texts(view, stats.key), name_targets(view, stats.key, "cuda_api")))
+        sections.append(
+            ("CUDA_API", stats, name_texts(view, stats.key), name_targets(view, stats.key, "cuda_api"))
+        )
     if view.has("kernel"):
         stats = kernel_statistics(view)
-        sections.append(("CUDA_KERNEL", stats, name_texts(view, stats.key), name_targets(view, stats.key, "kernel")))
+        sections.append(
+            ("CUDA_KERNEL", stats, name_texts(view, stats.key), name_targets(view, stats.key, "kernel"))
+        )
     if view.has("memcpy", "memset"):
         stats = batch_statistics(lambda: _memory_batches(view, "ns"), _MEMSET + 1)
         texts = [_operation(key) for key in stats.key.tolist()]
@@ -207,7 +218,11 @@ def _sections(view: View, with_api: bool) -> Table | NotRecorded:
         )
     )
     table = Table(
-        (*stat_columns("Instances", _LISTED), Column("category", "Category"), Column("operation", "Operation")),
+        (
+            *stat_columns("Instances", _LISTED),
+            Column("category", "Category"),
+            Column("operation", "Operation"),
+        ),
         {**stat_data(joined), "category": categories, "operation": operations},
         targets=Targets(
             names=np.concatenate([t.names for _, _, _, t in sections if t.names is not None]),

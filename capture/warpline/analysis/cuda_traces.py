@@ -120,7 +120,9 @@ def _memory_kinds(view: View, parts: list[tuple[str, Events]]) -> tuple[Int64Arr
     for kind, events in parts:
         names = {"memcpy": ("src_kind", "dst_kind"), "memset": ("", "memory_kind")}.get(kind, ("", ""))
         for side, name in zip(sides, names, strict=True):
-            column = view.column(kind, name, events.index) if name else np.ma.masked_all(len(events), np.int64)
+            column = (
+                view.column(kind, name, events.index) if name else np.ma.masked_all(len(events), np.int64)
+            )
             side.append(np.ma.filled(column.astype(np.int64), -1))
     return np.concatenate(sides[0]), np.concatenate(sides[1])
 
@@ -221,7 +223,8 @@ def cuda_kern_exec_trace(view: View, _options: Options) -> Table | NotRecorded:
     devices = np.array([-1 if t.device is None else t.device for t in view.capture.tracks], np.int64)
     calls = view.capture.events.name[launches.call]
     axes = {
-        part: [view.column("kernel", f"{part}_{axis}", events.index) for axis in "xyz"] for part in ("grid", "block")
+        part: [view.column("kernel", f"{part}_{axis}", events.index) for axis in "xyz"]
+        for part in ("grid", "block")
     }
     origin = view.capture.span[0]
     data: dict[str, Values] = {
@@ -304,7 +307,13 @@ def cuda_kern_exec_sum(view: View, _options: Options) -> Table | NotRecorded:
         Column("queue_count", "QCount"),
     ]
     for letter, part in (("T", "total"), ("A", "api"), ("Q", "queue"), ("K", "kernel")):
-        for field, title in (("avg", "Avg"), ("med", "Med"), ("min", "Min"), ("max", "Max"), ("stddev", "StdDev")):
+        for field, title in (
+            ("avg", "Avg"),
+            ("med", "Med"),
+            ("min", "Min"),
+            ("max", "Max"),
+            ("stddev", "StdDev"),
+        ):
             values = getattr(parts[part], field)
             if part == "queue":
                 column: npt.NDArray[Any] = np.ma.MaskedArray(np.append(values, 0)[place], place < 0)
@@ -320,7 +329,8 @@ def cuda_kern_exec_sum(view: View, _options: Options) -> Table | NotRecorded:
         tuple(columns),
         data,
         targets=Targets(
-            names=name[of_group].astype(np.uint32), kinds=np.full(len(of_group), kinds["kernel"].code, np.int16)
+            names=name[of_group].astype(np.uint32),
+            kinds=np.full(len(of_group), kinds["kernel"].code, np.int16),
         ),
         scope=scope_text(view, "Kernels with a launching call"),
     )

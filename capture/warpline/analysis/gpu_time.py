@@ -102,7 +102,9 @@ def overlap(view: View, _options: Options) -> Table | NotRecorded:
             Column("activity", "Activity"),
             Column("total_ns", "Total Time", "ns"),
             Column("ratio", "Share", "ratio", "the selected range"),
-            Column("active_ratio", "Active Share", "ratio", "the time from the first to the last operation in it"),
+            Column(
+                "active_ratio", "Active Share", "ratio", "the time from the first to the last operation in it"
+            ),
         ),
         {
             "name": names,

@@ -40,7 +40,9 @@ def gpus(view: View) -> list[Gpu]:
         rank = None if number < 0 else number
         name = names.get((rank, device), names.get((None, device), ""))
         title = f"GPU {device}" + (f" · {name}" if name else "")
-        result.append(Gpu(device, rank, f"Rank {rank} · {title}" if rank is not None else title, frozenset(tracks)))
+        result.append(
+            Gpu(device, rank, f"Rank {rank} · {title}" if rank is not None else title, frozenset(tracks))
+        )
     return [gpu for gpu in result if any(view.everything().count(kind, gpu.tracks) for kind in GPU_KINDS)]
 
 
@@ -50,13 +52,19 @@ def gpu_work(view: View, gpu: Gpu) -> Events:
     return join_events([part for part in parts if len(part)])
 
 
-def activities(view: View, gpu: Gpu, communication: npt.NDArray[np.bool_]) -> tuple[Intervals, Intervals, Intervals]:
+def activities(
+    view: View, gpu: Gpu, communication: npt.NDArray[np.bool_]
+) -> tuple[Intervals, Intervals, Intervals]:
     """Intervals of computation, communication and memory operations, in the order of their bits.
 
     ``communication`` tells for each string id whether it names communication.
     """
     kernels = join_events(
-        [view.events(kind, gpu.tracks) for kind in ("kernel", "graph", "gpu_event") if kind in view.capture.kinds]
+        [
+            view.events(kind, gpu.tracks)
+            for kind in ("kernel", "graph", "gpu_event")
+            if kind in view.capture.kinds
+        ]
     )
     memory = join_events(
         [view.events(kind, gpu.tracks) for kind in ("memcpy", "memset") if kind in view.capture.kinds]
@@ -79,14 +87,16 @@ def activity_combinations(view: View, gpu: Gpu) -> Int64Array:
     return total
 
 
-def windows_of(view: View, tracks: frozenset[int], limit: int = WINDOW_EVENTS) -> Iterator[View]:
-    """The range cut into parts that hold at most ``limit`` GPU events each, so that unions need bounded memory."""
+def windows_of(
+    view: View, tracks: frozenset[int], limit: int = WINDOW_EVENTS, kinds: tuple[str, ...] = GPU_KINDS
+) -> Iterator[View]:
+    """The range cut into parts that hold at most ``limit`` events of these kinds, so that unions need bounded memory."""
     pending = [(view.start_ns, view.stop_ns)]
     whole = view
     while pending:
         start, stop = pending.pop()
         part = view.restrict(start, stop) if (start, stop) != (view.start_ns, view.stop_ns) else whole
-        if stop - start > 1 and sum(part.count(kind, tracks) for kind in GPU_KINDS) > limit:
+        if stop - start > 1 and sum(part.count(kind, tracks) for kind in kinds) > limit:
             middle = (start + stop) // 2
             pending += [(middle, stop), (start, middle)]
             continue

@@ -13,7 +13,7 @@ from warpline.analysis.launches import has_launches, launch_of_each
 from warpline.analysis.options import Options
 from warpline.analysis.overlap import covered_ns, gaps
 from warpline.analysis.report import Column, NotRecorded, Table
-from warpline.analysis.selection import GPU_KINDS, View, join_events
+from warpline.analysis.selection import GPU_KINDS, Selection, View, join_events, matching_names
 from warpline.analysis.tables import missing, ratio, scope_text
 from warpline.model.intervals import merge_intervals
 
@@ -30,8 +30,10 @@ TITLES = {
 }
 LATENCY_NS = 10_000
 """A gap up to this long, before work that was launched in time, is the GPU's own way from one operation to the next."""
-DATA_LOADING = re.compile(r"data_?load|_DataLoaderIter|fetch_batch|next_batch", re.I)
-SYNCHRONIZATION = re.compile(r"Synchronize|^cu(da)?Memcpy(?!.*Async)|^hipMemcpy(?!.*Async)|EventQuery|StreamQuery")
+DATA_LOADING = re.compile(r"data_?load|_DataLoaderIter|fetch_batch|next_batch", re.IGNORECASE)
+SYNCHRONIZATION = re.compile(
+    r"Synchronize|^cu(da)?Memcpy(?!.*Async)|^hipMemcpy(?!.*Async)|EventQuery|StreamQuery"
+)
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,9 @@ def gpu_gaps(view: View, gpu: Gpu) -> Gaps:
     has_call = launch >= 0
     safe = np.maximum(launch, 0)
     call_start = launches.call_start[safe] if len(launches) else np.zeros(len(before), np.int64)
-    thread = np.where(has_call, launches.thread[safe], -1) if len(launches) else np.full(len(before), -1, np.int64)
+    thread = (
+        np.where(has_call, launches.thread[safe], -1) if len(launches) else np.full(len(before), -1, np.int64)
+    )
     start, stop = gap_start[before], gap_stop[before]
     waiting, latency, other = split_gap(start, stop, call_start, has_call)
     causes[before, CAUSES.index("launch_latency")] = latency
@@ -120,20 +124,13 @@ def _named_intervals(
     view: View, kinds: tuple[str, ...], pattern: re.Pattern[str], tracks: frozenset[int]
 ) -> tuple[Int64Array, Int64Array]:
     """The union of the events of some kinds whose name matches."""
-    ids = view.capture.strings.find(pattern.pattern, regex=True, case=not pattern.flags & re.I)
-    wanted = np.zeros(max(len(view.capture.strings), 1), bool)
-    wanted[ids] = True
-    host = View(view.capture, _only_range(view))
-    found = [host.events(kind, tracks) for kind in kinds if kind in view.capture.kinds] if len(ids) else []
+    wanted = matching_names(view.capture, pattern)
+    host = View(view.capture, Selection(view.selection.start_ns, view.selection.stop_ns))
+    present = [kind for kind in kinds if kind in view.capture.kinds] if wanted.any() else []
+    found = [host.events(kind, tracks) for kind in present]
     events = join_events(found)
     events = events.take(wanted[events.name])
     return merge_intervals(events.start, events.stop)
-
-
-def _only_range(view: View):  # type: ignore[no-untyped-def]
-    from warpline.analysis.selection import Selection
-
-    return Selection(view.selection.start_ns, view.selection.stop_ns)
 
 
 def gpu_idle(view: View, _options: Options) -> Table | NotRecorded:

@@ -7,16 +7,18 @@ import re
 import numpy as np
 import numpy.typing as npt
 
-from warpline.analysis.selection import Events, View
+from warpline.analysis.selection import Events, View, matching_names
 
-COMMUNICATION = re.compile(r"nccl|rccl|hccl|oneccl|nvshmem|mscclpp?|deep_?ep|custom_?all_?reduce|cross_device_reduce", re.I)
+COMMUNICATION = re.compile(
+    r"nccl|rccl|hccl|oneccl|nvshmem|mscclpp?|deep_?ep|custom_?all_?reduce|cross_device_reduce", re.IGNORECASE
+)
 """Kernels and operators of collective and point-to-point communication."""
 
 TENSOR_CORES = re.compile(
     r"[hsicd]884|[hsicd]1688|16816|161616|8816|\bnvjet|hmma|imma|wgmma|wmma|tensorop|gmma|xmma|tcgen05|mfma|flash_(fwd|bwd)",
-    re.I,
+    re.IGNORECASE,
 )
-_PLAIN_CORES = re.compile(r"ffma|f32f32_f32f32_f32_(nn|nt|tn|tt)|simt|sgemm", re.I)
+_PLAIN_CORES = re.compile(r"ffma|f32f32_f32f32_f32_(nn|nt|tn|tt)|simt|sgemm", re.IGNORECASE)
 
 
 def uses_tensor_cores(name: str) -> bool:
@@ -35,10 +37,7 @@ def is_communication(name: str) -> bool:
 
 def communication_ids(view: View) -> npt.NDArray[np.bool_]:
     """For each string id whether it names communication."""
-    strings = view.capture.strings
-    flags = np.zeros(max(len(strings), 1), bool)
-    flags[strings.find(COMMUNICATION.pattern, regex=True)] = True
-    return flags
+    return matching_names(view.capture, COMMUNICATION)
 
 
 def full_names(view: View, events: Events) -> npt.NDArray[np.uint32]:

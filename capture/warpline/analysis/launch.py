@@ -109,7 +109,16 @@ def queue_length(view: View, _options: Options) -> Table | NotRecorded:
             names.append(f"{gpu.title} · {view.capture.tracks[index].title}")
             tracks.append(index)
             rows.append(
-                (len(here), stats.avg[0], stats.med[0], stats.min[0], stats.max[0], stats.stddev[0], weighted, busy)
+                (
+                    len(here),
+                    stats.avg[0],
+                    stats.med[0],
+                    stats.min[0],
+                    stats.max[0],
+                    stats.stddev[0],
+                    weighted,
+                    busy,
+                )
             )
     columns = list(zip(*rows, strict=True)) if rows else [()] * 8
     integers = (0, 3, 4)
@@ -129,10 +138,13 @@ def queue_length(view: View, _options: Options) -> Table | NotRecorded:
         {
             "name": names,
             **{
-                key: np.array(columns[i], np.int64 if i in integers else np.float64) for i, key in enumerate(keys)
+                key: np.array(columns[i], np.int64 if i in integers else np.float64)
+                for i, key in enumerate(keys)
             },
         },
         targets=Targets(tracks=np.array(tracks, np.int32)),
         scope=scope_text(view, "Launched operations that have not begun"),
-        notes=("Avg, Med, StdDev are over the moments at which the length changes; the average over time weighs by duration.",),
+        notes=(
+            "Avg, Med, StdDev are over the moments at which the length changes; the average over time weighs by duration.",
+        ),
     )

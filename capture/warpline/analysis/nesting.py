@@ -54,8 +54,9 @@ def enclosing_rows(lanes: Sequence[LaneEvents], times: Int64Array) -> Int64Array
 
 
 def parents(lanes: Sequence[LaneEvents]) -> list[tuple[Int64Array, Int64Array]]:
-    """For each event of each lane the innermost event of an earlier lane that contains it wholly.
+    """For each event of each lane the innermost event of another lane that contains it wholly.
 
+    Of two equal events that of the earlier lane is the parent. Lanes may be those of several tracks of a thread.
     Returns per lane (parent's lane, parent's index in it), -1 where an event stands alone.
     """
     result = []
@@ -63,21 +64,43 @@ def parents(lanes: Sequence[LaneEvents]) -> list[tuple[Int64Array, Int64Array]]:
         parent_lane = np.full(len(lane.start), -1, np.int64)
         parent_index = np.full(len(lane.start), -1, np.int64)
         best_start = np.full(len(lane.start), np.iinfo(np.int64).min, np.int64)
-        for outer_number in range(number):
-            outer = lanes[outer_number]
-            if not len(outer.start):
+        best_stop = np.full(len(lane.start), np.iinfo(np.int64).max, np.int64)
+        for outer_number, outer in enumerate(lanes):
+            if outer_number == number or not len(outer.start):
                 continue
             index = np.searchsorted(outer.start, lane.start, "right") - 1
             candidate = np.maximum(index, 0)
-            start = outer.start[candidate]
-            better = (index >= 0) & (outer.stop[candidate] >= lane.stop) & (start >= best_start)
-            # An empty parent at the same moment contains an empty child only on paper.
-            better &= outer.stop[candidate] > start
+            start, stop = outer.start[candidate], outer.stop[candidate]
+            # An empty event contains nothing, not even another empty one at the same moment.
+            contains = (index >= 0) & (stop >= lane.stop) & (stop > start)
+            if outer_number > number:
+                contains &= (start < lane.start) | (stop > lane.stop)
+            tighter = (start > best_start) | ((start == best_start) & (stop <= best_stop))
+            better = contains & tighter
             parent_lane[better] = outer_number
             parent_index[better] = index[better]
-            best_start[better] = start[better]
+            best_start[better], best_stop[better] = start[better], stop[better]
         result.append((parent_lane, parent_index))
     return result
+
+
+def flat_parents(lanes: Sequence[LaneEvents]) -> Int64Array:
+    """`parents` as places in the concatenation of all lanes, -1 for none."""
+    first = np.cumsum([0] + [len(lane.start) for lane in lanes])
+    parts = [np.where(lane >= 0, first[np.maximum(lane, 0)] + index, -1) for lane, index in parents(lanes)]
+    return np.concatenate([np.empty(0, np.int64), *parts]).astype(np.int64)
+
+
+def levels(parent: Int64Array) -> Int64Array:
+    """Number of ancestors of each entry of a forest given as parents' places (-1: a root)."""
+    level = np.zeros(len(parent), np.int64)
+    above = parent.copy()
+    while True:
+        inside = np.flatnonzero(above >= 0)
+        if not len(inside):
+            return level
+        level[inside] += 1
+        above[inside] = parent[above[inside]]
 
 
 def windows(times: Int64Array, starts: Int64Array, stops: Int64Array) -> tuple[Int64Array, Int64Array]:
@@ -116,12 +139,8 @@ def window_pairs(first: Int64Array, last: Int64Array) -> tuple[Int64Array, Int64
     return window, first[window] + offset
 
 
-def self_times(lanes: Sequence[LaneEvents]) -> list[Int64Array]:
-    """Duration of each event less that of its direct children (int64 ns), per lane."""
-    own = [(lane.stop - lane.start).astype(np.int64) for lane in lanes]
-    totals = [values.copy() for values in own]
-    for number, (parent_lane, parent_index) in enumerate(parents(lanes)):
-        for outer in np.unique(parent_lane[parent_lane >= 0]).tolist():
-            here = parent_lane == outer
-            np.subtract.at(own[outer], parent_index[here], totals[number][here])
-    return own
+def self_times(duration: Int64Array, parent: Int64Array) -> Int64Array:
+    """Duration of each event less that of its direct children (int64 ns)."""
+    child = np.flatnonzero(parent >= 0)
+    inside = np.bincount(parent[child], weights=duration[child], minlength=len(duration))
+    return duration - inside.astype(np.int64)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from warpline.analysis.kernels import full_names
 from warpline.analysis.launches import has_launches
-from warpline.analysis.nesting import parents, self_times
+from warpline.analysis.nesting import flat_parents, levels, self_times
 from warpline.analysis.options import Options
 from warpline.analysis.projection import Projection, ThreadLanes, lanes_by_track, project
 from warpline.analysis.report import Column, NotRecorded, Table, Targets, Texts, Values
@@ -82,7 +82,11 @@ def _range_sum(view: View, wanted: tuple[int, ...], with_style: bool) -> Table |
         style = styles(view, events.index, events.row)
         keep = np.isin(style, wanted)
         parts.append((names.codes(events.index, events.name)[keep], style[keep], events.inside[keep]))
-    code, style, inside = (np.concatenate([np.empty(0, np.int64), *column]) for column in zip(*parts, strict=True)) if parts else (np.empty(0, np.int64),) * 3
+    code, style, inside = (
+        (np.concatenate([np.empty(0, np.int64), *column]) for column in zip(*parts, strict=True))
+        if parts
+        else (np.empty(0, np.int64),) * 3
+    )
     key, first = combine_keys(code, style)
     stats = batch_statistics(lambda: [(key, inside)], max(len(first), 1)).by_total()
     of_group = first[stats.key]
@@ -100,7 +104,8 @@ def _range_sum(view: View, wanted: tuple[int, ...], with_style: bool) -> Table |
 
 def _name_targets(view: View, codes: Int64Array) -> Targets:
     return Targets(
-        names=(codes & 0xFFFFFFFF).astype(np.uint32), kinds=np.full(len(codes), kind_code(view, "range"), np.int16)
+        names=(codes & 0xFFFFFFFF).astype(np.uint32),
+        kinds=np.full(len(codes), kind_code(view, "range"), np.int16),
     )
 
 
@@ -145,16 +150,8 @@ class _Ranges:
 def _nested(view: View, found: ThreadLanes) -> dict[str, Int64Array]:
     """The columns of `_Ranges` for one track."""
     lanes = found.lanes
-    above = parents(lanes)
-    own = self_times(lanes)
-    sizes = np.cumsum([0] + [len(lane.row) for lane in lanes])
-    parent = np.concatenate(
-        [np.where(lane_of >= 0, sizes[np.maximum(lane_of, 0)] + place, -1) for lane_of, place in above]
-    )
-    level = np.zeros(len(parent), np.int64)
-    for number in range(1, len(lanes)):
-        part = slice(int(sizes[number]), int(sizes[number + 1]))
-        level[part] = np.where(parent[part] >= 0, level[parent[part]] + 1, 0)
+    parent = flat_parents(lanes)
+    level = levels(parent)
     start = np.concatenate([lane.start for lane in lanes])
     stop = np.concatenate([lane.stop for lane in lanes])
     projection: Projection = project(found.launches, start, stop)
@@ -169,7 +166,7 @@ def _nested(view: View, found: ThreadLanes) -> dict[str, Int64Array]:
         "level": level,
         "parent": np.where(parent >= 0, place[parent], -1),
         "children": np.bincount(parent[parent >= 0], minlength=len(parent)).astype(np.int64),
-        "own": np.concatenate(own),
+        "own": self_times(stop - start, parent),
         "work": projection.count,
         "work_start": projection.start,
         "work_stop": projection.stop,
@@ -380,7 +377,11 @@ def nvtx_kern_sum(view: View, _options: Options) -> Table | NotRecorded:
     parts: list[tuple[Int64Array, ...]] = []
     for found in lanes_by_track(view, ("range",)):
         parts.extend(_kernel_pairs(view, found))
-    columns = [np.concatenate([np.empty(0, np.int64), *column]) for column in zip(*parts, strict=True)] if parts else [np.empty(0, np.int64)] * 6
+    columns = (
+        [np.concatenate([np.empty(0, np.int64), *column]) for column in zip(*parts, strict=True)]
+        if parts
+        else [np.empty(0, np.int64)] * 6
+    )
     code, style, thread, row, kernel, duration = columns
     key, first = combine_keys(code, style, thread, kernel)
     stats = batch_statistics(lambda: [(key, duration)], max(len(first), 1)).by_total()
@@ -415,7 +416,8 @@ def nvtx_kern_sum(view: View, _options: Options) -> Table | NotRecorded:
         ),
         data,
         targets=Targets(
-            names=kernel[of_group].astype(np.uint32), kinds=np.full(len(of_group), kind_code(view, "kernel"), np.int16)
+            names=kernel[of_group].astype(np.uint32),
+            kinds=np.full(len(of_group), kind_code(view, "kernel"), np.int16),
         ),
         scope=scope_text(view, "Kernels launched inside ranges"),
         notes=("A kernel counts for every range around its launching call.",),

@@ -27,7 +27,10 @@ def combination_times(activities: Sequence[Intervals], start_ns: int, stop_ns: i
         merged = merge_intervals(*clip_intervals(starts, stops, start_ns, stop_ns))
         # Merged intervals of one activity never overlap: adding and removing its bit is a plain sum.
         times += merged
-        deltas += [np.full(len(merged[0]), 1 << bit, np.int64), np.full(len(merged[1]), -(1 << bit), np.int64)]
+        deltas += [
+            np.full(len(merged[0]), 1 << bit, np.int64),
+            np.full(len(merged[1]), -(1 << bit), np.int64),
+        ]
     border = np.concatenate(times)
     order = np.argsort(border, kind="stable")
     border = border[order]

@@ -48,7 +48,8 @@ def write_json(reports: Iterable[Report]) -> bytes:
     """One report as an object, several as an array of objects."""
     documents = [report_json(report) for report in reports]
     return orjson.dumps(
-        documents[0] if len(documents) == 1 else documents, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
+        documents[0] if len(documents) == 1 else documents,
+        option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE,
     )
 
 
@@ -80,7 +81,9 @@ def _csv_line(cells: list[Any]) -> str:
     return buffer.getvalue()
 
 
-def write_text(report: Report, width: int, unit: str | None = None, limit: int | None = None) -> Iterator[str]:
+def write_text(
+    report: Report, width: int, unit: str | None = None, limit: int | None = None
+) -> Iterator[str]:
     """Lines of a table of at most ``width`` columns of text; one time unit for the table, picked when None.
 
     Long names are shortened in the middle. At most ``limit`` rows are shown, and it says how many there are.
@@ -154,7 +157,11 @@ def _is_text(values: Values) -> bool:
 
 def _cells(table: Table, column: Column, unit: str, rows: range) -> list[str]:
     values = table.data[column.name]
-    indented = table.depth if table.depth is not None and _is_text(values) and column is _name_column(table) else None
+    indented = (
+        table.depth
+        if table.depth is not None and _is_text(values) and column is _name_column(table)
+        else None
+    )
     result = []
     for row in rows:
         text = format_value(python_value(values, row), column, unit)
@@ -189,7 +196,9 @@ def format_value(value: Any, column: Column, unit: str) -> str:
     return str(value) if column.name in _IDENTIFIERS else f"{value:,}"
 
 
-_IDENTIFIERS = frozenset(("pid", "tid", "device", "context", "stream", "correlation", "step", "range_id", "parent_id"))
+_IDENTIFIERS = frozenset(
+    ("pid", "tid", "device", "context", "stream", "correlation", "step", "range_id", "parent_id")
+)
 
 
 def _bytes(value: float) -> str:
@@ -203,7 +212,9 @@ def text_width(text: str) -> int:
     """Columns a terminal needs for a text: wide characters of East Asian scripts take two."""
     if text.isascii():
         return len(text)
-    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 0 if unicodedata.combining(c) else 1 for c in text)
+    return sum(
+        2 if unicodedata.east_asian_width(c) in "WF" else 0 if unicodedata.combining(c) else 1 for c in text
+    )
 
 
 def shorten(text: str, width: int) -> str:

@@ -10,6 +10,7 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
+
 class Texts(Sequence[str | None]):
     """A column of texts kept as codes, so that millions of rows cost four bytes each.
 
@@ -27,7 +28,7 @@ class Texts(Sequence[str | None]):
     def __getitem__(self, index: int) -> str | None: ...
     @overload
     def __getitem__(self, index: slice) -> Sequence[str | None]: ...
-    def __getitem__(self, index: int | slice) -> str | None | Sequence[str | None]:
+    def __getitem__(self, index: int | slice) -> str | Sequence[str | None] | None:
         if isinstance(index, slice):
             return Texts(self.codes[index], self.lookup)
         code = int(self.codes[index])
@@ -118,7 +119,9 @@ class Table:
 
     def __post_init__(self) -> None:
         if {column.name for column in self.columns} != set(self.data):
-            raise ValueError(f"columns and data differ: {[c.name for c in self.columns]} and {list(self.data)}")
+            raise ValueError(
+                f"columns and data differ: {[c.name for c in self.columns]} and {list(self.data)}"
+            )
         lengths = {len(values) for values in self.data.values()}
         if len(lengths) > 1:
             raise ValueError(f"columns of different length: {lengths}")

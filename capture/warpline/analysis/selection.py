@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import fnmatch
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -54,6 +56,26 @@ def tracks_matching(capture: Capture, globs: Iterable[str]) -> frozenset[int] | 
             raise UsageError(f"no track matches {pattern!r}; warpline info lists the tracks")
         found.update(hits)
     return frozenset(found) if patterns else None
+
+
+_MATCHES: WeakKeyDictionary[Capture, dict[tuple[str, int], npt.NDArray[np.bool_]]] = WeakKeyDictionary()
+
+
+def matching_names(capture: Capture, pattern: re.Pattern[str]) -> npt.NDArray[np.bool_]:
+    """For each string id whether a pattern is found in the text; remembered as long as the capture is open.
+
+    One entry at least, so that it can be indexed by the ids of an empty capture.
+    """
+    known = _MATCHES.setdefault(capture, {})
+    key = (pattern.pattern, pattern.flags)
+    flags = known.get(key)
+    if flags is None:
+        flags = np.zeros(max(len(capture.strings), 1), bool)
+        flags[capture.strings.find(pattern.pattern, regex=True, case=not pattern.flags & re.IGNORECASE)] = (
+            True
+        )
+        known[key] = flags
+    return flags
 
 
 @dataclass(frozen=True)
@@ -141,7 +163,11 @@ class View:
         wanted = self.selection
         if wanted.ranks is not None and track.rank not in wanted.ranks:
             return False
-        if wanted.processes is not None and track.process is not None and track.process not in wanted.processes:
+        if (
+            wanted.processes is not None
+            and track.process is not None
+            and track.process not in wanted.processes
+        ):
             return False
         if wanted.threads is not None and track.thread is not None and track.thread not in wanted.threads:
             return False
@@ -221,7 +247,9 @@ class View:
             if stop > first:
                 yield first, stop, span.offset_ns
 
-    def batches(self, kind: str, tracks: frozenset[int] | None = None, size: int = BATCH_EVENTS) -> Iterator[Events]:
+    def batches(
+        self, kind: str, tracks: frozenset[int] | None = None, size: int = BATCH_EVENTS
+    ) -> Iterator[Events]:
         """The selected events of a kind, at most ``size`` at a time; small neighbours are put together."""
         waiting: list[Events] = []
         filled = 0
@@ -317,6 +345,8 @@ class View:
 
     def times_of(self, rows: Int64Array) -> tuple[Int64Array, Int64Array]:
         """(start, stop) in capture ns of event rows on any tracks."""
-        offsets = np.array([self.capture.clock_offset_of_track(t.index) for t in self.capture.tracks] or [0], np.int64)
+        offsets = np.array(
+            [self.capture.clock_offset_of_track(t.index) for t in self.capture.tracks] or [0], np.int64
+        )
         start = self.capture.events.start[rows].astype(np.int64) - offsets[self.track_of(rows)]
         return start, start + self.capture.events.duration[rows].astype(np.int64)

@@ -96,7 +96,9 @@ def batch_statistics(batches: Batches, n_keys: int, limit: int = PACKED_LIMIT) -
         parts = list(batches())
         if not parts:
             return group_statistics(_EMPTY, _EMPTY)
-        return group_statistics(_joined([keys for keys, _ in parts]), _joined([values for _, values in parts]))
+        return group_statistics(
+            _joined([keys for keys, _ in parts]), _joined([values for _, values in parts])
+        )
     results = []
     for portion in _portions(counts, limit):
         if len(portion) == 1 and counts[portion[0]] > limit:
@@ -106,7 +108,9 @@ def batch_statistics(batches: Batches, n_keys: int, limit: int = PACKED_LIMIT) -
         wanted[portion] = True
         picked = [(keys[take], values[take]) for keys, values in batches() for take in [wanted[keys]]]
         results.append(group_statistics(_joined([k for k, _ in picked]), _joined([v for _, v in picked])))
-    joined = GroupStatistics(*(_joined([getattr(r, f.name) for r in results]) for f in fields(GroupStatistics)))
+    joined = GroupStatistics(
+        *(_joined([getattr(r, f.name) for r in results]) for f in fields(GroupStatistics))
+    )
     return joined.take(np.argsort(joined.key, kind="stable"))
 
 

@@ -27,10 +27,13 @@ NOT_RECORDED = {
     "launch": NotRecorded(
         "no GPU work is linked to the call that launched it", "record with --trace cuda, which links both"
     ),
-    "range": NotRecorded("ranges were not recorded", "annotate the program with NVTX and record with --trace nvtx"),
+    "range": NotRecorded(
+        "ranges were not recorded", "annotate the program with NVTX and record with --trace nvtx"
+    ),
     "osrt": NotRecorded("OS runtime calls were not recorded", "record with --trace osrt"),
     "operator": NotRecorded(
-        "operators were not recorded", "record with --trace torch, or import a capture of the framework's profiler"
+        "operators were not recorded",
+        "record with --trace torch, or import a capture of the framework's profiler",
     ),
     "phase": NotRecorded(
         "steps and phases were not recorded",
@@ -50,7 +53,13 @@ def missing(what: str) -> NotRecorded:
 
 
 def stat_columns(
-    count_title: str, ratio_of: str, *, prefix: str = "", title: str = "", with_ratio: bool = True, unit: str = "ns"
+    count_title: str,
+    ratio_of: str,
+    *,
+    prefix: str = "",
+    title: str = "",
+    with_ratio: bool = True,
+    unit: str = "ns",
 ) -> tuple[Column, ...]:
     """Columns of statistics: [ratio,] total, count, avg, med, min, max, stddev, in the order of Nsight's reports."""
     suffix = f"_{unit}" if unit else ""
@@ -73,7 +82,12 @@ def stat_columns(
 
 
 def stat_data(
-    stats: GroupStatistics, *, prefix: str = "", with_ratio: bool = True, unit: str = "ns", whole: int | None = None
+    stats: GroupStatistics,
+    *,
+    prefix: str = "",
+    with_ratio: bool = True,
+    unit: str = "ns",
+    whole: int | None = None,
 ) -> dict[str, Values]:
     """The data of `stat_columns`; ratios of ``whole`` (default: the sum of all totals)."""
     suffix = f"_{unit}" if unit else ""
@@ -132,7 +146,9 @@ def statistics_by_name(view: View, kind: str, tracks: frozenset[int] | None = No
     return batch_statistics(batches, max(len(view.capture.strings), 1)).by_total()
 
 
-def statistics_of(pick: Callable[[], Iterable[tuple[npt.NDArray[Any], Int64Array]]], n_keys: int) -> GroupStatistics:
+def statistics_of(
+    pick: Callable[[], Iterable[tuple[npt.NDArray[Any], Int64Array]]], n_keys: int
+) -> GroupStatistics:
     """`batch_statistics`, largest total first."""
     batches: Batches = pick
     return batch_statistics(batches, n_keys).by_total()
@@ -140,7 +156,7 @@ def statistics_of(pick: Callable[[], Iterable[tuple[npt.NDArray[Any], Int64Array
 
 def combine_keys(*columns: npt.NDArray[Any]) -> tuple[Int64Array, Int64Array]:
     """One dense key per distinct combination of integer columns: (key of each row, first row of each key)."""
-    stacked = [np.ma.filled(column, -1).astype(np.int64) for column in columns]
+    stacked = [np.ma.filled(np.ma.asarray(column).astype(np.int64), -1) for column in columns]
     key = np.zeros(len(stacked[0]), np.int64)
     for column in stacked:
         low = int(column.min()) if len(column) else 0
@@ -173,7 +189,14 @@ def pid_tid(view: View, threads: Sequence[int] | Int64Array) -> tuple[Int64Array
     """Process and thread ids of thread indices; −1 where a track names no thread (mask it)."""
     capture = view.capture
     tids = np.array([t.tid for t in capture.threads] + [-1], np.int64)
-    pids = np.array([capture.processes[t.process].pid if 0 <= t.process < len(capture.processes) else -1 for t in capture.threads] + [-1], np.int64)
+    pids = np.array(
+        [
+            capture.processes[t.process].pid if 0 <= t.process < len(capture.processes) else -1
+            for t in capture.threads
+        ]
+        + [-1],
+        np.int64,
+    )
     index = np.asarray(threads, np.int64)
     index = np.where(index < 0, len(capture.threads), index)
     return pids[index], tids[index]

@@ -49,7 +49,9 @@ def thread_state(view: View, _options: Options) -> Table | NotRecorded:
             estimated[place] |= bool((view.capture.events.flags[events.row] & Flag.ESTIMATED).any())
     keep = np.flatnonzero(totals.sum(1) > 0)
     order = keep[np.argsort(-totals[keep, 0], kind="stable")]
-    threads = np.array([-2 - t.index if t.thread is None else t.thread for t in tracks] or [-2], np.int64)[order]
+    threads = np.array([-2 - t.index if t.thread is None else t.thread for t in tracks] or [-2], np.int64)[
+        order
+    ]
     pids, tids = pid_tid(view, threads)
     recorded = totals[order].sum(1)
     data: dict[str, Values] = {
@@ -76,7 +78,9 @@ def thread_state(view: View, _options: Options) -> Table | NotRecorded:
     columns += [Column("switches", "Times run"), Column("longest_runnable_ns", "Longest runnable", "ns")]
     notes = []
     if estimated[order].any():
-        notes.append("Sampled, not traced: states marked as estimated count as what was seen most of each interval.")
+        notes.append(
+            "Sampled, not traced: states marked as estimated count as what was seen most of each interval."
+        )
     if not counts[:, 1].any():
         notes.append("No runnable time was recorded: blocked includes the wait for a core.")
     return Table(
@@ -136,5 +140,7 @@ def core_utilization(view: View, _options: Options) -> Table | NotRecorded:
         },
         targets=Targets(tracks=np.array([t.index for t in tracks], np.int32)),
         scope=scope_text(view, "Cores"),
-        notes=("Only what was recorded counts: other programs are missing unless the whole machine was traced.",),
+        notes=(
+            "Only what was recorded counts: other programs are missing unless the whole machine was traced.",
+        ),
     )

@@ -1,0 +1,357 @@
+"""Paddle's operator summary: operators, their parts, and the kernels each launched; also by place and by input shape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.analysis.cpu_gpu import FIELDS, side_columns
+from warpline.analysis.event_types import type_code
+from warpline.analysis.host_events import HostEvents, ThreadEvents, threads_with_events
+from warpline.analysis.nesting import window_pairs, windows
+from warpline.analysis.options import Options
+from warpline.analysis.report import NO_NAME, Column, NotRecorded, Table, Targets, Texts, Values
+from warpline.analysis.selection import GPU_KINDS, View
+from warpline.analysis.statistics import GroupStatistics, group_statistics
+from warpline.analysis.step_times import find_steps
+from warpline.analysis.tables import combine_keys, kind_code, missing, scope_text, thread_titles
+
+Int64Array = npt.NDArray[np.int64]
+_LEVELS = 3
+TextOf = Callable[[int], str] | None
+"""Text of a code of the last level; None numbers it behind the operator's name."""
+
+
+@dataclass(frozen=True)
+class _Lines:
+    """Things to add up, each belonging to a line of the tree: the operator, its part, the kernel (−1 above that level).
+
+    ``cpu_ns`` and ``self_*`` are −1 where a line has none (kernels).
+    """
+
+    thread: Int64Array
+    path: tuple[Int64Array, ...]
+    cpu_ns: Int64Array
+    gpu_ns: Int64Array
+    self_cpu_ns: Int64Array
+    self_gpu_ns: Int64Array
+    kind: Int64Array
+
+
+def operator(view: View, options: Options) -> Table | NotRecorded:
+    """Operators with their parts and the GPU work launched in them."""
+    if not view.has("operator"):
+        return missing("operator")
+    lines = [line for found in threads_with_events(view) for line in _lines_of(view, found, options)]
+    return _table(view, lines, options, view.capture.strings.__getitem__, "Operators")
+
+
+def operator_shapes(view: View, options: Options) -> Table | NotRecorded:
+    """Operators by input shapes."""
+    if not view.has("operator"):
+        return missing("operator")
+    if "input_shapes" not in view.capture.kinds["operator"].attributes:
+        return NotRecorded(
+            "input shapes were not recorded", "switch record_shapes on in the framework's profiler"
+        )
+    lines = []
+    for found in threads_with_events(view):
+        places = np.flatnonzero(found.events.type == type_code("Operator"))
+        events = found.events.take(places)
+        shapes = np.ma.filled(view.column("operator", "input_shapes", events.index), 0).astype(np.int64)
+        lines.append(_operator_lines(view, events, (shapes,), options))
+        lines.append(_operator_lines(view, events, (), options))
+    strings = view.capture.strings
+    return _table(
+        view, lines, options, lambda code: strings[code] or "(no shapes)", "Operators by input shapes"
+    )
+
+
+def operator_places(view: View, options: Options) -> Table | NotRecorded:
+    """Each place an operator stands in the network, numbered within the step: conv2d #0, conv2d #1 …"""
+    if not view.has("operator"):
+        return missing("operator")
+    steps = find_steps(view, options)
+    lines = []
+    for found in threads_with_events(view):
+        events = found.events.take(np.flatnonzero(found.events.type == type_code("Operator")))
+        if len(events):
+            lines.append(
+                _operator_lines(
+                    view, events, (occurrence(events.name, events.start, steps.start, steps.stop),), options
+                )
+            )
+            lines.append(_operator_lines(view, events, (), options))
+    return _table(view, lines, options, None, "Operators by their place in a step")
+
+
+def occurrence(
+    names: npt.NDArray[np.uint32], starts: Int64Array, step_starts: Int64Array, step_stops: Int64Array
+) -> Int64Array:
+    """How many events of the same name began before each one within its step (outside steps: within all that is)."""
+    order = np.argsort(step_starts, kind="stable")
+    place = np.searchsorted(step_starts[order], starts, "right") - 1
+    inside = place >= 0
+    if len(order):
+        inside &= starts < step_stops[order][np.maximum(place, 0)]
+    step = np.where(inside, place, -1)
+    key, _ = combine_keys(names, step)
+    ordered = np.lexsort((starts, key))
+    grouped = key[ordered]
+    first = np.ones(len(grouped), bool)
+    first[1:] = grouped[1:] != grouped[:-1]
+    begin = np.maximum.accumulate(np.where(first, np.arange(len(grouped)), 0))
+    result = np.empty(len(names), np.int64)
+    result[ordered] = np.arange(len(grouped)) - begin
+    return result
+
+
+def _operator_lines(
+    view: View, events: HostEvents, below: tuple[Int64Array, ...], options: Options
+) -> _Lines:
+    path = [events.name.astype(np.int64), *below]
+    while len(path) < _LEVELS:
+        path.append(np.full(len(events), -1, np.int64))
+    return _Lines(
+        events.thread if options.by_thread else np.zeros(len(events), np.int64),
+        tuple(path),
+        events.cpu_ns,
+        events.gpu_ns,
+        events.self_cpu_ns,
+        events.self_gpu_ns,
+        np.full(len(events), kind_code(view, "operator"), np.int64),
+    )
+
+
+def _lines_of(view: View, found: ThreadEvents, options: Options) -> Iterator[_Lines]:
+    events, launches = found.events, found.launches
+    operators = np.flatnonzero(events.type == type_code("Operator"))
+    if not len(operators):
+        return
+    yield _operator_lines(view, events.take(operators), (), options)
+    is_operator = np.zeros(len(events), bool)
+    is_operator[operators] = True
+    parts = np.flatnonzero((events.parent >= 0) & is_operator[np.maximum(events.parent, 0)])
+    thread = found.thread if options.by_thread else 0
+    nothing = np.full(len(parts), -1, np.int64)
+    above = events.name[events.parent[parts]].astype(np.int64)
+    yield _Lines(
+        np.full(len(parts), thread, np.int64),
+        (above, events.name[parts].astype(np.int64), nothing),
+        events.cpu_ns[parts],
+        events.gpu_ns[parts],
+        events.self_cpu_ns[parts],
+        events.self_gpu_ns[parts],
+        events.kind[parts].astype(np.int64),
+    )
+    if not len(launches):
+        return
+    work = view.capture.events
+    kernel = work.name[launches.work].astype(np.int64)
+    kind = work.kind[launches.work].astype(np.int64)
+    first, last = windows(launches.call_start, events.start[parts], events.stop[parts])
+    which, launch = window_pairs(first, last)
+    direct = np.flatnonzero((found.owner >= 0) & is_operator[np.maximum(found.owner, 0)])
+    owner = events.name[found.owner[direct]].astype(np.int64)
+    for operator_name, part, index in (
+        (above[which], events.name[parts][which].astype(np.int64), launch),
+        (owner, np.full(len(direct), -1, np.int64), direct),
+    ):
+        none = np.full(len(index), -1, np.int64)
+        # A kernel launched by the operator itself stands beside the parts, below no part.
+        path = (
+            (operator_name, part, kernel[index])
+            if len(part) and part[0] >= 0
+            else (operator_name, kernel[index], none)
+        )
+        yield _Lines(
+            np.full(len(index), thread, np.int64),
+            path,
+            none,
+            launches.work_ns[index],
+            none,
+            none,
+            kind[index],
+        )
+
+
+def _table(view: View, lines: list[_Lines], options: Options, text: TextOf, scope: str) -> Table:
+    """Group the lines and lay them out as a tree, larger totals first among siblings."""
+    lines = [line for line in lines if len(line.thread)]
+    if not lines:
+        return _empty(view, options, scope)
+    thread = np.concatenate([line.thread for line in lines])
+    path = [np.concatenate([line.path[level] for line in lines]) for level in range(_LEVELS)]
+    kind = np.concatenate([line.kind for line in lines])
+    cpu = np.concatenate([line.cpu_ns for line in lines])
+    gpu = np.concatenate([line.gpu_ns for line in lines])
+    own_cpu = np.concatenate([line.self_cpu_ns for line in lines])
+    own_gpu = np.concatenate([line.self_gpu_ns for line in lines])
+    has_cpu = cpu >= 0
+    # A kernel and a part may share a name: they stay apart by whether they have CPU time.
+    key, first = combine_keys(thread, *path, has_cpu)
+    sides = (
+        group_statistics(key, np.maximum(cpu, 0)),
+        group_statistics(key, gpu),
+    )
+    n = len(first)
+    self_cpu = np.bincount(key, weights=np.maximum(own_cpu, 0), minlength=n).astype(np.int64)
+    self_gpu = np.bincount(key, weights=np.maximum(own_gpu, 0), minlength=n).astype(np.int64)
+    tree = _Tree(
+        thread[first],
+        np.stack([column[first] for column in path]),
+        has_cpu[first],
+        kind[first],
+        sides[0],
+        sides[1],
+        self_cpu,
+        self_gpu,
+    )
+    return _laid_out(view, tree, options, text, scope)
+
+
+@dataclass(frozen=True)
+class _Tree:
+    """One entry per line of the tree, in no order."""
+
+    thread: Int64Array
+    path: npt.NDArray[np.int64]
+    has_cpu: npt.NDArray[np.bool_]
+    kind: Int64Array
+    cpu: GroupStatistics
+    gpu: GroupStatistics
+    self_cpu: Int64Array
+    self_gpu: Int64Array
+
+
+def _laid_out(view: View, tree: _Tree, options: Options, text: TextOf, scope: str) -> Table:
+    n = len(tree.thread)
+    level = (tree.path >= 0).sum(0) - 1
+    parent = _parents_in_tree(tree, level)
+    order = _depth_first(tree, level, parent)
+    position = np.empty(n, np.int64)
+    position[order] = np.arange(n)
+    is_top = level == 0
+    tops = {
+        thread: (
+            int(tree.cpu.total[(tree.thread == thread) & is_top].sum()),
+            int(tree.gpu.total[(tree.thread == thread) & is_top].sum()),
+        )
+        for thread in np.unique(tree.thread).tolist()
+    }
+    all_cpu = sum(cpu for cpu, _ in tops.values())
+    all_gpu = sum(gpu for _, gpu in tops.values())
+    safe = np.maximum(parent, 0)
+    cpu_whole = np.where(parent >= 0, tree.cpu.total[safe], all_cpu).astype(np.float64)
+    gpu_whole = np.where(parent >= 0, tree.gpu.total[safe], all_gpu).astype(np.float64)
+    last = tree.path[level, np.arange(n)]
+    strings = view.capture.strings
+    names: Values
+    if text is None:
+        names = [
+            f"{strings[int(tree.path[0, i])]} #{int(last[i])}" if level[i] else strings[int(last[i])]
+            for i in order.tolist()
+        ]
+    else:
+        names = Texts(last[order], text)
+    no_cpu = ~tree.has_cpu[order]
+    has_gpu = view.has(*GPU_KINDS)
+    data: dict[str, Values] = {"name": names, "count": tree.cpu.count[order]}
+    for side, stats, whole, gone in (
+        ("cpu", tree.cpu, cpu_whole, no_cpu),
+        ("gpu", tree.gpu, gpu_whole, np.full(n, not has_gpu)),
+    ):
+        for field in FIELDS:
+            data[f"{side}_{field}_ns"] = np.ma.MaskedArray(getattr(stats, field)[order], gone)
+        share = whole[order]
+        data[f"{side}_ratio"] = np.ma.MaskedArray(
+            stats.total[order] / np.where(share > 0, share, 1), gone | (share <= 0)
+        )
+    data["cpu_self_ns"] = np.ma.MaskedArray(tree.self_cpu[order], no_cpu)
+    data["gpu_self_ns"] = np.ma.MaskedArray(tree.self_gpu[order], no_cpu | (not has_gpu))
+    columns = [
+        Column("name", "Name"),
+        *side_columns(
+            "the parent; an operator's: of all operators", "the parent; an operator's: of all operators"
+        ),
+        Column("cpu_self_ns", "CPU Self", "ns"),
+        Column("gpu_self_ns", "GPU Self", "ns"),
+    ]
+    if options.by_thread:
+        columns.insert(1, Column("thread", "Thread"))
+        titles = thread_titles(view)
+        data["thread"] = [titles(int(thread)) for thread in tree.thread[order].tolist()]
+    named = np.where(level == 1, tree.path[1], tree.path[0])
+    named = np.where(level == 2, tree.path[2], named)
+    if text is None or scope.endswith("shapes"):
+        named = tree.path[0]
+    return Table(
+        tuple(columns),
+        data,
+        depth=level[order].astype(np.int16),
+        targets=Targets(
+            names=np.where(named[order] >= 0, named[order], int(NO_NAME)).astype(np.uint32),
+            kinds=tree.kind[order].astype(np.int16),
+        ),
+        scope=scope_text(view, scope),
+        notes=(
+            "GPU time is that of the work launched inside, counted whole. Self is without the operators and parts inside.",
+        ),
+    )
+
+
+def _parents_in_tree(tree: _Tree, level: Int64Array) -> Int64Array:
+    """Place of the line above each line, −1 at the top."""
+    n = len(level)
+    parent = np.full(n, -1, np.int64)
+    place: dict[tuple[int, ...], int] = {}
+    columns = [tree.thread.tolist(), *(tree.path[i].tolist() for i in range(_LEVELS))]
+    keys = list(zip(*columns, strict=True))
+    for i, key in enumerate(keys):
+        if tree.has_cpu[i]:
+            place[key] = i
+    for i, key in enumerate(keys):
+        depth = int(level[i])
+        if depth:
+            above = (*key[: depth + 1], *(-1 for _ in range(_LEVELS - depth)))
+            parent[i] = place.get(above, -1)
+    return parent
+
+
+def _depth_first(tree: _Tree, level: Int64Array, parent: Int64Array) -> Int64Array:
+    """Lines in the order of a printed tree: per thread, siblings from the largest GPU and CPU total down."""
+    children: dict[int, list[int]] = {}
+    for i, above in enumerate(parent.tolist()):
+        children.setdefault(above, []).append(i)
+    weight = np.where(tree.has_cpu, tree.cpu.total, 0)
+
+    def rank(i: int) -> tuple[int, int, int]:
+        return (int(tree.thread[i]), -int(weight[i]), -int(tree.gpu.total[i]))
+
+    order: list[int] = []
+    pending = sorted(children.get(-1, []), key=rank, reverse=True)
+    while pending:
+        i = pending.pop()
+        order.append(i)
+        pending += sorted(children.get(i, []), key=rank, reverse=True)
+    return np.array(order, np.int64)
+
+
+def _empty(view: View, options: Options, scope: str) -> Table:
+    """No operator in the range: a table without rows."""
+    columns: list[Column] = [
+        Column("name", "Name"),
+        *side_columns("the parent", "the parent"),
+        Column("cpu_self_ns", "CPU Self", "ns"),
+        Column("gpu_self_ns", "GPU Self", "ns"),
+    ]
+    if options.by_thread:
+        columns.insert(1, Column("thread", "Thread"))
+    empty: dict[str, Values] = {column.name: np.empty(0, np.int64) for column in columns}
+    for column in columns:
+        if column.name in {"name", "thread"}:
+            empty[column.name] = []
+    return Table(tuple(columns), empty, depth=np.empty(0, np.int16), scope=scope_text(view, scope))

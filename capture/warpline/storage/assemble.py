@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,13 @@ import numpy as np
 import numpy.typing as npt
 import orjson
 
-from warpline.model import Cancelled, Packing, StorageError
+from warpline.model import Cancelled, StorageError
 
-from .builder import BuilderContents, sort_events
+from .contents import BuilderContents
 from .counters import counter_pyramid
+from .event_writer import EventWriter
 from .linking import join_keys
 from .lod import build_levels
-from .packing import Packer
 from .schema import (
     ALIGNMENT,
     CLOCK_COLUMNS,
@@ -45,8 +46,7 @@ Array = npt.NDArray[Any]
 Int64Array = npt.NDArray[np.int64]
 Progress = Callable[[float, str], None]
 
-_BYTES_PER_EVENT = 160
-"""Memory a part of a track takes while it is sorted and packed, per event."""
+_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 def assemble(
@@ -88,11 +88,10 @@ class _Assembly:
         self._step = step
         self._strings = {text: index for index, text in enumerate(contents.strings)}
         self._string_list = list(contents.strings)
-        self._lanes: dict[str, list[int]] = {name: [] for name in LANE_COLUMNS}
-        self._needs_rows_of_ids = bool(contents.links or contents.keys)
-        spill = contents.spill
-        self._kind_rows = [spill.column("<i8") for _ in contents.kinds]
-        self._kind_order = [spill.column("<i8") for _ in contents.kinds]
+        self._lanes: dict[str, list[int]] = {}
+        self._kind_rows: list[SpillColumn] = []
+        self._kind_order: list[SpillColumn] = []
+        self._row_of_id: Int64Array | None = None
 
     def write(self) -> None:
         file, contents = self._file, self._contents
@@ -113,80 +112,20 @@ class _Assembly:
         self._write_strings()
         self._write_meta()
 
-    # Events: sorted by track, lane, start
-
     def _write_events(self) -> None:
-        contents = self._contents
         group = self._file.create_group("events")
-        columns = {
-            name: self._empty(group, name, dtype, contents.n_events) for name, dtype in EVENT_COLUMNS.items()
-        }
-        self._row_of_id = self._id_map()
-        first_row = 0
-        limit = max(1 << 16, contents.memory_budget_bytes // _BYTES_PER_EVENT)
-        spilled = [column.read() for column in contents.event_columns]
-        for track in range(len(contents.tracks)):
-            runs = contents.runs.get(track, ())
-            if runs:
-                self._step(0.7 * first_row / contents.n_events, "sorting events")
-                packed = _PackedTrack(contents, spilled, runs, contents.packings[track], limit)
-                first_row = self._write_track(track, packed, columns, first_row)
-
-    def _write_track(
-        self, track: int, packed: _PackedTrack, columns: dict[str, h5py.Dataset], first_row: int
-    ) -> int:
-        lane_first = first_row + np.r_[0, np.cumsum(packed.lane_counts)]
-        for depth, count in enumerate(packed.lane_counts.tolist()):
-            place = {"track": track, "depth": depth, "first": int(lane_first[depth]), "count": count}
-            for name, number in place.items():
-                self._lanes[name].append(number)
-        written = lane_first[:-1].copy()
-        pending: list[tuple[Int64Array, Array, Array]] = []
-        for part, lanes in packed.parts():
-            order = np.argsort(lanes, kind="stable")
-            counts = np.bincount(lanes, minlength=len(written))
-            values = [column[order] for column in part]
-            rows = (
-                np.repeat(written, counts)
-                + np.arange(len(order))
-                - np.repeat(np.cumsum(counts) - counts, counts)
-            )
-            begin = 0
-            for lane in np.flatnonzero(counts).tolist():
-                stop = begin + int(counts[lane])
-                at = int(written[lane])
-                for name, value in zip(EVENT_COLUMNS, values[:5], strict=True):
-                    columns[name][at : at + stop - begin] = value[begin:stop]
-                written[lane] += stop - begin
-                begin = stop
-            kinds, ids = values[3], values[5]
-            if self._row_of_id is not None:
-                self._row_of_id[ids] = rows
-            pending.append((rows, kinds, ids))
-            if not packed.in_one_part:
-                # Rows of a kind must ascend; parts interleave lanes, so rows and ids wait on disk.
-                packed.defer(rows, kinds, ids)
-                pending.clear()
-        for rows, kinds, ids in pending or packed.deferred():
-            self._collect_kinds(rows, kinds, ids)
-        return int(lane_first[-1])
-
-    def _collect_kinds(self, rows: Int64Array, kinds: Array, ids: Int64Array) -> None:
-        """Notes for each kind its rows, ascending, and which of its events (in the order added) lies there."""
-        contents = self._contents
-        for code in np.flatnonzero(np.bincount(kinds, minlength=1)).tolist():
-            chosen = kinds == code
-            chosen_ids = ids[chosen]
-            batch = np.searchsorted(contents.batch_first, chosen_ids, "right") - 1
-            self._kind_rows[code].append(rows[chosen])
-            self._kind_order[code].append(
-                contents.batch_kind_first[batch] + chosen_ids - contents.batch_first[batch]
-            )
-
-    def _id_map(self) -> Int64Array | None:
-        if not self._needs_rows_of_ids or not self._contents.n_events:
-            return np.empty(0, np.int64) if self._needs_rows_of_ids else None
-        return self._contents.spill.scratch("<i8", self._contents.n_events)
+        writer = EventWriter(
+            self._contents,
+            {
+                name: self._empty(group, name, dtype, self._contents.n_events)
+                for name, dtype in EVENT_COLUMNS.items()
+            },
+            with_ids=bool(self._contents.links or self._contents.keys),
+        )
+        writer.write(lambda fraction: self._step(0.7 * fraction, "sorting events"))
+        self._lanes = writer.lanes
+        self._kind_rows, self._kind_order = writer.kind_rows, writer.kind_order
+        self._row_of_id = writer.row_of_id
 
     # Kinds
 
@@ -219,7 +158,7 @@ class _Assembly:
                     dataset.attrs["enum"] = orjson.dumps(
                         {str(number): text for number, text in spec.enum.items()}
                     ).decode()
-                if not np.all(column.valid.read()):
+                if column.valid is not None:
                     self._gather(valid, spec.name, column.valid, order)
 
     def _gather(self, group: h5py.Group, name: str, column: SpillColumn, order: Int64Array) -> h5py.Dataset:
@@ -330,28 +269,32 @@ class _Assembly:
 
     def _write_counters(self) -> None:
         group = self._file.create_group("counters")
-        counters = [(c, c.times.read(), c.values.read()) for c in self._contents.counters]
-        ordered = []
-        for counter, times, values in counters:
-            order = np.argsort(times, kind="stable")
-            ordered.append((counter, times[order], values[order]))
-        counts = [len(times) for _, times, _ in ordered]
+        counters = self._contents.counters
+        counts = [len(c.times) for c in counters]
+        first = np.cumsum([0, *counts])
         directory = {
-            "track": [c.track for c, _, _ in ordered],
-            "name": [self._string(c.name) for c, _, _ in ordered],
-            "unit": [self._string(c.unit) for c, _, _ in ordered],
-            "interpolation": [INTERPOLATIONS.index(c.interpolation) for c, _, _ in ordered],
-            "first": np.cumsum([0, *counts])[:-1],
+            "track": [c.track for c in counters],
+            "name": [self._string(c.name) for c in counters],
+            "unit": [self._string(c.unit) for c in counters],
+            "interpolation": [INTERPOLATIONS.index(c.interpolation) for c in counters],
+            "first": first[:-1],
             "count": counts,
         }
         for name, dtype in COUNTER_COLUMNS.items():
             self._put(group, name, np.asarray(directory[name], np.int64), dtype)
-        empty = np.empty(0)
-        self._put(group, "time", np.concatenate([empty.astype(np.int64), *(t for _, t, _ in ordered)]), "<i8")
-        self._put(group, "value", np.concatenate([empty, *(v for _, _, v in ordered)]), "<f8")
-        pyramids = [counter_pyramid(values) for _, _, values in ordered]
-        for index, name in enumerate(("min", "max", "mean")):
-            self._put(group, name, np.concatenate([empty, *(p[index] for p in pyramids)]), "<f8")
+        times = self._empty(group, "time", "<i8", int(first[-1]))
+        values = self._empty(group, "value", "<f8", int(first[-1]))
+        pyramids = [self._contents.spill.column("<f8") for _ in ("min", "max", "mean")]
+        for counter, begin, count in zip(counters, first[:-1].tolist(), counts, strict=True):
+            if count:
+                order = np.argsort(counter.times.read(), kind="stable")
+                times[begin : begin + count] = counter.times.read()[order]
+                ordered = counter.values.read()[order]
+                values[begin : begin + count] = ordered
+                for column, level in zip(pyramids, counter_pyramid(ordered), strict=True):
+                    column.append(level)
+        for name, column in zip(("min", "max", "mean"), pyramids, strict=True):
+            self._put(group, name, column.read(), "<f8")
 
     # Level of detail
 
@@ -403,7 +346,7 @@ class _Assembly:
 
     def _write_strings(self) -> None:
         group = self._file.create_group("strings")
-        encoded = [text.encode("utf-8", "surrogateescape") for text in self._string_list]
+        encoded = [_utf8(text) for text in self._string_list]
         offsets = np.zeros(len(encoded) + 1, np.int64)
         np.cumsum([len(text) for text in encoded], out=offsets[1:])
         self._put(group, "offset", offsets, "<u8")
@@ -423,9 +366,7 @@ class _Assembly:
             "devices": [asdict(device) for device in contents.devices],
             "meta": contents.meta,
         }
-        data = orjson.dumps(
-            document, option=orjson.OPT_NON_STR_KEYS | orjson.OPT_SERIALIZE_NUMPY, default=str
-        )
+        data = orjson.dumps(_plain(document))
         self._put(self._file, "meta", np.frombuffer(data, np.uint8), "|u1")
 
     def _span(self) -> tuple[int, int]:
@@ -468,86 +409,31 @@ class _Assembly:
             dataset[first : first + (1 << 20)] = values[first : first + (1 << 20)]
 
 
-class _PackedTrack:
-    """The events of one track in time order and the lane of each, in parts that fit the memory budget."""
+def _utf8(text: str) -> bytes:
+    """UTF-8; what cannot be encoded (undecodable bytes of a path, halves of surrogate pairs) is replaced."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return _SURROGATES.sub("\ufffd", text).encode()
 
-    def __init__(
-        self,
-        contents: BuilderContents,
-        columns: Sequence[Array],
-        runs: Sequence[tuple[int, int]],
-        packing: Packing,
-        limit: int,
-    ) -> None:
-        self._runs = [[column[first:stop] for column in columns] for first, stop in runs]
-        self._spill = contents.spill
-        n = sum(len(run[0]) for run in self._runs)
-        self.in_one_part = n <= limit
-        self._borders = [None, None] if self.in_one_part else self._split(n, limit)
-        self._deferred: list[SpillColumn] = []
-        packer = Packer(packing)
-        self._lanes = contents.spill.column("<i4")
-        self._only_part: list[Array] | None = None
-        counts = np.zeros(0, np.int64)
-        for part in self._sorted_parts():
-            lanes = packer.assign(part[0], part[0] + part[1])
-            part_counts = np.bincount(lanes)
-            grown = np.zeros(max(len(counts), len(part_counts)), np.int64)
-            grown[: len(counts)] += counts
-            grown[: len(part_counts)] += part_counts
-            counts = grown
-            self._lanes.append(lanes)
-            if self.in_one_part:
-                self._only_part = part
-        self.lane_counts = counts
 
-    def parts(self) -> Iterator[tuple[list[Array], npt.NDArray[np.int32]]]:
-        """Columns (start, duration, name, kind, flags, id) of each part and the lanes of its events."""
-        lanes = self._lanes.read()
-        if self._only_part is not None:
-            yield self._only_part, lanes
-            return
-        first = 0
-        for part in self._sorted_parts():
-            yield part, lanes[first : first + len(part[0])]
-            first += len(part[0])
-
-    def defer(self, rows: Int64Array, kinds: Array, ids: Int64Array) -> None:
-        if not self._deferred:
-            self._deferred = [self._spill.column(dtype) for dtype in ("<i8", "|u1", "<i8")]
-        for column, values in zip(self._deferred, (rows, kinds, ids), strict=True):
-            column.append(values)
-
-    def deferred(self) -> Iterator[tuple[Int64Array, Array, Int64Array]]:
-        """What was deferred, by ascending row, in pieces."""
-        if not self._deferred:
-            return
-        rows, kinds, ids = (column.read() for column in self._deferred)
-        order = np.argsort(rows, kind="stable")
-        for first in range(0, len(order), 1 << 20):
-            chosen = order[first : first + (1 << 20)]
-            yield rows[chosen], kinds[chosen], ids[chosen]
-
-    def _split(self, n: int, limit: int) -> list[int | None]:
-        """Times that cut the track into parts of about the limit; each run is sorted by start."""
-        sample = np.sort(np.concatenate([run[0][:: max(1, limit // 64)] for run in self._runs]))
-        parts = -(-n // (limit // 2 or 1))
-        cuts = np.unique(sample[np.linspace(0, len(sample) - 1, parts + 1).astype(int)[1:-1]])
-        return [None, *cuts.tolist(), None]
-
-    def _sorted_parts(self) -> Iterator[list[Array]]:
-        for low, high in zip(self._borders[:-1], self._borders[1:], strict=True):
-            pieces = []
-            for run in self._runs:
-                first = 0 if low is None else int(np.searchsorted(run[0], low, "left"))
-                stop = len(run[0]) if high is None else int(np.searchsorted(run[0], high, "left"))
-                if stop > first:
-                    pieces.append([column[first:stop] for column in run])
-            if not pieces:
-                continue
-            part = [np.concatenate(column) for column in zip(*pieces, strict=True)]
-            order = sort_events(part[0], part[0] + part[1])
-            yield part if order is None else [column[order] for column in part]
+def _plain(value: Any) -> Any:
+    """A description as values that JSON has; anything else as text."""
+    if isinstance(value, str):
+        return _utf8(value).decode()
+    if isinstance(value, bool | None):
+        return value
+    if isinstance(value, int | np.integer):
+        return int(value) if -(1 << 63) <= value < 1 << 64 else str(value)
+    if isinstance(value, float | np.floating):
+        return float(value)
+    if isinstance(value, Mapping):
+        return {_utf8(str(key)).decode(): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, Iterable):
+        return [_plain(entry) for entry in value]
+    return _utf8(str(value)).decode()
 
 
 def _view(dataset: h5py.Dataset, dtype: str) -> Array:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -12,23 +11,12 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from warpline.model import (
-    BUILTIN_KINDS,
-    AttributeSpec,
-    Clock,
-    Device,
-    KindSpec,
-    Packing,
-    Process,
-    Skipped,
-    Source,
-    StorageError,
-    Thread,
-    Track,
-)
+from warpline.model import StorageError
 
-from .schema import INTERPOLATIONS, NO_STACK
+from .contents import AttributeColumn, BuilderContents, CounterBuffer, KeyBuffer, KindBuffer, sort_events
+from .schema import INTERPOLATIONS
 from .spill import SpillColumn, SpillDirectory
+from .tables import TableBuilder
 
 Array = npt.NDArray[Any]
 Int64Array = npt.NDArray[np.int64]
@@ -36,64 +24,15 @@ Attributes = Mapping[str, npt.ArrayLike | np.ma.MaskedArray[Any, Any]]
 
 MAX_TIME = 1 << 62
 
-
-@dataclass
-class AttributeColumn:
-    """Values and validity of one attribute, in the order in which events of its kind were added."""
-
-    values: SpillColumn
-    valid: SpillColumn
-
-    def append(self, first: int, n: int, values: npt.ArrayLike | np.ma.MaskedArray[Any, Any]) -> None:
-        """Values of the ``n`` events from ``first`` on; events since the last call are missing."""
-        self.fill(first)
-        if isinstance(values, np.ma.MaskedArray):
-            valid = (~np.broadcast_to(np.ma.getmaskarray(values), n)).astype(np.uint8)
-            data = np.asarray(values.data)
-        else:
-            valid = np.ones(n, np.uint8)
-            data = np.asarray(values)
-        self.values.append(np.array(np.broadcast_to(data, n), self.values.dtype))
-        self.valid.append(valid)
-
-    def fill(self, count: int) -> None:
-        """Marks the events up to ``count`` that brought no value as missing."""
-        gap = count - len(self.values)
-        self.values.append(np.zeros(gap, self.values.dtype))
-        self.valid.append(np.zeros(gap, np.uint8))
+_BATCH_BYTES = 800
+"""What a waiting batch takes beside its columns."""
 
 
-@dataclass
-class KindBuffer:
-    """A kind while it is being written: how many events, and the attributes they brought."""
-
-    spec: KindSpec
-    code: int
-    count: int = 0
-    columns: dict[str, AttributeColumn] = field(default_factory=dict)
+_Batch = tuple[Int64Array, Array, Array, int, Array, int]
+"""Starts, durations, names, code of the kind, flags, id of the first; what is the same for all is one number."""
 
 
-@dataclass
-class CounterBuffer:
-    """A counter while it is being written."""
-
-    track: int
-    name: str
-    unit: str
-    interpolation: str
-    times: SpillColumn
-    values: SpillColumn
-
-
-@dataclass
-class KeyBuffer:
-    """Keys and event ids of one end of keyed links."""
-
-    keys: SpillColumn
-    ids: SpillColumn
-
-
-class CaptureBuilder:
+class CaptureBuilder(TableBuilder):
     """Collects a capture and writes it with `finish`.
 
     Times are int64 nanoseconds in the clock of the event's track. Everything is spilled to temporary files next
@@ -121,38 +60,20 @@ class CaptureBuilder:
             raise StorageError(f"{self.path} exists already; choose another name or remove it")
         self.compress = compress
         self.memory_budget_bytes = memory_budget_bytes
-        self.meta: dict[str, Any] = {}
         self.uuid = str(uuid.uuid4())
-        self.span: tuple[int, int] | None = None
         self.spill = SpillDirectory(spill_dir or self.path.parent)
-        self._string_ids: dict[str, int] = {"": 0}
-        self._string_list: list[str] = [""]
-        self._processes: list[Process] = []
-        self._threads: list[Thread] = []
-        self._devices: list[Device] = []
-        self._clocks: list[Clock] = [Clock("capture")]
-        self._sources: dict[str, Source] = {}
-        self._skipped: dict[tuple[str, str], int] = {}
-        self._warnings: list[str] = []
-        self._pauses: list[tuple[int, int]] = []
-        self._kinds: dict[str, KindBuffer] = {}
-        self._kind_list: list[KindBuffer] = []
-        self._tracks: list[Track] = []
-        self._packings: list[Packing] = []
-        self._track_ids: dict[str, int] = {}
+        super().__init__()
         self._n_events = 0
         self._batch_first: list[int] = []
         self._batch_kind_first: list[int] = []
-        self._waiting: dict[int, list[tuple[Array, ...]]] = {}
+        self._last_batch: KindBuffer | None = None
+        self._waiting: dict[int, list[_Batch]] = {}
         self._waiting_bytes = 0
         self._event_columns = [self.spill.column(t) for t in ("<i8", "<i8", "<u4", "|u1", "|u1", "<i8")]
         self._runs: dict[int, list[tuple[int, int]]] = {}
         self._links: dict[str, tuple[SpillColumn, SpillColumn]] = {}
         self._keys: dict[tuple[str, int, str], KeyBuffer] = {}
-        self._stack_ids: dict[tuple[int, int], int] = {}
         self._counters: dict[tuple[int, str], CounterBuffer] = {}
-        for spec in BUILTIN_KINDS:
-            self.add_kind(spec)
 
     def __enter__(self) -> Self:
         return self
@@ -161,174 +82,6 @@ class CaptureBuilder:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.spill.close()
-
-    # Strings and stacks
-
-    def string(self, text: str) -> int:
-        """Id of a text, interned; 0 is the empty text."""
-        string_id = self._string_ids.get(text)
-        if string_id is None:
-            string_id = len(self._string_list)
-            self._string_ids[text] = string_id
-            self._string_list.append(text)
-        return string_id
-
-    def strings(self, texts: Iterable[str]) -> npt.NDArray[np.uint32]:
-        """Ids of texts, uint32, in their order."""
-        return np.fromiter(map(self.string, texts), np.uint32)
-
-    def text(self, string_id: int) -> str:
-        """The text with this id."""
-        return self._string_list[string_id]
-
-    def stack(self, frame: int, parent: int = NO_STACK) -> int:
-        """Id of the stack that has ``frame`` (a string id) on top of the stack ``parent``."""
-        return self._stack_ids.setdefault((frame, parent), len(self._stack_ids))
-
-    # Tables
-
-    def add_clock(
-        self, name: str, offset_ns: int = 0, method: str = "", residual_ns: int | None = None
-    ) -> int:
-        """A time base for tracks; capture time = its time − ``offset_ns``."""
-        self._clocks.append(Clock(name, offset_ns, method, residual_ns))
-        return len(self._clocks) - 1
-
-    def set_clock_offset(
-        self, clock: int, offset_ns: int, *, method: str | None = None, residual_ns: int | None = None
-    ) -> None:
-        """Changes a clock's offset; possible until `finish`."""
-        old = self._clocks[clock]
-        self._clocks[clock] = replace(
-            old,
-            offset_ns=offset_ns,
-            method=old.method if method is None else method,
-            residual_ns=old.residual_ns if residual_ns is None else residual_ns,
-        )
-
-    def add_process(self, pid: int, **fields: Any) -> int:
-        """Index of a new process; fields as in `warpline.model.Process`."""
-        self._processes.append(Process(pid, **fields))
-        return len(self._processes) - 1
-
-    def add_thread(self, process: int, tid: int, **fields: Any) -> int:
-        """Index of a new thread of the process with index ``process``; fields as in `warpline.model.Thread`."""
-        self._threads.append(Thread(process, tid, **fields))
-        return len(self._threads) - 1
-
-    def add_device(self, index: int, name: str, **fields: Any) -> int:
-        """Index of a new device; fields as in `warpline.model.Device`, ``properties`` may be a dict."""
-        properties = fields.pop("properties", ())
-        if isinstance(properties, Mapping):
-            properties = tuple(properties.items())
-        self._devices.append(Device(index, name, properties=tuple(properties), **fields))
-        return len(self._devices) - 1
-
-    def update_process(self, index: int, **changes: Any) -> None:
-        self._processes[index] = replace(self._processes[index], **changes)
-
-    def update_thread(self, index: int, **changes: Any) -> None:
-        self._threads[index] = replace(self._threads[index], **changes)
-
-    def update_device(self, index: int, **changes: Any) -> None:
-        self._devices[index] = replace(self._devices[index], **changes)
-
-    def update_track(self, index: int, **changes: Any) -> None:
-        """Changes a track's fields other than index, URI and parent (a title known only later)."""
-        self._tracks[index] = replace(self._tracks[index], **changes)
-
-    def add_source(self, name: str, enabled: bool, reason: str = "", lost: int = 0, remedy: str = "") -> None:
-        """What recorded, or did not and why; the same name again replaces."""
-        self._sources[name] = Source(name, enabled, reason, lost, remedy)
-
-    def add_skipped(self, what: str, count: int, reason: str) -> None:
-        """Counts what is left out; equal entries are added up."""
-        if count:
-            self._skipped[what, reason] = self._skipped.get((what, reason), 0) + count
-
-    def add_warning(self, text: str) -> None:
-        if text not in self._warnings:
-            self._warnings.append(text)
-
-    def add_pause(self, start_ns: int, stop_ns: int) -> None:
-        """An interval of capture time in which nothing was recorded on purpose."""
-        self._pauses.append((int(start_ns), int(stop_ns)))
-
-    def set_span(self, start_ns: int, stop_ns: int) -> None:
-        """The interval of capture time that was recorded; otherwise that of the events and counters."""
-        self.span = (int(start_ns), int(stop_ns))
-
-    # Kinds and tracks
-
-    def add_kind(self, spec: KindSpec) -> None:
-        """Makes a kind known. Adding it again may bring further attributes."""
-        known = self._kinds.get(spec.name)
-        if known is None:
-            if len(self._kind_list) == 256:
-                raise StorageError(f"{self.path}: a capture has at most 256 kinds of events")
-            if "/" in spec.name or spec.name.startswith(".") or not spec.name:
-                raise StorageError(f"{self.path}: {spec.name!r} cannot be the name of a kind")
-            buffer = KindBuffer(spec, len(self._kind_list))
-            self._kinds[spec.name] = buffer
-            self._kind_list.append(buffer)
-            return
-        have = {attribute.name for attribute in known.spec.attributes}
-        more = tuple(attribute for attribute in spec.attributes if attribute.name not in have)
-        known.spec = replace(known.spec, attributes=known.spec.attributes + more)
-
-    def track(
-        self,
-        uri: str,
-        *,
-        title: str = "",
-        role: str = "other",
-        parent: int | str | None = None,
-        process: int | None = None,
-        thread: int | None = None,
-        device: int | None = None,
-        context: int | None = None,
-        stream: int | None = None,
-        rank: int | None = None,
-        clock: int | None = None,
-        sort_key: int = 0,
-        packing: Packing = Packing.NEST,
-    ) -> int:
-        """Index of the track with this URI, made when it is new; what is given for a known one is ignored.
-
-        ``parent`` is an index or the URI of a track that exists. Clock and rank are the parent's where not given.
-        """
-        known = self._track_ids.get(uri)
-        if known is not None:
-            return known
-        parent_index = (
-            self._track_ids[parent] if isinstance(parent, str) else -1 if parent is None else parent
-        )
-        above = self._tracks[parent_index] if parent_index >= 0 else None
-        if clock is None:
-            clock = above.clock if above else 0
-        if rank is None:
-            rank = above.rank if above else None
-        index = len(self._tracks)
-        self._tracks.append(
-            Track(
-                index,
-                uri,
-                title or uri.rpartition("/")[2],
-                role,
-                parent_index,
-                process,
-                thread,
-                device,
-                context,
-                stream,
-                rank,
-                clock,
-                sort_key,
-            )
-        )
-        self._packings.append(packing)
-        self._track_ids[uri] = index
-        return index
 
     # Events
 
@@ -351,77 +104,128 @@ class CaptureBuilder:
 
         Raises StorageError for a negative duration, a time beyond ±2**62 ns or an attribute the kind does not have.
         """
-        starts = np.atleast_1d(np.asarray(start, np.int64))
-        n = len(starts)
+        buffer = self._kinds.get(kind)
+        if buffer is None:
+            raise StorageError(f"{self.path}: unknown kind {kind!r}; add_kind makes it known")
+        self._check_track(track)
+        try:
+            starts = np.array(start, np.int64, ndmin=1)
+            n = len(starts)
+            durations = self._fitting(duration, np.int64, n, "durations")
+        except OverflowError as error:
+            raise StorageError(f"{self._tracks[track].uri}: an event has a time beyond 2^62 ns") from error
+        names = self._fitting(name, np.uint32, n, "names")
+        flag_bits = self._fitting(flags, np.uint8, n, "flags")
         first_id = self._n_events
         if not n:
             return first_id
-        durations = np.broadcast_to(np.asarray(duration, np.int64), n)
-        if int(durations.min()) < 0:
-            raise StorageError(f"{self._tracks[track].uri}: an event has a negative duration")
-        if int(starts.min()) < -MAX_TIME or int(starts.max()) > MAX_TIME or int(durations.max()) > MAX_TIME:
-            raise StorageError(f"{self._tracks[track].uri}: an event has a time beyond 2^62 ns")
-        buffer = self._kinds[kind]
-        self._add_attributes(buffer, n, attributes or {})
-        self._batch_first.append(first_id)
-        self._batch_kind_first.append(buffer.count)
+        self._check_times(track, starts, durations)
+        for column, values, valid in self._attribute_values(buffer, n, attributes or {}):
+            column.append(buffer.count, values, valid)
+        if buffer is not self._last_batch:
+            self._batch_first.append(first_id)
+            self._batch_kind_first.append(buffer.count)
+            self._last_batch = buffer
         buffer.count += n
         self._n_events += n
-        columns = (
-            np.array(starts),
-            np.array(durations),
-            np.array(np.broadcast_to(np.asarray(name, np.uint32), n)),
-            np.full(n, buffer.code, np.uint8),
-            np.array(np.broadcast_to(np.asarray(flags), n), np.uint8),
-            np.arange(first_id, first_id + n, dtype=np.int64),
-        )
-        self._waiting.setdefault(track, []).append(columns)
-        self._waiting_bytes += 30 * n + 600
+        batch = (starts, durations, names, buffer.code, flag_bits, first_id)
+        waiting = self._waiting.get(track)
+        if waiting is None:
+            self._waiting[track] = [batch]
+        else:
+            waiting.append(batch)
+        self._waiting_bytes += 21 * n + _BATCH_BYTES
         if self._waiting_bytes > self.memory_budget_bytes // 4:
             self._spill_events()
         return first_id
 
-    def _add_attributes(self, buffer: KindBuffer, n: int, attributes: Attributes) -> None:
-        specs = {spec.name: spec for spec in buffer.spec.attributes}
+    def _check_track(self, track: int) -> None:
+        if not 0 <= track < len(self._tracks):
+            raise StorageError(f"{self.path}: there is no track {track}")
+
+    def _check_times(self, track: int, starts: Int64Array, durations: Int64Array) -> None:
+        if int(np.minimum.reduce(durations, axis=None)) < 0:
+            raise StorageError(f"{self._tracks[track].uri}: an event has a negative duration")
+        if (
+            int(np.minimum.reduce(starts)) < -MAX_TIME
+            or int(np.maximum.reduce(starts)) > MAX_TIME
+            or int(np.maximum.reduce(durations, axis=None)) >= MAX_TIME
+        ):
+            raise StorageError(f"{self._tracks[track].uri}: an event has a time beyond 2^62 ns")
+
+    def _fitting(self, values: npt.ArrayLike, dtype: npt.DTypeLike, n: int, what: str) -> Array:
+        """A copy of a column of the batch; without dimension when one value is meant for all."""
+        column = np.array(values, dtype)
+        if column.ndim == 0 or column.shape == (n,):
+            return column
+        if column.shape == (1,):
+            return column.reshape(())
+        raise StorageError(f"{self.path}: {column.size} {what} for {n} events")
+
+    def _attribute_values(
+        self, buffer: KindBuffer, n: int, attributes: Attributes
+    ) -> list[tuple[AttributeColumn, Array, Array | None]]:
+        """Columns, values and validity of a batch's attributes; changes nothing, so that an error leaves no trace."""
+        found = []
         for name, values in attributes.items():
-            spec = specs.get(name)
-            if spec is None:
-                raise StorageError(
-                    f"{self.path}: events of kind {buffer.spec.name!r} have no attribute {name!r}"
-                )
             column = buffer.columns.get(name)
             if column is None:
-                dtype = attribute_dtype(spec)
-                column = AttributeColumn(self.spill.column(dtype), self.spill.column("|u1"))
-                buffer.columns[name] = column
-            column.append(buffer.count, n, values)
+                spec = next((spec for spec in buffer.spec.attributes if spec.name == name), None)
+                if spec is None:
+                    raise StorageError(
+                        f"{self.path}: events of kind {buffer.spec.name!r} have no attribute {name!r}"
+                    )
+                column = buffer.columns[name] = AttributeColumn(spec, self.spill)
+            valid = None
+            data: npt.ArrayLike = values
+            if isinstance(values, np.ma.MaskedArray):
+                data = values.data
+                if values.mask is not np.ma.nomask:
+                    valid = ~self._fitting(values.mask, np.bool_, n, f"values of {name}")
+                    valid = None if valid.all() else np.array(np.broadcast_to(valid, n)).view(np.uint8)
+            fitting = self._fitting(data, column.values.dtype, n, f"values of {name}")
+            if fitting.ndim == 0:
+                fitting = np.full(n, fitting, column.values.dtype)
+            found.append((column, fitting, valid))
+        return found
 
     def _spill_events(self) -> None:
         self.spill.check_space(self._waiting_bytes)
-        for track, batches in self._waiting.items():
-            self._write_run(track, [np.concatenate(column) for column in zip(*batches, strict=True)])
-        self._waiting = {}
+        while self._waiting:
+            track, batches = self._waiting.popitem()
+            self._write_run(track, batches)
         self._waiting_bytes = 0
 
-    def _write_run(self, track: int, columns: list[Array]) -> None:
+    def _write_run(self, track: int, batches: list[_Batch]) -> None:
         """Writes one run of a track's events, sorted by (start, −end), to the temporary columns."""
-        starts, durations = columns[0], columns[1]
+        counts = np.array([len(batch[0]) for batch in batches])
+        n = int(counts.sum())
+        starts = np.concatenate([batch[0] for batch in batches])
+        durations, names, flags = np.empty(n, np.int64), np.empty(n, np.uint32), np.empty(n, np.uint8)
+        stop = 0
+        for batch, count in zip(batches, counts.tolist(), strict=True):
+            first, stop = stop, stop + count
+            durations[first:stop], names[first:stop], flags[first:stop] = batch[1], batch[2], batch[4]
+        kinds = np.repeat(np.array([batch[3] for batch in batches], np.uint8), counts)
+        first_ids = np.array([batch[5] for batch in batches], np.int64)
+        ids = np.repeat(first_ids - (np.cumsum(counts) - counts), counts) + np.arange(n)
         order = sort_events(starts, starts + durations)
         first = len(self._event_columns[0])
+        columns: tuple[Array, ...] = (starts, durations, names, kinds, flags, ids)
         for column, values in zip(self._event_columns, columns, strict=True):
             column.append(values if order is None else values[order])
-        self._runs.setdefault(track, []).append((first, first + len(starts)))
+        self._runs.setdefault(track, []).append((first, first + n))
 
     # Links and counters
 
     def add_links(self, kind: str, from_ids: npt.ArrayLike, to_ids: npt.ArrayLike) -> None:
         """Links events by the ids `add_events` gave; −1 is an end outside the capture."""
-        if kind not in self._links:
-            self._links[kind] = (self.spill.column("<i8"), self.spill.column("<i8"))
-        sources, targets = self._links[kind]
         from_array, to_array = np.atleast_1d(np.asarray(from_ids)), np.atleast_1d(np.asarray(to_ids))
         if from_array.shape != to_array.shape:
             raise StorageError(f"{self.path}: {len(from_array)} starts and {len(to_array)} ends of links")
+        if kind not in self._links:
+            self._links[kind] = (self.spill.column("<i8"), self.spill.column("<i8"))
+        sources, targets = self._links[kind]
         sources.append(from_array.astype(np.int64))
         targets.append(to_array.astype(np.int64))
 
@@ -433,14 +237,14 @@ class CaptureBuilder:
         Each *to* is linked with the *from* of equal key; of several, with the latest that starts not after
         it. The scope is usually the index of a process, in which correlation ids are unique.
         """
+        key_array, id_array = np.atleast_1d(np.asarray(keys)), np.atleast_1d(np.asarray(ids))
+        if key_array.shape != id_array.shape:
+            raise StorageError(f"{self.path}: {len(key_array)} keys for {len(id_array)} events")
         buffer = self._keys.get((kind, scope, end))
         if buffer is None:
             buffer = self._keys[kind, scope, end] = KeyBuffer(
                 self.spill.column("<i8"), self.spill.column("<i8")
             )
-        key_array, id_array = np.atleast_1d(np.asarray(keys)), np.atleast_1d(np.asarray(ids))
-        if key_array.shape != id_array.shape:
-            raise StorageError(f"{self.path}: {len(key_array)} keys for {len(id_array)} events")
         buffer.keys.append(key_array.astype(np.int64))
         buffer.ids.append(id_array.astype(np.int64))
 
@@ -460,15 +264,16 @@ class CaptureBuilder:
         """
         if interpolation not in INTERPOLATIONS:
             raise StorageError(f"{self.path}: unknown interpolation {interpolation!r}")
+        self._check_track(track)
+        time_array, value_array = np.atleast_1d(np.asarray(times)), np.atleast_1d(np.asarray(values))
+        if time_array.shape != value_array.shape:
+            raise StorageError(f"{self.path}: {len(time_array)} times for {len(value_array)} values")
         counter = self._counters.get((track, name))
         if counter is None:
             counter = CounterBuffer(
                 track, name, unit, interpolation, self.spill.column("<i8"), self.spill.column("<f8")
             )
             self._counters[track, name] = counter
-        time_array, value_array = np.atleast_1d(np.asarray(times)), np.atleast_1d(np.asarray(values))
-        if time_array.shape != value_array.shape:
-            raise StorageError(f"{self.path}: {len(time_array)} times for {len(value_array)} values")
         counter.times.append(time_array.astype(np.int64))
         counter.values.append(value_array.astype(np.float64))
 
@@ -486,8 +291,8 @@ class CaptureBuilder:
         """
         from .assemble import assemble
 
-        self._spill_events()
         with self:
+            self._spill_events()
             return assemble(self.contents(), progress, cancelled)
 
     def contents(self) -> BuilderContents:
@@ -506,7 +311,7 @@ class CaptureBuilder:
             devices=self._devices,
             clocks=self._clocks,
             sources=list(self._sources.values()),
-            skipped=[Skipped(what, count, reason) for (what, reason), count in self._skipped.items()],
+            skipped=self._skipped_entries(),
             warnings=self._warnings,
             pauses=self._pauses,
             kinds=self._kind_list,
@@ -522,54 +327,3 @@ class CaptureBuilder:
             stacks=list(self._stack_ids),
             counters=list(self._counters.values()),
         )
-
-
-@dataclass(frozen=True)
-class BuilderContents:
-    """What a builder collected; the assembler's input. Event columns are runs sorted by (start, −end)."""
-
-    path: Path
-    compress: bool
-    memory_budget_bytes: int
-    uuid: str
-    meta: dict[str, Any]
-    span: tuple[int, int] | None
-    spill: SpillDirectory
-    strings: Sequence[str]
-    processes: Sequence[Process]
-    threads: Sequence[Thread]
-    devices: Sequence[Device]
-    clocks: Sequence[Clock]
-    sources: Sequence[Source]
-    skipped: Sequence[Skipped]
-    warnings: Sequence[str]
-    pauses: Sequence[tuple[int, int]]
-    kinds: Sequence[KindBuffer]
-    tracks: Sequence[Track]
-    packings: Sequence[Packing]
-    n_events: int
-    batch_first: Int64Array
-    batch_kind_first: Int64Array
-    event_columns: Sequence[SpillColumn]
-    runs: Mapping[int, Sequence[tuple[int, int]]]
-    links: Mapping[str, tuple[SpillColumn, SpillColumn]]
-    keys: Mapping[tuple[str, int, str], KeyBuffer]
-    stacks: Sequence[tuple[int, int]]
-    counters: Sequence[CounterBuffer]
-
-
-def sort_events(starts: Int64Array, stops: Int64Array) -> Int64Array | None:
-    """Permutation that sorts by (start, −stop), stable; None when they are sorted already."""
-    gaps = np.diff(starts)
-    if not np.any((gaps < 0) | ((gaps == 0) & (np.diff(stops) > 0))):
-        return None
-    return np.lexsort((-stops, starts))
-
-
-def attribute_dtype(spec: AttributeSpec) -> np.dtype[Any]:
-    """Type of an attribute's column in memory and in the file."""
-    if spec.dtype == "string":
-        return np.dtype("<u4")
-    if spec.dtype == "bool":
-        return np.dtype("|u1")
-    return np.dtype(spec.dtype).newbyteorder("<")

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -27,20 +27,18 @@ class SpillDirectory:
             self._path = Path(tempfile.mkdtemp(prefix=".warpline-", dir=parent))
         except OSError as error:
             raise StorageError(f"{parent}: cannot make a temporary directory: {error.strerror}") from error
-        self._columns: list[SpillColumn] = []
-        self._scratch = 0
+        self._made = 0
 
     def column(self, dtype: npt.DTypeLike) -> SpillColumn:
         """A new empty column of this type."""
-        column = SpillColumn(self._path / f"{len(self._columns)}.column", np.dtype(dtype))
-        self._columns.append(column)
-        return column
+        self._made += 1
+        return SpillColumn(self._path / f"{self._made}.column", np.dtype(dtype))
 
     def scratch(self, dtype: npt.DTypeLike, n: int) -> Array:
         """A writable column of ``n`` zeros in a file of its own, mapped so that it need not fit into memory."""
         self.check_space(n * np.dtype(dtype).itemsize)
-        self._scratch += 1
-        return np.memmap(self._path / f"scratch.{self._scratch}", np.dtype(dtype), "w+", shape=(n,))
+        self._made += 1
+        return np.memmap(self._path / f"{self._made}.scratch", np.dtype(dtype), "w+", shape=(n,))
 
     def check_space(self, nbytes: int) -> None:
         """Raises StorageError when ``nbytes`` more would not fit on the disk."""
@@ -52,8 +50,6 @@ class SpillDirectory:
             )
 
     def close(self) -> None:
-        for column in self._columns:
-            column.close()
         shutil.rmtree(self._path, ignore_errors=True)
 
     def __enter__(self) -> Self:
@@ -69,11 +65,11 @@ class SpillColumn:
     """A column that grows at its end and is read back by slices. Small columns never touch the disk."""
 
     _BUFFER_BYTES = 1 << 18
+    _BATCHES = 512
 
     def __init__(self, path: Path, dtype: np.dtype[Any]) -> None:
         self._path = path
         self.dtype = dtype
-        self._file: BinaryIO | None = None
         self._written = 0
         self._pending: list[Array] = []
         self._pending_count = 0
@@ -83,29 +79,36 @@ class SpillColumn:
 
     def append(self, values: Array) -> None:
         """Appends values; they are copied unless they already have the column's type."""
-        values = np.ascontiguousarray(values, self.dtype)
+        if values.dtype != self.dtype or not values.flags.c_contiguous:
+            values = np.ascontiguousarray(values, self.dtype)
         if not len(values):
             return
         self._pending.append(values)
         self._pending_count += len(values)
         if self._pending_count * self.dtype.itemsize >= self._BUFFER_BYTES:
             self._flush()
+        elif len(self._pending) >= self._BATCHES:
+            # An array of one number costs a hundred bytes.
+            self._pending = [np.concatenate(self._pending)]
 
     def read(self) -> Array:
         """The whole column; memory-mapped when it went to disk. Valid until the next append."""
-        if self._file is None:
-            return np.concatenate([np.empty(0, self.dtype), *self._pending])
-        self._flush()
+        if not self._written:
+            if len(self._pending) != 1:
+                self._pending = [np.concatenate([np.empty(0, self.dtype), *self._pending])]
+            return self._pending[0]
+        if self._pending_count:
+            self._flush()
         return np.memmap(self._path, self.dtype, "r", shape=(self._written,))
 
     def _flush(self) -> None:
+        values = self._pending[0] if len(self._pending) == 1 else np.concatenate(self._pending)
         try:
-            if self._file is None:
-                self._file = self._path.open("wb", buffering=0)
-            for values in self._pending:
+            # Opened each time: a capture may have more columns than a process may have open files.
+            with self._path.open("ab", buffering=0) as file:
                 view = values.view(np.uint8).data
                 while view:
-                    view = view[self._file.write(view) :]
+                    view = view[file.write(view) :]
         except OSError as error:
             raise disk_error(self._path.parent.parent, error) from error
         self._written += self._pending_count
@@ -114,8 +117,10 @@ class SpillColumn:
 
     def close(self) -> None:
         self._pending = []
-        if self._file is not None:
-            self._file.close()
+        self._pending_count = 0
+        if self._written:
+            self._path.unlink(missing_ok=True)
+            self._written = 0
 
 
 def disk_error(path: Path, error: OSError) -> StorageError:

@@ -1,0 +1,154 @@
+"""What a `CaptureBuilder` has collected: columns that spill to disk, and the whole as the assembler's input."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.model import (
+    AttributeSpec,
+    Clock,
+    Device,
+    KindSpec,
+    Packing,
+    Process,
+    Skipped,
+    Source,
+    Thread,
+    Track,
+)
+
+from .spill import SpillColumn, SpillDirectory
+
+Array = npt.NDArray[Any]
+Int64Array = npt.NDArray[np.int64]
+
+
+class AttributeColumn:
+    """Values and validity of one attribute, in the order in which events of its kind were added."""
+
+    def __init__(self, spec: AttributeSpec, spill: SpillDirectory) -> None:
+        self.values = spill.column(attribute_dtype(spec))
+        self._spill = spill
+        self._valid: SpillColumn | None = None
+
+    def append(self, first: int, values: Array, valid: Array | None) -> None:
+        """Values of the next events from number ``first`` on; events since the last call are missing.
+
+        ``valid`` is uint8, None when every value exists.
+        """
+        self.fill(first)
+        if valid is not None and self._valid is None:
+            self._start_validity()
+        self.values.append(values)
+        if self._valid is not None:
+            self._valid.append(np.ones(len(values), np.uint8) if valid is None else valid)
+
+    def fill(self, count: int) -> None:
+        """Marks the events up to ``count`` that brought no value as missing."""
+        gap = count - len(self.values)
+        if gap <= 0:
+            return
+        if self._valid is None:
+            self._start_validity()
+        assert self._valid is not None
+        for first in range(0, gap, 1 << 16):
+            n = min(gap - first, 1 << 16)
+            self.values.append(np.zeros(n, self.values.dtype))
+            self._valid.append(np.zeros(n, np.uint8))
+
+    @property
+    def valid(self) -> SpillColumn | None:
+        """1 where a value exists; None when all do."""
+        return self._valid
+
+    def _start_validity(self) -> None:
+        self._valid = self._spill.column("|u1")
+        for first in range(0, len(self.values), 1 << 16):
+            self._valid.append(np.ones(min(len(self.values) - first, 1 << 16), np.uint8))
+
+
+@dataclass
+class KindBuffer:
+    """A kind while it is being written: how many events, and the attributes they brought."""
+
+    spec: KindSpec
+    code: int
+    count: int = 0
+    columns: dict[str, AttributeColumn] = field(default_factory=dict)
+
+
+@dataclass
+class CounterBuffer:
+    """A counter while it is being written."""
+
+    track: int
+    name: str
+    unit: str
+    interpolation: str
+    times: SpillColumn
+    values: SpillColumn
+
+
+@dataclass
+class KeyBuffer:
+    """Keys and event ids of one end of keyed links."""
+
+    keys: SpillColumn
+    ids: SpillColumn
+
+
+@dataclass(frozen=True)
+class BuilderContents:
+    """What a builder collected; the assembler's input. Event columns are runs sorted by (start, −end)."""
+
+    path: Path
+    compress: bool
+    memory_budget_bytes: int
+    uuid: str
+    meta: dict[str, Any]
+    span: tuple[int, int] | None
+    spill: SpillDirectory
+    strings: Sequence[str]
+    processes: Sequence[Process]
+    threads: Sequence[Thread]
+    devices: Sequence[Device]
+    clocks: Sequence[Clock]
+    sources: Sequence[Source]
+    skipped: Sequence[Skipped]
+    warnings: Sequence[str]
+    pauses: Sequence[tuple[int, int]]
+    kinds: Sequence[KindBuffer]
+    tracks: Sequence[Track]
+    packings: Sequence[Packing]
+    n_events: int
+    batch_first: Int64Array
+    batch_kind_first: Int64Array
+    event_columns: Sequence[SpillColumn]
+    runs: Mapping[int, Sequence[tuple[int, int]]]
+    links: Mapping[str, tuple[SpillColumn, SpillColumn]]
+    keys: Mapping[tuple[str, int, str], KeyBuffer]
+    stacks: Sequence[tuple[int, int]]
+    counters: Sequence[CounterBuffer]
+
+
+def sort_events(starts: Int64Array, stops: Int64Array) -> Int64Array | None:
+    """Permutation that sorts by (start, −stop), stable; None when they are sorted already."""
+    gaps = np.diff(starts)
+    if not np.any((gaps < 0) | ((gaps == 0) & (np.diff(stops) > 0))):
+        return None
+    return np.lexsort((-stops, starts))
+
+
+def attribute_dtype(spec: AttributeSpec) -> np.dtype[Any]:
+    """Type of an attribute's column in memory and in the file."""
+    if spec.dtype == "string":
+        return np.dtype("<u4")
+    if spec.dtype == "bool":
+        return np.dtype("|u1")
+    return np.dtype(spec.dtype).newbyteorder("<")

@@ -14,6 +14,8 @@ ENTRY_POINT_GROUP = "warpline.importers"
 
 MODULES: tuple[str, ...] = (
     "warpline.interchange.torch",
+    "warpline.interchange.paddle",
+    "warpline.interchange.paddle_pb",
     "warpline.interchange.chrome",
     "warpline.interchange.nsys_sqlite",
     "warpline.interchange.nsys_hdf5",

@@ -43,7 +43,7 @@ _MARKS = re.compile(
     rb'Operator|Runtime)"|"deviceProperties"\s*:|"Ev Idx"\s*:|"computeProperties"\s*:|"baseTimeNanoseconds"'
 )
 _PADDLE_MARK = re.compile(rb'"cat"\s*:\s*"(?:ProfileStep|PythonUserDefined|DygraphKernelLaunch)"')
-_STEP = re.compile(r"ProfilerStep#(\d{1,12})")
+_STEP = re.compile(r"Profiler?Step#(\d{1,12})")
 _THREAD_NAME = re.compile(r"thread -?\d+ \((.*)\)")
 _MAX_META_TEXT = 4000
 _HEADER_NOT_META = frozenset({"stackFrames", "samples", "systemTraceEvents"})

@@ -102,6 +102,8 @@ class _GpuArgs(
         "sync_kind": "cuda_sync_kind",
         "event": "wait_on_cuda_event_id",
         "external": "External id",
+        "correlation_paddle": "correlation id",
+        "occupancy_paddle": "theoretical achieved occupancy %",
     },
 ):
     external: int = _NONE
@@ -123,12 +125,16 @@ class _GpuArgs(
     graph_node: int = _NONE
     sync_kind: str = ""
     event: int = _NONE
+    correlation_paddle: int = _NONE
+    occupancy_paddle: float = _NAN
+    value: int = _NONE
 
 
-class _ApiArgs(msgspec.Struct, gc=False):
+class _ApiArgs(msgspec.Struct, gc=False, rename={"correlation_paddle": "correlation id"}):
     cbid: int = _NONE
     correlation: int = _NONE
     cid: int = _NONE
+    correlation_paddle: int = _NONE
 
 
 class _OperatorArgs(
@@ -251,7 +257,7 @@ def extract_gpu(rows: list[Any], losses: Counter[Loss]) -> Group:
         for place in places
     ]
     numbers = group.numbers
-    numbers["correlation"] = plain_integers([arg.correlation for arg in args])
+    numbers["correlation"] = first_known(args, "correlation", "correlation_paddle")
     for name in (
         "bytes",
         "registers",
@@ -263,14 +269,15 @@ def extract_gpu(rows: list[Any], losses: Counter[Loss]) -> Group:
         "stream",
         "event",
         "external",
+        "value",
     ):
         column = plain_integers([getattr(arg, name) for arg in args])
         if not column.mask.all():
             numbers[name] = column
-    for name in ("blocks", "warps", "occupancy"):
+    for name in ("blocks", "warps", "occupancy", "occupancy_paddle"):
         real_column = plain_floats([getattr(arg, name) for arg in args])
         if not real_column.mask.all():
-            numbers[name] = real_column
+            numbers[name.removesuffix("_paddle")] = real_column
     for name in ("grid", "block"):
         flat = chain.from_iterable([getattr(arg, name) for arg in args])
         shape = np.fromiter(flat, np.int64, 3 * len(args)).reshape(-1, 3)
@@ -299,8 +306,8 @@ def extract_api(rows: list[Any], losses: Counter[Loss]) -> Group:
     """Runtime and driver calls."""
     rows, group = spans(rows, losses)
     args = decode_args(rows, _ApiArgs, losses)
-    group.numbers["correlation"] = plain_integers([arg.correlation for arg in args])
-    group.numbers["callback"] = _first_known(args, "cbid", "cid")
+    group.numbers["correlation"] = first_known(args, "correlation", "correlation_paddle")
+    group.numbers["callback"] = first_known(args, "cbid", "cid")
     return group
 
 
@@ -308,27 +315,27 @@ def extract_operators(rows: list[Any], losses: Counter[Loss]) -> Group:
     """Operators and user annotations, with shapes, sequence numbers and stacks where they were recorded."""
     rows, group = spans(rows, losses)
     args = decode_args(rows, _OperatorArgs, losses)
-    group.numbers["external"] = _first_known(args, "external", "external_old")
+    group.numbers["external"] = first_known(args, "external", "external_old")
     # Kineto writes -1 for operators that have none.
     group.numbers["sequence"] = np.ma.masked_less(plain_integers([arg.sequence for arg in args]), 0)
     group.numbers["forward"] = plain_integers([arg.forward for arg in args])
     for name in ("shapes", "types", "inputs"):
-        group.texts[name] = _json_texts([getattr(arg, name) for arg in args])
+        group.texts[name] = json_texts([getattr(arg, name) for arg in args])
     group.texts["stack"] = texts([arg.stack for arg in args])
     return group
 
 
-def _first_known(args: Sequence[Any], name: str, older: str) -> Any:
-    """A number that later versions of the profiler call otherwise."""
+def first_known(args: Sequence[Any], name: str, other: str) -> Any:
+    """A number that other versions of the profiler call otherwise."""
     column = plain_integers([getattr(arg, name) for arg in args])
     if not column.mask.any():
         return column
-    other = plain_integers([getattr(arg, older) for arg in args])
-    values = np.where(column.mask, other.data, column.data)
-    return np.ma.MaskedArray(values, column.mask & other.mask)
+    second = plain_integers([getattr(arg, other) for arg in args])
+    values = np.where(column.mask, second.data, column.data)
+    return np.ma.MaskedArray(values, column.mask & second.mask)
 
 
-def _json_texts(values: list[msgspec.Raw]) -> TextColumn:
+def json_texts(values: list[msgspec.Raw]) -> TextColumn:
     if not any(values):
         return repeated_text("", len(values))
     return texts([bytes(value) for value in values], raw_text)

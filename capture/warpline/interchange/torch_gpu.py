@@ -139,6 +139,7 @@ class GpuTracks:
             return {
                 "bytes": _unsigned(numbers.get("bytes")),
                 "memory_kind": codes[group.name.codes],
+                "value": _unsigned(numbers.get("value")),
                 "correlation": numbers["correlation"],
                 **_graph(numbers),
             }

@@ -341,13 +341,17 @@ class TraceConverter:
             key = self.thread_of((pid, tid))
             text = arguments.get("name")
             if name == "process_name" and isinstance(text, str):
-                self.tracks.name_process(key[0], clean_text(text.strip()))
+                self.tracks.name_process(key[0], self.process_title(clean_text(text.strip())))
             elif name == "thread_name" and isinstance(text, str):
                 self.tracks.name_thread(*key, self.thread_title(clean_text(text.strip())))
             elif name == "process_sort_index":
                 self.tracks.sort_process(key[0], number_of(arguments.get("sort_index")))
             elif name == "thread_sort_index":
                 self.tracks.sort_thread(*key, number_of(arguments.get("sort_index")))
+
+    def process_title(self, name: str) -> str:
+        """A process's name from its recorded one."""
+        return name
 
     def thread_title(self, name: str) -> str:
         """A thread's name from its recorded one."""

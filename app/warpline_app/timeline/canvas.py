@@ -24,7 +24,7 @@ from .compositor import Frame
 from .gestures import Gestures
 from .layout import PlacedRow
 from .overlay import Overlay
-from .renderer import ALL_LABELS, Renderer, View
+from .renderer import Renderer, View
 from .scene import Scene
 from .strip import EVERYTHING, Emphasis
 from .tooltip import Tooltip
@@ -188,16 +188,19 @@ class Canvas(QWidget):
             bin_px=2 if zooming and self._slow_full > SLOW_FRAME_S else 1,
             exact=self._exact,
         )
-        if self._exact:
-            view = View(*(getattr(view, name) for name in _VIEW_FIELDS), label_budget=ALL_LABELS)
+        # The renderer counts device pixels; the ratio is for whoever shows the frame.
+        self._frame.image.setDevicePixelRatio(1.0)
         begin = time.perf_counter()
         drawn = renderer.draw(self._frame, scene.layout, view)
         self.last_frame_s = time.perf_counter() - begin
         if not renderer.cache.was_incremental and view.bin_px == 1:
             self._slow_full = self.last_frame_s
         self.curves_wanted = drawn.curves_wanted
-        self._dirty = False
+        self._dirty = drawn.labels_left
         self._exact = False
+        if drawn.labels_left:
+            # Names that are new to the atlas come a few at a time, so that no frame is late.
+            self.update()
         self._frame.image.setDevicePixelRatio(ratio)
         return self._frame
 
@@ -269,6 +272,3 @@ class Canvas(QWidget):
         if self._pointer_x is None:
             return None
         return QPointF(self._pointer_x, self.gestures.last_y)
-
-
-_VIEW_FIELDS = ("scale", "scroll_px", "height_px", "ratio", "ticks_ns", "bin_px", "exact")

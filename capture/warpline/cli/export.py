@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 from warpline.cli.arguments import add_range_option, add_track_option
+from warpline.cli.progress import ProgressLine
 from warpline.i18n import tr
 from warpline.model import UsageError
 
@@ -59,36 +59,12 @@ class ExportCommand:
             start, stop = (None if time is None else origin + time for time in args.range)
             selection = ExportSelection(start, stop, match_tracks(capture, args.track))
             expected = estimate(capture, selection, exporter)
-            with _ProgressLine() as line:
+            with ProgressLine() as line:
                 written = export_capture(
                     capture, out, selection, ExportOptions(compress=args.compress), progress=line.show
                 )
         print(tr("{path}: {count} events", path=written, count=f"{expected.events:,}"))
         return 0
-
-
-class _ProgressLine:
-    """One line on a terminal, rewritten; nothing when standard error is no terminal."""
-
-    def __init__(self) -> None:
-        self._is_shown = sys.stderr.isatty()
-        self._last = ""
-
-    def __enter__(self) -> _ProgressLine:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._last:
-            sys.stderr.write("\r\033[K")
-            sys.stderr.flush()
-
-    def show(self, fraction: float, text: str) -> None:
-        """Progress as the exporters report it."""
-        line = f"{fraction:4.0%} {text}"
-        if self._is_shown and line != self._last:
-            sys.stderr.write(f"\r\033[K{line}")
-            sys.stderr.flush()
-            self._last = line
 
 
 command = ExportCommand()

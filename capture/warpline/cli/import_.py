@@ -1,0 +1,90 @@
+"""``warpline import``: files of other profilers become a capture."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from warpline.cli.progress import ProgressLine
+from warpline.i18n import tr, tr_n
+
+
+class ImportCommand:
+    """Each file's content says its format; several files are ranks of one job."""
+
+    name = "import"
+    help = tr("turn another profiler's files into a capture")
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the arguments."""
+        parser.add_argument(
+            "files",
+            metavar="IN",
+            nargs="+",
+            help=tr("what another profiler recorded; several files are taken as the ranks of one job"),
+        )
+        parser.add_argument(
+            "-o", "--output", metavar="OUT.h5", required=True, help=tr("the capture to write")
+        )
+        parser.add_argument(
+            "--format",
+            metavar="NAME",
+            help=tr("torch, paddle, chrome, nsys-sqlite ...; by default the content of each file decides"),
+        )
+        parser.add_argument(
+            "--align",
+            choices=("auto", "steps", "utc", "start"),
+            default="auto",
+            help=tr("how to put the clocks of several files together (default: auto)"),
+        )
+
+    def run(self, args: argparse.Namespace) -> int:
+        """Convert, and say what was left out."""
+        from warpline.interchange import import_files
+        from warpline.storage import open_capture
+
+        with ProgressLine() as line:
+            written = import_files(
+                args.files, args.output, format=args.format, align=args.align, progress=line.show
+            )
+        with open_capture(written) as capture:
+            count = len(capture.events)
+            print(
+                tr_n(
+                    "{path}: {number} event",
+                    "{path}: {number} events",
+                    count,
+                    path=written,
+                    number=f"{count:,}",
+                )
+            )
+            for clock in capture.clocks[1:] if len(args.files) > 1 else ():
+                residual = (
+                    ""
+                    if clock.residual_ns is None
+                    else tr(", at most {residual} ns apart", residual=clock.residual_ns)
+                )
+                print(
+                    tr(
+                        "{clock}: aligned by {method}{residual}",
+                        clock=clock.name,
+                        method=clock.method,
+                        residual=residual,
+                    )
+                )
+            for skipped in capture.skipped:
+                print(
+                    tr(
+                        "left out: {count} {what}: {reason}",
+                        count=f"{skipped.count:,}",
+                        what=skipped.what,
+                        reason=skipped.reason,
+                    ),
+                    file=sys.stderr,
+                )
+            for warning in capture.warnings:
+                print(tr("note: {warning}", warning=warning), file=sys.stderr)
+        return 0
+
+
+command = ImportCommand()

@@ -76,10 +76,38 @@ def threads_with_events(view: View, kinds: tuple[str, ...] = TREE_KINDS) -> Iter
             continue
         lanes = view.lane_events(tracks, kinds)
         if lanes:
-            yield _assembled(view, thread, lanes, launches.of_thread(thread))
+            calls = view.lane_events(neighbours(view, thread), ("cuda_api",))[:1]
+            yield _assembled(view, thread, lanes, launches.of_thread(thread), calls)
 
 
-def _assembled(view: View, thread: int, lanes: list[LaneEvents], launches: Launches) -> ThreadEvents:
+def neighbours(view: View, thread: int) -> list[int]:
+    """All tracks of a thread, selected or not."""
+    return np.flatnonzero(threads_of_tracks(view) == thread).tolist()
+
+
+def _inside(view: View, start: Int64Array, stop: Int64Array) -> Int64Array:
+    """How much of each interval lies in the selected range; all of it where the whole capture is selected."""
+    if view.is_whole:
+        return stop - start
+    return np.maximum(np.minimum(stop, view.stop_ns) - np.maximum(start, view.start_ns), 0)
+
+
+def _calls_inside(view: View, lanes: list[LaneEvents], calls: list[LaneEvents], n: int) -> Int64Array:
+    """Time of the API calls (the outermost of nested ones) for which each event is the innermost around them."""
+    total = np.zeros(n, np.int64)
+    base = np.cumsum([0] + [len(lane.row) for lane in lanes])
+    for lane in calls:
+        number, place = enclosing(lanes, lane.start)
+        found = np.flatnonzero(number >= 0)
+        owner = base[number[found]] + place[found]
+        time = _inside(view, lane.start[found], lane.stop[found])
+        total += np.bincount(owner, weights=time, minlength=n).astype(np.int64)
+    return total
+
+
+def _assembled(
+    view: View, thread: int, lanes: list[LaneEvents], launches: Launches, calls: list[LaneEvents]
+) -> ThreadEvents:
     capture = view.capture
     row = np.concatenate([lane.row for lane in lanes])
     start = np.concatenate([lane.start for lane in lanes])
@@ -92,8 +120,7 @@ def _assembled(view: View, thread: int, lanes: list[LaneEvents], launches: Launc
     owner = np.where(lane >= 0, base[np.maximum(lane, 0)] + place, -1)
     owned = np.flatnonzero(owner >= 0)
     self_gpu = np.bincount(owner[owned], weights=launches.work_ns[owned], minlength=len(row)).astype(np.int64)
-    inside = np.maximum(np.minimum(stop, view.stop_ns) - np.maximum(start, view.start_ns), 0)
-    cpu = stop - start if view.is_whole else inside
+    cpu = _inside(view, start, stop)
     name = np.minimum(capture.events.name[row], np.uint32(max(len(capture.strings) - 1, 0)))
     code = capture.events.kind[row]
     kind_type = np.full(len(row), -1, np.int64)
@@ -120,13 +147,28 @@ def _assembled(view: View, thread: int, lanes: list[LaneEvents], launches: Launc
         np.full(len(row), thread, np.int64),
         gpu_ns,
         parent,
-        self_times(cpu, parent),
+        self_times(cpu, parent) - _calls_inside(view, lanes, calls, len(row)),
         self_gpu,
     )
     wanted = view.selection.names
     if wanted is not None:
         events = _only_names(events, wanted)
     return ThreadEvents(thread, events, launches, owner)
+
+
+def merge_recursion(events: HostEvents) -> Int64Array:
+    """For each event the outermost of a chain of events of its name that directly contain each other, mostly itself.
+
+    An operator that calls an overload of itself is one call, as torch_tb_profiler counts it.
+    """
+    above = np.maximum(events.parent, 0)
+    repeats = (events.parent >= 0) & (events.name == events.name[above]) & (events.type == events.type[above])
+    outer = np.arange(len(events))
+    while True:
+        inner = repeats[outer]
+        if not inner.any():
+            return outer
+        outer = np.where(inner, events.parent[outer], outer)
 
 
 def _only_names(events: HostEvents, names: frozenset[int]) -> HostEvents:

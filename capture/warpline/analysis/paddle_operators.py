@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.cpu_gpu import FIELDS, side_columns
 from warpline.analysis.event_types import type_code
-from warpline.analysis.host_events import HostEvents, ThreadEvents, threads_with_events
+from warpline.analysis.host_events import HostEvents, ThreadEvents, merge_recursion, threads_with_events
 from warpline.analysis.nesting import window_pairs, windows
 from warpline.analysis.options import Options
 from warpline.analysis.report import NO_NAME, Column, NotRecorded, Table, Targets, Texts, Values
@@ -59,8 +59,7 @@ def operator_shapes(view: View, options: Options) -> Table | NotRecorded:
         )
     lines = []
     for found in threads_with_events(view):
-        places = np.flatnonzero(found.events.type == type_code("Operator"))
-        events = found.events.take(places)
+        events = _operators_of(found)
         shapes = np.ma.filled(view.column("operator", "input_shapes", events.index), 0).astype(np.int64)
         lines.append(_operator_lines(view, events, (shapes,), options))
         lines.append(_operator_lines(view, events, (), options))
@@ -77,7 +76,7 @@ def operator_places(view: View, options: Options) -> Table | NotRecorded:
     steps = find_steps(view, options)
     lines = []
     for found in threads_with_events(view):
-        events = found.events.take(np.flatnonzero(found.events.type == type_code("Operator")))
+        events = _operators_of(found)
         if len(events):
             lines.append(
                 _operator_lines(
@@ -126,15 +125,36 @@ def _operator_lines(
     )
 
 
+def _merged(events: HostEvents) -> tuple[HostEvents, npt.NDArray[np.bool_]]:
+    """The events with recursive calls folded into the outermost call, and which events remain."""
+    outer = merge_recursion(events)
+    remain = outer == np.arange(len(events))
+
+    def summed(values: Int64Array) -> Int64Array:
+        return np.bincount(outer, weights=values, minlength=len(events)).astype(np.int64)
+
+    parent = np.where(events.parent >= 0, outer[np.maximum(events.parent, 0)], -1)
+    merged = replace(
+        events, parent=parent, self_cpu_ns=summed(events.self_cpu_ns), self_gpu_ns=summed(events.self_gpu_ns)
+    )
+    return merged, remain
+
+
+def _operators_of(found: ThreadEvents) -> HostEvents:
+    """The operators of a thread, recursive calls folded."""
+    events, remain = _merged(found.events)
+    return events.take(np.flatnonzero(remain & (events.type == type_code("Operator"))))
+
+
 def _lines_of(view: View, found: ThreadEvents, options: Options) -> Iterator[_Lines]:
-    events, launches = found.events, found.launches
-    operators = np.flatnonzero(events.type == type_code("Operator"))
+    launches = found.launches
+    events, remain = _merged(found.events)
+    is_operator = remain & (events.type == type_code("Operator"))
+    operators = np.flatnonzero(is_operator)
     if not len(operators):
         return
     yield _operator_lines(view, events.take(operators), (), options)
-    is_operator = np.zeros(len(events), bool)
-    is_operator[operators] = True
-    parts = np.flatnonzero((events.parent >= 0) & is_operator[np.maximum(events.parent, 0)])
+    parts = np.flatnonzero(remain & (events.parent >= 0) & is_operator[np.maximum(events.parent, 0)])
     thread = found.thread if options.by_thread else 0
     nothing = np.full(len(parts), -1, np.int64)
     above = events.name[events.parent[parts]].astype(np.int64)
@@ -154,7 +174,8 @@ def _lines_of(view: View, found: ThreadEvents, options: Options) -> Iterator[_Li
     kind = work.kind[launches.work].astype(np.int64)
     first, last = windows(launches.call_start, events.start[parts], events.stop[parts])
     which, launch = window_pairs(first, last)
-    direct = np.flatnonzero((found.owner >= 0) & is_operator[np.maximum(found.owner, 0)])
+    is_own = events.type[np.maximum(found.owner, 0)] == type_code("Operator")
+    direct = np.flatnonzero((found.owner >= 0) & is_own)
     owner = events.name[found.owner[direct]].astype(np.int64)
     for operator_name, part, index in (
         (above[which], events.name[parts][which].astype(np.int64), launch),
@@ -298,7 +319,7 @@ def _laid_out(view: View, tree: _Tree, options: Options, text: TextOf, scope: st
         ),
         scope=scope_text(view, scope),
         notes=(
-            "GPU time is that of the work launched inside, counted whole. Self is without the operators and parts inside.",
+            "GPU time is that of the work launched inside, counted whole. Self is without the operators, parts and CUDA calls inside.",
         ),
     )
 

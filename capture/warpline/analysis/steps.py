@@ -207,7 +207,13 @@ def exclusive_times(categories: list[Intervals], starts: Int64Array, stops: Int6
 
 def _category_intervals(view: View, process: int, rank: int) -> list[Intervals]:
     """Unions of the first seven of `CATEGORIES`, in their order."""
-    operators = phase_intervals(view, "Operator", process, rank)
+    working = [
+        phase_intervals(view, name, process, rank)
+        for name in ("Operator", "OperatorInner", "Forward", "Backward", "Optimization")
+    ]
+    operators = merge_intervals(
+        np.concatenate([starts for starts, _ in working]), np.concatenate([stops for _, stops in working])
+    )
     return [
         _gpu_union(view, rank, ("kernel", "graph", "gpu_event")),
         _gpu_union(view, rank, ("memcpy",)),

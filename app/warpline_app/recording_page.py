@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shlex
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +23,18 @@ from warpline_app.recording_process import RecordingProcess
 from warpline_app.recording_request import RecordingRequest
 
 REFRESH_MS = 60
-KILL_AFTER_MS = 5_000
+KILL_AFTER_MS = 8_000
+RUNS_ON_AFTER_MS = 400
+_LIVE = frozenset({"started", "recording", "paused"})
 
 
 class RecordingPage(QWidget):
     """Runs one request. The window goes on working; when the capture is there, ``capture_ready`` tells its path."""
 
     capture_ready = Signal(object)
-    """a Path"""
+    """a Path: the capture is there and shall take the place of this tab"""
+    capture_written = Signal(object)
+    """a Path: the capture is there, but the program runs on, and this tab with it"""
     closed = Signal()
     """The tab can go: cancelled, or read and closed after a failure."""
 
@@ -44,6 +50,8 @@ class RecordingPage(QWidget):
         self._elapsed = QElapsedTimer()
         self._is_cancelling = False
         self._is_stopping = False
+        self._written: Path | None = None
+        self._handed_over = False
         self._has_ended = False
         self._dirty = False
         self.process = RecordingProcess(self)
@@ -127,7 +135,7 @@ class RecordingPage(QWidget):
 
     @property
     def state(self) -> str:
-        """The recorder's word: recording, paused, stopped, finishing …; empty before it said one."""
+        """The recorder's word: started, recording, paused, finalising, done, failed; empty before it said one."""
         return str(self._status.get("state", ""))
 
     def start(self) -> None:
@@ -147,15 +155,18 @@ class RecordingPage(QWidget):
         self._command("resume" if self.state == "paused" else "pause")
 
     def stop(self) -> None:
-        """End the program and write what was recorded; pressed again, end it by force."""
+        """End the program and write what was recorded; pressed again, end the program by force."""
         if not self.is_recording:
             return
-        if self._is_stopping:
-            self._command("stop", terminate=True)
+        if self._written is not None:
+            self._end_program()
             return
+        is_second = self._is_stopping
         self._is_stopping = True
         self.headline.setText(tr("Stopping…"))
         self.stop_button.setText(tr("Stop now"))
+        if is_second:
+            self._kill_program()
         self._command("stop", terminate=True)
 
     def cancel(self) -> None:
@@ -167,9 +178,32 @@ class RecordingPage(QWidget):
         self.headline.setText(tr("Cancelling…"))
         for button in (self.pause, self.stop_button, self.cancel_button):
             button.setEnabled(False)
-        self._command("stop", terminate=True)
+        self._command("stop", terminate=True, discard=True)
         # A recorder that no longer answers must not keep its tab.
-        QTimer.singleShot(KILL_AFTER_MS, self, self.process.kill)
+        QTimer.singleShot(KILL_AFTER_MS, self, self._kill_everything)
+
+    def _target_pid(self) -> int:
+        pid = self._status.get("target_pid")
+        return pid if isinstance(pid, int) and pid > 1 else 0
+
+    def _end_program(self) -> None:
+        """The capture is written and the program runs on: a polite word first, force the second time."""
+        self._signal_program(signal.SIGKILL if self._is_stopping else signal.SIGTERM)
+        self._is_stopping = True
+        self.stop_button.setText(tr("Kill program"))
+
+    def _kill_program(self) -> None:
+        self._signal_program(signal.SIGKILL)
+
+    def _kill_everything(self) -> None:
+        if self.is_recording:
+            self._kill_program()
+            self.process.kill()
+
+    def _signal_program(self, number: int) -> None:
+        if self._target_pid() and self.is_recording:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(self._target_pid(), number)
 
     def _command(self, name: str, **fields: Any) -> None:
         spool = self._spool()
@@ -202,9 +236,21 @@ class RecordingPage(QWidget):
         self._dirty = True
 
     def _take_status(self, status: object) -> None:
-        if isinstance(status, dict):
-            self._status.update(status)
+        if not isinstance(status, dict):
+            return
+        # "ok" is the answer to a command, whose figures are as good as any others.
+        self._status.update(status)
+        self._dirty = True
+        if status.get("state") == "done" and status.get("path"):
+            self._written = Path(str(status["path"]))
+            # A program that ends with its recording is gone in a moment; another one runs on (a duration was set).
+            QTimer.singleShot(RUNS_ON_AFTER_MS, self, self._hand_over_early)
+
+    def _hand_over_early(self) -> None:
+        if self.is_recording and not self._has_ended and not self._handed_over and not self._is_cancelling:
+            self._handed_over = True
             self._dirty = True
+            self.capture_written.emit(self._written)
 
     def _refresh(self) -> None:
         if self._elapsed.isValid():
@@ -238,18 +284,25 @@ class RecordingPage(QWidget):
         if self._is_cancelling or self._has_ended:
             return
         state = self.state
-        texts = {
-            "recording": tr("Recording"),
-            "paused": tr("Paused"),
-            "stopped": tr("Writing the capture…"),
-            "finalising": tr("Writing the capture…"),
-        }
-        if not self._is_stopping or state in {"stopped", "finalising"}:
-            self.headline.setText(texts.get(state, tr("Starting…")))
+        if self._handed_over:
+            self.headline.setText(tr("The capture is written; the program runs on"))
+            if not self._is_stopping:
+                self.stop_button.setText(tr("End program"))
+            self.pause.hide()
+            self.cancel_button.hide()
+            self.stop_button.setEnabled(True)
+            return
+        if state in {"stopped", "finalising", "done"}:
+            share = float(self._status.get("fraction", 0.0))
+            percent = f"  {100 * share:.0f} %" if state == "finalising" and share else ""
+            self.headline.setText(tr("Writing the capture…") + percent)
+        elif not self._is_stopping:
+            self.headline.setText(
+                {"recording": tr("Recording"), "paused": tr("Paused")}.get(state, tr("Starting…"))
+            )
         self.pause.setText(tr("Resume") if state == "paused" else tr("Pause"))
-        is_live = state in {"recording", "paused"}
-        self.pause.setEnabled(is_live)
-        self.stop_button.setEnabled(is_live or not state)
+        self.pause.setEnabled(state in _LIVE)
+        self.stop_button.setEnabled(state in _LIVE)
 
     # -- the end --------------------------------------------------------------------------------------------
 
@@ -263,39 +316,30 @@ class RecordingPage(QWidget):
             self._throw_away(output)
             self.closed.emit()
             return
-        if output.exists() and not self._was_there_before(output):
-            self.capture_ready.emit(output)
-            return
-        self._fail(self._explain(code))
-
-    def _was_there_before(self, output: Path) -> bool:
-        began = self.process.started_at
-        return output.stat().st_mtime < began - 1
+        if self._handed_over:
+            self.closed.emit()
+        elif self._written is not None:
+            self.capture_ready.emit(self._written)
+        else:
+            self._fail(self._explain(code))
 
     def _throw_away(self, output: Path) -> None:
+        """What a recorder that was killed left behind; one that was asked to discard leaves nothing."""
         import shutil
 
-        if output.exists() and not self._was_there_before(output):
-            with contextlib.suppress(OSError):
-                output.unlink()
-        for leftover in (self._spool(), output.with_name(f"{output.name}.part")):
-            if leftover.is_dir():
-                shutil.rmtree(leftover, ignore_errors=True)
-            else:
-                with contextlib.suppress(OSError):
-                    leftover.unlink()
+        if self._written is not None:
+            self._written.unlink(missing_ok=True)
+        shutil.rmtree(self._spool(), ignore_errors=True)
+        output.with_name(f"{output.name}.part").unlink(missing_ok=True)
 
     def _explain(self, code: int) -> str:
-        last = next(
-            (line for line in reversed(self._text.text.splitlines()) if "warpline" in line and line.strip()),
-            "",
-        )
-        if code == 127:
-            return tr("The program was not found: {program}", program=self.request.program[0])
-        if code == 126:
-            return tr("The program could not be run: {program}", program=self.request.program[0])
-        if last:
-            return last.removeprefix("warpline: error: ").strip()
+        message = self._status.get("message")
+        if message:
+            return str(message)
+        # The recorder's last word stands among what the program printed.
+        own = [line for line in self._text.text.splitlines() if line.startswith("warpline: ")]
+        if own:
+            return own[-1].removeprefix("warpline: ").removeprefix("error: ").strip()
         if self._spool().is_dir():
             return tr(
                 "The recorder ended with status {code} before the capture was written; "

@@ -136,7 +136,7 @@ class RecordingRequest:
 
     def record_arguments(self) -> list[str]:
         """The arguments of ``warpline record`` for this, the program included. Raises UsageError."""
-        words = ["record", "-o", str(self.output_path), "--trace", ",".join(self.trace)]
+        words = ["record", "--quiet", "-o", str(self.output_path), "--trace", ",".join(self.trace)]
         if self.duration.strip():
             words += ["--duration", self.duration.strip()]
         if self.delay.strip():

@@ -242,6 +242,7 @@ class MainWindow(QMainWindow):
     def add_recording(self, page: RecordingPage) -> None:
         """Show a running recording in a tab; its capture opens in its place."""
         page.capture_ready.connect(lambda path: self._recording_done(page, path))
+        page.capture_written.connect(lambda path: self.open_file(path, page.console_text))
         page.closed.connect(lambda: self._drop_tab(page))
         self._add_tab(page, page.title)
         page.setFocus()

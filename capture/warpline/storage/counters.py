@@ -79,7 +79,7 @@ class Counter:
         """Minimum, maximum and mean of the samples in each of ``bins`` equal parts of [start_ns, stop_ns).
 
         Bins without a sample are NaN. Costs bins, not samples: with more than 32 samples a bin, blocks of
-        the pyramid count into the bin in which they begin.
+        the pyramid count into the bin in which they begin, and each with the same weight in the mean.
         """
         edges = start_ns + (np.arange(bins + 1) * ((stop_ns - start_ns) / bins)).astype(np.int64)
         edges[-1] = stop_ns

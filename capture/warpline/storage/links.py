@@ -39,6 +39,14 @@ class Links:
         number = np.bincount(self.kind, minlength=len(self.kinds))
         return {name: int(number[code]) for code, name in enumerate(self.kinds)}
 
+    def is_index_sound(self) -> bool:
+        """Whether the index by ``to_row`` is a permutation that sorts the links; reads everything."""
+        order = self._by_to
+        if not np.array_equal(np.sort(order), np.arange(len(order))):
+            return False
+        ordered = self.to_row[order]
+        return bool(np.all(ordered[1:] >= ordered[:-1]))
+
     def leaving(self, row: int) -> tuple[Int64Array, UInt8Array]:
         """Rows an event leads to (−1: outside the capture) and the kinds of these links."""
         first, stop = (int(np.searchsorted(self.from_row, row, side)) for side in ("left", "right"))

@@ -80,6 +80,18 @@ class Pyramid:
         at = np.r_[0, np.cumsum(-(-counts // SKIP))]
         return np.array(self._file.column(path, "<i8", count=int(at[-1]))), at.tolist()
 
+    def is_skip_index_sound(self) -> bool:
+        """Whether the skip index holds what the columns hold; reads a page for each of its entries."""
+        runs = [
+            *zip(
+                [self._events.start] * len(self._lane_first), self._lane_first, self._lane_count, strict=True
+            ),
+            *zip([self.start] * len(self.first), self.first, self.count, strict=True),
+        ]
+        found = [column[first : first + count : SKIP] for column, first, count in runs]
+        stored = np.concatenate([self._skip_events, self._skip_entries])
+        return np.array_equal(stored, np.concatenate([np.empty(0, np.int64), *found]))
+
     def levels_of(self, lane: int) -> range:
         """Indexes into the directory of a lane's levels, fine to coarse."""
         return range(self._levels_of_lane[lane], self._levels_of_lane[lane + 1])

@@ -15,6 +15,7 @@ class Strings:
     """Texts by id. Ids beyond the table and damaged offsets give an empty text instead of an error."""
 
     def __init__(self, offsets: npt.NDArray[np.uint64], data: npt.NDArray[np.uint8]) -> None:
+        self._stored_offsets = offsets
         self._offsets = np.minimum(offsets, len(data)).astype(np.int64)
         self._data = data
         self._cache: dict[int, str] = {}
@@ -62,3 +63,14 @@ class Strings:
             folded = pattern.casefold()
             hits = [string_id for string_id, text in enumerate(self.all()) if folded in text.casefold()]
         return np.array(hits, np.uint32)
+
+    def defect(self) -> str | None:
+        """What is wrong with the table, None when it is sound."""
+        offsets = self._stored_offsets
+        if not len(offsets) or offsets[0] != 0 or offsets[-1] != len(self._data):
+            return "does not cover its texts"
+        if np.any(offsets[1:] < offsets[:-1]):
+            return "has offsets that go back"
+        if len(self) and self[0]:
+            return "does not begin with the empty text"
+        return None

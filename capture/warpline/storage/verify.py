@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from .capture import Capture
+from .counters import counter_pyramid
 from .lod import build_levels
-from .schema import NO_ROW
+from .schema import NO_ROW, NO_STACK
 
 _PIECE = 1 << 20
 
@@ -18,12 +19,27 @@ def verify(capture: Capture) -> Iterator[str]:
 
     Reads the whole file. Raises CaptureFormatError when a column cannot even be opened.
     """
+    yield from _strings(capture)
+    yield from _tracks(capture)
     yield from _events(capture)
     yield from _lanes(capture)
     yield from _kinds(capture)
     yield from _links(capture)
     yield from _counters(capture)
+    yield from _stacks(capture)
     yield from _level_of_detail(capture)
+
+
+def _strings(capture: Capture) -> Iterator[str]:
+    defect = capture.strings.defect()
+    if defect:
+        yield f"the string table {defect}"
+
+
+def _tracks(capture: Capture) -> Iterator[str]:
+    doubled = len(capture.tracks) - len({track.uri for track in capture.tracks})
+    if doubled:
+        yield f"{doubled} tracks have the URI of another"
 
 
 def _events(capture: Capture) -> Iterator[str]:
@@ -90,18 +106,34 @@ def _links(capture: Capture) -> Iterator[str]:
             yield f"{bad} links have a {name} outside the capture"
     if np.any(np.diff(links.from_row) < 0):
         yield "links are not sorted by from_row"
+    if not links.is_index_sound():
+        yield "the index by to_row does not fit the links"
     if len(links) and int(links.kind.max()) >= len(links.kinds):
         yield "a link is of a kind that the capture does not describe"
 
 
 def _counters(capture: Capture) -> Iterator[str]:
     for counter in capture.counters:
-        if np.any(np.diff(counter.recorded_times) < 0):
-            yield f"counter {counter.name} of {capture.tracks[counter.track].uri}: times go back"
+        label = f"counter {counter.name} of {capture.tracks[counter.track].uri}"
+        if np.any(counter.recorded_times[1:] < counter.recorded_times[:-1]):
+            yield f"{label}: times go back"
+        built = counter_pyramid(counter.values)
+        if not all(np.array_equal(a, b, equal_nan=True) for a, b in zip(counter.pyramid, built, strict=True)):
+            yield f"{label}: its pyramid does not fit its values"
+
+
+def _stacks(capture: Capture) -> Iterator[str]:
+    frame, parent = capture.stacks
+    bad = (parent != NO_STACK) & (parent >= np.arange(len(parent)))
+    bad |= frame >= len(capture.strings)
+    if np.any(bad):
+        yield f"{np.count_nonzero(bad)} stacks have a parent that comes later or a frame without a text"
 
 
 def _level_of_detail(capture: Capture) -> Iterator[str]:
     pyramid, events = capture.pyramid, capture.events
+    if not pyramid.is_skip_index_sound():
+        yield "the skip index does not fit the starts"
     for lane, (first, count) in enumerate(
         zip(capture.lanes.first.tolist(), capture.lanes.count.tolist(), strict=True)
     ):

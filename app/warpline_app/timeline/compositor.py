@@ -62,16 +62,21 @@ class Frame:
         if first >= last:
             return
         known = np.isfinite(values)
-        level = np.where(known, np.clip(values, 0, 1) * (height - step), -1)
+        level = np.where(known, np.clip(values, 0, 1) * (height - step), 0.0)
         tip = (height - step - np.round(level)).astype(np.int64)
-        rows = np.arange(first, last)[:, None]
-        block = self.pixels[top + first : top + last]
-        block[(rows >= tip) & known] = fill
+        # What is above the tip keeps its background: a stencil per height, taken by column.
+        stencil = np.arange(height)[:, None] >= np.arange(height + 1)[None, :]
+        inside = np.take(stencil[first:last], np.where(known, tip, height), axis=1)
+        np.copyto(self.pixels[top + first : top + last], np.uint32(fill), where=inside)
         # The outline joins neighbours, so that a steep flank has no holes.
         before = np.r_[tip[:1], tip[:-1]]
         before = np.where(np.r_[known[:1], known[:-1]], before, tip)
-        low, high = np.minimum(tip, before), np.maximum(tip, before)
-        block[(rows >= low) & (rows < high + step) & known] = outline
+        low, high = np.minimum(tip, before), np.maximum(tip, before) + step
+        low, high = np.clip(low, first, last), np.clip(high, first, last)
+        n = np.where(known, high - low, 0)
+        x = np.repeat(np.arange(len(values)), n)
+        y = np.repeat(low - (np.cumsum(n) - n), n) + np.arange(int(n.sum()))
+        self.pixels[top + y, x] = outline
 
 
 def grid_codes(

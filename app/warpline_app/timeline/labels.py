@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +12,7 @@ from PySide6.QtGui import QColor, QFont, QPainter, QPixmap, QTextLayout
 
 from warpline.model import format_duration
 
+from . import codes
 from .strip import Boxes
 from .time_model import TimeScale
 
@@ -30,18 +30,19 @@ GAP_PX = 9
 MIDDLE_FROM_PX = 96
 
 
-@dataclass(frozen=True)
-class Placed:
-    """A text in the atlas: left, top, width in device pixels, and where each glyph ends."""
-
-    x: int
-    y: int
-    width: int
-    ends: Float64Array
+_SILENT = np.zeros(codes.MAX_COLORS, bool)
+# Thin bars have no room for a text; their colour and place say it.
+_SILENT[[codes.INDEX["running"], codes.INDEX["runnable"]]] = True
+_HATCHED = np.zeros(codes.MAX_COLORS, bool)
+_HATCHED[list(codes.HATCHED_COLORS)] = True
 
 
 class Atlas:
-    """Texts in one ink, rendered at the device's resolution. A full page starts over."""
+    """Texts in one ink, rendered at the device's resolution; an entry is a number. A full page starts over.
+
+    `table` has columns over entries (device pixels). `end_keys` ascend: where each glyph of each
+    entry begins, as ``entry << 16 | pixels``, so that one binary search elides all labels of a frame.
+    """
 
     def __init__(self, font: QFont, ratio: float, ink: str) -> None:
         self._font = QFont(font)
@@ -52,34 +53,36 @@ class Atlas:
         line = layout.createLine()
         layout.endLayout()
         self.line_height = int(np.ceil(line.height())) + 1
-        self._texts: dict[str, Placed] = {}
+        self.generation = 0
         self.pixmap = QPixmap()
-        self._clear()
+        self.clear()
 
-    def _clear(self) -> None:
-        self._texts.clear()
+    def clear(self) -> None:
+        """Start over: all entries are gone."""
+        self.generation += 1
+        self._entries: dict[str, int] = {}
+        self._columns: list[tuple[int, int, int]] = []
+        self._ends: list[npt.NDArray[np.int64]] = []
+        self._table: npt.NDArray[np.int64] | None = None
+        self._end_keys: npt.NDArray[np.int64] | None = None
         self.pixmap = QPixmap(PAGE_PX, PAGE_HEIGHT_PX)
         self.pixmap.fill(Qt.GlobalColor.transparent)
         self._x = self._y = 0
         self.ellipsis = self.add(ELLIPSIS)
 
-    def get(self, text: str) -> Placed | None:
-        """A text that was added before."""
-        return self._texts.get(text)
+    @property
+    def is_nearly_full(self) -> bool:
+        """Whether a frame's worth of new texts may not fit any more."""
+        return self._y + 14 * self.line_height > PAGE_HEIGHT_PX
 
-    def make_room(self, texts: int) -> None:
-        """Starts the page over when fewer than about this many more texts fit."""
-        free_lines = (PAGE_HEIGHT_PX - self._y) // self.line_height - 1
-        if free_lines * (PAGE_PX // 300) < texts:
-            self._clear()
+    def get(self, text: str) -> int:
+        """The entry of a text, −1 when it was not added."""
+        return self._entries.get(text, -1)
 
-    def add(self, text: str) -> Placed:
-        """Renders a text; one longer than a page loses its middle."""
-        if len(text) > LONGEST_TEXT:
-            half = LONGEST_TEXT // 2
-            shown = text[:half] + ELLIPSIS + text[-half:]
-        else:
-            shown = text
+    def add(self, text: str) -> int:
+        """Renders a text and returns its entry; one that is too long for a bar loses its middle."""
+        half = LONGEST_TEXT // 2
+        shown = text if len(text) <= LONGEST_TEXT else text[:half] + ELLIPSIS + text[-half:]
         layout = QTextLayout(shown, self._font)
         layout.beginLayout()
         line = layout.createLine()
@@ -88,18 +91,40 @@ class Atlas:
         if self._x + width > PAGE_PX:
             self._x = 0
             self._y += self.line_height
-        if self._y + self.line_height > PAGE_HEIGHT_PX:
-            self._clear()
         painter = QPainter(self.pixmap)
         painter.setPen(self._ink)
         layout.draw(painter, QPointF(self._x, self._y))
         painter.end()
-        runs = layout.glyphRuns()
-        ends = np.sort(np.array([point.x() for run in runs for point in run.positions()], np.float64))
-        placed = Placed(self._x, self._y, width, ends)
+        entry = len(self._columns)
+        begins = np.sort([int(point.x()) for run in layout.glyphRuns() for point in run.positions()])
+        self._columns.append((self._x, self._y, width))
+        self._ends.append((entry << 16) + np.clip(begins, 0, PAGE_PX).astype(np.int64))
+        self._table = self._end_keys = None
         self._x += width + 2
-        self._texts[text] = placed
-        return placed
+        self._entries[text] = entry
+        return entry
+
+    @property
+    def table(self) -> npt.NDArray[np.int64]:
+        """Columns x, y, width of shape (entries, 3)."""
+        if self._table is None:
+            self._table = np.array(self._columns, np.int64).reshape(-1, 3)
+        return self._table
+
+    @property
+    def end_keys(self) -> npt.NDArray[np.int64]:
+        """Where glyphs begin, see the class."""
+        if self._end_keys is None:
+            self._end_keys = np.concatenate(self._ends)
+        return self._end_keys
+
+    def glyph_before(
+        self, entries: npt.NDArray[np.int64], room: npt.NDArray[np.float64]
+    ) -> npt.NDArray[np.int64]:
+        """The last border between glyphs within ``room`` pixels of each entry's left."""
+        wanted = (entries << 16) + np.clip(room, 0, PAGE_PX).astype(np.int64)
+        found = self.end_keys[np.maximum(np.searchsorted(self.end_keys, wanted, "right") - 1, 0)]
+        return np.where(found >> 16 == entries, found & 0xFFFF, 0)
 
 
 def short_name(text: str) -> str:
@@ -119,12 +144,15 @@ class Labels:
         self._capture = capture
         self._ratio = ratio
         self._atlases = (Atlas(font, ratio, light_ink), Atlas(font, ratio, dark_ink))
-        self._names: dict[int, str] = {}
-        self._reason_of = self._reasons()
-
-    def _reasons(self) -> int:
-        table = self._capture.kinds.get("thread_state")
-        return table.code if table is not None and "reason" in table.attributes else -1
+        size = max(1, len(capture.strings))
+        self._entry_of_name = [np.full(size, -1, np.int32) for _ in self._atlases]
+        self._entry_of_duration: list[dict[int, int]] = [{}, {}]
+        self._generations = [atlas.generation for atlas in self._atlases]
+        self._template = np.full(size, -1, np.int8)
+        state = capture.kinds.get("thread_state")
+        self._reason_kind = state.code if state is not None and "reason" in state.attributes else -1
+        self._budget = 0
+        self._complete = True
 
     def draw(
         self,
@@ -134,78 +162,59 @@ class Labels:
         tops: npt.NDArray[np.int64],
         heights: npt.NDArray[np.int64],
         dark: npt.NDArray[np.bool_],
+        ground: QColor,
         budget: int,
     ) -> bool:
         """Draws the texts of boxes; ``tops`` and ``heights`` (device pixels) are of their lines.
 
-        At most ``budget`` texts are new to the atlas in one frame; returns whether some were left for the next.
+        Text on a hatched box gets the plain ``ground`` behind it. At most ``budget`` texts are new to the atlas in one
+        frame; returns whether some were left for the next.
         """
         ratio = self._ratio
-        shown = ~boxes.dim & (heights[boxes.line] >= 11 * ratio)
-        boxes = boxes.chosen(shown)
-        if not len(boxes.row):
-            return False
+        self._budget, self._complete = budget, True
         left = np.maximum(scale.to_px_array(boxes.start), 0.0) + INSET_PX * ratio
         right = np.minimum(scale.to_px_array(boxes.stop), scale.width_px) - 3 * ratio
-        room = right - left
-        middle = tops[boxes.line] + heights[boxes.line] / 2
-        fits = room >= 14 * ratio
-        texts = self._texts(boxes)
-        durations = (boxes.stop - boxes.start).tolist()
-        inks = dark[boxes.color]
-        complete = True
+        shown = ~boxes.dim & ~_SILENT[boxes.color] & (heights[boxes.line] >= 11 * ratio)
+        shown &= right - left >= 14 * ratio
         for ink, atlas in enumerate(self._atlases):
-            chosen = np.flatnonzero(fits & (inks == bool(ink)))
+            chosen = np.flatnonzero(shown & (dark[boxes.color] == bool(ink)))
             if not len(chosen):
                 continue
-            atlas.make_room(min(budget, 2 * len(chosen)))
-            rows: list[tuple[float, ...]] = []
-            for index in chosen.tolist():
-                text = texts[index]
-                placed = atlas.get(text)
-                if placed is None:
-                    if budget <= 0:
-                        complete = False
-                        continue
-                    budget -= 1
-                    placed = atlas.add(text)
-                free = float(room[index])
-                x = float(round(left[index]))
-                y = float(round(middle[index] - atlas.line_height / 2))
-                if placed.width <= free:
-                    rows.append(_fragment(atlas, placed, x, y, 0, placed.width))
-                    length = format_duration(durations[index])
-                    after = free - placed.width - GAP_PX * ratio
-                    if after > 20 * ratio:
-                        tail = atlas.get(length)
-                        if tail is None and budget > 0:
-                            budget -= 1
-                            tail = atlas.add(length)
-                        if tail is None:
-                            complete = False
-                        elif tail.width <= after:
-                            rows.append(
-                                _fragment(
-                                    atlas, tail, x + placed.width + round(GAP_PX * ratio), y, 0, tail.width
-                                )
-                            )
-                else:
-                    rows.extend(_elided(atlas, placed, text, x, y, free, ratio))
-            _draw(painter, atlas, rows)
-        return not complete
+            if atlas.is_nearly_full:
+                atlas.clear()
+            if atlas.generation != self._generations[ink]:
+                self._generations[ink] = atlas.generation
+                self._entry_of_name[ink].fill(-1)
+                self._entry_of_duration[ink].clear()
+            mine = boxes.chosen(chosen)
+            entries = self._entries(ink, atlas, mine)
+            known = np.flatnonzero(entries >= 0)
+            fragments, reach = self._lay_out(
+                ink,
+                atlas,
+                mine.chosen(known),
+                entries[known],
+                np.round(left[chosen][known]),
+                (right - left)[chosen][known],
+                np.round((tops + heights / 2)[mine.line[known]] - atlas.line_height / 2),
+            )
+            hatched = np.flatnonzero(_HATCHED[mine.color[known]] & (reach > 0))
+            for index in hatched.tolist():
+                line, x = mine.line[known[index]], left[chosen[known[index]]] - 3 * ratio
+                width = reach[index] - x + 3 * ratio
+                painter.fillRect(QRectF(x, tops[line] + 1, width, heights[line] - 2), ground)
+            _draw(painter, atlas, fragments)
+        return not self._complete
 
-    def _texts(self, boxes: Boxes) -> list[str]:
-        names = self._capture.events.name[boxes.row].tolist()
-        cache = self._names
-        result = []
-        for name in names:
-            text = cache.get(name)
-            if text is None:
-                text = cache[name] = short_name(self._capture.strings[name])
-            result.append(text)
-        if self._reason_of >= 0:
-            kinds = self._capture.events.kind[boxes.row]
-            states = np.flatnonzero(kinds == self._reason_of)
+    def _entries(self, ink: int, atlas: Atlas, boxes: Boxes) -> npt.NDArray[np.int64]:
+        """Entries of the names of boxes; −1 for those that must wait for the next frame."""
+        of_name = self._entry_of_name[ink]
+        names = np.minimum(self._capture.events.name[boxes.row].astype(np.int64), len(of_name) - 1)
+        for name in np.unique(names[of_name[names] < 0]).tolist():
+            of_name[name] = self._add(atlas, short_name(self._capture.strings[name]))
+        entries = of_name[names].astype(np.int64)
+        if self._reason_kind >= 0:
+            states = np.flatnonzero(self._capture.events.kind[boxes.row] == self._reason_kind)
             if len(states):
                 table = self._capture.kinds["thread_state"]
                 values, valid = table.column("reason")
@@ -213,56 +222,127 @@ class Labels:
                 for index, position in zip(states.tolist(), at.tolist(), strict=True):
                     reason = self._capture.strings[int(values[position])] if valid[position] else ""
                     if reason:
-                        result[index] = f"{result[index]} · {reason}"
+                        entries[index] = self._add(
+                            atlas, f"{self._capture.strings[int(names[index])]} · {reason}"
+                        )
+        return entries
+
+    def _add(self, atlas: Atlas, text: str) -> int:
+        entry = atlas.get(text)
+        if entry < 0:
+            if self._budget <= 0 or atlas.is_nearly_full:
+                self._complete = self._complete and self._budget > 0
+                return -1
+            self._budget -= 1
+            entry = atlas.add(text)
+        return entry
+
+    def _durations(self, ink: int, atlas: Atlas, lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        known = self._entry_of_duration[ink]
+        result = np.empty(len(lengths), np.int64)
+        for index, length in enumerate(lengths.tolist()):
+            entry = known.get(length, -1)
+            if entry < 0:
+                entry = self._add(atlas, format_duration(length))
+                if entry >= 0:
+                    known[length] = entry
+            result[index] = entry
         return result
 
+    def _lay_out(
+        self,
+        ink: int,
+        atlas: Atlas,
+        boxes: Boxes,
+        entries: npt.NDArray[np.int64],
+        x: Float64Array,
+        room: Float64Array,
+        y: Float64Array,
+    ) -> tuple[list[Float64Array], Float64Array]:
+        """Fragments of all labels, and how far each reaches (0 for none)."""
+        ratio = self._ratio
+        width = atlas.table[entries, 2]
+        whole = width <= room
+        fit = np.flatnonzero(whole)
+        reach = np.zeros(len(entries))
+        parts = [_fragments(atlas, entries[fit], x[fit], y[fit], 0, width[fit])]
+        reach[fit] = x[fit] + width[fit]
+        after = room - width - GAP_PX * ratio
+        told = np.flatnonzero(whole & (after > 24 * ratio))
+        if len(told):
+            durations = self._durations(ink, atlas, (boxes.stop - boxes.start)[told])
+            length = np.where(durations >= 0, atlas.table[durations, 2], 1 << 20)
+            fits = length <= after[told]
+            told, durations, length = told[fits], durations[fits], length[fits]
+            at = reach[told] + round(GAP_PX * ratio)
+            parts.append(_fragments(atlas, durations, at, y[told], 0, length))
+            reach[told] = at + length
+        cut = np.flatnonzero(~whole)
+        dots = int(atlas.table[atlas.ellipsis, 2])
+        free = room[cut] - dots
+        cut, free = cut[free >= 10 * ratio], free[free >= 10 * ratio]
+        if len(cut):
+            middle = (free >= MIDDLE_FROM_PX * ratio) & self._is_template(boxes.row[cut])
+            # The tail begins at the first glyph after what it may take.
+            begin = atlas.glyph_before(entries[cut], width[cut] - free * 0.4)
+            tail = np.where(middle, width[cut] - begin, 0)
+            too_wide = tail > free * 0.6
+            tail = np.where(too_wide, 0, tail)
+            head = atlas.glyph_before(entries[cut], free - tail)
+            some = head > 0
+            cut, head, tail, begin = cut[some], head[some], tail[some], begin[some]
+            parts.append(_fragments(atlas, entries[cut], x[cut], y[cut], 0, head))
+            all_dots = np.full(len(cut), atlas.ellipsis)
+            parts.append(_fragments(atlas, all_dots, x[cut] + head, y[cut], 0, np.full(len(cut), dots)))
+            ends = np.flatnonzero(tail > 0)
+            parts.append(
+                _fragments(
+                    atlas,
+                    entries[cut[ends]],
+                    x[cut[ends]] + head[ends] + dots,
+                    y[cut[ends]],
+                    begin[ends],
+                    tail[ends],
+                )
+            )
+            reach[cut] = x[cut] + head + dots + tail
+        return parts, reach
 
-def _fragment(
-    atlas: Atlas, placed: Placed, x: float, y: float, source: float, width: float
-) -> tuple[float, ...]:
-    height = atlas.line_height
-    return (
-        x + width / 2,
-        y + height / 2,
-        placed.x + source,
-        placed.y,
-        width,
-        height,
-        1.0,
-        1.0,
-        0.0,
-        1.0,
-    )
+    def _is_template(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        names = np.minimum(self._capture.events.name[rows].astype(np.int64), len(self._template) - 1)
+        for name in np.unique(names[self._template[names] < 0]).tolist():
+            self._template[name] = is_template(self._capture.strings[name])
+        return self._template[names] == 1
 
 
-def _elided(
-    atlas: Atlas, placed: Placed, text: str, x: float, y: float, free: float, ratio: float
-) -> list[tuple[float, ...]]:
-    """Head and ellipsis, and the tail too where names differ in their tails and there is room for both."""
-    dots = atlas.ellipsis
-    free -= dots.width
-    if free < 10 * ratio:
-        return []
-    tail = 0.0
-    if free >= MIDDLE_FROM_PX * ratio and is_template(text):
-        begin = np.searchsorted(placed.ends, placed.width - free * 0.4, "left")
-        tail = float(int(placed.width - placed.ends[begin])) if begin < len(placed.ends) else 0.0
-    end = int(np.searchsorted(placed.ends, free - tail, "right")) - 1
-    head = float(int(placed.ends[end])) if end > 0 else 0.0
-    if head <= 0:
-        return []
-    parts = [_fragment(atlas, placed, x, y, 0, head), _fragment(atlas, dots, x + head, y, 0, dots.width)]
-    if tail > 0:
-        parts.append(_fragment(atlas, placed, x + head + dots.width, y, placed.width - tail, tail))
-    return parts
+def _fragments(
+    atlas: Atlas,
+    entries: npt.NDArray[np.int64],
+    x: npt.NDArray[Any],
+    y: npt.NDArray[Any],
+    source: npt.NDArray[Any] | int,
+    width: npt.NDArray[Any],
+) -> Float64Array:
+    """Rows of QPainter.PixmapFragment: centre, source rectangle, scale, rotation, opacity."""
+    result = np.empty((len(entries), 10), np.float64)
+    table = atlas.table
+    result[:, 0] = x + width / 2
+    result[:, 1] = y + atlas.line_height / 2
+    result[:, 2] = table[entries, 0] + source
+    result[:, 3] = table[entries, 1]
+    result[:, 4] = width
+    result[:, 5] = atlas.line_height
+    result[:, 6:8] = 1.0
+    result[:, 8] = 0.0
+    result[:, 9] = 1.0
+    return result
 
 
-def _draw(painter: QPainter, atlas: Atlas, rows: list[tuple[float, ...]]) -> None:
-    if not rows:
-        return
-    fragments = np.array(rows, np.float64)
-    pointer = shiboken6.wrapInstance(fragments.ctypes.data, QPainter.PixmapFragment)
-    painter.drawPixmapFragments(pointer, len(fragments), atlas.pixmap)
+def _draw(painter: QPainter, atlas: Atlas, parts: list[Float64Array]) -> None:
+    fragments = np.ascontiguousarray(np.concatenate(parts))
+    if len(fragments):
+        pointer = shiboken6.wrapInstance(fragments.ctypes.data, QPainter.PixmapFragment)
+        painter.drawPixmapFragments(pointer, len(fragments), atlas.pixmap)
 
 
 def draw_text(painter: QPainter, rectangle: QRectF, text: str, color: QColor, *, right: bool = False) -> None:

@@ -115,6 +115,8 @@ def place(row: Row, depth: int, top: int, state: TimelineState, *, pinned: bool,
     if row.content is Content.LANES:
         lanes = row.lanes if is_open or row.children or row.make_children is not None else row.lanes[:1]
         if len(lanes) == 1:
+            if row.key not in state.heights:
+                pitch = max(pitch, _ROW if row.role != "python" else _NAME)
             air = 4 if pitch >= 20 else 2 if pitch >= 12 else 1
             lines.append(Line(lanes[0], None, air, max(2, pitch - 2 * air + 1)))
             height = pitch

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 LABEL_BUDGET = 60
 """Texts that may be rendered anew in one frame: about two milliseconds."""
-ALL_LABELS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -79,18 +78,16 @@ class Renderer:
     def draw(self, frame: Frame, layout: Layout, view: View) -> Drawn:
         """Draws all visible rows; a row that fails is left out and named in `failed`."""
         placed = self._placed(layout, view)
-        self._backgrounds(frame, layout, view, placed)
+        self._backgrounds(frame, placed)
         lines, order = self._lines(placed, view)
         grid = np.unique(np.floor(view.scale.to_px_array(view.ticks_ns)).astype(np.int64))
         grid = grid[(grid >= 0) & (grid < frame.width)]
         paused = self._paused(view.scale)
+        frame.columns(grid, 0, frame.height, self.theme.rgb("grid"))
         wanted: list[PlacedRow] = []
         tops = np.zeros(max(1, len(order)), np.int64)
         heights = np.ones(max(1, len(order)), np.int64)
         for row, top, clip, background in placed:
-            frame.columns(
-                grid, max(top, clip), min(self._px(row.height) + top, frame.height), self.theme.rgb("grid")
-            )
             try:
                 if not self._draw_curve(frame, row, top, clip, background, view):
                     wanted.append(row)
@@ -130,17 +127,24 @@ class Renderer:
             return self.theme.rgb("group")
         return self.theme.rgb("alternate" if index % 2 else "canvas")
 
-    def _backgrounds(
-        self, frame: Frame, layout: Layout, view: View, placed: Sequence[tuple[PlacedRow, int, int, int]]
-    ) -> None:
-        canvas = self.theme.rgb("canvas")
-        frame.fill(0, frame.height, canvas)
-        hairline = self.theme.rgb("hairline")
-        thin = max(1, int(self.ratio))
+    def _backgrounds(self, frame: Frame, placed: Sequence[tuple[PlacedRow, int, int, int]]) -> None:
+        """One fill for each run of rows with the same background."""
+        runs: list[list[int]] = []
         for row, top, clip, background in placed:
-            bottom = top + self._px(row.height)
-            if background != canvas:
-                frame.fill(max(top, clip), bottom, background)
+            first, last = max(top, clip), min(top + self._px(row.height), frame.height)
+            if runs and runs[-1][2] == background and runs[-1][1] >= first:
+                runs[-1][1] = last
+            else:
+                runs.append([first, last, background])
+        reached = 0
+        for first, last, background in runs:
+            if first > reached:
+                frame.fill(reached, first, self.theme.rgb("canvas"))
+            frame.fill(first, last, background)
+            reached = max(reached, last)
+        frame.fill(reached, frame.height, self.theme.rgb("canvas"))
+        hairline, thin = self.theme.rgb("hairline"), max(1, int(self.ratio))
+        for row, top, clip, _background in placed:
             if row.row.is_group and top >= clip:
                 frame.fill(top, top + thin, hairline)
 
@@ -290,7 +294,14 @@ class Renderer:
         boxes = boxes.chosen(whole[boxes.line])
         painter = QPainter(frame.image)
         left = self.labels.draw(
-            painter, boxes, view.scale, tops, heights, self.table.wants_dark_ink(), view.label_budget
+            painter,
+            boxes,
+            view.scale,
+            tops,
+            heights,
+            self.table.wants_dark_ink(),
+            self.theme.color("canvas", 215),
+            view.label_budget,
         )
         painter.end()
         return left

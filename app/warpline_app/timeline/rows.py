@@ -374,10 +374,27 @@ def _rank(row: Row, siblings: Iterable[Row]) -> int:
     return sum(1 for other in siblings if other.role == row.role and other.count > row.count)
 
 
+_TELLING = ("state", "operators", "api", "ranges", "phases", "osrt", "other", "samples", "python")
+"""Which of a thread's tracks tells best when it is at work, where its states were not recorded."""
+
+
 def _curve_lanes(row: Row) -> Iterator[int]:
     """The lanes that tell how busy a group is: cores, thread states or streams; of nested ranges the outermost."""
-    for child in row.children:
+    if row.role == "thread":
+        tracks = [child for child in row.children if child.lanes and child.content is Content.LANES]
+        tracks.sort(key=lambda child: _TELLING.index(child.role) if child.role in _TELLING else 6)
+        yield from tracks[0].lanes[:1] if tracks else ()
+        return
+    children = [
+        below
+        for child in row.children
+        for below in (child.children if child.content is Content.MORE else [child])
+    ]
+    work = [
+        child for child in children if child.role in {"stream", "core", "thread", "context", "process", "gpu"}
+    ]
+    for child in work or children:
         if child.content is Content.LANES:
             yield from child.lanes if child.role in {"stream", "core"} else child.lanes[:1]
-        elif child.content is not Content.COUNTER and child.role != "streams":
-            yield from child.lanes or _curve_lanes(child)
+        elif child.content is Content.CURVE and child.role != "streams":
+            yield from child.lanes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QPoint, QPointF, QRectF, Qt, Signal
+from PySide6.QtCore import QLine, QPoint, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import (
     QColor,
     QContextMenuEvent,
@@ -85,15 +85,13 @@ class Ruler(QWidget):
         minor = xs[1] - xs[0] if len(xs) > 1 else 0.0
         painter.setPen(theme.color("muted", 110))
         if minor > 40:
-            for x in xs.tolist():
-                for part in range(1, 5):
-                    at = round(x + part * minor / 5) + 0.5
-                    painter.drawLine(QPointF(at, bottom - 3), QPointF(at, bottom))
+            parts = [round(x + part * minor / 5) for x in xs.tolist() for part in range(1, 5)]
+            painter.drawLines([QLine(at, bottom - 3, at, bottom - 1) for at in parts])
         painter.setPen(theme.color("muted"))
+        painter.drawLines([QLine(round(x), bottom - 7, round(x), bottom - 1) for x in xs.tolist()])
+        baseline = 2 + (bottom - 8 + painter.fontMetrics().ascent() - painter.fontMetrics().descent()) // 2
         for x, text in zip(xs.tolist(), ticks.texts, strict=True):
-            at = round(x) + 0.5
-            painter.drawLine(QPointF(at, bottom - 7), QPointF(at, bottom))
-            painter.drawText(QRectF(at + 4, 2, 120, bottom - 8), int(Qt.AlignmentFlag.AlignVCenter), text)
+            painter.drawText(QPoint(round(x) + 5, baseline), text)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, True)
         self._paint_marks(painter)
         self._paint_link_hints(painter)

@@ -52,6 +52,7 @@ class Boxes:
         return Boxes(*(np.concatenate([getattr(self, name), getattr(other, name)]) for name in _BOX_FIELDS))
 
 
+NO_BOXES = Boxes(*(np.empty(0, np.int64) for _ in range(4)), np.empty(0, np.int32), np.empty(0, bool))
 _BOX_FIELDS = ("line", "row", "start", "stop", "color", "dim")
 
 
@@ -143,6 +144,8 @@ def compose_group(
     start, duration, _prefix, longest = group.columns(painter.capture)
     low = int(np.searchsorted(start, scale.start_ns - longest, "left"))
     high = int(np.searchsorted(start, scale.stop_ns, "left"))
+    if low == high:
+        return NO_BOXES
     begin, length = start[low:high], duration[low:high]
     color_number = codes.INDEX.get(group.family, codes.INDEX["kernel"])
     dim_all = False

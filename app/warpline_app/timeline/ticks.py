@@ -56,5 +56,8 @@ def make_ticks(start_ns: int, stop_ns: int, width_px: float, origin_ns: int, min
 
 
 def base_step_ns(step_ns: int) -> int:
-    """What the base is a multiple of: the unit above that of the ticks; 0 when the ticks count seconds."""
-    return next((unit_ns * 1000 for unit_ns in (1, 1_000, 1_000_000) if step_ns < unit_ns * 1000), 0)
+    """What the base is a multiple of: hundreds or a thousand of the ticks' unit; 0 when the ticks count seconds."""
+    for unit_ns in (1, 1_000, 1_000_000):
+        if step_ns < unit_ns * 1000:
+            return unit_ns * (100 if step_ns <= 5 * unit_ns else 1000)
+    return 0

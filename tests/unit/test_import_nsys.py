@@ -49,7 +49,10 @@ def captures(data_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 def sql_of(data_dir: Path, file: str) -> dict[str, Any]:
     owner, _, rest = file.partition("/")
-    return json.loads((data_dir / "expected_sql" / f"{owner}__{Path(rest).name}.json").read_text())
+    found: dict[str, Any] = json.loads(
+        (data_dir / "expected_sql" / f"{owner}__{Path(rest).name}.json").read_text()
+    )
+    return found
 
 
 def query(data_dir: Path, file: str, sql: str) -> list[tuple[Any, ...]]:
@@ -70,9 +73,9 @@ def spelled(capture: Capture, attributes: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def totals(capture: Capture, rows: np.ndarray, names: list[str]) -> dict[str, dict[str, float]]:
+def totals(capture: Capture, rows: np.ndarray, names: list[str]) -> dict[str, dict[str, Any]]:
     durations = np.asarray(capture.events.duration[rows])
-    found: dict[str, dict[str, float]] = {}
+    found: dict[str, dict[str, Any]] = {}
     by_name: dict[str, list[int]] = {}
     for name, duration in zip(names, durations.tolist(), strict=True):
         by_name.setdefault(name, []).append(duration)

@@ -36,20 +36,23 @@ _NAMES: Mapping[str, Mapping[str, str]] = {
         "forward_thread": "Fwd thread id",
         "input_shapes": "Input Dims",
         "input_types": "Input type",
+        "arguments": "Concrete Inputs",
     },
     "python": {"python_id": "Python id", "python_parent_id": "Python parent id"},
     "memory": {
         "address": "Addr",
-        "bytes": "Bytes",
         "total_allocated_bytes": "Total Allocated",
         "total_reserved_bytes": "Total Reserved",
     },
-    "sync": {"event_id": "event"},
+    "sync": {"event_id": "wait_on_cuda_event_id"},
 }
 _VECTORS = {"grid": ("grid_x", "grid_y", "grid_z"), "block": ("block_x", "block_y", "block_z")}
 _SHARED = ("static_shared_memory_bytes", "dynamic_shared_memory_bytes")
 _AS_JSON = frozenset({"input_shapes", "input_types", "arguments"})
 """String attributes that hold JSON text and are written as such."""
+_SYNC_KINDS = ("", "Event Sync", "Stream Wait Event", "Stream Sync", "Context Sync")
+# c10::DeviceType of the names the importer gives to devices of memory events.
+_DEVICE_TYPES = {"CPU": 0, "GPU": 1, "XLA": 9, "XPU": 12, "device": 20}
 
 
 @dataclass
@@ -73,6 +76,20 @@ class JsonTexts:
             self._quoted[string_id] = orjson.dumps(text.encode("utf-8", "replace").decode()).decode()
         found: ObjectArray = self._quoted[ids]
         return found
+
+    def plain(self, ids: npt.NDArray[Any]) -> ObjectArray:
+        """Texts as they are."""
+        unique, inverse = np.unique(ids, return_inverse=True)
+        found: ObjectArray = np.array([*self.capture.strings.get(unique.tolist()), ""], object)[:-1]
+        return found[inverse.reshape(-1)]
+
+    def stacks(self, stacks: npt.NDArray[Any]) -> ObjectArray:
+        """Stacks as the profiler writes them: frames from the innermost on, separated by semicolons."""
+        unique, inverse = np.unique(stacks, return_inverse=True)
+        texts = [
+            orjson.dumps(";".join(self.capture.stack_frames(stack))).decode() for stack in unique.tolist()
+        ]
+        return np.array(texts, object)[inverse.reshape(-1)]
 
     def json(self, ids: npt.NDArray[Any]) -> ObjectArray:
         """Texts that are JSON as they are, others in quotation marks."""
@@ -106,6 +123,15 @@ class Arguments:
         text = orjson.dumps(value).decode().replace("%", "%%")
         self.template += f'{"," if self.template else ""}"{name}":{text}'
 
+    def spread(self, texts: ObjectArray, valid: npt.NDArray[np.bool_], name: str) -> None:
+        """A recorded payload: the members of a JSON object become arguments, anything else the argument ``name``."""
+        unique, codes = _unique(np.where(valid, texts, ""))
+        pieces = np.array([_members(text, name) for text in unique], object)[codes]
+        if not self.template:
+            self.constant("kind", "event")
+        self.template += "%s"
+        self.columns.append(pieces)
+
     def column(self, name: str, values: npt.NDArray[Any], valid: npt.NDArray[np.bool_]) -> None:
         """An argument with a value per event; events without one do not have the argument."""
         if not valid.any():
@@ -124,6 +150,18 @@ class Arguments:
             self.constant("kind", "event")
         self.template += "%s"
         self.columns.append(pieces)
+
+
+def _members(text: str, name: str) -> str:
+    """Members of a JSON object with a comma in front, or one member of that name; nothing for no text."""
+    if not text:
+        return ""
+    if text.startswith("{") and _is_json(text):
+        inner = text.strip()[1:-1].strip()
+        return f",{inner}" if inner else ""
+    # The profiler's annotations have nothing but their shapes.
+    is_shapes = text.startswith("[") and _is_json(text)
+    return f',"Input Dims":{text}' if is_shapes else f',"{name}":{orjson.dumps(text).decode()}'
 
 
 def _unique(values: npt.NDArray[Any]) -> tuple[list[Any], Int64Array]:
@@ -160,20 +198,37 @@ def arguments_of(
     done: set[str] = set()
     if kind == "kernel":
         done = _kernel_arguments(capture, position, found)
+    if kind == "memory" and track.thread is not None:
+        done = _memory_arguments(capture, position, found)
     for spec in table.spec.attributes:
-        if spec.name in done or spec.name == "stack":
+        if spec.name in done or (spec.name == "category" and kind in ("range", "other")):
             continue
         column, validity = table.column(spec.name)
         values, valid = column[position], validity[position]
         name = names.get(spec.name, spec.name)
+        if not valid.any():
+            continue
+        if spec.name == "stack":
+            if kind == "operator":
+                found.column("Call stack", texts.stacks(np.where(valid, values, 0)), valid)
+            continue
         if spec.name == "correlation" and correlation is not None:
             values = values + correlation.get(-1 if track.process is None else track.process, 0)
         if spec.dtype == "string":
+            if spec.name == "payload" or (spec.name == "arguments" and kind != "operator"):
+                found.spread(texts.plain(values), valid, spec.name)
+                continue
             values = texts.json(values) if spec.name in _AS_JSON else texts.quoted(values)
+        elif spec.name == "sync_type":
+            labels = np.array([orjson.dumps(text).decode() for text in _SYNC_KINDS], object)
+            values, valid = labels[np.minimum(values, len(labels) - 1)], valid & (values < len(labels))
+            name = "cuda_sync_kind"
+        elif spec.name == "queued_ns":
+            values, name = values // 1000, "queued"
         elif values.dtype.kind == "f":
             valid = valid & np.isfinite(values)
             values = _shortest(values)
-        elif values.dtype.kind == "b" or spec.dtype == "bool":
+        elif spec.dtype == "bool":
             values = np.array(["false", "true"], object)[values.astype(np.int64)]
         found.column(name, values, valid)
     if kind == "memcpy" and {"bytes"} <= set(table.attributes):
@@ -213,6 +268,28 @@ def _kernel_arguments(capture: Capture, position: Int64Array, found: Arguments) 
         percent = np.rint(np.where(valid, ratio[position], 0) * 100).astype(np.int64)
         found.column("est. achieved occupancy %", percent, valid)
     return done
+
+
+def _memory_arguments(capture: Capture, position: Int64Array, found: Arguments) -> set[str]:
+    """The size of a release is negative there, and the device is two numbers."""
+    table = capture.kinds["memory"]
+    if {"bytes", "operation"} <= set(table.attributes):
+        (size, known), (operation, _) = table.column("bytes"), table.column("operation")
+        signed = np.where(operation[position] == 1, -size[position], size[position])
+        found.column("Bytes", signed, known[position])
+    if "device" in table.attributes:
+        ids, known = table.column("device")
+        unique, inverse = np.unique(np.where(known[position], ids[position], 0), return_inverse=True)
+        pairs = np.array([_device_numbers(text) for text in capture.strings.get(unique.tolist())], np.int64)
+        kinds, numbers = pairs[inverse.reshape(-1)].T
+        found.column("Device Type", kinds, kinds >= 0)
+        found.column("Device Id", numbers, kinds >= 0)
+    return {"bytes", "operation", "device"}
+
+
+def _device_numbers(text: str) -> tuple[int, int]:
+    name, _, number = text.partition(" ")
+    return _DEVICE_TYPES.get(name, -1), int(number) if number.isdecimal() else -1
 
 
 def _bandwidth(capture: Capture, rows: Int64Array, position: Int64Array, found: Arguments) -> None:

@@ -11,8 +11,10 @@ if TYPE_CHECKING:
     from warpline.model import Track
     from warpline.storage import Capture
 
-_ON_THREAD = frozenset({"api", "ranges", "operators", "phases", "python"})
+_CALLS = frozenset({"api", "ranges", "operators", "phases", "python"})
 """Roles whose events are calls on a thread's stack and share its row, as the PyTorch profiler writes them."""
+_ON_THREAD = _CALLS | {"thread", "memory", "samples"}
+"""Moments do not disturb the nesting of the row."""
 
 FIRST_MADE_UP = 10_000_000
 """Numbers from here on belong to no process or thread: Linux has at most 4,194,304."""
@@ -46,7 +48,8 @@ class Rows:
         used: set[int] = set()
         for index, process in enumerate(self.capture.processes):
             # Ranks and re-used numbers: a second process of that number gets another one.
-            pid = process.pid if process.pid not in used and process.pid >= 0 else self._next()
+            # The profiler's traces have things of no process under 0.
+            pid = process.pid if process.pid not in used and process.pid > 0 else self._next()
             used.add(pid)
             self._process_pids[index] = pid
             self.names[pid, None] = process.name or tr("process {pid}", pid=process.pid)
@@ -71,13 +74,13 @@ class Rows:
             thread = self.capture.threads[track.thread]
             pid = self._process_pids.get(thread.process, thread.process)
             parent = self.capture.tracks[track.parent] if track.parent >= 0 else track
-            if track.role in _ON_THREAD or track.role == "thread":
+            if track.role in _ON_THREAD:
                 key = f"thread {track.thread}"
                 return Row(pid, self._free_tid(pid, thread.tid, key, thread.name or str(thread.tid)))
             return Row(pid, self._free_tid(pid, self._next(), track.uri, f"{parent.title} · {track.title}"))
         if track.process is not None:
             pid = self._process_pids.get(track.process, track.process)
-            is_async = track.role in _ON_THREAD
+            is_async = track.role in _CALLS
             return Row(
                 pid, 0 if is_async else self._free_tid(pid, self._next(), track.uri, track.title), is_async
             )

@@ -120,7 +120,7 @@ class _Copy:
         for warning in capture.warnings:
             builder.add_warning(warning)
         for pause_start, pause_stop in capture.pauses.tolist():
-            if pause_stop > start and pause_start < stop:
+            if min(pause_stop, stop) > max(pause_start, start):
                 builder.add_pause(max(pause_start, start), min(pause_stop, stop))
         for table in capture.kinds.values():
             builder.add_kind(table.spec)

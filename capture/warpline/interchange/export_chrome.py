@@ -10,8 +10,11 @@ import numpy.typing as npt
 import orjson
 
 from warpline.i18n import tr
-from warpline.interchange.chrome_args import JsonTexts, arguments_of
+from warpline.interchange.chrome_args import Arguments, JsonTexts, arguments_of
+from warpline.interchange.chrome_flows import anchors
+from warpline.interchange.chrome_keys import ANNOTATION, correlation_offsets, external_ids
 from warpline.interchange.chrome_rows import Row, Rows
+from warpline.interchange.chrome_text import lines_of, microseconds, quoted, reals
 from warpline.interchange.export_files import writing
 from warpline.interchange.exporter import (
     CHUNK_EVENTS,
@@ -29,7 +32,7 @@ from warpline.model import Flag
 
 if TYPE_CHECKING:
     from warpline.model import Track
-    from warpline.storage import Capture
+    from warpline.storage import Capture, Counter
 
 _CATEGORIES = {
     "kernel": "kernel",
@@ -42,9 +45,12 @@ _CATEGORIES = {
     "gpu_annotation": "gpu_user_annotation",
     "sync": "cuda_sync",
     "memory": "cpu_instant_event",
+    "other": "Trace",
 }
 """Kind → category of the PyTorch profiler; other kinds are their own category."""
 _FLOWS = {"launch": "ac2g", "forward_backward": "fwdbwd"}
+_MEMORY_COUNTERS = ("Allocated memory", "Reserved memory")
+"""Counters that memory events repeat, and that reading the trace makes of them again."""
 _DEVICE_PROPERTIES = {
     "memory_bytes": "totalGlobalMem",
     "sm_count": "numSms",
@@ -94,7 +100,9 @@ class _Writer:
         self._rows = Rows(capture)
         self._texts = JsonTexts(capture)
         self._row_of_track: dict[int, Row] = {}
-        self._correlation = _correlation_offsets(capture)
+        self._correlation = correlation_offsets(capture)
+        self._external = external_ids(capture)
+        self._stacks: set[int] = set()
         self._is_first = True
 
     def run(self, progress: Progress, cancelled: IsCancelled) -> None:
@@ -113,7 +121,9 @@ class _Writer:
         progress(0.85, tr("writing links"))
         self._links(cancelled)
         self._metadata()
-        self._file.write(b"\n]}\n")
+        self._file.write(b"\n]")
+        self._stack_frames()
+        self._file.write(b"}\n")
         progress(1.0, tr("done"))
 
     def _write(self, text: str) -> None:
@@ -172,11 +182,19 @@ class _Writer:
                 if len(chosen):
                     self._write(self._plain(track, row, kind, chosen, is_instant))
 
-    def _category(self, kind: str, names: npt.NDArray[np.uint32]) -> npt.NDArray[Any] | str:
+    def _category(self, kind: str, rows: Int64Array, names: npt.NDArray[np.uint32]) -> npt.NDArray[Any] | str:
+        """Category of each event as JSON text, or that of all."""
+        table = self._capture.kinds[kind]
+        if kind in ("range", "other") and "category" in table.attributes:
+            ids, validity = table.column("category")
+            position = table.indices_of(rows)
+            valid = validity[position]
+            default = np.full(len(rows), quoted(_CATEGORIES[kind]), object)
+            return np.where(valid, self._texts.quoted(np.where(valid, ids[position], 0)), default)
         if kind != "cuda_api":
-            return _CATEGORIES.get(kind, kind)
+            return quoted(_CATEGORIES.get(kind, kind))
         unique, inverse = np.unique(names, return_inverse=True)
-        texts = [_api_category(text) for text in self._capture.strings.get(unique.tolist())]
+        texts = [quoted(_api_category(text)) for text in self._capture.strings.get(unique.tolist())]
         return np.array(texts, object)[inverse.reshape(-1)] if len(set(texts)) > 1 else texts[0]
 
     def _plain(self, track: Track, row: Row, kind: str, rows: Int64Array, is_instant: bool) -> str:
@@ -184,23 +202,71 @@ class _Writer:
         starts, stops = self._capture.event_times(rows)
         names = events.name[rows]
         arguments = arguments_of(self._capture, self._texts, track, kind, rows, self._correlation)
-        category = self._category(kind, names)
+        if self._external is not None and kind in ("range", "phase", "gpu_annotation"):
+            self._add_external(arguments, rows)
+        category = self._category(kind, rows, names)
+        is_memory = kind == "memory" and track.thread is not None
         columns: list[npt.NDArray[Any]] = []
-        template = '{"ph":"%s",' % ("i" if is_instant else "X")
+        stack = self._sample_stacks(kind, rows) if is_instant else None
+        phase = "P" if stack is not None else "i" if is_instant else "X"
+        template = f'{{"ph":"{phase}",'
         if isinstance(category, str):
-            template += f'"cat":"{category}",'.replace("%", "%%")
+            template += f'"cat":{category},'.replace("%", "%%")
         else:
-            template += '"cat":"%s",'
+            template += '"cat":%s,'
             columns.append(category)
         template += f'"name":%s,"pid":{row.pid},"tid":{row.tid},"ts":%s'
-        columns += [self._texts.quoted(names), _microseconds(starts)]
-        if is_instant:
+        columns += [np.full(len(rows), '"[memory]"', object) if is_memory else self._texts.quoted(names)]
+        columns.append(microseconds(starts))
+        if stack is not None:
+            template += "%s"
+            columns.append(stack)
+        elif is_instant:
             template += ',"s":"t"'
         else:
             template += ',"dur":%s'
-            columns.append(_microseconds(stops - starts))
+            columns.append(microseconds(stops - starts))
         template += f',"args":{{{arguments.template}}}}}'
-        return _format(template, [*columns, *arguments.columns])
+        return lines_of(template, [*columns, *arguments.columns])
+
+    def _sample_stacks(self, kind: str, rows: Int64Array) -> npt.NDArray[Any] | None:
+        """References of samples to the table of frames at the end; None when these events are no samples."""
+        table = self._capture.kinds[kind]
+        if kind != "sample":
+            return None
+        pieces = np.full(len(rows), "", object)
+        if "stack" in table.attributes:
+            values, validity = table.column("stack")
+            position = table.indices_of(rows)
+            valid = validity[position]
+            unique, inverse = np.unique(values[position][valid], return_inverse=True)
+            self._stacks.update(unique.tolist())
+            references = np.array([*(f',"sf":{stack}' for stack in unique.tolist()), ""], object)
+            pieces[valid] = references[inverse.reshape(-1)]
+        return pieces
+
+    def _stack_frames(self) -> None:
+        """The frames of samples, each with the number of its caller."""
+        frame, parent = self._capture.stacks
+        todo, found = sorted(self._stacks, reverse=True), set(self._stacks)
+        while todo:
+            above = int(parent[todo.pop()])
+            if above < len(frame) and above not in found:
+                found.add(above)
+                todo.append(above)
+        frames: dict[str, dict[str, str]] = {}
+        for stack in sorted(found):
+            entry = frames[str(stack)] = {"name": self._capture.strings[int(frame[stack])]}
+            if int(parent[stack]) < stack:
+                entry["parent"] = str(int(parent[stack]))
+        if frames:
+            self._file.write(b',"stackFrames":' + orjson.dumps(frames))
+
+    def _add_external(self, arguments: Arguments, rows: Int64Array) -> None:
+        assert self._external is not None
+        known, number = self._external
+        at = np.minimum(np.searchsorted(known, rows), len(known) - 1)
+        arguments.column("External id", number[at], known[at] == rows)
 
     def _async_events(self, track: Track, row: Row, kind: str, rows: Int64Array) -> None:
         """Ranges of a process may overlap as they like: a begin and an end each, held together by an id."""
@@ -208,17 +274,19 @@ class _Writer:
         starts, stops = capture.event_times(rows)
         names = self._texts.quoted(capture.events.name[rows])
         arguments = arguments_of(capture, self._texts, track, kind, rows, self._correlation)
-        category = orjson.dumps(_CATEGORIES.get(kind, kind)).decode().replace("%", "%%")
-        base = f'"cat":{category},"name":%s,"pid":{row.pid},"tid":{row.tid},"id":"%s","ts":%s'
+        category = self._category(kind, rows, capture.events.name[rows])
+        if isinstance(category, str):
+            category = np.full(len(rows), category, object)
+        base = f'"cat":%s,"name":%s,"pid":{row.pid},"tid":{row.tid},"id":"%s","ts":%s'
         begin = f'{{"ph":"b",{base},"args":{{{arguments.template}}}}}'
-        self._write(_format(begin, [names, rows, _microseconds(starts), *arguments.columns]))
-        self._write(_format(f'{{"ph":"e",{base}}}', [names, rows, _microseconds(stops)]))
+        self._write(lines_of(begin, [category, names, rows, microseconds(starts), *arguments.columns]))
+        self._write(lines_of(f'{{"ph":"e",{base}}}', [category, names, rows, microseconds(stops)]))
 
     # Counters, links, names
 
     def _counters(self, cancelled: IsCancelled) -> None:
         for counter in self._capture.counters:
-            if not self._selection.has_track(counter.track):
+            if not self._selection.has_track(counter.track) or self._is_repeated(counter):
                 continue
             check_cancelled(cancelled)
             rows = counter_slice(self._capture, counter.index, self._selection)
@@ -232,10 +300,19 @@ class _Writer:
             for first in range(0, len(times), _BATCH):
                 at = np.flatnonzero(known[first : first + _BATCH]) + first
                 if len(at):
-                    self._write(_format(template, [_microseconds(times[at]), _reals(values[at])]))
+                    self._write(lines_of(template, [microseconds(times[at]), reals(values[at])]))
+
+    def _is_repeated(self, counter: Counter) -> bool:
+        memory = self._capture.kinds.get("memory")
+        return (
+            memory is not None
+            and "total_allocated_bytes" in memory.attributes
+            and counter.unit == "bytes"
+            and counter.name.startswith(_MEMORY_COUNTERS)
+        )
 
     def _links(self, cancelled: IsCancelled) -> None:
-        """A flow from the start of one event to the start of the other. A link with one end outside has none."""
+        """A flow from one event to the other. A link with one end outside has none."""
         capture = self._capture
         links = capture.links
         for first in range(0, len(links), CHUNK_EVENTS // 4):
@@ -248,13 +325,18 @@ class _Writer:
             for code in np.unique(kinds[both]).tolist():
                 chosen = both & (kinds == code)
                 kind = links.kind_name(code)
+                if kind == ANNOTATION:
+                    continue
                 category = orjson.dumps(_FLOWS.get(kind, kind)).decode().replace("%", "%%")
-                for phase, rows, extra in (("s", sources[chosen], ""), ("f", targets[chosen], ',"bp":"e"')):
-                    self._flow_points(phase, category, numbers[chosen], rows, extra)
+                begins = anchors(capture, sources[chosen])
+                ends = anchors(capture, targets[chosen], begins)
+                self._flow_points("s", category, numbers[chosen], sources[chosen], begins)
+                self._flow_points("f", category, numbers[chosen], targets[chosen], ends)
 
-    def _flow_points(self, phase: str, category: str, ids: Int64Array, rows: Int64Array, extra: str) -> None:
+    def _flow_points(
+        self, phase: str, category: str, ids: Int64Array, rows: Int64Array, times: Int64Array
+    ) -> None:
         tracks = self._capture.tracks_of_rows(rows)
-        starts, _stops = self._capture.event_times(rows)
         unique, inverse = np.unique(tracks, return_inverse=True)
         places = [self._row(self._capture.tracks[track]) for track in unique.tolist()]
         inverse = inverse.reshape(-1)
@@ -262,11 +344,13 @@ class _Writer:
             np.array(values)[inverse] for values in zip(*((p.pid, p.tid) for p in places), strict=True)
         )
         on_row = ~np.array([place.is_async for place in places])[inverse]
+        # Bound to the event around the point, not to the next one.
+        extra = ',"bp":"e"' if phase == "f" else ""
         template = (
             f'{{"ph":"{phase}","cat":{category},"name":{category},"id":%s,"pid":%s,"tid":%s,"ts":%s{extra}}}'
         )
-        columns = [ids, pids, tids, _microseconds(starts)]
-        self._write(_format(template, [column[on_row] for column in columns]))
+        columns = [ids, pids, tids, microseconds(times)]
+        self._write(lines_of(template, [column[on_row] for column in columns]))
 
     def _is_selected(self, rows: Int64Array) -> npt.NDArray[np.bool_]:
         selected = np.ones(len(rows), bool)
@@ -295,67 +379,9 @@ class _Writer:
         self._write(orjson.dumps(event).decode())
 
 
-def _format(template: str, columns: list[npt.NDArray[Any]]) -> str:
-    """One line per event from a template with ``%s`` for each column: a single formatting operation."""
-    count = len(columns[0])
-    if not count:
-        return ""
-    cells = np.empty((count, len(columns)), object)
-    for index, column in enumerate(columns):
-        cells[:, index] = column
-    return ",\n".join([template] * count) % tuple(cells.ravel().tolist())
-
-
-def _microseconds(times: Int64Array) -> npt.NDArray[np.object_]:
-    """Nanoseconds as microseconds with three decimals where they are not whole."""
-    texts = np.empty(len(times), object)
-    whole, rest = np.divmod(np.abs(times), 1000)
-    pairs = np.empty((len(times), 2), object)
-    pairs[:, 0], pairs[:, 1] = whole, rest
-    lines = ("%d.%03d\n" * len(times) % tuple(pairs.ravel().tolist())).split("\n")
-    texts[:] = lines[:-1]
-    negative = times < 0
-    if negative.any():
-        texts[negative] = ["-" + text for text in texts[negative].tolist()]
-    return texts
-
-
-def _reals(values: npt.NDArray[np.float64]) -> npt.NDArray[np.object_]:
-    texts = np.empty(len(values), object)
-    texts[:] = [repr(value) for value in values.tolist()]
-    return texts
-
-
 def _api_category(name: str) -> str:
     """``cuLaunchKernel`` is the driver's, ``cudaLaunchKernel`` and ``hipLaunchKernel`` are the runtime's."""
     return "cuda_driver" if name.startswith("cu") and not name.startswith(("cuda", "cub")) else "cuda_runtime"
-
-
-def _correlation_offsets(capture: Capture) -> dict[int, int] | None:
-    """What to add to the correlation ids of each process, None when only one process has any."""
-    highest: dict[int, int] = {}
-    for table in capture.kinds.values():
-        if "correlation" not in table.attributes:
-            continue
-        values, valid = table.column("correlation")
-        process = np.array(
-            [-1 if track.process is None else track.process for track in capture.tracks], np.int64
-        )
-        for first in range(0, len(table), CHUNK_EVENTS):
-            part = slice(first, first + CHUNK_EVENTS)
-            rows = table.stored_rows[part].astype(np.int64)
-            owner = process[capture.tracks_of_rows(rows)][valid[part]]
-            for index in np.unique(owner).tolist():
-                top = int(values[part][valid[part]][owner == index].max())
-                highest[index] = max(top, highest.get(index, 0))
-    if len(highest) < 2:
-        return None
-    offsets: dict[int, int] = {}
-    total = 0
-    for index in sorted(highest):
-        offsets[index] = total
-        total += highest[index] + 1
-    return offsets
 
 
 exporter = ChromeExporter()

@@ -177,9 +177,5 @@ def _one_nanoseconds(value: Any) -> int | None:
 
 
 def loses_nanoseconds(values: Iterable[Any]) -> bool:
-    """Whether some float of microseconds is so large that its fraction has lost digits."""
-    return any(
-        isinstance(value, float) and abs(value) > _EXACT_MICROSECONDS and value != int(value)
-        for value in values
-        if not isinstance(value, float) or np.isfinite(value)
-    )
+    """Whether some float of microseconds is so large that its fraction may have lost digits."""
+    return any(isinstance(value, float) and abs(value) > _EXACT_MICROSECONDS for value in values)

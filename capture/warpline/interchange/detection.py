@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import gzip
 import lzma
 import zipfile
 import zlib
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO, Protocol
 
 from warpline.i18n import tr
 from warpline.interchange import registry
+from warpline.interchange.gunzip import GunzipReader
 from warpline.interchange.importer import Importer
 from warpline.model import ImportFormatError
 
@@ -23,7 +23,15 @@ UNPACKING_ERRORS = (EOFError, OSError, zlib.error, lzma.LZMAError, zipfile.BadZi
 """What reading a damaged archive raises."""
 
 
-def unpacked(raw: BinaryIO, path: Path) -> BinaryIO:
+class Readable(Protocol):
+    """What is read piece by piece."""
+
+    def read(self, size: int, /) -> bytes:
+        """Up to ``size`` bytes, b"" at the end."""
+        ...
+
+
+def unpacked(raw: BinaryIO, path: Path) -> Readable:
     """The content of an open file as a stream, taken out of gzip or zip (its largest member) when it is packed.
 
     Closing the stream leaves ``raw`` open. Raises ImportFormatError when it is an archive nothing can be read from.
@@ -31,7 +39,7 @@ def unpacked(raw: BinaryIO, path: Path) -> BinaryIO:
     magic = raw.read(4)
     raw.seek(0)
     if magic[:2] == GZIP_MAGIC:
-        return cast("BinaryIO", gzip.GzipFile(fileobj=raw, mode="rb"))
+        return GunzipReader(raw)
     if magic != ZIP_MAGIC:
         return raw
     try:
@@ -39,7 +47,7 @@ def unpacked(raw: BinaryIO, path: Path) -> BinaryIO:
         members = [member for member in archive.infolist() if not member.is_dir()]
         if not members:
             raise ImportFormatError(tr("{path}: an empty zip archive", path=path))
-        return cast("BinaryIO", archive.open(max(members, key=lambda member: member.file_size)))
+        return archive.open(max(members, key=lambda member: member.file_size))
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError) as error:
         raise ImportFormatError(
             tr("{path}: the zip archive cannot be read: {error}", path=path, error=error)
@@ -86,6 +94,13 @@ def detect(path: Path | str) -> Importer:
         bid = importer.recognise(head, path)
         if bid > confidence:
             best, confidence = importer, bid
+    if best is None and head.startswith(b"\x89HDF"):
+        raise ImportFormatError(
+            tr(
+                "{path}: an HDF5 file of no kind to import; a capture of Warpline is opened as it is",
+                path=path,
+            )
+        )
     if best is None:
         titles = "; ".join(importer.title for importer in registry.importers())
         raise ImportFormatError(

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 from warpline.i18n import tr
-from warpline.interchange.detection import UNPACKING_ERRORS, unpacked
+from warpline.interchange.detection import UNPACKING_ERRORS, Readable, unpacked
 from warpline.interchange.json_repair import EVENT_BORDER, mend, scan_events, value_end
 from warpline.model import ImportFormatError
 
@@ -57,7 +57,7 @@ class EventStream:
         self._chunk_bytes = chunk_bytes
         self._buffer = b""
         self._at_end = False
-        self._stream: BinaryIO | None = None
+        self._stream: Readable | None = None
         self._raw: BinaryIO | None = None
 
     def __iter__(self) -> Iterator[bytes]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -409,8 +410,9 @@ class TraceConverter:
 
 def _object(text: str) -> dict[str, Any] | None:
     try:
-        value = msgspec.json.decode(text.encode()) if text else None
-    except (msgspec.MsgspecError, RecursionError, UnicodeEncodeError):
+        # Not msgspec: it refuses numbers beyond what a float holds, and with them everything beside them.
+        value = json.loads(text) if text else None
+    except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
 

@@ -27,7 +27,7 @@ from .session import Session
 from .signals import SignalQueue
 from .spool_writer import SpoolWriter
 
-STATUS_PERIOD_NS = 250_000_000
+STATUS_PERIOD_NS = 200_000_000
 _NOT_ASKED = "not asked for (--trace)"
 
 

@@ -202,7 +202,7 @@ def _one_at_a_time(states: States) -> States:
         return states
     stop, flags = states.stop_ns.copy(), states.flags.copy()
     stop[order[late]] = following[late]
-    flags[order[late]] |= Flag.TRUNCATED
+    flags[order[late]] |= np.uint8(Flag.TRUNCATED)
     keep = stop > states.start_ns
     return States(
         states.thread[keep],

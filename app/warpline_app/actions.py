@@ -35,8 +35,11 @@ def is_window_wide(key: str) -> bool:
     Keys that tables, buttons and lists need (arrows, Return, Space, copy, select all) belong to the widget with the
     focus; the timeline watches them itself.
     """
-    *modifiers, last = key.split("+") if key not in {"+", "Ctrl++"} else [key]
-    return last not in _WIDGET_KEYS and key not in {"Ctrl+C", "Ctrl+A"} and "" not in modifiers
+    if key in {"Ctrl+C", "Ctrl+A"}:
+        return False
+    *modifiers, last = key.split("+")
+    # Tables have no use for these two with Ctrl, and tabs have none without.
+    return last not in _WIDGET_KEYS or ("Ctrl" in modifiers and last in {"Tab", "PgUp", "PgDown"})
 
 
 def key_text(key: str) -> str:

@@ -36,11 +36,14 @@ class Job(QThread):
     def __init__(
         self, work: Work, parent: QObject | None = None, *, discard: Callable[[Any], None] | None = None
     ) -> None:
-        super().__init__(parent)
+        # Not a child in Qt's sense: a thread that is deleted while it runs takes the process with it.
+        super().__init__(None)
+        self._has_owner = True
+        if parent is not None:
+            parent.destroyed.connect(self._orphan)
         self._work = work
         self._discard = discard
         self._cancel = threading.Event()
-        self._delivered = False
         self._ended.connect(self._deliver)
 
     def launch(self) -> Job:
@@ -72,11 +75,16 @@ class Job(QThread):
         if not self._cancel.is_set():
             self.progressed.emit(fraction, text)
 
+    def _orphan(self) -> None:
+        self._has_owner = False
+        self._cancel.set()
+
     def _deliver(self, result: object, error: Exception | None) -> None:
         if self._cancel.is_set() or isinstance(error, Cancelled):
             if result is not None and self._discard is not None:
                 self._discard(result)
-            self.cancelled.emit()
+            if self._has_owner:
+                self.cancelled.emit()
         elif error is not None:
             self.failed.emit(error)
         else:

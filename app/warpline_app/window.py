@@ -309,7 +309,7 @@ class MainWindow(QMainWindow):
         if document is None:
             self.panels.set_document(None)
         else:
-            QTimer.singleShot(0, self._show_panels)
+            QTimer.singleShot(0, self, self._show_panels)
         self.setWindowTitle(f"{document.title} — Warpline" if document is not None else "Warpline")
         self.current_changed.emit()
 

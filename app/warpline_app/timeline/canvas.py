@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRect, Qt, QTimer, Signal
@@ -171,11 +172,14 @@ class Canvas(QWidget):
         width, height = max(1, round(self.width() * ratio)), max(1, round(self.height() * ratio))
         if self._frame is None or (self._frame.width, self._frame.height) != (width, height):
             self._frame = Frame(width, height, ratio)
+            self._frame.image.setDevicePixelRatio(ratio)
             self._dirty = True
         if not self._dirty:
             return self._frame
         renderer = self.renderer
         scene = self.scene
+        if (scene.width_px, scene.height_px) != (self.width(), self.height()):
+            scene.resize(self.width(), self.height())
         length = scene.state.view[1] - scene.state.view[0]
         zooming = length != self._last_length and not self._exact
         self._last_length = length
@@ -193,7 +197,7 @@ class Canvas(QWidget):
         begin = time.perf_counter()
         drawn = renderer.draw(self._frame, scene.layout, view)
         self.last_frame_s = time.perf_counter() - begin
-        if not renderer.cache.was_incremental and view.bin_px == 1:
+        if renderer.cache.shift_px is None and view.bin_px == 1:
             self._slow_full = self.last_frame_s
         self.curves_wanted = drawn.curves_wanted
         self._dirty = drawn.labels_left
@@ -201,18 +205,28 @@ class Canvas(QWidget):
         if drawn.labels_left:
             # Names that are new to the atlas come a few at a time, so that no frame is late.
             self.update()
-        self._frame.image.setDevicePixelRatio(ratio)
         return self._frame
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draws the frame and the overlay."""
-        frame = self.render_frame()
+        # An exception must not leave a virtual function of Qt: report it, keep the old frame.
+        try:
+            frame = self.render_frame()
+        except Exception:
+            self._dirty = False
+            sys.excepthook(*sys.exc_info())
+            return
         painter = QPainter(self)
-        painter.drawImage(QPoint(0, 0), frame.image)
-        self.overlay.paint(painter)
-        if self._pointer_x is not None:
-            self.overlay.paint_pointer(painter, self._pointer_x)
-        painter.end()
+        try:
+            painter.drawImage(QPoint(0, 0), frame.image)
+            self.renderer.paint_labels(painter)
+            self.overlay.paint(painter)
+            if self._pointer_x is not None:
+                self.overlay.paint_pointer(painter, self._pointer_x)
+        except Exception:
+            sys.excepthook(*sys.exc_info())
+        finally:
+            painter.end()
         self.frame_drawn.emit()
 
     def resizeEvent(self, event: QResizeEvent) -> None:

@@ -99,6 +99,7 @@ class CurveStore:
         self._capture = capture
         self._whole: dict[str, Curve] = {}
         self._near: dict[str, Curve] = {}
+        self.version = 0
 
     def get(self, row: Row, scale: TimeScale) -> tuple[Curve | None, bool]:
         """The best curve there is for a view, and whether it is good enough."""
@@ -126,6 +127,7 @@ class CurveStore:
 
     def put(self, row: Row, curve: Curve, *, whole: bool) -> None:
         """Keeps a finished curve."""
+        self.version += 1
         (self._whole if whole else self._near)[row.key] = curve
 
     def has_whole(self, row: Row) -> bool:

@@ -151,25 +151,26 @@ class Labels:
         self._template = np.full(size, -1, np.int8)
         state = capture.kinds.get("thread_state")
         self._reason_kind = state.code if state is not None and "reason" in state.attributes else -1
+        self._batches: list[tuple[Atlas, Float64Array]] = []
+        self._grounds: list[QRectF] = []
         self._budget = 0
         self._complete = True
 
-    def draw(
+    def prepare(
         self,
-        painter: QPainter,
         boxes: Boxes,
         scale: TimeScale,
         tops: npt.NDArray[np.int64],
         heights: npt.NDArray[np.int64],
         dark: npt.NDArray[np.bool_],
-        ground: QColor,
         budget: int,
     ) -> bool:
-        """Draws the texts of boxes; ``tops`` and ``heights`` (device pixels) are of their lines.
+        """Lays out the texts of boxes; ``tops`` and ``heights`` (device pixels) are of their lines.
 
-        Text on a hatched box gets the plain ``ground`` behind it. At most ``budget`` texts are new to the atlas in one
-        frame; returns whether some were left for the next.
+        At most ``budget`` texts are new to the atlas in one frame; returns whether some were left for the next.
         """
+        self._batches = []
+        self._grounds = []
         ratio = self._ratio
         self._budget, self._complete = budget, True
         left = np.maximum(scale.to_px_array(boxes.start), 0.0) + INSET_PX * ratio
@@ -202,9 +203,18 @@ class Labels:
             for index in hatched.tolist():
                 line, x = mine.line[known[index]], left[chosen[known[index]]] - 3 * ratio
                 width = reach[index] - x + 3 * ratio
-                painter.fillRect(QRectF(x, tops[line] + 1, width, heights[line] - 2), ground)
-            _draw(painter, atlas, fragments)
+                self._grounds.append(QRectF(x, tops[line] + 1, width, heights[line] - 2))
+            self._batches.append((atlas, np.ascontiguousarray(np.concatenate(fragments))))
         return not self._complete
+
+    def paint(self, painter: QPainter, ground: QColor) -> None:
+        """Draws what was laid out last, in device pixels; text on a hatched box gets the plain ``ground`` behind it."""
+        for rectangle in self._grounds:
+            painter.fillRect(rectangle, ground)
+        for atlas, fragments in self._batches:
+            if len(fragments):
+                pointer = shiboken6.wrapInstance(fragments.ctypes.data, QPainter.PixmapFragment)
+                painter.drawPixmapFragments(pointer, len(fragments), atlas.pixmap)
 
     def _entries(self, ink: int, atlas: Atlas, boxes: Boxes) -> npt.NDArray[np.int64]:
         """Entries of the names of boxes; −1 for those that must wait for the next frame."""
@@ -336,13 +346,6 @@ def _fragments(
     result[:, 8] = 0.0
     result[:, 9] = 1.0
     return result
-
-
-def _draw(painter: QPainter, atlas: Atlas, parts: list[Float64Array]) -> None:
-    fragments = np.ascontiguousarray(np.concatenate(parts))
-    if len(fragments):
-        pointer = shiboken6.wrapInstance(fragments.ctypes.data, QPainter.PixmapFragment)
-        painter.drawPixmapFragments(pointer, len(fragments), atlas.pixmap)
 
 
 def draw_text(painter: QPainter, rectangle: QRectF, text: str, color: QColor, *, right: bool = False) -> None:

@@ -115,8 +115,8 @@ class Overview(QWidget):
             background = self.theme.rgb("canvas")
             frame.fill(0, height, background)
             if self._curve is not None and self.row is not None:
-                scale = TimeScale(*self.scene.state.span, width)
-                values = self._curve.sample(scale)
+                values = self._curve.sample(TimeScale(*self.scene.state.span, width))
+                values = np.r_[values[:1], values]
                 limit = len(self.row.lanes) if self.row.role == "cores" else 1.0
                 if self.row.role == "process":
                     limit = max(1.0, float(np.nanmax(values, initial=1.0)))

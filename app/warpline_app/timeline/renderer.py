@@ -67,6 +67,8 @@ class Renderer:
         self.curves = CurveStore(capture)
         self.labels = Labels(capture, ui_font(11), ratio, theme.ink_dark, theme.ink_light)
         self.emphasis: Emphasis = EVERYTHING
+        self._grid = theme.rgb("grid")
+        self._drawn: tuple[object, ...] = ()
         self.failed: dict[str, str] = {}
         """Rows that cannot be drawn, by key, with the reason."""
 
@@ -78,12 +80,19 @@ class Renderer:
     def draw(self, frame: Frame, layout: Layout, view: View) -> Drawn:
         """Draws all visible rows; a row that fails is left out and named in `failed`."""
         placed = self._placed(layout, view)
-        self._backgrounds(frame, placed)
         lines, order = self._lines(placed, view)
+        shift = self.cache.shift_px
+        same = (id(frame), id(layout), view.scroll_px, _tick_step(view), self.curves.version)
+        if shift and same == self._drawn and not self.failed:
+            frame.shift(shift)
+        else:
+            frame.limit(0, frame.width)
+        self._drawn = same
+        self._backgrounds(frame, placed)
         grid = np.unique(np.floor(view.scale.to_px_array(view.ticks_ns)).astype(np.int64))
         grid = grid[(grid >= 0) & (grid < frame.width)]
+        frame.columns(grid, self._grid)
         paused = self._paused(view.scale)
-        frame.columns(grid, 0, frame.height, self.theme.rgb("grid"))
         wanted: list[PlacedRow] = []
         tops = np.zeros(max(1, len(order)), np.int64)
         heights = np.ones(max(1, len(order)), np.int64)
@@ -93,14 +102,23 @@ class Renderer:
                     wanted.append(row)
             except Exception as error:  # contained in its row, which says so
                 self.failed[row.row.key] = str(error) or type(error).__name__
+        grid = grid[(grid >= frame.first) & (grid < frame.stop)]
+        paused = paused[(paused >= frame.first) & (paused < frame.stop)]
         for index, (_row, line, top, clip, background) in enumerate(order):
             bar_top, bar = top + self._px(line.top), self._px(line.height)
             tops[index], heights[index] = bar_top, bar
             codes_line = grid_codes(lines.codes[index], grid, paused)
             frame.line(self.table, codes_line, bar_top, bar, background, clip)
-        left = self._draw_labels(frame, lines, view, tops, heights, order)
-        self._draw_failures(frame, placed, view)
+        left = self._lay_out_labels(lines, view, tops, heights, order)
+        self._draw_failures(frame, placed)
         return Drawn(left, tuple(wanted))
+
+    def paint_labels(self, painter: QPainter) -> None:
+        """Draws the texts of the last frame over it, on a painter in logical pixels."""
+        painter.save()
+        painter.scale(1 / self.ratio, 1 / self.ratio)
+        self.labels.paint(painter, self.theme.color("canvas", 215))
+        painter.restore()
 
     # parts
 
@@ -223,7 +241,7 @@ class Renderer:
         curve, is_good = self.curves.get(row, view.scale)
         if curve is not None:
             ink = to_rgb(self.theme.family(row.family))
-            values = self.curves.scaled(row, curve, view.scale)
+            values = self.curves.scaled(row, curve, _part(view.scale, frame))
             air = self._px(3)
             frame.area(
                 values,
@@ -240,46 +258,35 @@ class Renderer:
         self, frame: Frame, placed: PlacedRow, top: int, clip: int, background: int, view: View
     ) -> None:
         counter = self.capture.counters[placed.row.counter]
-        scale = view.scale
+        scale = _part(view.scale, frame)
         low, high, mean = counter.query(scale.start_ns, scale.stop_ns, scale.width_px)
-        values = np.where(np.isfinite(mean), mean, np.nan)
         if counter.interpolation == "step":
-            values = _held(values, counter.value_at(scale.start_ns))
+            values = _held(mean, counter.value_at(scale.start_ns))
         else:
-            values = _connected(values)
+            values = _connected(mean)
         # A value does not last beyond the last sample.
-        times = counter.times
+        times = counter.recorded_times
         if len(times):
-            values[np.arange(len(values)) > scale.to_px(int(times[-1])) + 1] = np.nan
+            end = scale.to_px(int(times[-1]) - counter.offset_ns)
+            values[np.arange(len(values)) > end + 1] = np.nan
         top_value = counter_limit(self.capture, placed.row.counter)
         ink = to_rgb(self.theme.family(placed.row.family))
         air = self._px(3)
         bar_top, bar = top + air, self._px(placed.height) - 2 * air
-        peaks = np.where(np.isfinite(high), high, values) / top_value
-        frame.area(
-            values / top_value,
-            bar_top,
-            bar,
-            mix(background, ink, 0.28),
-            mix(background, ink, 0.85),
-            clip,
-            step=max(1, int(self.ratio)),
-        )
-        busy = np.isfinite(low) & (high > low)
-        if busy.any():
-            x = np.flatnonzero(busy)
-            first = bar_top + bar - 1 - np.round(np.clip(peaks[x], 0, 1) * (bar - 1)).astype(np.int64)
-            last = (
-                bar_top + bar - 1 - np.round(np.clip(low[x] / top_value, 0, 1) * (bar - 1)).astype(np.int64)
-            )
-            rows = np.arange(max(clip, bar_top), min(frame.height, bar_top + bar))[:, None]
-            band = (rows >= first) & (rows <= last)
-            y, column = np.nonzero(band)
-            frame.pixels[y + max(clip, bar_top), x[column]] = mix(background, ink, 0.6)
+        step = max(1, int(self.ratio))
+        fill, outline = mix(background, ink, 0.28), mix(background, ink, 0.85)
+        # Where a column holds several samples, a paler band shows the range they cover.
+        if np.any(high > low):
+            peak = np.where(np.isfinite(high), high, values) / top_value
+            frame.area(peak, bar_top, bar, mix(background, ink, 0.5), None, clip, step=step)
+            floor = np.where(np.isfinite(low), low, values) / top_value
+            frame.area(floor, bar_top, bar, fill, None, clip, step=step)
+            frame.trace(values / top_value, bar_top, bar, outline, clip, step=step)
+        else:
+            frame.area(values / top_value, bar_top, bar, fill, outline, clip, step=step)
 
-    def _draw_labels(
+    def _lay_out_labels(
         self,
-        frame: Frame,
         lines: Lines,
         view: View,
         tops: npt.NDArray[np.int64],
@@ -287,28 +294,14 @@ class Renderer:
         order: Sequence[tuple[PlacedRow, Line, int, int, int]],
     ) -> bool:
         boxes = lines.boxes
-        if not len(boxes.row):
-            return False
-        clips = np.array([clip for *_, clip, _ in order], np.int64)
-        whole = tops >= clips if len(order) else np.ones(1, bool)
-        boxes = boxes.chosen(whole[boxes.line])
-        painter = QPainter(frame.image)
-        left = self.labels.draw(
-            painter,
-            boxes,
-            view.scale,
-            tops,
-            heights,
-            self.table.wants_dark_ink(),
-            self.theme.color("canvas", 215),
-            view.label_budget,
+        if len(order):
+            clips = np.array([clip for *_, clip, _ in order], np.int64)
+            boxes = boxes.chosen((tops >= clips)[boxes.line])
+        return self.labels.prepare(
+            boxes, view.scale, tops, heights, self.table.wants_dark_ink(), view.label_budget
         )
-        painter.end()
-        return left
 
-    def _draw_failures(
-        self, frame: Frame, placed: Sequence[tuple[PlacedRow, int, int, int]], view: View
-    ) -> None:
+    def _draw_failures(self, frame: Frame, placed: Sequence[tuple[PlacedRow, int, int, int]]) -> None:
         broken = [entry for entry in placed if entry[0].row.key in self.failed]
         if not broken:
             return
@@ -320,6 +313,19 @@ class Renderer:
             where = QRectF(self._px(8), top, frame.width - self._px(16), self._px(row.height))
             painter.drawText(where, Qt.AlignmentFlag.AlignVCenter, text)
         painter.end()
+
+
+def _part(scale: TimeScale, frame: Frame) -> TimeScale:
+    """The scale of the columns that are drawn and of the one before."""
+    first = frame.first - 1
+    start = scale.start_ns + round(first * scale.length_ns / scale.width_px)
+    stop = scale.start_ns + round(frame.stop * scale.length_ns / scale.width_px)
+    return TimeScale(start, max(stop, start + 1), frame.stop - first)
+
+
+def _tick_step(view: View) -> int:
+    ticks = view.ticks_ns
+    return int(ticks[1] - ticks[0]) if len(ticks) > 1 else 0
 
 
 def layout_index(row: PlacedRow) -> int:

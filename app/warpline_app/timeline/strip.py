@@ -28,6 +28,10 @@ UInt16Array = npt.NDArray[np.uint16]
 
 LABEL_MIN_PX = 24
 """Events narrower than this (logical pixels) carry no text."""
+OVERSCAN_PX = 96
+"""Columns kept on both sides of the view, so that a pan asks for more only now and then."""
+OVERSCAN_FROM_NS = 200_000
+"""In shorter views a nanosecond is too much of a pixel to widen them."""
 _HATCHED = np.zeros(codes.MAX_COLORS, bool)
 _HATCHED[list(codes.HATCHED_COLORS)] = True
 
@@ -215,19 +219,26 @@ def draw_boxes(
 
 @dataclass(frozen=True)
 class _Cached:
+    """Lines of ``wide``, a view with some columns to spare on both sides, and the view they were made for."""
+
     key: tuple[object, ...]
-    scale: TimeScale
+    view: TimeScale
+    wide: TimeScale
     lines: Lines
     phase: int
 
 
 class StripCache:
-    """Lines of the last view. A pan by whole pixels costs only the new columns; anything else is composed anew."""
+    """Lines of the last view and a little more. A pan by whole pixels costs only the new columns, now and then.
+
+    Anything else is composed anew.
+    """
 
     def __init__(self, painter: Painter) -> None:
         self._painter = painter
         self._cached: _Cached | None = None
-        self.was_incremental = False
+        self.shift_px: int | None = None
+        """Pixels by which the last lines moved against those before; None when they were composed anew."""
 
     def clear(self) -> None:
         """Forget what is kept (another theme, another filter)."""
@@ -247,21 +258,51 @@ class StripCache:
         """Codes for lanes, then groups, in this order. ``exact`` composes everything anew."""
         key = (lanes, tuple(id(group) for group in groups), bin_px, emphasis, label_min_px)
         cached = self._cached
-        self.was_incremental = False
+        self.shift_px = None
+        spare = OVERSCAN_PX if scale.length_ns >= OVERSCAN_FROM_NS else 0
         if cached is not None and cached.key == key and not exact:
-            shift = cached.scale.shift_px(scale)
-            if shift == 0:
-                return cached.lines
+            shift = cached.view.shift_px(scale)
             if shift is not None and abs(shift) < scale.width_px * 3 // 4:
-                self.was_incremental = True
-                lines = self._shifted(cached, lanes, groups, scale, shift, emphasis, label_min_px)
-                # The scale of the first view moves by whole pixels, so that rounding does not add up.
-                self._cached = _Cached(key, scale, lines, (cached.phase + shift) % codes.HATCH_PHASES)
-                return lines
+                self.shift_px = shift
+                kept = self._moved(cached, lanes, groups, scale, spare, emphasis, label_min_px)
+                self._cached = kept
+                return self._cut(kept, spare)
+        wide = _widened(scale, spare)
         phase = cached.phase if cached is not None else 0
-        lines = self._compose(lanes, groups, scale, bin_px, phase, emphasis, label_min_px)
-        self._cached = _Cached(key, scale, lines, phase)
-        return lines
+        lines = self._compose(lanes, groups, wide, bin_px, phase, emphasis, label_min_px)
+        self._cached = _Cached(key, scale, wide, lines, phase)
+        return self._cut(self._cached, spare)
+
+    def _moved(
+        self,
+        cached: _Cached,
+        lanes: tuple[int, ...],
+        groups: tuple[NameGroup, ...],
+        scale: TimeScale,
+        spare: int,
+        emphasis: Emphasis,
+        label_min_px: int,
+    ) -> _Cached:
+        """What is kept, so that it reaches over the view ``scale``."""
+        offset = _offset_px(cached.wide, scale)
+        if 0 <= offset <= 2 * spare:
+            return _Cached(cached.key, scale, cached.wide, cached.lines, cached.phase)
+        shift = offset - spare
+        wide = cached.wide.moved(shift)
+        lines = self._shifted(cached, lanes, groups, wide, shift, emphasis, label_min_px)
+        return _Cached(cached.key, scale, wide, lines, (cached.phase + shift) % codes.HATCH_PHASES)
+
+    @staticmethod
+    def _cut(kept: _Cached, spare: int) -> Lines:
+        """The view's part of what is kept."""
+        if not spare:
+            return kept.lines
+        first = min(max(_offset_px(kept.wide, kept.view), 0), 2 * spare)
+        boxes = kept.lines.boxes
+        seen = (boxes.stop > kept.view.start_ns) & (boxes.start < kept.view.stop_ns)
+        return Lines(
+            kept.lines.codes[:, first : first + kept.view.width_px], boxes.chosen(seen), kept.lines.touched
+        )
 
     def _compose(
         self,
@@ -311,7 +352,7 @@ class StripCache:
         label_min_px: int,
     ) -> Lines:
         width = scale.width_px
-        first, stop = (width - shift, width) if shift > 0 else (0, -shift)
+        first, stop = (max(0, width - shift), width) if shift > 0 else (0, min(width, -shift))
         part = TimeScale(_column_ns(scale, first), _column_ns(scale, stop), stop - first)
         phase = (cached.phase + shift + first) % codes.HATCH_PHASES
         fresh = self._compose(lanes, groups, part, 1, phase, emphasis, label_min_px)
@@ -327,6 +368,20 @@ class StripCache:
         kept = cached.lines.boxes
         seen = (kept.stop > scale.start_ns) & (kept.start < scale.stop_ns)
         return Lines(out, kept.chosen(seen).joined(fresh.boxes.chosen(new)), fresh.touched)
+
+
+def _widened(scale: TimeScale, spare: int) -> TimeScale:
+    """The view with ``spare`` columns more on both sides, of the same length per pixel."""
+    if not spare:
+        return scale
+    air = round(spare * scale.length_ns / scale.width_px)
+    width = scale.width_px + 2 * spare
+    start = scale.start_ns - air
+    return TimeScale(start, start + round(width * scale.length_ns / scale.width_px), width)
+
+
+def _offset_px(wide: TimeScale, view: TimeScale) -> int:
+    return round((view.start_ns - wide.start_ns) * view.width_px / view.length_ns)
 
 
 def _column_ns(scale: TimeScale, column: int) -> int:

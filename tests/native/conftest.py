@@ -1,0 +1,270 @@
+"""The agent, a fake driver and a fake libcupti, compiled once; and programs run with them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from warpline.recording.agent import records
+from warpline.recording.spool import SpoolFile, read_spools
+
+HERE = Path(__file__).parent
+NATIVE = HERE.parents[1] / "capture" / "warpline" / "recording" / "agent" / "native"
+COMPILER = shutil.which(os.environ.get("CC", "cc"))
+REAL_NVTX = next(
+    (
+        str(folder)
+        for folder in (Path(os.environ.get("NVTX_INCLUDE", "/nonexistent")), Path("/usr/local/cuda/include"))
+        if (folder / "nvtx3" / "nvToolsExt.h").is_file()
+    ),
+    None,
+)
+RECORDING, PAUSED, STOPPING = 0, 1, 2
+
+
+def compile_c(output: Path, sources: Sequence[Path], *options: str) -> Path:
+    """Compile C; warnings are errors."""
+    if COMPILER is None:
+        pytest.skip("needs a C compiler")
+    command = [COMPILER, "-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-pthread"]
+    done = subprocess.run(
+        [*command, *options, "-o", str(output), *map(str, sources), "-ldl"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return output
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for what the tests compile."""
+    return tmp_path_factory.mktemp("built")
+
+
+@pytest.fixture(scope="session")
+def agent(built: Path) -> Path:
+    """The agent, from the sources."""
+    shared = ("-shared", "-fPIC", "-fvisibility=hidden", "-Wl,-z,nodelete")
+    return compile_c(built / "libwarpline_agent.so", sorted(NATIVE.glob("*.c")), *shared)
+
+
+@pytest.fixture(scope="session")
+def fake_gpu(built: Path) -> Path:
+    """A folder with a fake libcuda.so.1 and libcupti.so.12."""
+    folder = built / "fake"
+    folder.mkdir()
+    for name, source in (("libcuda.so.1", "fake_cuda.c"), ("libcupti.so.12", "fake_cupti.c")):
+        compile_c(folder / name, [HERE / "fake" / source], "-shared", "-fPIC", f"-Wl,-soname,{name}")
+    return folder
+
+
+@pytest.fixture(scope="session", params=["own", "real"])
+def nvtx_program(request: pytest.FixtureRequest, built: Path) -> Path:
+    """A C program with NVTX and a shared object that has its own: with our NVTX client, and with NVIDIA's headers."""
+    options = []
+    if request.param == "real":
+        if REAL_NVTX is None:
+            pytest.skip("no NVTX headers; NVTX_INCLUDE names the folder that holds nvtx3/")
+        options = ["-DREAL_NVTX", f"-I{REAL_NVTX}"]
+    folder = built / f"nvtx-{request.param}"
+    folder.mkdir()
+    plugin = compile_c(
+        folder / "libplugin.so", [HERE / "programs" / "nvtx_plugin.c"], "-shared", "-fPIC", *options
+    )
+    return compile_c(
+        folder / "nvtx_program",
+        [HERE / "programs" / "nvtx_program.c", plugin],
+        *options,
+        f"-Wl,-rpath,{folder}",
+    )
+
+
+@dataclass
+class Session:
+    """A spool directory with its control page, and what the environment of a program needs."""
+
+    folder: Path
+    agent: Path
+    variables: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.folder.mkdir(exist_ok=True)
+        self.set_page()
+
+    def set_page(
+        self, state: int = RECORDING, sources: int = 127, size_cap: int = 0, request: int = 0
+    ) -> None:
+        page = struct.pack(
+            "<8sIIQIIQ", b"WLCTRL01", 1, state, time.monotonic_ns(), sources, request, size_cap
+        )
+        (self.folder / "control").write_bytes(page.ljust(4096, b"\0"))
+
+    def set_state(self, state: int) -> None:
+        with (self.folder / "control").open("r+b") as file:
+            file.seek(12)
+            file.write(struct.pack("<IQ", state, time.monotonic_ns()))
+
+    def page(self) -> tuple[int, int]:
+        """State and request."""
+        raw = (self.folder / "control").read_bytes()
+        return struct.unpack_from("<I", raw, 12)[0], struct.unpack_from("<I", raw, 28)[0]
+
+    def environment(self, **more: str) -> dict[str, str]:
+        agent = str(self.agent)
+        return {
+            **os.environ,
+            "WARPLINE_SPOOL": str(self.folder),
+            "WARPLINE_AGENT": agent,
+            "NVTX_INJECTION64_PATH": agent,
+            "CUDA_INJECTION64_PATH": agent,
+            **self.variables,
+            **more,
+        }
+
+    def run(self, *command: str | Path, status: int = 0, **more: str) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [str(word) for word in command],
+            env=self.environment(**more),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        assert done.returncode == status, done.stderr
+        return done
+
+    def start(self, *command: str | Path, **more: str) -> subprocess.Popen[str]:
+        """The program, with pipes to talk to it line by line."""
+        return subprocess.Popen(
+            [str(word) for word in command],
+            env=self.environment(**more),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def spools(self) -> list[SpoolFile]:
+        spools, problems = read_spools(self.folder)
+        assert not problems
+        return spools
+
+    def spool(self) -> SpoolFile:
+        """The one file there is."""
+        (only,) = self.spools()
+        return only
+
+    def count(self, record_type: int, dtype: npt.DTypeLike) -> int:
+        return sum(len(spool.records(record_type, dtype).values) for spool in self.spools())
+
+    def wait_for(self, record_type: int, dtype: npt.DTypeLike, count: int, seconds: float = 10) -> None:
+        """Until so many records can be read; the files are readable while they grow."""
+        until = time.monotonic() + seconds
+        while self.count(record_type, dtype) < count:
+            assert time.monotonic() < until, f"{self.count(record_type, dtype)} of {count} records came"
+            time.sleep(0.005)
+
+
+@pytest.fixture
+def session(tmp_path: Path, agent: Path) -> Session:
+    """A recording that is on."""
+    return Session(tmp_path / "run.h5.spool", agent)
+
+
+@pytest.fixture
+def gpu_session(session: Session, fake_gpu: Path) -> Session:
+    """A recording of programs that find the fake GPU."""
+    session.variables = {
+        "LD_LIBRARY_PATH": str(fake_gpu),
+        "WARPLINE_LIBCUPTI": str(fake_gpu / "libcupti.so.12"),
+    }
+    return session
+
+
+def states(spool: SpoolFile) -> dict[str, tuple[bool, str, str]]:
+    """The last word about each source: enabled, reason, remedy."""
+    found = spool.records(3, records.source_state).values
+    return {
+        spool.text(name): (bool(enabled), spool.text(reason), spool.text(remedy))
+        for name, enabled, reason, remedy, _lost in found.tolist()
+    }
+
+
+def names(spool: SpoolFile, record_type: int, dtype: npt.DTypeLike) -> list[str]:
+    """Names of records, in the order of their writing."""
+    return [spool.text(name) for name in spool.records(record_type, dtype).values["name"].tolist()]
+
+
+Record = Callable[..., Path]
+
+
+@pytest.fixture(scope="session")
+def record(tmp_path_factory: pytest.TempPathFactory, fake_gpu: Path) -> Record:
+    """``warpline record`` with the fake GPU; returns the capture's path."""
+
+    def run(
+        *command: str | Path,
+        options: Sequence[str] = (),
+        status: int = 0,
+        variables: Mapping[str, str] | None = None,
+    ) -> Path:
+        output = tmp_path_factory.mktemp("recorded") / "run.h5"
+        done = subprocess.run(
+            [
+                sys.executable,
+                "-m",
+                "warpline",
+                "record",
+                "-o",
+                str(output),
+                *options,
+                "--",
+                *map(str, command),
+            ],
+            env={
+                **os.environ,
+                "LD_LIBRARY_PATH": str(fake_gpu),
+                "WARPLINE_LIBCUPTI": str(fake_gpu / "libcupti.so.12"),
+                **(variables or {}),
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        assert done.returncode == status, done.stderr
+        return output
+
+    return run
+
+
+def info(path: Path) -> dict[str, object]:
+    """``warpline info --json``."""
+    done = subprocess.run(
+        [sys.executable, "-m", "warpline", "info", str(path), "--json"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    answer: dict[str, object] = json.loads(done.stdout)
+    return answer
+
+
+def column(
+    spool: SpoolFile, record_type: int, dtype: npt.DTypeLike, field_name: str
+) -> npt.NDArray[np.int64]:
+    """One field of all records of a type."""
+    return spool.records(record_type, dtype).values[field_name].astype(np.int64)

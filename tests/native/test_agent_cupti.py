@@ -1,0 +1,439 @@
+"""CUPTI in programs that find a fake driver and a fake libcupti: all record kinds, versions, refusals, flushes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from warpline.recording.agent import records
+from warpline.recording.gpu_clock import gpu_clock
+
+from .conftest import PAUSED, RECORDING, STOPPING, Session, column, names, states
+
+VERSIONS = ("12.1", "12.9", "13.0", "13.1", "13.3", "13.5")
+KERNEL = (records.CUPTI_KERNEL, records.cupti_kernel)
+RUNTIME = (records.CUPTI_RUNTIME, records.cupti_api)
+
+PRELUDE = """
+import ctypes, os, signal, sys, threading, time
+cuda = ctypes.CDLL("libcuda.so.1")
+assert cuda.cuInit(0) == 0
+u64 = ctypes.c_uint64
+NAMES = {}
+def launch(name="_Z4axpyPfS_f", stream=7, ns=1000):
+    # CUPTI hands out a pointer to the name: it has to live as long as the program.
+    cuda.fakeLaunch(NAMES.setdefault(name, ctypes.c_char_p(name.encode())), stream, u64(ns))
+def converse():
+    for line in sys.stdin:
+        exec(line)
+        print("ok", flush=True)
+"""
+EVERYTHING = (
+    PRELUDE
+    + """
+launch("_Z4axpyPfS_f", 7, 5000)
+cuda.fakeDriverLaunch(ctypes.c_char_p(b"triton_kernel"), 8, u64(2000))
+for kind in (1, 2, 8, 10):
+    cuda.fakeCopy(kind, u64(1 << 20), 7, u64(3000))
+cuda.fakeSet(255, u64(4096), 9, u64(500))
+cuda.fakeGraph(3, 5, 10, u64(700))
+cuda.fakeSynchronize(10)
+cuda.fakeAllocate(u64(0x7f0000), u64(1 << 21), 0)
+cuda.fakeAllocate(u64(0x7f0000), u64(1 << 21), 1)
+cuda.fakeExternal(u64(77), ctypes.c_char_p(b"external"), 7, u64(10))
+cuda.fakeOverhead(1 << 16)
+cuda.fakeGetDevice(0)
+cuda.fakeGetDevice(101)
+"""
+)
+
+
+def run(session: Session, program: str, *, status: int = 0, **variables: str) -> None:
+    session.run(sys.executable, "-c", program, status=status, **variables)
+
+
+def check_everything(session: Session) -> None:
+    """Every record kind with the values the fake gave it."""
+    spool = session.spool()
+    assert spool.header.lost == 0
+    kernels = np.sort(spool.records(*KERNEL).values, order="correlation")
+    assert [spool.text(name) for name in kernels["name"]] == [
+        "_Z4axpyPfS_f",
+        "triton_kernel",
+        *["_Z4nodePf"] * 5,
+        "external",
+    ]
+    assert (kernels["end_ns"] - kernels["start_ns"]).tolist() == [5000, 2000, *[700] * 5, 10]
+    assert kernels["stream"].tolist() == [7, 8, *[10] * 5, 7]
+    first = kernels[0]
+    assert [int(first[name]) for name in ("grid_x", "grid_y", "grid_z")] == [264, 2, 1]
+    assert [int(first[name]) for name in ("block_x", "block_y", "block_z")] == [256, 1, 1]
+    assert [int(first[name]) for name in ("registers", "static_shared_bytes", "dynamic_shared_bytes")] == [
+        40,
+        4096,
+        1024,
+    ]
+    assert int(first["local_per_thread_bytes"]) == 16
+    assert sorted(kernels["graph_node"].tolist()) == [0, 0, 0, 100, 101, 102, 103, 104]
+    assert kernels["graph"][kernels["graph_node"] > 0].tolist() == [3] * 5
+    copies = np.sort(spool.records(records.CUPTI_MEMCPY, records.cupti_memcpy).values, order="correlation")
+    assert copies["copy_kind"].tolist() == [1, 2, 8, 10]
+    assert copies["source_kind"].tolist() == [1, 3, 1, 1]
+    assert copies["destination_kind"].tolist() == [3, 1, 3, 3]
+    assert copies["bytes"].tolist() == [1 << 20] * 4
+    assert copies["destination_device"].tolist() == [records.NOBODY] * 3 + [1]
+    (fill,) = spool.records(records.CUPTI_MEMSET, records.cupti_memset).values
+    assert [int(fill[name]) for name in ("value", "bytes", "memory_kind", "stream")] == [255, 4096, 3, 9]
+    (sync,) = spool.records(records.CUPTI_SYNC, records.cupti_sync).values
+    assert [int(sync[name]) for name in ("type", "context", "stream", "event")] == [3, 1, 10, records.NOBODY]
+    memory = np.sort(spool.records(records.CUPTI_MEMORY, records.cupti_memory).values, order="correlation")
+    assert memory["operation"].tolist() == [1, 2]
+    assert memory["bytes"].tolist() == [1 << 21] * 2
+    assert memory["address"].tolist() == [0x7F0000] * 2
+    (external,) = spool.records(records.CUPTI_EXTERNAL, records.cupti_external).values
+    assert int(external["external"]) == 77
+    assert int(external["correlation"]) == int(kernels["correlation"][-1])
+    (overhead,) = spool.records(records.CUPTI_OVERHEAD, records.cupti_overhead).values
+    assert (int(overhead["kind"]), int(overhead["tid"])) == (1 << 16, spool.header.pid)
+    (device,) = spool.records(records.CUPTI_DEVICE, records.cupti_device).values
+    assert spool.text(device["name"]) == "Fake H100"
+    assert [int(device[name]) for name in ("multiprocessors", "compute_major", "max_warps_per_sm")] == [
+        132,
+        9,
+        64,
+    ]
+    assert int(device["memory_bytes"]) == 80 << 30
+    assert device["uuid"].tolist() == list(range(0x10, 0x20))
+    assert len(spool.records(records.CUPTI_STREAM, records.cupti_stream).values) == 9
+    runtime = np.sort(spool.records(*RUNTIME).values, order="start_ns")
+    functions = {
+        int(row["function"]): spool.text(row["name"])
+        for row in spool.records(records.CUPTI_FUNCTION, records.cupti_function).values
+    }
+    called = [functions[int(function)] for function in runtime["function"]]
+    assert called.count("cudaMemcpyAsync_v3020") == 4
+    assert called.count("cudaGetDevice_v3020") == 1, "the one that failed; the other is left out and counted"
+    assert set(runtime["tid"].tolist()) == {spool.header.pid}
+    assert int(runtime["result"][-1]) == 101
+    (driver,) = spool.records(records.CUPTI_DRIVER, records.cupti_api).values
+    assert int(driver["correlation"]) == int(kernels["correlation"][1])
+    state = states(spool)["cuda"]
+    assert state[0]
+    assert state[1] == "1 CUDA calls that only ask for state were left out"
+    # The launch ends before the kernel, and the kernel starts after the launch began: one clock.
+    by_correlation = dict(zip(runtime["correlation"].tolist(), runtime["start_ns"].tolist(), strict=True))
+    for kernel in kernels:
+        if int(kernel["correlation"]) in by_correlation:
+            assert kernel["start_ns"] > by_correlation[int(kernel["correlation"])]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_every_record_kind_at_every_records_size(gpu_session: Session, version: str) -> None:
+    run(gpu_session, EVERYTHING, FAKE_CUPTI_VERSION=version, WARPLINE_CUPTI="memory=1")
+    check_everything(gpu_session)
+
+
+def test_records_out_of_order(gpu_session: Session) -> None:
+    run(gpu_session, EVERYTHING, FAKE_CUPTI_SHUFFLE="1", WARPLINE_CUPTI="memory=1")
+    check_everything(gpu_session)
+
+
+def test_every_call_on_request_and_no_allocations_without(gpu_session: Session) -> None:
+    run(gpu_session, EVERYTHING, WARPLINE_CUPTI="calls=all")
+    spool = gpu_session.spool()
+    assert (column(spool, *RUNTIME, "function") == 17).sum() == 2
+    assert len(spool.records(records.CUPTI_MEMORY, records.cupti_memory).values) == 0
+    assert states(spool)["cuda"] == (True, "", "")
+
+
+def test_a_graph_is_one_event_per_launch_on_request(gpu_session: Session) -> None:
+    run(gpu_session, EVERYTHING, WARPLINE_CUPTI="graphs=graph")
+    spool = gpu_session.spool()
+    (graph,) = spool.records(records.CUPTI_GRAPH, records.cupti_graph).values
+    assert [int(graph[name]) for name in ("graph", "stream", "device", "context")] == [3, 10, 0, 1]
+    assert "_Z4nodePf" not in names(spool, *KERNEL)
+    session = spool.records(records.CUPTI_SESSION, records.cupti_session).values[-1]
+    assert int(session["per_graph"]) == 1
+
+
+def test_dropped_records_are_counted(gpu_session: Session) -> None:
+    run(gpu_session, EVERYTHING, FAKE_CUPTI_DROP="5")
+    dropped = column(gpu_session.spool(), records.CUPTI_DROPPED, records.cupti_dropped, "count")
+    assert len(dropped) >= 1
+    assert set(dropped.tolist()) == {5}
+
+
+@pytest.mark.parametrize(
+    ("refuse", "reason", "remedy"),
+    [
+        (
+            "subscribe=39",
+            "CUPTI refused the subscription: CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED (39)",
+            "run it without that one",
+        ),
+        ("subscribe=15", "CUPTI refused the subscription: unknown (15)", "driver may be older"),
+        ("enable=35", "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES (35)", "NVreg_RestrictProfilingToAdminUsers=0"),
+        ("version=999", "libcupti does not start: unknown (999)", "driver may be older"),
+        ("register=8", "CUPTI refused the buffers: unknown (8)", "WARPLINE_LIBCUPTI"),
+    ],
+)
+def test_a_refusal_is_told_and_the_program_runs_on(
+    gpu_session: Session, refuse: str, reason: str, remedy: str
+) -> None:
+    run(gpu_session, EVERYTHING, FAKE_CUPTI_REFUSE=refuse)
+    enabled, why, what = states(gpu_session.spool())["cuda"]
+    assert not enabled
+    assert reason in why
+    assert remedy in what
+
+
+def test_one_kind_refused_leaves_the_others(gpu_session: Session) -> None:
+    run(gpu_session, EVERYTHING, FAKE_CUPTI_REFUSE="enable38=27", WARPLINE_CUPTI="calls=all")
+    spool = gpu_session.spool()
+    enabled, why, _what = states(spool)["cuda"]
+    assert enabled
+    assert why == "activity kind 38: unknown (27)"
+    assert len(spool.records(*KERNEL).values) == 8
+
+
+def test_no_libcupti_is_told(gpu_session: Session, fake_gpu: Path, tmp_path: Path) -> None:
+    alone = tmp_path / "driver only"
+    alone.mkdir()
+    (alone / "libcuda.so.1").symlink_to(fake_gpu / "libcuda.so.1")
+    for name in ("libcupti.so.13", "libcupti.so.12", "libcupti.so"):
+        (alone / name).write_text("found before any that the machine has, and no library")
+    run(gpu_session, EVERYTHING, LD_LIBRARY_PATH=str(alone), WARPLINE_LIBCUPTI="/nonexistent/libcupti.so")
+    enabled, why, what = states(gpu_session.spool())["cuda"]
+    assert not enabled
+    assert why.startswith("libcupti was not found")
+    assert "nvidia-cuda-cupti" in what
+
+
+@pytest.mark.parametrize("clock", ["", "realtime", "device"])
+def test_gpu_times_are_on_the_hosts_clock(gpu_session: Session, clock: str) -> None:
+    before = time.monotonic_ns()
+    run(gpu_session, EVERYTHING, FAKE_CUPTI_CLOCK=clock)
+    after = time.monotonic_ns()
+    spool = gpu_session.spool()
+    session = spool.records(records.CUPTI_SESSION, records.cupti_session).values[-1]
+    assert int(session["clock"]) == (1 if clock == "realtime" else 0)
+    converter = gpu_clock(spool, int(session["clock"]) == 0)
+    calls = dict(
+        zip(
+            column(spool, *RUNTIME, "correlation").tolist(),
+            converter.monotonic(spool.records(*RUNTIME).values["start_ns"]).tolist(),
+            strict=True,
+        )
+    )
+    kernels = spool.records(*KERNEL).values
+    for correlation, start in zip(
+        kernels["correlation"].tolist(), converter.monotonic(kernels["start_ns"]).tolist(), strict=True
+    ):
+        assert before < start < after
+        if correlation in calls:
+            # The fake's kernels start 2 µs after their launch, on an idle stream.
+            assert 0 < start - calls[correlation] < 50_000_000
+
+
+def test_flush_at_the_end_of_the_program(gpu_session: Session, tmp_path: Path) -> None:
+    log = tmp_path / "flushes"
+    run(gpu_session, PRELUDE + "for _ in range(100): launch()", FAKE_CUPTI_FLUSHES=str(log))
+    assert len(gpu_session.spool().records(*KERNEL).values) == 100
+    assert log.read_text().splitlines()[-1].startswith("1 "), "the last flush is a forced one"
+
+
+def test_flush_after_an_exception(gpu_session: Session) -> None:
+    run(gpu_session, PRELUDE + "for _ in range(100): launch()\nraise RuntimeError", status=1)
+    assert len(gpu_session.spool().records(*KERNEL).values) == 100
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_flush_before_a_signal_ends_the_program(gpu_session: Session, number: signal.Signals) -> None:
+    program = (
+        PRELUDE
+        + """
+for _ in range(100): launch()
+print("ready", flush=True)
+while True: time.sleep(100)
+"""
+    )
+    # Python handles SIGINT itself unless it begins ignored or is given back before CUDA is loaded.
+    program = "import signal; signal.signal(signal.SIGINT, signal.SIG_DFL)\n" + program
+    process = gpu_session.start(sys.executable, "-c", program)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(number)
+    process.communicate(timeout=10)
+    assert process.returncode == -number
+    spool = gpu_session.spool()
+    assert len(spool.records(*KERNEL).values) == 100
+    assert spool.header.finished
+
+
+def test_a_programs_own_handler_is_left_alone(gpu_session: Session) -> None:
+    program = (
+        "import signal, sys; signal.signal(signal.SIGTERM, lambda *_: sys.exit(5))\n"
+        + PRELUDE
+        + "launch(); os.kill(os.getpid(), signal.SIGTERM); time.sleep(10)"
+    )
+    run(gpu_session, program, status=5)
+    assert len(gpu_session.spool().records(*KERNEL).values) == 1
+
+
+def test_a_killed_program_keeps_what_was_flushed(gpu_session: Session) -> None:
+    process = gpu_session.start(sys.executable, "-c", PRELUDE + "converse()")
+    assert process.stdin is not None
+    process.stdin.write("for _ in range(1000): launch()\n")
+    process.stdin.flush()
+    gpu_session.wait_for(*KERNEL, 1000)
+    process.kill()
+    process.communicate()
+    spool = gpu_session.spool()
+    assert len(spool.records(*KERNEL).values) == 1000
+    assert not spool.header.finished
+
+
+def test_flush_before_the_device_is_reset(gpu_session: Session, tmp_path: Path) -> None:
+    log = tmp_path / "flushes"
+    program = PRELUDE + "launch(); cuda.fakeReset(); os.kill(os.getpid(), signal.SIGKILL)"
+    run(gpu_session, program, status=-signal.SIGKILL, FAKE_CUPTI_FLUSHES=str(log))
+    assert len(gpu_session.spool().records(*KERNEL).values) == 1
+
+
+def say(process: subprocess.Popen[str], line: str) -> None:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(f"{line}\n")
+    process.stdin.flush()
+    assert process.stdout.readline() == "ok\n"
+
+
+def wait_until(process: subprocess.Popen[str], condition: str) -> None:
+    """Until an expression is true inside the program."""
+    say(process, f"while not ({condition}): time.sleep(0.001)")
+
+
+def test_pause_resume_and_stop_reach_cupti(gpu_session: Session) -> None:
+    process = gpu_session.start(sys.executable, "-c", PRELUDE + "converse()")
+    say(process, "cupti = ctypes.CDLL('libcupti.so.12')")
+    say(process, "launch('recorded')")
+    gpu_session.set_state(PAUSED)
+    wait_until(process, "not cupti.fake_is_enabled(10)")
+    say(process, "launch('paused')")
+    gpu_session.set_state(RECORDING)
+    wait_until(process, "cupti.fake_is_enabled(10)")
+    say(process, "launch('resumed')")
+    gpu_session.set_state(STOPPING)
+    wait_until(process, "not cupti.fake_is_enabled(10)")
+    say(process, "launch('stopped')")
+    gpu_session.wait_for(*KERNEL, 2)  # flushed at the stop, not only at the end
+    process.communicate(timeout=10)
+    assert names(gpu_session.spool(), *KERNEL) == ["recorded", "resumed"]
+
+
+def test_the_profiler_calls_bound_the_capture(gpu_session: Session) -> None:
+    gpu_session.set_page(state=PAUSED)
+    program = (
+        PRELUDE
+        + """
+launch("before")
+cuda.fakeProfiler(1); launch("inside"); cuda.fakeSynchronize(7); cuda.fakeProfiler(0)
+cupti = ctypes.CDLL('libcupti.so.12')
+while cupti.fake_is_enabled(10): time.sleep(0.001)
+launch("after")
+"""
+    )
+    run(gpu_session, program, WARPLINE_CAPTURE_RANGE="cuda-profiler")
+    spool = gpu_session.spool()
+    assert names(spool, *KERNEL) == ["inside"]
+    assert gpu_session.page() == (PAUSED, 2)
+    # The context and the stream were made before the range; what they are is known nevertheless.
+    assert len(spool.records(records.CUPTI_DEVICE, records.cupti_device).values) == 1
+
+
+def test_the_profiler_calls_mean_nothing_otherwise(gpu_session: Session) -> None:
+    run(gpu_session, PRELUDE + "cuda.fakeProfiler(0); launch('still recorded')")
+    assert names(gpu_session.spool(), *KERNEL) == ["still recorded"]
+    assert gpu_session.page() == (RECORDING, 0)
+
+
+def test_a_forked_child_does_not_touch_cupti(gpu_session: Session, tmp_path: Path) -> None:
+    log = tmp_path / "flushes"
+    program = (
+        PRELUDE
+        + """
+launch("parent")
+child = os.fork()
+if child == 0:
+    signal.raise_signal(signal.SIGTERM)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGTERM
+child = os.fork()
+if child == 0:
+    sys.exit(3)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
+launch("parent again")
+"""
+    )
+    run(gpu_session, program, FAKE_CUPTI_FLUSHES=str(log))
+    assert names(gpu_session.spool(), *KERNEL) == ["parent", "parent again"]
+
+
+def test_processes_with_the_same_correlation_ids_stay_apart(gpu_session: Session) -> None:
+    program = PRELUDE + "launch(sys.argv[1])"
+    for name in ("one", "two"):
+        gpu_session.run(sys.executable, "-c", program, name)
+    spools = gpu_session.spools()
+    assert sorted(names(spool, *KERNEL)[0] for spool in spools) == ["one", "two"]
+    assert {int(column(spool, *KERNEL, "correlation")[0]) for spool in spools} == {1}
+
+
+def test_a_program_without_cuda_pays_nothing(gpu_session: Session) -> None:
+    gpu_session.run(sys.executable, "-c", "pass")
+    assert gpu_session.spools() == []
+
+
+def test_threads_are_those_of_the_kernel(gpu_session: Session) -> None:
+    program = (
+        PRELUDE
+        + """
+def work():
+    for _ in range(10): launch(f"thread {threading.get_native_id()}")
+threads = [threading.Thread(target=work) for _ in range(3)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+"""
+    )
+    run(gpu_session, program)
+    spool = gpu_session.spool()
+    tid_of = dict(
+        zip(
+            column(spool, *RUNTIME, "correlation").tolist(),
+            column(spool, *RUNTIME, "tid").tolist(),
+            strict=True,
+        )
+    )
+    kernels = spool.records(*KERNEL).values
+    assert len(kernels) == 30
+    for kernel in kernels:
+        assert spool.text(kernel["name"]) == f"thread {tid_of[int(kernel['correlation'])]}"
+
+
+def test_nothing_of_ours_is_left_running_or_open(gpu_session: Session) -> None:
+    program = (
+        PRELUDE
+        + "launch(); print(sorted(os.listdir('/proc/self/task')).__len__(), len(os.listdir('/proc/self/fd')))"
+    )
+    with_agent = gpu_session.run(sys.executable, "-c", program).stdout.split()
+    environment = {**os.environ, "LD_LIBRARY_PATH": gpu_session.variables["LD_LIBRARY_PATH"]}
+    plain = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert int(with_agent[0]) == int(plain[0]) + 1, "one thread, which flushes"
+    assert with_agent[1] == plain[1]

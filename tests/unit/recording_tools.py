@@ -97,7 +97,8 @@ class States:
             self.counters = {
                 capture.tracks[c.track].uri: (c.name, c.unit, c.values[:]) for c in capture.counters
             }
-            rows = capture.kinds["thread_state"].rows
+            kinds = capture.kinds
+            rows = kinds["thread_state"].rows if "thread_state" in kinds else np.empty(0, np.int64)
             events = capture.events
             self.start = np.array(events.start[rows])
             self.duration = np.array(events.duration[rows])
@@ -107,8 +108,7 @@ class States:
             track = capture.lanes.track[:][lane]
             owner = np.array([-1 if t.thread is None else t.thread for t in capture.tracks])
             self.thread = owner[track]
-            slices = capture.kinds["cpu_slice"].rows
-            self.slices = len(slices)
+            self.slices = len(kinds["cpu_slice"].rows) if "cpu_slice" in kinds else 0
 
     def of(self, *tids: int) -> np.ndarray:
         """Which states are of threads with these ids: bool [n]."""

@@ -66,7 +66,8 @@ def test_nothing_is_said_about_a_pause_and_what_follows_says_what_was() -> None:
     found = thread_states(
         marks(
             (0, 10, 0, Mark.IN), (0, 50, NO_CPU, Mark.PAUSE), (0, 80, NO_CPU, Mark.RESUME_BLOCKED), (0, 90, 1, Mark.IN),
-            (1, 50, NO_CPU, Mark.PAUSE), (1, 80, 1, Mark.RESUME_READY), (1, 95, 1, Mark.PREEMPTED), (1, 99, 1, Mark.END),
+            (1, 50, NO_CPU, Mark.PAUSE), (1, 80, 1, Mark.RESUME_READY), (1, 95, 1, Mark.PREEMPTED),
+            (1, 99, 1, Mark.END),
             (2, 80, NO_CPU, Mark.RESUME_UNKNOWN), (2, 99, NO_CPU, Mark.END),
         )
     )  # fmt: skip

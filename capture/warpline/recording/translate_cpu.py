@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Sequence
 
 import numpy as np
@@ -209,7 +211,8 @@ def _add_source(perf: Sequence[SpoolFile], builder: CaptureBuilder) -> None:
             tr("the kernel dropped {count} records: the recorder did not get a core in time", count=dropped)
         )
     if unwritten:
-        reasons.append(tr("the spool could not take {count} records", count=unwritten))
+        why = os.strerror(next((spool.header.error for spool in perf if spool.header.error), errno.ENOSPC))
+        reasons.append(tr("the spool could not take {count} records: {why}", count=unwritten, why=why))
     if not all(spool.header.finished for spool in perf):
         reasons.append(tr("the recorder was killed before the end"))
     builder.add_source("perf", True, "; ".join(reasons), dropped + unwritten)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, QTimer
 from PySide6.QtWidgets import QLabel
 
+from warpline.i18n import tr
 from warpline_app.panels.reveal import reveal
 from warpline_app.toolrow import SearchBox
 
@@ -64,8 +65,12 @@ class SearchLink(QObject):
         """Look for what is in the box without waiting for the next letter."""
         self._typing.stop()
         if self._view is not None:
+            self._label.clear()
             self._view.search.find_text(self._box.text())
-            self._show()
+            if self._view.search.is_running:
+                self._label.setText(tr("searching…"))
+            elif not self._label.text():
+                self._show()
 
     def step(self, direction: int) -> None:
         """Go to the next (1) or previous (-1) event that was found."""

@@ -1,0 +1,241 @@
+"""Every verb comes from one list: menus, keys, palette, help sheet and the page of keys agree with it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QKeySequence
+from PySide6.QtWidgets import QApplication, QDialog, QMenu
+from pytestqt.qtbot import QtBot
+
+from warpline_app.actions import CommandActions, is_window_wide
+from warpline_app.appearance import appearance
+from warpline_app.command_list import all_commands
+from warpline_app.commands import Command
+from warpline_app.dialogs.help_sheet import HelpSheet
+from warpline_app.dialogs.palette import CommandPalette
+from warpline_app.keys_page import keys_page
+from warpline_app.page import CapturePage
+from warpline_app.window import MainWindow
+
+OpenPage = Callable[[Path], CapturePage]
+
+
+def entries(menu: QMenu) -> list[str]:
+    found: list[str] = []
+    for action in menu.actions():
+        submenu = action.menu()
+        if isinstance(submenu, QMenu):
+            found += entries(submenu)
+        elif action.objectName():
+            found.append(action.objectName())
+    return found
+
+
+def test_ids_and_keys_are_unique() -> None:
+    commands = all_commands()
+    ids = Counter(command.id for command in commands)
+    keys = Counter(QKeySequence(key).toString() for command in commands for key in command.keys)
+    assert [name for name, count in ids.items() if count > 1] == []
+    assert [key for key, count in keys.items() if count > 1] == []
+    assert "" not in keys
+
+
+def test_two_commands_of_one_name_are_refused(window: MainWindow) -> None:
+    command = Command("x", "X", "File", lambda _context: None)
+    with pytest.raises(ValueError, match="'x'"):
+        CommandActions(window, window.context, (command, command))
+
+
+def test_every_command_is_in_its_menu_once(window: MainWindow) -> None:
+    shown = Counter(name for menu in window.menus.values() for name in entries(menu))
+    wanted = {command.id for command in all_commands() if command.in_menu}
+    themes = {command.id for command in all_commands() if command.id.startswith("theme.")}
+    assert set(shown) == wanted | themes
+    assert max(shown.values()) == 1
+
+
+def test_menus_grey_out_what_cannot_be_used(window: MainWindow, open_page: OpenPage, sample: Path) -> None:
+    def fit_enabled() -> bool:
+        window.menus["View"].aboutToShow.emit()
+        return next(a for a in window.menus["View"].actions() if a.objectName() == "view.fit").isEnabled()
+
+    assert not fit_enabled()
+    open_page(sample)
+    assert fit_enabled()
+
+
+def test_keys_of_tables_and_buttons_stay_theirs() -> None:
+    assert not any(
+        is_window_wide(key) for key in ("Ctrl+C", "Ctrl+A", "Return", "Space", "Up", "Shift+Left", "PgUp")
+    )
+    assert all(
+        is_window_wide(key)
+        for key in ("Ctrl+PgUp", "Ctrl+Tab", "F", ".", "Ctrl++", "+", "Ctrl+=", "?", "Esc")
+    )
+
+
+def test_a_key_that_cannot_act_is_refused_and_not_lost(qtbot: QtBot, window: MainWindow) -> None:
+    with qtbot.waitSignal(window.actions_.refused, timeout=2_000) as refused:
+        qtbot.keyClick(window, Qt.Key.Key_F)
+    assert refused.args == ["view.frame"]
+
+
+def test_letters_typed_into_the_search_box_are_no_commands(
+    qtbot: QtBot, window: MainWindow, open_page: OpenPage, sample: Path
+) -> None:
+    page = open_page(sample)
+    window.tool_row.search.setFocus()
+    before = page.document.state.view
+    ran: list[str] = []
+    window.actions_.ran.connect(ran.append)
+    qtbot.keyClicks(window.tool_row.search, "wasd fmp.,")
+    assert window.tool_row.search.text() == "wasd fmp.,"
+    assert page.document.state.view == before
+    assert ran == []
+    qtbot.keyClick(window.tool_row.search, Qt.Key.Key_Escape)
+    assert window.tool_row.search.text() == ""
+    qtbot.keyClick(window.tool_row.search, Qt.Key.Key_Escape)
+    assert page.view.hasFocus()
+
+
+def test_searching_steps_through_what_was_found(
+    qtbot: QtBot, window: MainWindow, open_page: OpenPage, sample: Path
+) -> None:
+    page = open_page(sample)
+    capture, state = page.document.capture, page.document.state
+    qtbot.keyClick(window, Qt.Key.Key_F, Qt.KeyboardModifier.ControlModifier)
+    box = window.tool_row.search
+    qtbot.keyClicks(box, "/^layer [02]/")
+    qtbot.keyClick(box, Qt.Key.Key_Return)
+    assert window.tool_row.matches.text() == "1 of 8"
+    assert state.selection is not None
+    assert capture.event_span(state.selection)[0] == 10_000_000
+    qtbot.keyClick(box, Qt.Key.Key_Return)
+    assert state.selection is not None
+    assert capture.event_span(state.selection)[0] == 20_000_000
+    qtbot.keyClick(box, Qt.Key.Key_Return, Qt.KeyboardModifier.ShiftModifier)
+    qtbot.keyClick(box, Qt.Key.Key_Return, Qt.KeyboardModifier.ShiftModifier)
+    assert window.tool_row.matches.text() == "8 of 8"
+    box.clear()
+    qtbot.keyClicks(box, "/(/")
+    qtbot.waitUntil(lambda: "not a regular expression" in window.tool_row.matches.text(), timeout=3_000)
+
+
+def test_the_palette_finds_and_runs(
+    qtbot: QtBot, window: MainWindow, open_page: OpenPage, sample: Path
+) -> None:
+    page = open_page(sample)
+    page.document.state.set_view(0, 1_000)
+    modifiers = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
+    qtbot.keyClick(window, Qt.Key.Key_P, modifiers)
+    palette = window.findChild(CommandPalette)
+    assert palette is not None
+    assert palette.isVisible()
+    assert palette.input.hasFocus()
+    qtbot.keyClicks(palette.input, "show every")
+    assert palette.titles[0] == "Show Everything"
+    qtbot.keyClick(palette.input, Qt.Key.Key_Return)
+    assert page.document.state.view == page.document.state.span
+    assert not palette.isVisible()
+    assert page.view.hasFocus()
+
+
+def test_the_palette_moves_with_arrows_and_leaves_with_escape(qtbot: QtBot, window: MainWindow) -> None:
+    window.actions_.run("help.palette")
+    palette = window.findChild(CommandPalette)
+    assert palette is not None
+    first = palette.list.currentIndex().row()
+    qtbot.keyClick(palette.input, Qt.Key.Key_Down)
+    qtbot.keyClick(palette.input, Qt.Key.Key_Down)
+    qtbot.keyClick(palette.input, Qt.Key.Key_Up)
+    assert palette.list.currentIndex().row() == first + 1
+    qtbot.keyClicks(palette.input, "no such thing")
+    qtbot.keyClick(palette.input, Qt.Key.Key_Return)
+    qtbot.keyClick(palette.input, Qt.Key.Key_Escape)
+    assert not palette.isVisible()
+    assert len(palette.titles) == 0
+
+
+def test_every_command_is_in_the_palette(window: MainWindow) -> None:
+    window.actions_.run("help.palette")
+    palette = window.findChild(CommandPalette)
+    assert palette is not None
+    assert sorted(palette.titles) == sorted(command.text for command in all_commands())
+
+
+def test_the_help_sheet_lists_every_key(qtbot: QtBot, window: MainWindow) -> None:
+    qtbot.keyClick(window, Qt.Key.Key_Question)
+    sheet = window.findChild(HelpSheet)
+    assert sheet is not None
+    assert sheet.isVisible()
+    shown = "\n".join(sheet.visible_texts)
+    for command in all_commands():
+        if command.keys:
+            assert command.text.casefold() in shown
+    qtbot.keyClicks(sheet.filter, "zoom ctrl")
+    assert sheet.visible_texts
+    assert all("zoom" in text and "ctrl" in text for text in sheet.visible_texts)
+
+
+def test_the_page_of_keys_is_up_to_date(repository: Path) -> None:
+    page = (repository / "docs" / "keys.md").read_text(encoding="utf-8")
+    assert page == keys_page(all_commands()), "run: python scripts/write_keys.py"
+
+
+def test_the_theme_changes_everywhere_and_is_remembered(
+    qtbot: QtBot, window: MainWindow, open_page: OpenPage, sample: Path
+) -> None:
+    page = open_page(sample)
+    colors = {}
+    for name in ("dark", "light", "contrast", "contrast-light"):
+        window.actions_.run(f"theme.{name}")
+        qtbot.waitUntil(lambda: page.view.is_idle and window.panels.is_settled, timeout=10_000)
+        assert window.settings.theme == name
+        image = window.grab().toImage()
+        theme = appearance().theme
+        colors[name] = image.pixelColor(3, window.height() - 4).name()
+        assert colors[name] == theme.header
+        # The empty canvas at the right end, above the lowest row's hairline.
+        canvas = page.view.canvas
+        corner = canvas.mapTo(window, canvas.rect().bottomRight())
+        assert image.pixelColor(corner.x() - 2, corner.y() - 3).name() in {theme.canvas, theme.alternate}
+    assert len(set(colors.values())) == 4
+    assert window.actions_.is_checked("theme.contrast-light")
+
+
+@pytest.mark.parametrize("command_id", ["help.about", "view.preferences", "file.new_capture", "help.doctor"])
+def test_dialogs_open_and_escape_closes_them(qtbot: QtBot, window: MainWindow, command_id: str) -> None:
+    window.actions_.run(command_id)
+    (dialog,) = [d for d in QApplication.topLevelWidgets() if isinstance(d, QDialog) and d.isVisible()]
+    qtbot.keyClick(dialog, Qt.Key.Key_Escape)
+    assert not dialog.isVisible()
+
+
+def test_preferences_take_effect_at_once(qtbot: QtBot, window: MainWindow) -> None:
+    from warpline_app.dialogs.preferences import show_preferences
+
+    dialog = show_preferences(window)
+    dialog.theme.setCurrentIndex(dialog.theme.findData("light"))
+    assert appearance().theme.name == "light"
+    dialog.restore.click()
+    dialog.language.setCurrentIndex(dialog.language.findData("zh_CN"))
+    assert (window.settings.theme, window.settings.restore_session, window.settings.language) == (
+        "light",
+        True,
+        "zh_CN",
+    )
+
+
+def test_full_screen_and_quit(qtbot: QtBot, window: MainWindow) -> None:
+    qtbot.keyClick(window, Qt.Key.Key_F11)
+    assert window.isFullScreen()
+    assert window.actions_.is_checked("view.full_screen")
+    qtbot.keyClick(window, Qt.Key.Key_F11)
+    assert not window.isFullScreen()
+    with qtbot.waitSignal(window.destroyed, timeout=5_000):
+        qtbot.keyClick(window, Qt.Key.Key_Q, Qt.KeyboardModifier.ControlModifier)

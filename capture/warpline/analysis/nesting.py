@@ -103,6 +103,18 @@ def levels(parent: Int64Array) -> Int64Array:
         above[inside] = parent[above[inside]]
 
 
+def outermost(group: Int64Array, start: Int64Array, stop: Int64Array) -> npt.NDArray[np.bool_]:
+    """Which events lie in no other event of their group (a thread, say); of equal events the first counts."""
+    order = np.lexsort((-stop, start, group))
+    of_group, ends = group[order], stop[order]
+    result = np.ones(len(order), bool)
+    for number in np.unique(of_group).tolist():
+        here = np.flatnonzero(of_group == number)
+        reach = np.maximum.accumulate(ends[here])
+        result[order[here[1:]]] = ends[here[1:]] > reach[:-1]
+    return result
+
+
 def windows(times: Int64Array, starts: Int64Array, stops: Int64Array) -> tuple[Int64Array, Int64Array]:
     """For each range [start, stop) the first and the past-the-last index of the sorted ``times`` inside it."""
     first = np.searchsorted(times, starts, "left")

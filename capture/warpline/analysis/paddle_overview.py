@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
@@ -11,12 +9,12 @@ from warpline.analysis.cpu_gpu import SideRows, side_columns
 from warpline.analysis.event_types import HOST_KINDS, HOST_TYPES, PHASES, event_types, type_code
 from warpline.analysis.gpus import COMMUNICATION, COMPUTATION, activity_combinations, gpus, windows_of
 from warpline.analysis.kernels import communication_ids
-from warpline.analysis.launches import launches_from
-from warpline.analysis.nesting import window_sums, windows
+from warpline.analysis.launches import Launches, launches_from, threads_of_tracks
+from warpline.analysis.nesting import outermost, window_sums, windows
 from warpline.analysis.options import Options
 from warpline.analysis.overlap import combination_times, time_of, time_of_all
 from warpline.analysis.report import Column, NotRecorded, Table
-from warpline.analysis.selection import GPU_KINDS, View, join_events
+from warpline.analysis.selection import GPU_KINDS, Events, View, join_events
 from warpline.analysis.step_times import find_steps
 from warpline.analysis.tables import missing, ratio, scope_text
 from warpline.model.intervals import merge_intervals
@@ -65,6 +63,9 @@ def overview(view: View, options: Options) -> Table | NotRecorded:
     if not view.has(*HOST_KINDS, *GPU_KINDS):
         return missing("operator")
     calls, times = _host_unions(view)
+    for phase in PHASES:
+        if calls[type_code(phase)]:
+            calls[type_code(phase)] = len(_phase_events(view, phase, tracks_of_host(view)))
     if options.step:
         steps = find_steps(view, options)
         calls[0], times[0] = len(steps), step_time(view, options)
@@ -183,23 +184,34 @@ def model(view: View, options: Options) -> Table | NotRecorded:
     )
 
 
-def _phase_times(
-    view: View, phase: str, tracks: frozenset[int], launches: Any
-) -> tuple[Int64Array, Int64Array]:
-    """CPU time in the range and launched GPU time of every event of a phase."""
-    from warpline.analysis.launches import threads_of_tracks
+def tracks_of_host(view: View) -> frozenset[int]:
+    """All tracks that belong to no GPU."""
+    return frozenset(t.index for t in view.capture.tracks if t.device is None)
 
+
+def _phase_events(view: View, phase: str, tracks: frozenset[int]) -> Events:
+    """The events of a phase; a layer's forward inside the model's is part of it and not counted again."""
     code = type_code(phase)
     parts = []
     for kind in ("phase", "range", "operator", "other"):
         if kind in view.capture.kinds:
-            for events in view.batches(kind, tracks):
-                parts.append(events.take(event_types(view, kind, events) == code))
+            parts += [
+                events.take(event_types(view, kind, events) == code) for events in view.batches(kind, tracks)
+            ]
     events = join_events(parts)
     if not len(events):
-        return np.empty(0, np.int64), np.empty(0, np.int64)
-    gpu = np.zeros(len(events), np.int64)
+        return events
     thread = threads_of_tracks(view)[view.track_of(events.row)]
+    return events.take(outermost(thread, events.start, events.stop))
+
+
+def _phase_times(
+    view: View, phase: str, tracks: frozenset[int], launches: Launches
+) -> tuple[Int64Array, Int64Array]:
+    """CPU time in the range and launched GPU time of every event of a phase."""
+    events = _phase_events(view, phase, tracks)
+    gpu = np.zeros(len(events), np.int64)
+    thread = threads_of_tracks(view)[view.track_of(events.row)] if len(events) else gpu
     for number in np.unique(thread).tolist():
         here = np.flatnonzero(thread == number)
         own = launches.of_thread(number)

@@ -64,6 +64,11 @@ def link_picture(scene: Scene, links: Iterable[Link], about: int | None) -> Link
             tab = _tab(scene, link, place, other, about, tabs)
             if tab is not None:
                 tabs.append(tab)
+                # The curve begins at the hint, so that one sees which one it is about.
+                hook = QPointF(
+                    min(max(tab.rect.center().x(), 12.0), scene.width_px - 12.0), tab.rect.bottom()
+                )
+                start, stop = (hook, stop) if about == link.to_row else (start, hook)
         arrows.append(Arrow(_clamped(start, scene), _clamped(stop, scene), link))
     return LinkPicture(tuple(arrows), tuple(tabs))
 

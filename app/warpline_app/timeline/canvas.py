@@ -192,8 +192,6 @@ class Canvas(QWidget):
             bin_px=2 if zooming and self._slow_full > SLOW_FRAME_S else 1,
             exact=self._exact,
         )
-        # The renderer counts device pixels; the ratio is for whoever shows the frame.
-        self._frame.image.setDevicePixelRatio(1.0)
         begin = time.perf_counter()
         drawn = renderer.draw(self._frame, scene.layout, view)
         self.last_frame_s = time.perf_counter() - begin

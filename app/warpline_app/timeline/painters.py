@@ -64,6 +64,10 @@ class Painter:
             result = np.where(waiting, np.where(runnable, INDEX["runnable"], INDEX["blocked"]), result)
         return result
 
+    def plain_colors(self, colors: Colors, kind: npt.NDArray[np.uint8]) -> Colors:
+        """The same colours without those of names: a hue, or an event's own colour, becomes that of its kind."""
+        return np.where(colors >= FIRST_HUE, self.color_of_code[kind], colors)
+
     def names(self, rows: Int64Array) -> Int64Array:
         """Name ids of events, never beyond the table of strings."""
         return np.minimum(self.capture.events.name[rows].astype(np.int64), len(self._hue_of_name) - 1)

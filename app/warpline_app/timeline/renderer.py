@@ -306,6 +306,8 @@ class Renderer:
         if not broken:
             return
         painter = QPainter(frame.image)
+        # The image knows its ratio: this painter counts logical pixels.
+        painter.scale(1 / self.ratio, 1 / self.ratio)
         painter.setFont(ui_font(max(1, self._px(11))))
         painter.setPen(self.theme.color("warning"))
         for row, top, _clip, _background in broken:

@@ -88,6 +88,7 @@ class Row:
 _FAMILY_OF_ROLE = {
     "cores": "core",
     "core": "core",
+    "process": "running",
     "thread": "running",
     "state": "running",
     "thread_cpu": "core",

@@ -28,6 +28,8 @@ UInt16Array = npt.NDArray[np.uint16]
 
 LABEL_MIN_PX = 24
 """Events narrower than this (logical pixels) carry no text."""
+NAMED_SHARE = 0.125
+"""Events narrower than this share of `LABEL_MIN_PX` (3 pixels) have the colour of their kind, not of their name."""
 OVERSCAN_PX = 96
 """Columns kept on both sides of the view, so that a pan asks for more only now and then."""
 OVERSCAN_FROM_NS = 200_000
@@ -127,6 +129,9 @@ def compose_lanes(
         out = np.repeat(out, bin_px, axis=1)[:, :width]
     out = np.ascontiguousarray(out)
     color = painter.colors(strip.rect_row, strip.rect_kind, strip.rect_flags)
+    # Names have no colour below a few pixels: a rainbow would tell nothing.
+    narrow = np.flatnonzero(strip.rect_stop - strip.rect_start < NAMED_SHARE * label_min_px * scale.ns_per_px)
+    color[narrow] = painter.plain_colors(color[narrow], strip.rect_kind[narrow])
     dim = emphasis.dimmed(painter, strip.rect_row, strip.rect_kind)
     boxes = Boxes(strip.rect_lane, strip.rect_row, strip.rect_start, strip.rect_stop, color, dim)
     draw_boxes(out, boxes, strip.rect_flags, scale, phase)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 
 from PySide6.QtCore import QPoint, Qt, QTimer
 from PySide6.QtWidgets import QLabel, QWidget
@@ -71,6 +72,8 @@ class Tooltip(QLabel):
             return
         text = describe_event(self._scene.capture, self._row, self._scene.state.origin_ns)
         title = html.escape(text.title if len(text.title) <= 240 else text.title[:239] + "…")
+        # Names have no spaces: tell where a line may be broken.
+        title = re.sub(r"([,:&gt;_(])(?=[^,:_(]{4})", "\\1\u200b", title) if len(title) > 50 else title
         lines = [f"<b>{title}</b>"]
         for index, line in enumerate(text.lines):
             color = self._theme.text if index == 0 else self._theme.muted

@@ -390,3 +390,9 @@ def test_ctrl_c_in_a_terminal_arrives_once_and_the_second_ends_the_waiting(tmp_p
     except ProcessLookupError:
         pass
     assert states.meta["exit_status"] is None
+
+
+def test_nothing_with_threads_is_imported_before_the_program_is_forked() -> None:
+    program = "import sys, warpline.cli, warpline.cli.record, warpline.recording.record; print('numpy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"

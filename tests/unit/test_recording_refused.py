@@ -133,6 +133,11 @@ def test_every_refusal_has_a_reason_and_a_remedy() -> None:
         assert refusal.remedy
 
 
+class ClosableRing:
+    def close(self) -> None:
+        pass
+
+
 def test_rings_get_smaller_until_they_may_be_locked(monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[int] = []
 
@@ -140,7 +145,7 @@ def test_rings_get_smaller_until_they_may_be_locked(monkeypatch: pytest.MonkeyPa
         tried.append(pages)
         if pages > 16:
             raise perf.RingTooLarge(errno.EPERM, "Operation not permitted")
-        return type("Ring", (), {"close": lambda self: None})()
+        return ClosableRing()
 
     monkeypatch.setattr(perf, "open_ring", open_ring)
     monkeypatch.setattr(perf, "online_cpus", lambda: [0, 1])

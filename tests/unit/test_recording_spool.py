@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import struct
 import subprocess
@@ -202,3 +203,22 @@ def test_files_that_are_no_spools_are_named(tmp_path: Path) -> None:
     assert [spool.path.name for spool in spools] == ["good.spool"]
     assert len(problems) == 2
     assert any("text.spool" in problem for problem in problems)
+
+
+def test_the_specification_gives_the_sizes_of_all_records(repository: Path) -> None:
+    text = (repository / "docs" / "spool.md").read_text()
+    listed = {
+        int(m[1]): (m[2], int(m[3]))
+        for m in re.finditer(r"^\| (\d+) ([a-z ]+) \| (\d+) \|", text, re.MULTILINE)
+    }
+    layouts = {
+        name: layout
+        for name, layout in vars(records).items()
+        if name.islower() and isinstance(layout, np.dtype)
+    }
+    numbers = {
+        name: value for name, value in vars(records).items() if name.isupper() and isinstance(value, int)
+    }
+    for constant, number in numbers.items():
+        layout = layouts.get(constant.lower()) or layouts[f"{constant.lower()}_"]
+        assert listed[number][1] == layout.itemsize, constant

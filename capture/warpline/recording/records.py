@@ -23,7 +23,6 @@ PROCESS_SAMPLE = 122
 
 NVML_DEVICE = 600
 NVML_SAMPLE = 601
-NVML_PROPERTY = 602
 
 clock_pair = np.dtype([("monotonic_ns", "<u8"), ("realtime_ns", "<u8"), ("third_ns", "<u8")])
 source_state = np.dtype(
@@ -134,4 +133,3 @@ nvml_device = np.dtype(
     ]
 )
 nvml_sample = np.dtype([("time_ns", "<u8"), ("index", "<u4"), ("metric", "<u4"), ("value", "<f8")])
-nvml_property = np.dtype([("index", "<u4"), ("key", "<u4"), ("value", "<u4"), ("reserved", "<u4")])

@@ -95,7 +95,10 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Capture]:
         )
         calls = builder.add_events(
             api, "cuda_api", np.arange(0, 1000, 100), 20, names[0],
-            attributes={"correlation": np.arange(1, 11), "return_value": np.ma.MaskedArray(range(10), [True] + [False] * 9)},
+            attributes={
+                "correlation": np.arange(1, 11),
+                "return_value": np.ma.MaskedArray(range(10), [True] + [False] * 9),
+            },
         )  # fmt: skip
         kernels = builder.add_events(
             stream, "kernel", np.arange(50, 1050, 100), 130, names[1],

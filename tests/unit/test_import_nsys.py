@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import sqlite3
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,11 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from warpline.interchange import detect, import_files
+from warpline.interchange.nsys import sqlite_tables
 from warpline.interchange.nsys.counters import split_unit
 from warpline.interchange.nsys.sched import slices_of
 from warpline.interchange.nsys.sqlite_tables import SqliteTables
@@ -502,8 +504,8 @@ def test_odd_rows_are_kept_or_counted(tmp_path: Path) -> None:
     ]
     source = make_export(tmp_path / "odd.sqlite", {"CUPTI_ACTIVITY_KIND_KERNEL": (columns, rows)})
     with open_capture(import_files([source], tmp_path / "out.h5")) as capture:
-        assert len(capture.kinds["kernel"].rows) == 5
-        assert sum(entry.count for entry in capture.skipped) == 2
+        assert len(capture.kinds["kernel"].rows) == 4
+        assert sum(entry.count for entry in capture.skipped) == 3
         assert any("end before they start" in text for text in capture.warnings)
         assert any("had no end" in text for text in capture.warnings)
 
@@ -652,6 +654,39 @@ def test_columns_that_do_not_exist_are_missing(tmp_path: Path) -> None:
     assert list(batch.texts["also"]) == [None, None]
     assert list(tables.read("missing", ints=("a",))) == []
     tables.close()
+
+
+cells = st.one_of(
+    st.none(), st.integers(-3, 3), st.floats(-2, 2), st.sampled_from(["", "1", "text"]), st.just(b"\xff")
+)
+
+
+@settings(max_examples=60)
+@given(
+    runs=st.lists(st.tuples(cells, cells, st.integers(1, 9)), max_size=12),
+    chunk_rows=st.integers(1, 7),
+    first_rows=st.integers(1, 7),
+)
+def test_reading_gives_every_cell_whatever_changes_where(
+    runs: list[tuple[Any, Any, int]], chunk_rows: int, first_rows: int
+) -> None:
+    rows = [(first, second) for first, second, count in runs for _ in range(count)]
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sqlite_tables, "_FIRST_ROWS", first_rows)
+        tables = SqliteTables(make_export(Path(folder) / "x.sqlite", {"T": ("a, b", rows)}))
+        found = list(tables.read("T", ints=("a",), reals=("a",), texts=("b",), chunk_rows=chunk_rows))
+        tables.close()
+    numbers = [cell for batch in found for cell in batch["a"].tolist()]
+    reals = [cell for batch in found for cell in batch.reals["a"].tolist()]
+    texts = [cell for batch in found for cell in batch.texts["b"]]
+    assert numbers == [
+        int(cell) if isinstance(cell, (int, float)) or cell == "1" else NULL for cell, _ in rows
+    ]
+    expected = [float(cell) if isinstance(cell, (int, float)) else None for cell, _ in rows]
+    assert [None if np.isnan(cell) else cell for cell in reals] == expected
+    assert texts == [
+        cell if cell is None or isinstance(cell, bytes) else str(cell).encode() for _, cell in rows
+    ]
 
 
 def test_builder_is_left_without_a_file_when_conversion_fails(tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ class Subject:
 
 def _subjects(context: Context) -> tuple[Subject, ...]:
     devices = Devices(context)
-    gpu = GpuWork(context, devices, api.only_calling_process(context))
+    gpu = GpuWork(context, devices, lambda: api.only_calling_process(context))
 
     def on_gpu(convert: Callable[[str], None]) -> tuple[_Convert, ...]:
         return (lambda _context, table: convert(table),)

@@ -97,10 +97,12 @@ _Namer = Callable[[Batch, npt.NDArray[np.int64]], npt.NDArray[np.uint32]]
 class GpuWork:
     """Converts the tables of GPU activity; all of them say device, context, stream and correlation alike."""
 
-    def __init__(self, context: Context, devices: Devices, only_process: int | None) -> None:
+    def __init__(self, context: Context, devices: Devices, find_process: Callable[[], int | None]) -> None:
         self._context = context
         self._devices = devices
-        self._only_process = only_process
+        self._find_process = find_process
+        self._only_process: int | None = None
+        self._is_searched = False
 
     def kernels(self, table: str) -> None:
         """The event's name is the full (demangled) one: a template's short name is the same for all its instances."""
@@ -220,7 +222,11 @@ class GpuWork:
         """Packed process ids; a file that does not tell them is attributed to the one process that made calls."""
         pids = batch["globalPid"]
         missing = pids == NULL
-        return np.where(missing, self._only_process or 0, pids) if missing.any() else pids
+        if not missing.any():
+            return pids
+        if not self._is_searched:
+            self._only_process, self._is_searched = self._find_process(), True
+        return np.where(missing, self._only_process or 0, pids)
 
     def _launched(self, global_pid: int, correlation: Int64Array, ids: npt.NDArray[np.int64]) -> None:
         """Correlation ids are unique within a process only, so the process is the scope of the link."""

@@ -75,19 +75,26 @@ class Hdf5Tables:
         ints: Sequence[str] = (),
         reals: Sequence[str] = (),
         texts: Sequence[str] = (),
+        only: tuple[str, Sequence[int]] | None = None,
         chunk_rows: int = CHUNK_ROWS,
     ) -> Iterator[Batch]:
         dataset = self._tables.get(table)
         if dataset is None:
             return
         have = dataset.dtype.names or ()
-        wanted = [name for name in (*ints, *reals, *texts) if name in have]
+        if only is not None and only[0] not in have:
+            return
+        extra = () if only is None else (only[0],)
+        wanted = [name for name in dict.fromkeys((*ints, *reals, *texts, *extra)) if name in have]
         for first in range(0, len(dataset), chunk_rows):
             try:
                 rows = dataset.fields(wanted)[first : first + chunk_rows] if wanted else None
             except (OSError, RuntimeError, ValueError, TypeError) as error:
                 raise self._damaged(error) from error
             count = min(chunk_rows, len(dataset) - first)
+            if only is not None and rows is not None:
+                rows = rows[np.isin(rows[only[0]], only[1])]
+                count = len(rows)
             column = {name: rows[name] for name in wanted} if rows is not None else {}
             yield Batch(
                 count,

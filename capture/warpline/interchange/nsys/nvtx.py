@@ -95,14 +95,9 @@ def _read_definitions(context: Context, table: str) -> _Definitions:
     """Definitions may stand anywhere in the table, so they are read before the ranges."""
     found = _Definitions()
     columns = ("eventType", "category", "globalTid", "textId", "domainId")
-    for batch in context.tables.read(table, ints=columns):
-        rows = np.flatnonzero(np.isin(batch["eventType"], _DEFINITIONS[:3]))
-        if len(rows):
-            break
-    else:
-        return found
-    for batch in context.tables.read(table, ints=columns, texts=("text",)):
-        for row in np.flatnonzero(np.isin(batch["eventType"], _DEFINITIONS[:3])).tolist():
+    wanted = (CATEGORY, THREAD, DOMAIN)
+    for batch in context.tables.read(table, ints=columns, texts=("text",), only=("eventType", wanted)):
+        for row in range(batch.rows):
             kind, category, tid, text_id, domain = (int(batch[name][row]) for name in columns)
             text = decode(batch.texts["text"][row]) or context.names.text(text_id)
             pid, domain = context.process_of(tid), max(domain, 0)
@@ -205,7 +200,7 @@ def _payload(
         if given.any():
             payload[given] = context.names.strings(batch["jsonTextId"][index][given])
     json = batch.texts.get("jsonText")
-    if json is not None:
+    if json is not None and json.count(None) != len(json):
         own = texts.ids([json[row] for row in index.tolist()])
         payload = np.where(own == 0, payload, own)
     return payload

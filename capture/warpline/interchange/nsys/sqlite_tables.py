@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import itertools
 import sqlite3
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import numpy as np
-
 from warpline.i18n import tr
-from warpline.interchange.nsys.tables import CHUNK_ROWS, NULL, Batch
+from warpline.interchange.nsys.cells import Cells, Constant, int_column, real_column, text_column
+from warpline.interchange.nsys.tables import CHUNK_ROWS, Batch
 from warpline.model import ImportFormatError
 
 SQLITE_MAGIC = b"SQLite format 3\x00"
+
+_FIRST_ROWS = 1024
+"""Rows that are fetched in full to see which columns hold one value."""
 
 # Messages of SQLite about a damaged schema may themselves not be UTF-8; a rebuilt value may not fit.
 _UNREADABLE = (sqlite3.Error, UnicodeDecodeError, OverflowError)
@@ -82,66 +83,82 @@ class SqliteTables:
         ints: Sequence[str] = (),
         reals: Sequence[str] = (),
         texts: Sequence[str] = (),
+        only: tuple[str, Sequence[int]] | None = None,
         chunk_rows: int = CHUNK_ROWS,
     ) -> Iterator[Batch]:
         have = self.columns(table)
-        if not have:
+        if not have or (only is not None and only[0] not in have):
             return
-        int_columns = [name for name in ints if name in have]
-        real_columns = [name for name in reals if name in have]
-        text_columns = [name for name in texts if name in have]
-        # Any column of any row may hold any type in SQLite: the casts make the file's mistakes harmless.
-        wanted = [f"CAST(ifnull({_quoted(name)},{NULL}) AS INTEGER)" for name in int_columns]
-        wanted += [f"CAST({_quoted(name)} AS REAL)" for name in real_columns]
-        wanted += [f"CAST({_quoted(name)} AS TEXT)" for name in text_columns]
+        wanted = [name for name in dict.fromkeys((*ints, *reals, *texts)) if name in have]
+        condition = ""
+        if only is not None:
+            condition = f"WHERE {_quoted(only[0])} IN ({','.join(str(int(value)) for value in only[1])})"
         try:
-            cursor = self._connection.execute(f"SELECT {','.join(wanted) or '1'} FROM {_quoted(table)}")
-            while rows := cursor.fetchmany(chunk_rows):
-                count = len(rows)
-                columns: list[Sequence[object]]
-                if int_columns and not real_columns and not text_columns:
-                    flat = np.fromiter(
-                        itertools.chain.from_iterable(rows), np.int64, count * len(int_columns)
-                    )
-                    ints_read = dict(zip(int_columns, flat.reshape(count, -1).T.copy(), strict=True))
-                    columns = []
-                else:
-                    columns = list(zip(*rows, strict=True))
-                    ints_read = {
-                        name: np.fromiter(column, np.int64, count)
-                        for name, column in zip(int_columns, columns, strict=False)
-                    }
-                del rows
-                yield _batch(count, (ints, reals, texts), ints_read, (real_columns, text_columns), columns)
+            for count, columns in self._chunks(table, wanted, condition, chunk_rows):
+                yield Batch(
+                    count,
+                    {name: int_column(columns.get(name), count) for name in ints},
+                    {name: real_column(columns.get(name), count) for name in reals},
+                    {name: text_column(columns.get(name), count) for name in texts},
+                )
         except _UNREADABLE as error:
             raise self._damaged(error) from error
+
+    def _chunks(
+        self, table: str, wanted: list[str], condition: str, chunk_rows: int
+    ) -> Iterator[tuple[int, dict[str, Cells]]]:
+        """The rows in pieces, each column as a `Constant` or as a tuple of cells.
+
+        Most columns of an export hold one value in all rows, mostly nothing, and fetching a cell costs more than
+        anything done with it later. So a column that was constant in the first piece is compared by SQLite instead
+        of fetched; where the comparison fails, that piece is fetched in full and the column not compared any more.
+        """
+        varying: set[str] = set()
+        constants: dict[str, Constant] = {}
+        done = 0
+        is_full = True
+        while True:
+            fetched = wanted if is_full else [name for name in wanted if name not in constants]
+            compared = [] if is_full else [name for name in wanted if name in constants]
+            checks = " AND ".join(f"{_quoted(name)} IS ?" for name in compared) or "1"
+            columns = ",".join([*(_quoted(name) for name in fetched), checks])
+            # Both ways of reading must see the rows in one order, whatever indexes somebody added.
+            cursor = self._connection.execute(
+                f"SELECT {columns} FROM {_quoted(table)} {condition} ORDER BY rowid LIMIT -1 OFFSET {done}",
+                [constants[name].value for name in compared],
+            )
+            while rows := cursor.fetchmany(_FIRST_ROWS if is_full else chunk_rows):
+                count = len(rows)
+                *cells, agrees = zip(*rows, strict=True)
+                if agrees.count(1) != count:
+                    is_full = True
+                    break
+                found: dict[str, Cells] = dict(zip(fetched, cells, strict=True))
+                del rows, cells
+                yield count, {**found, **{name: constants[name] for name in compared}}
+                done += count
+                if is_full:
+                    for name, column in found.items():
+                        known = constants.get(name)
+                        value = column[0] if isinstance(column, tuple) else None
+                        if not _is_constant(column) or (known is not None and known.value != value):
+                            varying.add(name)
+                            constants.pop(name, None)
+                        elif name not in varying:
+                            constants[name] = Constant(value)
+                    is_full = False
+                    break
+            else:
+                return
 
     def close(self) -> None:
         self._connection.close()
 
 
-def _batch(
-    count: int,
-    wanted: tuple[Sequence[str], Sequence[str], Sequence[str]],
-    ints_read: dict[str, np.ndarray],
-    others: tuple[list[str], list[str]],
-    columns: list[Sequence[object]],
-) -> Batch:
-    """A batch of the columns that were read and of empty ones for those the table does not have."""
-    ints, reals, texts = wanted
-    real_columns, text_columns = others
-    first_real = len(columns) - len(real_columns) - len(text_columns)
-    real_at = {name: columns[first_real + i] for i, name in enumerate(real_columns)}
-    text_at = {name: columns[len(columns) - len(text_columns) + i] for i, name in enumerate(text_columns)}
-    missing_text: Sequence[bytes | None] = [None] * count if len(text_columns) < len(texts) else ()
-    return Batch(
-        count,
-        {name: ints_read[name] if name in ints_read else np.full(count, NULL) for name in ints},
-        {
-            name: np.array(real_at[name], np.float64) if name in real_at else np.full(count, np.nan)
-            for name in reals
-        },
-        {name: text_at.get(name, missing_text) for name in texts},  # type: ignore[misc]  # texts, by the cast
+def _is_constant(column: Cells) -> bool:
+    """Whether all cells hold one value of one type (1, 1.0 and b"1" are different cells)."""
+    return isinstance(column, Constant) or (
+        column.count(column[0]) == len(column) and len(set(map(type, column))) == 1
     )
 
 

@@ -65,9 +65,13 @@ class TableFile(Protocol):
         ints: Sequence[str] = (),
         reals: Sequence[str] = (),
         texts: Sequence[str] = (),
+        only: tuple[str, Sequence[int]] | None = None,
         chunk_rows: int = CHUNK_ROWS,
     ) -> Iterator[Batch]:
-        """The rows in the order of the file, in batches; nothing when there is no such table."""
+        """The rows in the order of the file, in batches; nothing when there is no such table.
+
+        ``only`` keeps the rows in which a column has one of these values.
+        """
         ...
 
     def close(self) -> None: ...

@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import resource
 import sqlite3
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -164,4 +163,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

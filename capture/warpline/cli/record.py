@@ -77,6 +77,9 @@ class RecordCommand:
             help=tr("record each kernel of a CUDA graph, or each launch"),
         )
         parser.add_argument(
+            "--cuda-memory", action="store_true", help=tr("record allocations of device memory too")
+        )
+        parser.add_argument(
             "--spool",
             type=Path,
             metavar="DIR",
@@ -105,7 +108,13 @@ class RecordCommand:
         from warpline.recording.record import record
 
         options = Options(
-            args.trace, args.duration, args.delay, args.capture_range, args.cuda_graphs, args.terminate
+            args.trace,
+            args.duration,
+            args.delay,
+            args.capture_range,
+            args.cuda_graphs,
+            args.terminate,
+            args.cuda_memory,
         )
         output = args.output or Path(_default_name(command))
         result = record(command, output, options, spool=args.spool, report=status_writer(args.status_fd))

@@ -30,7 +30,7 @@ class SourceCheck:
     trace: str = ""
 
 
-AGENT_CHECKS: tuple[str, ...] = ()
+AGENT_CHECKS: tuple[str, ...] = ("warpline.recording.agent.checks:check_agent",)
 """Functions ``module:name`` without arguments that return a sequence of `SourceCheck`, for what agents record."""
 
 _LINUX_ONLY = "recording works on Linux only"

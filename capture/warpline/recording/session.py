@@ -30,6 +30,8 @@ class Options:
     cuda_graphs: str = "node"
     terminate: bool = False
     """End the program as well when the recording ends before it."""
+    cuda_memory: bool = False
+    """Record allocations of device memory."""
 
     @property
     def starts_paused(self) -> bool:

@@ -18,8 +18,8 @@ from .library import agent_library
 NVTX_VARIABLE = "NVTX_INJECTION64_PATH"
 CUDA_VARIABLE = "CUDA_INJECTION64_PATH"
 CUPTI_OPTIONS = "WARPLINE_CUPTI"
-"""Options of the CUDA source for experts, with commas: ``memory=1`` (allocations), ``calls=all`` (also calls that
-only ask for state), ``latency=1`` (times of queueing and submission)."""
+"""Options of the CUDA source for experts, with commas: ``calls=all`` (also calls that only ask for state),
+``latency=1`` (times of queueing and submission)."""
 
 _CUPTI_IN_WHEELS = {12: "nvidia/cuda_cupti/lib/libcupti.so.12", 13: "nvidia/cu13/lib/libcupti.so.13"}
 _TOOLKITS = ("extras/CUPTI/lib64", "lib64", "lib")
@@ -51,9 +51,7 @@ def contribute(session: Session, inherited: Mapping[str, str]) -> Contribution:
     variables = {
         "WARPLINE_SPOOL": str(session.directory.resolve()),
         "WARPLINE_AGENT": str(library.path),
-        CUPTI_OPTIONS: ",".join(
-            filter(None, (inherited.get(CUPTI_OPTIONS, ""), f"graphs={session.options.cuda_graphs}"))
-        ),
+        CUPTI_OPTIONS: ",".join(_cupti_options(session, inherited)),
     }
     if session.options.capture_range != "none":
         variables["WARPLINE_CAPTURE_RANGE"] = session.options.capture_range
@@ -75,6 +73,13 @@ def contribute(session: Session, inherited: Mapping[str, str]) -> Contribution:
         if found is not None:
             variables["WARPLINE_LIBCUPTI"] = str(found)
     return Contribution(variables, tuple(sources), tuple(warnings))
+
+
+def _cupti_options(session: Session, inherited: Mapping[str, str]) -> list[str]:
+    found = [f"graphs={session.options.cuda_graphs}"]
+    if session.options.cuda_memory:
+        found.append("memory=1")
+    return [*filter(None, [inherited.get(CUPTI_OPTIONS, "")]), *found]
 
 
 def find_driver(environment: Mapping[str, str]) -> Path | None:

@@ -472,3 +472,11 @@ EXPORT void warpline_mark(const char *name, uint32_t color_argb)
     struct nvtx_event_attributes event = annotation(name, color_argb);
     mark(0, NULL, NULL, &event);
 }
+
+EXPORT uint64_t warpline_start(const char *name, uint32_t color_argb)
+{
+    struct nvtx_event_attributes event = annotation(name, color_argb);
+    return start(0, NULL, NULL, &event);
+}
+
+EXPORT void warpline_end(uint64_t range) { end(range); }

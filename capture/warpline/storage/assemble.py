@@ -95,9 +95,9 @@ class _Assembly:
 
     def write(self) -> None:
         file, contents = self._file, self._contents
-        file.attrs["format"] = FORMAT
-        file.attrs["version"] = VERSION
-        file.attrs["uuid"] = contents.uuid
+        _set_attribute(file, "format", FORMAT)
+        _set_attribute(file, "version", VERSION)
+        _set_attribute(file, "uuid", contents.uuid)
         self._write_events()
         self._write_directories()
         self._step(0.75, "attributes")
@@ -141,7 +141,7 @@ class _Assembly:
                 ("category", buffer.spec.category),
                 ("color", buffer.spec.color),
             ):
-                kind.attrs[key] = value
+                _set_attribute(kind, key, value)
             self._put(kind, "row", self._kind_rows[buffer.code].read(), "<i8")
             order = self._kind_order[buffer.code].read()
             attributes, valid = kind.create_group("attributes"), kind.create_group("valid")
@@ -151,13 +151,12 @@ class _Assembly:
                     continue
                 column.fill(buffer.count)
                 dataset = self._gather(attributes, spec.name, column.values, order)
-                dataset.attrs["title"] = spec.title
-                dataset.attrs["unit"] = spec.unit
-                dataset.attrs["type"] = spec.dtype
+                _set_attribute(dataset, "title", spec.title)
+                _set_attribute(dataset, "unit", spec.unit)
+                _set_attribute(dataset, "type", spec.dtype)
                 if spec.enum:
-                    dataset.attrs["enum"] = orjson.dumps(
-                        {str(number): text for number, text in spec.enum.items()}
-                    ).decode()
+                    named = {str(number): text for number, text in spec.enum.items()}
+                    _set_attribute(dataset, "enum", orjson.dumps(named).decode())
                 if column.valid is not None:
                     self._gather(valid, spec.name, column.valid, order)
 
@@ -189,7 +188,7 @@ class _Assembly:
             self._put(group, name, values[order], dtype)
         by_to = np.argsort(columns[1][order], kind="stable")
         self._put(group, "by_to", by_to, "<i8")
-        group.attrs["kinds"] = orjson.dumps(names).decode()
+        _set_attribute(group, "kinds", orjson.dumps(names).decode())
 
     def _links_of(self, name: str) -> Iterator[tuple[Int64Array, Int64Array]]:
         contents = self._contents
@@ -407,6 +406,15 @@ class _Assembly:
         dataset = self._empty(group, name, dtype, len(values))
         for first in range(0, len(values), 1 << 20):
             dataset[first : first + (1 << 20)] = values[first : first + (1 << 20)]
+
+
+def _set_attribute(node: h5py.Group | h5py.Dataset, name: str, value: str | int) -> None:
+    """An attribute; texts with a fixed length, which HDF5 keeps beside the object under its checksum."""
+    if isinstance(value, int):
+        node.attrs[name] = value
+        return
+    data = _utf8(value)
+    node.attrs.create(name, np.array(data), dtype=h5py.string_dtype("utf-8", max(1, len(data))))
 
 
 def _utf8(text: str) -> bytes:

@@ -9,14 +9,15 @@ from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+from uuid import UUID
 
 import numpy as np
 import numpy.typing as npt
-import orjson
 
 from warpline.model import Clock, Device, Process, Skipped, Source, Thread, Track
 
 from .counters import Counter, pyramid_sizes
+from .description import MAX_TIME, read_description
 from .exact import ExactQueries
 from .kind_table import KindTable
 from .links import Links
@@ -29,6 +30,7 @@ from .schema import (
     EVENT_COLUMNS,
     INTERPOLATIONS,
     LANE_COLUMNS,
+    MAX_KINDS,
     NO_RESIDUAL,
     NO_STACK,
     STACK_COLUMNS,
@@ -39,7 +41,11 @@ from .strings import Strings
 Array = npt.NDArray[Any]
 Int64Array = npt.NDArray[np.int64]
 
-MAX_META_BYTES = 256 << 20
+MAX_META_BYTES = 64 << 20
+MAX_TRACKS = 1 << 20
+MAX_LANES = 1 << 22
+MAX_DEPTH = 64
+MAX_FRAMES = 4096
 
 
 @dataclass(frozen=True)
@@ -94,7 +100,7 @@ class Capture(ExactQueries):
     def __init__(self, file: MappedFile) -> None:
         self._file = file
         self.path = file.path
-        self.uuid = str(file.attribute("", "uuid"))
+        self.uuid = self._read_uuid()
         self._read_meta()
         self.strings = Strings(file.column("strings/offset", "<u8"), file.column("strings/data", "|u1"))
         self.clocks = self._read_clocks()
@@ -106,7 +112,9 @@ class Capture(ExactQueries):
                 for name, dtype in EVENT_COLUMNS.items()
             }
         )
-        lane_columns = {name: file.column(f"lanes/{name}", dtype) for name, dtype in LANE_COLUMNS.items()}
+        lane_columns = {
+            name: file.column(f"lanes/{name}", dtype, limit=MAX_LANES) for name, dtype in LANE_COLUMNS.items()
+        }
         self.lanes = Lanes(**lane_columns)
         self._check_lanes(n_events)
         self.pyramid = Pyramid(file, self.lanes.first, self.lanes.count, self.events)
@@ -116,31 +124,40 @@ class Capture(ExactQueries):
 
     # Reading the directories
 
-    def _read_meta(self) -> None:
-        data = self._file.column("meta", "|u1")
-        if len(data) > MAX_META_BYTES:
-            raise self._file.error(f"its description has {len(data)} bytes")
+    def _read_uuid(self) -> str:
+        # It names files of the user's settings and caches, so it must be one and no path.
         try:
-            document = orjson.loads(data.tobytes())
-            start, stop = (int(value) for value in document["span_ns"])
-            self.span = (start, max(start, stop))
-            self.meta: Mapping[str, Any] = dict(document["meta"])
-            self.sources = tuple(Source(**source) for source in document["sources"])
-            self.skipped = tuple(Skipped(**entry) for entry in document["skipped"])
-            self.warnings = tuple(str(text) for text in document["warnings"])
-            self.pauses = np.array(document["pauses_ns"], np.int64).reshape(-1, 2)
-            self.processes = tuple(Process(**process) for process in document["processes"])
-            self.threads = tuple(Thread(**thread) for thread in document["threads"])
-            self.devices = tuple(
-                Device(**{**device, "properties": tuple((str(k), v) for k, v in device["properties"])})
-                for device in document["devices"]
-            )
-        except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+            return str(UUID(str(self._file.attribute("", "uuid"))))
+        except ValueError as error:
+            raise self._file.error("its UUID is damaged") from error
+
+    def _read_meta(self) -> None:
+        data = self._file.column("meta", "|u1", limit=MAX_META_BYTES)
+        try:
+            read = read_description(data.tobytes())
+        except (ValueError, OverflowError, RecursionError) as error:
             raise self._file.error(f"its description is damaged ({error})") from error
+        self.span = read.span
+        self.meta: Mapping[str, Any] = read.meta
+        self.sources: tuple[Source, ...] = read.sources
+        self.skipped: tuple[Skipped, ...] = read.skipped
+        self.warnings: tuple[str, ...] = read.warnings
+        self.pauses: Int64Array = read.pauses
+        self.processes: tuple[Process, ...] = read.processes
+        self.threads: tuple[Thread, ...] = read.threads
+        self.devices: tuple[Device, ...] = read.devices
 
     def _read_clocks(self) -> tuple[Clock, ...]:
-        columns = {name: self._file.column(f"clocks/{name}", dtype) for name, dtype in CLOCK_COLUMNS.items()}
-        if len({len(column) for column in columns.values()}) != 1 or not len(columns["name"]):
+        columns = {
+            name: self._file.column(f"clocks/{name}", dtype, limit=MAX_TRACKS)
+            for name, dtype in CLOCK_COLUMNS.items()
+        }
+        offset = columns["offset"]
+        if (
+            len({len(column) for column in columns.values()}) != 1
+            or not len(offset)
+            or np.any((offset <= -MAX_TIME) | (offset >= MAX_TIME))
+        ):
             raise self._file.error("its table of clocks is damaged")
         return tuple(
             Clock(
@@ -155,7 +172,10 @@ class Capture(ExactQueries):
         )
 
     def _read_tracks(self) -> tuple[Track, ...]:
-        columns = {name: self._file.column(f"tracks/{name}", dtype) for name, dtype in TRACK_COLUMNS.items()}
+        columns = {
+            name: self._file.column(f"tracks/{name}", dtype, limit=MAX_TRACKS)
+            for name, dtype in TRACK_COLUMNS.items()
+        }
         n = len(columns["uri"])
         if any(len(column) != n for column in columns.values()):
             raise self._file.error("its table of tracks is damaged")
@@ -163,6 +183,11 @@ class Capture(ExactQueries):
         # A parent always comes before its children, which also rules out circles.
         if np.any(parent >= np.arange(n)) or np.any(columns["clock"] >= len(self.clocks)):
             raise self._file.error("its table of tracks is damaged")
+        uris = self.strings.get(columns["uri"].tolist())
+        if len(set(uris)) != n:
+            raise self._file.error("two of its tracks have the same URI")
+        if _depth(parent) > MAX_DEPTH:
+            raise self._file.error(f"its tracks are nested more than {MAX_DEPTH} deep")
 
         def optional(name: str, limit: int | None = None) -> list[int | None]:
             return [
@@ -174,7 +199,7 @@ class Capture(ExactQueries):
             Track(index, *values)
             for index, values in enumerate(
                 zip(
-                    self.strings.get(columns["uri"].tolist()),
+                    uris,
                     self.strings.get(columns["title"].tolist()),
                     self.strings.get(columns["role"].tolist()),
                     np.maximum(parent, -1).tolist(),
@@ -200,11 +225,13 @@ class Capture(ExactQueries):
         fits = (n == 0 and n_events == 0) or (
             n > 0
             and int(lanes.count.min()) > 0
+            and int(lanes.count.max()) <= n_events
             and int(lanes.first[0]) == 0
             and bool(np.all(lanes.first[1:] == stops[:-1]))
             and int(stops[-1]) == n_events
             and bool(np.all(np.diff(lanes.track.astype(np.int64)) >= 0))
             and int(lanes.track[-1]) < len(self.tracks)
+            and bool(np.all(lanes.depth == np.arange(n) - np.searchsorted(lanes.track, lanes.track)))
         )
         if not fits:
             raise self._file.error("its table of lanes is damaged")
@@ -224,7 +251,12 @@ class Capture(ExactQueries):
     @cached_property
     def kinds(self) -> dict[str, KindTable]:
         """Kinds of which the capture has events, by name."""
-        tables = [KindTable(self._file, name, len(self.events)) for name in self._file.names("kinds")]
+        names = self._file.names("kinds")
+        if len(names) > MAX_KINDS:
+            raise self._file.error(f"it describes {len(names)} kinds of events")
+        tables = [KindTable(self._file, name, len(self.events)) for name in names]
+        if len({table.code for table in tables}) != len(tables):
+            raise self._file.error("two of its kinds of events have the same code")
         return {table.spec.name: table for table in sorted(tables, key=lambda table: table.code)}
 
     @cached_property
@@ -241,7 +273,10 @@ class Capture(ExactQueries):
     def counters(self) -> tuple[Counter, ...]:
         """Values over time."""
         file = self._file
-        directory = {name: file.column(f"counters/{name}", dtype) for name, dtype in COUNTER_COLUMNS.items()}
+        directory = {
+            name: file.column(f"counters/{name}", dtype, limit=MAX_TRACKS)
+            for name, dtype in COUNTER_COLUMNS.items()
+        }
         times, values = file.column("counters/time", "<i8"), file.column("counters/value", "<f8")
         pyramid = [file.column(f"counters/{name}", "<f8") for name in ("min", "max", "mean")]
         counters = []
@@ -297,10 +332,10 @@ class Capture(ExactQueries):
         return self._stacks
 
     def stack_frames(self, stack: int) -> list[str]:
-        """Frames of a stack, leaf first; a damaged chain ends where it stops going back."""
+        """Frames of a stack, leaf first, at most `MAX_FRAMES`; a damaged chain ends where it stops going back."""
         frame, parent = self._stacks
-        frames = []
-        while 0 <= stack < len(frame):
+        frames: list[str] = []
+        while 0 <= stack < len(frame) and len(frames) < MAX_FRAMES:
             frames.append(self.strings[int(frame[stack])])
             above = int(parent[stack])
             if above == NO_STACK or above >= stack:
@@ -361,6 +396,14 @@ class Capture(ExactQueries):
         """False for the archive form, whose columns are decoded into memory."""
         return self._file.mapped
 
+    def is_intact(self) -> bool:
+        """Whether the file is still as long as when it was opened.
+
+        Columns are mapped: reading one after somebody cut the file off ends the process (SIGBUS), as with every
+        mapped file. Writers of captures never do that, they rename.
+        """
+        return self._file.is_intact()
+
     def close(self) -> None:
         """Closes the file; columns in use stay valid until they are dropped."""
         self._file.close()
@@ -372,6 +415,17 @@ class Capture(ExactQueries):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _depth(parent: Int64Array) -> int:
+    """How deep the tree of tracks is, counted up to one more than is allowed; parents come first."""
+    depth = 0
+    level = np.arange(len(parent))
+    while len(level) and depth <= MAX_DEPTH:
+        level = parent[level]
+        level = level[level >= 0]
+        depth += 1
+    return depth
 
 
 def _natural(title: str) -> tuple[tuple[int, int, str], ...]:

@@ -28,7 +28,8 @@ def counter_pyramid(values: Float64Array) -> tuple[Float64Array, Float64Array, F
         heads = np.arange(0, len(low), COUNTER_BLOCK)
         low = np.fmin.reduceat(low, heads)
         high = np.fmax.reduceat(high, heads)
-        total = np.add.reduceat(total, heads)
+        with np.errstate(over="ignore"):
+            total = np.add.reduceat(total, heads)
         weight = np.add.reduceat(weight, heads)
         lows.append(low)
         highs.append(high)
@@ -84,6 +85,8 @@ class Counter:
         edges = start_ns + (np.arange(bins + 1) * ((stop_ns - start_ns) / bins)).astype(np.int64)
         edges[-1] = stop_ns
         index = np.searchsorted(self.recorded_times, edges + self.offset_ns, "left")
+        # Only damaged times, which go back, need this.
+        index = np.maximum.accumulate(index)
         low = high = mean = np.asarray(self.values)
         first, block = 0, 1
         sizes = pyramid_sizes(len(self.values))
@@ -103,7 +106,8 @@ class Counter:
             result[0][filled] = np.fmin.reduceat(low[part], heads)
             result[1][filled] = np.fmax.reduceat(high[part], heads)
             weight = np.isfinite(mean[part])
-            total = np.add.reduceat(np.where(weight, mean[part], 0.0), heads)
+            with np.errstate(over="ignore"):
+                total = np.add.reduceat(np.where(weight, mean[part], 0.0), heads)
             number = np.add.reduceat(weight.astype(np.float64), heads)
             result[2][filled] = np.divide(total, number, out=np.full(len(filled), np.nan), where=number > 0)
         return result[0], result[1], result[2]

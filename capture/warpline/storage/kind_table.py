@@ -11,9 +11,12 @@ import orjson
 from warpline.model import AttributeSpec, KindSpec
 
 from .mapped import MappedFile
+from .schema import MAX_KINDS
 
 Array = npt.NDArray[Any]
 Int64Array = npt.NDArray[np.int64]
+
+MAX_ATTRIBUTES = 1024
 
 _TYPES = frozenset(
     (
@@ -41,9 +44,15 @@ class KindTable:
         self._path = f"kinds/{name}"
         self._n_events = n_events
         self.code = int(file.attribute(self._path, "code"))
-        self._rows: Int64Array | None = None
+        if not 0 <= self.code < MAX_KINDS:
+            raise file.error(f"kind {name} has the code {self.code}")
+        self._rows: Array | None = None
+        self._sound_rows: Int64Array | None = None
         self._columns: dict[str, tuple[Array, npt.NDArray[np.bool_] | None]] = {}
-        attributes = tuple(self._attribute(attribute) for attribute in file.names(f"{self._path}/attributes"))
+        names = file.names(f"{self._path}/attributes")
+        if len(names) > MAX_ATTRIBUTES:
+            raise file.error(f"kind {name} has {len(names)} attributes")
+        attributes = tuple(self._attribute(attribute) for attribute in names)
         self.spec = KindSpec(
             name,
             str(file.attribute(self._path, "title")),
@@ -62,7 +71,7 @@ class KindTable:
         try:
             enum = orjson.loads(str(self._file.attribute(path, "enum"))) if self._has_enum(path) else {}
             named = {int(number): str(text) for number, text in enum.items()}
-        except (ValueError, AttributeError) as error:
+        except (ValueError, AttributeError, TypeError) as error:
             raise self._file.error(f"the enumeration of {path} is damaged") from error
         title, unit = str(self._file.attribute(path, "title")), str(self._file.attribute(path, "unit"))
         return AttributeSpec(name, kind, title, unit, named)
@@ -76,13 +85,23 @@ class KindTable:
         if self._rows is None:
             path = f"{self._path}/row"
             dtype = "<u4" if self._file.dtype_of(path) == np.dtype("<u4") else "<i8"
-            self._rows = self._file.column(path, dtype)
+            self._rows = self._file.column(path, dtype, limit=self._n_events)
         return self._rows
 
     @property
     def rows(self) -> Int64Array:
-        """Rows of the events of this kind, ascending; int64, a copy when they are stored in less."""
-        return self.stored_rows.astype(np.int64, copy=False)
+        """Rows of the events of this kind, ascending; int64, a copy when they are stored in less.
+
+        Damaged ones are clamped to rows of the capture.
+        """
+        if self._sound_rows is None:
+            rows = self.stored_rows.astype(np.int64, copy=False)
+            if len(rows) and not (
+                bool(np.all(rows[1:] >= rows[:-1])) and rows[0] >= 0 and rows[-1] < self._n_events
+            ):
+                rows = np.clip(rows, 0, max(0, self._n_events - 1))
+            self._sound_rows = rows
+        return self._sound_rows
 
     def __len__(self) -> int:
         return len(self.stored_rows)

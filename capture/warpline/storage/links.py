@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 import numpy.typing as npt
 import orjson
@@ -14,29 +16,50 @@ UInt8Array = npt.NDArray[np.uint8]
 
 
 class Links:
-    """``from_row``, ``to_row`` int64 and ``kind`` uint8, sorted by ``from_row``; −1 is an end outside the capture."""
+    """``from_row``, ``to_row`` int64, ``kind`` uint8 (see `kind_name`), by ``from_row``; −1 is outside the capture."""
 
     def __init__(self, file: MappedFile, n_events: int) -> None:
-        self.from_row: Int64Array = file.column("links/from_row", LINK_COLUMNS["from_row"])
-        count = len(self.from_row)
-        self.to_row: Int64Array = file.column("links/to_row", LINK_COLUMNS["to_row"], count=count)
+        self._from_row: Int64Array = file.column("links/from_row", LINK_COLUMNS["from_row"])
+        count = len(self._from_row)
+        self._to_row: Int64Array = file.column("links/to_row", LINK_COLUMNS["to_row"], count=count)
         self.kind: UInt8Array = file.column("links/kind", LINK_COLUMNS["kind"], count=count)
         self._by_to: Int64Array = file.column("links/by_to", "<i8", count=count)
         self._n_events = n_events
         try:
-            self.kinds = tuple(str(name) for name in orjson.loads(str(file.attribute("links", "kinds"))))
+            names = orjson.loads(str(file.attribute("links", "kinds")))
+            self.kinds = tuple(str(name) for name in names)[:256]
         except (ValueError, TypeError) as error:
             raise file.error("its names of links are damaged") from error
 
+    @cached_property
+    def from_row(self) -> Int64Array:
+        """Where each link leaves, int64 ascending; −1 outside the capture, also for damaged rows."""
+        return self._sound(self._from_row)
+
+    @cached_property
+    def to_row(self) -> Int64Array:
+        """Where each link arrives, int64; −1 outside the capture, also for damaged rows."""
+        return self._sound(self._to_row)
+
+    @property
+    def stored(self) -> tuple[Int64Array, Int64Array]:
+        """``from_row`` and ``to_row`` as they stand in the file."""
+        return self._from_row, self._to_row
+
+    def _sound(self, rows: Int64Array) -> Int64Array:
+        if len(rows) and (int(rows.min()) < NO_ROW or int(rows.max()) >= self._n_events):
+            return self._clamp(rows)
+        return rows
+
     def __len__(self) -> int:
-        return len(self.from_row)
+        return len(self._from_row)
 
     def kind_name(self, code: int) -> str:
         return self.kinds[code] if 0 <= code < len(self.kinds) else ""
 
     def counts(self) -> dict[str, int]:
         """Number of links of each kind."""
-        number = np.bincount(self.kind, minlength=len(self.kinds))
+        number = np.bincount(self.kind, minlength=256)
         return {name: int(number[code]) for code, name in enumerate(self.kinds)}
 
     def is_index_sound(self) -> bool:
@@ -44,24 +67,24 @@ class Links:
         order = self._by_to
         if not np.array_equal(np.sort(order), np.arange(len(order))):
             return False
-        ordered = self.to_row[order]
+        ordered = self._to_row[order]
         return bool(np.all(ordered[1:] >= ordered[:-1]))
 
     def leaving(self, row: int) -> tuple[Int64Array, UInt8Array]:
         """Rows an event leads to (−1: outside the capture) and the kinds of these links."""
-        first, stop = (int(np.searchsorted(self.from_row, row, side)) for side in ("left", "right"))
-        return self._clamp(self.to_row[first:stop]), self.kind[first:stop]
+        first, stop = (int(np.searchsorted(self._from_row, row, side)) for side in ("left", "right"))
+        return self._clamp(self._to_row[first:stop]), self.kind[first:stop]
 
     def arriving(self, row: int) -> tuple[Int64Array, UInt8Array]:
         """Rows that lead to an event (−1: outside the capture) and the kinds of these links."""
         first, stop = self._arriving_bounds(np.array([row]))
         index = np.clip(self._by_to[int(first[0]) : int(stop[0])], 0, max(0, len(self) - 1))
-        return self._clamp(self.from_row[index]), self.kind[index]
+        return self._clamp(self._from_row[index]), self.kind[index]
 
     def leaving_many(self, rows: Int64Array) -> Int64Array:
         """Indexes of all links that leave any of these rows."""
-        first = np.searchsorted(self.from_row, rows, "left")
-        return _ranges(first, np.searchsorted(self.from_row, rows, "right"))
+        first = np.searchsorted(self._from_row, rows, "left")
+        return _ranges(first, np.searchsorted(self._from_row, rows, "right"))
 
     def arriving_many(self, rows: Int64Array) -> Int64Array:
         """Indexes of all links that arrive at any of these rows."""
@@ -70,17 +93,17 @@ class Links:
 
     def leaving_between(self, first_row: int, stop_row: int) -> Int64Array:
         """Indexes of all links that leave rows [first_row, stop_row), by the row they leave."""
-        first, stop = np.searchsorted(self.from_row, [first_row, stop_row], "left").tolist()
+        first, stop = np.searchsorted(self._from_row, [first_row, stop_row], "left").tolist()
         return np.arange(first, stop)
 
     def arriving_between(self, first_row: int, stop_row: int) -> Int64Array:
         """Indexes of all links that arrive at rows [first_row, stop_row), by the row they arrive at."""
-        first, stop = _search(self.to_row, self._by_to, np.array([first_row, stop_row]), False).tolist()
+        first, stop = _search(self._to_row, self._by_to, np.array([first_row, stop_row]), False).tolist()
         return np.clip(self._by_to[first:stop], 0, max(0, len(self) - 1))
 
     def _arriving_bounds(self, rows: Int64Array) -> tuple[Int64Array, Int64Array]:
         # A binary search through the permutation, so that opening costs nothing.
-        return _search(self.to_row, self._by_to, rows, False), _search(self.to_row, self._by_to, rows, True)
+        return _search(self._to_row, self._by_to, rows, False), _search(self._to_row, self._by_to, rows, True)
 
     def _clamp(self, rows: Int64Array) -> Int64Array:
         return np.where((rows >= 0) & (rows < self._n_events), rows, NO_ROW)

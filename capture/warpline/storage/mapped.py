@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import mmap
 import os
-import struct
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +24,12 @@ from .schema import ALIGNMENT, FORMAT, VERSION
 
 Array = npt.NDArray[Any]
 
-MAX_DECODED_BYTES = 1 << 36
-"""Largest column of an archive that is decoded; more is damage, not data."""
+MAX_ATTRIBUTE_BYTES = 1 << 20
 
-_MAX_RATIO = 1100
-"""gzip cannot shrink further than about 1030 : 1."""
+MAX_ARCHIVE_RATIO = 200
+"""An archive whose columns are more than this times its size (and some) is damage or a trap, not data."""
+
+_ARCHIVE_ALLOWANCE = 16 << 20
 
 
 class MappedFile:
@@ -58,17 +58,19 @@ class MappedFile:
                 f"HDF5 cannot open it ({_short(error)}); it is damaged or was cut off"
             ) from error
         self.mapped = True
-        self._check_header()
+        self._groups: dict[str, h5py.Group] = {"": self._file}
+        self._decoded_bytes = 0
+        try:
+            self._check_header()
+        except CaptureFormatError:
+            self.close()
+            raise
 
     def _check_header(self) -> None:
-        try:
-            form = self._file.attrs.get("format")
-            version = self._file.attrs.get("version")
-        except (OSError, RuntimeError, ValueError, TypeError) as error:
-            raise self.error(f"its header is damaged ({_short(error)})") from error
-        if form != FORMAT:
+        if not self.has_attribute("", "format") or self.attribute("", "format") != FORMAT:
             raise self.error("it is an HDF5 file but not a capture")
-        if not isinstance(version, int | np.integer) or int(version) != VERSION:
+        version = self.attribute("", "version")
+        if version != VERSION:
             raise self.error(
                 f"it is a capture of format version {version!r}; this Warpline reads version {VERSION}"
             )
@@ -76,41 +78,76 @@ class MappedFile:
     def error(self, what: str) -> CaptureFormatError:
         return CaptureFormatError(f"{self.path}: cannot be opened: {what}")
 
-    def attribute(self, group: str, name: str) -> Any:
-        """Value of an attribute: a text or a number."""
-        try:
-            value = self._file[group].attrs[name] if group else self._file.attrs[name]
-        except (KeyError, OSError, RuntimeError, ValueError, TypeError) as error:
-            raise self.error(f"attribute {name!r} of {group or '/'} is missing or damaged") from error
-        if not isinstance(value, str | int | float | np.integer | np.floating):
-            raise self.error(f"attribute {name!r} of {group or '/'} has the wrong type")
-        return value
+    def attribute(self, path: str, name: str) -> str | int:
+        """Value of an attribute of a group or dataset (an empty path: of the file): a text or an integer.
 
-    def has_attribute(self, group: str, name: str) -> bool:
+        Texts have a fixed length. Those of variable length are not followed: they lie in a heap without checksums,
+        in which HDF5 can be led in circles.
+        """
+        where = f"attribute {name!r} of {path or '/'}"
         try:
-            return name in self._file[group].attrs
+            node = self._node(path)
+            if node is None or not h5py.h5a.exists(node.id, name.encode()):
+                raise self.error(f"{where} is missing")
+            attribute = h5py.h5a.open(node.id, name.encode())
+            dtype = attribute.get_type()
+            is_text = isinstance(dtype, h5py.h5t.TypeStringID) and not dtype.is_variable_str()
+            if (not is_text and not isinstance(dtype, h5py.h5t.TypeIntegerID)) or attribute.shape != ():
+                raise self.error(f"{where} has the wrong type")
+            if dtype.get_size() > MAX_ATTRIBUTE_BYTES:
+                raise self.error(f"{where} is too large")
+            value = np.empty((), attribute.dtype)
+            attribute.read(value)
+        except (KeyError, OSError, RuntimeError, ValueError, TypeError) as error:
+            raise self.error(f"{where} is damaged ({_short(error)})") from error
+        return value.item().decode("utf-8", "replace") if is_text else int(value)
+
+    def has_attribute(self, path: str, name: str) -> bool:
+        try:
+            node = self._node(path)
+            return node is not None and bool(h5py.h5a.exists(node.id, name.encode()))
         except (KeyError, OSError, RuntimeError, ValueError, TypeError):
             return False
 
     def has(self, path: str) -> bool:
         """Whether a dataset or group of this name is stored in the file."""
-        group, _, name = path.rpartition("/")
-        return name in self.names(group or "/")
+        try:
+            return self._node(path) is not None
+        except (KeyError, OSError, RuntimeError, ValueError, TypeError) as error:
+            raise self.error(f"{path} is damaged ({_short(error)})") from error
 
     def names(self, group: str) -> list[str]:
         """Names in a group; only what is stored in this file, no soft or external link."""
         try:
-            node = self._file.get(group)
-            if node is None or not isinstance(node, h5py.Group):
+            node = self._node(group)
+            if not isinstance(node, h5py.Group):
                 return []
-            return [name for name in node if isinstance(node.get(name, getlink=True), h5py.HardLink)]
+            links = node.id.links
+            return [name for name in node if links.get_info(name.encode()).type == h5py.h5l.TYPE_HARD]
         except (OSError, RuntimeError, ValueError, TypeError, KeyError) as error:
             raise self.error(f"group {group} is damaged ({_short(error)})") from error
 
-    def column(self, path: str, dtype: str, *, count: int | None = None) -> Array:
+    def _node(self, path: str) -> h5py.Group | h5py.Dataset | None:
+        """A group or dataset stored in this file; None when there is none of this name, or only a link to it."""
+        known = self._groups.get(path)
+        if known is not None:
+            return known
+        above, _, name = path.rpartition("/")
+        group = self._node(above)
+        if not isinstance(group, h5py.Group) or not group.id.links.exists(name.encode()):
+            return None
+        if group.id.links.get_info(name.encode()).type != h5py.h5l.TYPE_HARD:
+            return None
+        node = group[name]
+        if isinstance(node, h5py.Group):
+            self._groups[path] = node
+        return node if isinstance(node, h5py.Group | h5py.Dataset) else None
+
+    def column(self, path: str, dtype: str, *, count: int | None = None, limit: int | None = None) -> Array:
         """A dataset as a column: a view of the mapped file, or decoded from an archive.
 
-        Raises CaptureFormatError when it is missing, of another type or length, or lies outside the file.
+        Raises CaptureFormatError when it is missing, of another type or length (``count``, or longer than
+        ``limit``), or lies outside the file.
         """
         try:
             dataset = self._dataset(path)
@@ -121,6 +158,8 @@ class MappedFile:
             n = int(dataset.shape[0])
             if count is not None and n != count:
                 raise self.error(f"dataset {path} has {n} entries, expected {count}")
+            if limit is not None and n > limit:
+                raise self.error(f"dataset {path} has {n} entries; at most {limit} make sense")
             return self._read(path, dataset, n)
         except (OSError, RuntimeError, ValueError, TypeError, KeyError, MemoryError) as error:
             raise self.error(f"dataset {path} is damaged ({_short(error)})") from error
@@ -133,12 +172,9 @@ class MappedFile:
             raise self.error(f"dataset {path} is damaged ({_short(error)})") from error
 
     def _dataset(self, path: str) -> h5py.Dataset:
-        node: Any = self._file
-        for part in path.split("/"):
-            link = node.get(part, getlink=True) if isinstance(node, h5py.Group) else None
-            if not isinstance(link, h5py.HardLink):
-                raise self.error(f"dataset {path} is missing")
-            node = node[part]
+        node = self._node(path)
+        if node is None:
+            raise self.error(f"dataset {path} is missing")
         if not isinstance(node, h5py.Dataset):
             raise self.error(f"{path} is not a dataset")
         return node
@@ -155,9 +191,11 @@ class MappedFile:
             filters = {plist.get_filter(index)[0] for index in range(plist.get_nfilters())}
             if not filters <= {h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE}:
                 raise self.error(f"dataset {path} uses a filter other than gzip and shuffle")
-            stored = int(dataset.id.get_storage_size())
-            if nbytes > MAX_DECODED_BYTES or stored > self._size or nbytes > _MAX_RATIO * max(stored, 1):
-                raise self.error(f"dataset {path} claims {nbytes} bytes from {stored} stored")
+            self._decoded_bytes += nbytes
+            if self._decoded_bytes > MAX_ARCHIVE_RATIO * self._size + _ARCHIVE_ALLOWANCE:
+                raise self.error(
+                    f"its columns claim more than {MAX_ARCHIVE_RATIO} times the size of the file"
+                )
             self.mapped = False
             return np.asarray(dataset[:])
         offset = dataset.id.get_offset()
@@ -186,7 +224,15 @@ class MappedFile:
         place = int(column.__array_interface__["data"][0]) - base
         return place if 0 <= place < self._size else None
 
+    def is_intact(self) -> bool:
+        """Whether the file under the map is still as long as when it was opened."""
+        try:
+            return os.fstat(self._file.id.get_vfd_handle()).st_size >= self._size
+        except (OSError, RuntimeError, ValueError):
+            return False
+
     def close(self) -> None:
+        self._groups.clear()
         self._file.close()
         # The map goes when the last column that views it goes.
         try:
@@ -198,10 +244,10 @@ class MappedFile:
 def is_capture(path: Path) -> bool:
     """Whether a file begins like an HDF5 file with the mark of a capture."""
     try:
-        with h5py.File(path, "r") as file:
-            return bool(file.attrs.get("format") == FORMAT)
-    except (OSError, RuntimeError, ValueError, TypeError, struct.error):
-        return False
+        MappedFile(path).close()
+    except CaptureFormatError as error:
+        return "format version" in str(error)
+    return True
 
 
 def _short(error: BaseException) -> str:

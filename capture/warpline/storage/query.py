@@ -68,9 +68,11 @@ def query_strip(capture: Capture, lanes: Int64Array, start_ns: int, stop_ns: int
     runs = [_choose_run(capture, lane, start_ns, stop_ns, canvas.pixel_ns) for lane in lanes.tolist()]
     # All pages of the frame are asked for before the first is touched: faults are served one by one, advice is not.
     capture.pyramid.prefetch(runs)
-    for position, (lane, index, _, _) in enumerate(runs):
-        canvas.draw(position, lane, index)
-    return canvas.strip(lanes)
+    # Damaged times may overflow; what is drawn of them is as good as anything.
+    with np.errstate(over="ignore", invalid="ignore"):
+        for position, (lane, index, _, _) in enumerate(runs):
+            canvas.draw(position, lane, index)
+        return canvas.strip(lanes)
 
 
 def _choose_run(
@@ -197,9 +199,9 @@ class _Canvas:
             self._rect_counts[position] = len(rect)
             if len(rect) == len(begin) and rest is None:
                 return
-        pixel = (begin * (1 / self.pixel_ns)).astype(np.intp)
-        np.minimum(pixel, self._width_px - 1, out=pixel)
-        np.maximum(pixel, 0, out=pixel)
+        place = begin * (1 / self.pixel_ns)
+        np.clip(place, 0, self._width_px - 1, out=place)
+        pixel = place.astype(np.intp)
         self._busy[position] = np.bincount(pixel, weight, self._width_px)
         rank = np.minimum(duration, _LONGEST_RANKED) << _INDEX_BITS
         rank |= np.arange(len(rank))

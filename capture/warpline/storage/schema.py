@@ -20,6 +20,8 @@ SKIP = 1024
 COUNTER_BLOCK = 16
 """Samples of a counter per entry of its first pyramid level, and entries per entry of the next."""
 
+MAX_KINDS = 256
+
 MAX_LEVEL = 30
 """Coarsest bin is 2**MAX_LEVEL ns, so that the time in a bin beside its longest event fits 32 bits."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable
 
@@ -10,13 +11,15 @@ import numpy.typing as npt
 
 UInt32Array = npt.NDArray[np.uint32]
 
+MAX_TEXT = 1 << 20
+"""What is longer is cut where it is read."""
+
 
 class Strings:
     """Texts by id. Ids beyond the table and damaged offsets give an empty text instead of an error."""
 
     def __init__(self, offsets: npt.NDArray[np.uint64], data: npt.NDArray[np.uint8]) -> None:
-        self._stored_offsets = offsets
-        self._offsets = np.minimum(offsets, len(data)).astype(np.int64)
+        self._offsets = offsets
         self._data = data
         self._cache: dict[int, str] = {}
         self._ids: dict[str, int] | None = None
@@ -31,7 +34,7 @@ class Strings:
             if not 0 <= string_id < len(self):
                 return ""
             first, stop = int(self._offsets[string_id]), int(self._offsets[string_id + 1])
-            text = self._data[first:stop].tobytes().decode("utf-8", "replace")
+            text = self._data[first : min(stop, first + MAX_TEXT)].tobytes().decode("utf-8", "replace")
             self._cache[string_id] = text
         return text
 
@@ -41,7 +44,13 @@ class Strings:
 
     def all(self) -> list[str]:
         """Every text in the order of ids."""
-        return [self[string_id] for string_id in range(len(self))]
+        # Damaged offsets could name the same megabytes again and again; all texts together are no longer than the data.
+        offsets = np.maximum.accumulate(np.minimum(self._offsets, len(self._data))).tolist()
+        data = self._data.tobytes()
+        return [
+            data[first : min(stop, first + MAX_TEXT)].decode("utf-8", "replace")
+            for first, stop in itertools.pairwise(offsets)
+        ]
 
     def id(self, text: str) -> int | None:
         """Id of a text, None when the capture does not have it."""
@@ -66,7 +75,7 @@ class Strings:
 
     def defect(self) -> str | None:
         """What is wrong with the table, None when it is sound."""
-        offsets = self._stored_offsets
+        offsets = self._offsets
         if not len(offsets) or offsets[0] != 0 or offsets[-1] != len(self._data):
             return "does not cover its texts"
         if np.any(offsets[1:] < offsets[:-1]):

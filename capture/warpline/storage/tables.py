@@ -25,9 +25,7 @@ from warpline.model import (
 )
 
 from .contents import KindBuffer
-from .schema import NO_STACK
-
-MAX_KINDS = 256
+from .schema import MAX_KINDS, NO_STACK
 
 
 class TableBuilder:
@@ -108,6 +106,8 @@ class TableBuilder:
 
     def add_thread(self, process: int, tid: int, **fields: Any) -> int:
         """Index of a new thread of the process with index ``process``; fields as in `warpline.model.Thread`."""
+        if not 0 <= process < len(self._processes):
+            raise StorageError(f"{self.path}: there is no process {process} for thread {tid}")
         self._threads.append(Thread(process, tid, **fields))
         return len(self._threads) - 1
 

@@ -20,7 +20,6 @@ def verify(capture: Capture) -> Iterator[str]:
     Reads the whole file. Raises CaptureFormatError when a column cannot even be opened.
     """
     yield from _strings(capture)
-    yield from _tracks(capture)
     yield from _events(capture)
     yield from _lanes(capture)
     yield from _kinds(capture)
@@ -34,12 +33,6 @@ def _strings(capture: Capture) -> Iterator[str]:
     defect = capture.strings.defect()
     if defect:
         yield f"the string table {defect}"
-
-
-def _tracks(capture: Capture) -> Iterator[str]:
-    doubled = len(capture.tracks) - len({track.uri for track in capture.tracks})
-    if doubled:
-        yield f"{doubled} tracks have the URI of another"
 
 
 def _events(capture: Capture) -> Iterator[str]:
@@ -83,7 +76,7 @@ def _lanes(capture: Capture) -> Iterator[str]:
 def _kinds(capture: Capture) -> Iterator[str]:
     n = len(capture.events)
     for name, table in capture.kinds.items():
-        rows = table.rows
+        rows = table.stored_rows.astype(np.int64)
         if len(rows) and (int(rows.min()) < 0 or int(rows.max()) >= n or np.any(np.diff(rows) <= 0)):
             yield f"kind {name}: its rows are not ascending rows of the capture"
             continue
@@ -100,11 +93,11 @@ def _kinds(capture: Capture) -> Iterator[str]:
 
 def _links(capture: Capture) -> Iterator[str]:
     links, n = capture.links, len(capture.events)
-    for name, rows in (("from_row", links.from_row), ("to_row", links.to_row)):
+    for name, rows in zip(("from_row", "to_row"), links.stored, strict=True):
         bad = int(np.count_nonzero((rows < NO_ROW) | (rows >= n)))
         if bad:
             yield f"{bad} links have a {name} outside the capture"
-    if np.any(np.diff(links.from_row) < 0):
+    if np.any(links.stored[0][1:] < links.stored[0][:-1]):
         yield "links are not sorted by from_row"
     if not links.is_index_sound():
         yield "the index by to_row does not fit the links"

@@ -28,6 +28,8 @@ from .signals import SignalQueue
 from .spool_writer import SpoolWriter
 
 STATUS_PERIOD_NS = 200_000_000
+AGENT_FLUSH_S = 0.15
+"""Agents look at the control page every 20 ms, and then hand over what they still hold."""
 _NOT_ASKED = "not asked for (--trace)"
 
 
@@ -246,6 +248,8 @@ class Recorder:
         stop = self._page.set_state(RecordingState.STOPPED)
         self._drain()
         self._write_state(stop, RecordingState.STOPPED, "end")
+        if not self.target.has_ended() and any(source.enabled for source in self.agent_sources):
+            time.sleep(AGENT_FLUSH_S)
         if self.session.options.terminate and not self.target.has_ended():
             terminate(self.target)
         self._close()

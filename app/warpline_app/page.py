@@ -29,6 +29,7 @@ class CapturePage(QWidget):
         self.document = document
         self.source = source
         self.view: TimelineView = TimelineView(document, self, settings=settings)
+        document.state.reveal_wanted.connect(self.view.scene.reveal_event)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self.view)

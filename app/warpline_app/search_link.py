@@ -8,7 +8,6 @@ from PySide6.QtCore import QObject, QTimer
 from PySide6.QtWidgets import QLabel
 
 from warpline.i18n import tr
-from warpline_app.panels.reveal import reveal
 from warpline_app.toolrow import SearchBox
 
 if TYPE_CHECKING:
@@ -80,7 +79,7 @@ class SearchLink(QObject):
             self.search_now()
         row = self._view.search.step(direction)
         if row is not None:
-            reveal(self._view.document, row)
+            self._view.state.reveal(row)
 
     def _show(self, *_values: object) -> None:
         self._label.setText(self._view.search.text() if self._view is not None and self._box.text() else "")

@@ -64,6 +64,8 @@ class TimelineState(QObject):
     """(start_ns, stop_ns)"""
     selection_changed = Signal(object)
     """row of the selected event, or None"""
+    reveal_wanted = Signal(object)
+    """row of an event that somebody led to: the timeline shows it"""
     range_selection_changed = Signal(object)
     """(start_ns, stop_ns) or None"""
     hover_changed = Signal(object)
@@ -212,6 +214,11 @@ class TimelineState(QObject):
         if row != self._selection:
             self._selection = row
             self.selection_changed.emit(row)
+
+    def reveal(self, row: int) -> None:
+        """Select an event and have the timeline go there: a row of a table, a link, a search was followed."""
+        self.select(row)
+        self.reveal_wanted.emit(int(row))
 
     @property
     def range_selection(self) -> Range | None:

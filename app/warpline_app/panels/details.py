@@ -21,7 +21,6 @@ from PySide6.QtWidgets import (
 from warpline.i18n import tr
 from warpline_app.panels.facts import EventFacts, Fact, event_facts
 from warpline_app.panels.panel import Panel
-from warpline_app.panels.reveal import reveal
 from warpline_app.state import Document
 from warpline_app.theme import Theme
 
@@ -103,7 +102,7 @@ class FactTree(QTreeWidget):
     def _follow(self, item: QTreeWidgetItem, _column: int = 0) -> None:
         row = item.data(0, ROW_ROLE)
         if isinstance(row, int):
-            reveal(self._document, row)
+            self._document.state.reveal(row)
 
     def viewportEvent(self, event: QEvent) -> bool:
         """A hand over lines that lead somewhere."""

@@ -16,7 +16,6 @@ from warpline.model.times import format_duration, format_time
 from warpline_app.background import IsCancelled, Job, Progress
 from warpline_app.panels.facts import attribute_text
 from warpline_app.panels.panel import Panel
-from warpline_app.panels.reveal import reveal
 from warpline_app.panels.table import Table, TableColumn, TableContent, sorted_order, text_ranks
 from warpline_app.state import Document, Filter
 from warpline_app.theme import Theme
@@ -241,7 +240,7 @@ class EventsPanel(Panel):
         self.table = Table()
         self.table.export_name = f"{document.path.stem}-events"
         self.table.item_selected.connect(self._chosen)
-        self.table.item_activated.connect(lambda item: reveal(self.document, item))
+        self.table.item_activated.connect(self.state.reveal)
         self.table.sorted_changed.connect(self._say_order)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)

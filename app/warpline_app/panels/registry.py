@@ -46,6 +46,7 @@ class PanelSpec:
 
 
 PANELS: tuple[PanelSpec, ...] = (
+    PanelSpec("summary", "Summary", "summary:SummaryPanel", keys=("Ctrl+1",)),
     PanelSpec("events", "Events", "events:EventsPanel", keys=("Ctrl+2",)),
     PanelSpec("sources", "Recorded", "sources:SourcesPanel", keys=("Ctrl+8",)),
     PanelSpec("console", "Console", "console:ConsolePanel", keys=("Ctrl+9",)),

@@ -1,0 +1,121 @@
+"""``warpline render``: the same picture without a display."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PySide6.QtGui import QColor, QImage
+
+from warpline_app.theme import DARK, LIGHT
+
+
+def warpline(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
+    env = {
+        key: value
+        for key, value in os.environ.items()
+        if key not in {"DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"}
+    }
+    return subprocess.run(
+        [sys.executable, "-m", "warpline", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=110,
+        env={**env, **environment},
+        check=False,
+    )
+
+
+def has_color(image: QImage, color: str) -> int:
+    """Number of pixels of a colour."""
+    rgb = image.convertToFormat(QImage.Format.Format_RGB32)
+    pixels = np.frombuffer(rgb.constBits(), np.uint32).reshape(image.height(), -1)[:, : image.width()]
+    return int(np.count_nonzero(pixels == QColor(color).rgb()))
+
+
+def test_a_picture_is_drawn_without_a_display(sample: Path, tmp_path: Path) -> None:
+    target = tmp_path / "out.png"
+    result = warpline("render", sample, "-o", target, "--size", "900x500", "--range", "10ms:50ms")
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+    image = QImage(str(target))
+    assert (image.width(), image.height()) == (900, 500)
+    assert has_color(image, DARK.canvas) > 1000
+    assert has_color(image, DARK.hex("kernel")) > 100
+    assert has_color(image, DARK.hex("running")) > 100
+    assert [path.name for path in tmp_path.iterdir()] == ["out.png"]
+
+
+def test_scale_theme_and_tracks(sample: Path, tmp_path: Path) -> None:
+    target = tmp_path / "out.png"
+    result = warpline(
+        "render",
+        sample,
+        "-o",
+        target,
+        "--size",
+        "600x300",
+        "--scale",
+        "2",
+        "--theme",
+        "light",
+        "--track",
+        "gpu/*",
+    )
+    assert (result.returncode, result.stderr) == (0, "")
+    image = QImage(str(target))
+    assert (image.width(), image.height()) == (1200, 600)
+    assert has_color(image, LIGHT.canvas) > 1000
+    assert has_color(image, LIGHT.hex("kernel")) > 100
+    # The threads are not among the tracks asked for.
+    assert has_color(image, LIGHT.hex("running")) == 0
+
+
+def test_the_whole_window_with_its_panels(sample: Path, tmp_path: Path) -> None:
+    target = tmp_path / "window.png"
+    result = warpline("render", sample, "-o", target, "--size", "1200x700", "--window")
+    assert (result.returncode, result.stderr) == (0, "")
+    image = QImage(str(target))
+    assert (image.width(), image.height()) == (1200, 700)
+    assert has_color(image, DARK.panel) > 1000
+    assert has_color(image, DARK.hex("kernel")) > 50
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--range", "5s:6s"), "nothing in that range"),
+        (("--track", "nothing/*"), "no track matches nothing/*"),
+        (("--size", "30000x30000"), "too large"),
+        (("--scale", "100"), "between 0.5 and 8"),
+        (("-o", "/no/such/folder/x.png"), "no folder"),
+        (("-o", "x.docx"), "not a picture format"),
+    ],
+)
+def test_what_cannot_be_drawn_is_one_line(
+    sample: Path, tmp_path: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    result = warpline("render", sample, "-o", tmp_path / "x.png", *arguments)
+    assert result.returncode in {1, 2}
+    assert said in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+    assert not (tmp_path / "x.png").exists()
+
+
+def test_a_file_that_is_no_capture_is_one_line(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.h5"
+    broken.write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(100))
+    result = warpline("render", broken, "-o", tmp_path / "x.png")
+    assert result.returncode == 1
+    assert str(broken) in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_without_a_display_view_says_what_to_do(sample: Path) -> None:
+    result = warpline("view", sample)
+    assert result.returncode == 2
+    assert "warpline render" in result.stderr
+    assert len(result.stderr.splitlines()) == 1

@@ -1,0 +1,233 @@
+"""File → New Capture…: a real program, a real recorder, from the form to the open capture."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QMessageBox
+from pytestqt.qtbot import QtBot
+
+from warpline_app.dialogs.new_capture import SETTINGS_KEY, NewCaptureDialog
+from warpline_app.dialogs.source_choice import SourceChoice
+from warpline_app.doctor_report import SourceReport, parse_doctor
+from warpline_app.page import CapturePage
+from warpline_app.panels.console import ConsolePanel
+from warpline_app.recording_page import RecordingPage
+from warpline_app.settings import Settings
+from warpline_app.window import MainWindow
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="recording works on Linux only")
+
+Start = Callable[..., RecordingPage]
+TIMEOUT_MS = 60_000
+WAITS = "import sys, time\nprint('begun', flush=True)\nwhile True: time.sleep(0.01)\n"
+
+
+def open_dialog(qtbot: QtBot, window: MainWindow) -> NewCaptureDialog:
+    # A window manager would have given the keyboard back when the last dialog was closed.
+    window.activateWindow()
+    qtbot.waitUntil(window.isActiveWindow, timeout=5_000)
+    qtbot.keyClick(window, Qt.Key.Key_N, Qt.KeyboardModifier.ControlModifier)
+    dialog = window.findChild(NewCaptureDialog)
+    assert dialog is not None
+    assert dialog.isVisible()
+    # The answer about this machine must not come in the middle of a test and change the boxes.
+    qtbot.waitUntil(dialog._job.isFinished, timeout=TIMEOUT_MS)
+    return dialog
+
+
+@pytest.fixture
+def start(qtbot: QtBot, window: MainWindow, tmp_path: Path) -> Start:
+    """Fills in the form for a script with this text, presses Return, and gives the running page."""
+
+    def run(text: str, arguments: str = "", **changes: str) -> RecordingPage:
+        script = tmp_path / "program.py"
+        script.write_text(text)
+        dialog = open_dialog(qtbot, window)
+        dialog.script_mode.setChecked(True)
+        dialog.script.setText(str(script))
+        dialog.interpreter.setEditText(sys.executable)
+        dialog.arguments.setText(arguments)
+        dialog.sources.set_chosen(("cpu",))
+        for name, value in changes.items():
+            getattr(dialog, name).setText(value)
+        dialog.output.setText(str(tmp_path / "run.h5"))
+        qtbot.keyClick(dialog.script, Qt.Key.Key_Return)
+        assert not dialog.problem.isVisible(), dialog.problem.text()
+        assert dialog.page is not None
+        assert window.tabs.currentWidget() is dialog.page
+        return dialog.page
+
+    return run
+
+
+def test_a_script_is_recorded_and_its_capture_opens_by_itself(
+    qtbot: QtBot, window: MainWindow, start: Start, tmp_path: Path, settings: Settings
+) -> None:
+    with qtbot.waitSignal(window.capture_opened, timeout=TIMEOUT_MS) as opened:
+        page = start(
+            "import sys, time\nfor i in range(5):\n    print('step', i, sys.argv[1]); time.sleep(0.02)\n",
+            "'two words'",
+        )
+        assert page.title.endswith("run")
+    assert opened.args is not None
+    capture_page = opened.args[0]
+    assert isinstance(capture_page, CapturePage)
+    assert window.pages == [capture_page]
+    assert window.tabs.count() == 1
+    capture = capture_page.document.capture
+    assert capture_page.source == tmp_path / "run.h5"
+    assert capture.meta["command_line"][-1] == "two words"
+    assert len(capture.events) > 0
+    assert [name for name in capture.kinds if name in {"thread_state", "cpu_slice"}]
+    assert capture_page.document.console_text == "\n".join(f"step {i} two words" for i in range(5))
+    window.panels.show_panel("console")
+    qtbot.waitUntil(lambda: isinstance(window.panels.panel("console"), ConsolePanel), timeout=5_000)
+    panel = window.panels.panel("console")
+    assert isinstance(panel, ConsolePanel)
+    qtbot.waitUntil(lambda: "step 4" in panel.view.toPlainText(), timeout=5_000)
+    assert not (tmp_path / "run.h5.spool").exists()
+    assert settings.record_of(SETTINGS_KEY)["arguments"] == "'two words'"
+    again = open_dialog(qtbot, window)
+    assert again.script.text() == str(tmp_path / "program.py")
+    assert again.arguments.text() == "'two words'"
+
+
+def test_the_page_shows_output_and_figures_while_it_records_and_pauses(
+    qtbot: QtBot, window: MainWindow, start: Start
+) -> None:
+    page = start(WAITS)
+    qtbot.waitUntil(lambda: "begun" in page.console.toPlainText(), timeout=TIMEOUT_MS)
+    qtbot.waitUntil(lambda: page.figures["events"].text() not in {"–", "0"}, timeout=TIMEOUT_MS)
+    assert int(page.figures["pid"].text()) > 1
+    assert page.figures["time"].text().endswith(" s")
+    assert page.headline.text() == "Recording"
+    qtbot.mouseClick(page.pause, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(
+        lambda: page.headline.text() == "Paused" and page.pause.text() == "Resume", timeout=TIMEOUT_MS
+    )
+    qtbot.mouseClick(page.pause, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: page.headline.text() == "Recording", timeout=TIMEOUT_MS)
+    with qtbot.waitSignal(window.capture_opened, timeout=TIMEOUT_MS):
+        qtbot.mouseClick(page.stop_button, Qt.MouseButton.LeftButton)
+    assert len(window.pages[0].document.capture.pauses) == 1
+    assert window.tabs.count() == 1
+
+
+def test_cancelling_ends_the_program_and_leaves_nothing(
+    qtbot: QtBot, window: MainWindow, start: Start, tmp_path: Path
+) -> None:
+    page = start(WAITS)
+    qtbot.waitUntil(lambda: page.figures["pid"].text() != "–", timeout=TIMEOUT_MS)
+    pid = int(page.figures["pid"].text())
+    with qtbot.waitSignal(page.closed, timeout=TIMEOUT_MS):
+        qtbot.mouseClick(page.cancel_button, Qt.MouseButton.LeftButton)
+    assert window.tabs.count() == 0
+    assert window.welcome.isVisible()
+    assert sorted(path.name for path in tmp_path.iterdir() if path.suffix != ".ini") == ["program.py"]
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+def test_a_program_that_is_killed_is_still_shown(qtbot: QtBot, window: MainWindow, start: Start) -> None:
+    page = start(WAITS)
+    qtbot.waitUntil(lambda: page.figures["pid"].text() != "–", timeout=TIMEOUT_MS)
+    with qtbot.waitSignal(window.capture_opened, timeout=TIMEOUT_MS):
+        os.kill(int(page.figures["pid"].text()), signal.SIGKILL)
+    assert window.isVisible()
+
+
+def test_a_program_that_cannot_be_run_is_explained(qtbot: QtBot, window: MainWindow, tmp_path: Path) -> None:
+    dialog = open_dialog(qtbot, window)
+    dialog.command_mode.setChecked(True)
+    dialog.command.setText("/no/such/program --x")
+    dialog.output.setText(str(tmp_path / "run.h5"))
+    dialog.start()
+    page = dialog.page
+    assert page is not None
+    qtbot.waitUntil(lambda: bool(page.messages.bars), timeout=TIMEOUT_MS)
+    assert "/no/such/program" in page.messages.bars[0].text
+    assert "No such file" in page.messages.bars[0].text
+    assert not page.stop_button.isVisible()
+    qtbot.mouseClick(page.cancel_button, Qt.MouseButton.LeftButton)
+    assert window.tabs.count() == 0
+
+
+def test_a_program_that_outlives_its_recording_keeps_its_tab(
+    qtbot: QtBot, window: MainWindow, start: Start
+) -> None:
+    with qtbot.waitSignal(window.capture_opened, timeout=TIMEOUT_MS):
+        page = start(WAITS, duration="300ms")
+    assert window.tabs.count() == 2
+    assert page.is_recording
+    qtbot.waitUntil(lambda: "runs on" in page.headline.text(), timeout=TIMEOUT_MS)
+    with qtbot.waitSignal(page.closed, timeout=TIMEOUT_MS):
+        qtbot.mouseClick(page.stop_button, Qt.MouseButton.LeftButton)
+    assert window.tabs.count() == 1
+
+
+def test_a_form_that_is_not_complete_says_what_is_missing(qtbot: QtBot, window: MainWindow) -> None:
+    dialog = open_dialog(qtbot, window)
+    dialog.script.clear()
+    qtbot.keyClick(dialog.script, Qt.Key.Key_Return)
+    assert dialog.isVisible()
+    assert dialog.problem.text() == "Choose the script to run."
+    assert window.tabs.count() == 0
+
+
+def test_the_window_asks_before_it_leaves_a_running_recording(
+    qtbot: QtBot, window: MainWindow, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = start(WAITS)
+    qtbot.waitUntil(lambda: page.figures["pid"].text() != "–", timeout=TIMEOUT_MS)
+    asked: list[str] = []
+
+    def answer(box: QMessageBox) -> int:
+        asked.append(box.text())
+        box.buttons()[-1].click()
+        return 0
+
+    monkeypatch.setattr(QMessageBox, "exec", answer)
+    monkeypatch.setattr(QMessageBox, "clickedButton", lambda box: box.buttons()[-1])
+    window.close()
+    assert asked == ["A program is being recorded."]
+    assert window.isVisible()
+    assert page.is_recording
+    with qtbot.waitSignal(page.closed, timeout=TIMEOUT_MS):
+        page.cancel()
+
+
+def test_sources_are_greyed_out_with_the_reason(qtbot: QtBot) -> None:
+    choice = SourceChoice()
+    qtbot.addWidget(choice)
+    choice.set_chosen(("cpu", "nvml", "cuda"))
+    choice.show_reports(
+        (
+            SourceReport("perf", "Perf", False, "perf_event_paranoid is 4", "sysctl …", "cpu"),
+            SourceReport("procfs", "Estimated from /proc", True, "sampled", "", "cpu"),
+            SourceReport("nvml", "GPU counters", False, "no NVIDIA driver", "install it", "nvml"),
+        )
+    )
+    assert choice.boxes["cpu"].isEnabled()
+    assert choice.notes["cpu"].text() == "sampled"
+    assert "paranoid" in choice.boxes["cpu"].toolTip()
+    assert not choice.boxes["nvml"].isEnabled()
+    assert choice.notes["nvml"].text() == "no NVIDIA driver"
+    assert "install it" in choice.boxes["nvml"].toolTip()
+    assert choice.chosen == ("cpu", "cuda")
+    # What was wanted is wanted again on a machine that can.
+    choice.show_reports((SourceReport("nvml", "GPU counters", True, "", "", "nvml"),))
+    assert choice.chosen == ("cpu", "nvml", "cuda")
+
+
+def test_an_answer_of_doctor_is_read_or_refused() -> None:
+    answer = {"sources": [{"name": "perf", "available": True, "trace": "cpu"}, 3, {"title": "no name"}]}
+    assert parse_doctor(answer) == (SourceReport("perf", "perf", True, "", "", "cpu"),)
+    with pytest.raises(ValueError, match="no sources"):
+        parse_doctor([])

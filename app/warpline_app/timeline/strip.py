@@ -30,6 +30,7 @@ LABEL_MIN_PX = 24
 """Events narrower than this (logical pixels) carry no text."""
 NAMED_SHARE = 0.125
 """Events narrower than this share of `LABEL_MIN_PX` (3 pixels) have the colour of their kind, not of their name."""
+HAIR_PX = 1 / 64
 OVERSCAN_PX = 96
 """Columns kept on both sides of the view, so that a pan asks for more only now and then."""
 OVERSCAN_FROM_NS = 200_000
@@ -192,8 +193,9 @@ def draw_boxes(
     if not len(boxes.row):
         return
     width = scale.width_px
-    low = np.floor(scale.to_px_array(boxes.start)).astype(np.int64)
-    high = np.maximum(np.floor(scale.to_px_array(boxes.stop)).astype(np.int64), low + 1)
+    # A hair to the right: what begins at a pixel's edge stays in that pixel when a pan rounds a nanosecond away.
+    low = np.floor(scale.to_px_array(boxes.start) + HAIR_PX).astype(np.int64)
+    high = np.maximum(np.floor(scale.to_px_array(boxes.stop) + HAIR_PX).astype(np.int64), low + 1)
     first, last = np.clip(low, 0, width), np.clip(high, 0, width)
     n = last - first
     total = int(n.sum())

@@ -12,7 +12,7 @@ from warpline.analysis.kernels import full_names
 from warpline.analysis.options import Options
 from warpline.analysis.report import Column, NotRecorded, Table, Targets, Values
 from warpline.analysis.selection import Events, View
-from warpline.analysis.statistics import GroupStatistics, batch_statistics
+from warpline.analysis.statistics import GroupStatistics, batch_statistics, quick_statistics
 from warpline.analysis.tables import (
     combine_keys,
     kind_code,
@@ -48,11 +48,11 @@ _NAME = Column("name", "Name")
 _LISTED = "the total listed here"
 
 
-def cuda_api_sum(view: View, _options: Options) -> Table | NotRecorded:
+def cuda_api_sum(view: View, options: Options) -> Table | NotRecorded:
     """CUDA API calls by name."""
     if not view.has("cuda_api"):
         return missing("cuda_api")
-    stats = statistics_by_name(view, "cuda_api")
+    stats = statistics_by_name(view, "cuda_api", options)
     return Table(
         (*stat_columns("Num Calls", _LISTED), _NAME),
         {**stat_data(stats), "name": name_texts(view, stats.key)},
@@ -61,21 +61,22 @@ def cuda_api_sum(view: View, _options: Options) -> Table | NotRecorded:
     )
 
 
-def kernel_statistics(view: View) -> GroupStatistics:
+def kernel_statistics(view: View, options: Options) -> GroupStatistics:
     """Statistics of kernels by full name (string ids), largest total first."""
 
     def batches() -> Iterator[tuple[npt.NDArray[Any], Int64Array]]:
         for events in view.batches("kernel"):
             yield full_names(view, events), events.inside
 
-    return batch_statistics(batches, max(len(view.capture.strings), 1)).by_total()
+    compute = quick_statistics if options.quick else batch_statistics
+    return compute(batches, max(len(view.capture.strings), 1)).by_total()
 
 
-def cuda_gpu_kern_sum(view: View, _options: Options) -> Table | NotRecorded:
+def cuda_gpu_kern_sum(view: View, options: Options) -> Table | NotRecorded:
     """Kernels by name."""
     if not view.has("kernel"):
         return missing("kernel")
-    stats = kernel_statistics(view)
+    stats = kernel_statistics(view, options)
     return Table(
         (*stat_columns("Instances", _LISTED), _NAME),
         {**stat_data(stats), "name": name_texts(view, stats.key)},
@@ -187,16 +188,16 @@ def cuda_gpu_mem_size_sum(view: View, _options: Options) -> Table | NotRecorded:
     )
 
 
-def _sections(view: View, with_api: bool) -> Table | NotRecorded:
+def _sections(view: View, options: Options, with_api: bool) -> Table | NotRecorded:
     """One table of kernels, memory operations and, if wanted, API calls, each with its category."""
     sections: list[tuple[str, GroupStatistics, Values, Targets]] = []
     if with_api and view.has("cuda_api"):
-        stats = statistics_by_name(view, "cuda_api")
+        stats = statistics_by_name(view, "cuda_api", options)
         sections.append(
             ("CUDA_API", stats, name_texts(view, stats.key), name_targets(view, stats.key, "cuda_api"))
         )
     if view.has("kernel"):
-        stats = kernel_statistics(view)
+        stats = kernel_statistics(view, options)
         sections.append(
             ("CUDA_KERNEL", stats, name_texts(view, stats.key), name_targets(view, stats.key, "kernel"))
         )
@@ -233,14 +234,14 @@ def _sections(view: View, with_api: bool) -> Table | NotRecorded:
     return table.take(np.argsort(-joined.total, kind="stable"))
 
 
-def cuda_gpu_sum(view: View, _options: Options) -> Table | NotRecorded:
+def cuda_gpu_sum(view: View, options: Options) -> Table | NotRecorded:
     """Kernels and memory operations in one list."""
-    return _sections(view, with_api=False)
+    return _sections(view, options, with_api=False)
 
 
-def cuda_api_gpu_sum(view: View, _options: Options) -> Table | NotRecorded:
+def cuda_api_gpu_sum(view: View, options: Options) -> Table | NotRecorded:
     """CUDA API calls, kernels and memory operations in one list."""
-    return _sections(view, with_api=True)
+    return _sections(view, options, with_api=True)
 
 
 def throughput(sizes: npt.NDArray[Any], durations: Int64Array) -> npt.NDArray[Any]:

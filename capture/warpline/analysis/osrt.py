@@ -16,11 +16,11 @@ from warpline.analysis.tables import (
 )
 
 
-def osrt_sum(view: View, _options: Options) -> Table | NotRecorded:
+def osrt_sum(view: View, options: Options) -> Table | NotRecorded:
     """OS runtime calls (locks, sleeps, reads …) by name."""
     if not view.has("osrt"):
         return missing("osrt")
-    stats = statistics_by_name(view, "osrt")
+    stats = statistics_by_name(view, "osrt", options)
     return Table(
         (*stat_columns("Num Calls", "the total listed here"), Column("name", "Name")),
         {**stat_data(stats), "name": name_texts(view, stats.key)},

@@ -31,11 +31,11 @@ from warpline.analysis.tables import (
 Int64Array = npt.NDArray[np.int64]
 
 
-def kernel(view: View, _options: Options) -> Table | NotRecorded:
+def kernel(view: View, options: Options) -> Table | NotRecorded:
     """Kernels by name, with tensor-core use, occupancy, and the operator that launches them most."""
     if not view.has("kernel"):
         return missing("kernel")
-    stats = kernel_statistics(view)
+    stats = kernel_statistics(view, options)
     data: dict[str, Values] = {"name": name_texts(view, stats.key), **stat_data(stats)}
     statistics = stat_columns("Calls", "the total listed here")
     columns = [Column("name", "Name"), statistics[2], statistics[1], *statistics[3:], statistics[0]]

@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from warpline.analysis.report import Column, NotRecorded, Targets, Texts, Values
 from warpline.analysis.selection import View
-from warpline.analysis.statistics import Batches, GroupStatistics, batch_statistics
+from warpline.analysis.options import Options
+from warpline.analysis.statistics import GroupStatistics, batch_statistics, quick_statistics
 
 Int64Array = npt.NDArray[np.int64]
 
@@ -137,21 +138,14 @@ def event_targets(rows: Int64Array) -> Targets:
     return Targets(rows=rows)
 
 
-def statistics_by_name(view: View, kind: str, tracks: frozenset[int] | None = None) -> GroupStatistics:
+def statistics_by_name(view: View, kind: str, options: Options) -> GroupStatistics:
     """Statistics of the time inside the range by name, largest total first; memory stays bounded."""
 
     def batches() -> Iterable[tuple[npt.NDArray[Any], Int64Array]]:
-        return ((events.name, events.inside) for events in view.batches(kind, tracks))
+        return ((events.name, events.inside) for events in view.batches(kind))
 
-    return batch_statistics(batches, max(len(view.capture.strings), 1)).by_total()
-
-
-def statistics_of(
-    pick: Callable[[], Iterable[tuple[npt.NDArray[Any], Int64Array]]], n_keys: int
-) -> GroupStatistics:
-    """`batch_statistics`, largest total first."""
-    batches: Batches = pick
-    return batch_statistics(batches, n_keys).by_total()
+    compute = quick_statistics if options.quick else batch_statistics
+    return compute(batches, max(len(view.capture.strings), 1)).by_total()
 
 
 def combine_keys(*columns: npt.NDArray[Any]) -> tuple[Int64Array, Int64Array]:

@@ -1,0 +1,105 @@
+"""Panels whose content is computed beside the window: one request at a time, the newest wins, the old picture stays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QWidget
+
+from warpline_app.background import IsCancelled, Job
+from warpline_app.panels.panel import Panel
+
+if TYPE_CHECKING:
+    from warpline_app.state import Document
+
+_HAND_STOPS_MS = 180
+
+
+class ComputedPanel(Panel):
+    """Base of panels that show the result of `compute`.
+
+    `request` describes what shall be shown (a value that can be compared); `compute` runs in a thread and must not touch
+    widgets; `show_result` runs in the window's thread. While a computation runs no other is begun: when it ends and
+    the request has changed meanwhile, its result is shown and the newest request follows.
+    """
+
+    def __init__(self, document: Document, parent: QWidget | None = None) -> None:
+        super().__init__(document, parent)
+        self._job: Job | None = None
+        self._running: Any = None
+        self._shown: Any = None
+        self._hand = QTimer(self)
+        self._hand.setSingleShot(True)
+        self._hand.setInterval(_HAND_STOPS_MS)
+        self._hand.timeout.connect(self.mark_stale)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether something is computed, or waits for the hand to stop."""
+        return self._job is not None or self._hand.isActive()
+
+    @property
+    def is_moving(self) -> bool:
+        """Whether the selection changed a moment ago: what takes long can wait."""
+        return self._hand.isActive()
+
+    def range_moved(self, *_values: object) -> None:
+        """The range selection changed, perhaps while it is dragged: compute now, and again when the hand stops."""
+        self._hand.start()
+        self.mark_stale()
+
+    def request(self) -> Any:
+        """What shall be shown; None for nothing."""
+        raise AssertionError("a panel says what it requests")
+
+    def compute(self, request: Any, is_cancelled: IsCancelled) -> Any:
+        """The answer to a request. Runs in a thread."""
+        raise AssertionError("a panel computes its answer")
+
+    def show_result(self, request: Any, result: Any) -> None:
+        """Show an answer."""
+        raise AssertionError("a panel shows its answer")
+
+    def show_failure(self, error: Exception) -> None:
+        """Say that computing failed."""
+
+    def forget(self) -> None:
+        """Compute again even when the request is the same (colours changed)."""
+        self._shown = None
+        self.mark_stale()
+
+    def refresh(self) -> None:
+        """Begin the newest request unless one is under way."""
+        if self._job is not None:
+            return
+        request = self.request()
+        if request is None or request == self._shown:
+            return
+        self._running = request
+        job = Job(lambda _progress, cancelled: self._work(request, cancelled), self)
+        self._job = job
+        job.succeeded.connect(self._succeeded)
+        job.failed.connect(self._failed)
+        job.cancelled.connect(self._ended)
+        job.launch()
+
+    def _work(self, request: Any, is_cancelled: IsCancelled) -> Any:
+        return self.compute(request, is_cancelled)
+
+    def _succeeded(self, result: Any) -> None:
+        self._shown = self._running
+        self.show_result(self._running, result)
+        self._ended()
+
+    def _failed(self, error: Exception) -> None:
+        self._shown = self._running
+        self.show_failure(error)
+        self._ended()
+
+    def _ended(self) -> None:
+        self._job = None
+        if self.isVisible():
+            self.refresh()
+        else:
+            self.mark_stale()

@@ -117,7 +117,8 @@ def test_each_kind_of_record() -> None:
 
 def one_by_one(raw: bytes) -> list[tuple[int, ...]]:
     """(tid, misc, time) of each switch record, read with a plain loop."""
-    found, position = [], 0
+    found: list[tuple[int, ...]] = []
+    position = 0
     while position + 8 <= len(raw):
         kind, misc, size = struct.unpack_from("<IHH", raw, position)
         if kind == 14:

@@ -17,6 +17,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from warpline.model.tracks import Process, Thread
+from warpline.recording import records
+from warpline.recording.perf import PerfCollector, open_rings
+from warpline.recording.spool import SpoolFile
+from warpline.recording.spool_writer import SpoolWriter
 from warpline.storage import open_capture
 
 from .recording_tools import (
@@ -164,6 +169,12 @@ def test_failures_of_the_recording_are_125_and_one_line(tmp_path: Path, options:
     assert not list(tmp_path.iterdir())
 
 
+def lifetime(life: Process | Thread) -> int:
+    assert life.start_ns is not None
+    assert life.stop_ns is not None
+    return life.stop_ns - life.start_ns
+
+
 @needs_perf
 def test_fork_exec_and_names(tmp_path: Path) -> None:
     program = """
@@ -189,9 +200,9 @@ def test_fork_exec_and_names(tmp_path: Path) -> None:
     sleeping = next(process for process in states.processes if process.name == "sleep")
     assert sleeping.command == "sleep 0.15"
     assert sleeping.parent_pid == parent
-    assert sleeping.stop_ns - sleeping.start_ns >= 150_000_000
+    assert lifetime(sleeping) >= 150_000_000
     worker = next(thread for thread in states.threads if thread.name == "worker-x")
-    assert worker.stop_ns - worker.start_ns >= 50_000_000
+    assert lifetime(worker) >= 50_000_000
     assert states.total("blocked", states.of(worker.tid)) >= 50_000_000
     assert all(f"process/{process.pid}.1" in states.tracks for process in states.processes)
 
@@ -396,3 +407,39 @@ def test_nothing_with_threads_is_imported_before_the_program_is_forked() -> None
     program = "import sys, warpline.cli, warpline.cli.record, warpline.recording.record; print('numpy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
+
+
+HAND_TO_HAND = """
+import json, os, resource
+there, back = os.pipe(), os.pipe()
+child = os.fork()
+if child == 0:
+    for _ in range(3000): os.read(there[0], 1); os.write(back[1], b"x")
+    os._exit(0)
+for _ in range(3000): os.write(there[1], b"x"); os.read(back[0], 1)
+usage = os.wait4(child, 0)[2]
+own = resource.getrusage(resource.RUSAGE_SELF)
+print(json.dumps(own.ru_nvcsw + own.ru_nivcsw + usage.ru_nvcsw + usage.ru_nivcsw), flush=True)
+"""
+
+
+@needs_perf
+def test_provoked_loss_is_counted_exactly(tmp_path: Path) -> None:
+    pipe = subprocess.PIPE
+    waiting = ["sh", "-c", 'read line; exec "$0" "$@"', *python(HAND_TO_HAND)]
+    with subprocess.Popen(waiting, stdin=pipe, stdout=pipe) as program:
+        rings = open_rings(program.pid, enable_on_exec=True, ring_pages=4)
+        collector = PerfCollector(SpoolWriter(tmp_path / "perf.spool", "perf"), rings)
+        can_tell = rings[0].dropped() is not None
+        output, _ = program.communicate(b"go\n", timeout=60)
+    collector.close()
+    collector.writer.close()
+    if not can_tell:
+        pytest.skip("kernels before 6.0 do not tell the last loss")
+    spool = SpoolFile(tmp_path / "perf.spool")
+    got = len(spool.records(records.SWITCH, records.switch).values)
+    lost = int(spool.records(records.LOST, records.lost).values["count"].sum())
+    switches = json.loads(output)
+    assert lost == collector.lost > 1000
+    # Names, forks and exits are records as well; the first and the last moments of each process are the kernel's.
+    assert abs(got + lost - 2 * switches) <= 12

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from warpline.model.flags import Flag
 from warpline.recording import perf
+from warpline.recording.perf_abi import RingTooLarge
 from warpline.recording.procfs import parse_core_times, parse_stat
 from warpline.recording.thread_states import State
 from warpline.recording.translate_procfs import dominant_states, state_ratios
@@ -144,7 +145,7 @@ def test_rings_get_smaller_until_they_may_be_locked(monkeypatch: pytest.MonkeyPa
     def open_ring(attributes: bytes, pid: int, cpu: int, pages: int) -> object:
         tried.append(pages)
         if pages > 16:
-            raise perf.RingTooLarge(errno.EPERM, "Operation not permitted")
+            raise RingTooLarge(errno.EPERM, "Operation not permitted")
         return ClosableRing()
 
     monkeypatch.setattr(perf, "open_ring", open_ring)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from warpline.model.flags import Flag
-from warpline.recording.thread_states import NO_CPU, Mark, Marks, State, thread_states
+from warpline.recording.thread_states import NO_CPU, Mark, Marks, State, States, thread_states
 
 
 def marks(*rows: tuple[int, int, int, Mark]) -> Marks:
@@ -15,7 +15,7 @@ def marks(*rows: tuple[int, int, int, Mark]) -> Marks:
     return Marks.of(thread, time_ns, cpu, mark)
 
 
-def rows(found: object) -> list[tuple[int, int, int, str, int]]:
+def rows(found: States) -> list[tuple[int, int, int, str, int]]:
     return [
         (int(thread), int(start), int(stop), State(state).name.lower(), int(cpu))
         for thread, start, stop, state, cpu in zip(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import struct
+import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -84,15 +85,15 @@ def paranoid_level() -> str:
         return "?"
 
 
-def open_rings(pid: int, *, enable_on_exec: bool) -> list[Ring]:
+def open_rings(pid: int, *, enable_on_exec: bool, ring_pages: int = RING_PAGES) -> list[Ring]:
     """One ring per core for the tree that grows from ``pid``; smaller rings where memory may not be locked.
 
     Raises PerfRefused.
     """
-    pages = RING_PAGES
+    pages, count_lost = ring_pages, True
     while True:
         rings: list[Ring] = []
-        attributes = switch_attributes(enable_on_exec=enable_on_exec, ring_pages=pages)
+        attributes = switch_attributes(enable_on_exec=enable_on_exec, ring_pages=pages, count_lost=count_lost)
         try:
             for cpu in online_cpus():
                 try:
@@ -112,6 +113,9 @@ def open_rings(pid: int, *, enable_on_exec: bool) -> list[Ring]:
             continue
         except OSError as error:
             _close(rings)
+            if error.errno == errno.EINVAL and count_lost:
+                count_lost = False
+                continue
             raise PerfRefused(explain(error)) from error
         return rings
 
@@ -125,6 +129,7 @@ class PerfCollector:
         self.events = 0
         self.lost = 0
         self.damaged = 0
+        self._lost_on: dict[int, int] = {}
 
     @property
     def descriptors(self) -> list[int]:
@@ -153,8 +158,18 @@ class PerfCollector:
     def close(self) -> None:
         """Take the rest and let go of the kernel's events."""
         self.drain()
+        self._count_pending()
         _close(self.rings)
         self.rings = []
+
+    def _count_pending(self) -> None:
+        """The kernel tells of dropped records with the next one that finds room; after the last one, ask."""
+        for ring in self.rings:
+            dropped = ring.dropped()
+            pending = (dropped or 0) - self._lost_on.get(ring.cpu, 0)
+            if pending > 0:
+                self.lost += pending
+                self.writer.append_packed(records.LOST, _LOST.pack(time.monotonic_ns(), pending, ring.cpu, 0))
 
     def _store(self, decoded: Decoded) -> list[int]:
         writer = self.writer
@@ -170,6 +185,7 @@ class PerfCollector:
             writer.append_packed(records.EXIT, _EXIT.pack(*exit_))
         for time_ns, count, cpu in decoded.losts:
             writer.append_packed(records.LOST, _LOST.pack(time_ns, count, cpu, 0))
+            self._lost_on[cpu] = self._lost_on.get(cpu, 0) + count
         self.events += decoded.count
         self.damaged += decoded.damaged
         if decoded.lost:

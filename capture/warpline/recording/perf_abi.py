@@ -19,6 +19,7 @@ _FLAG_FD_CLOEXEC = 8
 _TYPE_SOFTWARE, _TYPE_TRACEPOINT = 1, 2
 _SW_DUMMY = 9
 _SAMPLE_TID, _SAMPLE_TIME, _SAMPLE_CPU, _SAMPLE_RAW = 1 << 1, 1 << 2, 1 << 7, 1 << 10
+_FORMAT_LOST = 1 << 4  # Linux 6.0
 _CLOCK_MONOTONIC = 1
 _ATTR = struct.Struct("=IIQQQQQIIQQQQIiQIHH")
 
@@ -52,14 +53,18 @@ def online_cpus() -> list[int]:
     return cpus
 
 
-def switch_attributes(*, enable_on_exec: bool, ring_pages: int) -> bytes:
-    """``perf_event_attr`` for context switches, names, forks and exits, without kernel privileges."""
+def switch_attributes(*, enable_on_exec: bool, ring_pages: int, count_lost: bool = True) -> bytes:
+    """``perf_event_attr`` for context switches, names, forks and exits, without kernel privileges.
+
+    With ``count_lost`` the event can be asked how many records it dropped; kernels before 6.0 refuse that (EINVAL).
+    """
     flags = _DISABLED | _INHERIT | _EXCLUDE_KERNEL | _EXCLUDE_HV | _COMM | _TASK | _WATERMARK
     flags |= _SAMPLE_ID_ALL | _COMM_EXEC | _USE_CLOCKID | _CONTEXT_SWITCH
     if enable_on_exec:
         flags |= _ENABLE_ON_EXEC
     sample = _SAMPLE_TID | _SAMPLE_TIME | _SAMPLE_CPU
-    return _attributes(_TYPE_SOFTWARE, _SW_DUMMY, sample, flags, 0, ring_pages)
+    read_format = _FORMAT_LOST if count_lost else 0
+    return _attributes(_TYPE_SOFTWARE, _SW_DUMMY, sample, flags, 0, ring_pages, read_format)
 
 
 def tracepoint_attributes(identifier: int, *, ring_pages: int) -> bytes:
@@ -69,29 +74,14 @@ def tracepoint_attributes(identifier: int, *, ring_pages: int) -> bytes:
     return _attributes(_TYPE_TRACEPOINT, identifier, sample, flags, 1, ring_pages)
 
 
-def _attributes(kind: int, config: int, sample: int, flags: int, period: int, ring_pages: int) -> bytes:
+def _attributes(
+    kind: int, config: int, sample: int, flags: int, period: int, ring_pages: int, read_format: int = 0
+) -> bytes:
     watermark = ring_pages * _PAGE // 4
     packed = _ATTR.pack(
-        kind,
-        _ATTR.size,
-        config,
-        period,
-        sample,
-        0,
-        flags,
-        watermark,
-        0,
-        0,
-        0,
-        0,
-        0,
-        0,
-        _CLOCK_MONOTONIC,
-        0,
-        0,
-        0,
-        0,
-    )
+        kind, _ATTR.size, config, period, sample, read_format, flags, watermark, 0, 0, 0, 0, 0, 0, _CLOCK_MONOTONIC,
+        0, 0, 0, 0,
+    )  # fmt: skip
     assert len(packed) == 112
     return packed
 
@@ -143,6 +133,11 @@ class Ring:
             taken = np.concatenate((self.data[first:], self.data[: first + count - size]))
         self.words[_TAIL] = head
         return taken
+
+    def dropped(self) -> int | None:
+        """How many records found no room since the event was opened; None when the kernel does not tell."""
+        raw = os.read(self.descriptor, 16)
+        return int.from_bytes(raw[8:16], "little") if len(raw) == 16 else None
 
     def control(self, request: int) -> None:
         """``IOC_ENABLE`` or ``IOC_DISABLE``; reaches the events that threads and children inherited."""

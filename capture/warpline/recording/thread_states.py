@@ -141,7 +141,13 @@ def _tables() -> tuple[Uint8Array, Uint8Array]:
     return state, flags | kind[state]
 
 
-_STATE, _FLAGS = _tables()
+_N_MARKS = len(Mark)
+_STATE, _FLAGS = (table.reshape(-1) for table in _tables())
+
+
+_LEFT, _RIGHT = np.divmod(np.arange(_N_MARKS * _N_MARKS), _N_MARKS)
+_CAME_IN = (_LEFT == Mark.IN) | (_LEFT == Mark.RESUME_READY)
+_WENT_OUT = (_RIGHT == Mark.OUT) | (_RIGHT == Mark.PREEMPTED)
 
 
 def order_marks(marks: Marks) -> Marks:
@@ -172,18 +178,19 @@ def thread_states(marks: Marks) -> States:
                 ordered.thread[keep], ordered.time_ns[keep], ordered.cpu[keep], ordered.mark[keep]
             )
     left, right = slice(None, -1), slice(1, None)
-    state = _STATE[ordered.mark[left], ordered.mark[right]]
-    state[ordered.thread[left] != ordered.thread[right]] = State.NONE
-    pick = np.flatnonzero((state != State.NONE) & (ordered.time_ns[right] > ordered.time_ns[left]))
-    state = state[pick]
-    flags = _FLAGS[ordered.mark[pick], ordered.mark[pick + 1]]
+    rule: Uint8Array = ordered.mark[left] * np.uint8(_N_MARKS) + ordered.mark[right]
+    state: Uint8Array = _STATE.take(rule)
+    known = ordered.thread[left] == ordered.thread[right]
+    known &= state != State.NONE
+    known &= ordered.time_ns[right] > ordered.time_ns[left]
+    pick = np.flatnonzero(known)
+    state, rule = state[pick], rule[pick]
     start, stop = ordered.time_ns[pick], ordered.time_ns[pick + 1]
-    running = state == State.RUNNING
-    came_in = (ordered.mark[pick] == Mark.IN) | (ordered.mark[pick] == Mark.RESUME_READY)
-    went_out = (ordered.mark[pick + 1] == Mark.OUT) | (ordered.mark[pick + 1] == Mark.PREEMPTED)
-    cpu = np.full(len(pick), NO_CPU, np.int32)
-    cpu[running & came_in] = ordered.cpu[pick[running & came_in]]
-    cpu[running & went_out] = ordered.cpu[pick[running & went_out] + 1]
+    # The core is told by the mark on either side; where both tell, by the later one.
+    came_in: Int32Array = np.where(_CAME_IN.take(rule), ordered.cpu[pick], np.int32(NO_CPU))
+    cpu: Int32Array = np.where(_WENT_OUT.take(rule), ordered.cpu[pick + 1], came_in)
+    cpu[state != State.RUNNING] = NO_CPU
+    flags = _FLAGS.take(rule)
     return _one_at_a_time(States(ordered.thread[pick], start, stop, state, cpu, flags))
 
 

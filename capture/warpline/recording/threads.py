@@ -153,9 +153,8 @@ class ThreadTable:
         Of several threads that had an id one after the other, the one that was there at the time. A thread nobody
         announced is added.
         """
-        pids = np.atleast_1d(np.asarray(pid, np.int64))
-        tids = np.atleast_1d(np.asarray(tid, np.int64))
-        times = np.atleast_1d(np.asarray(time_ns, np.int64))
+        pids, tids = np.atleast_1d(np.asarray(pid)), np.atleast_1d(np.asarray(tid))
+        times = np.atleast_1d(np.asarray(time_ns)).astype(np.int64, copy=False)
         shape = np.broadcast_shapes(pids.shape, tids.shape, times.shape)
         pids, tids, times = (np.broadcast_to(column, shape) for column in (pids, tids, times))
         found, first, inverse = _unique_ids(tids)
@@ -263,7 +262,7 @@ class ThreadTable:
                 del self._process_now[process.pid]
 
 
-def _unique_ids(ids: Int64Array) -> tuple[Int64Array, Int64Array, Int64Array]:
+def _unique_ids(ids: npt.NDArray[np.integer]) -> tuple[Int64Array, Int64Array, Int64Array]:
     """``np.unique`` with first index and inverse, by counting: kernel ids are small, and sorting millions is slow."""
     if not len(ids):
         empty = np.empty(0, np.int64)
@@ -271,13 +270,14 @@ def _unique_ids(ids: Int64Array) -> tuple[Int64Array, Int64Array, Int64Array]:
     low, high = int(ids.min()), int(ids.max())
     if high - low > 1 << 23:
         found, first, inverse = np.unique(ids, return_index=True, return_inverse=True)
-        return found, first.astype(np.int64), inverse.astype(np.int64).reshape(-1)
+        return found.astype(np.int64), first.astype(np.int64), inverse.astype(np.int64).reshape(-1)
+    places = (ids - low).astype(np.int32) if low else ids.astype(np.int32)
     seen_at = np.full(high - low + 1, -1, np.int64)
-    seen_at[ids[::-1] - low] = np.arange(len(ids) - 1, -1, -1)
+    seen_at[places[::-1]] = np.arange(len(ids) - 1, -1, -1)
     present = np.flatnonzero(seen_at >= 0)
     code = np.zeros(high - low + 1, np.int64)
     code[present] = np.arange(len(present))
-    return present + low, seen_at[present], code[ids - low]
+    return present + low, seen_at[present], code[places]
 
 
 def command_title(command: str, name: str, pid: int) -> str:

@@ -24,6 +24,9 @@ from .translation import Translation
 Int64Array = npt.NDArray[np.int64]
 
 _NOBODY = (0, 0xFFFF_FFFF)
+# By bits 13 (went out) and 14 (was preempted).
+_MARK_OF_MISC = np.array([Mark.IN, Mark.OUT, Mark.PREEMPTED, Mark.PREEMPTED], np.uint8)
+assert (MISC_SWITCH_OUT, MISC_SWITCH_OUT_PREEMPT) == (1 << 13, 1 << 14)
 
 
 def translate(translation: Translation, spools: Sequence[SpoolFile], builder: CaptureBuilder) -> None:
@@ -41,24 +44,23 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
 
 
 def _switch_marks(translation: Translation, perf: Sequence[SpoolFile], builder: CaptureBuilder) -> Marks:
-    switches = rows_of(perf, records.SWITCH, records.switch)
-    time_ns = switches["time_ns"].astype(np.int64)
-    fits = (
-        ~np.isin(switches["tid"], _NOBODY)
-        & (time_ns >= translation.start_ns)
-        & (time_ns <= translation.stop_ns)
+    names = ("pid", "tid", "time_ns", "cpu", "misc")
+    parts = [spool.columns(records.SWITCH, records.switch, names) for spool in perf]
+    pid, tid, stamp, cpu, misc = (
+        np.concatenate(column) if len(parts) > 1 else column[0] for column in zip(*parts, strict=True)
     )
+    time_ns = stamp.view(np.int64)
+    fits = (time_ns >= translation.start_ns) & (time_ns <= translation.stop_ns)
+    for nobody in _NOBODY:
+        fits &= tid != nobody
     if not fits.all():
         builder.add_skipped(
             tr("switch records"), int((~fits).sum()), tr("without a thread, or outside the recording")
         )
-        switches, time_ns = switches[fits], time_ns[fits]
-    thread = translation.threads.lookup(switches["pid"], switches["tid"], time_ns)
-    misc = switches["misc"]
-    mark = np.full(len(switches), Mark.IN, np.uint8)
-    mark[(misc & MISC_SWITCH_OUT) != 0] = Mark.OUT
-    mark[(misc & MISC_SWITCH_OUT_PREEMPT) != 0] = Mark.PREEMPTED
-    return Marks(thread, time_ns, switches["cpu"].astype(np.int32), mark)
+        pid, tid, time_ns, cpu, misc = pid[fits], tid[fits], time_ns[fits], cpu[fits], misc[fits]
+    thread = translation.threads.lookup(pid, tid, time_ns)
+    mark = _MARK_OF_MISC[misc >> 13 & 3]
+    return Marks(thread, time_ns, cpu.view(np.int32), mark)
 
 
 def _waking_marks(translation: Translation, spools: Sequence[SpoolFile]) -> Marks:

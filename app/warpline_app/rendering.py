@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -112,8 +113,16 @@ def matching_tracks(capture: Capture, patterns: tuple[str, ...]) -> tuple[str, .
     return tuple(outermost)
 
 
-def render(capture: Capture, picture: Picture, title: str = "") -> QImage:
+def render(
+    capture: Capture,
+    picture: Picture,
+    title: str = "",
+    *,
+    paint: Callable[[TimelineView], None] | None = None,
+) -> QImage:
     """Draws a capture; `prepare_offscreen` was called before, and the caller closes the capture.
+
+    ``paint`` is handed the finished timeline as well, to paint it on something else than an image.
 
     Raises UsageError for a range or tracks the capture does not have, ExportError when drawing does not end.
     """
@@ -138,6 +147,8 @@ def render(capture: Capture, picture: Picture, title: str = "") -> QImage:
     view.resize(width, height)
     view.show()
     _wait_for(view)
+    if paint is not None:
+        paint(view)
     image = view.picture()
     view.shut_down()
     view.hide()

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import shiboken6
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QFont, QPainter, QPixmap, QTextLayout
+from PySide6.QtGui import QColor, QFont, QPainter, QPaintEngine, QPixmap, QTextLayout
 
 from warpline.model import format_duration
 
@@ -211,8 +211,12 @@ class Labels:
         """Draws what was laid out last, in device pixels; text on a hatched box gets the plain ``ground`` behind it."""
         for rectangle in self._grounds:
             painter.fillRect(rectangle, ground)
+        engine = painter.paintEngine()
+        is_drawing = engine is not None and engine.type() == QPaintEngine.Type.SVG
         for atlas, fragments in self._batches:
-            if len(fragments):
+            if is_drawing:
+                _paint_singly(painter, atlas, fragments)
+            elif len(fragments):
                 pointer = shiboken6.wrapInstance(fragments.ctypes.data, QPainter.PixmapFragment)
                 painter.drawPixmapFragments(pointer, len(fragments), atlas.pixmap)
 
@@ -323,6 +327,13 @@ class Labels:
         for name in np.unique(names[self._template[names] < 0]).tolist():
             self._template[name] = is_template(self._capture.strings[name])
         return self._template[names] == 1
+
+
+def _paint_singly(painter: QPainter, atlas: Atlas, fragments: Float64Array) -> None:
+    """Each text as an image of its own: an SVG would hold the whole atlas once per text."""
+    for x, y, left, top, width, height, *_ in fragments.tolist():
+        part = atlas.pixmap.copy(round(left), round(top), round(width), round(height))
+        painter.drawPixmap(QPointF(x - width / 2, y - height / 2), part)
 
 
 def _fragments(

@@ -122,15 +122,20 @@ class Exporter(Protocol):
 
 
 @lru_cache(maxsize=1)
+def builtin_exporters() -> tuple[Exporter, ...]:
+    """The exporters of :data:`MODULES`."""
+    return tuple(
+        _checked(getattr(importlib.import_module(module), "exporter", None), module) for module in MODULES
+    )
+
+
+@lru_cache(maxsize=1)
 def exporters() -> tuple[Exporter, ...]:
     """All exporters, built-in ones first. An installed one with the name of a built-in one replaces it.
 
     Raises WarplineError when an installed distribution registers something that is not an exporter.
     """
-    found: dict[str, Exporter] = {}
-    for module in MODULES:
-        exporter = _checked(getattr(importlib.import_module(module), "exporter", None), module)
-        found[exporter.name] = exporter
+    found = {exporter.name: exporter for exporter in builtin_exporters()}
     for point in metadata.entry_points(group=ENTRY_POINT_GROUP):
         try:
             loaded = point.load()
@@ -186,17 +191,21 @@ def exporter_for(out: Path) -> Exporter:
     Raises UsageError when no format has such names.
     """
     name = ".csv" if out.is_dir() else out.name.lower()
-    best: tuple[int, Exporter] | None = None
-    for exporter in exporters():
-        for suffix in exporter.suffixes:
-            if name.endswith(suffix) and (best is None or len(suffix) > best[0]):
-                best = (len(suffix), exporter)
-    if best is None:
+    # Those of the window are loaded only for a name that no other format has: they import Qt.
+    found = _longest_match(name, builtin_exporters()) or _longest_match(name, exporters())
+    if found is None:
         known = " ".join(suffix for exporter in exporters() for suffix in exporter.suffixes)
         raise UsageError(
             tr("{out}: the name does not say the format; use one of {known}", out=out, known=known)
         )
-    return best[1]
+    return found
+
+
+def _longest_match(name: str, among: tuple[Exporter, ...]) -> Exporter | None:
+    lengths = {
+        len(suffix): exporter for exporter in among for suffix in exporter.suffixes if name.endswith(suffix)
+    }
+    return lengths[max(lengths)] if lengths else None
 
 
 def match_tracks(capture: Capture, patterns: list[str]) -> frozenset[int] | None:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import shiboken6
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QFont, QPainter, QPaintEngine, QPixmap, QTextLayout
+from PySide6.QtGui import QColor, QFont, QPaintEngine, QPainter, QPixmap, QTextLayout
 
 from warpline.model import format_duration
 

@@ -69,8 +69,14 @@ class Scene(QObject):
 
     def refresh_layout(self) -> None:
         """Lay the rows out anew. What stood at the top stays there."""
+        before = self.layout
+        top = before.at(self.scroll_px, pinned=False)
         self.layout = make_layout(self.tree, self.state)
-        self.scroll_px = min(self.scroll_px, self.max_scroll_px)
+        kept = self.layout.by_key.get(top.row.key) if top is not None else None
+        if top is not None and kept is not None and self.scroll_px:
+            grown = self.layout.pinned_height - before.pinned_height
+            self.scroll_px = kept.top + self.scroll_px - top.top + grown
+        self.scroll_px = min(max(0, self.scroll_px), self.max_scroll_px)
         self.layout_changed.emit()
 
     def _filter_changed(self, _value: Filter) -> None:

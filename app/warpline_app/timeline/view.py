@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
-from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtCore import QPoint, QPointF, Qt, Signal
 from PySide6.QtGui import QCloseEvent, QFocusEvent, QImage, QKeyEvent, QPainter
 from PySide6.QtWidgets import QGridLayout, QInputDialog, QMenu, QScrollBar, QWidget
 
@@ -79,6 +79,7 @@ class TimelineView(QWidget):
         self.scroll_bar = QScrollBar(Qt.Orientation.Vertical, self)
         self.work = IdleWork(self)
         self._figures: dict[str, str] = {}
+        self._pointed: tuple[QPointF, str] | None = None
         self._closed = False
         self.held = HeldKeys(self.scene, self.anchor_px, self.devicePixelRatioF, self)
         self._arrange()
@@ -216,7 +217,13 @@ class TimelineView(QWidget):
         key = f"curve:{'whole' if whole else 'near'}:{row.key}"
 
         def step() -> None:
-            if not task.step():
+            try:
+                done = task.step()
+            except Exception as error:  # contained in its row, which says so
+                self.canvas.renderer.failed[row.key] = str(error) or type(error).__name__
+                self.canvas.redraw()
+                return
+            if not done:
                 self.work.submit(key, step)
                 return
             if then is not None:
@@ -422,9 +429,16 @@ class TimelineView(QWidget):
 
     def focus_row(self) -> Row | None:
         """The row that verbs act on: the one under the pointer, else the one clicked last, else the event's."""
-        if self.canvas.pointer_position() is not None:
-            placed = self.scene.placed_at(self.canvas.gestures.last_y)
+        point = self.canvas.pointer_position()
+        if point is not None:
+            # Rows move when one is pinned or opened: with the pointer at rest the same one is meant again.
+            if self._pointed is not None and self._pointed[0] == point:
+                placed = self.scene.layout.by_key.get(self._pointed[1])
+                if placed is not None:
+                    return placed.row
+            placed = self.scene.placed_at(point.y())
             if placed is not None:
+                self._pointed = (point, placed.row.key)
                 return placed.row
         found = self.scene.tree.get(self.scene.focus_key) if self.scene.focus_key else None
         if found is None and self.state.selection is not None:

@@ -6,6 +6,7 @@ Without a compiler the wheel is pure Python and everything but the agent works; 
 from __future__ import annotations
 
 import importlib.util
+import os
 import sysconfig
 import tempfile
 from pathlib import Path
@@ -49,7 +50,10 @@ class WarplineBuildHook(BuildHookInterface[Any]):
             build_data["force_include"][str(library)] = f"{native.PACKAGE_NAME}/{library.name}"
             build_data["pure_python"] = False
             # No symbol of Python's is used: one library serves every Python of this platform.
-            platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+            # packaging/build_wheels.py compiles for other machines and for an old glibc, and says so.
+            platform = os.environ.get("WARPLINE_WHEEL_PLATFORM") or sysconfig.get_platform().replace(
+                "-", "_"
+            ).replace(".", "_")
             build_data["tag"] = f"py3-none-{platform}"
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:

@@ -21,7 +21,7 @@ bench: setup ## benchmarks, with tables; ARGS as above
 	@$(PYTEST) tests/benchmarks -o 'python_files=bench_*.py' --timeout=0 -q -s -p no:cacheprovider $(ARGS)
 
 fuzz: setup ## property and hostile-input tests, for longer
-	@HYPOTHESIS_PROFILE=fuzz $(PYTEST) -m fuzz --timeout=0 $(ARGS)
+	@HYPOTHESIS_PROFILE=fuzz $(PYTEST) -m fuzz -o 'python_files=test_*.py fuzz_*.py' --timeout=0 $(ARGS)
 
 wheel: setup ## the wheel and the source distribution, in dist/
 	@.venv/bin/python -m build --no-isolation

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -120,8 +120,3 @@ def e(phase: str, name: str, ts: float, *, pid: Any = 1, tid: Any = 1, **more: A
 def skipped(capture: Capture) -> dict[str, int]:
     """What was left out and how often."""
     return {entry.what: entry.count for entry in capture.skipped}
-
-
-__all__: Sequence[str] = [
-    "attributes", "count", "e", "imported", "links", "named", "nesting", "rows", "skipped", "text_file", "trace_file", "x",
-]  # fmt: skip

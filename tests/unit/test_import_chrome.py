@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from tests.unit.import_tools import (
     attributes,
     count,
@@ -27,6 +26,7 @@ from tests.unit.import_tools import (
     trace_file,
     x,
 )
+
 from warpline.interchange import detect
 from warpline.interchange.columns import nanoseconds
 from warpline.interchange.json_repair import mend, save_events, scan_events

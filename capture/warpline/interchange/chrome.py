@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from warpline.interchange.importer import POSSIBLE, ImportOptions, ImportSummary, IsCancelled, Progress
 from warpline.interchange.trace_converter import TraceConverter
-from warpline.interchange.trace_groups import GENERIC_EXTRACTORS, generic_route
 from warpline.interchange.trace_reader import read_trace
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ class ChromeImporter:
     ) -> ImportSummary:
         """See `Importer.convert`."""
         converter = TraceConverter(builder, options)
-        state = read_trace(path, converter, generic_route, GENERIC_EXTRACTORS, progress, cancelled)
+        state = read_trace(path, converter, self.name, progress, cancelled)
         return converter.finish(state)
 
 

@@ -85,16 +85,21 @@ def integers(values: Sequence[Any]) -> MaskedColumn:
     return np.ma.MaskedArray(*_slow(values, integer, np.int64))
 
 
-def plain_integers(values: Sequence[int]) -> MaskedColumn:
+def plain_integers(values: Iterable[int], count: int) -> MaskedColumn:
     """int64 with `NO_INTEGER` masked; the values are known to be integers that fit."""
-    column = np.fromiter(values, np.int64, len(values))
+    column = np.fromiter(values, np.int64, count)
     return np.ma.MaskedArray(column, column == NO_INTEGER)
 
 
-def plain_floats(values: Sequence[float]) -> MaskedColumn:
+def plain_floats(values: Iterable[float], count: int) -> MaskedColumn:
     """float64 with NaN masked; the values are known to be numbers."""
-    column = np.fromiter(values, np.float64, len(values))
+    column = np.fromiter(values, np.float64, count)
     return np.ma.MaskedArray(column, np.isnan(column))
+
+
+def missing_numbers(count: int) -> MaskedColumn:
+    """A column of which nothing was recorded."""
+    return np.ma.MaskedArray(np.zeros(count, np.int64), np.ones(count, np.bool_))
 
 
 def floats(values: Sequence[Any]) -> MaskedColumn:

@@ -23,7 +23,9 @@ from warpline.model import ImportFormatError
 CHUNK_BYTES = 4 << 20
 """How much is looked at in one go: some ten thousand events."""
 MAX_VALUE_BYTES = 64 << 20
-"""The largest single header value that is kept, and the farthest an event may reach."""
+"""The largest member of the outer object that is kept."""
+MAX_EVENT_BYTES = 16 << 20
+"""The farthest an event may reach; what is longer is taken for damage."""
 
 _SPACE = b" \t\r\n"
 _BOM = b"\xef\xbb\xbf"
@@ -166,6 +168,7 @@ class EventStream:
             if not self._at_end and (border := self._border()):
                 yield self._take(border)
                 continue
+            self._buffer = self._buffer.lstrip(_SPACE)
             scan = scan_events(self._buffer)
             if scan.pieces:
                 yield b"[" + b",".join(scan.pieces) + b"]"
@@ -175,8 +178,8 @@ class EventStream:
             if self._at_end:
                 yield from self._rest()
                 return
-            wanted = self._chunk_bytes if scan.pieces else 2 * len(self._buffer)
-            if wanted > MAX_VALUE_BYTES:
+            wanted = self._chunk_bytes if scan.pieces else max(self._chunk_bytes, 2 * len(self._buffer))
+            if wanted > MAX_EVENT_BYTES:
                 # A quotation mark too many hides every border; what looks like one is the better guess.
                 wanted = self._chunk_bytes
                 guesses = [match.start() + 1 for match in EVENT_BORDER.finditer(self._buffer)]

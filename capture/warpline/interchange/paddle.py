@@ -14,9 +14,9 @@ from warpline.interchange.chrome import is_trace_json
 from warpline.interchange.columns import clean_text
 from warpline.interchange.importer import CERTAIN, ImportOptions, ImportSummary, IsCancelled, Progress
 from warpline.interchange.json_stream import StreamState
-from warpline.interchange.paddle_columns import PADDLE_EXTRACTORS, PHASE, RANGE, paddle_route
+from warpline.interchange.paddle_columns import PHASE, RANGE
 from warpline.interchange.torch import TorchConverter
-from warpline.interchange.torch_columns import CLAIMED, MEMORY, OPERATOR
+from warpline.interchange.torch_columns import MEMORY, OPERATOR
 from warpline.interchange.torch_memory import add_allocations
 from warpline.interchange.trace_converter import optional_ids
 from warpline.interchange.trace_groups import Group, Piece, ThreadKey
@@ -206,9 +206,7 @@ class PaddleImporter:
     ) -> ImportSummary:
         """See `Importer.convert`."""
         converter = PaddleConverter(builder, options)
-        state = read_trace(
-            path, converter, paddle_route, PADDLE_EXTRACTORS, progress, cancelled, claimed=CLAIMED
-        )
+        state = read_trace(path, converter, self.name, progress, cancelled)
         return converter.finish(state)
 
 

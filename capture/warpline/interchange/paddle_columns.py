@@ -13,7 +13,14 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from warpline.interchange.columns import MaskedColumn, TextColumn, integers, nanoseconds, texts
+from warpline.interchange.columns import (
+    MaskedColumn,
+    TextColumn,
+    integers,
+    missing_numbers,
+    nanoseconds,
+    texts,
+)
 from warpline.interchange.torch_columns import (
     API,
     KERNEL,
@@ -24,10 +31,11 @@ from warpline.interchange.torch_columns import (
     OPERATOR,
     PYTHON,
     TORCH_EXTRACTORS,
+    Arguments,
+    Int64,
     decode_args,
     extract_api,
     extract_gpu,
-    json_texts,
 )
 from warpline.interchange.trace_groups import INSTANTS, Extractor, Group, Loss, generic_route, points, spans
 
@@ -118,24 +126,19 @@ class _StartArgs(msgspec.Struct, gc=False):
 class _MemoryArgs(msgspec.Struct, gc=False):
     place: str = ""
     addr: str | int | None = None
-    increase_bytes: int | None = None
-    current_allocated: int | None = None
-    current_reserved: int | None = None
+    increase_bytes: Int64 | None = None
+    current_allocated: Int64 | None = None
+    current_reserved: Int64 | None = None
 
 
-def _relative(args: list[Any]) -> MaskedColumn:
+def _relative(args: Arguments) -> MaskedColumn:
     """Starts relative to the first event (``"12.345 us"``) as masked int64 ns."""
-    ns, missing = nanoseconds([arg.start_time.removesuffix(" us") or None for arg in args])
+    ns, missing = nanoseconds([arg.start_time.removesuffix(" us") or None for arg in args.values])
     return np.ma.MaskedArray(ns, missing)
 
 
 def _without_durations(names: TextColumn) -> TextColumn:
     return texts([plain_name(names.table[code]) for code in names.codes.tolist()])
-
-
-def missing_numbers(count: int) -> MaskedColumn:
-    """A column of which nothing was recorded."""
-    return np.ma.MaskedArray(np.zeros(count, np.int64), np.ones(count, np.bool_))
 
 
 def extract_host(rows: list[Any], losses: Counter[Loss]) -> Group:
@@ -145,9 +148,9 @@ def extract_host(rows: list[Any], losses: Counter[Loss]) -> Group:
     group.name = _without_durations(group.name)
     group.numbers["relative"] = _relative(args)
     for name in ("shapes", "types", "inputs"):
-        column = json_texts([getattr(arg, name) for arg in args])
+        column = args.json_texts(name)
         group.texts[name] = TextColumn(column.codes, ["" if text == "{}" else text for text in column.table])
-    group.texts["stack"] = texts([arg.stack for arg in args])
+    group.texts["stack"] = args.texts("stack")
     for name in ("external", "sequence", "forward"):
         group.numbers[name] = missing_numbers(len(group))
     return group
@@ -175,11 +178,11 @@ def extract_memory(rows: list[Any], losses: Counter[Loss]) -> Group:
     """Allocations and releases."""
     rows, group = points(rows, losses)
     args = decode_args(rows, _MemoryArgs, losses)
-    group.numbers["size"] = integers([arg.increase_bytes for arg in args])
-    group.numbers["address"] = integers([arg.addr for arg in args])
-    group.numbers["allocated"] = integers([arg.current_allocated for arg in args])
-    group.numbers["reserved"] = integers([arg.current_reserved for arg in args])
-    group.texts["device"] = texts([arg.place for arg in args], device_of_place)
+    group.numbers["size"] = integers([arg.increase_bytes for arg in args.values])
+    group.numbers["address"] = integers([arg.addr for arg in args.values])
+    group.numbers["allocated"] = integers([arg.current_allocated for arg in args.values])
+    group.numbers["reserved"] = integers([arg.current_reserved for arg in args.values])
+    group.texts["device"] = texts([arg.place for arg in args.values], device_of_place)
     return group
 
 

@@ -14,7 +14,15 @@ import msgspec
 import numpy as np
 
 from warpline.i18n import tr
-from warpline.interchange.columns import MAX_TIME_NS, Coder, floats, integers, repeated_text, texts
+from warpline.interchange.columns import (
+    MAX_TIME_NS,
+    Coder,
+    floats,
+    integers,
+    missing_numbers,
+    repeated_text,
+    texts,
+)
 from warpline.interchange.importer import (
     CERTAIN,
     ImportOptions,
@@ -32,7 +40,6 @@ from warpline.interchange.paddle_columns import (
     ROUTES,
     TYPES,
     device_of_place,
-    missing_numbers,
 )
 from warpline.interchange.torch_columns import API, KERNEL, MEMCPY, MEMORY, MEMSET
 from warpline.interchange.trace_groups import Group, Piece

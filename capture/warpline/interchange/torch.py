@@ -17,7 +17,6 @@ from warpline.interchange.json_stream import StreamState
 from warpline.interchange.torch_columns import (
     ANNOTATION,
     API,
-    CLAIMED,
     GPU_ANNOTATION,
     GPU_GROUPS,
     MEMORY,
@@ -25,8 +24,6 @@ from warpline.interchange.torch_columns import (
     OVERHEAD,
     PROFILER,
     PYTHON,
-    TORCH_EXTRACTORS,
-    torch_route,
 )
 from warpline.interchange.torch_gpu import GpuTracks
 from warpline.interchange.torch_memory import add_memory
@@ -271,9 +268,7 @@ class TorchImporter:
     ) -> ImportSummary:
         """See `Importer.convert`."""
         converter = TorchConverter(builder, options)
-        state = read_trace(
-            path, converter, torch_route, TORCH_EXTRACTORS, progress, cancelled, claimed=CLAIMED
-        )
+        state = read_trace(path, converter, self.name, progress, cancelled)
         return converter.finish(state)
 
 

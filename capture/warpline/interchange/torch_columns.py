@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from operator import attrgetter
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
@@ -14,7 +16,9 @@ import numpy as np
 from warpline.interchange.columns import (
     NO_INTEGER,
     Coder,
+    MaskedColumn,
     TextColumn,
+    missing_numbers,
     plain_floats,
     plain_integers,
     raw_text,
@@ -82,6 +86,8 @@ def torch_route(phase: str, category: str) -> str:
     return generic_route(phase, category)
 
 
+Int64 = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
+
 _NONE = NO_INTEGER
 _NAN = float("nan")
 _NO_SHAPE = (_NONE, _NONE, _NONE)
@@ -106,35 +112,35 @@ class _GpuArgs(
         "occupancy_paddle": "theoretical achieved occupancy %",
     },
 ):
-    external: int = _NONE
-    queued: int = _NONE
-    device: int = _NONE
-    context: int = _NONE
-    stream: int = _NONE
-    correlation: int = _NONE
-    bytes: int = _NONE
-    registers: int = _NONE
-    shared: int = _NONE
+    external: Int64 = _NONE
+    queued: Int64 = _NONE
+    device: Int64 = _NONE
+    context: Int64 = _NONE
+    stream: Int64 = _NONE
+    correlation: Int64 = _NONE
+    bytes: Int64 = _NONE
+    registers: Int64 = _NONE
+    shared: Int64 = _NONE
     blocks: float = _NAN
     warps: float = _NAN
-    grid: tuple[int, int, int] = _NO_SHAPE
-    block: tuple[int, int, int] = _NO_SHAPE
+    grid: tuple[Int64, Int64, Int64] = _NO_SHAPE
+    block: tuple[Int64, Int64, Int64] = _NO_SHAPE
     occupancy: float = _NAN
-    priority: int = _NONE
-    graph: int = _NONE
-    graph_node: int = _NONE
+    priority: Int64 = _NONE
+    graph: Int64 = _NONE
+    graph_node: Int64 = _NONE
     sync_kind: str = ""
-    event: int = _NONE
-    correlation_paddle: int = _NONE
+    event: Int64 = _NONE
+    correlation_paddle: Int64 = _NONE
     occupancy_paddle: float = _NAN
-    value: int = _NONE
+    value: Int64 = _NONE
 
 
 class _ApiArgs(msgspec.Struct, gc=False, rename={"correlation_paddle": "correlation id"}):
-    cbid: int = _NONE
-    correlation: int = _NONE
-    cid: int = _NONE
-    correlation_paddle: int = _NONE
+    cbid: Int64 = _NONE
+    correlation: Int64 = _NONE
+    cid: Int64 = _NONE
+    correlation_paddle: Int64 = _NONE
 
 
 class _OperatorArgs(
@@ -151,10 +157,10 @@ class _OperatorArgs(
         "stack": "Call stack",
     },
 ):
-    external: int = _NONE
-    external_old: int = _NONE
-    sequence: int = _NONE
-    forward: int = _NONE
+    external: Int64 = _NONE
+    external_old: Int64 = _NONE
+    sequence: Int64 = _NONE
+    forward: Int64 = _NONE
     inputs: msgspec.Raw = _NO_JSON
     types: msgspec.Raw = _NO_JSON
     shapes: msgspec.Raw = _NO_JSON
@@ -162,8 +168,8 @@ class _OperatorArgs(
 
 
 class _PythonArgs(msgspec.Struct, gc=False, rename={"parent": "Python parent id", "own": "Python id"}):
-    parent: int | None = None
-    own: int | None = None
+    parent: Int64 | None = None
+    own: Int64 | None = None
 
 
 class _MemoryArgs(
@@ -178,22 +184,79 @@ class _MemoryArgs(
         "device_type": "Device Type",
     },
 ):
-    reserved: int = _NONE
-    allocated: int = _NONE
-    size: int = _NONE
-    address: int = _NONE
-    device: int = _NONE
-    device_type: int = _NONE
+    reserved: Int64 = _NONE
+    allocated: Int64 = _NONE
+    size: Int64 = _NONE
+    address: Int64 = _NONE
+    device: Int64 = _NONE
+    device_type: Int64 = _NONE
 
 
-def decode_args(rows: Sequence[Any], args_type: type[Any], losses: Counter[Loss]) -> list[Any]:
+@dataclass(frozen=True)
+class Arguments:
+    """Decoded arguments of events: structs in the order of the events, and the text they came from."""
+
+    values: list[Any]
+    text: bytes
+    names: Mapping[str, bytes]
+    """What each field is called in the text."""
+
+    def has(self, name: str) -> bool:
+        """Whether a field may occur; asking the text is quicker than looking at every event."""
+        return self.names[name] in self.text
+
+    def integers(self, name: str) -> MaskedColumn:
+        """A field of integers, masked where it is missing."""
+        if not self.has(name):
+            return missing_numbers(len(self.values))
+        return plain_integers(map(attrgetter(name), self.values), len(self.values))
+
+    def floats(self, name: str) -> MaskedColumn:
+        """A field of floats, masked where it is missing."""
+        return plain_floats(map(attrgetter(name), self.values), len(self.values))
+
+    def either(self, name: str, other: str) -> MaskedColumn:
+        """A number that other versions of a profiler call otherwise."""
+        column = self.integers(name)
+        if not self.has(other) or not column.mask.any():
+            return column
+        second = self.integers(other)
+        return np.ma.MaskedArray(np.where(column.mask, second.data, column.data), column.mask & second.mask)
+
+    def texts(self, name: str) -> TextColumn:
+        """A field of texts, "" where it is missing."""
+        if not self.has(name):
+            return repeated_text("", len(self.values))
+        return texts(list(map(attrgetter(name), self.values)))
+
+    def json_texts(self, name: str) -> TextColumn:
+        """A field of any JSON as text, "" where it is missing."""
+        if not self.has(name):
+            return repeated_text("", len(self.values))
+        return texts([bytes(value) for value in map(attrgetter(name), self.values)], raw_text)
+
+
+_NAMES: dict[str, Mapping[str, bytes]] = {}
+
+
+def _names(args_type: type[Any]) -> Mapping[str, bytes]:
+    """What each field of a struct is called in JSON text, quotation marks included."""
+    key = f"{args_type.__module__}.{args_type.__qualname__}"
+    if key not in _NAMES:
+        _NAMES[key] = {
+            field.name: f'"{field.encode_name}"'.encode() for field in msgspec.structs.fields(args_type)
+        }
+    return _NAMES[key]
+
+
+def decode_args(rows: Sequence[Any], args_type: type[Any], losses: Counter[Loss]) -> Arguments:
     """The arguments of events as structs; of arguments that do not fit, what fits, and they are counted."""
     text = b"[" + b",".join([row.args or b"{}" for row in rows]) + b"]"
     try:
-        decoded: list[Any] = msgspec.json.decode(text, type=list[args_type])  # type: ignore[valid-type]  # run time
+        values: list[Any] = msgspec.json.decode(text, type=list[args_type])  # type: ignore[valid-type]  # run time
     except (msgspec.MsgspecError, RecursionError):
-        return [_fitting(bytes(row.args), args_type, losses) for row in rows]
-    return decoded
+        values = [_fitting(bytes(row.args), args_type, losses) for row in rows]
+    return Arguments(values, text, _names(args_type))
 
 
 def _fitting(text: bytes, args_type: type[Any], losses: Counter[Loss]) -> Any:
@@ -221,12 +284,16 @@ def _fitting(text: bytes, args_type: type[Any], losses: Counter[Loss]) -> Any:
 def _plain(value: Any, wanted: Any) -> Any:
     if wanted is float:
         return real(value)
-    if wanted is int or wanted == int | None:
-        number = _number(value)
-        return number if number is not None and -(1 << 63) <= number < 1 << 63 else None
+    if wanted in (Int64, Int64 | None):
+        return _number(value)
     if wanted is msgspec.Raw and value is not None:
         return msgspec.Raw(msgspec.json.encode(value))
     return value
+
+
+_GPU_INTEGERS = (
+    "bytes", "registers", "shared", "queued", "priority", "graph", "graph_node", "stream", "event", "external", "value",
+)  # fmt: skip
 
 
 def extract_gpu(rows: list[Any], losses: Counter[Loss]) -> Group:
@@ -234,57 +301,32 @@ def extract_gpu(rows: list[Any], losses: Counter[Loss]) -> Group:
 
     ``thread`` holds codes into ``places`` here.
     """
-    rows, group = spans(rows, losses)
+    rows, group = spans(rows, losses, bare=True)
     args = decode_args(rows, _GpuArgs, losses)
     places = Coder()
-    group.thread = np.fromiter(
-        map(
-            places.__getitem__,
-            zip(
-                [arg.device for arg in args],
-                [arg.context for arg in args],
-                [arg.stream for arg in args],
-                strict=True,
-            ),
-        ),
-        np.uint32,
-        len(rows),
-    )
+    fields = (map(attrgetter(name), args.values) for name in ("device", "context", "stream"))
+    group.thread = np.fromiter(map(places.__getitem__, zip(*fields, strict=True)), np.uint32, len(rows))
     if any(_NONE in (device, stream) for device, _context, stream in places):
-        group.thread, places = _places_by_track(rows, args)
+        group.thread, places = _places_by_track(rows, args.values)
     group.places = [
         (*(None if number == _NONE else number for number in place),)  # type: ignore[misc]  # three of them
         for place in places
     ]
     numbers = group.numbers
-    numbers["correlation"] = first_known(args, "correlation", "correlation_paddle")
-    for name in (
-        "bytes",
-        "registers",
-        "shared",
-        "queued",
-        "priority",
-        "graph",
-        "graph_node",
-        "stream",
-        "event",
-        "external",
-        "value",
-    ):
-        column = plain_integers([getattr(arg, name) for arg in args])
-        if not column.mask.all():
-            numbers[name] = column
+    numbers["correlation"] = args.either("correlation", "correlation_paddle")
+    for name in _GPU_INTEGERS:
+        if args.has(name):
+            numbers[name] = args.integers(name)
     for name in ("blocks", "warps", "occupancy", "occupancy_paddle"):
-        real_column = plain_floats([getattr(arg, name) for arg in args])
-        if not real_column.mask.all():
-            numbers[name.removesuffix("_paddle")] = real_column
+        if args.has(name):
+            numbers[name.removesuffix("_paddle")] = args.floats(name)
     for name in ("grid", "block"):
-        flat = chain.from_iterable([getattr(arg, name) for arg in args])
-        shape = np.fromiter(flat, np.int64, 3 * len(args)).reshape(-1, 3)
-        if (shape != _NONE).any():
+        if args.has(name):
+            flat = chain.from_iterable(map(attrgetter(name), args.values))
+            shape = np.fromiter(flat, np.int64, 3 * len(rows)).reshape(-1, 3)
             for axis, letter in enumerate("xyz"):
                 numbers[f"{name}_{letter}"] = np.ma.MaskedArray(shape[:, axis], shape[:, axis] == _NONE)
-    group.texts["sync_kind"] = texts([arg.sync_kind for arg in args])
+    group.texts["sync_kind"] = args.texts("sync_kind")
     return group
 
 
@@ -306,8 +348,8 @@ def extract_api(rows: list[Any], losses: Counter[Loss]) -> Group:
     """Runtime and driver calls."""
     rows, group = spans(rows, losses)
     args = decode_args(rows, _ApiArgs, losses)
-    group.numbers["correlation"] = first_known(args, "correlation", "correlation_paddle")
-    group.numbers["callback"] = first_known(args, "cbid", "cid")
+    group.numbers["correlation"] = args.either("correlation", "correlation_paddle")
+    group.numbers["callback"] = args.either("cbid", "cid")
     return group
 
 
@@ -315,38 +357,22 @@ def extract_operators(rows: list[Any], losses: Counter[Loss]) -> Group:
     """Operators and user annotations, with shapes, sequence numbers and stacks where they were recorded."""
     rows, group = spans(rows, losses)
     args = decode_args(rows, _OperatorArgs, losses)
-    group.numbers["external"] = first_known(args, "external", "external_old")
+    group.numbers["external"] = args.either("external", "external_old")
     # Kineto writes -1 for operators that have none.
-    group.numbers["sequence"] = np.ma.masked_less(plain_integers([arg.sequence for arg in args]), 0)
-    group.numbers["forward"] = plain_integers([arg.forward for arg in args])
+    group.numbers["sequence"] = np.ma.masked_less(args.integers("sequence"), 0)
+    group.numbers["forward"] = args.integers("forward")
     for name in ("shapes", "types", "inputs"):
-        group.texts[name] = json_texts([getattr(arg, name) for arg in args])
-    group.texts["stack"] = texts([arg.stack for arg in args])
+        group.texts[name] = args.json_texts(name)
+    group.texts["stack"] = args.texts("stack")
     return group
-
-
-def first_known(args: Sequence[Any], name: str, other: str) -> Any:
-    """A number that other versions of the profiler call otherwise."""
-    column = plain_integers([getattr(arg, name) for arg in args])
-    if not column.mask.any():
-        return column
-    second = plain_integers([getattr(arg, other) for arg in args])
-    values = np.where(column.mask, second.data, column.data)
-    return np.ma.MaskedArray(values, column.mask & second.mask)
-
-
-def json_texts(values: list[msgspec.Raw]) -> TextColumn:
-    if not any(values):
-        return repeated_text("", len(values))
-    return texts([bytes(value) for value in values], raw_text)
 
 
 def extract_python(rows: list[Any], losses: Counter[Loss]) -> Group:
     """Python functions with their ids and those of their callers."""
     rows, group = spans(rows, losses)
     args = decode_args(rows, _PythonArgs, losses)
-    group.numbers["own"] = plain_integers([_none(arg.own) for arg in args])
-    group.numbers["parent"] = plain_integers([_none(arg.parent) for arg in args])
+    group.numbers["own"] = plain_integers((_none(arg.own) for arg in args.values), len(rows))
+    group.numbers["parent"] = plain_integers((_none(arg.parent) for arg in args.values), len(rows))
     return group
 
 
@@ -363,7 +389,7 @@ def extract_instants(rows: list[Any], losses: Counter[Loss]) -> dict[str, Group]
         memory, group = points(memory, losses)
         args = decode_args(memory, _MemoryArgs, losses)
         for name in ("reserved", "allocated", "size", "address", "device", "device_type"):
-            group.numbers[name] = plain_integers([getattr(arg, name) for arg in args])
+            group.numbers[name] = args.integers(name)
         groups[MEMORY] = group
     if len(memory) < len(rows):
         groups[INSTANTS] = extract_points([row for row in rows if row.name != _MEMORY_NAME], losses)

@@ -10,7 +10,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from warpline.interchange.columns import Coder, Int64Array, TextColumn, nanoseconds, raw_text, texts
+from warpline.interchange.columns import (
+    Coder,
+    Int64Array,
+    TextColumn,
+    nanoseconds,
+    raw_text,
+    repeated_text,
+    texts,
+)
 from warpline.interchange.trace_events import Event, Scalar
 
 ThreadKey = tuple[Scalar, Scalar]
@@ -212,26 +220,30 @@ def timed(rows: list[Any], losses: Counter[Loss]) -> tuple[list[Any], Int64Array
     return rows, start
 
 
-def points(rows: list[Any], losses: Counter[Loss]) -> tuple[list[Any], Group]:
-    """Events that have a time but no duration, without further columns."""
+def points(rows: list[Any], losses: Counter[Loss], *, bare: bool = False) -> tuple[list[Any], Group]:
+    """Events that have a time but no duration, without further columns.
+
+    ``bare`` leaves out thread and category, for events that belong to something else than a thread.
+    """
     rows, start = timed(rows, losses)
-    threads, codes = thread_codes(rows)
-    return rows, Group(
-        threads,
-        codes,
-        start,
-        np.zeros(len(rows), np.int64),
-        texts([row.name for row in rows]),
-        texts([row.cat for row in rows]),
-    )
+    count = len(rows)
+    if bare:
+        threads: list[ThreadKey] = [(None, None)]
+        codes = np.zeros(count, np.uint32)
+        categories = repeated_text("", count)
+    else:
+        threads, codes = thread_codes(rows)
+        categories = texts([row.cat for row in rows])
+    names = texts([row.name for row in rows])
+    return rows, Group(threads, codes, start, np.zeros(count, np.int64), names, categories)
 
 
-def spans(rows: list[Any], losses: Counter[Loss]) -> tuple[list[Any], Group]:
-    """Events with time and duration, without further columns.
+def spans(rows: list[Any], losses: Counter[Loss], *, bare: bool = False) -> tuple[list[Any], Group]:
+    """Events with time and duration, without further columns; ``bare`` as in `points`.
 
     ``numbers["no_duration"]`` marks those whose duration is missing; they get the thread clock's, or 0.
     """
-    rows, group = points(rows, losses)
+    rows, group = points(rows, losses, bare=bare)
     duration, missing = nanoseconds([row.dur for row in rows])
     negative = duration < 0
     if negative.any():

@@ -149,9 +149,8 @@ def switching(folder: Path, rounds: int) -> None:
     _count, plain, _pid, _child = json.loads(run(command))
     switches, seconds, pid, child = json.loads(run([*WARPLINE, str(folder / "run.h5"), "--", *command]))
     outs, lost = recorded_outs(folder / "run.h5", {pid, child})
-    print(
-        f"hand to hand, {switches:,} switches at {switches / seconds:,.0f} a second (worst case: x{seconds / plain:.2f})"
-    )
+    rate = switches / seconds
+    print(f"hand to hand, {switches:,} switches at {rate:,.0f} a second (worst case x{seconds / plain:.2f})")
     print(f"  recorded {outs:,}, lost {lost:,}   (bar: 0 lost at 100,000 a second)")
 
 

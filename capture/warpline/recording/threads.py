@@ -75,6 +75,9 @@ class ThreadTable:
             born.parent_pid = parent_pid
             if maker is not None:
                 born.name, born.command = self.processes[maker].name, self.processes[maker].command
+        elif parent is None and parent_tid != tid:
+            # Its own birth was lost, but who makes a thread is there.
+            parent = self._find_or_make(parent_pid, parent_tid)
         elif pid not in self._process_now:
             self._new_process(pid, None)
         thread = self._new_thread(pid, tid, time_ns)

@@ -76,11 +76,13 @@ def style_sheet(theme: Theme) -> str:
         padding: 1px 6px; color: {theme.text}; }}
     QGroupBox {{ border: none; margin-top: 18px; font-weight: 600; color: {theme.text}; }}
     QGroupBox::title {{ subcontrol-origin: margin; left: 0; }}
-    QCheckBox::indicator, QRadioButton::indicator {{ width: 14px; height: 14px; background: {theme.canvas};
-        border: 1px solid {edge}; border-radius: 3px; }}
+    QCheckBox::indicator, QRadioButton::indicator, QTreeView::indicator {{ width: 14px; height: 14px;
+        background: {theme.canvas}; border: 1px solid {edge}; border-radius: 3px; }}
     QRadioButton::indicator {{ border-radius: 8px; }}
-    QCheckBox::indicator:checked, QRadioButton::indicator:checked {{ background: {theme.selection};
-        border-color: {theme.selection}; image: url("{icons}/check-{ink}.svg"); }}
+    QCheckBox::indicator:checked, QRadioButton::indicator:checked, QTreeView::indicator:checked {{
+        background: {theme.selection}; border-color: {theme.selection}; image: url("{icons}/check-{ink}.svg"); }}
+    QTreeView::indicator:indeterminate {{ width: 8px; height: 8px; background: {theme.selection};
+        border: 4px solid {theme.canvas}; }}
     QRadioButton::indicator:checked {{ image: url("{icons}/dot-{ink}.svg"); }}
     QCheckBox::indicator:disabled {{ background: {theme.group}; border-color: {theme.hairline}; image: none; }}
     QCheckBox:disabled {{ color: {theme.muted}; }}

@@ -26,6 +26,12 @@ def _new_capture(context: Context) -> None:
     show_new_capture(context.window)
 
 
+def _export(context: Context) -> None:
+    from warpline_app.dialogs.export import show_export
+
+    show_export(context.window)
+
+
 def _new_window(context: Context) -> None:
     from warpline_app.window import MainWindow
 
@@ -139,6 +145,16 @@ FILE_COMMANDS: tuple[Command, ...] = (
         _new_capture,
         ("Ctrl+N",),
         hint="Run a program and record what it does",
+    ),
+    Command(
+        "file.export",
+        "Export…",
+        "File",
+        _export,
+        ("Ctrl+E",),
+        enabled=with_capture,
+        group="export",
+        hint="Write the capture, or a part of it, in another format",
     ),
     Command("file.new_window", "New Window", "File", _new_window, ("Ctrl+Shift+N",), group="window"),
     Command("file.close", "Close Tab", "File", _close_tab, ("Ctrl+W",), group="window"),

@@ -1,0 +1,363 @@
+"""File → Export…: which part of the capture, as what, how large it will be; then progress, and a way to stop."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtWidgets import (
+    QButtonGroup,
+    QCheckBox,
+    QComboBox,
+    QDialog,
+    QDialogButtonBox,
+    QFileDialog,
+    QFormLayout,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QProgressBar,
+    QPushButton,
+    QRadioButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from warpline.i18n import tr
+from warpline.interchange.exporter import (
+    Exporter,
+    ExportOptions,
+    ExportSelection,
+    estimate,
+    export_capture,
+    exporter_for,
+    exporters,
+)
+from warpline.model import format_duration, format_time
+from warpline.model.errors import UsageError, WarplineError
+from warpline_app.background import IsCancelled, Job, Progress
+from warpline_app.track_choice import TrackTree, tracks_pinned, tracks_shown
+
+if TYPE_CHECKING:
+    from warpline_app.page import CapturePage
+    from warpline_app.window import MainWindow
+
+PICTURES = ("png", "svg")
+"""Formats that show the timeline as it stands: range and tracks are those in view."""
+_PREVIEW_MS = 60
+
+
+class ExportDialog(QDialog):
+    """Collects an `ExportSelection` and a file name; Export writes in the background."""
+
+    def __init__(self, window: MainWindow, page: CapturePage) -> None:
+        super().__init__(window)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowTitle(tr("Export"))
+        self._window, self._page = window, page
+        self._capture = page.document.capture
+        self._state = page.document.state
+        self._shown = tracks_shown(page.view)
+        self._job: Job | None = None
+        self._preview_timer = QTimer(self)
+        self._preview_timer.setSingleShot(True)
+        self._preview_timer.setInterval(_PREVIEW_MS)
+        self._preview_timer.timeout.connect(self.show_preview)
+        self._build()
+        self._connect()
+        self._format_chosen()
+        self.show_preview()
+
+    # -- the form -------------------------------------------------------------------------------------------
+
+    def _build(self) -> None:
+        self.format = QComboBox()
+        for exporter in exporters():
+            for suffix in exporter.suffixes:
+                self.format.addItem(f"{exporter.title}  {suffix}", suffix)
+        self.file = QLineEdit()
+        self.browse = QPushButton(tr("Choose…"))
+        self.browse.clicked.connect(self._choose)
+        file_row = QHBoxLayout()
+        file_row.addWidget(self.file, 1)
+        file_row.addWidget(self.browse)
+        self._build_ranges()
+        self._build_tracks()
+        self.compress = QCheckBox(tr("Archive form: smaller, slower to open"))
+        self.preview = QLabel()
+        self.preview.setObjectName("preview")
+        self.note = QLabel()
+        self.note.setObjectName("muted")
+        self.note.setWordWrap(True)
+        self.problem = QLabel()
+        self.problem.setObjectName("problem")
+        self.problem.setWordWrap(True)
+        self.problem.hide()
+        self.progress = QProgressBar()
+        self.progress.setRange(0, 1000)
+        self.progress.hide()
+        self.buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
+        self.start_button = self.buttons.addButton(tr("Export"), QDialogButtonBox.ButtonRole.AcceptRole)
+        self.start_button.setDefault(True)
+        form = QFormLayout()
+        form.setHorizontalSpacing(18)
+        form.setVerticalSpacing(10)
+        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+        form.addRow(tr("Format"), self.format)
+        form.addRow(tr("File"), file_row)
+        form.addRow(tr("Time"), _column(*self.ranges.buttons()))
+        form.addRow(tr("Tracks"), _column(*self.tracks.buttons(), self.tree))
+        form.addRow("", self.compress)
+        form.addRow(tr("Holds"), self.preview)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(20, 18, 18, 14)
+        layout.setSpacing(12)
+        layout.addLayout(form)
+        layout.addWidget(self.note)
+        layout.addWidget(self.problem)
+        layout.addStretch(1)
+        layout.addWidget(self.progress)
+        layout.addWidget(self.buttons)
+        self.setMinimumWidth(560)
+
+    def _build_ranges(self) -> None:
+        self.ranges = QButtonGroup(self)
+        selected, view, span = self._state.range_selection, self._state.view, self._state.span
+        self.selected_range = QRadioButton(
+            tr("Selected range: {range}", range=self._range_text(selected))
+            if selected
+            else tr("Selected range: none is selected")
+        )
+        self.selected_range.setEnabled(selected is not None)
+        self.visible_range = QRadioButton(tr("Visible range: {range}", range=self._range_text(view)))
+        self.whole_range = QRadioButton(
+            tr("Whole capture: {length}", length=format_duration(span[1] - span[0]))
+        )
+        for button in (self.selected_range, self.visible_range, self.whole_range):
+            self.ranges.addButton(button)
+        (self.selected_range if selected else self.whole_range).setChecked(True)
+
+    def _build_tracks(self) -> None:
+        self.tracks = QButtonGroup(self)
+        self.all_tracks = QRadioButton(tr("All {n}", n=len(self._capture.tracks)))
+        self.shown_tracks = QRadioButton(tr("The {n} that the timeline shows", n=len(self._shown)))
+        self.chosen_tracks = QRadioButton(tr("These:"))
+        for button in (self.all_tracks, self.shown_tracks, self.chosen_tracks):
+            self.tracks.addButton(button)
+        self.all_tracks.setChecked(True)
+        self.tree = TrackTree(self._capture, tracks_pinned(self._page.view))
+        self.tree.setMinimumHeight(150)
+        self.tree.setVisible(False)
+
+    def _connect(self) -> None:
+        self.format.currentIndexChanged.connect(self._format_chosen)
+        self.file.textChanged.connect(self._preview_timer.start)
+        for group in (self.ranges, self.tracks):
+            group.buttonToggled.connect(self._preview_timer.start)
+        self.chosen_tracks.toggled.connect(self.tree.setVisible)
+        self.tree.changed.connect(self._preview_timer.start)
+        self.compress.toggled.connect(self._preview_timer.start)
+        self.buttons.accepted.connect(self.start)
+        self.buttons.rejected.connect(self.reject)
+        self.finished.connect(self._stop)
+
+    def _range_text(self, bounds: tuple[int, int]) -> str:
+        origin = self._state.origin_ns
+        resolution = max(1, (bounds[1] - bounds[0]) // 1000)
+        start, stop = (format_time(time - origin, resolution) for time in bounds)
+        return f"{start} – {stop}"
+
+    # -- what is asked for ----------------------------------------------------------------------------------
+
+    @property
+    def path(self) -> Path:
+        """Where to."""
+        return Path(self.file.text().strip()).expanduser()
+
+    def exporter(self) -> Exporter | None:
+        """The format that the file name says, None while it says none."""
+        try:
+            return exporter_for(self.path)
+        except UsageError:
+            return None
+
+    def selection(self) -> ExportSelection:
+        """The part that is chosen."""
+        bounds: tuple[int | None, int | None] = (None, None)
+        if self.visible_range.isChecked():
+            bounds = self._state.view
+        elif self.selected_range.isChecked() and self._state.range_selection is not None:
+            bounds = self._state.range_selection
+        tracks: frozenset[int] | None = None
+        if self.shown_tracks.isChecked():
+            tracks = self._shown
+        elif self.chosen_tracks.isChecked():
+            tracks = self.tree.checked()
+        return ExportSelection(*bounds, tracks)
+
+    def _format_chosen(self) -> None:
+        suffix = str(self.format.currentData())
+        source = self._page.source
+        stem = (
+            self.path
+            if self.file.text().strip()
+            else source.with_name(f"{source.name.partition('.')[0]}-part")
+        )
+        name = stem.name
+        for known in sorted((s for e in exporters() for s in e.suffixes), key=len, reverse=True):
+            if name.lower().endswith(known):
+                name = name[: -len(known)]
+                break
+        self.file.setText(str(stem.with_name(name + suffix)))
+        is_picture = suffix.lstrip(".") in PICTURES
+        for button in (*self.ranges.buttons(), *self.tracks.buttons(), self.tree):
+            button.setEnabled(not is_picture)
+        self.selected_range.setEnabled(not is_picture and self._state.range_selection is not None)
+        self.compress.setVisible(suffix == ".h5")
+        self.note.setText(tr("The picture shows the timeline as it stands.") if is_picture else "")
+        self._preview_timer.start()
+
+    def show_preview(self) -> None:
+        """Say how much the chosen part is."""
+        exporter = self.exporter()
+        if exporter is None:
+            self.preview.setText(tr("The file name says no format"))
+            self.start_button.setEnabled(False)
+            return
+        if exporter.name in PICTURES:
+            view = self._page.view
+            self.preview.setText(tr("{width} × {height} pixels", width=view.width(), height=view.height()))
+            self.start_button.setEnabled(True)
+            return
+        is_packed = self.path.name.endswith(".gz") or (
+            exporter.name == "capture" and self.compress.isChecked()
+        )
+        expected = estimate(self._capture, self.selection(), exporter, is_packed=is_packed)
+        parts = [tr("{n} events", n=f"{expected.events:,}")]
+        if expected.samples:
+            parts.append(tr("{n} values of counters", n=f"{expected.samples:,}"))
+        parts.append(tr("about {size}", size=_size(expected.size_bytes)))
+        self.preview.setText(" · ".join(parts))
+        self.start_button.setEnabled(self._job is None and expected.events + expected.samples > 0)
+
+    def _choose(self) -> None:
+        dialog = QFileDialog(self, tr("Export to"), str(self.path.parent))
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.selectFile(self.path.name)
+        dialog.fileSelected.connect(self.file.setText)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.open()
+
+    # -- doing it -------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Write the file; the dialog stays until that is done."""
+        path, selection = self.path, self.selection()
+        options = ExportOptions(compress=self.compress.isChecked() and path.suffix.lower() == ".h5")
+        exporter = self.exporter()
+        if exporter is None or self._job is not None:
+            return
+        if exporter.name in PICTURES:
+            self._save_picture(path)
+            return
+        capture = self._capture
+
+        def work(progress: Progress, is_cancelled: IsCancelled) -> Path:
+            return export_capture(capture, path, selection, options, progress, is_cancelled)
+
+        self.problem.hide()
+        self._job = Job(work, self)
+        self._job.progressed.connect(self._progressed)
+        self._job.succeeded.connect(self._done)
+        self._job.failed.connect(self._failed)
+        self._job.cancelled.connect(self._ended)
+        self.progress.setValue(0)
+        self.progress.show()
+        self._enable(on=False)
+        self._job.launch()
+
+    def _save_picture(self, path: Path) -> None:
+        # Drawn here and not in the background: only Qt's own thread may draw widgets.
+        from warpline_app.picture_export import save_svg
+        from warpline_app.rendering import save_picture
+
+        try:
+            if path.suffix.lower() == ".svg":
+                save_svg(self._page.view, path)
+            else:
+                save_picture(self._page.view.picture(), path)
+        except WarplineError as error:
+            self._failed(error)
+        else:
+            self._done(path)
+
+    def _enable(self, *, on: bool) -> None:
+        for widget in (self.format, self.file, self.browse, self.compress, self.tree, self.start_button):
+            widget.setEnabled(on)
+        for button in (*self.ranges.buttons(), *self.tracks.buttons()):
+            button.setEnabled(on)
+        self.selected_range.setEnabled(on and self._state.range_selection is not None)
+
+    def _progressed(self, fraction: float, text: str) -> None:
+        self.progress.setValue(round(1000 * fraction))
+        self.note.setText(text)
+
+    def _done(self, path: Path) -> None:
+        self._job = None
+        size = path.stat().st_size if path.is_file() else sum(file.stat().st_size for file in path.iterdir())
+        self._window.messages.show_message(
+            tr("Exported {path} ({size})", path=path, size=_size(size)), level="info"
+        )
+        self.accept()
+
+    def _failed(self, error: Exception) -> None:
+        self._ended()
+        self.problem.setText(str(error) if isinstance(error, WarplineError) else repr(error))
+        self.problem.show()
+
+    def _ended(self) -> None:
+        self._job = None
+        self.progress.hide()
+        self.note.setText("")
+        self._enable(on=True)
+        self.show_preview()
+
+    def reject(self) -> None:
+        """Cancel: first the export that runs, then the dialog."""
+        if self._job is not None:
+            self._job.cancel()
+            self.note.setText(tr("stopping…"))
+            return
+        super().reject()
+
+    def _stop(self) -> None:
+        if self._job is not None:
+            self._job.cancel()
+
+
+def _column(*widgets: QWidget) -> QVBoxLayout:
+    layout = QVBoxLayout()
+    layout.setSpacing(4)
+    for widget in widgets:
+        layout.addWidget(widget)
+    return layout
+
+
+def _size(size_bytes: int) -> str:
+    value = float(size_bytes)
+    for unit in ("bytes", "kB", "MB"):
+        if value < 1000:
+            return f"{value:.0f} {unit}" if unit == "bytes" or value >= 100 else f"{value:.1f} {unit}"
+        value /= 1000
+    return f"{value:.1f} GB"
+
+
+def show_export(window: MainWindow) -> ExportDialog | None:
+    """Show the dialog for the capture in front."""
+    page = window.current_page
+    if page is None:
+        return None
+    dialog = ExportDialog(window, page)
+    dialog.open()
+    return dialog

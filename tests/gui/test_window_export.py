@@ -1,0 +1,149 @@
+"""The export dialog: what it offers, what it says will be written, what is written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QImage
+from pytestqt.qtbot import QtBot
+from tests.gui.sample import MS
+
+from warpline.interchange.exporter import ExportSelection, count_events
+from warpline.storage import open_capture
+from warpline_app.dialogs.export import ExportDialog, show_export
+from warpline_app.page import CapturePage
+from warpline_app.window import MainWindow
+
+OpenPage = Callable[[Path], CapturePage]
+
+
+@pytest.fixture
+def page(open_page: OpenPage, sample: Path) -> CapturePage:
+    return open_page(sample)
+
+
+@pytest.fixture
+def dialog(page: CapturePage, window: MainWindow, tmp_path: Path) -> ExportDialog:
+    page.document.state.select_range(20 * MS, 40 * MS)
+    made = show_export(window)
+    assert made is not None
+    made.file.setText(str(tmp_path / "part.h5"))
+    return made
+
+
+def written(qtbot: QtBot, dialog: ExportDialog) -> Path:
+    """Press Export and wait until the dialog is done."""
+    path = dialog.path
+    with qtbot.waitSignal(dialog.finished, timeout=20_000):
+        qtbot.mouseClick(dialog.start_button, Qt.MouseButton.LeftButton)
+    return path
+
+
+def test_the_command_opens_it(page: CapturePage, window: MainWindow, qtbot: QtBot) -> None:
+    page.view.setFocus()
+    qtbot.keyClick(window, Qt.Key.Key_E, Qt.KeyboardModifier.ControlModifier)
+    qtbot.waitUntil(lambda: bool(window.findChildren(ExportDialog)))
+
+
+def test_the_selected_range_is_the_first_choice_and_is_what_is_written(
+    dialog: ExportDialog, page: CapturePage, qtbot: QtBot
+) -> None:
+    assert dialog.selected_range.isChecked()
+    capture = page.document.capture
+    expected = count_events(capture, ExportSelection(20 * MS, 40 * MS))
+    assert 0 < expected < len(capture.events)
+    qtbot.waitUntil(lambda: f"{expected:,} events" in dialog.preview.text())
+    path = written(qtbot, dialog)
+    with open_capture(path) as part:
+        assert len(part.events) == expected
+        assert part.span == (20 * MS, 40 * MS)
+
+
+def test_success_is_told_in_the_window(dialog: ExportDialog, window: MainWindow, qtbot: QtBot) -> None:
+    path = written(qtbot, dialog)
+    assert [str(path) in bar.text for bar in window.messages.bars] == [True]
+
+
+def test_only_shown_tracks_leaves_hidden_ones_out(
+    page: CapturePage, window: MainWindow, tmp_path: Path, qtbot: QtBot
+) -> None:
+    page.document.state.set_hidden({"process/71.1"})
+    qtbot.waitUntil(lambda: page.view.is_idle)
+    dialog = show_export(window)
+    assert dialog is not None
+    dialog.shown_tracks.setChecked(True)
+    dialog.file.setText(str(tmp_path / "shown.h5"))
+    with open_capture(written(qtbot, dialog)) as part:
+        assert part.tracks
+        assert not [track.uri for track in part.tracks if track.uri.startswith("process/")]
+        assert "kernel" in part.kinds
+
+
+def test_chosen_tracks_begin_with_the_pinned_ones(
+    page: CapturePage, window: MainWindow, tmp_path: Path, qtbot: QtBot
+) -> None:
+    uri = "gpu/0/process/71.1/context/1/stream/7"
+    page.document.state.set_pins([uri])
+    dialog = show_export(window)
+    assert dialog is not None
+    dialog.chosen_tracks.setChecked(True)
+    assert dialog.tree.isVisible()
+    capture = page.document.capture
+    assert {capture.tracks[track].uri for track in dialog.tree.checked()} >= {uri}
+    dialog.whole_range.setChecked(True)
+    dialog.file.setText(str(tmp_path / "chosen.json"))
+    document = json.loads(written(qtbot, dialog).read_bytes())
+    assert {event["tid"] for event in document["traceEvents"] if event["ph"] == "X"} == {7}
+
+
+def test_a_format_changes_the_ending_and_a_name_without_one_cannot_be_exported(
+    dialog: ExportDialog, qtbot: QtBot
+) -> None:
+    dialog.format.setCurrentIndex(dialog.format.findData(".json.gz"))
+    assert dialog.path.name == "part.json.gz"
+    assert dialog.compress.isHidden()
+    dialog.file.setText(str(dialog.path.with_name("nothing")))
+    qtbot.waitUntil(lambda: not dialog.start_button.isEnabled())
+
+
+@pytest.mark.parametrize("suffix", [".png", ".svg"])
+def test_pictures_show_the_timeline_as_it_stands(
+    dialog: ExportDialog, page: CapturePage, qtbot: QtBot, suffix: str
+) -> None:
+    dialog.format.setCurrentIndex(dialog.format.findData(suffix))
+    assert not dialog.whole_range.isEnabled()
+    # The message about success takes some of the height afterwards.
+    size = (page.view.width(), page.view.height())
+    path = written(qtbot, dialog)
+    if suffix == ".png":
+        image = QImage(str(path))
+        assert (image.width(), image.height()) == size
+        assert len({image.pixel(x, image.height() // 2) for x in range(0, image.width(), 3)}) > 4
+    else:
+        text = path.read_text()
+        assert "MainThread" in text
+        assert len(text) < 2_000_000
+
+
+def test_a_failure_stays_in_the_dialog(dialog: ExportDialog, tmp_path: Path, qtbot: QtBot) -> None:
+    dialog.file.setText(str(tmp_path / "no" / "part.h5"))
+    qtbot.mouseClick(dialog.start_button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(dialog.problem.isVisible, timeout=10_000)
+    assert "does not exist" in dialog.problem.text()
+    assert dialog.start_button.isEnabled()
+    dialog.reject()
+
+
+def test_cancelling_a_running_export_keeps_the_dialog_and_leaves_no_file(
+    dialog: ExportDialog, tmp_path: Path, qtbot: QtBot
+) -> None:
+    dialog.start()
+    dialog.reject()
+    qtbot.waitUntil(dialog.start_button.isEnabled, timeout=10_000)
+    assert dialog.isVisible()
+    assert list(tmp_path.glob("part*")) == []
+    dialog.reject()

@@ -14,10 +14,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from warpline.model.errors import RecordingError
 from warpline.model.flags import Flag
 from warpline.recording import perf
+from warpline.recording.doctor import check_sources
 from warpline.recording.perf_abi import RingTooLarge
 from warpline.recording.procfs import parse_core_times, parse_stat
+from warpline.recording.record import record
+from warpline.recording.session import Options
 from warpline.recording.thread_states import State
 from warpline.recording.translate_procfs import dominant_states, state_ratios
 
@@ -193,3 +197,15 @@ def test_names_with_blanks_and_parentheses_in_stat() -> None:
 def test_core_times_leave_iowait_out_of_busy() -> None:
     raw = b"cpu  1 2 3 4 5 6 7 8 9 10\ncpu0 10 1 5 100 50 2 3 4 99 99\ncpu12 1 0 0 9 0 0 0 0 0 0\nintr 5\n"
     assert parse_core_times(raw) == [(0, 25, 175), (12, 1, 10)]
+
+
+def test_other_systems_get_a_clear_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("warpline.recording.platforms.is_linux", lambda: False)
+    monkeypatch.setattr("warpline.recording.doctor.is_linux", lambda: False)
+    monkeypatch.setattr("platform.system", lambda: "Darwin")
+    with pytest.raises(RecordingError, match=r"Linux only, not on Darwin; captures .* can be opened here"):
+        record(["true"], tmp_path / "run.h5", Options())
+    assert not list(tmp_path.iterdir())
+    checks = check_sources()
+    assert not any(check.available for check in checks)
+    assert all("Linux only" in check.reason for check in checks)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import importlib
 import os
-import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from warpline.i18n import tr
 
 from .nvml import NvmlUnavailable, open_library
 from .perf import PerfRefused, open_rings, paranoid_level
+from .platforms import is_linux, linux_only
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,6 @@ class SourceCheck:
 AGENT_CHECKS: tuple[str, ...] = ("warpline.recording.agent.checks:check_agent",)
 """Functions ``module:name`` without arguments that return a sequence of `SourceCheck`, for what agents record."""
 
-_LINUX_ONLY = "recording works on Linux only"
-
 
 def check_sources() -> list[SourceCheck]:
     """Every source, in the order of importance."""
@@ -45,14 +43,14 @@ def check_sources() -> list[SourceCheck]:
             "Callable[[], Sequence[SourceCheck]]", getattr(importlib.import_module(module), function)
         )
         checks.extend(probe())
+    if not is_linux():
+        return [replace(check, available=False, reason=linux_only(), remedy="") for check in checks]
     return checks
 
 
 def check_perf() -> SourceCheck:
     """Whether the kernel hands out context switches; opens and closes the events for our own process."""
     title = tr("Thread states and cores, exact (perf events)")
-    if sys.platform != "linux":
-        return SourceCheck("perf", title, False, tr(_LINUX_ONLY), "", "cpu")
     try:
         rings = open_rings(os.getpid(), enable_on_exec=True)
     except PerfRefused as refused:
@@ -65,8 +63,6 @@ def check_perf() -> SourceCheck:
 def check_procfs() -> SourceCheck:
     """Whether /proc has the scheduler's accounting, from which states are estimated when perf is refused."""
     title = tr("Utilization, CPU time, memory; thread states estimated where perf is refused (/proc)")
-    if sys.platform != "linux":
-        return SourceCheck("procfs", title, False, tr(_LINUX_ONLY), "", "cpu")
     if not os.access(f"/proc/self/task/{os.getpid()}/schedstat", os.R_OK):
         return SourceCheck("procfs", title, False, tr("/proc has no schedstat"), tr("mount /proc"), "cpu")
     return SourceCheck("procfs", title, True, "", "", "cpu")

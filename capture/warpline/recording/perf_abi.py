@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-import fcntl
 import mmap
 import os
 import platform
 import struct
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -37,7 +37,11 @@ _HEAD, _TAIL = 1024 // 8, 1032 // 8
 _PAGE = mmap.PAGESIZE
 RING_PAGES = 128
 
-_libc = ctypes.CDLL(None, use_errno=True)
+
+@cache
+def _libc() -> ctypes.CDLL:
+    # When first used: captures are finished, and this module imported, on systems that cannot record.
+    return ctypes.CDLL(None, use_errno=True)
 
 
 def online_cpus() -> list[int]:
@@ -95,7 +99,7 @@ def perf_event_open(attributes: bytes, pid: int, cpu: int) -> int:
     if number is None:
         raise OSError(38, f"perf_event_open is not known on {platform.machine()}")
     buffer = ctypes.create_string_buffer(attributes, len(attributes))
-    descriptor: int = _libc.syscall(
+    descriptor: int = _libc().syscall(
         ctypes.c_long(number), buffer, ctypes.c_int(pid), ctypes.c_int(cpu), ctypes.c_int(-1),
         ctypes.c_ulong(_FLAG_FD_CLOEXEC),
     )  # fmt: skip
@@ -141,6 +145,8 @@ class Ring:
 
     def control(self, request: int) -> None:
         """``IOC_ENABLE`` or ``IOC_DISABLE``; reaches the events that threads and children inherited."""
+        import fcntl
+
         fcntl.ioctl(self.descriptor, request, 0)
 
     def close(self) -> None:

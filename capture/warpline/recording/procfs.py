@@ -6,8 +6,9 @@ import os
 import time
 from dataclasses import dataclass
 
-_TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
-_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+# Where there is no sysconf there is no /proc either, but captures recorded elsewhere are finished there.
+_TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 10_000_000
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-import platform
 import select
 import shutil
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -23,13 +21,14 @@ from warpline.model.errors import Cancelled, RecordingError, WarplineError
 from warpline.model.tracks import Source
 
 from .environment import Contribution, environment_for_target
-from .launch import Target, failure_status, spawn
+from .platforms import require_linux
 from .session import Options, Session
-from .signals import SignalQueue
 from .spool_directory import default_spool, make_spool, remove_spool
 
 if TYPE_CHECKING:
+    from .launch import Target
     from .recorder import Outcome
+    from .signals import SignalQueue
 
 Report = Callable[[dict[str, Any]], None]
 
@@ -68,13 +67,10 @@ def record(
     spool directory stays, and the message says so.
     """
     tell: Report = report or (lambda _status: None)
-    if sys.platform != "linux":
-        raise RecordingError(
-            tr(
-                "recording works on Linux only; on {system}, open captures that were recorded elsewhere",
-                system=platform.system(),
-            )
-        )
+    require_linux()
+    from .launch import spawn
+    from .signals import SignalQueue
+
     output = output.absolute()
     _check_output(output)
     directory = (spool or default_spool(output)).absolute()
@@ -101,6 +97,7 @@ def _record(
     tell: Report,
 ) -> Result:
     from .control import announced
+    from .launch import failure_status
     from .recorder import Recorder
 
     recorder = None

@@ -30,6 +30,8 @@ from .spool_writer import SpoolWriter
 STATUS_PERIOD_NS = 200_000_000
 AGENT_FLUSH_S = 0.15
 """Agents look at the control page every 20 ms, and then hand over what they still hold."""
+# A program that asks for the start of a range goes on at once; what it does until it is noticed is not recorded.
+_REQUEST_PERIOD_NS = 5_000_000
 _NOT_ASKED = "not asked for (--trace)"
 
 
@@ -145,6 +147,8 @@ class Recorder:
         return 1 << 62
 
     def _period_ns(self) -> int:
+        if self.session.options.capture_range != "none":
+            return _REQUEST_PERIOD_NS
         return self._sampler.period_ns if self._sampler is not None else 100_000_000
 
     def _tick(self, now: int) -> None:

@@ -136,9 +136,7 @@ def _add_states(
 ) -> None:
     names = builder.strings(STATE_NAMES)
     includes_wait = builder.string(
-        ""
-        if wakeups_traced
-        else tr("sleeping or waiting; includes the wait for a core, because wake-ups were not traced")
+        "" if wakeups_traced else tr("includes the wait for a core; wake-ups were not traced")
     )
     start = translation.capture_time(states.start_ns)
     duration = states.stop_ns - states.start_ns

@@ -19,8 +19,9 @@ from warpline_app.settings import Settings
 from warpline_app.state import Document, TimelineState
 from warpline_app.theme import CONTRAST, DARK, LIGHT, Theme
 from warpline_app.timeline.commands import TIMELINE_COMMANDS
+from warpline_app.timeline.menus import ViewContext
 from warpline_app.timeline.rows import Content
-from warpline_app.timeline.view import TimelineView, ViewContext
+from warpline_app.timeline.view import TimelineView
 
 MAIN = "process/71.1/thread/71.1"
 STREAM = "gpu/0/process/71.1/context/1/stream/7"

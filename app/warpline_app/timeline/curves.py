@@ -62,7 +62,7 @@ def coverage(strip: Strip) -> Float64Array:
         share = x - column
         change += np.bincount(column, sign * (1 - share), minlength=width + 2)[: width + 2]
         change += np.bincount(column + 1, sign * share, minlength=width + 2)[: width + 2]
-    return total + np.cumsum(change)[:width]
+    return np.asarray(total + np.cumsum(change)[:width], np.float64)
 
 
 class CurveTask:

@@ -70,6 +70,12 @@ class Header(QWidget):
         self.figures = figures
         self.update()
 
+    def set_linked(self, keys: frozenset[str]) -> None:
+        """Mark the rows that hold the other ends of the selection's links."""
+        if keys != self.linked_keys:
+            self.linked_keys = keys
+            self.update()
+
     # painting
 
     def paintEvent(self, event: QPaintEvent) -> None:

@@ -326,7 +326,7 @@ class Labels:
         names = np.minimum(self._capture.events.name[rows].astype(np.int64), len(self._template) - 1)
         for name in np.unique(names[self._template[names] < 0]).tolist():
             self._template[name] = is_template(self._capture.strings[name])
-        return self._template[names] == 1
+        return np.asarray(self._template[names] == 1, bool)
 
 
 def _paint_singly(painter: QPainter, atlas: Atlas, fragments: Float64Array) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -143,7 +144,9 @@ class NameIndex:
             return [self._group(rows, "kind=memcpy", tr("Copies", "timeline"), "copy_on_device")]
         index = table.indices_of(rows)
         direction = np.where(valid[index], values[index], 0)
-        enum = next((spec.enum for spec in table.spec.attributes if spec.name == "copy_kind"), {})
+        enum: Mapping[int, str] = next(
+            (spec.enum for spec in table.spec.attributes if spec.name == "copy_kind"), {}
+        )
         result = []
         for code in np.unique(direction).tolist():
             text = str(enum.get(code, "unknown")).replace(" to ", " → ")

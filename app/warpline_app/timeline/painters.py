@@ -93,14 +93,14 @@ class Painter:
         known = self._is_communication[names]
         for name in np.unique(names[known == _UNKNOWN]).tolist():
             self._is_communication[name] = is_communication(self.capture.strings[name])
-        return self._is_communication[names] == 1
+        return np.asarray(self._is_communication[names] == 1, bool)
 
     def waits(self, names: Int64Array) -> npt.NDArray[np.bool_]:
         """Whether names are those of API calls that wait for the GPU."""
         known = self._waits[names]
         for name in np.unique(names[known == _UNKNOWN]).tolist():
             self._waits[name] = "synchronize" in self.capture.strings[name].casefold()
-        return self._waits[names] == 1
+        return np.asarray(self._waits[names] == 1, bool)
 
     def states(self, names: Int64Array) -> Colors:
         """Colour numbers of thread states by their names."""

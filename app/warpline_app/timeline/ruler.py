@@ -66,6 +66,12 @@ class Ruler(QWidget):
         self.theme = theme
         self.update()
 
+    def set_event_count(self, count: int | None) -> None:
+        """How many visible events the selected range touches."""
+        if count != self.event_count:
+            self.event_count = count
+            self.update()
+
     def paintEvent(self, event: QPaintEvent) -> None:
         """Paints ticks, marks, the pill of the range."""
         theme, scene = self.theme, self.scene

@@ -162,7 +162,7 @@ class Search(QObject):
     def position(self) -> int | None:
         """Which of the found events is selected, counted from 0."""
         row = self._state.selection
-        hits = np.flatnonzero(self._found.rows == row) if row is not None else ()
+        hits = np.flatnonzero(self._found.rows == (-1 if row is None else row))
         return int(hits[0]) if len(hits) else None
 
     def step(self, direction: int) -> int | None:

@@ -50,8 +50,8 @@ class Boxes:
     color: npt.NDArray[np.int32]
     dim: BoolArray
 
-    def chosen(self, keep: BoolArray) -> Boxes:
-        """Those where ``keep`` is true."""
+    def chosen(self, keep: BoolArray | Int64Array) -> Boxes:
+        """Those where ``keep`` is true, or those at the positions it holds."""
         return Boxes(*(getattr(self, name)[keep] for name in _BOX_FIELDS))
 
     def joined(self, other: Boxes) -> Boxes:
@@ -59,7 +59,14 @@ class Boxes:
         return Boxes(*(np.concatenate([getattr(self, name), getattr(other, name)]) for name in _BOX_FIELDS))
 
 
-NO_BOXES = Boxes(*(np.empty(0, np.int64) for _ in range(4)), np.empty(0, np.int32), np.empty(0, bool))
+NO_BOXES = Boxes(
+    line=np.empty(0, np.int64),
+    row=np.empty(0, np.int64),
+    start=np.empty(0, np.int64),
+    stop=np.empty(0, np.int64),
+    color=np.empty(0, np.int32),
+    dim=np.empty(0, bool),
+)
 _BOX_FIELDS = ("line", "row", "start", "stop", "color", "dim")
 
 

@@ -24,6 +24,7 @@ class Tooltip(QLabel):
     def __init__(self, scene: Scene, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
         self._scene = scene
+        self._room = parent
         self._row: int | None = None
         self._at = QPoint()
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
@@ -89,7 +90,7 @@ class Tooltip(QLabel):
         self.raise_()
 
     def _move(self) -> None:
-        room = self.parentWidget().rect()
+        room = self._room.rect()
         at = self._at + _OFFSET
         if at.x() + self.width() > room.right() - 4:
             at.setX(max(4, self._at.x() - self.width() - 10))

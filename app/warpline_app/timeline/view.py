@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,15 +12,15 @@ from PySide6.QtWidgets import QGridLayout, QInputDialog, QMenu, QScrollBar, QWid
 from warpline.i18n import tr
 from warpline_app.appearance import appearance
 from warpline_app.settings import Settings
-from warpline_app.state import Document, Filter
+from warpline_app.state import Document, Filter, TimelineState
 from warpline_app.theme import Theme
 
 from .canvas import Canvas
-from .curves import CurveTask, row_figure
+from .details import Details
 from .header import Header
 from .held_keys import HeldKeys
 from .idle import IdleWork
-from .layout import PlacedRow
+from .menus import EVENT_MENU, ROW_MENU, VIEW_MENU, ViewContext, add_commands, menu_of, ruler_menu
 from .overview import HEIGHT as OVERVIEW_HEIGHT
 from .overview import Overview
 from .rows import Row
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     from warpline_app.commands import Command
 
 HEADER_WIDTH = 270
-EVENT_COUNT_LANES = 4096
 
 
 class TimelineView(QWidget):
@@ -62,15 +60,15 @@ class TimelineView(QWidget):
     ) -> None:
         super().__init__(parent)
         self.document = document
-        self.state = document.state
-        self.theme = theme or appearance().theme
+        self.state: TimelineState = document.state
+        self.theme: Theme = theme or appearance().theme
         if theme is None:
             appearance().theme_changed.connect(self.set_theme)
-        self.layouts = LayoutStore(settings) if settings is not None else None
+        self.layouts: LayoutStore | None = LayoutStore(settings) if settings is not None else None
         if self.layouts is not None:
             self.layouts.load(document.capture.uuid, self.state)
-        self.scene = Scene(document, self)
-        self.search = Search(document.capture, self.state, self)
+        self.scene: Scene = Scene(document, self)
+        self.search: Search = Search(document.capture, self.state, self)
         self.canvas = Canvas(self.scene, self.theme, self)
         self.header = Header(self.scene, self.theme, self)
         self.ruler = Ruler(self.scene, self.canvas.overlay, self.theme, self)
@@ -78,7 +76,7 @@ class TimelineView(QWidget):
         self.corner = Corner(self.scene, self.theme, OVERVIEW_HEIGHT, self)
         self.scroll_bar = QScrollBar(Qt.Orientation.Vertical, self)
         self.work = IdleWork(self)
-        self._figures: dict[str, str] = {}
+        self.details = Details(self.scene, self.canvas, self.header, self.ruler, self.overview, self.work)
         self._pointed: tuple[QPointF, str] | None = None
         self._closed = False
         self.held = HeldKeys(self.scene, self.anchor_px, self.devicePixelRatioF, self)
@@ -165,105 +163,14 @@ class TimelineView(QWidget):
     def _settled(self) -> None:
         if not self.held.is_moving and not self.canvas.gestures.is_active:
             self.state.end_gesture()
-        start, stop = self.state.view
-        self.work.cancel("figure:")
-        self.work.cancel("curve:")
-        if self.overview.row is not None and self.overview.curve is None:
-            self._submit_curve(self.overview.row, whole=True, then=self._overview_ready)
-        visible = self._visible_rows()
-        for placed in visible:
-            row = placed.row
-            if row.lanes and not placed.lines and row.counter < 0:
-                curves = self.canvas.renderer.curves
-                if not curves.has_whole(row):
-                    self._submit_curve(row, whole=True)
-                if not curves.get(row, self.scene.device_scale(self.devicePixelRatioF()))[1]:
-                    self._submit_curve(row, whole=False)
-        for placed in visible:
-            key = placed.row.key
-            self.work.submit(f"figure:{key}", lambda row=placed.row: self._find_figure(row, start, stop))
-        self.work.submit("figures", self._show_figures)
-        self.work.submit("range", self._count_range)
-        self.work.submit("linked", self._find_linked_rows)
-
-    def _visible_rows(self) -> tuple[PlacedRow, ...]:
-        layout = self.scene.layout
-        area = self.scene.height_px - layout.pinned_height
-        return (*layout.pinned, *layout.between(self.scene.scroll_px, self.scene.scroll_px + area))
+        self.details.refresh()
 
     def _work_done(self) -> None:
         if self.canvas.is_settled and not self._closed:
             self.idle.emit()
 
-    # figures and curves
-
-    def _find_figure(self, row: Row, start_ns: int, stop_ns: int) -> None:
-        scale = self.scene.device_scale(self.devicePixelRatioF())
-        try:
-            curve = self.canvas.renderer.curves.get(row, scale)[0] if row.lanes else None
-            self._figures[row.key] = row_figure(self.document.capture, row, start_ns, stop_ns, curve)
-        except Exception as error:  # contained in its row, which says so
-            self.canvas.renderer.failed[row.key] = str(error) or type(error).__name__
-            self._figures[row.key] = "!"
-
-    def _show_figures(self) -> None:
-        self.header.set_figures(self._figures)
-
-    def _submit_curve(
-        self, row: Row, *, whole: bool, then: Callable[[CurveTask], None] | None = None
-    ) -> None:
-        scale = self.scene.device_scale(self.devicePixelRatioF())
-        task = self.canvas.renderer.curves.task(row, scale, whole=whole)
-        key = f"curve:{'whole' if whole else 'near'}:{row.key}"
-
-        def step() -> None:
-            try:
-                done = task.step()
-            except Exception as error:  # contained in its row, which says so
-                self.canvas.renderer.failed[row.key] = str(error) or type(error).__name__
-                self.canvas.redraw()
-                return
-            if not done:
-                self.work.submit(key, step)
-                return
-            if then is not None:
-                then(task)
-            else:
-                self.canvas.renderer.curves.put(row, task.curve, whole=whole)
-                self.canvas.redraw()
-
-        self.work.submit(key, step)
-
-    def _overview_ready(self, task: CurveTask) -> None:
-        self.overview.set_curve(task.curve)
-
-    def _find_linked_rows(self) -> None:
-        """Rows of the tree that hold an end of the selection's links: the header marks them."""
-        overlay = self.canvas.overlay
-        keys = set()
-        for link in overlay.selection_links.links:
-            for event in (link.from_row, link.to_row):
-                if event >= 0 and event != self.state.selection:
-                    place = self.scene.place_of_event(event)
-                    if place is not None:
-                        keys.add(place.row.row.key)
-        if keys != self.header.linked_keys:
-            self.header.linked_keys = frozenset(keys)
-            self.header.update()
-
-    def _count_range(self) -> None:
-        selected = self.state.range_selection
-        count = None
-        if selected is not None:
-            layout = self.scene.layout
-            lanes = sorted({*layout.lane_place, *layout.pinned_place})[:EVENT_COUNT_LANES]
-            count = self.document.capture.count_in(np.array(lanes, np.int64), *selected)
-        if count != self.ruler.event_count:
-            self.ruler.event_count = count
-            self.ruler.update()
-
     def _range_changed(self, _value: object) -> None:
-        self.work.submit("range", self._count_range)
+        self.details.count_range_soon()
 
     # following the state
 
@@ -284,7 +191,7 @@ class TimelineView(QWidget):
         self.canvas.set_emphasis(EVERYTHING if is_everything else emphasis_for(capture, names, wanted.kinds))
 
     def _selection_changed(self, _row: int | None) -> None:
-        self.work.submit("linked", self._find_linked_rows)
+        self.details.find_linked_soon()
 
     def _search_changed(self) -> None:
         self.overview.set_found(self.search.found.times)
@@ -342,48 +249,22 @@ class TimelineView(QWidget):
 
     # menus and questions
 
-    def _run(self, menu: QMenu, command_id: str) -> None:
-        from .commands import COMMANDS_BY_ID
-
-        command = COMMANDS_BY_ID[command_id]
-        context = ViewContext(self)
-        action = menu.addAction(command.text)
-        action.setObjectName(command.id)
-        action.setEnabled(command.enabled(context))
-        if command.checked is not None:
-            action.setCheckable(True)
-            action.setChecked(command.checked(context))
-        action.triggered.connect(lambda: command.callback(context))
-
     def row_menu(self, key: str) -> QMenu:
         """The menu of a row."""
         self.scene.focus_key = key
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        for command_id in ROW_MENU:
-            if command_id:
-                self._run(menu, command_id)
-            else:
-                menu.addSeparator()
+        menu = menu_of(self, ROW_MENU)
         self.menu_about_to_show.emit(menu, key, None)
         return menu
 
     def event_menu(self, time_ns: int, event: int | None) -> QMenu:
         """The menu of the canvas over an event, or over nothing."""
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         if event is not None:
             self.state.select(event)
-            for command_id in EVENT_MENU:
-                if command_id:
-                    self._run(menu, command_id)
-                else:
-                    menu.addSeparator()
-            menu.addSeparator()
+        menu = menu_of(self, EVENT_MENU if event is not None else ())
+        menu.addSeparator()
         mark = menu.addAction(tr("Set a mark here", "timeline"))
         mark.triggered.connect(lambda: self.state.add_mark(time_ns))
-        for command_id in ("view.zoom_range", "view.fit", "view.undo"):
-            self._run(menu, command_id)
+        add_commands(menu, self, VIEW_MENU)
         placed = self.scene.placed_at(self.canvas.gestures.last_y)
         self.menu_about_to_show.emit(menu, placed.row.key if placed is not None else None, event)
         return menu
@@ -396,22 +277,7 @@ class TimelineView(QWidget):
         self.event_menu(time_ns, self.scene.event_at(local.x(), local.y())).popup(where)
 
     def _ruler_menu(self, where: QPoint, time_ns: int) -> None:
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        menu.addAction(tr("Set or name a mark…", "timeline")).triggered.connect(
-            lambda: self.ask_mark(time_ns)
-        )
-        menu.addAction(tr("Count times from here", "timeline")).triggered.connect(
-            lambda: self.state.set_origin(time_ns)
-        )
-        menu.addAction(tr("Count times from the start", "timeline")).triggered.connect(
-            lambda: self.state.set_origin(None)
-        )
-        if any(mark.time_ns == time_ns for mark in self.state.marks):
-            menu.addAction(tr("Remove this mark", "timeline")).triggered.connect(
-                lambda: self.state.remove_mark(time_ns)
-            )
-        menu.popup(where)
+        ruler_menu(self, time_ns).popup(where)
 
     def ask_mark(self, time_ns: int) -> None:
         """Ask for the text of a mark and set it."""
@@ -470,57 +336,3 @@ class TimelineView(QWidget):
         """Remembers the layout."""
         self.shut_down()
         super().closeEvent(event)
-
-
-class ViewContext:
-    """The context of commands that are run from a timeline itself."""
-
-    def __init__(self, view: TimelineView) -> None:
-        self._view = view
-
-    @property
-    def view(self) -> TimelineView:
-        """The timeline."""
-        return self._view
-
-    @property
-    def state(self) -> object:
-        """Its state."""
-        return self._view.state
-
-    @property
-    def window(self) -> QWidget:
-        """The window around it."""
-        return self._view.window()
-
-
-ROW_MENU = (
-    "row.pin",
-    "row.hide",
-    "row.show_hidden",
-    "",
-    "row.only",
-    "row.show_all",
-    "",
-    "row.toggle",
-    "row.expand_below",
-    "row.collapse_below",
-    "",
-    "row.taller",
-    "row.flatter",
-    "row.usual_height",
-    "row.move_up",
-    "row.move_down",
-    "row.natural_order",
-)
-EVENT_MENU = (
-    "event.frame",
-    "view.range_of_selection",
-    "event.highlight_name",
-    "event.copy",
-    "",
-    "link.back",
-    "link.forward",
-    "event.next",
-    "event.previous",
-)

@@ -48,6 +48,8 @@ def exercise(path: str) -> None:
             for counter in capture.counters:
                 counter.query(start, stop, 50)
                 counter.value_at(start)
+            for track in capture.tracks:
+                capture.utilization(track.index, start, stop, 50)
         for row in {0, n // 2, n - 1} if n else ():
             capture.event_span(row)
             capture.parent_of_row(row)

@@ -135,8 +135,8 @@ def test_flipped_bytes_anywhere(form: str, request: pytest.FixtureRequest, tmp_p
         paths[-1].write_bytes(mutated)
     states = [state for state, _ in outcomes(paths)]
     assert states.count("refused") > len(paths) // 20
-    # Most of an archive lies under gzip's checksums.
-    assert states.count("open") > (0 if form == "archive" else len(paths) // 20)
+    # Nearly all of an archive lies under gzip's checksums.
+    assert form == "archive" or states.count("open") > len(paths) // 20
 
 
 @pytest.mark.fuzz
@@ -161,7 +161,7 @@ def plant(dataset: h5py.Dataset, rng: np.random.Generator) -> None:
     """Puts extreme values at some places of a column."""
     places = np.unique(rng.integers(0, len(dataset), int(rng.choice([1, 5, len(dataset)]))))
     if dataset.dtype.kind == "f":
-        choice = [np.nan, np.inf, -np.inf, 1e308, -0.0]
+        choice = [np.nan, np.inf, -np.inf, float(np.finfo(dataset.dtype).max), -0.0]
     else:
         limits = np.iinfo(dataset.dtype)
         choice = [

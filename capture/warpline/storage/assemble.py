@@ -20,6 +20,7 @@ from warpline.model import Cancelled, StorageError
 from .contents import BuilderContents
 from .counters import counter_pyramid
 from .event_writer import EventWriter
+from .groups import Together, find_groups
 from .linking import join_keys
 from .lod import build_levels
 from .schema import (
@@ -38,9 +39,11 @@ from .schema import (
     SKIP,
     STACK_COLUMNS,
     TRACK_COLUMNS,
+    UTILIZATION_COLUMNS,
     VERSION,
 )
 from .spill import SpillColumn, disk_error
+from .utilization import Curve, build_curve
 
 Array = npt.NDArray[Any]
 Int64Array = npt.NDArray[np.int64]
@@ -109,6 +112,8 @@ class _Assembly:
         file.flush()
         self._step(0.9, "level of detail")
         self._write_level_of_detail()
+        self._step(0.98, "utilization")
+        self._write_utilization()
         self._write_strings()
         self._write_meta()
 
@@ -307,7 +312,7 @@ class _Assembly:
         total = 0
         for lane, (first, count) in enumerate(zip(lanes["first"], lanes["count"], strict=True)):
             if lane % 256 == 0:
-                self._step(0.9 + 0.08 * first / max(1, contents.n_events), "level of detail")
+                self._step(0.9 + 0.07 * first / max(1, contents.n_events), "level of detail")
             run = slice(first, first + count)
             start = events["start"][run]
             skip.append(start[::SKIP])
@@ -333,6 +338,37 @@ class _Assembly:
             self._put(group, name, columns[name].read(), dtype)
         self._put(group, "skip_events", skip.read(), "<i8")
         self._put(group, "skip_entries", skip_levels.read(), "<i8")
+
+    def _write_utilization(self) -> None:
+        contents, lanes = self._contents, self._lanes
+        lanes_of: dict[int, list[int]] = {}
+        for lane, track in enumerate(lanes["track"]):
+            lanes_of.setdefault(track, []).append(lane)
+        columns = {name: _view(self._file["events"][name], dtype) for name, dtype in EVENT_COLUMNS.items()}
+        directory: dict[str, list[int]] = {name: [] for name in UTILIZATION_COLUMNS}
+        values = contents.spill.column("<f4")
+        built: dict[tuple[tuple[int, ...], Together], Curve] = {}
+        for group in find_groups(contents.tracks, lambda track: lanes_of.get(track, [])).values():
+            self._step(0.98, "utilization")
+            curve = built.get((group.lanes, group.together))
+            if curve is None:
+                curve = build_curve(group, columns, lanes["first"], lanes["count"])
+                built[group.lanes, group.together] = curve
+            for name, number in (
+                ("track", group.track),
+                ("together", int(group.together)),
+                ("capacity", group.capacity),
+                ("level", curve.level),
+                ("origin", curve.origin),
+                ("first", len(values)),
+                ("count", len(curve.values)),
+            ):
+                directory[name].append(number)
+            values.append(curve.values)
+        node = self._file.create_group("utilization")
+        for name, dtype in UTILIZATION_COLUMNS.items():
+            self._put(node, name, np.array(directory[name], np.int64), dtype)
+        self._put(node, "value", values.read(), "<f4")
 
     # Text
 

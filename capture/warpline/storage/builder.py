@@ -155,7 +155,9 @@ class CaptureBuilder(TableBuilder):
 
     def _fitting(self, values: npt.ArrayLike, dtype: npt.DTypeLike, n: int, what: str) -> Array:
         """A copy of a column of the batch; without dimension when one value is meant for all."""
-        column = np.array(values, dtype)
+        # A number too large for float32 becomes infinity there.
+        with np.errstate(over="ignore"):
+            column = np.array(values, dtype)
         if column.ndim == 0 or column.shape == (n,):
             return column
         if column.shape == (1,):

@@ -19,6 +19,7 @@ from warpline.model import Clock, Device, Process, Skipped, Source, Thread, Trac
 from .counters import Counter, pyramid_sizes
 from .description import MAX_TIME, read_description
 from .exact import ExactQueries
+from .groups import Group, find_groups
 from .kind_table import KindTable
 from .links import Links
 from .mapped import MappedFile
@@ -35,8 +36,10 @@ from .schema import (
     NO_STACK,
     STACK_COLUMNS,
     TRACK_COLUMNS,
+    UTILIZATION_COLUMNS,
 )
 from .strings import Strings
+from .utilization import MAX_BINS, Curve, strip_coverage
 
 Array = npt.NDArray[Any]
 Int64Array = npt.NDArray[np.int64]
@@ -388,6 +391,61 @@ class Capture(ExactQueries):
     def query(self, lanes: npt.ArrayLike, start_ns: int, stop_ns: int, width_px: int) -> Strip:
         """What to draw of some lanes in [start_ns, stop_ns) on ``width_px`` pixels; see `Strip`."""
         return query_strip(self, np.asarray(lanes, np.int64), int(start_ns), int(stop_ns), int(width_px))
+
+    @cached_property
+    def groups(self) -> dict[int, Group]:
+        """Tracks whose `utilization` is known (all cores, processes, GPUs, contexts), and the lanes they stand for."""
+        return find_groups(self.tracks, self.track_lanes)
+
+    @cached_property
+    def _curves(self) -> dict[int, Curve]:
+        file = self._file
+        directory = {
+            name: file.column(f"utilization/{name}", dtype, limit=MAX_TRACKS)
+            for name, dtype in UTILIZATION_COLUMNS.items()
+        }
+        values = file.column("utilization/value", "<f4")
+        curves = {}
+        for track, _, _, level, origin, first, count in zip(
+            *(directory[name].tolist() for name in UTILIZATION_COLUMNS), strict=True
+        ):
+            fits = (
+                track in self.groups
+                and 0 <= first <= first + count <= len(values)
+                and 0 < count <= MAX_BINS
+                and level < 63
+                and abs(origin << level) <= 2 * MAX_TIME
+            )
+            if not fits:
+                raise file.error("its table of utilization is damaged")
+            curves[track] = Curve(level, origin, values[first : first + count])
+        return curves
+
+    def utilization(self, track: int, start_ns: int, stop_ns: int, bins: int) -> npt.NDArray[np.float32]:
+        """How busy a group track is in each of ``bins`` equal parts of [start_ns, stop_ns); NaN where unknown.
+
+        All cores: the share of cores that run something. A process: how many cores its threads use. A GPU or
+        context: the share of time in which any stream works. Outside what was recorded, and for tracks not in
+        `groups`, NaN.
+
+        As long as the parts are no narrower than the bins of the curve in the file (65,536 over the whole
+        capture) this costs pixels, whatever the number of lanes; closer, the lanes are queried.
+        """
+        if stop_ns <= start_ns or bins <= 0:
+            raise ValueError(f"nothing to draw: [{start_ns}, {stop_ns}) in {bins} parts")
+        group = self.groups.get(track)
+        if group is None:
+            return np.full(bins, np.nan, np.float32)
+        curve = self._curves.get(track)
+        width = (stop_ns - start_ns) / bins
+        if curve is not None and width >= 1 << curve.level:
+            offset = self.clock_offset_of_track(track)
+            values = curve.resample(start_ns + offset, stop_ns + offset, bins)
+        else:
+            values = strip_coverage(self.query(group.lanes, start_ns, stop_ns, bins), group.together)
+        middle = start_ns + (np.arange(bins) + 0.5) * width
+        values[(middle < self.span[0]) | (middle > self.span[1])] = np.nan
+        return (values / group.capacity).astype(np.float32)
 
     # The end
 

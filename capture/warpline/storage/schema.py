@@ -52,6 +52,15 @@ COUNTER_COLUMNS = {
     "first": "<i8",
     "count": "<i8",
 }
+UTILIZATION_COLUMNS = {
+    "track": "<u4",
+    "together": "|u1",
+    "capacity": "<u4",
+    "level": "|u1",
+    "origin": "<i8",
+    "first": "<i8",
+    "count": "<i8",
+}
 LOD_DIRECTORY = {"lane": "<u4", "level": "|u1", "first": "<i8", "count": "<i8"}
 LOD_COLUMNS = {"start": "<i8", "longest": "<u8", "rest": "<u4", "row": "<u4"}
 

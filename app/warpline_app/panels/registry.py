@@ -48,6 +48,11 @@ class PanelSpec:
 PANELS: tuple[PanelSpec, ...] = (
     PanelSpec("summary", "Summary", "summary:SummaryPanel", keys=("Ctrl+1",)),
     PanelSpec("events", "Events", "events:EventsPanel", keys=("Ctrl+2",)),
+    PanelSpec("flame", "Flame graph", "flame:FlamePanel", keys=("Ctrl+3",)),
+    PanelSpec("steps", "Steps", "steps:StepsPanel", keys=("Ctrl+4",)),
+    PanelSpec("histogram", "Histogram", "histogram:HistogramPanel", keys=("Ctrl+5",)),
+    PanelSpec("memory", "Memory", "memory:MemoryPanel", keys=("Ctrl+6",)),
+    PanelSpec("counters", "Counters", "counters:CountersPanel", keys=("Ctrl+7",)),
     PanelSpec("sources", "Recorded", "sources:SourcesPanel", keys=("Ctrl+8",)),
     PanelSpec("console", "Console", "console:ConsolePanel", keys=("Ctrl+9",)),
     PanelSpec("details", "Details", "details:DetailsPanel", area="right", keys=("Ctrl+D",)),

@@ -11,7 +11,7 @@ from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtGui import QAction, QGuiApplication, QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QMenu, QWidget
 
-from warpline.analysis.rendering import format_value, pick_unit
+from warpline.analysis.rendering import NS_PER_UNIT, format_value
 from warpline.analysis.report import NO_NAME, Column, Texts, Values, python_value, sort_table
 from warpline.analysis.report import Table as ReportData
 from warpline.i18n import tr
@@ -24,6 +24,10 @@ INDENT = "    "
 _OPEN, _CLOSED, _LEAF = "▾ ", "▸ ", "   "
 _OPEN_ALL_UP_TO = 60
 _NAME_COLUMNS = ("name", "operation", "Event")
+_BARS = frozenset(("ratio", "cpu_ratio", "gpu_ratio", "idle_ratio", "utilization_ratio"))
+"""Shares that are drawn as bars."""
+_SIDES = ("cpu_ratio", "gpu_ratio", "count", "cpu_total_ns", "gpu_total_ns", "cpu_self_ns", "gpu_self_ns")
+"""What stands first in a table of CPU and GPU times: the sides next to each other."""
 _HIDDEN = frozenset(("activity", "cause", "side"))
 """Columns for scripts: what they say is in the names already."""
 
@@ -46,7 +50,6 @@ class ReportTable(Table):
         self._has_children: npt.NDArray[np.bool_] = np.empty(0, bool)
         self._search = ""
         self._sorting: tuple[str, bool] | None = None
-        self._unit = "ns"
 
     # -- content
 
@@ -61,7 +64,6 @@ class ReportTable(Table):
             report = sort_table(report, *self._sorting)
         self.report = report
         self._colors = _colors(report, capture, theme)
-        self._unit = pick_unit(report)
         self._columns = _display_columns(report)
         self._parents, self._has_children = _tree(report)
         self._closed = set()
@@ -75,11 +77,6 @@ class ReportTable(Table):
             self._search = text
             if self.report is not None:
                 self._fill()
-
-    @property
-    def unit(self) -> str:
-        """The unit of times."""
-        return self._unit
 
     def _fill(self) -> None:
         assert self.report is not None
@@ -120,12 +117,16 @@ class ReportTable(Table):
 
     def _column(self, column: Column, place: int) -> TableColumn:
         assert self.report is not None
-        report, unit = self.report, self._unit
+        report = self.report
         values = report.data[column.name]
         is_number = isinstance(values, np.ndarray)
+        unit, decimals = _unit_of(values) if column.unit == "ns" else ("", 0)
 
         def text(item: int) -> str:
-            shown = format_value(python_value(values, item), column, unit)
+            value = python_value(values, item)
+            if value is not None and column.unit == "ns":
+                return f"{value / NS_PER_UNIT[unit]:,.{decimals}f}"
+            shown = format_value(value, column, "ns")
             return "–" if shown == "-" else f"{shown}%" if column.unit == "ratio" else shown
 
         def raw(item: int) -> str:
@@ -147,23 +148,36 @@ class ReportTable(Table):
                 stretches=True,
                 tooltip=raw,
             )
-        bar = None
-        if column.unit == "ratio" and column is self._share_column():
-            bar = lambda item: python_value(values, item) or 0.0  # noqa: E731  # as short as it is
+        bar: Callable[[int], float] | None = None
+        if column.unit == "ratio" and column.name in _BARS:
+            tops = values if report.depth is None else np.ma.asarray(values)[report.depth == 0]
+            highest = _highest(tops) or 1.0
+
+            def bar(item: int) -> float:
+                share = float(python_value(values, item) or 0.0)
+                # A part's share is of its parent: only shares of the same whole are stretched alike.
+                return share if report.depth is not None and report.depth[item] else share / highest
+
         return TableColumn(
             title,
             text,
             lambda: _sortable(values),
             raw=raw,
             bar=bar,
-            color=self._colors if bar else None,
+            color=self._colors if bar is not None else None,
             is_number=is_number and bar is None,
-            width=190 if bar else 105 if is_number else 170,
+            width=170 if bar is not None else self._width_of(title, text, is_number),
             description=of,
         )
 
-    def _share_column(self) -> Column | None:
-        return next((column for column in self._columns if column.unit == "ratio"), None)
+    def _width_of(self, title: str, text: Callable[[int], str], is_number: bool) -> int:
+        """Room for the title and for the first texts, within limits."""
+        assert self.report is not None
+        metrics = self.fontMetrics()
+        longest = max(
+            (metrics.horizontalAdvance(text(item)) for item in range(min(len(self.report), 40))), default=0
+        )
+        return min(max(longest, metrics.horizontalAdvance(title + " ▾")) + 24, 150 if is_number else 260)
 
     def _lead(self, item: int) -> str:
         if self.report is None or self.report.depth is None:
@@ -298,14 +312,33 @@ class ReportTable(Table):
         return np.flatnonzero(np.isin(self.report.targets.names, list(names))).tolist()
 
 
+def _highest(values: Values) -> float:
+    """The largest number of a column, 0 when it has none."""
+    if not isinstance(values, np.ndarray) or not len(values):
+        return 0.0
+    highest = np.ma.max(np.ma.masked_invalid(np.ma.asarray(values).astype(np.float64)))
+    return 0.0 if highest is np.ma.masked else float(highest)
+
+
+def _unit_of(values: Values) -> tuple[str, int]:
+    """The unit in which the largest time of a column stays below 10,000, and how many decimals are worth reading."""
+    highest = _highest(values)
+    for unit, scale in NS_PER_UNIT.items():
+        if highest < scale * 1e4 or unit == "s":
+            shown = highest / scale
+            return unit, 0 if unit == "ns" or shown >= 1000 else 1 if shown >= 100 else 2 if shown >= 1 else 3
+    return "s", 3
+
+
 def _display_columns(report: ReportData) -> list[Column]:
     """Names first, then the share, the rest as the report has it."""
     columns = [column for column in report.columns if column.name not in _HIDDEN]
     texts = [column for column in columns if not isinstance(report.data[column.name], np.ndarray)]
     named = [column for column in texts if column.name in _NAME_COLUMNS]
     first = (named or texts or columns)[0]
-    share = next((column for column in columns if column.unit == "ratio"), None)
-    lead = [first] if share is None or share is first else [first, share]
+    by_name = {column.name: column for column in columns}
+    wanted = _SIDES if "cpu_total_ns" in by_name else ("ratio",)
+    lead = [first, *(by_name[name] for name in wanted if name in by_name and by_name[name] is not first)]
     return [*lead, *(column for column in columns if column not in lead)]
 
 

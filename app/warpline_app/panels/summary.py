@@ -64,6 +64,7 @@ class SummaryPanel(ComputedPanel):
         self.search.setPlaceholderText(tr("Find in this table"))
         self.search.setAccessibleName(tr("Find in this table"))
         self.search.setClearButtonEnabled(True)
+        self.search.setMinimumWidth(170)
         self.search.setMaximumWidth(240)
         self.by_thread = QCheckBox(tr("Per thread"))
         self.by_thread.toggled.connect(self.mark_stale)

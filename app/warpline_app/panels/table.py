@@ -222,7 +222,8 @@ class TableDelegate(QStyledItemDelegate):
             room = max(20, inner.width() - 48)
             color = column.color(item) if column.color is not None else None
             bar = QRect(inner.left(), inner.center().y() - 4, max(1, round(room * share)), 8)
-            painter.fillRect(bar, QColor(color or theme.hex("kernel")))
+            if share > 0:
+                painter.fillRect(bar, QColor(color or theme.hex("kernel")))
             inner.setLeft(bar.right() + 6)
         muted = text in {"–", "—", ""}
         painter.setPen(theme.color("muted" if muted else "text"))

@@ -42,6 +42,11 @@ NOT_RECORDED = {
     ),
     "thread_state": NotRecorded("thread states were not recorded", "record with --trace cpu"),
     "cpu_slice": NotRecorded("which thread ran on which core was not recorded", "record with --trace cpu"),
+    "python": NotRecorded(
+        "Python calls were not recorded",
+        "record with --trace python, or switch with_stack on in the framework's profiler",
+    ),
+    "samples": NotRecorded("stacks were not sampled", "record with --trace python"),
     "memory": NotRecorded(
         "memory allocations were not recorded", "switch memory profiling on in the framework's profiler"
     ),

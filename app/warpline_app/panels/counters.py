@@ -1,0 +1,229 @@
+"""Counters of the capture and the utilisation of its GPUs over the visible or selected time, with their figures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QLabel,
+    QListWidget,
+    QListWidgetItem,
+    QSplitter,
+    QVBoxLayout,
+    QWidget,
+)
+
+from warpline.i18n import tr
+from warpline.model.times import format_duration, format_time
+from warpline.storage import Capture
+from warpline_app.background import IsCancelled
+from warpline_app.panels.chart import Chart
+from warpline_app.panels.computed import ComputedPanel
+from warpline_app.state import Document
+from warpline_app.theme import Theme
+
+BINS = 600
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Request:
+    """Which series over which time. ``series`` is a counter's index, or −1 − index of a GPU."""
+
+    series: int
+    start_ns: int
+    stop_ns: int
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Values per bin: minimum, maximum, mean; NaN where nothing was recorded."""
+
+    times: FloatArray
+    low: FloatArray
+    high: FloatArray
+    mean: FloatArray
+
+
+def gpu_utilization(
+    capture: Capture, tracks: list[int], start_ns: int, stop_ns: int, bins: int
+) -> FloatArray:
+    """Busy share 0–1 of a GPU in equal parts of a range: union over its streams, exact per part."""
+    from warpline.analysis.overlap import covered_ns
+    from warpline.analysis.selection import GPU_KINDS, Selection, View, join_events
+    from warpline.model.intervals import merge_intervals
+
+    view = View(capture, Selection(start_ns, stop_ns, tracks=frozenset(tracks)))
+    events = join_events([view.events(kind) for kind in GPU_KINDS if kind in capture.kinds])
+    edges = start_ns + (np.arange(bins + 1) * ((stop_ns - start_ns) / bins)).astype(np.int64)
+    edges[-1] = stop_ns
+    merged = merge_intervals(events.start, events.stop)
+    return covered_ns(merged, edges[:-1], edges[1:]) / np.maximum(np.diff(edges), 1)
+
+
+class CountersPanel(ComputedPanel):
+    """One curve at a time: choose it at the left; it follows the selected range, else the visible one."""
+
+    def __init__(self, document: Document, parent: QWidget | None = None) -> None:
+        super().__init__(document, parent)
+        capture = document.capture
+        self.series = QListWidget()
+        self.series.setAccessibleName(tr("Counters"))
+        self._gpus = [track for track in capture.tracks if track.role == "gpu"]
+        for number, track in enumerate(self._gpus):
+            self._add(tr("Utilisation of {gpu}", gpu=track.title or track.uri), -1 - number)
+        for counter in capture.counters:
+            track = capture.tracks[counter.track]
+            above = capture.tracks[track.parent].title if track.parent >= 0 else ""
+            self._add(f"{counter.name}  ·  {above}" if above else counter.name, counter.index)
+        self.series.setCurrentRow(0)
+        self.series.currentRowChanged.connect(self.mark_stale)
+        self.facts = QLabel()
+        self.facts.setObjectName("muted")
+        self.chart = Chart(self.theme)
+        self.chart.export_name = f"{document.path.stem}-counter"
+        self.chart.hovered.connect(self._hovered)
+        self.chart.clicked.connect(self._clicked)
+        right = QWidget()
+        column = QVBoxLayout(right)
+        column.setContentsMargins(0, 4, 0, 4)
+        column.setSpacing(0)
+        row = QHBoxLayout()
+        row.setContentsMargins(12, 0, 12, 2)
+        row.addWidget(self.facts, 1)
+        column.addLayout(row)
+        column.addWidget(self.chart, 1)
+        self.missing = QLabel(
+            tr(
+                "No counter was recorded. Record with --trace nvml or --trace cpu to see utilisation and memory."
+            )
+        )
+        self.missing.setObjectName("muted")
+        self.missing.setMargin(16)
+        self.missing.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
+        self.split = QSplitter(Qt.Orientation.Horizontal)
+        self.split.addWidget(self.series)
+        self.split.addWidget(right)
+        self.split.setSizes([240, 760])
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self.split)
+        layout.addWidget(self.missing)
+        has_any = self.series.count() > 0
+        self.split.setVisible(has_any)
+        self.missing.setVisible(not has_any)
+        self._curve: Curve | None = None
+        self.state.range_selection_changed.connect(self.mark_stale)
+        self.state.view_changed.connect(self.mark_stale)
+
+    def _add(self, text: str, series: int) -> None:
+        item = QListWidgetItem(text)
+        item.setData(Qt.ItemDataRole.UserRole, series)
+        self.series.addItem(item)
+
+    def request(self) -> Request | None:
+        """The chosen series over the selected range, else what is visible."""
+        item = self.series.currentItem()
+        if item is None:
+            return None
+        start, stop = self.state.range_selection or self.state.view
+        return Request(item.data(Qt.ItemDataRole.UserRole), start, stop)
+
+    def compute(self, request: Request, is_cancelled: IsCancelled) -> Curve:
+        """The values per bin."""
+        capture = self.document.capture
+        bins = min(BINS, max(request.stop_ns - request.start_ns, 1))
+        times = (
+            request.start_ns
+            - capture.span[0]
+            + (np.arange(bins) + 0.5) * ((request.stop_ns - request.start_ns) / bins)
+        )
+        if request.series < 0:
+            gpu = self._gpus[-1 - request.series]
+            share = gpu_utilization(capture, [gpu.index], request.start_ns, request.stop_ns, bins)
+            return Curve(times, share, share, share)
+        counter = capture.counters[request.series]
+        low, high, mean = counter.query(request.start_ns, request.stop_ns, bins)
+        if counter.interpolation == "step":
+            low, high, mean = (
+                _held(values, counter.value_at(request.start_ns)) for values in (low, high, mean)
+            )
+        return Curve(times, low, high, mean)
+
+    def show_result(self, request: Request, curve: Curve) -> None:
+        """Draw the curve."""
+        self._curve = curve
+        self.chart.clear()
+        self.chart.y_axis.text = lambda value: self.value_text(request.series, value)
+        length = request.stop_ns - request.start_ns
+        self.chart.x_axis.text = lambda value: format_time(round(value), max(length // 200, 1))
+        color = self.theme.family("kernel" if request.series < 0 else "memory")
+        known = np.isfinite(curve.mean)
+        if not known.any():
+            self.facts.setText(tr("nothing was recorded in this time"))
+            self.set_scope("")
+            return
+        self.chart.line(curve.times, curve.mean, color, filled=True)
+        if not np.array_equal(curve.low[known], curve.high[known]):
+            for values in (curve.low, curve.high):
+                self.chart.line(curve.times, values, self.theme.hex("muted"))
+        highest = float(np.nanmax(curve.high))
+        top = 1.0 if request.series < 0 else highest * 1.08 or 1.0
+        self.chart.setYRange(min(0.0, float(np.nanmin(curve.low))), top, padding=0.02)
+        self.chart.setXRange(float(curve.times[0]), float(curve.times[-1]), padding=0)
+        self.facts.setText(
+            tr(
+                "mean {mean} · highest {high} · lowest {low}",
+                mean=self.value_text(request.series, float(np.nanmean(curve.mean))),
+                high=self.value_text(request.series, highest),
+                low=self.value_text(request.series, float(np.nanmin(curve.low))),
+            )
+        )
+        where = tr("the selected range") if self.state.range_selection else tr("the visible range")
+        self.set_scope(f"{where} · {format_duration(length)}")
+
+    def value_text(self, series: int, value: float) -> str:
+        """A value with its unit."""
+        if series < 0:
+            return f"{value:.0%}"
+        unit = self.document.capture.counters[series].unit
+        if unit == "bytes":
+            for name, scale in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+                if abs(value) >= scale:
+                    return f"{value / scale:.4g} {name}"
+            return f"{value:.0f} B"
+        if unit == "ratio":
+            return f"{value:.0%}"
+        return f"{value:.4g} {unit}".strip()
+
+    def _hovered(self, x: float, _y: float) -> None:
+        self.state.set_cursor(self.document.capture.span[0] + round(x))
+
+    def _clicked(self, x: float, _y: float) -> None:
+        """Bring the clicked moment to the middle of the timeline."""
+        start, stop = self.state.view
+        moment = self.document.capture.span[0] + round(x)
+        if not start <= moment < stop:
+            self.state.set_view(moment - (stop - start) // 2, moment + (stop - start) // 2)
+
+    def apply_theme(self, theme: Theme) -> None:
+        """Colours are part of the curve."""
+        self.chart.set_theme(theme)
+        self.forget()
+
+
+def _held(values: FloatArray, before: float | None) -> FloatArray:
+    """Empty bins filled with the value before them: a step holds until the next sample."""
+    filled = values.copy()
+    known = np.isfinite(filled)
+    if before is not None and len(filled) and not known[0]:
+        filled[0] = before
+        known[0] = True
+    place = np.maximum.accumulate(np.where(known, np.arange(len(filled)), -1))
+    has = place >= 0
+    filled[has] = filled[place[has]]
+    return filled

@@ -1,0 +1,258 @@
+"""The widget that draws a flame graph: boxes, labels, zoom into a box, tooltips; saved as PNG or SVG."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from PySide6.QtCore import QEvent, QPoint, QRect, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QHelpEvent, QMouseEvent, QPainter, QPaintEvent, QPixmap, QWheelEvent
+from PySide6.QtSvg import QSvgGenerator
+from PySide6.QtWidgets import QFileDialog, QMenu, QScrollBar, QToolTip, QWidget
+
+from warpline.analysis.flame import Flame
+from warpline.i18n import tr
+from warpline.model.times import format_duration
+from warpline.storage import Capture
+from warpline_app.theme import Theme, contrast_ratio, to_rgb, ui_font
+
+ROW_PX = 19
+_LABEL_PX = 34
+
+
+class FlameView(QWidget):
+    """Draws a `Flame`; the widest boxes at the top, children below. Click selects, double click zooms in, a click on the
+    empty ground zooms out.
+    """
+
+    box_clicked = Signal(int)
+    box_menu = Signal(int, QPoint)
+
+    def __init__(self, capture: Capture, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.capture = capture
+        self.theme = theme
+        self.export_name = "flame"
+        self.flame: Flame | None = None
+        self.highlight: frozenset[int] = frozenset()
+        self.zoomed = -1
+        self._search: npt.NDArray[np.bool_] | None = None
+        self.setMouseTracking(True)
+        self.setMinimumHeight(60)
+        self.bar = QScrollBar(Qt.Orientation.Vertical, self)
+        self.bar.valueChanged.connect(lambda _value: self.update())
+        self.bar.hide()
+
+    def show_flame(self, flame: Flame) -> None:
+        """Draw another graph, zoomed out."""
+        self.flame = flame
+        self.zoomed = -1
+        self._fit_bar()
+        self.update()
+
+    def set_highlight(self, names: frozenset[int]) -> None:
+        """Ring the boxes of these names."""
+        self.highlight = names
+        self.update()
+
+    def set_search(self, matches: npt.NDArray[np.bool_] | None) -> None:
+        """Dim boxes whose name (by string id) does not match; None for no search."""
+        self._search = matches
+        self.update()
+
+    def zoom(self, box: int) -> None:
+        """Let a box fill the width; −1 shows everything."""
+        self.zoomed = box
+        self.update()
+
+    # -- geometry
+
+    def _range(self) -> tuple[float, float]:
+        assert self.flame is not None
+        if 0 <= self.zoomed < len(self.flame):
+            return float(self.flame.left[self.zoomed]), float(max(self.flame.value[self.zoomed], 1))
+        return 0.0, float(max(self.flame.total, 1))
+
+    def boxes(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """(places, left px, right px) of the boxes that are at least half a pixel wide."""
+        if self.flame is None or not len(self.flame):
+            empty = np.empty(0)
+            return np.empty(0, np.int64), empty, empty
+        origin, width = self._range()
+        scale = self._width() / width
+        left = (self.flame.left - origin) * scale
+        right = (self.flame.left + self.flame.value - origin) * scale
+        shown = np.flatnonzero((right > 0) & (left < self._width()) & (right - left >= 0.5))
+        return shown, np.maximum(left[shown], 0), np.minimum(right[shown], self._width())
+
+    def _width(self) -> int:
+        return self.width() - (self.bar.width() if self.bar.isVisible() else 0)
+
+    def box_at(self, point: QPoint) -> int:
+        """The box under a point of the widget, −1 for none."""
+        places, left, right = self.boxes()
+        if self.flame is None or not len(places):
+            return -1
+        depth = (point.y() + self.bar.value()) // ROW_PX
+        here = np.flatnonzero((self.flame.depth[places] == depth) & (left <= point.x()) & (right > point.x()))
+        return int(places[here[0]]) if len(here) else -1
+
+    def rect_of(self, box: int) -> QRect:
+        """Where a box is drawn; empty when it is not."""
+        places, left, right = self.boxes()
+        here = np.flatnonzero(places == box)
+        if self.flame is None or not len(here):
+            return QRect()
+        i = int(here[0])
+        top = int(self.flame.depth[box]) * ROW_PX - self.bar.value()
+        return QRect(round(left[i]), top, max(1, round(right[i] - left[i])), ROW_PX - 2)
+
+    # -- painting
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """The boxes."""
+        painter = QPainter(self)
+        painter.fillRect(self.rect(), self.theme.color("panel"))
+        self.draw(painter)
+        painter.end()
+
+    def draw(self, painter: QPainter) -> None:
+        """Draw the boxes on anything."""
+        flame = self.flame
+        if flame is None:
+            return
+        font = ui_font(11)
+        painter.setFont(font)
+        metrics = painter.fontMetrics()
+        places, left, right = self.boxes()
+        top = flame.depth[places] * ROW_PX - self.bar.value()
+        visible = (top > -ROW_PX) & (top < self.height())
+        for place, x0, x1, y in zip(
+            places[visible].tolist(),
+            left[visible].tolist(),
+            right[visible].tolist(),
+            top[visible].tolist(),
+            strict=True,
+        ):
+            name = int(flame.name[place])
+            color = QColor(self.theme.hues[name % len(self.theme.hues)])
+            if self._search is not None and not self._search[name]:
+                color.setAlpha(60)
+            x, width = round(x0), max(1, round(x1) - round(x0))
+            box = QRect(x, y, max(1, width - 1), ROW_PX - 2)
+            painter.fillRect(box, color)
+            if name in self.highlight:
+                painter.setPen(self.theme.color("selection"))
+                painter.drawRect(box.adjusted(0, 0, -1, -1))
+                painter.drawRect(box.adjusted(1, 1, -2, -2))
+            if width > _LABEL_PX:
+                dark, light = to_rgb(self.theme.ink_dark), to_rgb(self.theme.ink_light)
+                ground = color.rgb()
+                is_dark = contrast_ratio(dark, ground) >= contrast_ratio(light, ground)
+                painter.setPen(QColor(self.theme.ink_dark if is_dark else self.theme.ink_light))
+                text = self.capture.strings[name]
+                if width > 150:
+                    text = f"{text}   {self.value_text(int(flame.value[place]))}"
+                inner = box.adjusted(5, 0, -3, 0)
+                shown = metrics.elidedText(text, Qt.TextElideMode.ElideRight, inner.width())
+                painter.drawText(inner, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, shown)
+
+    def value_text(self, value: int) -> str:
+        """A value with its unit."""
+        if self.flame is not None and self.flame.unit == "samples":
+            return tr("{count} samples", count=f"{value:,}")
+        return format_duration(value, 3)
+
+    def tip(self, box: int) -> str:
+        """What is known of a box."""
+        flame = self.flame
+        assert flame is not None
+        whole = max(flame.total, 1)
+        name = self.capture.strings[int(flame.name[box])]
+        value, own = int(flame.value[box]), int(flame.own[box])
+        lines = [
+            name,
+            f"{self.value_text(value)} · {value / whole:.1%} " + tr("of what is selected"),
+            tr("itself {own}", own=self.value_text(own)),
+        ]
+        if flame.count[box] > 1:
+            lines.append(tr("{count} events", count=f"{int(flame.count[box]):,}"))
+        return "\n".join(lines)
+
+    # -- events
+
+    def event(self, event: QEvent) -> bool:
+        """Tooltips."""
+        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
+            box = self.box_at(event.pos())
+            if box >= 0:
+                QToolTip.showText(event.globalPos(), self.tip(box), self)
+            else:
+                QToolTip.hideText()
+            return True
+        return super().event(event)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """Select, or open the menu."""
+        box = self.box_at(event.position().toPoint())
+        if event.button() == Qt.MouseButton.RightButton:
+            self.box_menu.emit(box, event.globalPosition().toPoint())
+        elif box >= 0:
+            self.box_clicked.emit(box)
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        """Zoom into a box; on the ground zoom out."""
+        self.zoom(self.box_at(event.position().toPoint()))
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        """Scroll."""
+        self.bar.setValue(self.bar.value() - event.angleDelta().y() // 2)
+
+    def resizeEvent(self, event: object) -> None:
+        """Keep the scroll bar at the right."""
+        self._fit_bar()
+
+    def _fit_bar(self) -> None:
+        deepest = 0 if self.flame is None or not len(self.flame) else int(self.flame.depth.max()) + 1
+        room = max(0, deepest * ROW_PX - self.height())
+        self.bar.setRange(0, room)
+        self.bar.setPageStep(self.height())
+        self.bar.setVisible(room > 0)
+        self.bar.setGeometry(self.width() - 10, 0, 10, self.height())
+
+    # -- saving
+
+    def add_export(self, menu: QMenu) -> None:
+        """The entry of a menu that saves the graph."""
+        menu.addAction(tr("Save chart…"), self.choose_export)
+
+    def choose_export(self) -> None:
+        """Ask for a file and save the graph in it."""
+        dialog = QFileDialog(self, tr("Save chart"))
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setNameFilters(["PNG (*.png)", "SVG (*.svg)"])
+        dialog.setDefaultSuffix("png")
+        dialog.selectFile(f"{self.export_name}.png")
+        dialog.fileSelected.connect(lambda name: self.export(Path(name)))
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.open()
+
+    def export(self, path: Path) -> None:
+        """Save what is visible: SVG when the name ends so, PNG at twice the size otherwise."""
+        if path.suffix.lower() == ".svg":
+            generator = QSvgGenerator()
+            generator.setFileName(str(path))
+            generator.setSize(QSize(self.width(), self.height()))
+            generator.setViewBox(self.rect())
+            painter = QPainter(generator)
+        else:
+            picture = QPixmap(self.size() * 2)
+            picture.setDevicePixelRatio(2)
+            picture.fill(self.theme.color("panel"))
+            painter = QPainter(picture)
+        painter.fillRect(self.rect(), self.theme.color("panel"))
+        self.draw(painter)
+        painter.end()
+        if path.suffix.lower() != ".svg":
+            picture.save(str(path))

@@ -1,0 +1,213 @@
+"""How the durations of one name are spread, with the selected event marked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+
+from warpline.i18n import tr, tr_n
+from warpline.model.times import format_duration
+from warpline_app.background import IsCancelled
+from warpline_app.instances import instances
+from warpline_app.panels.chart import Chart, duration_text
+from warpline_app.panels.computed import ComputedPanel
+from warpline_app.state import Document
+from warpline_app.theme import Theme
+
+Int64Array = npt.NDArray[np.int64]
+BINS = 80
+
+
+@dataclass(frozen=True)
+class Request:
+    """Durations of one name in a range; ``is_log`` spaces the bins by ratio."""
+
+    name: int
+    range_ns: tuple[int, int] | None
+    is_log: bool
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A histogram: ``edges`` float64 ns (one more than ``counts``), and what a person wants to know of the durations."""
+
+    edges: npt.NDArray[np.float64]
+    counts: Int64Array
+    count: int
+    median: float
+    p90: float
+    low: int
+    high: int
+    rows: Int64Array
+    durations: Int64Array
+
+
+def spread_of(rows: Int64Array, durations: Int64Array, is_log: bool, bins: int = BINS) -> Spread:
+    """The histogram of durations (int64 ns). Every duration is in exactly one bin."""
+    if not len(durations):
+        empty = np.empty(0, np.int64)
+        return Spread(np.zeros(1), empty, 0, 0.0, 0.0, 0, 0, empty, empty)
+    low, high = int(durations.min()), int(durations.max())
+    if is_log and high > max(low, 1) * 1.001:
+        edges = np.geomspace(max(low, 1), high, bins + 1)
+        edges[0] = min(edges[0], low)
+    else:
+        edges = np.linspace(low, max(high, low + 1), bins + 1)
+    edges[-1] = max(edges[-1], high)
+    counts, _ = np.histogram(durations, edges)
+    return Spread(
+        edges,
+        counts.astype(np.int64),
+        len(durations),
+        float(np.median(durations)),
+        float(np.quantile(durations, 0.9)),
+        low,
+        high,
+        rows,
+        durations,
+    )
+
+
+class HistogramPanel(ComputedPanel):
+    """Shows the durations of the highlighted name, or of the selected event's."""
+
+    def __init__(self, document: Document, parent: QWidget | None = None) -> None:
+        super().__init__(document, parent)
+        self.title = QLabel()
+        self.title.setTextFormat(Qt.TextFormat.PlainText)
+        self.log = QCheckBox(tr("Logarithmic"))
+        self.log.setChecked(True)
+        self.log.toggled.connect(self.mark_stale)
+        self.facts = QLabel()
+        self.facts.setObjectName("muted")
+        row = QHBoxLayout()
+        row.setContentsMargins(10, 5, 10, 2)
+        row.setSpacing(12)
+        row.addWidget(self.title, 1)
+        row.addWidget(self.facts)
+        row.addWidget(self.log)
+        self.chart = Chart(self.theme)
+        self.chart.export_name = f"{document.path.stem}-histogram"
+        self.chart.clicked.connect(self._bar_clicked)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 4)
+        layout.setSpacing(0)
+        layout.addLayout(row)
+        layout.addWidget(self.chart, 1)
+        self.spread: Spread | None = None
+        self.state.highlight_changed.connect(self.mark_stale)
+        self.state.selection_changed.connect(self._selection_changed)
+        self.state.range_selection_changed.connect(self.range_moved)
+
+    def _name(self) -> int | None:
+        if len(self.state.highlight) == 1:
+            return next(iter(self.state.highlight))
+        if self.state.selection is not None:
+            return int(self.document.capture.events.name[self.state.selection])
+        return None
+
+    def request(self) -> Request:
+        """The name and the range; −1 when nothing is chosen."""
+        name = self._name()
+        return Request(-1 if name is None else name, self.state.range_selection, self.log.isChecked())
+
+    def compute(self, request: Request, is_cancelled: IsCancelled) -> Spread:
+        """The histogram."""
+        capture = self.document.capture
+        if request.name < 0:
+            empty = np.empty(0, np.int64)
+            return spread_of(empty, empty, request.is_log)
+        rows, starts = instances(capture, frozenset((request.name,)))
+        durations = capture.events.duration[rows].astype(np.int64)
+        if request.range_ns is not None:
+            keep = (starts < request.range_ns[1]) & (starts + np.maximum(durations, 1) > request.range_ns[0])
+            rows, durations = rows[keep], durations[keep]
+        return spread_of(rows, durations, request.is_log)
+
+    def show_result(self, request: Request, result: Spread) -> None:
+        """Draw the bars."""
+        self.spread = result
+        self.chart.clear()
+        if request.name < 0:
+            self.title.setText(
+                tr("Choose an event, or a row of a table: its name's durations are shown here")
+            )
+            self.facts.setText("")
+            self.set_scope("")
+            return
+        name = self.document.capture.strings[request.name]
+        metrics = self.title.fontMetrics()
+        self.title.setText(
+            metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, max(200, self.width() - 560))
+        )
+        self.title.setToolTip(name)
+        where = tr("in the whole capture") if request.range_ns is None else tr("in the selected range")
+        events = tr_n("{text} event", "{text} events", result.count, text=f"{result.count:,}")
+        self.set_scope(f"{events} {where}")
+        if not result.count:
+            self.facts.setText(tr("none in this range"))
+            return
+        self.facts.setText(
+            tr(
+                "median {median} · 90 % below {p90} · {low} … {high}",
+                median=format_duration(round(result.median), 3),
+                p90=format_duration(round(result.p90), 3),
+                low=format_duration(result.low, 3),
+                high=format_duration(result.high, 3),
+            )
+        )
+        edges = np.log10(np.maximum(result.edges, 1)) if request.is_log else result.edges
+        self.chart.x_axis.text = (lambda v: duration_text(10**v)) if request.is_log else duration_text
+        self.chart.y_axis.text = lambda value: f"{value:,.0f}"
+        used = result.counts > 0
+        left, right = edges[:-1][used], edges[1:][used]
+        gap = (edges[-1] - edges[0]) / len(result.counts) * 0.12
+        self.chart.bars(
+            (left + right) / 2,
+            np.maximum(right - left - gap, gap),
+            result.counts[used],
+            self._color(request.name),
+        )
+        self.chart.setXRange(float(edges[0]), float(edges[-1]), padding=0.02)
+        self.chart.setYRange(0, float(result.counts.max()) * 1.15, padding=0)
+        self._mark_selection(request)
+
+    def _color(self, name: int) -> str:
+        capture = self.document.capture
+        if self.spread is not None and len(self.spread.rows):
+            kind = capture.kind_of_code.get(int(capture.events.kind[self.spread.rows[0]]), "")
+            if kind in capture.kinds:
+                return self.theme.family(capture.kinds[kind].spec.color)
+        return self.theme.family("neutral")
+
+    def _mark_selection(self, request: Request) -> None:
+        row = self.state.selection
+        if row is None or int(self.document.capture.events.name[row]) != request.name:
+            return
+        duration = int(self.document.capture.events.duration[row])
+        place = float(np.log10(max(duration, 1))) if request.is_log else float(duration)
+        self.chart.marker(place, self.theme.hex("selection"), format_duration(duration, 3))
+
+    def _selection_changed(self, *_values: object) -> None:
+        # The bars may stay while the mark moves: draw them again from what is known.
+        if self._shown is not None and self.request() == self._shown and self.spread is not None:
+            self.show_result(self._shown, self.spread)
+        else:
+            self.mark_stale()
+
+    def _bar_clicked(self, x: float, _y: float) -> None:
+        """Select the event of the clicked bar whose duration is nearest to the click."""
+        if self.spread is None or not self.spread.count:
+            return
+        wanted = 10**x if self.log.isChecked() else x
+        nearest = int(np.argmin(np.abs(self.spread.durations - wanted)))
+        self.state.reveal(int(self.spread.rows[nearest]))
+
+    def apply_theme(self, theme: Theme) -> None:
+        """Colours are part of the bars."""
+        self.chart.set_theme(theme)
+        self.forget()

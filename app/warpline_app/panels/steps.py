@@ -1,0 +1,229 @@
+"""Steps side by side: what each spent its time on, how busy the GPU was, which fall out of line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QLineEdit, QSplitter, QVBoxLayout, QWidget
+
+from warpline.analysis.options import Options
+from warpline.analysis.registry import compute_report
+from warpline.analysis.report import NotRecorded, Report, Table
+from warpline.analysis.selection import Selection
+from warpline.analysis.steps import CATEGORIES, CATEGORY_TITLES
+from warpline.i18n import tr, tr_n
+from warpline_app.background import IsCancelled
+from warpline_app.panels.chart import Chart, duration_text
+from warpline_app.panels.computed import ComputedPanel
+from warpline_app.panels.report_table import ReportTable
+from warpline_app.panels.scope import selection_of
+from warpline_app.state import Document
+from warpline_app.theme import Theme
+
+_CATEGORY_COLORS = {
+    "kernel": "kernel",
+    "memcpy": "copy_to_device",
+    "memset": "set",
+    "communication": "communication",
+    "runtime": "api",
+    "dataloader": "phase",
+    "cpu_exec": "operator",
+    "other": "neutral",
+}
+_PHASE_COLORS = ("phase", "operator", "communication", "python", "range")
+_PHASES = (
+    ("dataloader_ns", "Dataloader"),
+    ("forward_ns", "Forward"),
+    ("backward_ns", "Backward"),
+    ("optimization_ns", "Optimization"),
+    ("others_ns", "Others"),
+)
+
+
+@dataclass(frozen=True)
+class Request:
+    """Which steps."""
+
+    selection: Selection
+    step: str | None
+
+
+class StepsPanel(ComputedPanel):
+    """A stacked chart over a table; a click on a bar or a row selects the step's range."""
+
+    def __init__(self, document: Document, parent: QWidget | None = None) -> None:
+        super().__init__(document, parent)
+        self.stack = QComboBox()
+        self.stack.setAccessibleName(tr("What the bars show"))
+        self.stack.addItem(tr("By activity"), "activity")
+        self.stack.addItem(tr("By phase"), "phase")
+        self.stack.currentIndexChanged.connect(self._draw)
+        self.step = QLineEdit()
+        self.step.setPlaceholderText(tr("Name of the step, or /regex/ (ProfilerStep)"))
+        self.step.setAccessibleName(tr("Name of the step"))
+        self.step.setClearButtonEnabled(True)
+        self.step.setMinimumWidth(280)
+        self._typing = QTimer(self)
+        self._typing.setSingleShot(True)
+        self._typing.setInterval(250)
+        self._typing.timeout.connect(self.mark_stale)
+        self.step.textChanged.connect(self._typing.start)
+        self.legend = QLabel()
+        self.legend.setObjectName("muted")
+        row = QHBoxLayout()
+        row.setContentsMargins(10, 5, 10, 3)
+        row.setSpacing(10)
+        row.addWidget(self.stack)
+        row.addWidget(self.step)
+        row.addWidget(self.legend, 1)
+        self.chart = Chart(self.theme)
+        self.chart.export_name = f"{document.path.stem}-steps"
+        self.chart.clicked.connect(self._bar_clicked)
+        self.table = ReportTable()
+        self.table.export_name = f"{document.path.stem}-steps"
+        self.table.item_selected.connect(self._row_chosen)
+        self.missing = QLabel()
+        self.missing.setObjectName("muted")
+        self.missing.setWordWrap(True)
+        self.missing.setMargin(16)
+        self.missing.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
+        self.missing.hide()
+        self.split = QSplitter(Qt.Orientation.Horizontal)
+        self.split.addWidget(self.chart)
+        self.split.addWidget(self.table)
+        self.split.setSizes([500, 500])
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addLayout(row)
+        layout.addWidget(self.split, 1)
+        layout.addWidget(self.missing, 1)
+        self._breakdown: Table | None = None
+        self._steps: Table | None = None
+        self.state.range_selection_changed.connect(self._mark_range)
+        self.state.filter_changed.connect(self.mark_stale)
+
+    def request(self) -> Request:
+        """All steps of the tracks that pass: a selected range marks steps instead of leaving others out."""
+        chosen = selection_of(self.document.capture, self.state)
+        return Request(Selection(tracks=chosen.tracks), self.step.text().strip() or None)
+
+    def compute(self, request: Request, is_cancelled: IsCancelled) -> tuple[Report, Report]:
+        """The steps and where their time went."""
+        capture, options = self.document.capture, Options(step=request.step)
+        steps = compute_report(capture, "steps", request.selection, options)
+        return steps, compute_report(capture, "step_breakdown", request.selection, options)
+
+    def show_result(self, request: Request, answer: tuple[Report, Report]) -> None:
+        """Fill table and chart."""
+        steps, breakdown = answer
+        found = steps.table
+        self.split.setVisible(found is not None)
+        self.missing.setVisible(found is None)
+        self._steps, self._breakdown = found, breakdown.table
+        if found is None:
+            result = steps.result
+            assert isinstance(result, NotRecorded)
+            self.missing.setText(
+                f"{result.reason[:1].upper()}{result.reason[1:]}. {result.remedy[:1].upper()}{result.remedy[1:]}."
+            )
+            self.set_scope("")
+            return
+        self.table.show_report(found, self.document.capture, self.theme)
+        outliers = int(np.sum(found.data["outlier"]))
+        text = tr_n("{count} step", "{count} steps", len(found))
+        if outliers:
+            text += " · " + tr_n("{count} outlier", "{count} outliers", outliers)
+        self.set_scope(text)
+        self._draw()
+
+    def show_failure(self, error: Exception) -> None:
+        """Say why there are no steps (a broken expression, say)."""
+        self.split.hide()
+        self.missing.setText(str(error))
+        self.missing.show()
+
+    def _parts(self) -> list[tuple[str, str, np.ndarray]]:
+        """(title, colour, ns per step) of the stack."""
+        if self.stack.currentData() == "activity" and self._breakdown is not None:
+            columns = self._breakdown.data
+            return [
+                (
+                    tr(title, "report"),
+                    self.theme.family(_CATEGORY_COLORS[key]),
+                    np.asarray(columns[f"{key}_ns"]),
+                )
+                for key, title in zip(CATEGORIES, CATEGORY_TITLES, strict=True)
+                if np.any(columns[f"{key}_ns"])
+            ]
+        assert self._steps is not None
+        columns = self._steps.data
+        return [
+            (tr(title, "report"), self.theme.family(color), np.asarray(columns[key]))
+            for (key, title), color in zip(_PHASES, _PHASE_COLORS, strict=True)
+            if key in columns
+        ]
+
+    def _draw(self, *_values: object) -> None:
+        if self._steps is None:
+            return
+        self.chart.clear()
+        parts = self._parts()
+        count = len(self._steps)
+        x = np.arange(count, dtype=np.float64)
+        base = np.zeros(count)
+        for _, color, values in parts:
+            self.chart.bars(x, 0.78, values.astype(np.float64), color, base.copy())
+            base += values
+        if not parts:
+            base = np.asarray(self._steps.data["duration_ns"]).astype(np.float64)
+            self.chart.bars(x, 0.78, base, self.theme.family("phase"))
+        numbers = np.asarray(self._steps.data["step"]).tolist()
+        self.chart.x_axis.text = lambda v: str(numbers[round(v)]) if v == round(v) and 0 <= v < count else ""
+        self.chart.y_axis.text = duration_text
+        self.chart.setXRange(-0.6, count - 0.4, padding=0)
+        self.chart.setYRange(0, float(base.max()) * 1.06, padding=0)
+        self.legend.setText(
+            "   ".join(f'<span style="color:{color}">■</span> {title}' for title, color, _ in parts)
+        )
+        self._mark_range()
+
+    def _mark_range(self, *_values: object) -> None:
+        selected = self.state.range_selection
+        if self._steps is None or self._steps.targets.starts is None or selected is None:
+            return
+        starts, stops = self._steps.targets.starts, self._steps.targets.stops
+        assert stops is not None
+        inside = np.flatnonzero((starts == selected[0]) & (stops == selected[1]))
+        if len(inside) and self.table.report is not None and self.table.report.targets.starts is not None:
+            items = np.flatnonzero(self.table.report.targets.starts == selected[0])
+            if len(items):
+                self.table.show_item(int(items[0]))
+
+    def _row_chosen(self, item: int) -> None:
+        report = self.table.report
+        if report is not None and report.targets.starts is not None and report.targets.stops is not None:
+            self._go(int(report.targets.starts[item]), int(report.targets.stops[item]))
+
+    def _bar_clicked(self, x: float, _y: float) -> None:
+        place = round(x)
+        if self._steps is not None and 0 <= place < len(self._steps):
+            targets = self._steps.targets
+            assert targets.starts is not None
+            assert targets.stops is not None
+            self._go(int(targets.starts[place]), int(targets.stops[place]))
+
+    def _go(self, start: int, stop: int) -> None:
+        """Select a step's time and bring it into view."""
+        self.state.select_range(start, stop)
+        low, high = self.state.view
+        if start < low or stop > high:
+            margin = (stop - start) // 10
+            self.state.set_view(start - margin, stop + margin)
+
+    def apply_theme(self, theme: Theme) -> None:
+        """Colours are part of the bars."""
+        self.chart.set_theme(theme)
+        self.forget()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QTreeWidget, QTreeWidgetItem, QWidget
 
 from warpline_app.timeline.layout import row_is_open
@@ -14,6 +14,8 @@ from warpline_app.timeline.rows import Content, Row
 if TYPE_CHECKING:
     from warpline.storage import Capture
     from warpline_app.timeline.view import TimelineView
+
+_ITEM_SIZE = QSize(0, 24)
 
 
 def tracks_shown(view: TimelineView) -> frozenset[int]:
@@ -64,6 +66,7 @@ class TrackTree(QTreeWidget):
     def _add(self, capture: Capture, parent: int, above: QTreeWidgetItem, checked: frozenset[int]) -> None:
         for track in capture.children(parent):
             item = QTreeWidgetItem(above, [capture.tracks[track].title])
+            item.setSizeHint(0, _ITEM_SIZE)
             item.setToolTip(0, capture.tracks[track].uri)
             item.setFlags(item.flags() | Qt.ItemFlag.ItemIsUserCheckable | Qt.ItemFlag.ItemIsAutoTristate)
             self._items[track] = item

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -27,10 +28,14 @@ class TextAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no types
     def __init__(self, orientation: str, text: Callable[[float], str]) -> None:
         super().__init__(orientation)
         self.text = text
+        self.texts: Callable[[list[float], float], list[str]] | None = None
+        """Writes all ticks together, given the distance between them; goes before ``text``."""
         self.enableAutoSIPrefix(False)
 
     def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
         """Texts of the ticks."""
+        if self.texts is not None:
+            return self.texts([value * scale for value in values], spacing * scale)
         return [self.text(value * scale) for value in values]
 
 
@@ -154,6 +159,24 @@ class Chart(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         exporter = ImageExporter(self.getPlotItem())
         exporter.parameters()["width"] = self.width() * 2
         exporter.export(str(path))
+
+
+def duration_ticks(values: list[float], spacing: float) -> list[str]:
+    """Durations at ticks, with as many decimals as tell neighbours apart."""
+    highest = max((abs(value) for value in values), default=0.0)
+    unit, scale = next(
+        ((u, s) for u, s in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)) if highest >= s), ("ns", 1.0)
+    )
+    decimals = max(0, -math.floor(math.log10(spacing / scale) + 1e-9)) if spacing > 0 else 0
+    return [f"{value / scale:.{decimals}f} {unit}" for value in values]
+
+
+def size_unit(highest: float) -> tuple[str, float]:
+    """The unit in which a size is written: (name, bytes)."""
+    for name, scale in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if highest >= scale:
+            return name, float(scale)
+    return "B", 1.0
 
 
 def duration_text(value_ns: float) -> str:

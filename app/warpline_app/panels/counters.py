@@ -21,7 +21,7 @@ from warpline.i18n import tr
 from warpline.model.times import format_duration, format_time
 from warpline.storage import Capture
 from warpline_app.background import IsCancelled
-from warpline_app.panels.chart import Chart
+from warpline_app.panels.chart import Chart, size_unit
 from warpline_app.panels.computed import ComputedPanel
 from warpline_app.state import Document
 from warpline_app.theme import Theme
@@ -73,6 +73,7 @@ class CountersPanel(ComputedPanel):
         capture = document.capture
         self.series = QListWidget()
         self.series.setAccessibleName(tr("Counters"))
+        self.series.setSpacing(3)
         self._gpus = [track for track in capture.tracks if track.role == "gpu"]
         for number, track in enumerate(self._gpus):
             self._add(tr("Utilisation of {gpu}", gpu=track.title or track.uri), -1 - number)
@@ -116,7 +117,6 @@ class CountersPanel(ComputedPanel):
         has_any = self.series.count() > 0
         self.split.setVisible(has_any)
         self.missing.setVisible(not has_any)
-        self._curve: Curve | None = None
         self.state.range_selection_changed.connect(self.mark_stale)
         self.state.view_changed.connect(self.mark_stale)
 
@@ -156,9 +156,12 @@ class CountersPanel(ComputedPanel):
 
     def show_result(self, request: Request, curve: Curve) -> None:
         """Draw the curve."""
-        self._curve = curve
         self.chart.clear()
-        self.chart.y_axis.text = lambda value: self.value_text(request.series, value)
+        scale = 1.0
+        if request.series >= 0 and self.document.capture.counters[request.series].unit == "bytes":
+            # Ticks at round numbers of the unit a person reads.
+            scale = size_unit(float(np.nanmax(np.append(curve.high, 0.0))))[1]
+        self.chart.y_axis.text = lambda value: self.value_text(request.series, value * scale)
         length = request.stop_ns - request.start_ns
         self.chart.x_axis.text = lambda value: format_time(round(value), max(length // 200, 1))
         color = self.theme.family("kernel" if request.series < 0 else "memory")
@@ -167,13 +170,13 @@ class CountersPanel(ComputedPanel):
             self.facts.setText(tr("nothing was recorded in this time"))
             self.set_scope("")
             return
-        self.chart.line(curve.times, curve.mean, color, filled=True)
+        self.chart.line(curve.times, curve.mean / scale, color, filled=True)
         if not np.array_equal(curve.low[known], curve.high[known]):
             for values in (curve.low, curve.high):
-                self.chart.line(curve.times, values, self.theme.hex("muted"))
+                self.chart.line(curve.times, values / scale, self.theme.hex("muted"))
         highest = float(np.nanmax(curve.high))
         top = 1.0 if request.series < 0 else highest * 1.08 or 1.0
-        self.chart.setYRange(min(0.0, float(np.nanmin(curve.low))), top, padding=0.02)
+        self.chart.setYRange(min(0.0, float(np.nanmin(curve.low))) / scale, top / scale, padding=0.02)
         self.chart.setXRange(float(curve.times[0]), float(curve.times[-1]), padding=0)
         self.facts.setText(
             tr(

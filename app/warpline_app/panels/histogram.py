@@ -13,7 +13,7 @@ from warpline.i18n import tr, tr_n
 from warpline.model.times import format_duration
 from warpline_app.background import IsCancelled
 from warpline_app.instances import instances
-from warpline_app.panels.chart import Chart, duration_text
+from warpline_app.panels.chart import Chart, duration_text, duration_ticks
 from warpline_app.panels.computed import ComputedPanel
 from warpline_app.state import Document
 from warpline_app.theme import Theme
@@ -44,6 +44,12 @@ class Spread:
     high: int
     rows: Int64Array
     durations: Int64Array
+    is_log: bool = False
+
+
+def is_wide(low: int, high: int) -> bool:
+    """Whether durations differ so much that bins of equal ratio tell more than bins of equal width."""
+    return high > 4 * max(low, 1)
 
 
 def spread_of(rows: Int64Array, durations: Int64Array, is_log: bool, bins: int = BINS) -> Spread:
@@ -52,7 +58,8 @@ def spread_of(rows: Int64Array, durations: Int64Array, is_log: bool, bins: int =
         empty = np.empty(0, np.int64)
         return Spread(np.zeros(1), empty, 0, 0.0, 0.0, 0, 0, empty, empty)
     low, high = int(durations.min()), int(durations.max())
-    if is_log and high > max(low, 1) * 1.001:
+    is_log = is_log and high > low
+    if is_log:
         edges = np.geomspace(max(low, 1), high, bins + 1)
         edges[0] = min(edges[0], low)
     else:
@@ -69,6 +76,7 @@ def spread_of(rows: Int64Array, durations: Int64Array, is_log: bool, bins: int =
         high,
         rows,
         durations,
+        is_log,
     )
 
 
@@ -94,7 +102,7 @@ class HistogramPanel(ComputedPanel):
         self.chart.export_name = f"{document.path.stem}-histogram"
         self.chart.clicked.connect(self._bar_clicked)
         layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 4)
+        layout.setContentsMargins(8, 0, 8, 4)
         layout.setSpacing(0)
         layout.addLayout(row)
         layout.addWidget(self.chart, 1)
@@ -126,7 +134,8 @@ class HistogramPanel(ComputedPanel):
         if request.range_ns is not None:
             keep = (starts < request.range_ns[1]) & (starts + np.maximum(durations, 1) > request.range_ns[0])
             rows, durations = rows[keep], durations[keep]
-        return spread_of(rows, durations, request.is_log)
+        is_log = request.is_log and len(durations) > 0 and is_wide(int(durations.min()), int(durations.max()))
+        return spread_of(rows, durations, is_log)
 
     def show_result(self, request: Request, result: Spread) -> None:
         """Draw the bars."""
@@ -160,8 +169,9 @@ class HistogramPanel(ComputedPanel):
                 high=format_duration(result.high, 3),
             )
         )
-        edges = np.log10(np.maximum(result.edges, 1)) if request.is_log else result.edges
-        self.chart.x_axis.text = (lambda v: duration_text(10**v)) if request.is_log else duration_text
+        edges = np.log10(np.maximum(result.edges, 1)) if result.is_log else result.edges
+        self.chart.x_axis.text = lambda v: duration_text(10**v)
+        self.chart.x_axis.texts = None if result.is_log else duration_ticks
         self.chart.y_axis.text = lambda value: f"{value:,.0f}"
         used = result.counts > 0
         left, right = edges[:-1][used], edges[1:][used]
@@ -189,7 +199,8 @@ class HistogramPanel(ComputedPanel):
         if row is None or int(self.document.capture.events.name[row]) != request.name:
             return
         duration = int(self.document.capture.events.duration[row])
-        place = float(np.log10(max(duration, 1))) if request.is_log else float(duration)
+        is_log = self.spread is not None and self.spread.is_log
+        place = float(np.log10(max(duration, 1))) if is_log else float(duration)
         self.chart.marker(place, self.theme.hex("selection"), format_duration(duration, 3))
 
     def _selection_changed(self, *_values: object) -> None:
@@ -203,7 +214,7 @@ class HistogramPanel(ComputedPanel):
         """Select the event of the clicked bar whose duration is nearest to the click."""
         if self.spread is None or not self.spread.count:
             return
-        wanted = 10**x if self.log.isChecked() else x
+        wanted = 10**x if self.spread.is_log else x
         nearest = int(np.argmin(np.abs(self.spread.durations - wanted)))
         self.state.reveal(int(self.spread.rows[nearest]))
 

@@ -16,7 +16,7 @@ from warpline.analysis.selection import Selection, View
 from warpline.i18n import tr
 from warpline.model.times import format_time
 from warpline_app.background import IsCancelled
-from warpline_app.panels.chart import Chart
+from warpline_app.panels.chart import Chart, size_unit
 from warpline_app.panels.computed import ComputedPanel
 from warpline_app.panels.report_table import ReportTable
 from warpline_app.panels.scope import selection_of
@@ -58,7 +58,6 @@ class MemoryPanel(ComputedPanel):
         row.addWidget(self.facts, 1)
         self.chart = Chart(self.theme)
         self.chart.export_name = f"{document.path.stem}-memory"
-        self.chart.y_axis.text = bytes_text
         self.chart.clicked.connect(self._clicked)
         self.table = ReportTable()
         self.table.export_name = f"{document.path.stem}-memory"
@@ -79,7 +78,6 @@ class MemoryPanel(ComputedPanel):
         layout.addWidget(self.split, 1)
         layout.addWidget(self.missing, 1)
         self._events: MemoryEvents | None = None
-        self._totals: tuple[np.ndarray, np.ndarray] = (np.empty(0), np.empty(0))
         self.state.range_selection_changed.connect(self.range_moved)
         self.state.filter_changed.connect(self.mark_stale)
 
@@ -139,6 +137,10 @@ class MemoryPanel(ComputedPanel):
         origin = self.document.capture.span[0]
         times = (events.time[here] - origin).astype(np.float64)
         parts = []
+        totals = [values[here] for values in (events.total_reserved, events.allocated)]
+        peaks = [float(np.ma.max(v)) for v in totals if not np.ma.getmaskarray(v).all()]
+        unit, scale = size_unit(max(peaks, default=0.0))
+        self.chart.y_axis.text = lambda value: f"{value:g} {unit}"
         highest = 0.0
         for title, values, color, filled in (
             (tr("reserved"), events.total_reserved[here], "neutral", False),
@@ -148,15 +150,13 @@ class MemoryPanel(ComputedPanel):
             if not known.any():
                 continue
             at, level = thinned(times[known], np.ma.getdata(values)[known].astype(np.float64))
-            self.chart.line(at, level, self.theme.family(color), filled=filled)
+            self.chart.line(at, level / scale, self.theme.family(color), filled=filled)
             peak = float(level.max())
             highest = max(highest, peak)
             parts.append(tr("{what}: peak {peak}", what=title, peak=bytes_text(peak)))
-            if filled:
-                self._totals = (times[known], np.ma.getdata(values)[known].astype(np.float64))
         length = self.state.view[1] - self.state.view[0]
         self.chart.x_axis.text = lambda value: format_time(round(value), max(length // 200, 1))
-        self.chart.setYRange(0, highest * 1.08 or 1.0, padding=0)
+        self.chart.setYRange(0, highest / scale * 1.08 or 1.0, padding=0)
         self.chart.setXRange(float(times[0]), float(max(times[-1], times[0] + 1)), padding=0.01)
         self.facts.setText(" · ".join(parts))
 

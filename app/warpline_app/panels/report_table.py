@@ -144,8 +144,9 @@ class ReportTable(Table):
                 lambda: _sortable(values),
                 raw=raw,
                 color=None if report.depth is not None else self._colors,
-                width=420,
-                stretches=True,
+                width=90 if is_number else 420,
+                is_number=False,
+                stretches=not is_number,
                 tooltip=raw,
             )
         bar: Callable[[int], float] | None = None
@@ -335,7 +336,9 @@ def _display_columns(report: ReportData) -> list[Column]:
     columns = [column for column in report.columns if column.name not in _HIDDEN]
     texts = [column for column in columns if not isinstance(report.data[column.name], np.ndarray)]
     named = [column for column in texts if column.name in _NAME_COLUMNS]
-    first = (named or texts or columns)[0]
+    # Steps are known by their number; their names only repeat it.
+    numbered = [column for column in columns if column.name == "step"]
+    first = (numbered or named or texts or columns)[0]
     by_name = {column.name: column for column in columns}
     wanted = _SIDES if "cpu_total_ns" in by_name else ("ratio",)
     lead = [first, *(by_name[name] for name in wanted if name in by_name and by_name[name] is not first)]
@@ -381,9 +384,9 @@ def _colors(report: ReportData, capture: Capture, theme: Theme) -> Callable[[int
         if kinds is None:
             return theme.hex("kernel")
         code = int(kinds[item])
-        if code == kernel and names is not None and names[item] != NO_NAME:
-            if is_communication(capture.strings[int(names[item])]):
-                return theme.family("communication")
+        is_named = code == kernel and names is not None and names[item] != NO_NAME
+        if is_named and names is not None and is_communication(capture.strings[int(names[item])]):
+            return theme.family("communication")
         return families.get(code, theme.family("neutral"))
 
     return color

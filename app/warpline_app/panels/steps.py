@@ -15,7 +15,7 @@ from warpline.analysis.selection import Selection
 from warpline.analysis.steps import CATEGORIES, CATEGORY_TITLES
 from warpline.i18n import tr, tr_n
 from warpline_app.background import IsCancelled
-from warpline_app.panels.chart import Chart, duration_text
+from warpline_app.panels.chart import Chart, duration_ticks
 from warpline_app.panels.computed import ComputedPanel
 from warpline_app.panels.report_table import ReportTable
 from warpline_app.panels.scope import selection_of
@@ -182,7 +182,7 @@ class StepsPanel(ComputedPanel):
             self.chart.bars(x, 0.78, base, self.theme.family("phase"))
         numbers = np.asarray(self._steps.data["step"]).tolist()
         self.chart.x_axis.text = lambda v: str(numbers[round(v)]) if v == round(v) and 0 <= v < count else ""
-        self.chart.y_axis.text = duration_text
+        self.chart.y_axis.texts = duration_ticks
         self.chart.setXRange(-0.6, count - 0.4, padding=0)
         self.chart.setYRange(0, float(base.max()) * 1.06, padding=0)
         self.legend.setText(

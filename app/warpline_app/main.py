@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
+import threading
 from pathlib import Path
 
 from warpline.i18n import tr
@@ -16,6 +18,13 @@ def has_display() -> bool:
     if not sys.platform.startswith("linux"):
         return True
     return any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"))
+
+
+def _preload() -> None:
+    """Read from the disk what opening a capture needs, while Qt is being loaded."""
+    os.environ.setdefault("HDF5_USE_FILE_LOCKING", "FALSE")
+    with contextlib.suppress(ImportError):  # told, in one line, when a file is opened
+        import warpline.storage  # noqa: F401  # for the sake of having it imported
 
 
 def run_window(paths: list[Path]) -> int:
@@ -30,6 +39,7 @@ def run_window(paths: list[Path]) -> int:
                 "print reports with: warpline stats FILE, or connect with: ssh -X"
             )
         )
+    threading.Thread(target=_preload, name="preload", daemon=True).start()
     from warpline_app.application import make_application
     from warpline_app.settings import Settings
 

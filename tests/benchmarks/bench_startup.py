@@ -1,0 +1,148 @@
+"""Process start to first painted frame, at several sizes of captures, cold and warm.
+
+    python tests/benchmarks/bench_startup.py [--events 10000000 50000000] [--runs 5] [--cold] [--smoke]
+
+The child is the product: `warpline view FILE`, with a stopwatch on the canvas. It prints when the empty window and
+when the first frame of the capture were painted, as seconds since its own process was asked for, and its memory at that
+moment. The yardstick is a Python that imports numpy and h5py and shows an empty Qt widget. `--cold` drops the page
+cache before each run (root only).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from tests.benchmarks.generate import generate
+
+CHILD = """
+import json, os, sys, time
+started = float(sys.argv[1])
+from PySide6.QtCore import QEvent, QObject, QTimer
+import warpline_app.main as main
+times = {}
+
+class Watch(QObject):
+    def eventFilter(self, watched, event):
+        if event.type() == QEvent.Type.UpdateRequest and "window" not in times:
+            QTimer.singleShot(0, lambda: times.setdefault("window", time.monotonic() - started))
+        return False
+
+def memory():
+    fields = {}
+    for line in open("/proc/self/smaps_rollup"):
+        key, _, rest = line.partition(":")
+        if rest.strip().endswith("kB"):
+            fields[key] = int(rest.split()[0]) / 1024
+    return {"anonymous_mb": fields.get("Anonymous", 0.0), "resident_mb": fields.get("Rss", 0.0)}
+
+def follow(page):
+    def drawn():
+        if "frame" in times:
+            return
+        times["frame"] = time.monotonic() - started
+        times.update(memory())
+        print(json.dumps(times), flush=True)
+        os._exit(0)
+    page.view.canvas.frame_drawn.connect(drawn)
+
+import warpline_app.window as window_module
+shown = window_module.MainWindow.show
+def show(window):
+    window.watch = Watch(window)
+    window.installEventFilter(window.watch)
+    window.windowHandle()
+    window.capture_opened.connect(follow)
+    shown(window)
+window_module.MainWindow.show = show
+from pathlib import Path
+sys.exit(main.run_window([Path(sys.argv[2])]))
+"""
+
+YARDSTICK = """
+import sys, time
+started = float(sys.argv[1])
+import numpy, h5py
+from PySide6.QtWidgets import QApplication, QLabel
+application = QApplication([])
+label = QLabel("x")
+label.resize(1480, 900)
+label.show()
+application.processEvents()
+print(time.monotonic() - started)
+"""
+
+
+def drop_caches() -> None:
+    """Forget every file the kernel has in memory."""
+    os.sync()
+    Path("/proc/sys/vm/drop_caches").write_text("3\n")
+
+
+def child(code: str, *arguments: str, cold: bool) -> str:
+    """Runs a snippet with the time it was asked for as its first argument."""
+    if cold:
+        drop_caches()
+    environment = {**os.environ, "QT_LOGGING_RULES": "*=false"}
+    environment.setdefault("QT_QPA_PLATFORM", "offscreen")
+    environment["XDG_CONFIG_HOME"] = tempfile.gettempdir()
+    # Users have compiled modules; without them a start is mostly compiling.
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    result = subprocess.run(
+        [sys.executable, "-c", code, repr(time.monotonic()), *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        timeout=120,
+        env=environment,
+        check=True,
+    )
+    return result.stdout
+
+
+def main() -> None:
+    """Prints one line per size."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--events", type=int, nargs="*", default=[1_000_000, 10_000_000])
+    parser.add_argument("--file", type=Path, nargs="*", default=[], help="captures that are there already")
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--cold", action="store_true")
+    parser.add_argument("--smoke", action="store_true")
+    args = parser.parse_args()
+    sizes, runs = ([20_000], 1) if args.smoke else (args.events, args.runs)
+    with tempfile.TemporaryDirectory() as folder:
+        files = [(f"{size:,}", generate(Path(folder) / f"{size}.h5", size)) for size in sizes]
+        files += [(path.name, path) for path in args.file]
+        state = "cold" if args.cold else "warm"
+        child(CHILD, str(files[0][1]), cold=False)
+        yardstick = statistics.median(float(child(YARDSTICK, cold=args.cold)) for _ in range(runs))
+        print(f"yardstick (numpy + h5py + an empty widget, {state}): {yardstick:.3f} s")
+        print(
+            f"{'events':>12} {'window s':>9} {'frame s':>8} {'ratio':>6} {'worst s':>8} {'anon MB':>8} {'RSS MB':>7}"
+        )
+        for name, path in files:
+            answers = [json.loads(child(CHILD, str(path), cold=args.cold)) for _ in range(runs)]
+            middle = {
+                key: statistics.median(answer.get(key, 0.0) for answer in answers) for key in answers[0]
+            }
+            worst = max(answer["frame"] for answer in answers)
+            print(
+                f"{name:>12} {middle.get('window', 0):>9.3f} {middle['frame']:>8.3f} "
+                f"{middle['frame'] / yardstick:>6.2f} {worst:>8.3f} {middle['anonymous_mb']:>8.1f} "
+                f"{middle['resident_mb']:>7.1f}"
+            )
+
+
+if __name__ == "__main__":
+    main()

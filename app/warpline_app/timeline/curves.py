@@ -21,6 +21,8 @@ Float64Array = npt.NDArray[np.float64]
 
 OVERVIEW_BINS = 1600
 LANES_AT_ONCE = 16
+GROUP_LANES = 48
+"""Groups of more lanes are not queried in one go when the view is closer than the curve in the file."""
 UNION_LIMIT = 100_000
 
 
@@ -92,6 +94,28 @@ class CurveTask:
         return Curve(*self._range, self._values)
 
 
+class GroupTask:
+    """The curve of a group track, which the capture itself knows; one step."""
+
+    def __init__(self, capture: Capture, track: int, start_ns: int, stop_ns: int, bins: int) -> None:
+        self._capture = capture
+        self._track = track
+        self._range = (start_ns, max(stop_ns, start_ns + 1))
+        self._bins = bins
+        self._values = np.zeros(bins)
+
+    def step(self) -> bool:
+        """Asks for it."""
+        values = self._capture.utilization(self._track, *self._range, self._bins)
+        self._values = values.astype(np.float64) * self._capture.groups[self._track].capacity
+        return True
+
+    @property
+    def curve(self) -> Curve:
+        """The result."""
+        return Curve(*self._range, self._values)
+
+
 class CurveStore:
     """Curves of rows: one of the whole capture each, and one of the range looked at last."""
 
@@ -99,6 +123,7 @@ class CurveStore:
         self._capture = capture
         self._whole: dict[str, Curve] = {}
         self._near: dict[str, Curve] = {}
+        self._group_keys = {capture.tracks[track].uri for track in capture.groups}
         self.version = 0
 
     def get(self, row: Row, scale: TimeScale) -> tuple[Curve | None, bool]:
@@ -115,15 +140,20 @@ class CurveStore:
             return near
         return self._whole.get(row.key)
 
-    def task(self, row: Row, scale: TimeScale, *, whole: bool) -> CurveTask:
+    def task(self, row: Row, scale: TimeScale, *, whole: bool) -> CurveTask | GroupTask:
         """What computes the curve of the whole capture, or of a view with half a view on both sides."""
+        group = self._capture.groups.get(row.track) if row.key in self._group_keys else None
         if whole:
+            if group is not None:
+                return GroupTask(self._capture, row.track, *self._capture.span, OVERVIEW_BINS)
             return CurveTask(self._capture, row.lanes, *self._capture.span, OVERVIEW_BINS)
         low, high = self._capture.span
         start = max(low, scale.start_ns - scale.length_ns // 2)
         stop = min(max(high, low + 1), scale.stop_ns + scale.length_ns // 2)
         bins = max(1, min(4000, -(-(stop - start) * scale.width_px // (2 * scale.length_ns))))
-        return CurveTask(self._capture, row.lanes, start, stop, bins)
+        if group is not None and len(group.lanes) <= GROUP_LANES:
+            return GroupTask(self._capture, row.track, start, stop, bins)
+        return CurveTask(self._capture, row.lanes if group is None else tuple(group.lanes), start, stop, bins)
 
     def put(self, row: Row, curve: Curve, *, whole: bool) -> None:
         """Keeps a finished curve."""
@@ -141,7 +171,7 @@ class CurveStore:
             return values / max(1, len(row.lanes))
         if row.role == "process":
             whole = self._whole.get(row.key)
-            peak = float(whole.values.max(initial=0.0)) if whole is not None else 1.0
+            peak = float(np.nanmax(whole.values, initial=0.0)) if whole is not None else 1.0
             return values / max(1.0, float(np.ceil(peak)))
         return np.clip(values, 0, 1)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from .canvas import Canvas
-from .curves import CurveTask, row_figure
+from .curves import CurveTask, GroupTask, row_figure
 from .header import Header
 from .idle import IdleWork
 from .layout import PlacedRow
@@ -18,6 +18,7 @@ from .scene import Scene
 from .time_model import TimeScale
 
 COUNTED_LANES = 4096
+AnyTask = CurveTask | GroupTask
 
 
 class Details:
@@ -90,9 +91,7 @@ class Details:
     def _show_figures(self) -> None:
         self._header.set_figures(self._figures)
 
-    def _submit_curve(
-        self, row: Row, *, whole: bool, then: Callable[[CurveTask], None] | None = None
-    ) -> None:
+    def _submit_curve(self, row: Row, *, whole: bool, then: Callable[[AnyTask], None] | None = None) -> None:
         task = self._canvas.renderer.curves.task(row, self._device_scale(), whole=whole)
         key = f"curve:{'whole' if whole else 'near'}:{row.key}"
 
@@ -112,7 +111,7 @@ class Details:
 
         self._work.submit(key, step)
 
-    def _overview_ready(self, task: CurveTask) -> None:
+    def _overview_ready(self, task: AnyTask) -> None:
         self._overview.set_curve(task.curve)
 
     def _find_linked_rows(self) -> None:

@@ -8,6 +8,7 @@ from PySide6.QtGui import QGuiApplication
 
 from warpline.i18n import tr
 from warpline_app.commands import Command
+from warpline_app.instances import neighbour
 
 from .command_tools import Action, has_found, has_selection, timeline_command
 from .event_text import describe_event
@@ -24,15 +25,22 @@ def _select(view: TimelineView, row: int | None) -> None:
 
 
 def _next(view: TimelineView) -> None:
-    selected = view.state.selection
-    _select(view, _first_in_view(view) if selected is None else view.document.capture.next_event(selected))
+    _step(view, 1)
 
 
 def _previous(view: TimelineView) -> None:
-    selected = view.state.selection
-    _select(
-        view, _first_in_view(view) if selected is None else view.document.capture.previous_event(selected)
-    )
+    _step(view, -1)
+
+
+def _step(view: TimelineView, direction: int) -> None:
+    """Along the lane; while names are highlighted, from one of their events to the next."""
+    capture, selected, names = view.document.capture, view.state.selection, view.state.highlight
+    if names and (selected is None or int(capture.events.name[selected]) in names):
+        _select(view, neighbour(capture, names, selected, direction, view.state.view[0]))
+    elif selected is None:
+        _select(view, _first_in_view(view))
+    else:
+        _select(view, capture.next_event(selected) if direction > 0 else capture.previous_event(selected))
 
 
 def _first_in_view(view: TimelineView) -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from PySide6.QtCore import QPoint, QPointF, Qt, Signal
+from PySide6.QtCore import QPoint, QPointF, Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QFocusEvent, QImage, QKeyEvent, QPainter
 from PySide6.QtWidgets import QGridLayout, QInputDialog, QMenu, QScrollBar, QWidget
 
@@ -79,6 +79,11 @@ class TimelineView(QWidget):
         self.details = Details(self.scene, self.canvas, self.header, self.ruler, self.overview, self.work)
         self._pointed: tuple[QPointF, str] | None = None
         self._closed = False
+        self._told_idle = False
+        self._idle_check = QTimer(self)
+        self._idle_check.setSingleShot(True)
+        self._idle_check.setInterval(0)
+        self._idle_check.timeout.connect(self._check_idle)
         self.held = HeldKeys(self.scene, self.anchor_px, self.devicePixelRatioF, self)
         self._arrange()
         self._connect()
@@ -111,7 +116,7 @@ class TimelineView(QWidget):
         self.ruler.mark_wanted.connect(self.ask_mark)
         self.canvas.settled.connect(self._settled)
         self.canvas.frame_drawn.connect(self._frame_drawn)
-        self.work.finished.connect(self._work_done)
+        self.work.finished.connect(self._check_idle_soon)
         self.scroll_bar.valueChanged.connect(scene.scroll_to)
         for signal in (scene.layout_changed, scene.resized, scene.scrolled):
             signal.connect(self._scroll_bar_changed)
@@ -154,20 +159,28 @@ class TimelineView(QWidget):
         return self.canvas.is_settled and not self.work.is_busy and not self.search.is_running
 
     def _frame_drawn(self) -> None:
-        if self.canvas.is_settled and not self.work.is_busy:
-            return
-        if self.work.is_busy:
+        if not self.canvas.is_settled and self.work.is_busy:
             # The hand moves again: let frames go first.
             self.work.later(30)
+        self._check_idle_soon()
+
+    def _check_idle_soon(self) -> None:
+        if not self._idle_check.isActive():
+            self._idle_check.start()
+
+    def _check_idle(self) -> None:
+        """Tells once that all is done; what began since the last time has to end first."""
+        if not self.is_idle:
+            self._told_idle = False
+        elif not self._told_idle and not self._closed:
+            self._told_idle = True
+            self.idle.emit()
 
     def _settled(self) -> None:
         if not self.held.is_moving and not self.canvas.gestures.is_active:
             self.state.end_gesture()
+        self._told_idle = False
         self.details.refresh()
-
-    def _work_done(self) -> None:
-        if self.canvas.is_settled and not self._closed:
-            self.idle.emit()
 
     def _range_changed(self, _value: object) -> None:
         self.details.count_range_soon()
@@ -195,6 +208,7 @@ class TimelineView(QWidget):
 
     def _search_changed(self) -> None:
         self.overview.set_found(self.search.found.times)
+        self._check_idle_soon()
         self.status_changed.emit(self.search.text())
 
     def _scroll_bar_changed(self, *_: object) -> None:

@@ -54,7 +54,12 @@ def facts_of(capture: Capture, row: int) -> dict[str, dict[str, str]]:
 
 def test_facts_of_a_kernel_have_units_and_say_what_is_missing(capture: Capture) -> None:
     facts = facts_of(capture, kernel(capture, 4))  # the fifth kernel: number 5 of 40, one copy before it
-    assert facts[""] == {"Start": "20.000000 ms", "Duration": "1.05000 ms", "End": "21.050000 ms"}
+    assert facts[""] == {
+        "Start": "20.000000 ms",
+        "Duration": "1.05000 ms",
+        "End": "21.050000 ms",
+        "After launch": "200.0 µs",
+    }
     assert facts["Where"]["Stream"] == "7"
     assert facts["Where"]["Device"] == "0  H100"
     assert facts["Kernel"]["Grid"] == "56 × 2 × 1"

@@ -21,7 +21,7 @@ LINKS_SHOWN = 50
 PARENTS_SHOWN = 64
 STACK_SHOWN = 100
 
-_LINK_TITLES: dict[str, tuple[str, str]] = {
+LINK_TITLES: dict[str, tuple[str, str]] = {
     # kind: (what the other end is when it leads here, what it is when this event leads there)
     "launch": ("Launched by", "Launched"),
     "wakeup": ("Woken by", "Woke"),
@@ -29,7 +29,7 @@ _LINK_TITLES: dict[str, tuple[str, str]] = {
     "forward_backward": ("Forward", "Backward"),
     "annotation": ("Annotated by", "Annotates"),
 }
-_FLAG_TEXTS: tuple[tuple[Flag, str], ...] = (
+FLAG_TEXTS: tuple[tuple[Flag, str], ...] = (
     (Flag.CUT_START, "began before the recording; its start is the border"),
     (Flag.CUT_END, "had not ended when the recording ended; its end is the border"),
     (Flag.TRUNCATED, "its begin or end was lost; the missing side is inferred"),
@@ -107,10 +107,21 @@ def _when(capture: Capture, row: int, origin: int) -> tuple[Fact, ...]:
     if not flags & Flag.INSTANT:
         facts.append(Fact(tr("Duration"), format_duration(stop - start, 6)))
         facts.append(Fact(tr("End"), format_time(stop - origin)))
-    for flag, text in _FLAG_TEXTS:
+    facts += _delay_after_launch(capture, row, start)
+    for flag, text in FLAG_TEXTS:
         if flags & flag:
             facts.append(Fact(tr("Note"), tr(text, "flag")))
     return tuple(facts)
+
+
+def _delay_after_launch(capture: Capture, row: int, start: int) -> list[Fact]:
+    """How long GPU work waited between its launch and its start, the figure one looks for first."""
+    rows, codes = capture.links_to(row)
+    for other, code in zip(rows.tolist(), codes.tolist(), strict=True):
+        if other != NO_ROW and capture.links.kind_name(code) == "launch":
+            delay = start - capture.event_span(other)[0]
+            return [Fact(tr("After launch"), format_duration(delay), None)]
+    return []
 
 
 def _where(capture: Capture, row: int) -> tuple[Fact, ...]:
@@ -227,7 +238,7 @@ def _links(capture: Capture, row: int) -> tuple[Fact, ...]:
     for is_incoming, (rows, codes) in ((True, capture.links_to(row)), (False, capture.links_from(row))):
         for other, code in list(zip(rows.tolist(), codes.tolist(), strict=True))[:LINKS_SHOWN]:
             link = capture.links.kind_name(code)
-            titles = _LINK_TITLES.get(link, (f"{link} ←", f"{link} →"))
+            titles = LINK_TITLES.get(link, (f"{link} ←", f"{link} →"))
             title = tr(titles[0 if is_incoming else 1], "link")
             if other == NO_ROW:
                 facts.append(Fact(title, tr("outside of this capture")))

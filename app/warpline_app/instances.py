@@ -37,7 +37,9 @@ def instances(capture: Capture, names: frozenset[int]) -> tuple[Int64Array, Int6
 def neighbour(
     capture: Capture, names: frozenset[int], selected: int | None, direction: int, time_ns: int
 ) -> int | None:
-    """The next (1) or previous (−1) event of these names from the selected one on, else from a moment; round the end."""
+    """The next (1) or previous (−1) event of these names from the selected one on, else from a moment;
+    round the end.
+    """
     rows, starts = instances(capture, names)
     if not len(rows):
         return None

@@ -19,7 +19,8 @@ _HAND_STOPS_MS = 180
 class ComputedPanel(Panel):
     """Base of panels that show the result of `compute`.
 
-    `request` describes what shall be shown (a value that can be compared); `compute` runs in a thread and must not touch
+    `request` describes what shall be shown (a value that can be compared); `compute` runs in a thread and
+    must not touch
     widgets; `show_result` runs in the window's thread. While a computation runs no other is begun: when it ends and
     the request has changed meanwhile, its result is shown and the newest request follows.
     """

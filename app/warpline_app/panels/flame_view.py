@@ -22,8 +22,8 @@ _LABEL_PX = 34
 
 
 class FlameView(QWidget):
-    """Draws a `Flame`; the widest boxes at the top, children below. Click selects, double click zooms in, a click on the
-    empty ground zooms out.
+    """Draws a `Flame`; the widest boxes at the top, children below. Click selects, double click zooms in,
+    a click on the empty ground zooms out.
     """
 
     box_clicked = Signal(int)

@@ -33,7 +33,9 @@ class Request:
 
 @dataclass(frozen=True)
 class Spread:
-    """A histogram: ``edges`` float64 ns (one more than ``counts``), and what a person wants to know of the durations."""
+    """A histogram: ``edges`` float64 ns (one more than ``counts``), and what a person wants to know of the
+    durations.
+    """
 
     edges: npt.NDArray[np.float64]
     counts: Int64Array

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from warpline.analysis.kernels import full_names
 from warpline.analysis.options import Options
-from warpline.analysis.report import Column, NotRecorded, Table, Targets, Values
+from warpline.analysis.report import Column, NotRecorded, Table, Targets, Values, join_columns, unrecorded
 from warpline.analysis.selection import Events, View
 from warpline.analysis.statistics import GroupStatistics, batch_statistics, quick_statistics
 from warpline.analysis.tables import (
@@ -96,7 +96,7 @@ def cuda_gpu_kern_gb_sum(view: View, _options: Options) -> Table | NotRecorded:
         inside.append(events.inside)
         shapes.append([view.column("kernel", axis, events.index) for axis in axes])
     name = np.concatenate([np.empty(0, np.uint32), *names])
-    shape = [np.ma.concatenate([np.ma.empty(0, np.uint32), *[part[i] for part in shapes]]) for i in range(6)]
+    shape = [join_columns([unrecorded(0, np.uint32), *[part[i] for part in shapes]]) for i in range(6)]
     key, first = combine_keys(name, *shape)
     stats = batch_statistics(
         lambda: [(key, np.concatenate([np.empty(0, np.int64), *inside]))], max(len(first), 1)

@@ -11,7 +11,16 @@ from warpline.analysis.cuda import memory_operation_names, throughput
 from warpline.analysis.kernels import full_names
 from warpline.analysis.launches import Launches, gpu_events, has_launches, launch_of_each
 from warpline.analysis.options import Options
-from warpline.analysis.report import Column, NotRecorded, Table, Targets, Texts, Values
+from warpline.analysis.report import (
+    Column,
+    NotRecorded,
+    Table,
+    Targets,
+    Texts,
+    Values,
+    join_columns,
+    unrecorded,
+)
 from warpline.analysis.selection import Events, View, join_events
 from warpline.analysis.statistics import GroupStatistics, group_statistics
 from warpline.analysis.tables import (
@@ -38,10 +47,10 @@ def cuda_gpu_trace(view: View, _options: Options) -> Table | NotRecorded:
 
     def gather(name: str, *of: str) -> npt.NDArray[Any]:
         columns = [
-            view.column(kind, name, part.index) if kind in of else np.ma.masked_all(len(part), np.int64)
+            view.column(kind, name, part.index) if kind in of else unrecorded(len(part), np.int64)
             for kind, part in parts
         ]
-        return np.ma.concatenate(columns)[order]
+        return join_columns(columns)[order]
 
     tracks = [view.capture.tracks[t] for t in range(len(view.capture.tracks))]
     of_event = view.track_of(events.row)[order]
@@ -120,9 +129,7 @@ def _memory_kinds(view: View, parts: list[tuple[str, Events]]) -> tuple[Int64Arr
     for kind, events in parts:
         names = {"memcpy": ("src_kind", "dst_kind"), "memset": ("", "memory_kind")}.get(kind, ("", ""))
         for side, name in zip(sides, names, strict=True):
-            column = (
-                view.column(kind, name, events.index) if name else np.ma.masked_all(len(events), np.int64)
-            )
+            column = view.column(kind, name, events.index) if name else unrecorded(len(events), np.int64)
             side.append(np.ma.filled(column.astype(np.int64), -1))
     return np.concatenate(sides[0]), np.concatenate(sides[1])
 
@@ -176,7 +183,7 @@ def cuda_api_trace(view: View, _options: Options) -> Table | NotRecorded:
             "correlation": view.column("cuda_api", "correlation", events.index),
             "pid": masked_below_zero(pids),
             "tid": masked_below_zero(tids),
-            "priority": np.ma.masked_all(len(events), np.int64),
+            "priority": unrecorded(len(events), np.int64),
             "thread_name": Texts(threads, lambda thread: capture.threads[thread].name or None),
         },
         targets=event_targets(events.row),

@@ -1,4 +1,6 @@
-"""Flame graphs: the time of nested names, merged by path or in the order of time, from the top down or the bottom up."""
+"""Flame graphs: the time of nested names, merged by path or in the order of time, from the top down or the
+bottom up.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +30,10 @@ MAX_BOXES = 40_000
 class Flame:
     """Boxes as columns, parents before children: arrays of equal length.
 
-    ``name`` string ids, ``parent`` place of the box below (−1: none), ``depth`` 0 for the roots, ``left`` and ``value`` place and
-    width, ``own`` the part without children, ``count`` events merged. ``value`` is ns, or samples when ``unit`` says so.
-    ``row`` is the event of a box that is not merged (−1: merged).
+    ``name`` string ids, ``parent`` place of the box below (−1: none), ``depth`` 0 for the roots, ``left``
+    and ``value`` place and
+    width, ``own`` the part without children, ``count`` events merged. ``value`` is ns, or samples when
+    ``unit`` says so. ``row`` is the event of a box that is not merged (−1: merged).
     """
 
     name: npt.NDArray[np.uint32]
@@ -201,10 +204,10 @@ def laid_out(tree: Tree) -> Flame:
     index = np.array(sorted(order, key=lambda i: (int(depth[i]), int(left[i]))), np.int64)
     position = np.empty(n, np.int64)
     position[index] = np.arange(n)
-    above = parent[index] if n else parent
+    upper: Int64Array = parent[index] if n else parent
     return Flame(
         np.array(tree.name, np.uint32)[index],
-        np.where(above >= 0, position[np.maximum(above, 0)], -1) if n else above,
+        np.where(upper >= 0, position[np.maximum(upper, 0)], -1) if n else upper,
         depth[index],
         left[index],
         value[index],
@@ -219,7 +222,7 @@ def laid_out(tree: Tree) -> Flame:
 def _in_time(view: View, kinds: tuple[str, ...]) -> Flame:
     """Every event where it happened, threads below each other; the longest `MAX_BOXES` of them."""
     parts: list[tuple[Int64Array, ...]] = []
-    base = filled = 0
+    ground = filled = 0
     for tracks in _tracks_by_thread(view):
         lanes = view.lane_events(tracks, kinds)
         if not lanes:
@@ -232,22 +235,23 @@ def _in_time(view: View, kinds: tuple[str, ...]) -> Flame:
         left = np.maximum(start, view.start_ns) - view.start_ns
         own = np.maximum(self_times(inside, parent), 0)
         row = np.concatenate([lane.row for lane in lanes])
-        parts.append((row, np.where(parent >= 0, parent + filled, -1), level + base, left, inside, own))
-        base += int(level.max()) + 2
+        parts.append((row, np.where(parent >= 0, parent + filled, -1), level + ground, left, inside, own))
+        ground += int(level.max()) + 2
         filled += len(row)
     if not parts:
         return laid_out(Tree())
-    row, parent, depth, left, value, own = (np.concatenate(column) for column in zip(*parts, strict=True))
+    joined: list[Int64Array] = [np.concatenate(column) for column in zip(*parts, strict=True)]
+    row, parent, depth, left, value, own = joined
     keep = np.arange(len(row))
     if len(row) > MAX_BOXES:
         keep = np.argpartition(-value, MAX_BOXES)[:MAX_BOXES]
     keep = keep[np.lexsort((left[keep], depth[keep]))]
     position = np.full(len(row), -1, np.int64)
     position[keep] = np.arange(len(keep))
-    above = parent[keep]
+    below = parent[keep]
     return Flame(
         view.capture.events.name[row[keep]],
-        np.where(above >= 0, position[np.maximum(above, 0)], -1),
+        np.where(below >= 0, position[np.maximum(below, 0)], -1),
         depth[keep],
         left[keep],
         value[keep],

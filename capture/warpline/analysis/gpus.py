@@ -90,7 +90,9 @@ def activity_combinations(view: View, gpu: Gpu) -> Int64Array:
 def windows_of(
     view: View, tracks: frozenset[int], limit: int = WINDOW_EVENTS, kinds: tuple[str, ...] = GPU_KINDS
 ) -> Iterator[View]:
-    """The range cut into parts that hold at most ``limit`` events of these kinds, so that unions need bounded memory."""
+    """The range cut into parts that hold at most ``limit`` events of these kinds, so that unions need
+    bounded memory.
+    """
     pending = [(view.start_ns, view.stop_ns)]
     whole = view
     while pending:

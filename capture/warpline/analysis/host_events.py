@@ -24,9 +24,10 @@ TREE_KINDS = ("phase", "range", "operator", "other")
 class HostEvents:
     """Columns of equal length, ordered by row.
 
-    ``kind`` int16 code, ``type`` index into `HOST_TYPES`, ``name`` string id, ``start``/``stop`` capture ns, ``cpu_ns`` inside
-    the selected range, ``thread`` as in `Launches`, ``gpu_ns`` GPU time launched inside, ``parent`` place of the enclosing
-    event (−1: none), ``self_cpu_ns`` and ``self_gpu_ns`` less what belongs to children.
+    ``kind`` int16 code, ``type`` index into `HOST_TYPES`, ``name`` string id, ``start``/``stop`` capture
+    ns, ``cpu_ns`` inside
+    the selected range, ``thread`` as in `Launches`, ``gpu_ns`` GPU time launched inside, ``parent`` place
+    of the enclosing event (−1: none), ``self_cpu_ns`` and ``self_gpu_ns`` less what belongs to children.
     """
 
     row: Int64Array
@@ -53,7 +54,9 @@ class HostEvents:
 
 @dataclass(frozen=True)
 class ThreadEvents:
-    """The host events of one thread and its launches; ``owner`` is the place of the innermost event around each launch."""
+    """The host events of one thread and its launches; ``owner`` is the place of the innermost event around
+    each launch.
+    """
 
     thread: int
     events: HostEvents
@@ -89,7 +92,8 @@ def _inside(view: View, start: Int64Array, stop: Int64Array) -> Int64Array:
     """How much of each interval lies in the selected range; all of it where the whole capture is selected."""
     if view.is_whole:
         return stop - start
-    return np.maximum(np.minimum(stop, view.stop_ns) - np.maximum(start, view.start_ns), 0)
+    inside: Int64Array = np.maximum(np.minimum(stop, view.stop_ns) - np.maximum(start, view.start_ns), 0)
+    return inside
 
 
 def _calls_inside(view: View, lanes: list[LaneEvents], calls: list[LaneEvents], n: int) -> Int64Array:

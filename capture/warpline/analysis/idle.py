@@ -31,6 +31,10 @@ TITLES = {
 LATENCY_NS = 10_000
 """A gap up to this long, before work that was launched in time, is the GPU's own way from one operation to the next."""
 DATA_LOADING = re.compile(r"data_?load|_DataLoaderIter|fetch_batch|next_batch", re.IGNORECASE)
+_EXPLANATION = (
+    "Until the next operation was launched the gap is the host's: data loading, waiting in a synchronising call, or "
+    "anything else. After that it is launch latency, or other when the work had been launched long before."
+)
 SYNCHRONIZATION = re.compile(
     r"Synchronize|^cu(da)?Memcpy(?!.*Async)|^hipMemcpy(?!.*Async)|EventQuery|StreamQuery"
 )
@@ -50,8 +54,10 @@ def split_gap(
 ) -> tuple[Int64Array, Int64Array, Int64Array]:
     """Cut gaps before an operation into (not launched yet, launch latency, other), ns each, adding up to the gap.
 
-    Until the launching call began, the host had not asked for anything. After that, the rest of the gap is launch latency when
-    the call began inside the gap, or when the gap is no longer than `LATENCY_NS`; else the operation waited for something that
+    Until the launching call began, the host had not asked for anything. After that, the rest of the gap is
+    launch latency when
+    the call began inside the gap, or when the gap is no longer than `LATENCY_NS`; else the operation
+    waited for something that
     a launch does not tell (an event, another stream, a free resource): other. Without a known call all is other.
     """
     length = stop - start
@@ -102,7 +108,9 @@ def gpu_gaps(view: View, gpu: Gpu) -> Gaps:
 def _host_causes(
     view: View, thread: Int64Array, start: Int64Array, stop: Int64Array
 ) -> tuple[Int64Array, Int64Array]:
-    """How much of each interval the launching thread's process loaded data, and else the thread waited for the GPU (ns)."""
+    """How much of each interval the launching thread's process loaded data, and else the thread waited for
+    the GPU (ns).
+    """
     loading = np.zeros(len(start), np.int64)
     syncing = np.zeros(len(start), np.int64)
     capture = view.capture
@@ -183,8 +191,5 @@ def gpu_idle(view: View, _options: Options) -> Table | NotRecorded:
         },
         depth=np.array(depth, np.int16),
         scope=scope_text(view, "Idle time of each GPU"),
-        notes=(
-            "Until the next operation was launched the gap is the host's: data loading, waiting in a synchronising call, "
-            "or anything else. After that it is launch latency, or other when the work had been launched long before.",
-        ),
+        notes=(_EXPLANATION,),
     )

@@ -24,7 +24,8 @@ _PLAIN_CORES = re.compile(r"ffma|f32f32_f32f32_f32_(nn|nt|tn|tt)|simt|sgemm", re
 def uses_tensor_cores(name: str) -> bool:
     """Whether the name of a kernel says that it computes on tensor (or matrix) cores.
 
-    884, 1688, 16816 … are shapes of half-precision matrix instructions, hmma/imma/wgmma their names, mfma AMD's; ``ffma`` and
+    884, 1688, 16816 … are shapes of half-precision matrix instructions, hmma/imma/wgmma their names, mfma
+    AMD's; ``ffma`` and
     ``simt`` say the opposite. A guess from the name: a kernel may use them without saying so.
     """
     return bool(TENSOR_CORES.search(name)) and not _PLAIN_CORES.search(name)

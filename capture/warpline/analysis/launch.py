@@ -15,11 +15,13 @@ from warpline.analysis.statistics import group_statistics
 from warpline.analysis.tables import kind_code, missing, name_texts, scope_text
 
 Int64Array = npt.NDArray[np.int64]
+_WEIGHTS = "Avg, Med, StdDev are over the moments at which the length changes; the average over time weighs by duration."
 
 
 def launch_delay_ns(call_stop: Int64Array, work_start: Int64Array) -> Int64Array:
     """End of the launching call to the start of the work; 0 where the work began before the call returned."""
-    return np.maximum(work_start - call_stop, 0)
+    delay: Int64Array = np.maximum(work_start - call_stop, 0)
+    return delay
 
 
 def launch_latency(view: View, _options: Options) -> Table | NotRecorded:
@@ -144,7 +146,5 @@ def queue_length(view: View, _options: Options) -> Table | NotRecorded:
         },
         targets=Targets(tracks=np.array(tracks, np.int32)),
         scope=scope_text(view, "Launched operations that have not begun"),
-        notes=(
-            "Avg, Med, StdDev are over the moments at which the length changes; the average over time weighs by duration.",
-        ),
+        notes=(_WEIGHTS,),
     )

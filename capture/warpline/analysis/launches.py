@@ -17,7 +17,8 @@ LAUNCH = "launch"
 class Launches:
     """Launch links as columns of equal length. Rows are event rows, times capture ns, all int64.
 
-    Ordered by ``call_start``. ``thread`` is the index of the calling thread, or −2 − track where a track names no thread.
+    Ordered by ``call_start``. ``thread`` is the index of the calling thread, or −2 − track where a track
+    names no thread.
     """
 
     call: Int64Array

@@ -125,7 +125,8 @@ def windows(times: Int64Array, starts: Int64Array, stops: Int64Array) -> tuple[I
 def window_sums(values: Int64Array, first: Int64Array, last: Int64Array) -> Int64Array:
     """Sum of ``values[first:last]`` of each window, from one prefix sum."""
     before = np.concatenate([np.zeros(1, np.int64), np.cumsum(values)])
-    return before[last] - before[first]
+    sums: Int64Array = before[last] - before[first]
+    return sums
 
 
 def window_extremes(

@@ -128,8 +128,10 @@ def nvtx_startend_sum(view: View, _options: Options) -> Table | NotRecorded:
 class _Ranges:
     """Ranges of all selected tracks in the order of time on each track, with their nesting.
 
-    Arrays of equal length: ``row``, ``index`` (in the table of ranges), ``start``, ``stop`` (capture ns), ``thread``, ``level``
-    (0 outermost), ``parent`` (place in these arrays, −1 for none), ``children`` (number of direct ones), ``own`` (ns not in a
+    Arrays of equal length: ``row``, ``index`` (in the table of ranges), ``start``, ``stop`` (capture ns),
+    ``thread``, ``level``
+    (0 outermost), ``parent`` (place in these arrays, −1 for none), ``children`` (number of direct ones),
+    ``own`` (ns not in a
     child), and of the GPU work launched inside: ``work`` operations, ``work_start``, ``work_stop``.
     """
 

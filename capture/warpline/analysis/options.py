@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Options:
-    """``by_thread`` keeps threads apart where a report knows threads. ``step`` is the name of the range that is a step, or a
+    """``by_thread`` keeps threads apart where a report knows threads. ``step`` is the name of the range
+    that is a step, or a
     regular expression between slashes; None recognises ProfilerStep and ProfileStep. ``quick`` leaves out what needs
     sorting (medians, deviations), for a table that follows a moving hand.
     """

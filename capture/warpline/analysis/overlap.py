@@ -11,13 +11,16 @@ from warpline.model.intervals import clip_intervals, merge_intervals
 
 Int64Array = npt.NDArray[np.int64]
 Intervals = tuple[Int64Array, Int64Array]
-"""(starts, stops) in ns, half open. Functions here take them in any order and with overlaps unless they say *merged*."""
+"""(starts, stops) in ns, half open. Functions here take them in any order and with overlaps unless they
+say *merged*.
+"""
 
 
 def combination_times(activities: Sequence[Intervals], start_ns: int, stop_ns: int) -> Int64Array:
     """Time in [start_ns, stop_ns) during which exactly a given set of activities runs.
 
-    Returns int64 ns of length 2^n for n activities: entry ``m`` is the time when the activities of the bits set in ``m`` run
+    Returns int64 ns of length 2^n for n activities: entry ``m`` is the time when the activities of the
+    bits set in ``m`` run
     and no others; entry 0 is the time when none does. The entries add up to the range. What overlaps within one
     activity counts once.
     """
@@ -92,4 +95,5 @@ def _covered_until(merged: Intervals, times: Int64Array) -> Int64Array:
     index = np.searchsorted(starts, times, "right")
     # The interval that began last may still run at the moment asked for: take off what lies after it.
     last_stop = np.concatenate([np.full(1, np.iinfo(np.int64).min, np.int64), stops])[index]
-    return before[index] - np.maximum(last_stop - times, 0) * (index > 0)
+    covered: Int64Array = before[index] - np.maximum(last_stop - times, 0) * (index > 0)
+    return covered

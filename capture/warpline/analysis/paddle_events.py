@@ -15,7 +15,7 @@ from warpline.analysis.host_events import TREE_KINDS, ThreadEvents, threads_with
 from warpline.analysis.nesting import levels
 from warpline.analysis.options import Options
 from warpline.analysis.overlap import combination_times
-from warpline.analysis.report import Column, NotRecorded, Table, Targets, Values
+from warpline.analysis.report import Column, NotRecorded, Table, Targets, Values, unrecorded
 from warpline.analysis.selection import GPU_KINDS, View, join_events, matching_names
 from warpline.analysis.statistics import group_statistics
 from warpline.analysis.tables import missing, scope_text, thread_titles
@@ -45,7 +45,7 @@ def events(view: View, options: Options) -> Table | NotRecorded:
     data["ratio"] = total / max(cpu_whole + gpu_whole, 1)
     if not view.has(*GPU_KINDS):
         for key in [k for k in data if k.startswith("gpu_")]:
-            data[key] = np.ma.masked_all(len(order), np.float64)
+            data[key] = unrecorded(len(order), np.float64)
     of = "the outermost events together"
     return Table(
         (

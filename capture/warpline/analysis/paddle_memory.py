@@ -25,8 +25,10 @@ _RESERVED = re.compile("reserved", re.IGNORECASE)
 class MemoryEvents:
     """Allocations and releases in the selected range in the order of time; arrays of equal length.
 
-    ``row``, ``time`` (capture ns), ``device`` string id (0: not told), ``is_release``, ``bytes``, ``reserved`` (whether it is the
-    allocator's own reserve and not a tensor's memory), ``allocated``/``total_reserved`` totals afterwards (masked: unknown).
+    ``row``, ``time`` (capture ns), ``device`` string id (0: not told), ``is_release``, ``bytes``,
+    ``reserved`` (whether it is the
+    allocator's own reserve and not a tensor's memory), ``allocated``/``total_reserved`` totals afterwards
+    (masked: unknown).
     """
 
     row: Int64Array

@@ -1,4 +1,6 @@
-"""Paddle's operator summary: operators, their parts, and the kernels each launched; also by place and by input shape."""
+"""Paddle's operator summary: operators, their parts, and the kernels each launched; also by place and by
+input shape.
+"""
 
 from __future__ import annotations
 
@@ -252,7 +254,7 @@ def _laid_out(view: View, tree: _Tree, options: Options, text: TextOf, scope: st
     n = len(tree.thread)
     level = (tree.path >= 0).sum(0) - 1
     parent = _parents_in_tree(tree, level)
-    order = _depth_first(tree, level, parent)
+    order = _depth_first(tree, parent)
     position = np.empty(n, np.int64)
     position[order] = np.arange(n)
     is_top = level == 0
@@ -342,7 +344,7 @@ def _parents_in_tree(tree: _Tree, level: Int64Array) -> Int64Array:
     return parent
 
 
-def _depth_first(tree: _Tree, level: Int64Array, parent: Int64Array) -> Int64Array:
+def _depth_first(tree: _Tree, parent: Int64Array) -> Int64Array:
     """Lines in the order of a printed tree: per thread, siblings from the largest GPU and CPU total down."""
     children: dict[int, list[int]] = {}
     for i, above in enumerate(parent.tolist()):
@@ -371,8 +373,7 @@ def _empty(view: View, options: Options, scope: str) -> Table:
     ]
     if options.by_thread:
         columns.insert(1, Column("thread", "Thread"))
-    empty: dict[str, Values] = {column.name: np.empty(0, np.int64) for column in columns}
-    for column in columns:
-        if column.name in {"name", "thread"}:
-            empty[column.name] = []
+    empty: dict[str, Values] = {
+        column.name: [] if column.name in {"name", "thread"} else np.empty(0, np.int64) for column in columns
+    }
     return Table(tuple(columns), empty, depth=np.empty(0, np.int16), scope=scope_text(view, scope))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import numpy.typing as npt
 
@@ -342,12 +344,11 @@ def _recorded(view: View, key: str, paddle_key: str, reason: str) -> tuple[float
             view.capture.meta.get("extra_info"),
             view.capture.meta.get("paddle"),
         ):
-            if isinstance(place, dict) or hasattr(place, "get"):
-                value = place.get(key, place.get(paddle_key))
-                if isinstance(value, str):
-                    value = value.rstrip("%")
-                try:
-                    return float(value) / 100, ""
-                except (TypeError, ValueError):
-                    continue
+            if not isinstance(place, Mapping):
+                continue
+            value = place.get(key, place.get(paddle_key))
+            try:
+                return float(str(value).rstrip("%")) / 100, ""
+            except ValueError:
+                continue
     return None, reason

@@ -10,7 +10,7 @@ from warpline.analysis.event_types import is_memory_operation, type_code
 from warpline.analysis.host_events import HostEvents, threads_with_events
 from warpline.analysis.options import Options
 from warpline.analysis.overlap import covered_ns
-from warpline.analysis.report import Column, NotRecorded, Table, Values
+from warpline.analysis.report import Column, NotRecorded, Table, Values, unrecorded
 from warpline.analysis.selection import GPU_KINDS, View
 from warpline.analysis.step_times import find_steps, phase_intervals
 from warpline.analysis.tables import (
@@ -30,9 +30,9 @@ def user_defined(view: View, options: Options) -> Table | NotRecorded:
     if not view.has("range", "phase"):
         return missing("range")
     code = type_code("PythonUserDefined")
-    parts: list[HostEvents] = []
-    for found in threads_with_events(view):
-        parts.append(found.events.take(np.flatnonzero(found.events.type == code)))
+    parts: list[HostEvents] = [
+        found.events.take(np.flatnonzero(found.events.type == code)) for found in threads_with_events(view)
+    ]
     names = np.concatenate([np.empty(0, np.uint32), *(part.name for part in parts)])
     strings = view.capture.strings
     distinct, inverse = np.unique(names, return_inverse=True)
@@ -40,7 +40,11 @@ def user_defined(view: View, options: Options) -> Table | NotRecorded:
     keep = ~copies[inverse] if len(names) else np.empty(0, bool)
 
     def column(attribute: str) -> Int64Array:
-        return np.concatenate([np.empty(0, np.int64), *(getattr(part, attribute) for part in parts)])[keep]
+        joined: Int64Array = np.concatenate(
+            [np.empty(0, np.int64), *(getattr(part, attribute) for part in parts)]
+        )
+        kept: Int64Array = joined[keep]
+        return kept
 
     name = names[keep].astype(np.int64)
     thread = column("thread") if options.by_thread else np.zeros(len(name), np.int64)
@@ -62,7 +66,7 @@ def user_defined(view: View, options: Options) -> Table | NotRecorded:
     data.update(side_data(sides, order, whole, whole))
     if not view.has(*GPU_KINDS):
         for key_name in [k for k in data if k.startswith("gpu_")]:
-            data[key_name] = np.ma.masked_all(len(order), np.float64)
+            data[key_name] = unrecorded(len(order), np.float64)
     return Table(
         (*columns, *side_columns(of, of)),
         data,

@@ -19,9 +19,10 @@ Int64Array = npt.NDArray[np.int64]
 class Projection:
     """GPU work launched inside each of some host ranges; arrays as long as the ranges, int64.
 
-    ``count`` operations, ``total_ns`` the sum of their durations (overlap on several streams counts for each), ``start`` the
-    first one's start and ``stop`` the last one's end in capture ns (both 0 where count is 0). ``first``/``last`` bound the
-    range's part of ``launches``.
+    ``count`` operations, ``total_ns`` the sum of their durations (overlap on several streams counts for
+    each), ``start`` the
+    first one's start and ``stop`` the last one's end in capture ns (both 0 where count is 0).
+    ``first``/``last`` bound the range's part of ``launches``.
     """
 
     launches: Launches

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -195,9 +196,20 @@ def python_value(values: Values, row: int) -> Any:
         return None
     if isinstance(value, np.generic):
         value = value.item()
-    if isinstance(value, float) and value != value:
+    if isinstance(value, float) and math.isnan(value):
         return None
     return value
+
+
+def unrecorded(count: int, dtype: npt.DTypeLike = np.int64) -> npt.NDArray[Any]:
+    """A column without any value."""
+    return np.ma.MaskedArray(np.zeros(count, dtype), np.ones(count, bool))
+
+
+def join_columns(columns: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    """Columns behind each other; what is masked stays so."""
+    values = np.concatenate([np.ma.getdata(column) for column in columns])
+    return np.ma.MaskedArray(values, np.concatenate([np.ma.getmaskarray(column) for column in columns]))
 
 
 def sort_table(table: Table, column: str, descending: bool | None = None) -> Table:

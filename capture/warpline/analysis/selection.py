@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.nesting import LaneEvents
+from warpline.analysis.report import unrecorded
 from warpline.model import Track, UsageError
 from warpline.storage import Capture
 
@@ -27,8 +28,10 @@ BATCH_EVENTS = 1 << 20
 class Selection:
     """What is selected. None (or an empty tuple) leaves a side open.
 
-    ``start_ns``/``stop_ns`` are capture times, half open. ``tracks`` are track indices; a track selects everything below
-    it. ``threads`` are indices into the capture's threads, ``processes`` likewise, ``streams`` track indices of streams,
+    ``start_ns``/``stop_ns`` are capture times, half open. ``tracks`` are track indices; a track selects
+    everything below
+    it. ``threads`` are indices into the capture's threads, ``processes`` likewise, ``streams`` track
+    indices of streams,
     ``ranks`` rank numbers, ``names`` string ids. ``threads`` limits host tracks and the GPU work they launched,
     ``streams`` limits GPU tracks.
     """
@@ -91,7 +94,8 @@ class Span:
 class Events:
     """Events as columns of equal length, ordered by row.
 
-    ``row`` int64, ``index`` int64 (place in the table of their kind, -1 where unknown), ``start`` int64 capture ns, ``duration``
+    ``row`` int64, ``index`` int64 (place in the table of their kind, -1 where unknown), ``start`` int64
+    capture ns, ``duration``
     int64 ns as recorded, ``inside`` int64 ns of it within the selected range, ``name`` uint32 string id.
     """
 
@@ -291,10 +295,12 @@ class View:
         return events
 
     def column(self, kind: str, name: str, index: Int64Array) -> npt.NDArray[Any]:
-        """An attribute at places of the kind's table: a masked array; fully masked when the kind has no such attribute."""
+        """An attribute at places of the kind's table: a masked array; fully masked when the kind has no
+        such attribute.
+        """
         table = self.capture.kinds[kind]
         if name not in table.attributes:
-            return np.ma.masked_all(len(index), np.int64)
+            return unrecorded(len(index), np.int64)
         values, valid = table.column(name)
         return np.ma.MaskedArray(values[index], ~valid[index])
 

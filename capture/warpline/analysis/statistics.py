@@ -30,8 +30,8 @@ class GroupStatistics:
     """One entry per group, groups ascending by key.
 
     ``key``, ``count``, ``total``, ``min``, ``max`` are int64; ``avg``, ``med`` and ``stddev`` float64. The deviation is
-    that of a sample (n − 1), 0 for a single value, as Nsight Systems prints it; the median of an even count is the mean of
-    the middle two.
+    that of a sample (n − 1), 0 for a single value, as Nsight Systems prints it; the median of an even
+    count is the mean of the middle two.
     """
 
     key: Int64Array
@@ -115,7 +115,9 @@ def batch_statistics(batches: Batches, n_keys: int, limit: int = PACKED_LIMIT) -
 
 
 def quick_statistics(batches: Batches, n_keys: int) -> GroupStatistics:
-    """As `batch_statistics` but without sorting: median and deviation are NaN. For a table that follows a moving hand."""
+    """As `batch_statistics` but without sorting: median and deviation are NaN. For a table that follows a
+    moving hand.
+    """
     count = np.zeros(n_keys, np.int64)
     total = np.zeros(n_keys, np.int64)
     low = np.full(n_keys, np.iinfo(np.int64).max, np.int64)

@@ -23,8 +23,8 @@ _NUMBER = re.compile(r"(\d+)(?!.*\d)")
 class Steps:
     """Steps in the order of rank, process and time; arrays of equal length.
 
-    ``row`` event rows, ``start``/``stop`` capture ns, ``name`` string ids, ``number`` the number in the name (−1: none; then
-    counted from 0), ``process`` index (−1: none), ``rank`` (−1: none).
+    ``row`` event rows, ``start``/``stop`` capture ns, ``name`` string ids, ``number`` the number in the
+    name (−1: none; then counted from 0), ``process`` index (−1: none), ``rank`` (−1: none).
     """
 
     row: Int64Array
@@ -53,10 +53,9 @@ def find_steps(view: View, options: Options) -> Steps:
         Selection(chosen.start_ns, chosen.stop_ns, ranks=chosen.ranks, processes=chosen.processes),
     )
     tracks = frozenset(t.index for t in view.capture.tracks if t.device is None)
-    found = []
+    found: list[Events] = []
     for kind in STEP_KINDS if wanted.any() else ():
-        for events in open_view.batches(kind, tracks):
-            found.append(events.take(wanted[events.name]))
+        found += [events.take(wanted[events.name]) for events in open_view.batches(kind, tracks)]
     events = join_events(found)
     track = view.track_of(events.row) if len(events) else np.empty(0, np.int64)
     process = _of_tracks(view, "process")[track]
@@ -115,7 +114,7 @@ def phase_intervals(view: View, phase: str, process: int, rank: int) -> Interval
         and (process < 0 or t.process is None or t.process == process)
         and (rank < 0 or t.rank is None or t.rank == rank)
     )
-    parts = []
+    parts: list[Events] = []
     for kind in HOST_KINDS:
         if (
             kind not in view.capture.kinds
@@ -123,8 +122,9 @@ def phase_intervals(view: View, phase: str, process: int, rank: int) -> Interval
             or kind == "python"
         ):
             continue
-        for events in view.batches(kind, tracks):
-            parts.append(events.take(event_types(view, kind, events) == code))
+        parts += [
+            events.take(event_types(view, kind, events) == code) for events in view.batches(kind, tracks)
+        ]
     events = join_events(parts)
     return merge_intervals(events.start, events.stop)
 

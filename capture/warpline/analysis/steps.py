@@ -141,7 +141,9 @@ def steps(view: View, options: Options) -> Table | NotRecorded:
 
 
 def device_windows(view: View, found: Steps, places: npt.NDArray[np.int64]) -> tuple[Int64Array, Int64Array]:
-    """Steps of one process stretched to the end of the GPU work they launched; each begins where the one before ended."""
+    """Steps of one process stretched to the end of the GPU work they launched; each begins where the one
+    before ended.
+    """
     start, stop = found.start[places].copy(), found.stop[places].copy()
     process = int(found.process[places[0]])
     tracks = frozenset(t.index for t in view.capture.tracks if process < 0 or t.process == process)

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from warpline.analysis.report import Column, NotRecorded, Targets, Texts, Values
-from warpline.analysis.selection import View
 from warpline.analysis.options import Options
+from warpline.analysis.report import Column, NotRecorded, Targets, Texts, Values, unrecorded
+from warpline.analysis.selection import View
 from warpline.analysis.statistics import GroupStatistics, batch_statistics, quick_statistics
 
 Int64Array = npt.NDArray[np.int64]
@@ -110,7 +110,7 @@ def stat_data(
 def ratio(parts: npt.NDArray[Any], whole: float) -> npt.NDArray[np.float64]:
     """Each part of the whole, 0–1; masked (not a number to show) where the whole is 0."""
     if not whole:
-        return np.ma.masked_all(len(parts), np.float64)
+        return unrecorded(len(parts), np.float64)
     return np.asarray(parts / whole)
 
 

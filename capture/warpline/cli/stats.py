@@ -17,7 +17,16 @@ if TYPE_CHECKING:
     from warpline.storage import Capture
 
 _PIPE_WIDTH = 160
-DEFAULT_REPORTS = ("overview", "overlap", "cuda_gpu_kern_sum", "cuda_gpu_mem_time_sum", "cuda_api_sum", "nvtx_sum", "operator", "thread_state")
+DEFAULT_REPORTS = (
+    "overview",
+    "overlap",
+    "cuda_gpu_kern_sum",
+    "cuda_gpu_mem_time_sum",
+    "cuda_api_sum",
+    "nvtx_sum",
+    "operator",
+    "thread_state",
+)
 _DEFAULT_ROWS = 20
 
 
@@ -30,21 +39,29 @@ class StatsCommand:
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Declare the arguments."""
         parser.add_argument("file", nargs="?", metavar="FILE", help=tr("a capture"))
-        parser.add_argument("--list", action="store_true", help=tr("list the reports and what the capture has for each"))
+        parser.add_argument(
+            "--list", action="store_true", help=tr("list the reports and what the capture has for each")
+        )
         parser.add_argument(
             "--report",
             action="append",
             default=[],
             metavar="NAME",
-            help=tr("the report to print, may be given several times; all for every report (default: an overview)"),
+            help=tr(
+                "the report to print, may be given several times; all for every report (default: an overview)"
+            ),
         )
         add_range_option(parser)
         add_track_option(parser)
         parser.add_argument(
             "--sort", metavar="COLUMN", help=tr("sort by this column, a leading - turns the order around")
         )
-        parser.add_argument("--unit", choices=("ns", "us", "ms", "s"), help=tr("the unit of times in tables and CSV"))
-        parser.add_argument("--format", choices=("table", "json", "csv"), default="table", help=tr("default: table"))
+        parser.add_argument(
+            "--unit", choices=("ns", "us", "ms", "s"), help=tr("the unit of times in tables and CSV")
+        )
+        parser.add_argument(
+            "--format", choices=("table", "json", "csv"), default="table", help=tr("default: table")
+        )
         parser.add_argument("--thread-sep", action="store_true", help=tr("keep threads apart"))
         parser.add_argument(
             "--step",
@@ -84,7 +101,9 @@ class StatsCommand:
                 report = compute_report(capture, name, selection, options)
                 table = report.table
                 if args.sort and table is not None:
-                    report = _with_table(report, sort_table(table, *_sort_column(table, args.sort, report.name)))
+                    report = _with_table(
+                        report, sort_table(table, *_sort_column(table, args.sort, report.name))
+                    )
                 reports.append(report)
             return _print(reports, args, asked)
 
@@ -109,7 +128,11 @@ def _list(capture: Capture, selection: Selection, options: object) -> int:
     for spec in REPORTS:
         report = compute_report(capture, spec.name, selection, options)
         table = report.table
-        state = tr("{count} rows", count=len(table)) if table is not None else tr("not recorded: {reason}", reason=str(report.result))
+        state = (
+            tr("{count} rows", count=len(table))
+            if table is not None
+            else tr("not recorded: {reason}", reason=str(report.result))
+        )
         print(f"{spec.name:24} {tr(spec.title):45} {state}")
     return 0
 
@@ -124,7 +147,9 @@ def _sort_column(table: Table, wanted: str, report: str) -> tuple[str, bool | No
             is_text = not hasattr(values, "dtype")
             return column.name, is_text if turned else None if not turned else False
     known = ", ".join(column.name for column in table.columns)
-    raise UsageError(tr("report {report} has no column {name!r}; it has {known}", report=report, name=wanted, known=known))
+    raise UsageError(
+        tr("report {report} has no column {name!r}; it has {known}", report=report, name=wanted, known=known)
+    )
 
 
 def _with_table(report: Report, table: Table) -> Report:

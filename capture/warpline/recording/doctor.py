@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib
 import os
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import cast
 
 from warpline.i18n import tr
@@ -13,6 +15,8 @@ from warpline.i18n import tr
 from .nvml import NvmlUnavailable, open_library
 from .perf import PerfRefused, open_rings, paranoid_level
 from .platforms import is_linux, linux_only
+from .spool_writer import SpoolWriter
+from .wakeups import WakeupCollector, WakeupsUnavailable
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,7 @@ AGENT_CHECKS: tuple[str, ...] = ("warpline.recording.agent.checks:check_agent",)
 
 def check_sources() -> list[SourceCheck]:
     """Every source, in the order of importance."""
-    checks = [check_perf(), check_procfs(), check_nvml()]
+    checks = [check_perf(), check_wakeups(), check_procfs(), check_nvml()]
     for name in AGENT_CHECKS:
         module, _, function = name.partition(":")
         probe = cast(
@@ -58,6 +62,20 @@ def check_perf() -> SourceCheck:
     for ring in rings:
         ring.close()
     return SourceCheck("perf", title, True, f"kernel.perf_event_paranoid = {paranoid_level()}", "", "cpu")
+
+
+def check_wakeups() -> SourceCheck:
+    """Whether wake-ups can be traced, which tells waiting for a core from being blocked."""
+    title = tr("Wake-ups: who woke whom, and the wait for a core apart from being blocked (tracepoints)")
+    with tempfile.TemporaryDirectory() as folder:
+        writer = SpoolWriter(Path(folder) / "wakeups.spool", "doctor")
+        try:
+            WakeupCollector(writer, os.getpid()).close()
+        except WakeupsUnavailable as unavailable:
+            return SourceCheck("wakeups", title, False, str(unavailable), unavailable.remedy, "cpu")
+        finally:
+            writer.close()
+    return SourceCheck("wakeups", title, True, "", "", "cpu")
 
 
 def check_procfs() -> SourceCheck:

@@ -50,9 +50,10 @@ class PerfRefused(Exception):
 
 @dataclass(frozen=True)
 class Lives:
-    """Processes that appeared or became another program in a stretch of the recording."""
+    """Processes that appeared or became another program in a stretch of the recording, and threads that appeared."""
 
     new_pids: tuple[int, ...] = ()
+    new_tids: tuple[int, ...] = ()
 
 
 def explain(error: OSError) -> Refusal:
@@ -138,12 +139,17 @@ class PerfCollector:
 
     def drain(self) -> Lives:
         """Take what the rings hold; cheap when they are empty."""
-        new: list[int] = []
+        pids: list[int] = []
+        tids: list[int] = []
         for ring in self.rings:
             stretch = ring.take()
             if len(stretch):
-                new.extend(self._store(decode(stretch)))
-        return Lives(tuple(new))
+                decoded = decode(stretch)
+                self._store(decoded)
+                pids.extend(fork[1] for fork in decoded.forks if fork[1] != fork[3])
+                pids.extend(pid for _time, pid, _tid, _name, _cpu, is_exec in decoded.comms if is_exec)
+                tids.extend(fork[2] for fork in decoded.forks)
+        return Lives(tuple(pids), tuple(tids))
 
     def pause(self) -> None:
         """Record nothing from now on, in threads and children yet to come as well."""
@@ -171,7 +177,7 @@ class PerfCollector:
                 self.lost += pending
                 self.writer.append_packed(records.LOST, _LOST.pack(time.monotonic_ns(), pending, ring.cpu, 0))
 
-    def _store(self, decoded: Decoded) -> list[int]:
+    def _store(self, decoded: Decoded) -> None:
         writer = self.writer
         if decoded.switches:
             parts = decoded.switches
@@ -190,8 +196,6 @@ class PerfCollector:
         self.damaged += decoded.damaged
         if decoded.lost:
             self.lost += decoded.lost
-        execs = [pid for _time, pid, _tid, _name, _cpu, is_exec in decoded.comms if is_exec]
-        return [pid for _time, pid, _tid, parent, _parent_tid in decoded.forks if pid != parent] + execs
 
 
 def _close(rings: list[Ring]) -> None:

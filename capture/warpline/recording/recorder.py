@@ -26,6 +26,7 @@ from .sampler import Sampler
 from .session import Session
 from .signals import SignalQueue
 from .spool_writer import SpoolWriter
+from .wakeups import WakeupCollector, WakeupsUnavailable
 
 STATUS_PERIOD_NS = 200_000_000
 AGENT_FLUSH_S = 0.15
@@ -68,6 +69,8 @@ class Recorder:
         self._nvml: NvmlCollector | None = None
         self._writers = [self._journal]
         self._refusal: Refusal | None = None
+        self._wakeups: WakeupCollector | None = None
+        self._no_wakeups = Refusal("", "")
         if "cpu" in options.trace:
             self._open_cpu(enable_on_exec=not options.starts_paused)
         if "nvml" in options.trace:
@@ -102,8 +105,9 @@ class Recorder:
                 poller.register(ended, select.EPOLLIN)
             poller.register(self.signals.descriptor, select.EPOLLIN)
             poller.register(self._server.descriptors[0], select.EPOLLIN)
-            for descriptor in self._perf.descriptors if self._perf is not None else []:
-                poller.register(descriptor, select.EPOLLIN | select.EPOLLET)
+            for collector in (self._perf, self._wakeups):
+                for descriptor in collector.descriptors if collector is not None else []:
+                    poller.register(descriptor, select.EPOLLIN | select.EPOLLET)
             next_tick = time.monotonic_ns()
             while not self._stop_asked and not self.target.has_ended():
                 now = time.monotonic_ns()
@@ -133,9 +137,19 @@ class Recorder:
             writer = SpoolWriter(directory / "perf.spool", "perf")
             self._writers.append(writer)
             self._perf = PerfCollector(writer, rings)
+            self._open_wakeups(writer, recording=enable_on_exec)
         writer = SpoolWriter(directory / "procfs.spool", "procfs")
         self._writers.append(writer)
         self._sampler = Sampler(writer, self.target.pid, states=self._perf is None)
+
+    def _open_wakeups(self, writer: SpoolWriter, *, recording: bool) -> None:
+        try:
+            self._wakeups = WakeupCollector(writer, self.target.pid)
+        except WakeupsUnavailable as unavailable:
+            self._no_wakeups = Refusal(str(unavailable), unavailable.remedy)
+        else:
+            if recording:
+                self._wakeups.resume()
 
     def _deadline(self, now: int) -> int:
         """When the delay or the duration is over, if that is what comes next."""
@@ -176,9 +190,14 @@ class Recorder:
     def _drain(self) -> None:
         if self._perf is None:
             return
-        for pid in self._perf.drain().new_pids:
+        wakeups = self._wakeups.take() if self._wakeups is not None else []
+        lives = self._perf.drain()
+        for pid in lives.new_pids:
             if self._sampler is not None:
                 self._sampler.add_process(pid)
+        if self._wakeups is not None:
+            self._wakeups.know(list(lives.new_tids))
+            self._wakeups.store(wakeups)
 
     def _pause(self, reason: str) -> None:
         self._delayed = False
@@ -186,6 +205,8 @@ class Recorder:
             return
         if self._perf is not None:
             self._perf.pause()
+            if self._wakeups is not None:
+                self._wakeups.pause()
             self._drain()
         now = self._page.set_state(RecordingState.PAUSED)
         self._recorded_ns += now - self._resumed_ns
@@ -203,11 +224,15 @@ class Recorder:
         self._resumed_ns = now
         self._state = RecordingState.RECORDING
         self._write_state(now, self._state, reason)
+        if self._wakeups is not None:
+            self._wakeups.resume()
         if self._perf is not None:
             self._perf.resume()
         if self._sampler is not None:
             self._sampler.resume()
-            self._sampler.snapshot()
+            tids = self._sampler.snapshot()
+            if self._wakeups is not None:
+                self._wakeups.know(tids)
         if self._nvml is not None:
             self._nvml.resume()
 
@@ -270,6 +295,8 @@ class Recorder:
     def _close(self) -> None:
         if self._perf is not None:
             self._perf.close()
+        if self._wakeups is not None:
+            self._wakeups.close()
         if self._sampler is not None:
             self._sampler.close()
         if self._nvml is not None:
@@ -288,10 +315,12 @@ class Recorder:
     def _events(self) -> int:
         perf = self._perf.events if self._perf is not None else 0
         sampled = self._sampler.events if self._sampler is not None else 0
-        return perf + sampled
+        woken = self._wakeups.events if self._wakeups is not None else 0
+        return perf + sampled + woken
 
     def _lost(self) -> int:
-        return (self._perf.lost if self._perf is not None else 0) + sum(
+        collectors = (self._perf, self._wakeups)
+        return sum(one.lost for one in collectors if one is not None) + sum(
             writer.lost for writer in self._writers
         )
 
@@ -317,6 +346,10 @@ class Recorder:
             found.append(Source("perf", False, refusal.reason, 0, refusal.remedy))
         else:
             found.append(Source("perf", True, _disk(perf.writer), perf.lost + perf.writer.lost))
+            if self._wakeups is not None:
+                found.append(Source("wakeups", True, "", self._wakeups.lost))
+            else:
+                found.append(Source("wakeups", False, self._no_wakeups.reason, 0, self._no_wakeups.remedy))
         if sampler is None:
             found.append(Source("procfs", False, _NOT_ASKED))
         else:

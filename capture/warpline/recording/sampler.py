@@ -104,8 +104,12 @@ class Sampler:
         """Sample again."""
         self._paused = False
 
-    def snapshot(self) -> None:
-        """Note every process and thread of the tree with its state: after a pause nobody knows them."""
+    def snapshot(self) -> list[int]:
+        """Note every process and thread of the tree with its state: after a pause nobody knows them.
+
+        Returns the threads' ids.
+        """
+        tids: list[int] = []
         seen: set[int] = set()
         while fresh := procfs.children(set(self._processes)) - seen:
             seen |= fresh
@@ -117,6 +121,8 @@ class Sampler:
                 stat = procfs.thread_stat(pid, tid)
                 if stat is not None and stat.state not in b"ZX":
                     self._note_thread(now, pid, tid, stat, SNAPSHOT)
+                    tids.append(tid)
+        return tids
 
     def close(self) -> None:
         """Sample once more and close everything."""

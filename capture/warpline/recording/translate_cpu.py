@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,7 @@ from .sampler import SNAPSHOT
 from .spool import SpoolFile
 from .thread_states import NO_CPU, STATE_NAMES, Mark, Marks, State, States, thread_states
 from .threads import BEFORE
+from .translate_wakeups import Wakeups, add_links, read_wakeups, waker_column
 from .translation import Translation
 
 Int64Array = npt.NDArray[np.int64]
@@ -35,10 +37,11 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
     if not perf:
         return
     marks = _switch_marks(translation, perf, builder)
-    woken = _waking_marks(translation, spools)
-    parts = [*_borders(translation, spools, marks), marks, woken, *_ends(translation)]
+    wakeups = read_wakeups(translation, spools)
+    parts = [*_borders(translation, spools, marks), marks, wakeups.marks, *_ends(translation)]
     states = thread_states(Marks.join(parts))
-    _add_states(translation, builder, states, wakeups_traced=len(woken) > 0)
+    ids = _add_states(translation, builder, states, wakeups)
+    add_links(builder, states, wakeups, ids)
     _add_cores(translation, builder, states)
     _add_source(perf, builder)
 
@@ -61,14 +64,6 @@ def _switch_marks(translation: Translation, perf: Sequence[SpoolFile], builder: 
     thread = translation.threads.lookup(pid, tid, time_ns)
     mark = _MARK_OF_MISC[misc >> 13 & 3]
     return Marks(thread, time_ns, cpu.view(np.int32), mark)
-
-
-def _waking_marks(translation: Translation, spools: Sequence[SpoolFile]) -> Marks:
-    rows = rows_of(spools, records.WAKING, records.waking)
-    known = np.isin(rows["tid"], [life.tid for life in translation.threads.threads])
-    rows = rows[known]
-    thread = translation.threads.lookup(rows["tid"], rows["tid"], rows["time_ns"])
-    return Marks.of(thread, rows["time_ns"], NO_CPU, Mark.WAKING)
 
 
 def _borders(translation: Translation, spools: Sequence[SpoolFile], switches: Marks) -> list[Marks]:
@@ -132,33 +127,33 @@ def _deaths(translation: Translation) -> Int64Array:
 
 
 def _add_states(
-    translation: Translation, builder: CaptureBuilder, states: States, *, wakeups_traced: bool
-) -> None:
+    translation: Translation, builder: CaptureBuilder, states: States, wakeups: Wakeups
+) -> Int64Array:
+    """Adds states and the cores they ran on; returns the event id of each state, int64 [n]."""
     names = builder.strings(STATE_NAMES)
-    includes_wait = builder.string(
-        "" if wakeups_traced else tr("includes the wait for a core; wake-ups were not traced")
-    )
     start = translation.capture_time(states.start_ns)
     duration = states.stop_ns - states.start_ns
     on_core = (states.state == State.RUNNING) & (states.cpu != NO_CPU)
-    blocked = states.state == State.BLOCKED
     name = names[states.state]
+    ids = np.empty(len(start), np.int64)
+    columns: dict[str, np.ma.MaskedArray[Any, Any]] = {"cpu": np.ma.MaskedArray(states.cpu, ~on_core)}
+    if len(wakeups):
+        columns["woken_by"] = waker_column(states, wakeups)
+    else:
+        reason = builder.string(tr("includes the wait for a core; wake-ups were not traced"))
+        columns["reason"] = np.ma.MaskedArray(np.full(len(start), reason), states.state != State.BLOCKED)
     for thread, part in _runs(states.thread):
         track = translation.thread_child(thread, "state", title=tr("State"), role="state", sort_key=0)
-        attributes = {"cpu": np.ma.MaskedArray(states.cpu[part], ~on_core[part])}
-        if not wakeups_traced:
-            attributes["reason"] = np.ma.MaskedArray(
-                np.full(len(blocked[part]), includes_wait), ~blocked[part]
-            )
-        builder.add_events(
+        first = builder.add_events(
             track,
             "thread_state",
             start[part],
             duration[part],
             name[part],
             flags=states.flags[part],
-            attributes=attributes,
+            attributes={key: column[part] for key, column in columns.items()},
         )
+        ids[part] = first + np.arange(part.stop - part.start)
     cores = np.unique(states.cpu[on_core])
     core_names = np.zeros(int(cores.max()) + 1 if len(cores) else 0, np.uint32)
     core_names[cores] = builder.strings([f"core {cpu}" for cpu in cores.tolist()])
@@ -174,6 +169,7 @@ def _add_states(
             core_names[states.cpu[rows]],
             flags=states.flags[rows],
         )
+    return ids
 
 
 def _add_cores(translation: Translation, builder: CaptureBuilder, states: States) -> None:

@@ -47,6 +47,9 @@ GENERIC = (
 )
 
 
+SVG = 'xmlns="http://www.w3.org/2000/svg"'
+
+
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Capture]:
     """A capture with everything a capture can have: clocks, re-used ids, overlap, stacks, loose links, gaps."""
@@ -478,6 +481,20 @@ def test_without_pyarrow_the_message_says_what_to_install(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_page_stands_on_its_own(made: Capture, tmp_path: Path) -> None:
+    page = written(
+        made, tmp_path / "out.html", 100, 900, match_tracks(made, ["gpu/*", "process/*"])
+    ).read_text()
+    assert page.startswith("<!doctype html>")
+    assert "kernel&lt;int, 3&gt;" in page, "names are text, never markup"
+    assert not [
+        mark for mark in ("<script", "<link", "src=", "@import", "http:") if mark in page.replace(SVG, "")
+    ]
+    assert "<svg" in page
+    assert "<td>kernel&lt;int, 3&gt;</td><td>9</td><td>1.170 µs</td>" in page
+    assert "not asked for" in page, "what was not recorded is said"
+
+
 # around it
 
 
@@ -519,7 +536,7 @@ def test_impossible_requests_end_in_one_clear_line(made: Capture, tmp_path: Path
 
 def test_every_exporter_keeps_the_contract() -> None:
     found = exporters()
-    assert {exporter.name for exporter in found} >= {"capture", "chrome", "csv", "parquet"}
+    assert {exporter.name for exporter in found} >= {"capture", "chrome", "csv", "parquet", "html"}
     for exporter in found:
         assert isinstance(exporter, Exporter)
         assert exporter.title

@@ -247,11 +247,11 @@ def test_synchronisations_stand_with_the_context_they_belong_to(captures: dict[s
 def test_what_is_not_recorded_says_so(captures: dict[str, Capture], file: str) -> None:
     capture = captures[file]
     sources = {source.name: source for source in capture.sources}
-    metrics = sources["nsight GPU metrics"]
+    metrics = sources["Nsight GPU metrics"]
     assert not metrics.enabled
     assert "GPU_METRICS" in metrics.reason
     assert "nsys profile" in metrics.remedy
-    assert sources["nsight kernels"].enabled == ("kernel" in capture.kinds)
+    assert sources["Nsight kernels"].enabled == ("kernel" in capture.kinds)
 
 
 def test_the_environment_stays_out(data_dir: Path, captures: dict[str, Capture]) -> None:
@@ -527,9 +527,8 @@ def test_foreign_and_damaged_databases_end_in_one_line(data_dir: Path, tmp_path:
     assert not (tmp_path / "out.h5").exists()
 
 
-@pytest.mark.fuzz
-@pytest.mark.parametrize("seed", range(12))
-def test_mutated_files_end_in_a_capture_or_an_error(data_dir: Path, tmp_path: Path, seed: int) -> None:
+def import_mutated(data_dir: Path, folder: Path, seed: int) -> None:
+    """Change some bytes of a real file: it ends in a capture that can be opened, or in one line."""
     chance = random.Random(seed)
     content = bytearray((data_dir / "nsys" / chance.choice([FILES[2], FILES[4], FUSER])).read_bytes())
     for _ in range(chance.choice([1, 8, 64, 512])):
@@ -538,15 +537,21 @@ def test_mutated_files_end_in_a_capture_or_an_error(data_dir: Path, tmp_path: Pa
             content[at] = chance.randrange(256)
         else:
             content[at : at + 8] = chance.randbytes(8)
-    source = tmp_path / "mutated.sqlite"
+    source = folder / "mutated.sqlite"
     source.write_bytes(content)
     try:
-        out = import_files([source], tmp_path / "out.h5", format="nsys")
+        out = import_files([source], folder / "out.h5", format="nsys")
     except WarplineError as error:
         assert "\n" not in str(error)  # noqa: PT017  # either outcome is right
     else:
         with open_capture(out) as capture:
             assert capture.duration_ns >= 0
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("seed", range(12))
+def test_mutated_files_end_in_a_capture_or_an_error(data_dir: Path, tmp_path: Path, seed: int) -> None:
+    import_mutated(data_dir, tmp_path, seed)
 
 
 def test_importing_can_be_cancelled(data_dir: Path, tmp_path: Path) -> None:

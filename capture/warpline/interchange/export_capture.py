@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _COPYING_SHARE = 0.5
 """Of the whole time; the rest is sorting and the level of detail."""
+_CURVE_BYTES = 180_000
 _UNSEEN = np.uint32(0xFFFF_FFFF)
 
 
@@ -42,6 +43,17 @@ class CaptureExporter:
     @property
     def title(self) -> str:
         return tr("Warpline capture")
+
+    def fixed_bytes(self, capture: Capture, selection: ExportSelection) -> int:
+        """The curves of how busy cores, processes and GPUs are: as fine for a short range as for a long one."""
+        start, stop = selection.interval(capture)
+        return _CURVE_BYTES * sum(
+            any(
+                selection.has_track(int(capture.lanes.track[lane])) and capture.count_in([lane], start, stop)
+                for lane in group.lanes
+            )
+            for group in capture.groups.values()
+        )
 
     def export(
         self,

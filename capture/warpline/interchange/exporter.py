@@ -30,6 +30,7 @@ MODULES: tuple[str, ...] = (
     "warpline.interchange.export_chrome",
     "warpline.interchange.export_csv",
     "warpline.interchange.export_parquet",
+    "warpline.interchange.export_html",
 )
 """One line per exporter; each module exports ``exporter``."""
 
@@ -118,6 +119,15 @@ class Exporter(Protocol):
 
         Raises ExportError, StorageError, OSError, Cancelled.
         """
+        ...
+
+
+@runtime_checkable
+class HasFixedPart(Protocol):
+    """An exporter whose files hold something that does not grow with the number of events."""
+
+    def fixed_bytes(self, capture: Capture, selection: ExportSelection) -> int:
+        """About how many bytes that is."""
         ...
 
 
@@ -283,6 +293,8 @@ def estimate(
             rows = counter_slice(capture, counter.index, selection)
             samples += rows.stop - rows.start
     size = events * exporter.bytes_per_event + samples * _BYTES_PER_SAMPLE
+    if isinstance(exporter, HasFixedPart):
+        size += exporter.fixed_bytes(capture, selection)
     return Estimate(events, samples, int(_BYTES_OF_TABLES + size * (_PACKED_RATIO if is_packed else 1)))
 
 

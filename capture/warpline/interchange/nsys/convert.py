@@ -183,7 +183,7 @@ def _convert_subject(context: Context, subject: Subject) -> None:
         if rows[table]:
             convert(context, table)
     suffix = f", rank {context.options.rank}" if context.options.rank is not None else ""
-    name = f"nsight {subject.name}{suffix}"
+    name = f"Nsight {subject.name}{suffix}"
     if any(rows.values()):
         added = context.events - events
         count = f"{added:,}" if added else f"{sum(rows.values()):,}"

@@ -58,7 +58,7 @@ def convert_gpu_metrics(context: Context, table: str) -> None:
                 f"gpu-metrics/{title.replace('/', '∕')}",
                 title=tr("GPU metrics · {name}", name=title),
                 role="group",
-                sort_key=600,
+                sort_key=2500,
             )
             track = context.track(
                 f"gpu-metrics/{title.replace('/', '∕')}/counters/{name.replace('/', '∕')}",

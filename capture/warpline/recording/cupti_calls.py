@@ -14,6 +14,7 @@ from .cupti_names import function_name, overhead_name, result_name
 from .gpu_clock import GpuClock
 from .gpu_work import Calls
 from .spool import SpoolFile
+from .spool_strings import distinct
 from .translation import Translation
 
 Int64Array = npt.NDArray[np.int64]
@@ -31,12 +32,6 @@ API_EXTRA = KindSpec(
     ),
 )
 """What the agent tells about calls beyond what every capture has."""
-
-
-def names_of(spool: SpoolFile, builder: CaptureBuilder, names: Int64Array) -> npt.NDArray[np.uint32]:
-    """String ids of the capture for string ids of a spool file [n]."""
-    found, inverse = np.unique(names, return_inverse=True)
-    return builder.strings(spool.text(name) for name in found.tolist())[inverse]
 
 
 class CallTracks:
@@ -115,7 +110,7 @@ class CallTracks:
         return Calls(values["correlation"].astype(np.int64), threads, start)
 
     def _names(self, functions: npt.NDArray[np.uint32], is_driver: bool) -> npt.NDArray[np.uint32]:
-        found, inverse = np.unique(functions, return_inverse=True)
+        found, inverse = distinct(functions)
         texts = [
             function_name(is_driver, self._functions.get((is_driver, int(function)), ""), int(function))
             for function in found.tolist()

@@ -14,7 +14,7 @@ from warpline.storage import CaptureBuilder
 
 from .agent import records
 from .agent_sources import add_agent_source
-from .cupti_calls import CallTracks, names_of
+from .cupti_calls import CallTracks
 from .cupti_names import copy_name
 from .demangle import demangle
 from .gpu_clock import GpuClock, gpu_clock
@@ -23,6 +23,7 @@ from .gpu_work import Calls, HostRanges, StreamWork, project_ranges
 from .nvtx_match import match_push_pop, push_pop_records
 from .occupancy import occupancy
 from .spool import SpoolFile
+from .spool_strings import capture_strings, distinct
 from .translation import Translation
 
 Int64Array = npt.NDArray[np.int64]
@@ -134,7 +135,7 @@ class _Process:
         )
 
     def _kernels(self, part: Structured, device: int) -> tuple[npt.ArrayLike, Attributes]:
-        found, inverse = np.unique(part["name"], return_inverse=True)
+        found, inverse = distinct(part["name"])
         mangled = [self._spool.text(name) for name in found.tolist()]
         full = self._builder.strings(map(demangle, mangled))[inverse]
         threads = part["block_x"].astype(np.int64) * part["block_y"] * part["block_z"]
@@ -164,7 +165,7 @@ class _Process:
         return full, attributes
 
     def _copies(self, part: Structured, _device: int) -> tuple[npt.ArrayLike, Attributes]:
-        kinds, inverse = np.unique(part["copy_kind"], return_inverse=True)
+        kinds, inverse = distinct(part["copy_kind"])
         return self._builder.strings(map(copy_name, kinds.tolist()))[inverse], {
             "bytes": part["bytes"],
             "copy_kind": part["copy_kind"],
@@ -182,7 +183,7 @@ class _Process:
         }
 
     def _graphs(self, part: Structured, _device: int) -> tuple[npt.ArrayLike, Attributes]:
-        graphs, inverse = np.unique(part["graph"], return_inverse=True)
+        graphs, inverse = distinct(part["graph"])
         names = self._builder.strings(f"CUDA graph {graph}" for graph in graphs.tolist())
         return names[inverse], {"graph_id": part["graph"].astype(np.uint64)}
 
@@ -271,7 +272,7 @@ class _Process:
         felt = project_ranges(
             HostRanges(threads, ranges.start_ns[named], ranges.stop_ns[named]), calls, every
         )
-        names = names_of(self._spool, self._builder, ranges.name[named])
+        names = capture_strings(self._spool, self._builder, ranges.name[named])
         for (device, context, stream), rows in _groups(felt.device, felt.context, felt.stream):
             self._builder.add_events(
                 self._tracks.annotations_track(device, context, stream),
@@ -297,9 +298,13 @@ def _groups(*columns: Int64Array) -> list[tuple[tuple[int, ...], Int64Array]]:
     """The distinct rows of some columns, and where each occurs (ascending)."""
     if not len(columns[0]):
         return []
-    keys, inverse = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
-    order = np.argsort(inverse.reshape(-1), kind="stable")
-    borders = np.searchsorted(inverse.reshape(-1)[order], np.arange(len(keys) + 1))
-    return [
-        (tuple(key), order[borders[index] : borders[index + 1]]) for index, key in enumerate(keys.tolist())
-    ]
+    code = np.zeros(len(columns[0]), np.int64)
+    for column in columns:
+        found, inverse = distinct(column)
+        code = code * len(found) + inverse
+    keys, group = distinct(code)
+    # Few groups: as 16-bit numbers they are sorted by counting.
+    order = np.argsort(group.astype(np.uint16) if len(keys) < 1 << 16 else group, kind="stable")
+    borders = np.r_[0, np.cumsum(np.bincount(group, minlength=len(keys)))]
+    parts = [order[borders[index] : borders[index + 1]] for index in range(len(keys))]
+    return [(tuple(int(column[rows[0]]) for column in columns), rows) for rows in parts]

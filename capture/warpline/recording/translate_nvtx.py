@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import quote
 
 import numpy as np
@@ -16,9 +17,11 @@ from .agent import records
 from .agent_sources import add_agent_losses, add_agent_source
 from .nvtx_match import match_push_pop, match_start_end, push_pop_records
 from .spool import SpoolFile
+from .spool_strings import capture_strings, distinct
 from .translation import Translation
 
 Int64Array = npt.NDArray[np.int64]
+Integers = npt.NDArray[np.integer[Any]]
 
 TRACKS_FROM = 300
 """Sort key of the first NVTX track below a thread."""
@@ -40,16 +43,18 @@ class _Batch:
     """Ranges of one process as columns [n]; ``thread`` are indexes of ``translation.threads``."""
 
     thread: Int64Array
-    domain: Int64Array
+    domain: Integers
     start_ns: Int64Array
     stop_ns: Int64Array
     name: Int64Array
     flags: npt.NDArray[np.uint8]
     attributes: npt.NDArray[np.void]
-    has_attributes: npt.NDArray[np.bool_]
-    end_thread: Int64Array
+    """Records that hold the attributes; ``row`` says which is an event's, −1 for none."""
+    row: Int64Array
+    end_thread: Int64Array | None = None
 
     def take(self, rows: Int64Array) -> _Batch:
+        """Some of the ranges."""
         return _Batch(
             self.thread[rows],
             self.domain[rows],
@@ -57,9 +62,9 @@ class _Batch:
             self.stop_ns[rows],
             self.name[rows],
             self.flags[rows],
-            self.attributes[rows],
-            self.has_attributes[rows],
-            self.end_thread[rows],
+            self.attributes,
+            self.row[rows],
+            None if self.end_thread is None else self.end_thread[rows],
         )
 
 
@@ -102,23 +107,11 @@ class _Process:
         ranges = match_push_pop(push_pop_records(self._spool), since, translation.stop_ns, resumes)
         self._builder.add_skipped("NVTX pops", ranges.unbalanced, "they had no push")
         rich = self._spool.records(records.NVTX_RANGE_ATTRIBUTES, records.nvtx_range_attributes).values
-        has_attributes = ranges.attributes >= 0
-        attributes = np.zeros(len(ranges.name), records.nvtx_range_attributes)
-        attributes[has_attributes] = rich[ranges.attributes[has_attributes]]
         threads = translation.threads.lookup(self._pid, ranges.tid, ranges.start_ns)
         stop_ns = self._before_death(threads, ranges.start_ns, ranges.stop_ns, ranges.flags)
         name = np.where(ranges.flags & Flag.CUT_START, -1, ranges.name)
-        none = np.full(len(name), -1, np.int64)
         return _Batch(
-            threads,
-            ranges.domain,
-            ranges.start_ns,
-            stop_ns,
-            name,
-            ranges.flags,
-            attributes,
-            has_attributes,
-            none,
+            threads, ranges.domain, ranges.start_ns, stop_ns, name, ranges.flags, rich, ranges.attributes
         )
 
     def _before_death(
@@ -144,13 +137,13 @@ class _Process:
         end_thread = np.where(found.end_tid >= 0, found.end_tid, starts.tid)
         return _Batch(
             lookup(self._pid, starts.tid, found.start_ns),
-            starts.values["domain"].astype(np.int64),
+            starts.values["domain"],
             found.start_ns,
             found.stop_ns,
             starts.values["name"].astype(np.int64),
             found.flags,
             starts.values,
-            np.ones(len(starts.values), bool),
+            found.row,
             self._thread_numbers(lookup(self._pid, end_thread, found.stop_ns)),
         )
 
@@ -165,23 +158,22 @@ class _Process:
         time_ns = marks.values["time_ns"].astype(np.int64)
         return _Batch(
             self._translation.threads.lookup(self._pid, marks.tid, time_ns),
-            marks.values["domain"].astype(np.int64),
+            marks.values["domain"],
             time_ns,
             time_ns,
             marks.values["name"].astype(np.int64),
             np.full(len(time_ns), Flag.INSTANT, np.uint8),
             marks.values,
-            np.ones(len(time_ns), bool),
-            np.full(len(time_ns), -1, np.int64),
+            np.arange(len(time_ns)),
         )
 
     def _add(self, batch: _Batch, suffix: str) -> None:
         if not len(batch.thread):
             return
-        group = (batch.thread << 16) | batch.domain
-        for code in np.unique(group).tolist():
+        codes, group = distinct((batch.thread << 16) | batch.domain)
+        for number, code in enumerate(codes.tolist()):
             thread, domain = code >> 16, code & 0xFFFF
-            part = batch.take(np.flatnonzero(group == code))
+            part = batch if len(codes) == 1 else batch.take(np.flatnonzero(group == number))
             text = self._domains.get(domain, "") if domain else ""
             track = self._translation.thread_child(
                 thread,
@@ -202,26 +194,31 @@ class _Process:
             )
 
     def _names(self, names: Int64Array) -> npt.NDArray[np.uint32]:
-        found, inverse = np.unique(names, return_inverse=True)
-        texts = [UNKNOWN_NAME if name < 0 else self._spool.text(name) for name in found.tolist()]
-        return self._builder.strings(texts)[inverse]
+        unknown = names < 0
+        if not unknown.any():
+            return capture_strings(self._spool, self._builder, names)
+        found = capture_strings(self._spool, self._builder, np.maximum(names, 0))
+        found[unknown] = self._builder.string(UNKNOWN_NAME)
+        return found
 
     def _attributes(self, part: _Batch, domain: int, text: str) -> dict[str, npt.ArrayLike]:
-        values = part.attributes
         result: dict[str, npt.ArrayLike] = {}
         if text:
             result["domain"] = self._builder.string(text)
-        if (part.end_thread >= 0).any():
-            result["end_thread"] = np.ma.masked_less(part.end_thread, 0)
-        has_color = part.has_attributes & (values["flags"] & records.HAS_COLOR != 0)
+        if part.end_thread is not None:
+            result["end_thread"] = part.end_thread
+        if not len(part.attributes) or not (part.row >= 0).any():
+            return result
+        values, has = part.attributes[np.maximum(part.row, 0)], part.row >= 0
+        has_color = has & (values["flags"] & records.HAS_COLOR != 0)
         if has_color.any():
             result["color_argb"] = np.ma.MaskedArray(values["color_argb"], ~has_color)
-        has_category = part.has_attributes & (values["flags"] & records.HAS_CATEGORY != 0)
+        has_category = has & (values["flags"] & records.HAS_CATEGORY != 0)
         if has_category.any():
-            numbers, inverse = np.unique(values["category"], return_inverse=True)
+            numbers, inverse = distinct(values["category"])
             texts = [self._categories.get((domain, int(number)), str(number)) for number in numbers.tolist()]
             result["category"] = np.ma.MaskedArray(self._builder.strings(texts)[inverse], ~has_category)
-        has_payload = part.has_attributes & (values["payload_type"] != 0)
+        has_payload = has & (values["payload_type"] != 0)
         if has_payload.any():
             result["payload"] = np.ma.MaskedArray(self._payloads(values, has_payload), ~has_payload)
         return result

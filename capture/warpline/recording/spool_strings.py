@@ -1,0 +1,41 @@
+"""Strings of a spool file -> strings of the capture, whole columns at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.storage import CaptureBuilder
+
+from .spool import SpoolFile
+
+_TABLE = 1 << 22
+
+
+def distinct(values: npt.NDArray[np.integer[Any]]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+    """Distinct values, ascending, and for each value the index of its distinct one.
+
+    As ``np.unique`` gives them, by counting where that is faster. ``values`` are not negative.
+    """
+    if not len(values) or int(values.max()) >= _TABLE:
+        found, inverse = np.unique(values, return_inverse=True)
+        return found, inverse.reshape(-1)
+    found = np.flatnonzero(np.bincount(values))
+    place = np.zeros(int(found[-1]) + 1, np.int64)
+    place[found] = np.arange(len(found))
+    return found, place[values]
+
+
+def capture_strings(
+    spool: SpoolFile,
+    builder: CaptureBuilder,
+    ids: npt.NDArray[np.integer[Any]],
+    form: Callable[[str], str] | None = None,
+) -> npt.NDArray[np.uint32]:
+    """String ids of the capture for string ids of a spool file [n]; ``form`` is applied to each text first."""
+    found, inverse = distinct(ids)
+    texts = map(spool.text, found.tolist())
+    return builder.strings(texts if form is None else map(form, texts))[inverse]

@@ -1,0 +1,304 @@
+"""What the agent costs the program it is in, and how fast its records become a capture.
+
+    python tests/benchmarks/bench_agent.py [--events N] [--spool DIR] [--smoke]
+
+Costs are CPU time of the thread, the best of several rounds, so that other programs on the machine do not count. The
+spool is written to a disk, never to memory: the kind of file system is printed. Bars: 150 ns per NVTX record (a range
+has two) and per CUPTI record; ``warpline.annotate`` at most twice ``nvtx`` when nothing is recorded; 2 million events a
+second.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+NATIVE = ROOT / "capture" / "warpline" / "recording" / "agent" / "native"
+FAKE = ROOT / "tests" / "native" / "fake"
+BAR_NS = 150.0
+
+PYTHON_RANGES = """
+import sys, time
+which, n, rounds = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+if which == "nvtx":
+    import nvtx as module
+else:
+    import warpline as module
+annotate = module.annotate
+prepared = annotate("a range of usual length")
+def each(n):
+    for _ in range(n):
+        with annotate("a range of usual length"):
+            pass
+def reused(n):
+    for _ in range(n):
+        with prepared:
+            pass
+@annotate("a range of usual length")
+def decorated():
+    pass
+def called(n):
+    for _ in range(n):
+        decorated()
+for function in (each, reused, called):
+    best = 1e18
+    for _ in range(rounds):
+        began = time.thread_time_ns()
+        function(n)
+        best = min(best, (time.thread_time_ns() - began) / n)
+    print(best)
+"""
+
+
+@dataclass
+class Bench:
+    """Sizes and places."""
+
+    folder: Path
+    events: int
+    smoke: bool
+    sessions: int = field(default=0)
+
+    def session(self) -> dict[str, str]:
+        """The environment of a program that is recorded, in a new spool directory."""
+        self.sessions += 1
+        spool = self.folder / f"{self.sessions}.spool"
+        spool.mkdir()
+        page = struct.pack("<8sIIQIIQ", b"WLCTRL01", 1, 0, time.monotonic_ns(), 127, 0, 0)
+        (spool / "control").write_bytes(page.ljust(4096, b"\0"))
+        agent = str(self.folder / "libwarpline_agent.so")
+        return {
+            **os.environ,
+            "WARPLINE_SPOOL": str(spool),
+            "WARPLINE_AGENT": agent,
+            "NVTX_INJECTION64_PATH": agent,
+            "CUDA_INJECTION64_PATH": agent,
+            "PYTHONPATH": str(ROOT / "capture"),
+        }
+
+    def compile(self, name: str, sources: list[Path], *options: str) -> Path:
+        output = self.folder / name
+        command = [
+            "cc",
+            "-std=gnu11",
+            "-O2",
+            "-pthread",
+            *options,
+            "-o",
+            str(output),
+            *map(str, sources),
+            "-ldl",
+        ]
+        subprocess.run(command, check=True)
+        return output
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--events", type=int, default=1_000_000)
+    parser.add_argument(
+        "--spool", type=Path, help="a folder on the disk to measure (default: the checkout's build/)"
+    )
+    parser.add_argument("--smoke", action="store_true")
+    args = parser.parse_args()
+    place = args.spool or ROOT / "build"
+    place.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="bench-agent-", dir=place) as folder:
+        bench = Bench(Path(folder), 20_000 if args.smoke else args.events, args.smoke)
+        print(f"spool on {file_system(bench.folder)}, {bench.events:,} records a round")
+        build(bench)
+        native_costs(bench)
+        python_costs(bench)
+        startup(bench)
+        finalising(bench)
+
+
+def file_system(path: Path) -> str:
+    """The kind of file system a path is on."""
+    best = ("", "?")
+    for line in Path("/proc/mounts").read_text().splitlines():
+        _device, mount, kind = line.split()[:3]
+        if str(path).startswith(mount.rstrip("/") + "/") and len(mount) >= len(best[0]):
+            best = (mount, kind)
+    return f"{best[1]} ({best[0]})"
+
+
+def build(bench: Bench) -> None:
+    """The agent, the program that measures it, the fake GPU."""
+    sources = sorted(NATIVE.glob("*.c"))
+    shared = ("-shared", "-fPIC", "-fvisibility=hidden")
+    bench.compile("libwarpline_agent.so", sources, *shared, "-Wl,-z,nodelete")
+    bench.compile("agent_costs", [HERE / "programs" / "agent_costs.c", *sources], f"-I{NATIVE}")
+    bench.compile("libcuda.so.1", [FAKE / "fake_cuda.c"], *shared, "-Wl,-soname,libcuda.so.1")
+    bench.compile("libcupti.so.12", [FAKE / "fake_cupti.c"], *shared, "-Wl,-soname,libcupti.so.12")
+
+
+def row(what: str, value: float, unit: str, note: str = "") -> None:
+    """One line of a table."""
+    print(f"  {what:<44}{value:>10.1f} {unit:<4}{note}")
+
+
+def native_costs(bench: Bench) -> None:
+    """ns per record, from C."""
+    print("\nper record, CPU time")
+
+    def measure(*words: str) -> float:
+        command = [str(bench.folder / "agent_costs"), *words, str(bench.events)]
+        done = subprocess.run(command, env=bench.session(), capture_output=True, text=True, check=True)
+        return float(done.stdout)
+
+    clock = measure("clock")
+    nvtx = measure("nvtx")
+    cupti = measure("cupti")
+    row("one clock_gettime (yardstick)", clock, "ns")
+    row("NVTX record (a range has two)", nvtx, "ns", f"  bar {BAR_NS:.0f}   {nvtx / clock:.1f} clocks")
+    row("NVTX record, 4 threads at once, the slowest", measure("threads", "4"), "ns", f"  bar {BAR_NS:.0f}")
+    row("CUPTI record, half of them kernels", cupti, "ns", f"  bar {BAR_NS:.0f}   {cupti / clock:.1f} clocks")
+    data = np.arange(bench.events * 104 // 8)
+    began = time.thread_time_ns()
+    data.copy()
+    row("numpy copying as many bytes as kernels", (time.thread_time_ns() - began) / bench.events, "ns")
+
+
+def python_costs(bench: Bench) -> None:
+    """ns per range, from Python."""
+    n, rounds = (200, 3) if bench.smoke else (2000, 60)
+    print("\nper range from Python, CPU time       new object    prepared   decorated")
+
+    def measure(module: str, environment: dict[str, str]) -> list[float]:
+        command = [sys.executable, "-c", PYTHON_RANGES, module, str(n), str(rounds)]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        return [float(line) for line in done.stdout.split()]
+
+    plain = {**os.environ, "PYTHONPATH": str(ROOT / "capture")}
+    found: dict[str, list[float]] = {}
+    for label, module, environment in (
+        ("nvtx, not recording", "nvtx", plain),
+        ("warpline.annotate, not recording", "warpline", plain),
+        ("nvtx, recording", "nvtx", bench.session()),
+        ("warpline.annotate, recording", "warpline", bench.session()),
+    ):
+        try:
+            values = found[label] = measure(module, environment)
+        except subprocess.CalledProcessError:
+            print(f"  {label:<36}not installed")
+            continue
+        print(f"  {label:<36}" + "".join(f"{value:>9.0f} ns" for value in values))
+    if "nvtx, not recording" in found:
+        ratios = np.array(found["warpline.annotate, not recording"]) / found["nvtx, not recording"]
+        print(f"  {'ratio, not recording (bar 2)':<36}" + "".join(f"{ratio:>12.2f}" for ratio in ratios))
+
+
+def startup(bench: Bench) -> None:
+    """Wall time of a program that does nothing, with and without the agent: interleaved, the median of each."""
+    rounds = 2 if bench.smoke else 15
+    print("\nstart to end of a program             without       with      more")
+    gpu = {"LD_LIBRARY_PATH": str(bench.folder), "WARPLINE_LIBCUPTI": str(bench.folder / "libcupti.so.12")}
+    programs = {
+        "python, neither NVTX nor CUDA": "pass",
+        "python, one NVTX range": "import nvtx; nvtx.push_range('x'); nvtx.pop_range()",
+        "python, cuInit of the fake driver": "import ctypes; ctypes.CDLL('libcuda.so.1').cuInit(0)",
+    }
+    for label, program in programs.items():
+        times: dict[str, list[float]] = {"without": [], "with": []}
+        for _ in range(rounds):
+            for kind, taken in times.items():
+                environment = {**(bench.session() if kind == "with" else os.environ), **gpu}
+                began = time.perf_counter()
+                subprocess.run(
+                    [sys.executable, "-c", program], env=environment, check=False, capture_output=True
+                )
+                taken.append((time.perf_counter() - began) * 1e3)
+        without, with_agent = (float(np.median(times[kind])) for kind in ("without", "with"))
+        print(f"  {label:<34}{without:>8.1f} ms{with_agent:>8.1f} ms{with_agent - without:>8.2f} ms")
+
+
+def finalising(bench: Bench) -> None:
+    """Events per second from a spool of ranges, and of calls and kernels, to a capture."""
+    sys.path.insert(0, str(ROOT / "capture"))
+    from warpline.recording.finalise import finalise
+    from warpline.recording.session import Options, Session
+
+    print("\nfinalising                              events       took")
+    # The program for NVTX runs seven rounds.
+    for what, program, count in (("nvtx", "nvtx", bench.events // 7), ("cupti", "cupti-file", bench.events)):
+        environment = bench.session()
+        spool = Path(environment["WARPLINE_SPOOL"])
+        subprocess.run(
+            [str(bench.folder / "agent_costs"), program, str(count)],
+            env=environment,
+            check=True,
+            capture_output=True,
+        )
+        if what == "cupti":
+            add_session(spool)
+        start = time.monotonic_ns() - 600_000_000_000 if what == "nvtx" else 0
+        session = Session(
+            spool,
+            spool / "x.h5",
+            ("x",),
+            "/",
+            start,
+            0,
+            1,
+            2,
+            Options(),
+            stop_monotonic_ns=time.monotonic_ns(),
+        )
+        session.save()
+        began, cpu = time.perf_counter(), time.process_time()
+        done = finalise(spool, spool / "x.h5")
+        seconds, cpu = time.perf_counter() - began, time.process_time() - cpu
+        rate = done.events / seconds / 1e6
+        yardstick = sort_yardstick(done.events)
+        print(
+            f"  {what:<34}{done.events:>12,}{seconds:>9.2f} s  {rate:.2f} M/s (bar 2), on a core {cpu:.2f} s"
+            f"   numpy sorting as many {yardstick:.2f} s"
+        )
+
+
+def add_session(spool: Path) -> None:
+    """The record that says CUPTI was on, which the bare library does not write: as another spool chunk."""
+    from warpline.recording.agent import records
+
+    (path,) = spool.glob("agent.*.spool")
+    data = bytearray(path.read_bytes())
+    size = struct.unpack_from("<Q", data, 32)[0]
+    del data[size:]
+    session = np.zeros(1, records.cupti_session).tobytes()
+    header = struct.pack(
+        "<IIIIQQQ", 0x4B4E4843, records.CUPTI_SESSION, len(session), 0, 4096, len(session), 0
+    ).ljust(64, b"\0")
+    data += (header + session).ljust(4096, b"\0")
+    struct.pack_into("<Q", data, 32, len(data))
+    path.write_bytes(data)
+
+
+def sort_yardstick(count: int) -> float:
+    """Seconds numpy takes to sort as many times."""
+    values = np.random.default_rng(1).integers(0, 1 << 60, count)
+    began = time.perf_counter()
+    np.argsort(values, kind="stable")
+    return time.perf_counter() - began
+
+
+def test_smoke(monkeypatch: object) -> None:
+    """`make bench` runs this."""
+    sys.argv = ["bench_agent.py", "--smoke"]
+    main()
+
+
+if __name__ == "__main__":
+    main()

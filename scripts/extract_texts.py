@@ -1,7 +1,7 @@
 """Collects every text a person reads and compares it with the catalogues.
 
-    python scripts/extract_texts.py            how complete each catalogue is
-    python scripts/extract_texts.py --missing zh_CN    the texts a catalogue lacks, as JSON to be filled in
+python scripts/extract_texts.py            how complete each catalogue is
+python scripts/extract_texts.py --missing zh_CN    the texts a catalogue lacks, as JSON to be filled in
 """
 
 from __future__ import annotations
@@ -110,9 +110,12 @@ def all_texts() -> Texts:
 
 
 def missing_texts(catalogue: dict[str, dict[str, str]], texts: Texts) -> dict[str, list[str]]:
-    """What a catalogue lacks, by context."""
+    """What a catalogue lacks, by context; the context ``warpline`` serves all others."""
+    shared = catalogue.get("warpline", {})
     lacking = {
-        context: sorted(text for text in found if not catalogue.get(context, {}).get(text))
+        context: sorted(
+            text for text in found if not (catalogue.get(context, {}).get(text) or shared.get(text))
+        )
         for context, found in sorted(texts.items())
     }
     return {context: found for context, found in lacking.items() if found}
@@ -120,7 +123,9 @@ def missing_texts(catalogue: dict[str, dict[str, str]], texts: Texts) -> dict[st
 
 def main() -> int:
     """Prints; 1 when a text is missing."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--missing", metavar="LANGUAGE")
     args = parser.parse_args()
     texts = all_texts()

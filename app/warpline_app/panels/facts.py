@@ -83,7 +83,7 @@ def event_facts(capture: Capture, row: int, origin_ns: int | None = None) -> Eve
         Section("", _when(capture, row, origin)),
         Section(tr("Where"), _where(capture, row)),
         Section(
-            table.spec.title if table is not None else tr("Attributes"),
+            tr(table.spec.title, "kind") if table is not None else tr("Attributes"),
             _attributes(capture, kind, row, attributes),
         ),
         Section(tr("Links"), _links(capture, row)),

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -44,7 +45,13 @@ class _Clockwork:
         return start, duration
 
 
-def generate(path: Path, events: int, lanes: int = 60, seed: int = 0) -> Path:
+def generate(
+    path: Path,
+    events: int,
+    lanes: int = 60,
+    seed: int = 0,
+    progress: Callable[[float, str], None] | None = None,
+) -> Path:
     """Writes a capture of about ``events`` events on about ``lanes`` lanes."""
     per_lane = max(10, events // lanes)
     clockwork = _Clockwork(seed, per_lane * 12_000)
@@ -122,7 +129,7 @@ def generate(path: Path, events: int, lanes: int = 60, seed: int = 0) -> Path:
         builder.add_counter(cores, "Utilization", "ratio", times, rng.random(len(times)))
         builder.add_source("synthetic", True, "made up by tests/benchmarks/generate.py")
         builder.meta["command_line"] = ["python", "train.py"]
-        return builder.finish()
+        return builder.finish(progress)
 
 
 def _nest(

@@ -1,6 +1,7 @@
 """The capture file: writing (`CaptureBuilder`), reading (`open_capture`) and level of detail."""
 
 from .builder import CaptureBuilder
+from .cache import ConversionCache, cache_folder
 from .capture import Capture, Events, Lanes, open_capture
 from .counters import Counter
 from .kind_table import KindTable
@@ -16,6 +17,7 @@ __all__ = [
     "NO_STACK",
     "Capture",
     "CaptureBuilder",
+    "ConversionCache",
     "Counter",
     "Events",
     "KindTable",
@@ -23,6 +25,7 @@ __all__ = [
     "Links",
     "Strings",
     "Strip",
+    "cache_folder",
     "is_capture",
     "open_capture",
     "verify",

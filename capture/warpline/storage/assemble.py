@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -23,6 +22,7 @@ from .event_writer import EventWriter
 from .groups import Together, find_groups
 from .linking import join_keys
 from .lod import build_levels
+from .mapped import set_attribute, utf8
 from .schema import (
     ALIGNMENT,
     CLOCK_COLUMNS,
@@ -48,8 +48,6 @@ from .utilization import Curve, build_curve
 Array = npt.NDArray[Any]
 Int64Array = npt.NDArray[np.int64]
 Progress = Callable[[float, str], None]
-
-_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 def assemble(
@@ -98,9 +96,9 @@ class _Assembly:
 
     def write(self) -> None:
         file, contents = self._file, self._contents
-        _set_attribute(file, "format", FORMAT)
-        _set_attribute(file, "version", VERSION)
-        _set_attribute(file, "uuid", contents.uuid)
+        set_attribute(file, "format", FORMAT)
+        set_attribute(file, "version", VERSION)
+        set_attribute(file, "uuid", contents.uuid)
         self._write_events()
         self._write_directories()
         self._step(0.75, "attributes")
@@ -146,7 +144,7 @@ class _Assembly:
                 ("category", buffer.spec.category),
                 ("color", buffer.spec.color),
             ):
-                _set_attribute(kind, key, value)
+                set_attribute(kind, key, value)
             self._put(kind, "row", self._kind_rows[buffer.code].read(), "<i8")
             order = self._kind_order[buffer.code].read()
             attributes, valid = kind.create_group("attributes"), kind.create_group("valid")
@@ -156,12 +154,12 @@ class _Assembly:
                     continue
                 column.fill(buffer.count)
                 dataset = self._gather(attributes, spec.name, column.values, order)
-                _set_attribute(dataset, "title", spec.title)
-                _set_attribute(dataset, "unit", spec.unit)
-                _set_attribute(dataset, "type", spec.dtype)
+                set_attribute(dataset, "title", spec.title)
+                set_attribute(dataset, "unit", spec.unit)
+                set_attribute(dataset, "type", spec.dtype)
                 if spec.enum:
                     named = {str(number): text for number, text in spec.enum.items()}
-                    _set_attribute(dataset, "enum", orjson.dumps(named).decode())
+                    set_attribute(dataset, "enum", orjson.dumps(named).decode())
                 if column.valid is not None:
                     self._gather(valid, spec.name, column.valid, order)
 
@@ -193,7 +191,7 @@ class _Assembly:
             self._put(group, name, values[order], dtype)
         by_to = np.argsort(columns[1][order], kind="stable")
         self._put(group, "by_to", by_to, "<i8")
-        _set_attribute(group, "kinds", orjson.dumps(names).decode())
+        set_attribute(group, "kinds", orjson.dumps(names).decode())
 
     def _links_of(self, name: str) -> Iterator[tuple[Int64Array, Int64Array]]:
         contents = self._contents
@@ -381,7 +379,7 @@ class _Assembly:
 
     def _write_strings(self) -> None:
         group = self._file.create_group("strings")
-        encoded = [_utf8(text) for text in self._string_list]
+        encoded = [utf8(text) for text in self._string_list]
         offsets = np.zeros(len(encoded) + 1, np.int64)
         np.cumsum([len(text) for text in encoded], out=offsets[1:])
         self._put(group, "offset", offsets, "<u8")
@@ -444,27 +442,10 @@ class _Assembly:
             dataset[first : first + (1 << 20)] = values[first : first + (1 << 20)]
 
 
-def _set_attribute(node: h5py.Group | h5py.Dataset, name: str, value: str | int) -> None:
-    """An attribute; texts with a fixed length, which HDF5 keeps beside the object under its checksum."""
-    if isinstance(value, int):
-        node.attrs[name] = value
-        return
-    data = _utf8(value)
-    node.attrs.create(name, np.array(data), dtype=h5py.string_dtype("utf-8", max(1, len(data))))
-
-
-def _utf8(text: str) -> bytes:
-    """UTF-8; what cannot be encoded (undecodable bytes of a path, halves of surrogate pairs) is replaced."""
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        return _SURROGATES.sub("\ufffd", text).encode()
-
-
 def _plain(value: Any) -> Any:
     """A description as values that JSON has; anything else as text."""
     if isinstance(value, str):
-        return _utf8(value).decode()
+        return utf8(value).decode()
     if isinstance(value, bool | None):
         return value
     if isinstance(value, int | np.integer):
@@ -472,12 +453,12 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float | np.floating):
         return float(value)
     if isinstance(value, Mapping):
-        return {_utf8(str(key)).decode(): _plain(entry) for key, entry in value.items()}
+        return {utf8(str(key)).decode(): _plain(entry) for key, entry in value.items()}
     if isinstance(value, np.ndarray):
         return _plain(value.tolist())
     if isinstance(value, Iterable):
         return [_plain(entry) for entry in value]
-    return _utf8(str(value)).decode()
+    return utf8(str(value)).decode()
 
 
 def _view(dataset: h5py.Dataset, dtype: str) -> Array:

@@ -24,6 +24,8 @@ Attributes = Mapping[str, npt.ArrayLike | np.ma.MaskedArray[Any, Any]]
 
 MAX_TIME = 1 << 62
 
+_INT64, _UINT32, _UINT8, _BOOL, _FLOAT32 = map(np.dtype, ("i8", "u4", "u1", "?", "f4"))
+
 _BATCH_BYTES = 800
 """What a waiting batch takes beside its columns."""
 
@@ -111,11 +113,11 @@ class CaptureBuilder(TableBuilder):
         try:
             starts = np.array(start, np.int64, ndmin=1)
             n = len(starts)
-            durations = self._fitting(duration, np.int64, n, "durations")
+            durations = self._fitting(duration, _INT64, n, "durations")
         except OverflowError as error:
             raise StorageError(f"{self._tracks[track].uri}: an event has a time beyond 2^62 ns") from error
-        names = self._fitting(name, np.uint32, n, "names")
-        flag_bits = self._fitting(flags, np.uint8, n, "flags")
+        names = self._fitting(name, _UINT32, n, "names")
+        flag_bits = self._fitting(flags, _UINT8, n, "flags")
         first_id = self._n_events
         if not n:
             return first_id
@@ -144,19 +146,26 @@ class CaptureBuilder(TableBuilder):
             raise StorageError(f"{self.path}: there is no track {track}")
 
     def _check_times(self, track: int, starts: Int64Array, durations: Int64Array) -> None:
-        if int(np.minimum.reduce(durations, axis=None)) < 0:
+        if len(starts) == 1:
+            # Importers of small files add events one by one, and a reduction costs as much as all the rest.
+            first = last = starts.item()
+            shortest = longest = durations.item()
+        else:
+            first, last = int(np.minimum.reduce(starts)), int(np.maximum.reduce(starts))
+            shortest = int(np.minimum.reduce(durations, axis=None))
+            longest = int(np.maximum.reduce(durations, axis=None))
+        if shortest < 0:
             raise StorageError(f"{self._tracks[track].uri}: an event has a negative duration")
-        if (
-            int(np.minimum.reduce(starts)) < -MAX_TIME
-            or int(np.maximum.reduce(starts)) > MAX_TIME
-            or int(np.maximum.reduce(durations, axis=None)) >= MAX_TIME
-        ):
+        if first < -MAX_TIME or last > MAX_TIME or longest >= MAX_TIME:
             raise StorageError(f"{self._tracks[track].uri}: an event has a time beyond 2^62 ns")
 
-    def _fitting(self, values: npt.ArrayLike, dtype: npt.DTypeLike, n: int, what: str) -> Array:
+    def _fitting(self, values: npt.ArrayLike, dtype: np.dtype[Any], n: int, what: str) -> Array:
         """A copy of a column of the batch; without dimension when one value is meant for all."""
-        # A number too large for float32 becomes infinity there.
-        with np.errstate(over="ignore"):
+        if dtype == _FLOAT32:
+            # A number that is too large becomes infinity.
+            with np.errstate(over="ignore"):
+                column = np.array(values, dtype)
+        else:
             column = np.array(values, dtype)
         if column.ndim == 0 or column.shape == (n,):
             return column
@@ -183,7 +192,7 @@ class CaptureBuilder(TableBuilder):
             if isinstance(values, np.ma.MaskedArray):
                 data = values.data
                 if values.mask is not np.ma.nomask:
-                    valid = ~self._fitting(values.mask, np.bool_, n, f"values of {name}")
+                    valid = ~self._fitting(values.mask, _BOOL, n, f"values of {name}")
                     valid = None if valid.all() else np.array(np.broadcast_to(valid, n)).view(np.uint8)
             fitting = self._fitting(data, column.values.dtype, n, f"values of {name}")
             if fitting.ndim == 0:

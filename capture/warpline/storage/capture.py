@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,8 +14,10 @@ from uuid import UUID
 import numpy as np
 import numpy.typing as npt
 
-from warpline.model import Clock, Device, Process, Skipped, Source, Thread, Track
+from warpline.model import CaptureFormatError, Clock, Device, Process, Skipped, Source, Thread, Track
 
+from .archive import working_file
+from .cache import ConversionCache
 from .counters import Counter, pyramid_sizes
 from .description import MAX_TIME, read_description
 from .exact import ExactQueries
@@ -85,12 +87,28 @@ class Lanes:
         return len(self.first)
 
 
-def open_capture(path: Path | str) -> Capture:
-    """Opens a capture in bounded work, whatever its size.
+def open_capture(
+    path: Path | str,
+    *,
+    progress: Callable[[float, str], None] | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> Capture:
+    """Opens a capture in bounded work, whatever its size; a large archive is unpacked into the user's cache first.
 
-    Raises CaptureFormatError when the file is no capture, is damaged or is of another version.
+    ``progress`` is told a fraction and what is being done while unpacking. Raises CaptureFormatError when the file is
+    no capture, is damaged or is of another version; of archives also StorageError when the disk is full, and Cancelled.
     """
-    return Capture(MappedFile(Path(path)))
+    path = Path(path)
+    cache = ConversionCache()
+    working = working_file(path, cache, progress, cancelled)
+    if working == path:
+        return Capture(MappedFile(path))
+    try:
+        return Capture(MappedFile(working), path)
+    except CaptureFormatError:
+        # Damaged in the cache or in the archive: unpacking it again tells which.
+        cache.discard(working)
+    return Capture(MappedFile(working_file(path, cache, progress, cancelled)), path)
 
 
 class Capture(ExactQueries):
@@ -100,9 +118,9 @@ class Capture(ExactQueries):
     exact times, `query` draws.
     """
 
-    def __init__(self, file: MappedFile) -> None:
+    def __init__(self, file: MappedFile, path: Path | None = None) -> None:
         self._file = file
-        self.path = file.path
+        self.path = path or file.path
         self.uuid = self._read_uuid()
         self._read_meta()
         self.strings = Strings(file.column("strings/offset", "<u8"), file.column("strings/data", "|u1"))
@@ -378,7 +396,7 @@ class Capture(ExactQueries):
 
     def with_clock_offsets(self, offsets_ns: Mapping[int, int]) -> Capture:
         """This capture with other clock offsets (clock index → ns), without touching the file: ranks re-aligned."""
-        other = Capture(self._file)
+        other = Capture(self._file, self.path)
         other.clocks = tuple(
             Clock(clock.name, offsets_ns[index], "set by hand") if index in offsets_ns else clock
             for index, clock in enumerate(self.clocks)

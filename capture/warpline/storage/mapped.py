@@ -6,10 +6,13 @@ values.
 
 from __future__ import annotations
 
+import math
 import mmap
 import os
+import re
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 # HDF5 locks files by default, which fails on network file systems and blocks a viewer beside a writer.
 os.environ.setdefault("HDF5_USE_FILE_LOCKING", "FALSE")
@@ -25,11 +28,14 @@ from .schema import ALIGNMENT, FORMAT, VERSION
 Array = npt.NDArray[Any]
 
 MAX_ATTRIBUTE_BYTES = 1 << 20
+MAX_CHUNK_BYTES = 16 << 20
+MAX_GROUPS = 2048
 
 MAX_ARCHIVE_RATIO = 200
 """An archive whose columns are more than this times its size (and some) is damage or a trap, not data."""
 
 _ARCHIVE_ALLOWANCE = 16 << 20
+_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 class MappedFile:
@@ -150,7 +156,7 @@ class MappedFile:
         ``limit``), or lies outside the file.
         """
         try:
-            dataset = self._dataset(path)
+            dataset = self.dataset(path)
             if dataset.ndim != 1:
                 raise self.error(f"dataset {path} has {dataset.ndim} dimensions instead of one")
             if dataset.dtype != np.dtype(dtype):
@@ -166,12 +172,13 @@ class MappedFile:
 
     def dtype_of(self, path: str) -> np.dtype[Any]:
         try:
-            dtype: np.dtype[Any] = self._dataset(path).dtype
+            dtype: np.dtype[Any] = self.dataset(path).dtype
             return dtype
         except (OSError, RuntimeError, ValueError, TypeError, KeyError) as error:
             raise self.error(f"dataset {path} is damaged ({_short(error)})") from error
 
-    def _dataset(self, path: str) -> h5py.Dataset:
+    def dataset(self, path: str) -> h5py.Dataset:
+        """A dataset stored in this file."""
         node = self._node(path)
         if node is None:
             raise self.error(f"dataset {path} is missing")
@@ -181,33 +188,96 @@ class MappedFile:
 
     def _read(self, path: str, dataset: h5py.Dataset, n: int) -> Array:
         nbytes = n * dataset.dtype.itemsize
-        plist = dataset.id.get_create_plist()
-        layout = plist.get_layout()
-        if layout == h5py.h5d.VIRTUAL or plist.get_external_count():
-            raise self.error(f"dataset {path} refers to other files, which is not followed")
-        if not n:
-            return np.empty(0, dataset.dtype)
-        if layout == h5py.h5d.CHUNKED:
-            filters = {plist.get_filter(index)[0] for index in range(plist.get_nfilters())}
-            if not filters <= {h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE}:
-                raise self.error(f"dataset {path} uses a filter other than gzip and shuffle")
+        if self._checked_layout(path, dataset) == h5py.h5d.CHUNKED and n:
             self._decoded_bytes += nbytes
-            if self._decoded_bytes > MAX_ARCHIVE_RATIO * self._size + _ARCHIVE_ALLOWANCE:
-                raise self.error(
-                    f"its columns claim more than {MAX_ARCHIVE_RATIO} times the size of the file"
-                )
+            self._check_claim(self._decoded_bytes)
             self.mapped = False
             return np.asarray(dataset[:])
+        if not n:
+            return np.empty(0, dataset.dtype)
         offset = dataset.id.get_offset()
         if offset is None:
-            if layout == h5py.h5d.COMPACT and nbytes <= 1 << 16:
+            if dataset.id.get_create_plist().get_layout() == h5py.h5d.COMPACT and nbytes <= 1 << 16:
                 return np.asarray(dataset[:])
-            raise self.error(f"dataset {path} was never written")
+            raise self.error(f"dataset {path} claims {n} entries and was never written")
         if offset < 0 or offset + nbytes > self._size:
             raise self.error(f"dataset {path} leaves the file")
         if nbytes < ALIGNMENT:
             return np.asarray(dataset[:])
         return np.frombuffer(self._map, dataset.dtype, n, offset)
+
+    def _checked_layout(self, path: str, dataset: h5py.Dataset) -> int:
+        """How a dataset is stored; refuses what leads to other files, foreign filters and monstrous chunks."""
+        plist = dataset.id.get_create_plist()
+        layout = int(plist.get_layout())
+        if layout == h5py.h5d.VIRTUAL or plist.get_external_count():
+            raise self.error(f"dataset {path} refers to other files, which is not followed")
+        if layout == h5py.h5d.CHUNKED:
+            filters = {plist.get_filter(index)[0] for index in range(plist.get_nfilters())}
+            if not filters <= {h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE}:
+                raise self.error(f"dataset {path} uses a filter other than gzip and shuffle")
+            if math.prod(plist.get_chunk()) * dataset.dtype.itemsize > MAX_CHUNK_BYTES:
+                raise self.error(f"dataset {path} has chunks of more than {MAX_CHUNK_BYTES >> 20} MiB")
+        return layout
+
+    def _check_claim(self, nbytes: int) -> None:
+        if nbytes > MAX_ARCHIVE_RATIO * self._size + _ARCHIVE_ALLOWANCE:
+            raise self.error(f"its columns claim more than {MAX_ARCHIVE_RATIO} times the size of the file")
+
+    # What unpacks an archive needs
+
+    def is_compressed(self, path: str) -> bool:
+        """Whether a dataset is stored in chunks, as in the archive form."""
+        try:
+            return bool(self._checked_layout(path, self.dataset(path)) == h5py.h5d.CHUNKED)
+        except (OSError, RuntimeError, ValueError, TypeError, KeyError) as error:
+            raise self.error(f"dataset {path} is damaged ({_short(error)})") from error
+
+    def groups(self, above: str = "", depth: int = 4) -> list[str]:
+        """Paths of all groups, parents first; deeper than captures go is not looked at."""
+        found = []
+        for name in self.names(above) if depth else []:
+            path = f"{above}/{name}" if above else name
+            if isinstance(self._node(path), h5py.Group):
+                found += [path, *self.groups(path, depth - 1)]
+        if len(found) > MAX_GROUPS:
+            raise self.error(f"it has more than {MAX_GROUPS} groups")
+        return found
+
+    def stored_sizes(self) -> dict[str, int]:
+        """Paths of all datasets and the bytes they take decoded; refuses claims that cannot be."""
+        sizes = {}
+        try:
+            for group in ["", *self.groups()]:
+                for name in self.names(group):
+                    path = f"{group}/{name}" if group else name
+                    node = self._node(path)
+                    if isinstance(node, h5py.Dataset):
+                        if node.ndim != 1 or node.dtype.kind not in "iuf":
+                            raise self.error(f"dataset {path} is no column of numbers")
+                        self._checked_layout(path, node)
+                        sizes[path] = int(node.shape[0]) * node.dtype.itemsize
+        except (OSError, RuntimeError, ValueError, TypeError, KeyError) as error:
+            raise self.error(f"its directory is damaged ({_short(error)})") from error
+        self._check_claim(sum(sizes.values()))
+        return sizes
+
+    def read_piece(self, path: str, first: int, stop: int) -> Array:
+        """A part of a dataset, decoded."""
+        try:
+            return np.asarray(self.dataset(path)[first:stop])
+        except (OSError, RuntimeError, ValueError, TypeError, KeyError) as error:
+            raise self.error(f"dataset {path} is damaged ({_short(error)})") from error
+
+    def copy_attributes(self, path: str, target: h5py.Group | h5py.Dataset) -> None:
+        """Copies the attributes of a group or dataset that captures may have."""
+        try:
+            node = self._node(path)
+            names = [] if node is None else list(node.attrs)
+        except (OSError, RuntimeError, ValueError, TypeError, KeyError) as error:
+            raise self.error(f"the attributes of {path or '/'} are damaged ({_short(error)})") from error
+        for name in names:
+            set_attribute(target, name, self.attribute(path, name))
 
     def will_need(self, ranges: list[tuple[int, int]]) -> None:
         """Tells the system which byte ranges of the file are read next, so that cold pages come in together."""
@@ -231,6 +301,14 @@ class MappedFile:
         except (OSError, RuntimeError, ValueError):
             return False
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
     def close(self) -> None:
         self._groups.clear()
         self._file.close()
@@ -239,6 +317,23 @@ class MappedFile:
             self._map.close()
         except BufferError:
             pass
+
+
+def set_attribute(node: h5py.Group | h5py.Dataset, name: str, value: str | int) -> None:
+    """Writes an attribute; texts with a fixed length, which HDF5 keeps beside the object under its checksum."""
+    if isinstance(value, int):
+        node.attrs[name] = value
+        return
+    data = utf8(value)
+    node.attrs.create(name, np.array(data), dtype=h5py.string_dtype("utf-8", max(1, len(data))))
+
+
+def utf8(text: str) -> bytes:
+    """UTF-8; what cannot be encoded (undecodable bytes of a path, halves of surrogate pairs) is replaced."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return _SURROGATES.sub("\ufffd", text).encode()
 
 
 def is_capture(path: Path) -> bool:

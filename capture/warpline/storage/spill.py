@@ -79,12 +79,13 @@ class SpillColumn:
 
     def append(self, values: Array) -> None:
         """Appends values; they are copied unless they already have the column's type."""
-        if values.dtype != self.dtype or not values.flags.c_contiguous:
+        if values.dtype is not self.dtype or not values.flags.c_contiguous:
             values = np.ascontiguousarray(values, self.dtype)
-        if not len(values):
+        count = len(values)
+        if not count:
             return
         self._pending.append(values)
-        self._pending_count += len(values)
+        self._pending_count += count
         if self._pending_count * self.dtype.itemsize >= self._BUFFER_BYTES:
             self._flush()
         elif len(self._pending) >= self._BATCHES:

@@ -1,0 +1,166 @@
+"""The one cache of converted working files: expanded archives and captures made from files of other profilers."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from hashlib import blake2b
+from pathlib import Path
+
+from warpline.model import Cancelled, CaptureFormatError, StorageError
+
+from .mapped import MappedFile
+from .schema import VERSION
+
+Progress = Callable[[float, str], None]
+IsCancelled = Callable[[], bool]
+Convert = Callable[[Path, Progress, IsCancelled], object]
+
+DEFAULT_MAX_BYTES = 20 << 30
+
+_SAMPLE_BYTES = 1 << 16
+_ABANDONED_SECONDS = 24 * 3600
+
+
+def cache_folder() -> Path:
+    """Where this user's caches of Warpline are; the folder may not exist yet."""
+    named = os.environ.get("XDG_CACHE_HOME")
+    if named:
+        return Path(named) / "warpline"
+    if sys.platform == "win32":
+        return (
+            Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "warpline" / "cache"
+        )
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "warpline"
+    return Path.home() / ".cache" / "warpline"
+
+
+class ConversionCache:
+    """Working files by the content they were made from. Processes may use it at the same time.
+
+    An entry is written under a name of its own and renamed, so it is whole or absent. Once the entries take more
+    than ``max_bytes``, those not used for longest go; the newest one stays whatever its size.
+    """
+
+    def __init__(self, folder: Path | None = None, max_bytes: int = DEFAULT_MAX_BYTES) -> None:
+        self.folder = cache_folder() / "captures" if folder is None else folder
+        self.max_bytes = max_bytes
+
+    def get(
+        self,
+        sources: Sequence[Path],
+        converter: str,
+        convert: Convert,
+        progress: Progress | None = None,
+        cancelled: IsCancelled | None = None,
+    ) -> Path:
+        """The capture made from ``sources``, from the cache or by ``convert(target, progress, cancelled)``.
+
+        ``converter`` names what converts, its version and options: another name makes another entry. Raises
+        StorageError when the cache cannot be written, Cancelled, and what ``convert`` raises.
+        """
+        target = self.path_of(sources, converter)
+        if self._is_sound(target):
+            with contextlib.suppress(OSError):
+                os.utime(target)
+            return target
+        making = self.folder / f"{target.stem}.{uuid.uuid4().hex[:8]}.making"
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            convert(making, progress or _say_nothing, cancelled or _never)
+            if cancelled is not None and cancelled():
+                raise Cancelled(f"{sources[0]}: opening was cancelled")
+            os.replace(making, target)
+        except OSError as error:
+            raise StorageError(
+                f"{error.filename or self.folder}: the cache of converted captures cannot be written: "
+                f"{error.strerror or error}; free some space or set XDG_CACHE_HOME to another place"
+            ) from error
+        finally:
+            with contextlib.suppress(OSError):
+                making.unlink(missing_ok=True)
+        self._evict(keep=target)
+        return target
+
+    def path_of(self, sources: Sequence[Path], converter: str) -> Path:
+        """Where the capture made from these files is or would be.
+
+        The name is a fingerprint of their paths, sizes, times of change, first and last 64 KiB, and the converter.
+        Raises CaptureFormatError when a file cannot be read.
+        """
+        digest = blake2b(f"{VERSION}\0{converter}".encode(), digest_size=16)
+        for source in sources:
+            try:
+                status = source.stat()
+                place = f"\0{source.resolve()}\0{status.st_size}\0{status.st_mtime_ns}\0"
+                digest.update(place.encode("utf-8", "surrogateescape"))
+                with source.open("rb") as file:
+                    digest.update(file.read(_SAMPLE_BYTES))
+                    file.seek(max(0, status.st_size - _SAMPLE_BYTES))
+                    digest.update(file.read(_SAMPLE_BYTES))
+            except OSError as error:
+                raise CaptureFormatError(f"{source}: cannot be read: {error.strerror or error}") from error
+        return self.folder / f"{digest.hexdigest()}.h5"
+
+    def discard(self, path: Path) -> None:
+        """Forgets an entry that turned out to be damaged."""
+        with contextlib.suppress(OSError):
+            path.unlink(missing_ok=True)
+
+    def size_bytes(self) -> int:
+        """What the entries take on disk."""
+        return sum(size for _, size, _ in self._entries())
+
+    def clear(self) -> int:
+        """Removes every entry and returns the bytes freed. Captures open in a window stay usable where the system
+        keeps removed files for those who have them open.
+        """
+        freed = 0
+        for path, size, _ in self._entries():
+            with contextlib.suppress(OSError):
+                path.unlink()
+                freed += size
+        return freed
+
+    def _is_sound(self, path: Path) -> bool:
+        if not path.exists():
+            return False
+        try:
+            MappedFile(path).close()
+        except CaptureFormatError:
+            self.discard(path)
+            return False
+        return True
+
+    def _entries(self) -> list[tuple[Path, int, float]]:
+        """Path, size and time of last use of each entry, those being made included."""
+        found = []
+        for pattern in ("*.h5", "*.making", "*.making.part"):
+            for path in self.folder.glob(pattern):
+                with contextlib.suppress(OSError):
+                    status = path.stat()
+                    found.append((path, status.st_size, status.st_mtime))
+        return found
+
+    def _evict(self, keep: Path) -> None:
+        entries = sorted(self._entries(), key=lambda entry: entry[2])
+        total = sum(size for _, size, _ in entries)
+        abandoned = time.time() - _ABANDONED_SECONDS
+        for path, size, used in entries:
+            is_made = path.suffix == ".h5"
+            if (is_made and total > self.max_bytes and path != keep) or (not is_made and used < abandoned):
+                self.discard(path)
+                total -= size
+
+
+def _say_nothing(fraction: float, what: str) -> None:
+    """Progress nobody wants."""
+
+
+def _never() -> bool:
+    return False

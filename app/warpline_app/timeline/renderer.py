@@ -17,9 +17,9 @@ from warpline_app.theme import Theme, mix, to_rgb, ui_font
 from .codes import ColorTable
 from .compositor import Frame, grid_codes
 from .curves import CurveStore
+from .frame_plan import Bar, FramePlan, Spot, make_plan
 from .labels import Labels
-from .layout import Layout, Line, PlacedRow
-from .name_index import NameGroup
+from .layout import Layout, PlacedRow
 from .painters import Painter
 from .rows import Content
 from .strip import EVERYTHING, LABEL_MIN_PX, Emphasis, Lines, StripCache
@@ -69,6 +69,9 @@ class Renderer:
         self.emphasis: Emphasis = EVERYTHING
         self._grid = theme.rgb("grid")
         self._drawn: tuple[object, ...] = ()
+        self._plan: FramePlan | None = None
+        self._plan_key: tuple[int, int, int] = (0, 0, 0)
+        self._limits: dict[int, float] = {}
         self.failed: dict[str, str] = {}
         """Rows that cannot be drawn, by key, with the reason."""
 
@@ -79,38 +82,38 @@ class Renderer:
 
     def draw(self, frame: Frame, layout: Layout, view: View) -> Drawn:
         """Draws all visible rows; a row that fails is left out and named in `failed`."""
-        placed = self._placed(layout, view)
-        lines, order = self._lines(placed, view)
+        lines, plan = self._lines(layout, view)
         shift = self.cache.shift_px
-        same = (id(frame), id(layout), view.scroll_px, _tick_step(view), self.curves.version)
+        same = (id(frame), id(plan), _tick_step(view), self.curves.version)
         if shift and same == self._drawn and not self.failed:
             frame.shift(shift)
         else:
             frame.limit(0, frame.width)
         self._drawn = same
-        self._backgrounds(frame, placed)
+        for first, last, rgb in plan.fills:
+            frame.fill(first, min(last, frame.height), rgb)
         grid = np.unique(np.floor(view.scale.to_px_array(view.ticks_ns)).astype(np.int64))
-        grid = grid[(grid >= 0) & (grid < frame.width)]
-        frame.columns(grid, self._grid)
-        paused = self._paused(view.scale)
-        wanted: list[PlacedRow] = []
-        tops = np.zeros(max(1, len(order)), np.int64)
-        heights = np.ones(max(1, len(order)), np.int64)
-        for row, top, clip, background in placed:
-            try:
-                if not self._draw_curve(frame, row, top, clip, background, view):
-                    wanted.append(row)
-            except Exception as error:  # contained in its row, which says so
-                self.failed[row.row.key] = str(error) or type(error).__name__
         grid = grid[(grid >= frame.first) & (grid < frame.stop)]
+        frame.columns(grid, self._grid)
+        wanted: list[PlacedRow] = []
+        for place in plan.curves:
+            try:
+                if not self._draw_curve(frame, place, view):
+                    wanted.append(place.row)
+            except Exception as error:  # contained in its row, which says so
+                self.failed[place.row.row.key] = str(error) or type(error).__name__
+        paused = self._paused(view.scale)
         paused = paused[(paused >= frame.first) & (paused < frame.stop)]
-        for index, (_row, line, top, clip, background) in enumerate(order):
-            bar_top, bar = top + self._px(line.top), self._px(line.height)
-            tops[index], heights[index] = bar_top, bar
-            codes_line = grid_codes(lines.codes[index], grid, paused)
-            frame.line(self.table, codes_line, bar_top, bar, background, clip)
-        left = self._lay_out_labels(lines, view, tops, heights, order)
-        self._draw_failures(frame, placed)
+        for index, bar in enumerate(plan.bars):
+            line = grid_codes(lines.codes[index], grid, paused)
+            frame.line(self.table, line, bar.top, bar.height, bar.background, bar.clip)
+        boxes = lines.boxes
+        if plan.bars and len(boxes.row):
+            boxes = boxes.chosen(plan.whole[boxes.line])
+        left = self.labels.prepare(
+            boxes, view.scale, plan.tops, plan.heights, self.table.wants_dark_ink(), view.label_budget
+        )
+        self._draw_failures(frame, plan.spots)
         return Drawn(left, tuple(wanted))
 
     def paint_labels(self, painter: QPainter) -> None:
@@ -125,74 +128,22 @@ class Renderer:
     def _px(self, logical: float) -> int:
         return round(logical * self.ratio)
 
-    def _placed(self, layout: Layout, view: View) -> list[tuple[PlacedRow, int, int, int]]:
-        """Visible rows with their top on the frame, the border they are clipped at, and their background."""
-        result = [
-            (row, self._px(row.top), 0, self._background(row, 0))
-            for row in layout.pinned
-            if row.top < view.height_px
-        ]
-        area = layout.pinned_height
-        offset = area - view.scroll_px
-        result += [
-            (row, self._px(row.top + offset), self._px(area), self._background(row, layout_index(row)))
-            for row in layout.between(view.scroll_px, view.scroll_px + view.height_px - area)
-        ]
-        return result
+    def _plan_of(self, layout: Layout, view: View) -> FramePlan:
+        key = (view.scroll_px, view.height_px, len(self.failed))
+        if self._plan is None or self._plan.layout is not layout or key != self._plan_key:
+            self._plan = make_plan(
+                layout, view.scroll_px, view.height_px, self.ratio, self.theme, self.failed
+            )
+            self._plan_key = key
+        return self._plan
 
-    def _background(self, row: PlacedRow, index: int) -> int:
-        if row.row.is_group:
-            return self.theme.rgb("group")
-        return self.theme.rgb("alternate" if index % 2 else "canvas")
-
-    def _backgrounds(self, frame: Frame, placed: Sequence[tuple[PlacedRow, int, int, int]]) -> None:
-        """One fill for each run of rows with the same background."""
-        runs: list[list[int]] = []
-        for row, top, clip, background in placed:
-            first, last = max(top, clip), min(top + self._px(row.height), frame.height)
-            if runs and runs[-1][2] == background and runs[-1][1] >= first:
-                runs[-1][1] = last
-            else:
-                runs.append([first, last, background])
-        reached = 0
-        for first, last, background in runs:
-            if first > reached:
-                frame.fill(reached, first, self.theme.rgb("canvas"))
-            frame.fill(first, last, background)
-            reached = max(reached, last)
-        frame.fill(reached, frame.height, self.theme.rgb("canvas"))
-        hairline, thin = self.theme.rgb("hairline"), max(1, int(self.ratio))
-        for row, top, clip, _background in placed:
-            if row.row.is_group and top >= clip:
-                frame.fill(top, top + thin, hairline)
-
-    def _lines(
-        self, placed: Sequence[tuple[PlacedRow, int, int, int]], view: View
-    ) -> tuple[Lines, list[tuple[PlacedRow, Line, int, int, int]]]:
-        """Codes of all visible lines from one query, lanes first, and which line is where."""
-        lanes: list[int] = []
-        groups: list[NameGroup] = []
-        of_lanes: list[tuple[PlacedRow, Line, int, int, int]] = []
-        of_groups: list[tuple[PlacedRow, Line, int, int, int]] = []
-        height = self._px(view.height_px)
-        for row, top, clip, background in placed:
-            if row.row.key in self.failed:
-                continue
-            for line in row.lines:
-                first = top + self._px(line.top)
-                if first >= height or first + self._px(line.height) <= clip:
-                    continue
-                if line.group is not None:
-                    groups.append(line.group)
-                    of_groups.append((row, line, top, clip, background))
-                else:
-                    lanes.append(line.lane)
-                    of_lanes.append((row, line, top, clip, background))
-        order = of_lanes + of_groups
+    def _lines(self, layout: Layout, view: View) -> tuple[Lines, FramePlan]:
+        """Codes of all visible lines from one query, and which line is where."""
+        plan = self._plan_of(layout, view)
         try:
             lines = self.cache.lines(
-                tuple(lanes),
-                tuple(groups),
+                plan.lanes,
+                plan.groups,
                 view.scale,
                 bin_px=view.bin_px,
                 emphasis=self.emphasis,
@@ -200,21 +151,22 @@ class Renderer:
                 exact=view.exact,
             )
         except Exception as error:  # one bad row must not take the others with it
-            if not self._find_failing(order, view):
+            if not self._find_failing(plan.bars, view):
                 raise error
-            return self._lines(placed, view)
-        return lines, order
+            return self._lines(layout, view)
+        return lines, plan
 
-    def _find_failing(self, order: Sequence[tuple[PlacedRow, Line, int, int, int]], view: View) -> bool:
+    def _find_failing(self, bars: Sequence[Bar], view: View) -> bool:
         found = False
-        for row, line, *_ in order:
+        for bar in bars:
+            line = bar.line
             probe = StripCache(self.painter)
             lanes = () if line.group is not None else (line.lane,)
             groups = () if line.group is None else (line.group,)
             try:
                 probe.lines(lanes, groups, view.scale)
             except Exception as error:  # this is the one
-                self.failed[row.row.key] = str(error) or type(error).__name__
+                self.failed[bar.row.row.key] = str(error) or type(error).__name__
                 found = True
         return found
 
@@ -227,16 +179,13 @@ class Renderer:
         parts = [np.arange(a, b) for a, b in zip(first.tolist(), last.tolist(), strict=True)]
         return np.unique(np.concatenate(parts))
 
-    def _draw_curve(
-        self, frame: Frame, placed: PlacedRow, top: int, clip: int, background: int, view: View
-    ) -> bool:
+    def _draw_curve(self, frame: Frame, place: Spot, view: View) -> bool:
         """Draws a curve or counter; False when a better curve should be computed."""
-        row = placed.row
-        height = self._px(placed.height)
+        row = place.row.row
         if row.content is Content.COUNTER:
-            self._draw_counter(frame, placed, top, clip, background, view)
+            self._draw_counter(frame, place, view)
             return True
-        if row.content is not Content.CURVE or not row.lanes:
+        if not row.lanes:
             return True
         curve, is_good = self.curves.get(row, view.scale)
         if curve is not None:
@@ -245,19 +194,18 @@ class Renderer:
             air = self._px(3)
             frame.area(
                 values,
-                top + air,
-                height - air - 1,
-                mix(background, ink, 0.30),
-                mix(background, ink, 0.75),
-                clip,
+                place.top + air,
+                place.height - air - 1,
+                mix(place.background, ink, 0.30),
+                mix(place.background, ink, 0.75),
+                place.clip,
                 step=max(1, int(self.ratio)),
             )
         return is_good
 
-    def _draw_counter(
-        self, frame: Frame, placed: PlacedRow, top: int, clip: int, background: int, view: View
-    ) -> None:
-        counter = self.capture.counters[placed.row.counter]
+    def _draw_counter(self, frame: Frame, place: Spot, view: View) -> None:
+        number, clip, background = place.row.row.counter, place.clip, place.background
+        counter = self.capture.counters[number]
         scale = _part(view.scale, frame)
         low, high, mean = counter.query(scale.start_ns, scale.stop_ns, scale.width_px)
         if counter.interpolation == "step":
@@ -269,10 +217,10 @@ class Renderer:
         if len(times):
             end = scale.to_px(int(times[-1]) - counter.offset_ns)
             values[np.arange(len(values)) > end + 1] = np.nan
-        top_value = counter_limit(self.capture, placed.row.counter)
-        ink = to_rgb(self.theme.family(placed.row.family))
+        top_value = self._limit_of(number)
+        ink = to_rgb(self.theme.family(place.row.row.family))
         air = self._px(3)
-        bar_top, bar = top + air, self._px(placed.height) - 2 * air
+        bar_top, bar = place.top + air, place.height - 2 * air
         step = max(1, int(self.ratio))
         fill, outline = mix(background, ink, 0.28), mix(background, ink, 0.85)
         # Where a column holds several samples, a paler band shows the range they cover.
@@ -285,34 +233,23 @@ class Renderer:
         else:
             frame.area(values / top_value, bar_top, bar, fill, outline, clip, step=step)
 
-    def _lay_out_labels(
-        self,
-        lines: Lines,
-        view: View,
-        tops: npt.NDArray[np.int64],
-        heights: npt.NDArray[np.int64],
-        order: Sequence[tuple[PlacedRow, Line, int, int, int]],
-    ) -> bool:
-        boxes = lines.boxes
-        if len(order):
-            clips = np.array([clip for *_, clip, _ in order], np.int64)
-            boxes = boxes.chosen((tops >= clips)[boxes.line])
-        return self.labels.prepare(
-            boxes, view.scale, tops, heights, self.table.wants_dark_ink(), view.label_budget
-        )
+    def _limit_of(self, number: int) -> float:
+        if number not in self._limits:
+            self._limits[number] = counter_limit(self.capture, number)
+        return self._limits[number]
 
-    def _draw_failures(self, frame: Frame, placed: Sequence[tuple[PlacedRow, int, int, int]]) -> None:
-        broken = [entry for entry in placed if entry[0].row.key in self.failed]
+    def _draw_failures(self, frame: Frame, spots: Sequence[Spot]) -> None:
+        broken = [place for place in spots if place.row.row.key in self.failed]
         if not broken:
             return
         painter = QPainter(frame.image)
-        # The image knows its ratio: this painter counts logical pixels.
+        # The image knows its ratio; this painter counts device pixels.
         painter.scale(1 / self.ratio, 1 / self.ratio)
         painter.setFont(ui_font(max(1, self._px(11))))
         painter.setPen(self.theme.color("warning"))
-        for row, top, _clip, _background in broken:
-            text = tr("cannot be drawn: {reason}", "timeline", reason=self.failed[row.row.key])
-            where = QRectF(self._px(8), top, frame.width - self._px(16), self._px(row.height))
+        for place in broken:
+            text = tr("cannot be drawn: {reason}", "timeline", reason=self.failed[place.row.row.key])
+            where = QRectF(self._px(8), place.top, frame.width - self._px(16), place.height)
             painter.drawText(where, Qt.AlignmentFlag.AlignVCenter, text)
         painter.end()
 
@@ -328,14 +265,6 @@ def _part(scale: TimeScale, frame: Frame) -> TimeScale:
 def _tick_step(view: View) -> int:
     ticks = view.ticks_ns
     return int(ticks[1] - ticks[0]) if len(ticks) > 1 else 0
-
-
-def layout_index(row: PlacedRow) -> int:
-    """A number that alternates from lane row to lane row: counted among siblings, so it stays when others open."""
-    parent = row.row.parent
-    if parent is None:
-        return 0
-    return parent.children.index(row.row)
 
 
 def counter_limit(capture: Capture, index: int) -> float:

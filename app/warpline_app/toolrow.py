@@ -42,7 +42,8 @@ class Chip(QFrame):
         self.close_button.setText("✕")
         self.close_button.setToolTip(tr("Remove this filter"))
         self.close_button.setAccessibleName(tr("Remove filter {text}", text=text))
-        self.close_button.clicked.connect(remove)
+        # The signal carries whether the button is checked, which is nobody's filter.
+        self.close_button.clicked.connect(lambda _checked: remove())
         row = QHBoxLayout(self)
         row.setContentsMargins(9, 2, 3, 2)
         row.setSpacing(3)

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyqtgraph as pg
-from pyqtgraph.exporters import ImageExporter, SVGExporter
+from pyqtgraph.exporters import ImageExporter
 from PySide6.QtCore import QPoint, Qt, Signal
-from PySide6.QtGui import QColor, QPen
+from PySide6.QtGui import QColor, QPainter, QPen
+from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
 
 from warpline.i18n import tr
@@ -154,7 +155,14 @@ class Chart(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
     def export(self, path: Path) -> None:
         """Save the chart: SVG when the name ends so, PNG at twice the size otherwise."""
         if path.suffix.lower() == ".svg":
-            SVGExporter(self.getPlotItem()).export(str(path))
+            generator = QSvgGenerator()
+            generator.setFileName(str(path))
+            generator.setSize(self.size())
+            generator.setViewBox(self.rect())
+            painter = QPainter(generator)
+            painter.fillRect(self.rect(), self.theme.color("panel"))
+            self.render(painter)
+            painter.end()
             return
         exporter = ImageExporter(self.getPlotItem())
         exporter.parameters()["width"] = self.width() * 2

@@ -15,7 +15,10 @@ from warpline.analysis.statistics import group_statistics
 from warpline.analysis.tables import kind_code, missing, name_texts, scope_text
 
 Int64Array = npt.NDArray[np.int64]
-_WEIGHTS = "Avg, Med, StdDev are over the moments at which the length changes; the average over time weighs by duration."
+_WEIGHTS = (
+    "Avg, Med, StdDev are over the moments at which the length changes; "
+    "the average over time weighs by duration."
+)
 
 
 def launch_delay_ns(call_stop: Int64Array, work_start: Int64Array) -> Int64Array:

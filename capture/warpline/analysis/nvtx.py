@@ -149,7 +149,7 @@ class _Ranges:
     work_stop: Int64Array
 
 
-def _nested(view: View, found: ThreadLanes) -> dict[str, Int64Array]:
+def _nested(found: ThreadLanes) -> dict[str, Int64Array]:
     """The columns of `_Ranges` for one track."""
     lanes = found.lanes
     parent = flat_parents(lanes)
@@ -182,7 +182,7 @@ def _all_ranges(view: View) -> _Ranges:
     parts: list[dict[str, Int64Array]] = []
     filled = 0
     for found in lanes_by_track(view, ("range",)):
-        columns = _nested(view, found)
+        columns = _nested(found)
         columns["parent"] = np.where(columns["parent"] >= 0, columns["parent"] + filled, -1)
         filled += len(columns["row"])
         parts.append(columns)

@@ -169,8 +169,10 @@ def _summary(view: View) -> list[str]:
         return f"{part / 1e6:,.3f} ms ({part / totals.total:.1%} of it)" if totals.total else "0"
 
     place = "All" if view.has(*GPU_KINDS) else "CPU"
+    computation, framework = share(totals.computation), share(totals.framework)
     return [
         f"Place: {place}. Total time, the union of all host events: {totals.total / 1e6:,.3f} ms.",
-        f"Computation time: {share(totals.computation)}. Framework overhead, all outside computation and copies: {share(totals.framework)}.",
+        f"Computation time: {computation}.",
+        f"Framework overhead, all outside computation and copies: {framework}.",
         f"Copies and sets: {share(totals.copies)}.",
     ]

@@ -23,6 +23,10 @@ from warpline.analysis.tables import combine_keys, kind_code, missing, scope_tex
 
 Int64Array = npt.NDArray[np.int64]
 _LEVELS = 3
+_EXPLANATION = (
+    "GPU time is that of the work launched inside, counted whole. "
+    "Self is without the operators, parts and CUDA calls inside."
+)
 TextOf = Callable[[int], str] | None
 """Text of a code of the last level; None numbers it behind the operator's name."""
 
@@ -320,9 +324,7 @@ def _laid_out(view: View, tree: _Tree, options: Options, text: TextOf, scope: st
             kinds=tree.kind[order].astype(np.int16),
         ),
         scope=scope_text(view, scope),
-        notes=(
-            "GPU time is that of the work launched inside, counted whole. Self is without the operators, parts and CUDA calls inside.",
-        ),
+        notes=(_EXPLANATION,),
     )
 
 
@@ -330,12 +332,9 @@ def _parents_in_tree(tree: _Tree, level: Int64Array) -> Int64Array:
     """Place of the line above each line, −1 at the top."""
     n = len(level)
     parent = np.full(n, -1, np.int64)
-    place: dict[tuple[int, ...], int] = {}
     columns = [tree.thread.tolist(), *(tree.path[i].tolist() for i in range(_LEVELS))]
     keys = list(zip(*columns, strict=True))
-    for i, key in enumerate(keys):
-        if tree.has_cpu[i]:
-            place[key] = i
+    place: dict[tuple[int, ...], int] = {key: i for i, key in enumerate(keys) if tree.has_cpu[i]}
     for i, key in enumerate(keys):
         depth = int(level[i])
         if depth:

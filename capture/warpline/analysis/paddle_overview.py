@@ -24,6 +24,10 @@ from warpline.model.intervals import merge_intervals
 Int64Array = npt.NDArray[np.int64]
 _OF_STEPS = "the time of all steps"
 _OF_RANGE = "the selected range"
+_DEVICE_NOTE = (
+    "CPU(Process) is the time of the processes on all cores / elapsed time: up to 100 % × cores. "
+    "GPU is the time its kernels run / elapsed time."
+)
 _GPU_TYPES = (("Kernel", ("kernel",)), ("Memcpy", ("memcpy",)), ("Memset", ("memset",)))
 
 
@@ -282,9 +286,7 @@ def device(view: View, _options: Options) -> Table | NotRecorded:
         ),
         {"name": names, "utilization_ratio": np.array(shares, np.float64), "reason": absent},
         scope=scope_text(view, "Utilisation"),
-        notes=(
-            "CPU(Process) is the processes' time on all cores / elapsed time: up to 100 % × cores. GPU is the time its kernels run / elapsed time.",
-        ),
+        notes=(_DEVICE_NOTE,),
     )
 
 

@@ -42,16 +42,14 @@ class OpenProblem:
 
 
 def open_path(path: Path, progress: Progress, is_cancelled: IsCancelled) -> Opened:
-    """Open a capture, or convert a file of another profiler and open that.
+    """Open a capture; convert a file of another profiler, or finish a recording left in its spool, and open that.
 
     Raises WarplineError with one line for everything that can be wrong with a file.
     """
     progress(0.0, tr("opening {name}", name=path.name))
     if path.is_dir():
         if path.name.endswith(SPOOL_SUFFIX):
-            raise CaptureFormatError(
-                tr("{path}: a recording that was not finished; run: warpline recover {path}", path=path)
-            )
+            return _recover(path, progress)
         raise CaptureFormatError(tr("{path}: a folder, not a capture", path=path))
     try:
         with path.open("rb") as file:
@@ -63,8 +61,8 @@ def open_path(path: Path, progress: Progress, is_cancelled: IsCancelled) -> Open
         raise CaptureFormatError(tr("{path}: {reason}", path=path, reason=error.strerror or error)) from error
     if is_empty:
         raise CaptureFormatError(tr("{path}: the file is empty", path=path))
-    if is_hdf5:
-        return Opened(_open_capture(path), path)
+    if is_hdf5 and not _is_foreign_hdf5(path):
+        return Opened(_open_capture(path, progress, is_cancelled), path)
     return _convert(path, progress, is_cancelled)
 
 
@@ -80,36 +78,53 @@ def _has_signature_after_user_block(path: Path) -> bool:
     return False
 
 
-def _open_capture(path: Path) -> Capture:
+def _is_foreign_hdf5(path: Path) -> bool:
+    """Whether another profiler's HDF5 export is what an importer recognises; damaged captures are not."""
+    os.environ.setdefault("HDF5_USE_FILE_LOCKING", "FALSE")
+    from warpline.storage import is_capture
+
+    if is_capture(path):
+        return False
+    from warpline.interchange import detect
+
+    try:
+        detect(path)
+    except WarplineError:
+        return False
+    return True
+
+
+def _open_capture(path: Path, progress: Progress, is_cancelled: IsCancelled) -> Capture:
     os.environ.setdefault("HDF5_USE_FILE_LOCKING", "FALSE")
     from warpline.storage import open_capture
 
-    return open_capture(path)
+    return open_capture(path, progress=progress, cancelled=is_cancelled)
 
 
 def _convert(path: Path, progress: Progress, is_cancelled: IsCancelled) -> Opened:
+    os.environ.setdefault("HDF5_USE_FILE_LOCKING", "FALSE")
+    from warpline import __version__
     from warpline.interchange import detect, import_files
+    from warpline.storage import ConversionCache
 
     importer = detect(path)
-    target = _cache_path(path)
-    if target.exists():
-        try:
-            return Opened(_open_capture(target), path)
-        except WarplineError:
-            target.unlink(missing_ok=True)  # of an older version, or cut short: convert again
-    target.parent.mkdir(parents=True, exist_ok=True)
-    progress(0.0, tr("converting {name} ({format})", name=path.name, format=importer.title))
-    import_files([path], target, progress=progress, cancelled=is_cancelled)
-    return Opened(_open_capture(target), path)
+
+    def convert(target: Path, progress: Progress, is_cancelled: IsCancelled) -> Path:
+        progress(0.0, tr("converting {name} ({format})", name=path.name, format=importer.title))
+        return import_files([path], target, progress=progress, cancelled=is_cancelled)
+
+    # Another version may convert better: its entries are its own.
+    working = ConversionCache().get([path], f"{importer.name} {__version__}", convert, progress, is_cancelled)
+    return Opened(_open_capture(working, progress, is_cancelled), path)
 
 
-def _cache_path(path: Path) -> Path:
-    from hashlib import blake2b
+def _recover(spool: Path, progress: Progress) -> Opened:
+    os.environ.setdefault("HDF5_USE_FILE_LOCKING", "FALSE")
+    from warpline.recording.recover import recover
 
-    status = path.stat()
-    key = f"{path.resolve()}\0{status.st_size}\0{status.st_mtime_ns}".encode()
-    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(base) / "warpline" / "converted" / f"{blake2b(key, digest_size=12).hexdigest()}.h5"
+    progress(0.0, tr("finishing the recording {name}", name=spool.name))
+    path = recover(spool).path
+    return Opened(_open_capture(path, progress, lambda: False), path)
 
 
 def open_job(path: Path, parent: QObject | None = None) -> Job:

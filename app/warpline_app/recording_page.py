@@ -352,7 +352,9 @@ class RecordingPage(QWidget):
     def _fail(self, text: str) -> None:
         self._has_ended = True
         self.headline.setText(tr("Nothing was recorded"))
-        self.messages.show_message(text, "error")
+        spool = self._spool()
+        actions = ((tr("Recover"), lambda: self.capture_ready.emit(spool)),) if spool.is_dir() else ()
+        self.messages.show_message(text, "error", actions=actions)
         self.pause.hide()
         self.stop_button.hide()
         self.cancel_button.setEnabled(True)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QMessageBox
+from PySide6.QtWidgets import QMessageBox, QPushButton
 from pytestqt.qtbot import QtBot
 
 from warpline_app.dialogs.new_capture import SETTINGS_KEY, NewCaptureDialog
@@ -231,3 +231,22 @@ def test_an_answer_of_doctor_is_read_or_refused() -> None:
     assert parse_doctor(answer) == (SourceReport("perf", "perf", True, "", "", "cpu"),)
     with pytest.raises(ValueError, match="no sources"):
         parse_doctor([])
+
+
+def test_a_recording_that_was_killed_opens_from_its_spool(
+    qtbot: QtBot, window: MainWindow, start: Start, tmp_path: Path
+) -> None:
+    page = start(WAITS)
+    qtbot.waitUntil(lambda: int(page._status.get("events", 0)) > 200, timeout=TIMEOUT_MS)
+    pid = int(page.figures["pid"].text())
+    page.process.kill()
+    qtbot.waitUntil(lambda: bool(page.messages.bars), timeout=TIMEOUT_MS)
+    os.kill(pid, signal.SIGKILL)
+    assert "warpline recover" in page.messages.bars[0].text
+    (recover,) = [b for b in page.messages.bars[0].findChildren(QPushButton) if b.text() == "Recover"]
+    with qtbot.waitSignal(window.capture_opened, timeout=TIMEOUT_MS):
+        qtbot.mouseClick(recover, Qt.MouseButton.LeftButton)
+    assert window.tabs.count() == 1
+    assert window.pages[0].source == tmp_path / "run.h5"
+    assert len(window.pages[0].document.capture.events) > 0
+    assert not (tmp_path / "run.h5.spool").exists()

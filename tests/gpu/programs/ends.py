@@ -1,0 +1,31 @@
+"""Launches kernels, then ends in one of several ways."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+
+from common import need_torch
+
+torch = need_torch()
+LAUNCHES = 5000
+value = torch.empty(32, device="cuda")
+torch.cuda.synchronize()
+for _ in range(LAUNCHES - 1):
+    value.zero_()
+torch.cuda.synchronize()
+# torch.empty launches nothing; the synchronised loop and this one do.
+value.zero_()
+torch.cuda.synchronize()
+print(f"launched={LAUNCHES}", flush=True)
+how = sys.argv[1]
+if how == "exception":
+    raise RuntimeError("as asked")
+if how == "sigterm":
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(30)
+if how == "sigkill":
+    time.sleep(0.6)
+    os.kill(os.getpid(), signal.SIGKILL)

@@ -1,0 +1,332 @@
+"""Everything that can only be seen on a machine with an NVIDIA GPU, in one run, as a table: what, expected, seen.
+
+    python tests/gpu/run_gpu_checks.py [--only NAME]… [--output DIR] [--keep]
+
+Needs a driver; what needs PyTorch is skipped where it is not installed. Exit status 1 when something was unexpected.
+With ``--keep`` the captures and spool directories stay in the output folder: small ones are worth having as test data.
+Programs are recorded with ``warpline record`` of the checkout this file lies in.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "capture"))
+
+import numpy as np  # noqa: E402  # after the path
+
+from warpline.recording.agent.environment import find_driver  # noqa: E402
+from warpline.storage import Capture, open_capture  # noqa: E402
+
+PROGRAMS = Path(__file__).resolve().parent / "programs"
+SECONDS = 300
+
+
+class NotHere(Exception):
+    """A check cannot run on this machine; the text says why."""
+
+
+@dataclass
+class Row:
+    """One line of the table."""
+
+    check: str
+    what: str
+    expected: str
+    seen: str
+    is_good: bool | None
+
+
+@dataclass
+class Bench:
+    """Where things go, and what was seen."""
+
+    folder: Path
+    rows: list[Row] = field(default_factory=list)
+    check: str = ""
+    number: int = 0
+
+    def expect(self, what: str, expected: object, seen: object, is_good: bool | None = None) -> None:
+        """One comparison; ``is_good`` None compares the two."""
+        good = seen == expected if is_good is None else is_good
+        self.rows.append(Row(self.check, what, str(expected), str(seen), bool(good)))
+
+    def tell(self, what: str, seen: object) -> None:
+        """A figure without a bar."""
+        self.rows.append(Row(self.check, what, "–", str(seen), True))
+
+    def program(self, name: str, *arguments: str) -> list[str]:
+        return [sys.executable, str(PROGRAMS / name), *arguments]
+
+    def run(self, command: Sequence[str], **variables: str) -> tuple[subprocess.CompletedProcess[str], float]:
+        began = time.monotonic()
+        done = subprocess.run(
+            command,
+            env={**os.environ, **variables},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=SECONDS,
+        )
+        if done.returncode == 77:
+            raise NotHere(
+                done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "not on this machine"
+            )
+        return done, time.monotonic() - began
+
+    def record(
+        self, command: Sequence[str], *options: str, variables: Mapping[str, str] | None = None
+    ) -> tuple[Path, subprocess.CompletedProcess[str], float]:
+        """``warpline record``; the capture's path, what the program printed, and the seconds it took."""
+        self.number += 1
+        output = self.folder / f"{self.number:02d}-{self.check}.h5"
+        recorder = [sys.executable, "-m", "warpline", "record", "-o", str(output), *options, "--", *command]
+        path = f"{ROOT / 'capture'}:{os.environ.get('PYTHONPATH', '')}".rstrip(":")
+        done, seconds = self.run(recorder, PYTHONPATH=path, **(variables or {}))
+        return output, done, seconds
+
+
+def counts(capture: Capture) -> dict[str, int]:
+    return {name: len(table.rows) for name, table in capture.kinds.items() if len(table.rows)}
+
+
+def printed(done: subprocess.CompletedProcess[str], key: str) -> str:
+    """The value of a ``key=value`` line of a program."""
+    for line in done.stdout.splitlines():
+        name, equals, value = line.partition("=")
+        if equals and name == key:
+            return value
+    raise NotHere(f"the program did not print {key}: {done.stderr.strip()[-200:]}")
+
+
+def source_state(capture: Capture, name: str) -> str:
+    for source in capture.sources:
+        if source.name == name:
+            return ("on" if source.enabled else "off") + (f", {source.reason}" if source.reason else "")
+    return "absent"
+
+
+def check_link_times(bench: Bench, capture: Capture) -> None:
+    """A kernel starts after its launch starts, and every piece of GPU work has its launch."""
+    events, links = capture.events, capture.links
+    rows = np.concatenate(
+        [capture.kinds[kind].rows for kind in ("kernel", "memcpy", "memset") if kind in capture.kinds]
+    )
+    linked = np.isin(rows, links.to_row)
+    bench.expect("GPU work with a launch", "≥ 99 %", f"{linked.mean():.2%}", bool(linked.mean() >= 0.99))
+    calls, work = np.asarray(links.from_row), np.asarray(links.to_row)
+    good = (calls >= 0) & (work >= 0) & np.isin(work, rows)
+    wait = np.asarray(events.start)[work[good]] - np.asarray(events.start)[calls[good]]
+    bench.expect("kernels that start before their launch", 0, int((wait < 0).sum()))
+    if len(wait):
+        bench.tell("median launch to start", f"{np.median(wait) / 1e3:.1f} µs")
+
+
+def check_training(bench: Bench) -> None:
+    """Real training: kernels against torch.profiler's count, clocks, threads, overhead."""
+    command = bench.program("training.py", "--steps", "30")
+    plain, plain_seconds = bench.run(command)
+    path, done, seconds = bench.record(command)
+    bench.expect("exit status", plain.returncode, done.returncode)
+    bench.expect("loss printed by the program", printed(plain, "loss"), printed(done, "loss"))
+    with open_capture(path) as capture:
+        found = counts(capture)
+        bench.expect(
+            "source cuda", "on", source_state(capture, "cuda"), source_state(capture, "cuda").startswith("on")
+        )
+        bench.expect("records dropped", 0, sum(source.lost for source in capture.sources))
+        bench.tell("events", found)
+        check_link_times(bench, capture)
+        states = {track.uri.removesuffix("/state") for track in capture.tracks if track.role == "state"}
+        calls = {track.uri.removesuffix("/api") for track in capture.tracks if track.role == "api"}
+        bench.expect("threads of calls that have states", sorted(calls), sorted(calls & states))
+        kernels = found.get("kernel", 0)
+    ratio = float(printed(done, "step_ms")) / float(printed(plain, "step_ms"))
+    bench.tell("time of a step, recorded to plain", f"× {ratio:.3f}")
+    bench.tell("time of the run, recorded to plain", f"× {seconds / plain_seconds:.3f}")
+    by_torch, _seconds = bench.run([*command, "--count-kernels"])
+    bench.expect("kernels, against torch.profiler", printed(by_torch, "kernels"), str(kernels))
+
+
+def check_inference(bench: Bench) -> None:
+    """Inference on two streams, with pinned copies."""
+    path, done, _seconds = bench.record(bench.program("training.py", "--inference", "--streams", "2"))
+    bench.expect("exit status", 0, done.returncode)
+    with open_capture(path) as capture:
+        streams = [track.stream for track in capture.tracks if track.role == "stream"]
+        bench.expect("streams", "≥ 2", len(streams), len(streams) >= 2)
+        check_link_times(bench, capture)
+
+
+def check_small_kernels(bench: Bench) -> None:
+    """The worst case: a loop of tiny kernels."""
+    command = bench.program("small_kernels.py", "--launches", "200000")
+    plain, _plain = bench.run(command)
+    path, done, _seconds = bench.record(command)
+    before, after = float(printed(plain, "launch_us")), float(printed(done, "launch_us"))
+    bench.tell("per launch, plain", f"{before:.2f} µs")
+    bench.tell("per launch, recorded", f"{after:.2f} µs (× {after / before:.2f})")
+    with open_capture(path) as capture:
+        bench.expect("kernels", printed(done, "launches"), str(counts(capture).get("kernel", 0)))
+        bench.expect("records dropped", 0, sum(source.lost for source in capture.sources))
+
+
+def check_graphs(bench: Bench) -> None:
+    """CUDA graphs, a record per node and a record per launch."""
+    command = bench.program("graphs.py", "--replays", "50")
+    path, done, _seconds = bench.record(command, "--cuda-graphs", "node")
+    nodes, replays = int(printed(done, "nodes")), int(printed(done, "replays"))
+    with open_capture(path) as capture:
+        table = capture.kinds["kernel"]
+        values, valid = table.column("graph_node_id")
+        bench.expect("kernels of graphs, per node", nodes * replays, int((valid & (values != 0)).sum()))
+        check_link_times(bench, capture)
+    path, done, _seconds = bench.record(command, "--cuda-graphs", "graph")
+    with open_capture(path) as capture:
+        bench.expect("graph launches, per graph", replays, counts(capture).get("graph", 0))
+        hidden = any("kernels inside are not in the file" in warning for warning in capture.warnings)
+        bench.expect("says that kernels are hidden", True, hidden)
+
+
+def check_capture_range(bench: Bench) -> None:
+    """cudaProfilerStart/Stop and an NVTX range bound the capture."""
+    for options in (("--capture-range", "cuda-profiler"), ("--capture-range", "nvtx:captured")):
+        path, done, _seconds = bench.record(bench.program("ranges.py"), *options)
+        with open_capture(path) as capture:
+            expected = int(printed(done, "inside"))
+            seen = counts(capture).get("kernel", 0)
+            # What was launched just before the stop may arrive a little later, never something from before the start.
+            good = expected <= seen <= expected + int(printed(done, "slack"))
+            bench.expect(f"kernels inside {options[1]}", expected, seen, good)
+
+
+def check_ends(bench: Bench) -> None:
+    """Exit, exception, signals and kill -9 while kernels run."""
+    for how, status in (
+        ("exit", 0),
+        ("exception", 1),
+        ("sigterm", 128 + signal.SIGTERM),
+        ("sigkill", 128 + 9),
+    ):
+        path, done, _seconds = bench.record(bench.program("ends.py", how))
+        bench.expect(f"{how}: exit status", status, done.returncode)
+        with open_capture(path) as capture:
+            launched, seen = int(printed(done, "launched")), counts(capture).get("kernel", 0)
+            if how == "sigkill":
+                bench.expect(f"{how}: kernels kept", "some", f"{seen} of {launched}", seen > 0)
+            else:
+                bench.expect(f"{how}: kernels kept", launched, seen)
+
+
+def check_profiler_beside(bench: Bench) -> None:
+    """torch.profiler inside a recorded program, before and after the first CUDA call."""
+    for order in ("first", "later"):
+        path, done, _seconds = bench.record(bench.program("with_profiler.py", order))
+        bench.expect(f"{order}: the program's exit status", 0, done.returncode)
+        bench.tell(f"{order}: kernels torch.profiler saw", printed(done, "profiler_kernels"))
+        with open_capture(path) as capture:
+            bench.tell(f"{order}: kernels recorded", counts(capture).get("kernel", 0))
+            bench.tell(f"{order}: source cuda", source_state(capture, "cuda"))
+
+
+def check_workers(bench: Bench) -> None:
+    """DataLoader workers by fork beside CUDA in the parent, and a second process with CUDA of its own."""
+    path, done, _seconds = bench.record(bench.program("workers.py"))
+    bench.expect("exit status", 0, done.returncode)
+    with open_capture(path) as capture:
+        bench.expect("processes", "≥ 3", len(capture.processes), len(capture.processes) >= 3)
+        check_link_times(bench, capture)
+
+
+def check_annotations(bench: Bench) -> None:
+    """emit_nvtx feeds the NVTX agent, and its ranges are projected on the streams."""
+    path, done, _seconds = bench.record(bench.program("training.py", "--steps", "5", "--emit-nvtx"))
+    bench.expect("exit status", 0, done.returncode)
+    with open_capture(path) as capture:
+        found = counts(capture)
+        bench.expect("NVTX ranges", "> 100", found.get("range", 0), found.get("range", 0) > 100)
+        bench.expect(
+            "ranges on the GPU", "> 0", found.get("gpu_annotation", 0), found.get("gpu_annotation", 0) > 0
+        )
+
+
+def check_nvml(bench: Bench) -> None:
+    """The GPU's counters."""
+    path, _done, _seconds = bench.record(bench.program("training.py", "--steps", "60"))
+    with open_capture(path) as capture:
+        tracks = {capture.tracks[counter.track].uri for counter in capture.counters}
+        gpu = sorted(uri for uri in tracks if uri.startswith("gpu/"))
+        bench.expect("GPU counters", "≥ 5", len(gpu), len(gpu) >= 5)
+        bench.tell("they are", ", ".join(uri.rpartition("/")[2] for uri in gpu))
+
+
+CHECKS: tuple[Callable[[Bench], None], ...] = (
+    check_training,
+    check_inference,
+    check_small_kernels,
+    check_graphs,
+    check_capture_range,
+    check_ends,
+    check_profiler_beside,
+    check_workers,
+    check_annotations,
+    check_nvml,
+)
+
+
+def print_table(rows: Sequence[Row]) -> None:
+    """The table; a mark in front of what was not as expected."""
+    head = Row("check", "what", "expected", "seen", True)
+    widths = [max(len(getattr(row, name)) for row in (head, *rows)) for name in ("check", "what", "expected")]
+    for row in (head, *rows):
+        mark = {True: " ", False: "✗", None: "–"}[row.is_good]
+        cells = zip((row.check, row.what, row.expected), widths, strict=True)
+        print(mark, "  ".join(cell.ljust(width) for cell, width in cells), row.seen, sep="  ")
+
+
+def main() -> int:
+    """Run the checks; exit status 1 when one was not as expected, 2 when there is no GPU."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    names = [check.__name__.removeprefix("check_") for check in CHECKS]
+    parser.add_argument("--only", action="append", choices=names)
+    parser.add_argument("--output", type=Path, help="keep captures here (with --keep)")
+    parser.add_argument("--keep", action="store_true")
+    args = parser.parse_args()
+    if find_driver(os.environ) is None:
+        print("no NVIDIA driver here: libcuda.so.1 was not found", file=sys.stderr)
+        return 2
+    folder = args.output or Path(tempfile.mkdtemp(prefix="warpline-gpu-"))
+    folder.mkdir(parents=True, exist_ok=True)
+    bench = Bench(folder)
+    for check, name in zip(CHECKS, names, strict=True):
+        if args.only and name not in args.only:
+            continue
+        bench.check = name
+        print(f"… {name}", file=sys.stderr, flush=True)
+        try:
+            check(bench)
+        except NotHere as why:
+            bench.rows.append(Row(name, "not run", "", str(why), None))
+        except (OSError, ValueError, KeyError, subprocess.TimeoutExpired) as error:
+            bench.rows.append(Row(name, "failed", "", f"{type(error).__name__}: {error}", False))
+    print_table(bench.rows)
+    if args.keep:
+        print(f"captures: {folder}")
+    else:
+        for path in folder.glob("*.h5"):
+            path.unlink()
+    return 1 if any(row.is_good is False for row in bench.rows) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -232,6 +232,9 @@ class RowTree:
                 children.extend(self._row(below) for below in capture.children(child))
             else:
                 children.append(self._row(child))
+        if track.role == "process":
+            # What its threads did comes before counters; a GPU's counters come before its streams.
+            children.sort(key=lambda child: child.role == "counter")
         streams = [child for child in children if child.role == "stream"]
         if len(streams) > 1 and not any(child.role == "streams" for child in children):
             lanes = tuple(lane for stream in streams for lane in stream.lanes)

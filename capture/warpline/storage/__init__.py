@@ -7,6 +7,7 @@ from .counters import Counter
 from .kind_table import KindTable
 from .links import Links
 from .mapped import is_capture
+from .names import NameIndex, NameTotals, build_name_index
 from .query import Strip
 from .schema import NO_ROW, NO_STACK
 from .strings import Strings
@@ -23,8 +24,11 @@ __all__ = [
     "KindTable",
     "Lanes",
     "Links",
+    "NameIndex",
+    "NameTotals",
     "Strings",
     "Strip",
+    "build_name_index",
     "cache_folder",
     "is_capture",
     "open_capture",

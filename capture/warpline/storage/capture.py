@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,6 +26,7 @@ from .groups import Group, find_groups
 from .kind_table import KindTable
 from .links import Links
 from .mapped import MappedFile
+from .names import NameIndex, build_name_index
 from .pyramid import Pyramid
 from .query import Strip, query_strip
 from .schema import (
@@ -121,6 +123,8 @@ class Capture(ExactQueries):
     def __init__(self, file: MappedFile, path: Path | None = None) -> None:
         self._file = file
         self.path = path or file.path
+        self._name_index: NameIndex | None = None
+        self._name_index_lock = threading.Lock()
         self.uuid = self._read_uuid()
         self._read_meta()
         self.strings = Strings(file.column("strings/offset", "<u8"), file.column("strings/data", "|u1"))
@@ -464,6 +468,17 @@ class Capture(ExactQueries):
         middle = start_ns + (np.arange(bins) + 0.5) * width
         values[(middle < self.span[0]) | (middle > self.span[1])] = np.nan
         return (values / group.capacity).astype(np.float32)
+
+    def name_index(
+        self,
+        progress: Callable[[float, str], None] | None = None,
+        cancelled: Callable[[], bool] | None = None,
+    ) -> NameIndex:
+        """Rows by name, built when first wanted: call it in a worker. Raises Cancelled."""
+        with self._name_index_lock:
+            if self._name_index is None:
+                self._name_index = build_name_index(self, progress, cancelled)
+            return self._name_index
 
     # The end
 

@@ -77,6 +77,12 @@ class ExactQueries:
         first, last = lanes[0], lanes[-1]
         return slice(int(self.lanes.first[first]), int(self.lanes.first[last]) + int(self.lanes.count[last]))
 
+    def span_of_lane(self, lane: int) -> tuple[int, int]:
+        """From the first start to the last stop on a lane, capture time."""
+        first, count = int(self.lanes.first[lane]), int(self.lanes.count[lane])
+        offset = int(self.lane_offset_ns[lane])
+        return int(self.events.start[first]) - offset, self._stop(first + count - 1) - offset
+
     # What is where
 
     def lane_slice(self, lane: int, start_ns: int, stop_ns: int) -> slice:

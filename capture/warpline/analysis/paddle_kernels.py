@@ -15,7 +15,7 @@ from warpline.analysis.host_events import threads_with_events
 from warpline.analysis.kernels import full_names, uses_tensor_cores
 from warpline.analysis.launches import gpu_events, has_launches, launch_of_each
 from warpline.analysis.options import Options
-from warpline.analysis.report import Column, NotRecorded, Table, Texts, Values
+from warpline.analysis.report import Column, NotRecorded, Table, Texts, Values, unrecorded
 from warpline.analysis.selection import View, matching_names
 from warpline.analysis.step_times import find_steps
 from warpline.analysis.tables import (
@@ -43,7 +43,7 @@ def kernel(view: View, options: Options) -> Table | NotRecorded:
     data["tensor_cores"] = np.array([uses_tensor_cores(text) for text in texts], bool)
     columns.append(Column("tensor_cores", "Tensor cores"))
     for attribute, title in (("blocks_per_sm", "Blocks per SM"), ("occupancy_ratio", "Occupancy")):
-        weighted = _weighted(view, attribute, stats.key)
+        weighted = _weighted(view, attribute, stats.key, options)
         if weighted is not None:
             unit, whole = (
                 ("ratio", "the warps a multiprocessor can hold")
@@ -52,7 +52,7 @@ def kernel(view: View, options: Options) -> Table | NotRecorded:
             )
             data[attribute] = weighted
             columns.append(Column(attribute, title, unit, whole))
-    operators = _operators(view, stats.key)
+    operators = _operators(view, stats.key, options)
     if operators is not None:
         data["operator"] = Texts(operators, view.capture.strings.__getitem__)
         columns.append(Column("operator", "Operator"))
@@ -67,10 +67,12 @@ def kernel(view: View, options: Options) -> Table | NotRecorded:
     )
 
 
-def _weighted(view: View, attribute: str, keys: Int64Array) -> npt.NDArray[Any] | None:
+def _weighted(view: View, attribute: str, keys: Int64Array, options: Options) -> npt.NDArray[Any] | None:
     """Average of an attribute by kernel name, weighted by duration; None when it was not recorded."""
     if attribute not in view.capture.kinds["kernel"].attributes:
         return None
+    if options.quick:
+        return unrecorded(len(keys), np.float64)
     n = max(len(view.capture.strings), 1)
     total = np.zeros(n)
     weight = np.zeros(n)
@@ -87,8 +89,10 @@ def _weighted(view: View, attribute: str, keys: Int64Array) -> npt.NDArray[Any] 
     return np.ma.MaskedArray(total[keys] / np.where(gone, 1, weight[keys]), gone)
 
 
-def _operators(view: View, keys: Int64Array) -> Int64Array | None:
+def _operators(view: View, keys: Int64Array, options: Options) -> Int64Array | None:
     """For each kernel name the operator (string id) that launched most of its time, −1 for none."""
+    if options.quick and view.has("operator"):
+        return np.full(len(keys), -1, np.int64)
     owner = operator_of_kernels(view)
     if owner is None:
         return None

@@ -331,35 +331,37 @@ def _laid_out(view: View, tree: _Tree, options: Options, text: TextOf, scope: st
 def _parents_in_tree(tree: _Tree, level: Int64Array) -> Int64Array:
     """Place of the line above each line, −1 at the top."""
     n = len(level)
-    parent = np.full(n, -1, np.int64)
-    columns = [tree.thread.tolist(), *(tree.path[i].tolist() for i in range(_LEVELS))]
-    keys = list(zip(*columns, strict=True))
-    place: dict[tuple[int, ...], int] = {key: i for i, key in enumerate(keys) if tree.has_cpu[i]}
-    for i, key in enumerate(keys):
-        depth = int(level[i])
-        if depth:
-            above = (*key[: depth + 1], *(-1 for _ in range(_LEVELS - depth)))
-            parent[i] = place.get(above, -1)
-    return parent
+    above = tree.path.copy()
+    above[np.maximum(level, 0), np.arange(n)] = -1
+    columns = [np.concatenate([tree.thread, tree.thread])]
+    columns += [np.concatenate([tree.path[i], above[i]]) for i in range(_LEVELS)]
+    key, first = combine_keys(*columns)
+    place = np.full(len(first), -1, np.int64)
+    owners = np.flatnonzero(tree.has_cpu)
+    place[key[:n][owners]] = owners
+    return np.where(level > 0, place[key[n:]], -1)
 
 
 def _depth_first(tree: _Tree, parent: Int64Array) -> Int64Array:
-    """Lines in the order of a printed tree: per thread, siblings from the largest GPU and CPU total down."""
-    children: dict[int, list[int]] = {}
-    for i, above in enumerate(parent.tolist()):
-        children.setdefault(above, []).append(i)
+    """Lines in the order of a printed tree: per thread, siblings from the largest CPU and GPU total down."""
+    n = len(parent)
     weight = np.where(tree.has_cpu, tree.cpu.total, 0)
-
-    def rank(i: int) -> tuple[int, int, int]:
-        return (int(tree.thread[i]), -int(weight[i]), -int(tree.gpu.total[i]))
-
-    order: list[int] = []
-    pending = sorted(children.get(-1, []), key=rank, reverse=True)
-    while pending:
-        i = pending.pop()
-        order.append(i)
-        pending += sorted(children.get(i, []), key=rank, reverse=True)
-    return np.array(order, np.int64)
+    rank = np.empty(n, np.int64)
+    rank[np.lexsort((-tree.gpu.total, -weight, tree.thread))] = np.arange(n)
+    # From a line up to the top; lines of a level above the others come first among equals.
+    chain = [np.arange(n)]
+    for _ in range(_LEVELS - 1):
+        last = chain[-1]
+        chain.append(np.where(last >= 0, parent[np.maximum(last, 0)], -1))
+    depth = sum((link >= 0).astype(np.int64) for link in chain) - 1
+    keys = []
+    for level in range(_LEVELS):
+        ancestor = np.full(n, -1, np.int64)
+        for up, link in enumerate(chain):
+            here = depth - up == level
+            ancestor[here] = link[here]
+        keys.append(np.where(ancestor >= 0, rank[np.maximum(ancestor, 0)], -1))
+    return np.lexsort(tuple(reversed(keys))).astype(np.int64)
 
 
 def _empty(view: View, options: Options, scope: str) -> Table:

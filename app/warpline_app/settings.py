@@ -37,7 +37,7 @@ class Settings:
     def theme(self) -> ThemeChoice:
         """The name of a theme, or ``system`` for what the desktop says."""
         value = self._store.value("appearance/theme", "system")
-        return value if value in get_args(ThemeChoice) else "system"
+        return next((name for name in get_args(ThemeChoice) if name == value), "system")
 
     @theme.setter
     def theme(self, choice: ThemeChoice) -> None:
@@ -47,7 +47,7 @@ class Settings:
     def language(self) -> LanguageChoice:
         """The language of the window; takes effect at the next start."""
         value = self._store.value("appearance/language", "system")
-        return value if value in get_args(LanguageChoice) else "system"
+        return next((name for name in get_args(LanguageChoice) if name == value), "system")
 
     @language.setter
     def language(self, choice: LanguageChoice) -> None:

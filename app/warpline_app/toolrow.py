@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QKeyEvent
@@ -224,4 +225,4 @@ class ToolRow(QWidget):
         if state is None:
             return
         for text, rest in chip_texts(state.filter):
-            self._chips.addWidget(Chip(text, lambda rest=rest, state=state: state.set_filter(rest), self))
+            self._chips.addWidget(Chip(text, partial(state.set_filter, rest), self))

@@ -348,9 +348,12 @@ class MainWindow(QMainWindow):
                 action = self.actions_.action(command.id, menu)
                 menu.addAction(action)
                 entries.append((action, command.id))
-        menu.aboutToShow.connect(
-            lambda: [action.setChecked(self.actions_.is_checked(name)) for action, name in entries]
-        )
+
+        def refresh() -> None:
+            for action, name in entries:
+                action.setChecked(self.actions_.is_checked(name))
+
+        menu.aboutToShow.connect(refresh)
         return menu
 
     # -- drag and drop --------------------------------------------------------------------------------------

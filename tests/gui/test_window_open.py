@@ -255,12 +255,19 @@ def test_closing_remembers_files_geometry_and_panels(
     again.close()
 
 
-def test_the_capture_is_closed_with_its_tab(window: MainWindow, open_page: OpenPage, sample: Path) -> None:
+def test_the_capture_is_closed_with_its_tab(
+    window: MainWindow, open_page: OpenPage, sample: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     page = open_page(sample)
     capture = page.document.capture
     closed: list[bool] = []
     close = capture.close
-    capture.close = lambda: (closed.append(True), close())[1]  # type: ignore[method-assign]
+
+    def closing() -> None:
+        closed.append(True)
+        close()
+
+    monkeypatch.setattr(capture, "close", closing)
     window.close_current()
     assert closed == [True]
     assert window.welcome.isVisible()

@@ -144,9 +144,10 @@ def test_clicking_an_event_shows_it_and_its_links_lead_on(
     tree = panel.tree
     heads = [tree.topLevelItem(index) for index in range(tree.topLevelItemCount())]
     links = next(item for item in heads if item is not None and item.text(0) == "Links")
-    where = tree.visualItemRect(links.child(0)).center()
-    tree.scrollToItem(links.child(0))
-    where = tree.visualItemRect(links.child(0)).center()
+    line = links.child(0)
+    assert line is not None
+    tree.scrollToItem(line)
+    where = tree.visualItemRect(line).center()
     qtbot.mouseClick(tree.viewport(), LEFT, pos=where)
     assert state.selection is not None
     assert name_of(capture, state.selection) == "cudaLaunchKernel"

@@ -220,10 +220,10 @@ def test_sources_are_greyed_out_with_the_reason(qtbot: QtBot) -> None:
     assert not choice.boxes["nvml"].isEnabled()
     assert choice.notes["nvml"].text() == "no NVIDIA driver"
     assert "install it" in choice.boxes["nvml"].toolTip()
-    assert choice.chosen == ("cpu", "cuda")
+    assert list(choice.chosen) == ["cpu", "cuda"]
     # What was wanted is wanted again on a machine that can.
     choice.show_reports((SourceReport("nvml", "GPU counters", True, "", "", "nvml"),))
-    assert choice.chosen == ("cpu", "nvml", "cuda")
+    assert list(choice.chosen) == ["cpu", "nvml", "cuda"]
 
 
 def test_an_answer_of_doctor_is_read_or_refused() -> None:

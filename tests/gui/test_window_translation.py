@@ -55,8 +55,10 @@ def test_translations_have_the_fields_of_their_texts(repository: Path) -> None:
                 assert translated.strip()
 
 
-def test_the_window_is_translated(repository: Path, extraction: ModuleType) -> None:
-    extraction.SOURCES = (repository / "app" / "warpline_app",)
+def test_the_window_is_translated(
+    repository: Path, extraction: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(extraction, "SOURCES", (repository / "app" / "warpline_app",))
     texts = extraction.all_texts()
     total = sum(len(found) for found in texts.values())
     assert total > 300

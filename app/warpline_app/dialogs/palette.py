@@ -127,9 +127,9 @@ class _CommandDelegate(QStyledItemDelegate):
         theme = appearance().theme
         command: Command = index.data(Qt.ItemDataRole.UserRole)
         usable = bool(index.flags() & Qt.ItemFlag.ItemIsEnabled)
-        state: Any = option.state  # type: ignore[attr-defined]  # the stubs lack the members of the options
-        rect: QRect = option.rect  # type: ignore[attr-defined]
-        font: QFont = option.font  # type: ignore[attr-defined]
+        state: Any = option.state
+        rect: QRect = option.rect
+        font: QFont = option.font
         if state & QStyle.StateFlag.State_Selected:
             painter.fillRect(rect, QColor(wash(theme)))
         painter.setFont(font)

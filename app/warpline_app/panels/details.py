@@ -139,7 +139,9 @@ class FactTree(QTreeWidget):
         for index in range(self.topLevelItemCount()):
             head = self.topLevelItem(index)
             if head is not None:
-                items += [head, *(head.child(number) for number in range(head.childCount()))]
+                items.append(head)
+                children = (head.child(number) for number in range(head.childCount()))
+                items += [child for child in children if child is not None]
         return items
 
     def _menu(self, position: QPoint) -> None:

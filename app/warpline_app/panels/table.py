@@ -208,8 +208,8 @@ class TableDelegate(QStyledItemDelegate):
             return
         item = model.item(index.row())
         column = model.columns[index.column()]
-        rect: QRect = option.rect  # type: ignore[attr-defined]  # the stubs lack the members of the options
-        state: Any = option.state  # type: ignore[attr-defined]
+        rect: QRect = option.rect
+        state: Any = option.state
         if state & QStyle.StateFlag.State_Selected:
             painter.fillRect(rect, QColor(wash(theme)))
         painter.setPen(theme.color("grid"))
@@ -376,7 +376,7 @@ class Table(QTableView):
 
     def currentChanged(self, current: _Index, previous: _Index) -> None:
         """A person went to another row."""
-        super().currentChanged(current, previous)  # type: ignore[arg-type]
+        super().currentChanged(current, previous)
         if not self._silent and current.isValid() and current.row() != previous.row():
             self.item_selected.emit(self.model_.item(current.row()))
 
@@ -399,7 +399,8 @@ class Table(QTableView):
 
     def copy(self) -> None:
         """Put the selected rows on the clipboard as TSV with a line of titles."""
-        ranges = self.selectionModel().selection()
+        selection = self.selectionModel().selection()
+        ranges = [selection.at(index) for index in range(selection.count())]
         rows = sorted({row for part in ranges for row in range(part.top(), part.bottom() + 1)})
         lines = ["\t".join(column.title for column in self.model_.columns)]
         for row in rows[:COPY_LIMIT]:

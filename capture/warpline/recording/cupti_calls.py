@@ -14,7 +14,7 @@ from .cupti_names import function_name, overhead_name, result_name
 from .gpu_clock import GpuClock
 from .gpu_work import Calls
 from .spool import SpoolFile
-from .spool_strings import distinct
+from .spool_strings import distinct, take_records
 from .translation import Translation
 
 Int64Array = npt.NDArray[np.int64]
@@ -77,13 +77,14 @@ class CallTracks:
         start, stop = self._clock.monotonic(values["start_ns"]), self._clock.monotonic(values["end_ns"])
         known = (values["start_ns"] > 0) & (stop >= start)
         self._builder.add_skipped("CUDA API calls", int((~known).sum()), "CUPTI gave them no time")
-        values, start, stop = values[known], start[known], stop[known]
+        if not known.all():
+            values, start, stop = values[known], start[known], stop[known]
         threads = self._translation.threads.lookup(self._spool.header.pid, values["tid"], start)
         names = self._names(values["function"], is_driver)
         layer = self._builder.string("driver" if is_driver else "runtime")
         for thread in np.unique(threads).tolist():
             rows = np.flatnonzero(threads == thread)
-            part = values[rows]
+            part = take_records(values, rows)
             attributes: dict[str, npt.ArrayLike] = {
                 "correlation": part["correlation"].astype(np.int64),
                 "return_value": part["result"],

@@ -92,7 +92,7 @@ class SpoolFile:
         shorter records are left out. An incomplete last record of a chunk is left out.
         """
         wanted = np.dtype(dtype)
-        parts: list[npt.NDArray[np.void]] = []
+        parts: list[Bytes] = []
         chunks: list[Chunk] = []
         for chunk in self.of_type(record_type):
             size = chunk.record_bytes
@@ -102,11 +102,12 @@ class SpoolFile:
             block = chunk.payload[: count * size]
             if size > wanted.itemsize:
                 block = np.ascontiguousarray(block.reshape(count, size)[:, : wanted.itemsize]).reshape(-1)
-            parts.append(block.view(wanted))
+            parts.append(block)
             chunks.append(chunk)
-        counts = [len(part) for part in parts]
+        counts = [len(part) // wanted.itemsize for part in parts]
         return Records(
-            np.concatenate(parts) if parts else np.empty(0, wanted),
+            # As bytes: records would be copied one by one.
+            np.concatenate(parts).view(wanted) if parts else np.empty(0, wanted),
             np.repeat(np.array([chunk.tid for chunk in chunks], np.uint32), counts),
             np.repeat(np.array([chunk.free for chunk in chunks], np.uint64), counts),
         )

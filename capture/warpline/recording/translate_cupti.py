@@ -23,7 +23,7 @@ from .gpu_work import Calls, HostRanges, StreamWork, project_ranges
 from .nvtx_match import match_push_pop, push_pop_records
 from .occupancy import occupancy
 from .spool import SpoolFile
-from .spool_strings import capture_strings, distinct
+from .spool_strings import capture_strings, distinct, take_records
 from .translation import Translation
 
 Int64Array = npt.NDArray[np.int64]
@@ -99,10 +99,11 @@ class _Process:
         # CUPTI gives 0 for both when it could not read the device's clock.
         known = (values["start_ns"] > 0) & (stop >= start)
         self._builder.add_skipped(f"{kind} events", int((~known).sum()), "CUPTI gave them no time")
-        values, start, stop = values[known], start[known], stop[known]
+        if not known.all():
+            values, start, stop = values[known], start[known], stop[known]
         columns = {name: values[name].astype(np.int64) for name in ("device", "context", "stream")}
         for (device, context, stream), rows in _groups(*columns.values()):
-            part = values[rows]
+            part = take_records(values, rows)
             self._tracks.know_context(context, device)
             name, attributes = describe(part, device)
             attributes["correlation"] = part["correlation"].astype(np.int64)

@@ -12,7 +12,8 @@ from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QApplication
 
 from warpline.i18n import tr
-from warpline.interchange.exporter import ExportOptions, ExportSelection, IsCancelled, Progress
+from warpline.interchange.export_selection import ExportSelection
+from warpline.interchange.exporter import ExportOptions, IsCancelled, Progress, SizeModel
 from warpline.model.errors import ExportError
 from warpline_app.rendering import Picture, prepare_offscreen, render, save_picture
 
@@ -26,7 +27,7 @@ class PngExporter:
 
     name = "png"
     suffixes: tuple[str, ...] = (".png",)
-    bytes_per_event = 0.0
+    size_model = SizeModel()
 
     @property
     def title(self) -> str:

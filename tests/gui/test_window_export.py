@@ -12,7 +12,7 @@ from PySide6.QtGui import QImage
 from pytestqt.qtbot import QtBot
 from tests.gui.sample import MS
 
-from warpline.interchange.exporter import ExportSelection, count_events
+from warpline.interchange.export_selection import ExportSelection, count_events
 from warpline.storage import open_capture
 from warpline_app.dialogs.export import ExportDialog, show_export
 from warpline_app.page import CapturePage

@@ -18,17 +18,9 @@ from hypothesis import strategies as st
 from warpline.cli import main
 from warpline.interchange import import_files
 from warpline.interchange.chrome_text import microseconds
-from warpline.interchange.exporter import (
-    Exporter,
-    ExportOptions,
-    ExportSelection,
-    count_events,
-    estimate,
-    export_capture,
-    exporter_for,
-    exporters,
-    match_tracks,
-)
+from warpline.interchange.export_preview import estimate
+from warpline.interchange.export_selection import ExportSelection, count_events, match_tracks
+from warpline.interchange.exporter import Exporter, ExportOptions, export_capture, exporter_for, exporters
 from warpline.model import Cancelled, ExportError, Flag, Packing, UsageError
 from warpline.storage import NO_ROW, Capture, CaptureBuilder, open_capture
 

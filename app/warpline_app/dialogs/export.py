@@ -25,15 +25,9 @@ from PySide6.QtWidgets import (
 )
 
 from warpline.i18n import tr
-from warpline.interchange.exporter import (
-    Exporter,
-    ExportOptions,
-    ExportSelection,
-    estimate,
-    export_capture,
-    exporter_for,
-    exporters,
-)
+from warpline.interchange.export_preview import estimate
+from warpline.interchange.export_selection import ExportSelection
+from warpline.interchange.exporter import Exporter, ExportOptions, export_capture, exporter_for, exporters
 from warpline.model import format_duration, format_time
 from warpline.model.errors import UsageError, WarplineError
 from warpline_app.background import IsCancelled, Job, Progress

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from warpline.interchange.exporter import CHUNK_EVENTS
+from warpline.interchange.export_selection import CHUNK_EVENTS
 
 if TYPE_CHECKING:
     from warpline.storage import Capture

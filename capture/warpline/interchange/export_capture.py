@@ -9,18 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.i18n import tr
-from warpline.interchange.exporter import (
+from warpline.interchange.export_selection import (
     CHUNK_EVENTS,
-    ExportOptions,
     ExportSelection,
     Int64Array,
-    IsCancelled,
-    Progress,
-    check_cancelled,
     chunks,
     count_events,
     counter_slice,
 )
+from warpline.interchange.exporter import ExportOptions, IsCancelled, Progress, SizeModel, check_cancelled
 from warpline.model import Flag, Packing
 from warpline.storage import NO_ROW, NO_STACK, CaptureBuilder
 
@@ -38,7 +35,7 @@ class CaptureExporter:
 
     name = "capture"
     suffixes = (".h5",)
-    bytes_per_event = 55.0
+    size_model = SizeModel(34, 4, 0.5, 0.22)
 
     @property
     def title(self) -> str:

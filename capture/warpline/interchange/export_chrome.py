@@ -16,18 +16,15 @@ from warpline.interchange.chrome_keys import ANNOTATION, correlation_offsets, ex
 from warpline.interchange.chrome_rows import Row, Rows
 from warpline.interchange.chrome_text import lines_of, microseconds, quoted, reals
 from warpline.interchange.export_files import writing
-from warpline.interchange.exporter import (
+from warpline.interchange.export_selection import (
     CHUNK_EVENTS,
-    ExportOptions,
     ExportSelection,
     Int64Array,
-    IsCancelled,
-    Progress,
-    check_cancelled,
     chunks,
     count_events,
     counter_slice,
 )
+from warpline.interchange.exporter import ExportOptions, IsCancelled, Progress, SizeModel, check_cancelled
 from warpline.model import Flag
 
 if TYPE_CHECKING:
@@ -69,7 +66,7 @@ class ChromeExporter:
 
     name = "chrome"
     suffixes = (".json", ".json.gz")
-    bytes_per_event = 260.0
+    size_model = SizeModel(110, 20, 1.1)
 
     @property
     def title(self) -> str:

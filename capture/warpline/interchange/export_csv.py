@@ -11,17 +11,9 @@ import numpy.typing as npt
 
 from warpline.i18n import tr
 from warpline.interchange.export_files import writing
+from warpline.interchange.export_selection import CHUNK_EVENTS, ExportSelection, count_events, counter_slice
 from warpline.interchange.export_table import COMMON, Column, TableReader, attribute_types, kinds_in
-from warpline.interchange.exporter import (
-    CHUNK_EVENTS,
-    ExportOptions,
-    ExportSelection,
-    IsCancelled,
-    Progress,
-    check_cancelled,
-    count_events,
-    counter_slice,
-)
+from warpline.interchange.exporter import ExportOptions, IsCancelled, Progress, SizeModel, check_cancelled
 
 if TYPE_CHECKING:
     from warpline.storage import Capture
@@ -34,7 +26,7 @@ class CsvExporter:
 
     name = "csv"
     suffixes = (".csv", ".csv.gz")
-    bytes_per_event = 190.0
+    size_model = SizeModel(85, 22, 0.7)
 
     @property
     def title(self) -> str:

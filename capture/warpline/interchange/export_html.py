@@ -10,16 +10,8 @@ import numpy as np
 
 from warpline.i18n import tr
 from warpline.interchange.export_files import writing
-from warpline.interchange.exporter import (
-    ExportOptions,
-    ExportSelection,
-    Int64Array,
-    IsCancelled,
-    Progress,
-    check_cancelled,
-    count_events,
-    lane_slices,
-)
+from warpline.interchange.export_selection import ExportSelection, Int64Array, count_events, lane_slices
+from warpline.interchange.exporter import ExportOptions, IsCancelled, Progress, SizeModel, check_cancelled
 from warpline.model import NOT_BUSY, format_duration, format_time
 
 if TYPE_CHECKING:
@@ -53,7 +45,7 @@ class HtmlExporter:
 
     name = "html"
     suffixes = (".html",)
-    bytes_per_event = 0.0
+    size_model = SizeModel()
 
     @property
     def title(self) -> str:

@@ -10,15 +10,9 @@ import orjson
 
 from warpline.i18n import tr
 from warpline.interchange.export_files import replacing
+from warpline.interchange.export_selection import ExportSelection, count_events
 from warpline.interchange.export_table import COMMON, Column, TableReader, attribute_types, kinds_in
-from warpline.interchange.exporter import (
-    ExportOptions,
-    ExportSelection,
-    IsCancelled,
-    Progress,
-    check_cancelled,
-    count_events,
-)
+from warpline.interchange.exporter import ExportOptions, IsCancelled, Progress, SizeModel, check_cancelled
 from warpline.model import ExportError
 
 if TYPE_CHECKING:
@@ -33,7 +27,7 @@ class ParquetExporter:
 
     name = "parquet"
     suffixes = (".parquet",)
-    bytes_per_event = 28.0
+    size_model = SizeModel(9, 1, 0.1)
 
     @property
     def title(self) -> str:

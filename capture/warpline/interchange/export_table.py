@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from warpline.interchange.exporter import ExportSelection, Int64Array, chunks
+from warpline.interchange.export_selection import ExportSelection, Int64Array, chunks
 
 if TYPE_CHECKING:
     from warpline.model import AttributeSpec, Track

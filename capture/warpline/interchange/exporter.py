@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
@@ -15,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.i18n import tr
+from warpline.interchange.export_selection import ExportSelection
 from warpline.model import Cancelled, ExportError, UsageError, WarplineError
 from warpline.storage import Capture
 
@@ -34,37 +34,6 @@ MODULES: tuple[str, ...] = (
 )
 """One line per exporter; each module exports ``exporter``."""
 
-_BYTES_OF_TABLES = 30_000
-_BYTES_PER_SAMPLE = 24
-_PACKED_RATIO = 0.2
-
-CHUNK_EVENTS = 1 << 18
-"""Events handled at a time: bounds the memory of an export."""
-
-
-@dataclass(frozen=True)
-class ExportSelection:
-    """The part of a capture to export, in capture time; None is no border. ``tracks`` are indexes, None for all."""
-
-    start_ns: int | None = None
-    stop_ns: int | None = None
-    tracks: frozenset[int] | None = None
-
-    def interval(self, capture: Capture) -> tuple[int, int]:
-        """Both borders, those of the recording where none is set."""
-        start = capture.span[0] if self.start_ns is None else self.start_ns
-        stop = capture.span[1] if self.stop_ns is None else self.stop_ns
-        return start, max(start, stop)
-
-    def has_track(self, track: int) -> bool:
-        """Whether a track is selected."""
-        return self.tracks is None or track in self.tracks
-
-    @property
-    def is_bounded(self) -> bool:
-        """Whether events may be left out because of their time."""
-        return self.start_ns is not None or self.stop_ns is not None
-
 
 @dataclass(frozen=True)
 class ExportOptions:
@@ -74,12 +43,13 @@ class ExportOptions:
 
 
 @dataclass(frozen=True)
-class Estimate:
-    """What an export would hold: exact numbers of events and counter samples, and about how many bytes."""
+class SizeModel:
+    """About how many bytes an event takes, what each attribute and each byte of text adds, and what packing leaves."""
 
-    events: int
-    samples: int
-    size_bytes: int
+    per_event: float = 0.0
+    per_attribute: float = 0.0
+    per_text_byte: float = 0.0
+    packed_ratio: float = 0.1
 
 
 @runtime_checkable
@@ -102,8 +72,8 @@ class Exporter(Protocol):
         ...
 
     @property
-    def bytes_per_event(self) -> float:
-        """About how large an event becomes, for the preview."""
+    def size_model(self) -> SizeModel:
+        """How large events become, for the preview."""
         ...
 
     def export(
@@ -170,7 +140,7 @@ class _Missing:
 
     name: str
     module: str
-    bytes_per_event: float = 0.0
+    size_model: SizeModel = SizeModel()
 
     @property
     def title(self) -> str:
@@ -216,86 +186,6 @@ def _longest_match(name: str, among: tuple[Exporter, ...]) -> Exporter | None:
         len(suffix): exporter for exporter in among for suffix in exporter.suffixes if name.endswith(suffix)
     }
     return lengths[max(lengths)] if lengths else None
-
-
-def match_tracks(capture: Capture, patterns: list[str]) -> frozenset[int] | None:
-    """Indexes of tracks whose URI matches any of the patterns, and of the tracks below them; None without patterns.
-
-    Raises UsageError when a pattern matches nothing.
-    """
-    if not patterns:
-        return None
-    found: set[int] = set()
-    for pattern in patterns:
-        hits = {track.index for track in capture.tracks if fnmatchcase(track.uri, pattern)}
-        if not hits:
-            raise UsageError(tr("no track matches {pattern!r}", pattern=pattern))
-        found |= hits
-    # A parent always comes before its children.
-    for track in capture.tracks:
-        if track.parent in found:
-            found.add(track.index)
-    return frozenset(found)
-
-
-def lane_slices(capture: Capture, selection: ExportSelection) -> Iterator[tuple[int, slice]]:
-    """Each selected track with the rows of one of its lanes that overlap the selected time, in row order."""
-    start, stop = selection.interval(capture)
-    for lane in range(len(capture.lanes)):
-        track = int(capture.lanes.track[lane])
-        if not selection.has_track(track):
-            continue
-        if selection.is_bounded:
-            rows = capture.lane_slice(lane, start, stop)
-        else:
-            first = int(capture.lanes.first[lane])
-            rows = slice(first, first + int(capture.lanes.count[lane]))
-        if rows.stop > rows.start:
-            yield track, rows
-
-
-def chunks(capture: Capture, selection: ExportSelection) -> Iterator[tuple[int, slice]]:
-    """`lane_slices` in pieces of at most `CHUNK_EVENTS` rows."""
-    for track, rows in lane_slices(capture, selection):
-        for first in range(rows.start, rows.stop, CHUNK_EVENTS):
-            yield track, slice(first, min(first + CHUNK_EVENTS, rows.stop))
-
-
-def count_events(capture: Capture, selection: ExportSelection) -> int:
-    """Number of events in the selection, exactly; searches lanes and touches no event."""
-    return sum(rows.stop - rows.start for _, rows in lane_slices(capture, selection))
-
-
-def counter_slice(capture: Capture, counter: int, selection: ExportSelection) -> slice:
-    """The samples of a counter in the selected time, with the one before it, whose value still holds."""
-    times = capture.counters[counter].times
-    if not selection.is_bounded:
-        return slice(0, len(times))
-    start, stop = selection.interval(capture)
-    low = int(np.searchsorted(times, start, "left"))
-    high = int(np.searchsorted(times, stop, "left"))
-    if low and (low == len(times) or times[low] > start):
-        low -= 1
-    return slice(low, max(low, high))
-
-
-def estimate(
-    capture: Capture, selection: ExportSelection, exporter: Exporter, *, is_packed: bool = False
-) -> Estimate:
-    """What an export would hold and about how large it would be, in the time of a few searches per lane.
-
-    ``is_packed``: compressed (``.gz``, the archive form of a capture).
-    """
-    events = count_events(capture, selection)
-    samples = 0
-    for counter in capture.counters:
-        if selection.has_track(counter.track):
-            rows = counter_slice(capture, counter.index, selection)
-            samples += rows.stop - rows.start
-    size = events * exporter.bytes_per_event + samples * _BYTES_PER_SAMPLE
-    if isinstance(exporter, HasFixedPart):
-        size += exporter.fixed_bytes(capture, selection)
-    return Estimate(events, samples, int(_BYTES_OF_TABLES + size * (_PACKED_RATIO if is_packed else 1)))
 
 
 def check_cancelled(cancelled: IsCancelled) -> None:

@@ -1,0 +1,107 @@
+"""The part of a capture to export: which events, samples and tracks that is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.i18n import tr
+from warpline.model import UsageError
+
+if TYPE_CHECKING:
+    from warpline.storage import Capture
+
+Int64Array = npt.NDArray[np.int64]
+
+CHUNK_EVENTS = 1 << 18
+"""Events handled at a time: bounds the memory of an export."""
+
+
+@dataclass(frozen=True)
+class ExportSelection:
+    """The part of a capture to export, in capture time; None is no border. ``tracks`` are indexes, None for all."""
+
+    start_ns: int | None = None
+    stop_ns: int | None = None
+    tracks: frozenset[int] | None = None
+
+    def interval(self, capture: Capture) -> tuple[int, int]:
+        """Both borders, those of the recording where none is set."""
+        start = capture.span[0] if self.start_ns is None else self.start_ns
+        stop = capture.span[1] if self.stop_ns is None else self.stop_ns
+        return start, max(start, stop)
+
+    def has_track(self, track: int) -> bool:
+        """Whether a track is selected."""
+        return self.tracks is None or track in self.tracks
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether events may be left out because of their time."""
+        return self.start_ns is not None or self.stop_ns is not None
+
+
+def match_tracks(capture: Capture, patterns: list[str]) -> frozenset[int] | None:
+    """Indexes of tracks whose URI matches any of the patterns, and of the tracks below them; None without patterns.
+
+    Raises UsageError when a pattern matches nothing.
+    """
+    if not patterns:
+        return None
+    found: set[int] = set()
+    for pattern in patterns:
+        hits = {track.index for track in capture.tracks if fnmatchcase(track.uri, pattern)}
+        if not hits:
+            raise UsageError(tr("no track matches {pattern!r}", pattern=pattern))
+        found |= hits
+    # A parent always comes before its children.
+    for track in capture.tracks:
+        if track.parent in found:
+            found.add(track.index)
+    return frozenset(found)
+
+
+def lane_slices(capture: Capture, selection: ExportSelection) -> Iterator[tuple[int, slice]]:
+    """Each selected track with the rows of one of its lanes that overlap the selected time, in row order."""
+    start, stop = selection.interval(capture)
+    for lane in range(len(capture.lanes)):
+        track = int(capture.lanes.track[lane])
+        if not selection.has_track(track):
+            continue
+        if selection.is_bounded:
+            rows = capture.lane_slice(lane, start, stop)
+        else:
+            first = int(capture.lanes.first[lane])
+            rows = slice(first, first + int(capture.lanes.count[lane]))
+        if rows.stop > rows.start:
+            yield track, rows
+
+
+def chunks(capture: Capture, selection: ExportSelection) -> Iterator[tuple[int, slice]]:
+    """`lane_slices` in pieces of at most `CHUNK_EVENTS` rows."""
+    for track, rows in lane_slices(capture, selection):
+        for first in range(rows.start, rows.stop, CHUNK_EVENTS):
+            yield track, slice(first, min(first + CHUNK_EVENTS, rows.stop))
+
+
+def count_events(capture: Capture, selection: ExportSelection) -> int:
+    """Number of events in the selection, exactly; searches lanes and touches no event."""
+    return sum(rows.stop - rows.start for _, rows in lane_slices(capture, selection))
+
+
+def counter_slice(capture: Capture, counter: int, selection: ExportSelection) -> slice:
+    """The samples of a counter in the selected time, with the one before it, whose value still holds."""
+    times = capture.counters[counter].times
+    if not selection.is_bounded:
+        return slice(0, len(times))
+    start, stop = selection.interval(capture)
+    low = int(np.searchsorted(times, start, "left"))
+    high = int(np.searchsorted(times, stop, "left"))
+    if low and (low == len(times) or times[low] > start):
+        low -= 1
+    return slice(low, max(low, high))

@@ -51,6 +51,9 @@ def style_sheet(theme: Theme) -> str:
     QWidget#panelHost, QWidget#panel {{ background: {theme.panel}; }}
     QWidget#panel QLabel {{ color: {theme.text}; }}
     QWidget#panel QLabel#muted {{ color: {theme.muted}; }}
+    QTabBar::close-button {{ image: url("{icons}/close-{ink_text}.svg"); subcontrol-position: right;
+        border-radius: 3px; margin: 2px; }}
+    QTabBar::close-button:hover {{ background: {hover}; }}
     QTabWidget#captureTabs::pane {{ border: none; }}
     QTabWidget#captureTabs > QTabBar {{ background: {theme.header}; }}
     QTabWidget#captureTabs > QTabBar::tab {{ padding: 5px 14px; max-width: 320px; }}

@@ -91,6 +91,7 @@ class MainWindow(QMainWindow):
         self.tabs.setTabsClosable(True)
         self.tabs.setMovable(True)
         self.tabs.setTabBarAutoHide(True)
+        self.tabs.tabBar().setDrawBase(False)
         self.tabs.setElideMode(Qt.TextElideMode.ElideMiddle)
         self.tabs.tabCloseRequested.connect(self._close_index)
         self.tabs.currentChanged.connect(self._tab_changed)

@@ -78,12 +78,13 @@ class HelpSheet(QDialog):
         area.setWidget(body)
         area.setWidgetResizable(True)
         area.setFrameShape(QScrollArea.Shape.NoFrame)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(16, 14, 8, 12)
         layout.setSpacing(10)
         layout.addWidget(self.filter)
         layout.addWidget(area, 1)
-        self.resize(880, 620)
+        self.resize(1040, 700)
 
     def _column(self, sections: list[tuple[str, list[tuple[str, str]]]]) -> QGridLayout:
         grid = QGridLayout()

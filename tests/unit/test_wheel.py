@@ -123,7 +123,9 @@ def build_native(repository: Path) -> ModuleType:
 def checkout(build_native: ModuleType, tmp_path: Path) -> Path:
     folder = tmp_path / "checkout" / build_native.PACKAGE_FOLDER / "native"
     folder.mkdir(parents=True)
-    (folder / "agent.c").write_text("int warpline_agent_version(void) { return 7; }\n")
+    (folder / "agent.c").write_text(
+        '__attribute__((visibility("default"))) int warpline_agent_version(void) { return 7; }\n'
+    )
     return tmp_path / "checkout"
 
 

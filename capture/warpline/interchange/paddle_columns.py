@@ -31,10 +31,9 @@ from warpline.interchange.torch_columns import (
     OPERATOR,
     PYTHON,
     TORCH_EXTRACTORS,
-    Arguments,
+    DecodedArguments,
     Int64,
     decode_args,
-    extract_api,
     extract_gpu,
 )
 from warpline.interchange.trace_groups import INSTANTS, Extractor, Group, Loss, generic_route, points, spans
@@ -131,7 +130,7 @@ class _MemoryArgs(msgspec.Struct, gc=False):
     current_reserved: Int64 | None = None
 
 
-def _relative(args: Arguments) -> MaskedColumn:
+def _relative(args: DecodedArguments) -> MaskedColumn:
     """Starts relative to the first event (``"12.345 us"``) as masked int64 ns."""
     ns, missing = nanoseconds([arg.start_time.removesuffix(" us") or None for arg in args.values])
     return np.ma.MaskedArray(ns, missing)
@@ -190,7 +189,7 @@ PADDLE_EXTRACTORS: Mapping[str, Extractor] = {
     **TORCH_EXTRACTORS,
     **dict.fromkeys((PHASE, RANGE, OPERATOR), extract_host),
     **dict.fromkeys((KERNEL, MEMCPY, MEMSET), _renamed(extract_gpu)),
-    API: _renamed(extract_api),
+    API: _renamed(TORCH_EXTRACTORS[API]),
     PYTHON: extract_python,
     MEMORY: extract_memory,
     INSTANTS: TORCH_EXTRACTORS["instants"],

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from operator import attrgetter
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from warpline.interchange.columns import (
     NO_INTEGER,
@@ -65,7 +66,7 @@ ROUTES: Mapping[str, str] = {
 """Groups of complete events by category, lower case; older spellings included."""
 _API_CATEGORY = re.compile(r".*_(runtime|driver)")
 _LAUNCH_FLOW_CATEGORIES = frozenset({"ac2g", "async", "async_cpu_to_gpu"})
-_MEMORY_NAME = "[memory]"
+MEMORY_NAME = "[memory]"
 
 CLAIMED = frozenset({LAUNCH_FLOWS})
 """Groups that need no columns: correlation ids say the same as these arrows."""
@@ -94,7 +95,7 @@ _NO_SHAPE = (_NONE, _NONE, _NONE)
 _NO_JSON = msgspec.Raw(b"")
 
 
-class _GpuArgs(
+class GpuArgs(
     msgspec.Struct,
     gc=False,
     rename={
@@ -112,6 +113,8 @@ class _GpuArgs(
         "occupancy_paddle": "theoretical achieved occupancy %",
     },
 ):
+    """Arguments of GPU work, of PyTorch and Paddle."""
+
     external: Int64 = _NONE
     queued: Int64 = _NONE
     device: Int64 = _NONE
@@ -136,14 +139,16 @@ class _GpuArgs(
     value: Int64 = _NONE
 
 
-class _ApiArgs(msgspec.Struct, gc=False, rename={"correlation_paddle": "correlation id"}):
+class ApiArgs(msgspec.Struct, gc=False, rename={"correlation_paddle": "correlation id"}):
+    """Arguments of runtime and driver calls."""
+
     cbid: Int64 = _NONE
     correlation: Int64 = _NONE
     cid: Int64 = _NONE
     correlation_paddle: Int64 = _NONE
 
 
-class _OperatorArgs(
+class OperatorArgs(
     msgspec.Struct,
     gc=False,
     rename={
@@ -157,6 +162,8 @@ class _OperatorArgs(
         "stack": "Call stack",
     },
 ):
+    """Arguments of operators and annotations."""
+
     external: Int64 = _NONE
     external_old: Int64 = _NONE
     sequence: Int64 = _NONE
@@ -167,12 +174,14 @@ class _OperatorArgs(
     stack: str = ""
 
 
-class _PythonArgs(msgspec.Struct, gc=False, rename={"parent": "Python parent id", "own": "Python id"}):
+class PythonArgs(msgspec.Struct, gc=False, rename={"parent": "Python parent id", "own": "Python id"}):
+    """Arguments of Python functions; the outermost has null for its caller."""
+
     parent: Int64 | None = None
     own: Int64 | None = None
 
 
-class _MemoryArgs(
+class MemoryArgs(
     msgspec.Struct,
     gc=False,
     rename={
@@ -184,6 +193,8 @@ class _MemoryArgs(
         "device_type": "Device Type",
     },
 ):
+    """Arguments of allocations."""
+
     reserved: Int64 = _NONE
     allocated: Int64 = _NONE
     size: Int64 = _NONE
@@ -192,14 +203,56 @@ class _MemoryArgs(
     device_type: Int64 = _NONE
 
 
+class Arguments(Protocol):
+    """Arguments of events as columns, in the order of the events; fields are those of a struct type."""
+
+    def __len__(self) -> int: ...
+
+    def has(self, name: str) -> bool:
+        """Whether a field may occur."""
+        ...
+
+    def integers(self, name: str) -> MaskedColumn:
+        """A field of integers, masked where it is missing."""
+        ...
+
+    def floats(self, name: str) -> MaskedColumn:
+        """A field of floats, masked where it is missing."""
+        ...
+
+    def triples(self, name: str) -> npt.NDArray[np.int64]:
+        """A field of three integers, one row per event, `NO_INTEGER` where it is missing."""
+        ...
+
+    def texts(self, name: str) -> TextColumn:
+        """A field of texts, "" where it is missing."""
+        ...
+
+    def json_texts(self, name: str) -> TextColumn:
+        """A field of any JSON as text, "" where it is missing."""
+        ...
+
+
+def either(args: Arguments, name: str, other: str) -> MaskedColumn:
+    """A number that other versions of a profiler call otherwise."""
+    column = args.integers(name)
+    if not args.has(other) or not column.mask.any():
+        return column
+    second = args.integers(other)
+    return np.ma.MaskedArray(np.where(column.mask, second.data, column.data), column.mask & second.mask)
+
+
 @dataclass(frozen=True)
-class Arguments:
-    """Decoded arguments of events: structs in the order of the events, and the text they came from."""
+class DecodedArguments:
+    """`Arguments` from decoded structs and the text they came from."""
 
     values: list[Any]
     text: bytes
     names: Mapping[str, bytes]
     """What each field is called in the text."""
+
+    def __len__(self) -> int:
+        return len(self.values)
 
     def has(self, name: str) -> bool:
         """Whether a field may occur; asking the text is quicker than looking at every event."""
@@ -209,19 +262,19 @@ class Arguments:
         """A field of integers, masked where it is missing."""
         if not self.has(name):
             return missing_numbers(len(self.values))
-        return plain_integers(map(attrgetter(name), self.values), len(self.values))
+        values: Iterable[Any] = map(attrgetter(name), self.values)
+        if isinstance(self.values[0], PythonArgs):
+            values = map(_none, values)
+        return plain_integers(values, len(self.values))
 
     def floats(self, name: str) -> MaskedColumn:
         """A field of floats, masked where it is missing."""
         return plain_floats(map(attrgetter(name), self.values), len(self.values))
 
-    def either(self, name: str, other: str) -> MaskedColumn:
-        """A number that other versions of a profiler call otherwise."""
-        column = self.integers(name)
-        if not self.has(other) or not column.mask.any():
-            return column
-        second = self.integers(other)
-        return np.ma.MaskedArray(np.where(column.mask, second.data, column.data), column.mask & second.mask)
+    def triples(self, name: str) -> npt.NDArray[np.int64]:
+        """See `Arguments.triples`."""
+        flat = chain.from_iterable(map(attrgetter(name), self.values))
+        return np.fromiter(flat, np.int64, 3 * len(self.values)).reshape(-1, 3)
 
     def texts(self, name: str) -> TextColumn:
         """A field of texts, "" where it is missing."""
@@ -249,14 +302,14 @@ def _names(args_type: type[Any]) -> Mapping[str, bytes]:
     return _NAMES[key]
 
 
-def decode_args(rows: Sequence[Any], args_type: type[Any], losses: Counter[Loss]) -> Arguments:
+def decode_args(rows: Sequence[Any], args_type: type[Any], losses: Counter[Loss]) -> DecodedArguments:
     """The arguments of events as structs; of arguments that do not fit, what fits, and they are counted."""
     text = b"[" + b",".join([row.args or b"{}" for row in rows]) + b"]"
     try:
         values: list[Any] = msgspec.json.decode(text, type=list[args_type])  # type: ignore[valid-type]  # run time
     except (msgspec.MsgspecError, RecursionError):
         values = [_fitting(bytes(row.args), args_type, losses) for row in rows]
-    return Arguments(values, text, _names(args_type))
+    return DecodedArguments(values, text, _names(args_type))
 
 
 def _fitting(text: bytes, args_type: type[Any], losses: Counter[Loss]) -> Any:
@@ -297,23 +350,22 @@ _GPU_INTEGERS = (
 
 
 def extract_gpu(rows: list[Any], losses: Counter[Loss]) -> Group:
-    """Work of a GPU: where it ran (device, context, stream), its correlation id and what else is told of it.
-
-    ``thread`` holds codes into ``places`` here.
-    """
+    """Work of a GPU; see `fill_gpu`."""
     rows, group = spans(rows, losses, bare=True)
-    args = decode_args(rows, _GpuArgs, losses)
-    places = Coder()
-    fields = (map(attrgetter(name), args.values) for name in ("device", "context", "stream"))
-    group.thread = np.fromiter(map(places.__getitem__, zip(*fields, strict=True)), np.uint32, len(rows))
-    if any(_NONE in (device, stream) for device, _context, stream in places):
+    args = decode_args(rows, GpuArgs, losses)
+    if not fill_gpu(group, args):
         group.thread, places = _places_by_track(rows, args.values)
-    group.places = [
-        (*(None if number == _NONE else number for number in place),)  # type: ignore[misc]  # three of them
-        for place in places
-    ]
+        group.places = _places(places)
+    return group
+
+
+def fill_gpu(group: Group, args: Arguments) -> bool:
+    """Add where work ran (device, context, stream), its correlation id and what else is told of it.
+
+    ``thread`` then holds codes into ``places``. False when the arguments do not tell the place of all.
+    """
     numbers = group.numbers
-    numbers["correlation"] = args.either("correlation", "correlation_paddle")
+    numbers["correlation"] = either(args, "correlation", "correlation_paddle")
     for name in _GPU_INTEGERS:
         if args.has(name):
             numbers[name] = args.integers(name)
@@ -322,12 +374,22 @@ def extract_gpu(rows: list[Any], losses: Counter[Loss]) -> Group:
             numbers[name.removesuffix("_paddle")] = args.floats(name)
     for name in ("grid", "block"):
         if args.has(name):
-            flat = chain.from_iterable(map(attrgetter(name), args.values))
-            shape = np.fromiter(flat, np.int64, 3 * len(rows)).reshape(-1, 3)
+            shape = args.triples(name)
             for axis, letter in enumerate("xyz"):
                 numbers[f"{name}_{letter}"] = np.ma.MaskedArray(shape[:, axis], shape[:, axis] == _NONE)
     group.texts["sync_kind"] = args.texts("sync_kind")
-    return group
+    columns = [args.integers(name).filled(_NONE).tolist() for name in ("device", "context", "stream")]
+    places = Coder()
+    group.thread = np.fromiter(map(places.__getitem__, zip(*columns, strict=True)), np.uint32, len(args))
+    group.places = _places(places)
+    return not any(device is None or stream is None for device, _context, stream in group.places)
+
+
+def _places(numbers: Iterable[tuple[int, ...]]) -> list[tuple[int | None, int | None, int | None]]:
+    return [
+        (*(None if number == _NONE else number for number in place),)  # type: ignore[misc]  # three of them
+        for place in numbers
+    ]
 
 
 def _places_by_track(rows: Sequence[Any], args: Sequence[Any]) -> tuple[Any, Coder]:
@@ -344,36 +406,46 @@ def _places_by_track(rows: Sequence[Any], args: Sequence[Any]) -> tuple[Any, Cod
     return np.array(codes, np.uint32), places
 
 
-def extract_api(rows: list[Any], losses: Counter[Loss]) -> Group:
-    """Runtime and driver calls."""
-    rows, group = spans(rows, losses)
-    args = decode_args(rows, _ApiArgs, losses)
-    group.numbers["correlation"] = args.either("correlation", "correlation_paddle")
-    group.numbers["callback"] = args.either("cbid", "cid")
-    return group
+def _extractor(args_type: type[Any], fill: Callable[[Group, Arguments], bool]) -> Extractor:
+    def extract(rows: list[Any], losses: Counter[Loss]) -> Group:
+        rows, group = spans(rows, losses)
+        fill(group, decode_args(rows, args_type, losses))
+        return group
+
+    return extract
 
 
-def extract_operators(rows: list[Any], losses: Counter[Loss]) -> Group:
-    """Operators and user annotations, with shapes, sequence numbers and stacks where they were recorded."""
-    rows, group = spans(rows, losses)
-    args = decode_args(rows, _OperatorArgs, losses)
-    group.numbers["external"] = args.either("external", "external_old")
+def fill_api(group: Group, args: Arguments) -> bool:
+    """Add what is told of runtime and driver calls."""
+    group.numbers["correlation"] = either(args, "correlation", "correlation_paddle")
+    group.numbers["callback"] = either(args, "cbid", "cid")
+    return True
+
+
+def fill_operators(group: Group, args: Arguments) -> bool:
+    """Add what is told of operators and user annotations: shapes, sequence numbers, stacks."""
+    group.numbers["external"] = either(args, "external", "external_old")
     # Kineto writes -1 for operators that have none.
     group.numbers["sequence"] = np.ma.masked_less(args.integers("sequence"), 0)
     group.numbers["forward"] = args.integers("forward")
     for name in ("shapes", "types", "inputs"):
         group.texts[name] = args.json_texts(name)
     group.texts["stack"] = args.texts("stack")
-    return group
+    return True
 
 
-def extract_python(rows: list[Any], losses: Counter[Loss]) -> Group:
-    """Python functions with their ids and those of their callers."""
-    rows, group = spans(rows, losses)
-    args = decode_args(rows, _PythonArgs, losses)
-    group.numbers["own"] = plain_integers((_none(arg.own) for arg in args.values), len(rows))
-    group.numbers["parent"] = plain_integers((_none(arg.parent) for arg in args.values), len(rows))
-    return group
+def fill_python(group: Group, args: Arguments) -> bool:
+    """Add the ids of Python functions and of their callers."""
+    group.numbers["own"] = args.integers("own")
+    group.numbers["parent"] = args.integers("parent")
+    return True
+
+
+def fill_memory(group: Group, args: Arguments) -> bool:
+    """Add sizes, addresses, totals and devices of allocations."""
+    for name in ("reserved", "allocated", "size", "address", "device", "device_type"):
+        group.numbers[name] = args.integers(name)
+    return True
 
 
 def extract_spans(rows: list[Any], losses: Counter[Loss]) -> Group:
@@ -384,15 +456,13 @@ def extract_spans(rows: list[Any], losses: Counter[Loss]) -> Group:
 def extract_instants(rows: list[Any], losses: Counter[Loss]) -> dict[str, Group]:
     """Instants, with allocations apart from the others."""
     groups: dict[str, Group] = {}
-    memory = [row for row in rows if row.name == _MEMORY_NAME]
+    memory = [row for row in rows if row.name == MEMORY_NAME]
     if memory:
         memory, group = points(memory, losses)
-        args = decode_args(memory, _MemoryArgs, losses)
-        for name in ("reserved", "allocated", "size", "address", "device", "device_type"):
-            group.numbers[name] = args.integers(name)
+        fill_memory(group, decode_args(memory, MemoryArgs, losses))
         groups[MEMORY] = group
     if len(memory) < len(rows):
-        groups[INSTANTS] = extract_points([row for row in rows if row.name != _MEMORY_NAME], losses)
+        groups[INSTANTS] = extract_points([row for row in rows if row.name != MEMORY_NAME], losses)
     return groups
 
 
@@ -410,13 +480,25 @@ def _number(value: Any) -> int | None:
     return None
 
 
+FILLERS: Mapping[str, tuple[type[Any] | None, Callable[[Group, Arguments], bool] | None]] = {
+    **dict.fromkeys((KERNEL, MEMCPY, MEMSET, SYNC, GPU_ANNOTATION), (GpuArgs, fill_gpu)),
+    API: (ApiArgs, fill_api),
+    OPERATOR: (OperatorArgs, fill_operators),
+    ANNOTATION: (OperatorArgs, fill_operators),
+    PYTHON: (PythonArgs, fill_python),
+    MEMORY: (MemoryArgs, fill_memory),
+    OVERHEAD: (None, None),
+    PROFILER: (None, None),
+}
+"""For each group the type of its arguments and what adds them to the group's columns."""
+
 TORCH_EXTRACTORS: Mapping[str, Extractor] = {
     **GENERIC_EXTRACTORS,
     **dict.fromkeys((KERNEL, MEMCPY, MEMSET, SYNC, GPU_ANNOTATION, GPU_OTHER), extract_gpu),
-    API: extract_api,
-    OPERATOR: extract_operators,
-    ANNOTATION: extract_operators,
-    PYTHON: extract_python,
+    API: _extractor(ApiArgs, fill_api),
+    OPERATOR: _extractor(OperatorArgs, fill_operators),
+    ANNOTATION: _extractor(OperatorArgs, fill_operators),
+    PYTHON: _extractor(PythonArgs, fill_python),
     OVERHEAD: extract_spans,
     PROFILER: extract_spans,
     INSTANTS: extract_instants,

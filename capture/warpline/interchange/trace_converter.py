@@ -95,6 +95,8 @@ class TraceConverter:
         for name, group in piece.groups.items():
             if len(group):
                 self.absorb_group(name, group)
+        if piece.also is not None:
+            self.absorb(piece.also)
 
     def absorb_group(self, name: str, group: Group) -> None:
         """Add one group; the names are those of `trace_groups`."""

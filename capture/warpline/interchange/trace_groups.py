@@ -81,6 +81,8 @@ class Piece:
     losses: Counter[Loss] = field(default_factory=Counter)
     events: int = 0
     """How many events there were, metadata and losses included."""
+    also: Piece | None = None
+    """Further events of the same text, made into columns another way."""
 
 
 Route = Callable[[str, str], str]

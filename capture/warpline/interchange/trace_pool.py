@@ -1,4 +1,4 @@
-"""Decode pieces of a trace: in this process, or in a few others when there is enough to do."""
+"""Decode pieces of a trace: in this process, or, without the compiled scanner, in a few others for large files."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from queue import SimpleQueue
 from typing import IO
 
 from warpline.interchange.trace_events import EventDecoder
-from warpline.interchange.trace_formats import FORMATS
 from warpline.interchange.trace_groups import Piece
+from warpline.interchange.trace_native import library
 from warpline.interchange.trace_worker import piece_of, read_message, write_message
 
 MANY_BYTES = 24 << 20
@@ -30,33 +30,33 @@ def pieces(
     The first :data:`MANY_BYTES` are decoded here; what follows, by up to one process per core. ``workers`` says how
     many instead; 0 means none.
     """
-    form = FORMATS[format_name]
     decoder = EventDecoder()
     wanted = _worker_count() if workers is None else workers
     remaining = iter(texts)
     seen = 0
     for text in remaining:
-        yield piece_of(decoder, text, form)
+        yield piece_of(decoder, text, format_name)
         seen += len(text)
         if wanted > 0 and (seen >= MANY_BYTES or workers is not None):
             yield from _in_processes(remaining, format_name, wanted)
 
 
 def _worker_count() -> int:
+    if library() is not None:
+        return 0  # one core is quick enough then, and needs less memory
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     # A bundled application has no interpreter to start.
     return 0 if cores < 2 or getattr(sys, "frozen", False) or not sys.executable else min(cores, _MAX_WORKERS)
 
 
 def _in_processes(texts: Iterator[bytes], format_name: str, count: int) -> Iterator[Piece]:
-    form = FORMATS[format_name]
     decoder = EventDecoder()
     try:
         workers = [_Worker(format_name) for _ in range(count)]
     except OSError:
         # No room for more processes: slower, not impossible.
         for text in texts:
-            yield piece_of(decoder, text, form)
+            yield piece_of(decoder, text, format_name)
         return
     free: SimpleQueue[_Worker] = SimpleQueue()
     for worker in workers:
@@ -69,7 +69,7 @@ def _in_processes(texts: Iterator[bytes], format_name: str, count: int) -> Itera
         except (OSError, EOFError, pickle.UnpicklingError):
             # The process is gone (killed, or out of memory): this piece is decoded here, later ones by the others.
             worker.broken = True
-            return piece_of(EventDecoder(), text, form)
+            return piece_of(EventDecoder(), text, format_name)
         finally:
             if worker.broken:
                 worker.revive_here()
@@ -113,7 +113,7 @@ class _Worker:
         Raises OSError or EOFError when the process is gone.
         """
         if self._local is not None:
-            return piece_of(self._local, text, FORMATS[self._format])
+            return piece_of(self._local, text, self._format)
         write_message(_open(self._process.stdin), text)  # type: ignore[arg-type]  # IO[bytes] has what is used
         answer = read_message(_open(self._process.stdout))  # type: ignore[arg-type]  # likewise
         if answer is None:

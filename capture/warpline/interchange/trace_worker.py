@@ -13,21 +13,29 @@ import sys
 from typing import BinaryIO
 
 from warpline.interchange.trace_events import EventDecoder
-from warpline.interchange.trace_formats import FORMATS, TraceFormat
+from warpline.interchange.trace_formats import FORMATS
 from warpline.interchange.trace_groups import Piece, split_piece
+from warpline.interchange.trace_native import native_piece
 
 LENGTH = struct.Struct("<Q")
 
 
-def piece_of(decoder: EventDecoder, text: bytes, form: TraceFormat) -> Piece:
+def piece_of(decoder: EventDecoder, text: bytes, format_name: str) -> Piece:
     """The columns of one piece of text; what could not be decoded is among its losses."""
-    events, loss = decoder.decode(text)
-    piece = split_piece(events, form.route, form.extractors, claimed=form.claimed)
-    if loss.damaged:
-        piece.losses["damaged pieces of JSON", "the text between two events is no JSON"] += loss.damaged
-    if loss.foreign:
-        piece.losses["values that are no events", "the list of events holds something else"] += loss.foreign
-    return piece
+    form = FORMATS[format_name]
+
+    def decoded(text: bytes) -> Piece:
+        events, loss = decoder.decode(text)
+        piece = split_piece(events, form.route, form.extractors, claimed=form.claimed)
+        if loss.damaged:
+            piece.losses["damaged pieces of JSON", "the text between two events is no JSON"] += loss.damaged
+        if loss.foreign:
+            piece.losses["values that are no events", "the list of events holds something else"] += (
+                loss.foreign
+            )
+        return piece
+
+    return native_piece(text, format_name, decoded) or decoded(text)
 
 
 def read_message(stream: BinaryIO) -> bytes | None:
@@ -55,13 +63,12 @@ def write_message(stream: BinaryIO, body: bytes) -> None:
 
 def main() -> int:
     """Serve until standard input ends."""
-    form = FORMATS[sys.argv[1]]
     decoder = EventDecoder()
     # What a library prints must not end up between the messages.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     while (text := read_message(sys.stdin.buffer)) is not None:
-        write_message(answers, pickle.dumps(piece_of(decoder, text, form), protocol=5))
+        write_message(answers, pickle.dumps(piece_of(decoder, text, sys.argv[1]), protocol=5))
     return 0
 
 

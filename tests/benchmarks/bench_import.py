@@ -1,0 +1,185 @@
+"""How fast a PyTorch trace becomes a capture, and in how much memory, beside sorting as many numbers with numpy.
+
+    python tests/benchmarks/bench_import.py [--events N] [--gzip] [--smoke]
+
+Takes the 216 k-event trace of the test data as often as needed, each time later (a made-up trace without the data).
+Every row is a process of its own; memory is its peak together with that of its decoding processes. The bars: at least
+400 k events a second, at most 300 MB + 100 B per event.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import os
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+TRACE = "torch/facebookresearch+HolisticTraceAnalysis/tests/data/df_index_resolver/df_index_resolver.json.gz"
+_NUMBER = re.compile(rb'"(ts|correlation|id|External id)": (\d+)')
+
+
+def main() -> None:
+    """Print one table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--events", type=int, default=5_000_000)
+    parser.add_argument("--gzip", action="store_true", help="pack the trace, as profilers often do")
+    parser.add_argument("--smoke", action="store_true")
+    parser.add_argument("--measure", nargs=2, metavar=("IN", "OUT"), help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.measure:
+        print(json.dumps(measure(*map(Path, args.measure))))
+        return
+    sizes = [20_000] if args.smoke else sorted({216_092, args.events})
+    head = f"{'events':>12}{'size':>10}{'import':>10}{'CPU':>10}{'speed':>14}{'numpy':>10}{'ratio':>8}{'peak':>10}{'bar':>10}"
+    print(head)
+    with tempfile.TemporaryDirectory() as folder:
+        for size in sizes:
+            path = Path(folder) / ("trace.json.gz" if args.gzip else "trace.json")
+            events = write_trace(path, size)
+            answer = subprocess.run(
+                [sys.executable, __file__, "--measure", str(path), str(Path(folder) / "out.h5")],
+                check=True,
+                capture_output=True,
+                text=True,
+            )
+            found = json.loads(answer.stdout)
+            yardstick = numpy_yardstick(events)
+            bar = 300 + 100 * events / 1e6
+            print(
+                f"{events:>12,}{path.stat().st_size / 1e6:>7.0f} MB{found['wall']:>8.2f} s{found['cpu']:>8.2f} s"
+                f"{events / found['wall'] / 1e3:>8.0f} k ev/s{yardstick:>8.2f} s{found['wall'] / yardstick:>8.1f}"
+                f"{found['peak_mb']:>7.0f} MB{bar:>7.0f} MB"
+            )
+
+
+def measure(trace: Path, output: Path) -> dict[str, float]:
+    """Import one trace in this process: wall and CPU seconds, peak memory in MB."""
+    from warpline.interchange import import_files
+
+    began = time.perf_counter()
+    import_files([trace], output)
+    wall = time.perf_counter() - began
+    usage = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    cores = len(os.sched_getaffinity(0))
+    return {
+        "wall": wall,
+        "cpu": sum(one.ru_utime + one.ru_stime for one in usage),
+        # The children's figure is that of the largest one.
+        "peak_mb": (usage[0].ru_maxrss + usage[1].ru_maxrss * min(cores, 6)) * 1024 / 1e6,
+    }
+
+
+def write_trace(path: Path, events: int) -> int:
+    """Write a trace of about so many events; returns how many."""
+    pieces, per_piece = source_events(events)
+    copies = max(1, round(events / per_piece))
+    opener = gzip.open if path.suffix == ".gz" else open
+    with opener(path, "wb") as file:
+        file.write(b'{"schemaVersion": 1, "deviceProperties": [], "traceEvents": [')
+        for copy in range(copies):
+            file.write((b"," if copy else b"") + shifted(pieces, copy))
+        file.write(b"]}")
+    return copies * per_piece
+
+
+def shifted(events: bytes, copy: int) -> bytes:
+    """The events two seconds later per copy, with ids of their own."""
+    if not copy:
+        return events
+    offsets = {b"ts": copy * 2_000_000}
+
+    def later(match: re.Match[bytes]) -> bytes:
+        return b'"%s": %d' % (match[1], int(match[2]) + offsets.get(match[1], copy * 10_000_000))
+
+    return _NUMBER.sub(later, events)
+
+
+def source_events(events: int) -> tuple[bytes, int]:
+    """The text of a list of events, without brackets, and their number."""
+    data = Path(
+        os.environ.get("WARPLINE_TEST_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data"
+    )
+    if events >= 216_092 and (data / TRACE).is_file():
+        text = gzip.decompress((data / TRACE).read_bytes())
+        begin = text.index(b"[", text.index(b'"traceEvents"')) + 1
+        return text[begin : text.rindex(b"]")], 216_092
+    rows = [json.dumps(event) for step in range(min(events, 200_000) // 5) for event in made_up(step)]
+    return ",\n".join(rows).encode(), len(rows)
+
+
+def made_up(step: int) -> Iterator[dict[str, object]]:
+    """Two nested operators, a launch, its kernel and the arrow between them."""
+    at = 1_700_000_000_000_000 + step * 40
+    thread = {"pid": 71, "tid": 71}
+    for depth, name in enumerate(("aten::linear", "aten::addmm")):
+        args = {"External id": step * 2 + depth, "Ev Idx": step, "Input Dims": [[64, 1024], [1024, 1024]]}
+        yield {
+            "ph": "X",
+            "cat": "cpu_op",
+            "name": name,
+            **thread,
+            "ts": at + depth,
+            "dur": 30 - 2 * depth,
+            "args": args,
+        }
+    launch = {"cbid": 211, "correlation": step}
+    yield {
+        "ph": "X",
+        "cat": "cuda_runtime",
+        "name": "cudaLaunchKernel",
+        **thread,
+        "ts": at + 5,
+        "dur": 4,
+        "args": launch,
+    }
+    yield {"ph": "s", "cat": "ac2g", "name": "ac2g", **thread, "ts": at + 5, "id": step}
+    work = {
+        "device": 0,
+        "context": 1,
+        "stream": 7,
+        "correlation": step,
+        "grid": [8, 1, 1],
+        "block": [128, 1, 1],
+    }
+    yield {
+        "ph": "X",
+        "cat": "kernel",
+        "name": "gemm",
+        "pid": 0,
+        "tid": 7,
+        "ts": at + 12,
+        "dur": 25,
+        "args": work,
+    }
+
+
+def numpy_yardstick(events: int) -> float:
+    """Seconds to sort as many random 64-bit numbers and gather three columns in that order."""
+    rng = np.random.default_rng(1)
+    columns = [rng.integers(0, 1 << 60, events) for _ in range(3)]
+    began = time.perf_counter()
+    order = np.argsort(columns[0], kind="stable")
+    for column in columns:
+        column[order]
+    return time.perf_counter() - began
+
+
+def test_bench_import(monkeypatch: object) -> None:
+    """Runs under ``make bench``."""
+    del monkeypatch
+    smoke = ["--smoke"] if os.environ.get("WARPLINE_BENCH_SMOKE") == "1" else []
+    subprocess.run([sys.executable, __file__, *smoke], check=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -152,6 +152,7 @@ def announced(directory: Path, recorder_pid: int, target_pid: int) -> Iterator[N
         if note is not None:
             with contextlib.suppress(OSError):
                 note.unlink()
+                note.parent.rmdir()  # only when it was the last one
 
 
 def find_recording(which: str | None) -> Path:

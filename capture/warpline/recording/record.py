@@ -101,6 +101,7 @@ def _record(
     from .recorder import Recorder
 
     recorder = None
+    _allow_many_files()
     try:
         session = Session(
             directory=directory,
@@ -262,6 +263,15 @@ def _check_output(output: Path) -> None:
         raise RecordingError(f"{output}: no permission to write there")
     if shutil.disk_usage(folder).free < 1 << 20:
         raise RecordingError(f"{output}: the disk is full")
+
+
+def _allow_many_files() -> None:
+    """Each thread of the program costs us a file; the program has its limit already and keeps it."""
+    import resource
+
+    _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def _unserved(options: Options, additions: Contribution) -> list[Source]:

@@ -10,15 +10,11 @@ from importlib import metadata
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-import numpy as np
-import numpy.typing as npt
-
 from warpline.i18n import tr
 from warpline.interchange.export_selection import ExportSelection
 from warpline.model import Cancelled, ExportError, UsageError, WarplineError
 from warpline.storage import Capture
 
-Int64Array = npt.NDArray[np.int64]
 Progress = Callable[[float, str], None]
 """Takes a fraction in 0-1 and what is being done."""
 IsCancelled = Callable[[], bool]

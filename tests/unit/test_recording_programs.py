@@ -253,6 +253,14 @@ def test_streams_arguments_and_directory_belong_to_the_program(tmp_path: Path) -
     assert States(tmp_path / "run.h5").meta["working_directory"] == str(tmp_path)
 
 
+def test_arguments_that_are_no_text_reach_the_program_as_they_are(tmp_path: Path) -> None:
+    odd = b"caf\xe9\xff"
+    done = record(tmp_path, "printf", "%s", os.fsdecode(odd))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == odd
+    assert States(tmp_path / "run.h5").meta["command_line"][2].startswith("caf")
+
+
 LOOK_AROUND = """
     import json, os, signal, sys
     status = dict(line.split(":\\t") for line in open("/proc/self/status").read().splitlines() if ":\\t" in line)

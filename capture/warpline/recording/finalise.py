@@ -12,7 +12,7 @@ from warpline.storage import CaptureBuilder
 
 from . import records, translate_cpu, translate_cupti, translate_nvml, translate_nvtx, translate_procfs
 from .lives import read_schedule, read_threads
-from .session import Session, load_session
+from .session import Session, load_session, readable
 from .spool import SpoolFile, read_spools
 from .translation import Translation, Translator
 
@@ -95,8 +95,8 @@ def _translate(
 
 def _describe(session: Session, builder: CaptureBuilder) -> None:
     builder.meta.update(
-        command_line=list(session.command),
-        working_directory=session.working_directory,
+        command_line=[readable(word) for word in session.command],
+        working_directory=readable(session.working_directory),
         host=session.host,
         start_utc_ns=session.start_realtime_ns,
         start_monotonic_ns=session.start_monotonic_ns,

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from . import records
 from .control_page import RecordingState
 from .sampler import GONE, SNAPSHOT
-from .session import Session
+from .session import Session, readable
 from .spool import SpoolFile
 from .threads import ThreadTable
 
@@ -128,7 +128,7 @@ def _complete_target(table: ThreadTable, session: Session) -> None:
     """What is known of the program without any record: it began when the recording did."""
     for process in table.processes:
         if process.pid == session.target_pid and process.generation == 1:
-            process.command = process.command or "\0".join(session.command)
+            process.command = process.command or readable("\0".join(session.command))
             process.parent_pid = session.recorder_pid
             process.start_ns = session.start_monotonic_ns
     for thread in table.threads:

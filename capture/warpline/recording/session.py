@@ -115,3 +115,8 @@ def load_session(directory: Path) -> Session:
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise RecordingError(f"{path}: is damaged: {error}") from error
     return session
+
+
+def readable(text: str) -> str:
+    """Text for a capture: arguments and paths may hold bytes that are no UTF-8, which a capture cannot."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

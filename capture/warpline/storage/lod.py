@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +25,7 @@ UInt32Array = npt.NDArray[np.uint32]
 _FIRST_SHRINK = 6
 _NEXT_SHRINK = 1.5
 _STEP = 2
-_PIECE = 1 << 19
+_PIECE = 1 << 17
 _ROW_BITS = 20
 _KEY_DURATION_MAX = (1 << (63 - _ROW_BITS)) - 1
 
@@ -129,12 +130,24 @@ def _level_from_events(
     first = 0
     while first < len(start):
         stop = _bin_border(start, min(first + _PIECE, len(start)), level)
-        begin = start[first:stop]
-        length = duration[first:stop]
-        busy = np.where(flags[first:stop] & int(NOT_BUSY), 0, length)
-        longest = pack_longest(length, flags[first:stop], kind[first:stop])
-        row = np.arange(first, stop, dtype=np.uint32)
-        pieces.append(_reduce(level, begin, length, longest, busy, row))
+        begin, length, bits = start[first:stop], duration[first:stop], flags[first:stop]
+        idle = bits & np.uint8(NOT_BUSY)
+        busy = np.where(idle, 0, length) if idle.any() else length
+        bins = begin >> level
+        group = _group_heads(bins)
+        winner = _longest(length, group)
+        own = length[winner]
+        rest = np.add.reduceat(busy, group) - np.where(idle[winner], 0, own)
+        pieces.append(
+            LodLevel(
+                level,
+                begin[winner],
+                # Only what stays is packed: a sixth of the events or less.
+                pack_longest(own, bits[winner], kind[first:stop][winner]),
+                rest.astype(np.uint32),
+                (winner + first).astype(np.uint32),
+            )
+        )
         first = stop
     return LodLevel(
         level,
@@ -156,32 +169,42 @@ def _bin_border(start: Int64Array, stop: int, level: int) -> int:
 def _coarser(finer: LodLevel, level: int) -> LodLevel:
     duration = unpack_duration(finer.longest)
     idle = (finer.longest >> np.uint64(8)) & np.uint64(NOT_BUSY)
-    busy = np.where(idle, 0, duration) + finer.rest.astype(np.int64)
-    return _reduce(level, finer.start, duration, finer.longest, busy, finer.row)
-
-
-def _reduce(
-    level: int,
-    start: Int64Array,
-    duration: Int64Array,
-    longest: UInt64Array,
-    busy: Int64Array,
-    row: UInt32Array,
-) -> LodLevel:
-    """One entry for each bin; ``busy`` is the busy time of everything an input stands for."""
-    bins = start >> level
-    group = np.flatnonzero(np.r_[True, bins[1:] != bins[:-1]])
-    n = len(start)
-    if n <= 1 << _ROW_BITS:
-        key = (np.minimum(duration, _KEY_DURATION_MAX) << _ROW_BITS) | np.arange(n)
-        winner = np.maximum.reduceat(key, group) & ((1 << _ROW_BITS) - 1)
-    else:
-        winner = _winners(duration, group)
+    busy = np.where(idle, 0, duration) + finer.rest
+    group = _group_heads(finer.start >> level)
+    winner = _longest(duration, group)
     # Only events that count as busy add to the rest; the winner's own share is told by its flags.
-    winner_idle = (longest[winner] >> np.uint64(8)) & np.uint64(NOT_BUSY)
-    own = np.where(winner_idle, 0, duration[winner])
-    rest = np.add.reduceat(busy, group) - own
-    return LodLevel(level, start[winner], longest[winner], rest.astype(np.uint32), row[winner])
+    rest = np.add.reduceat(busy, group) - np.where(idle[winner], 0, duration[winner])
+    return LodLevel(
+        level, finer.start[winner], finer.longest[winner], rest.astype(np.uint32), finer.row[winner]
+    )
+
+
+@cache
+def _first_positions() -> Int64Array:
+    return np.arange(2 * _PIECE)
+
+
+def _positions(n: int) -> Int64Array:
+    """0, 1, 2 … as one array that stays in the processor's cache."""
+    positions = _first_positions()
+    return positions[:n] if n <= len(positions) else np.arange(n)
+
+
+def _group_heads(bins: Int64Array) -> Int64Array:
+    """Index of the first input of each bin."""
+    return np.concatenate([np.zeros(1, np.int64), np.flatnonzero(bins[1:] != bins[:-1]) + 1])
+
+
+def _longest(duration: Int64Array, group: Int64Array) -> Int64Array:
+    """Index of a longest input of each group."""
+    n = len(duration)
+    if n > 1 << _ROW_BITS:
+        return _winners(duration, group)
+    key = duration << _ROW_BITS
+    if int(duration.max()) > _KEY_DURATION_MAX:
+        key = np.minimum(duration, _KEY_DURATION_MAX) << _ROW_BITS
+    key |= _positions(n)
+    return np.asarray(np.maximum.reduceat(key, group) & ((1 << _ROW_BITS) - 1), np.int64)
 
 
 def _winners(duration: Int64Array, group: Int64Array) -> Int64Array:

@@ -72,9 +72,7 @@ class Theme:
 
     def color(self, token: str, alpha: int = 255) -> QColor:
         """A token (``canvas``) or a colour family (``kernel``) as a colour. Raises KeyError for another word."""
-        color = QColor(self.hex(token))
-        color.setAlpha(alpha)
-        return color
+        return QColor(_color(self.hex(token), alpha))
 
     def hex(self, token: str) -> str:
         """A token or a colour family as ``#rrggbb``. Raises KeyError for another word."""
@@ -92,6 +90,13 @@ class Theme:
     def family(self, name: str) -> str:
         """The colour of a family, that of ``neutral`` when the theme does not know it (a plugin's kind)."""
         return self.families.get(name, self.families["neutral"])
+
+
+@cache
+def _color(text: str, alpha: int) -> QColor:
+    color = QColor(text)
+    color.setAlpha(alpha)
+    return color
 
 
 DARK = Theme(
@@ -231,8 +236,9 @@ def mix(a: int, b: int, share: float) -> int:
     return result
 
 
+@cache
 def ui_font(pixel_size: int = 12, *, bold: bool = False) -> QFont:
-    """The font of the interface at a size in pixels."""
+    """The font of the interface at a size in pixels; shared, so copy it before changing it."""
     font = QFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.GeneralFont))
     font.setPixelSize(pixel_size)
     font.setBold(bold)

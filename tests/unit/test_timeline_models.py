@@ -474,6 +474,8 @@ def test_figures_read_well() -> None:
         "100 %",
     ]
     assert counter_text(3 * 2**30, "bytes") == "3 GiB"
+    assert counter_text(1020 * 2**20, "bytes") == "1,020 MiB"
+    assert counter_text(512, "bytes") == "512 B"
     assert counter_text(12.345, "W") == "12.3 W"
 
 

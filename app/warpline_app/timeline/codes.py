@@ -24,7 +24,6 @@ CUT = 2
 ESTIMATED = 3
 DIM = 4
 DIM_EDGE = 5
-TICK = 6
 HATCH = 8
 HATCH_PHASES = 8
 DENSITY = 16
@@ -67,7 +66,30 @@ FIRST_CUSTOM = FIRST_HUE + HUES
 
 # Share of the bar's height that a state fills, from the top; told apart without colour.
 _SHAPES = {"running": (0.30, 0.92), "runnable": (0.62, 0.92)}
+_WHOLE = (0.0, 1.0)
 _HATCHED = {"blocked", "uninterruptible"}
+
+# Inks of a pattern, by number.
+_GROUND, _INK, _DARK, _DIM, _PALE = range(5)
+
+
+def _pattern(height: int, top: float, bottom: float) -> npt.NDArray[np.uint8]:
+    """Which ink each pixel of each variant has: uint8 of shape (height, variants)."""
+    pattern = np.zeros((height, VARIANTS), np.uint8)
+    rows = np.arange(height)
+    y = (rows + 0.5) / height
+    inside = (y >= top) & (y < bottom)
+    if not inside.any():
+        inside[-1] = True
+    for variant, ink in ((SOLID, _INK), (EDGE, _DARK), (DIM, _DIM), (DIM_EDGE, _DIM), (ESTIMATED, _PALE)):
+        pattern[inside, variant] = ink
+    pattern[inside & (rows % 4 < 2), CUT] = _INK
+    pattern[inside & (rows % 3 == 0), ESTIMATED] = _INK
+    for level in range(1, LEVELS + 1):
+        filled = rows >= height - max(1, round(level / LEVELS * height))
+        pattern[filled, DENSITY + level - 1] = _INK
+        pattern[filled, DIM_DENSITY + level - 1] = _DIM
+    return pattern
 
 
 class ColorTable:
@@ -126,32 +148,24 @@ class ColorTable:
 
     def _build(self, height: int, background: int) -> UInt32Array:
         table = np.full((height, len(self._rgb) * VARIANTS), background, np.uint32)
-        y = (np.arange(height) + 0.5) / height
-        rows = np.arange(height)
         table[:, GRID] = self.theme.rgb("grid")
-        stripe = mix(background, self.theme.rgb("muted"), 0.30)
-        table[:, PAUSE] = stripe
+        table[:, PAUSE] = mix(background, self.theme.rgb("muted"), 0.30)
+        patterns = {shape: _pattern(height, *shape) for shape in {_WHOLE, *_SHAPES.values()}}
         for color in range(1, len(self._rgb)):
             name = FIXED[color] if color < len(FIXED) else ""
             rgb = self._rgb[color]
             base = color * VARIANTS
-            top, bottom = _SHAPES.get(name, (0.0, 1.0))
-            inside = (y >= top) & (y < bottom)
-            if not inside.any():
-                inside[-1] = True
-            edge = mix(rgb, 0xFF000000, 0.32)
-            dim = mix(rgb, background, 0.78)
-            for variant, ink in ((SOLID, rgb), (EDGE, edge), (DIM, dim), (DIM_EDGE, dim), (TICK, rgb)):
-                table[inside, base + variant] = ink
-            table[inside & (rows % 4 < 2), base + CUT] = rgb
-            table[inside, base + ESTIMATED] = mix(rgb, background, 0.35)
-            table[inside & (rows % 3 == 0), base + ESTIMATED] = rgb
+            inks = [
+                background,
+                rgb,
+                mix(rgb, 0xFF000000, 0.32),
+                mix(rgb, background, 0.78),
+                mix(rgb, background, 0.35),
+            ]
+            pattern = patterns[_SHAPES.get(name, _WHOLE)]
+            table[:, base : base + VARIANTS] = np.array(inks, np.uint32)[pattern]
             if name in _HATCHED:
                 self._hatch(table, base, rgb, background)
-            for level in range(1, LEVELS + 1):
-                filled = rows >= height - max(1, round(level / LEVELS * height))
-                table[filled, base + DENSITY + level - 1] = rgb
-                table[filled, base + DIM_DENSITY + level - 1] = dim
         return table
 
     def _hatch(self, table: UInt32Array, base: int, rgb: int, background: int) -> None:

@@ -235,10 +235,13 @@ def counter_text(value: float, unit: str) -> str:
         while abs(value) >= 1024 and step < len(_BYTE_STEPS) - 1:
             value /= 1024
             step += 1
-        return f"{value:.0f} B" if step == 0 else f"{value:.3g} {_BYTE_STEPS[step]}"
+        return f"{_three_digits(value)} {_BYTE_STEPS[step]}"
     if unit == "ratio":
         return share_text(value)
     if unit in {"%", "percent"}:
         return f"{value:.3g} %"
-    text = f"{value:.0f}" if abs(value) >= 1000 else f"{value:.3g}"
-    return f"{text} {unit}".rstrip()
+    return f"{_three_digits(value)} {unit}".rstrip()
+
+
+def _three_digits(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"

@@ -12,6 +12,7 @@ from PySide6.QtGui import (
     QMouseEvent,
     QPainter,
     QPaintEvent,
+    QPixmap,
     QPolygonF,
     QWheelEvent,
 )
@@ -28,6 +29,7 @@ from .scene import Scene
 INDENT = 14
 MIN_WIDTH = 120
 MAX_WIDTH = 700
+PICTURES = 400
 _GRIP = 4
 _MARK = 3
 
@@ -45,6 +47,7 @@ class Header(QWidget):
         self.theme = theme
         self.figures: Mapping[str, str] = {}
         self.linked_keys: frozenset[str] = frozenset()
+        self._pictures: dict[tuple[object, ...], QPixmap] = {}
         self._resizing = False
         self._height_of: PlacedRow | None = None
         self._height_from = (0.0, 0)
@@ -85,11 +88,11 @@ class Header(QWidget):
         layout = self.scene.layout
         area = layout.pinned_height
         for placed in layout.pinned:
-            self._paint_row(painter, placed, placed.top)
+            painter.drawPixmap(0, placed.top, self._picture(placed))
         painter.save()
         painter.setClipRect(QRectF(0, area, self.width(), self.height() - area))
         for placed in layout.between(self.scene.scroll_px, self.scene.scroll_px + self.height() - area):
-            self._paint_row(painter, placed, self.scene.top_of(placed))
+            painter.drawPixmap(0, self.scene.top_of(placed), self._picture(placed))
         if self._drop is not None:
             painter.fillRect(QRectF(4, self._drop[2] - 1, self.width() - 8, 2), self.theme.color("text"))
         painter.restore()
@@ -98,8 +101,38 @@ class Header(QWidget):
         painter.fillRect(QRectF(self.width() - 1, 0, 1, self.height()), self.theme.color("hairline"))
         painter.end()
 
-    def _paint_row(self, painter: QPainter, placed: PlacedRow, top: int) -> None:
-        row, theme = placed.row, self.theme
+    def _picture(self, placed: PlacedRow) -> QPixmap:
+        """A row as a picture, painted once for all that its looks depend on: scrolling only moves pictures."""
+        row, ratio = placed.row, self.devicePixelRatioF()
+        key = (
+            row.key,
+            placed.pinned,
+            placed.depth,
+            placed.height,
+            placed.is_open,
+            row.is_foldable,
+            row.key == self.scene.focus_key,
+            row.key in self.linked_keys,
+            self._figure(placed),
+            self.width(),
+            self.theme.name,
+            ratio,
+        )
+        picture = self._pictures.get(key)
+        if picture is None:
+            if len(self._pictures) > PICTURES:
+                self._pictures.clear()
+            picture = QPixmap(round(self.width() * ratio), round(placed.height * ratio))
+            picture.setDevicePixelRatio(ratio)
+            picture.fill(self.theme.color("header"))
+            painter = QPainter(picture)
+            self._paint_row(painter, placed)
+            painter.end()
+            self._pictures[key] = picture
+        return picture
+
+    def _paint_row(self, painter: QPainter, placed: PlacedRow) -> None:
+        row, theme, top = placed.row, self.theme, 0
         box = QRectF(0, top, self.width() - 1, placed.height)
         if row.is_group:
             painter.fillRect(box, theme.color("group"))

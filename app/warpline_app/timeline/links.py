@@ -17,7 +17,7 @@ EVENT_LIMIT = 50
 """Arrows drawn for one event."""
 VIEW_LIMIT = 200
 """Arrows drawn for everything in view."""
-SCAN_LIMIT = 300_000
+SCAN_LIMIT = 60_000
 """Events in view up to which their links are looked up."""
 NESTED_LIMIT = 20_000
 

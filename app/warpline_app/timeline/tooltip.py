@@ -72,9 +72,9 @@ class Tooltip(QLabel):
         if self._row is None:
             return
         text = describe_event(self._scene.capture, self._row, self._scene.state.origin_ns)
-        title = html.escape(text.title if len(text.title) <= 240 else text.title[:239] + "…")
+        name = text.title if len(text.title) <= 240 else text.title[:239] + "…"
         # Names have no spaces: tell where a line may be broken.
-        title = re.sub(r"([,:&gt;_(])(?=[^,:_(]{4})", "\\1\u200b", title) if len(title) > 50 else title
+        title = html.escape(re.sub(r"([,:<>_(])(?=[^,:<>_(]{3})", "\\1\u200b", name))
         lines = [f"<b>{title}</b>"]
         for index, line in enumerate(text.lines):
             color = self._theme.text if index == 0 else self._theme.muted

@@ -14,15 +14,15 @@ from warpline.analysis.cpu_gpu import FIELDS, side_columns
 from warpline.analysis.event_types import type_code
 from warpline.analysis.host_events import HostEvents, ThreadEvents, merge_recursion, threads_with_events
 from warpline.analysis.nesting import window_pairs, windows
+from warpline.analysis.operator_groups import LEVELS, Groups, Lines, joined_groups, merged_groups, summed
 from warpline.analysis.options import Options
 from warpline.analysis.report import NO_NAME, Column, NotRecorded, Table, Targets, Texts, Values
 from warpline.analysis.selection import GPU_KINDS, View
-from warpline.analysis.statistics import GroupStatistics, group_statistics
+from warpline.analysis.statistics import GroupStatistics
 from warpline.analysis.step_times import find_steps
 from warpline.analysis.tables import combine_keys, kind_code, missing, scope_text, thread_titles
 
 Int64Array = npt.NDArray[np.int64]
-_LEVELS = 3
 _EXPLANATION = (
     "GPU time is that of the work launched inside, counted whole. "
     "Self is without the operators, parts and CUDA calls inside."
@@ -31,28 +31,15 @@ TextOf = Callable[[int], str] | None
 """Text of a code of the last level; None numbers it behind the operator's name."""
 
 
-@dataclass(frozen=True)
-class _Lines:
-    """Things to add up, each belonging to a line of the tree: the operator, its part, the kernel (−1 above that level).
-
-    ``cpu_ns`` and ``self_*`` are −1 where a line has none (kernels).
-    """
-
-    thread: Int64Array
-    path: tuple[Int64Array, ...]
-    cpu_ns: Int64Array
-    gpu_ns: Int64Array
-    self_cpu_ns: Int64Array
-    self_gpu_ns: Int64Array
-    kind: Int64Array
-
-
 def operator(view: View, options: Options) -> Table | NotRecorded:
     """Operators with their parts and the GPU work launched in them."""
     if not view.has("operator"):
         return missing("operator")
-    lines = [line for found in threads_with_events(view) for line in _lines_of(view, found, options)]
-    return _table(view, lines, options, view.capture.strings.__getitem__, "Operators")
+    parts: list[Groups] = []
+    for found in threads_with_events(view):
+        for line in _lines_of(view, found, options):
+            parts += summed([line])
+    return _table(view, parts, options, view.capture.strings.__getitem__, "Operators")
 
 
 def operator_shapes(view: View, options: Options) -> Table | NotRecorded:
@@ -63,15 +50,14 @@ def operator_shapes(view: View, options: Options) -> Table | NotRecorded:
         return NotRecorded(
             "input shapes were not recorded", "switch record_shapes on in the framework's profiler"
         )
-    lines = []
+    parts: list[Groups] = []
     for found in threads_with_events(view):
         events = _operators_of(found)
         shapes = np.ma.filled(view.column("operator", "input_shapes", events.index), 0).astype(np.int64)
-        lines.append(_operator_lines(view, events, (shapes,), options))
-        lines.append(_operator_lines(view, events, (), options))
+        parts += summed([_operator_lines(view, events, below, options) for below in ((shapes,), ())])
     strings = view.capture.strings
     return _table(
-        view, lines, options, lambda code: strings[code] or "(no shapes)", "Operators by input shapes"
+        view, parts, options, lambda code: strings[code] or "(no shapes)", "Operators by input shapes"
     )
 
 
@@ -80,17 +66,13 @@ def operator_places(view: View, options: Options) -> Table | NotRecorded:
     if not view.has("operator"):
         return missing("operator")
     steps = find_steps(view, options)
-    lines = []
+    parts: list[Groups] = []
     for found in threads_with_events(view):
         events = _operators_of(found)
         if len(events):
-            lines.append(
-                _operator_lines(
-                    view, events, (occurrence(events.name, events.start, steps.start, steps.stop),), options
-                )
-            )
-            lines.append(_operator_lines(view, events, (), options))
-    return _table(view, lines, options, None, "Operators by their place in a step")
+            place = occurrence(events.name, events.start, steps.start, steps.stop)
+            parts += summed([_operator_lines(view, events, below, options) for below in ((place,), ())])
+    return _table(view, parts, options, None, "Operators by their place in a step")
 
 
 def occurrence(
@@ -114,13 +96,11 @@ def occurrence(
     return result
 
 
-def _operator_lines(
-    view: View, events: HostEvents, below: tuple[Int64Array, ...], options: Options
-) -> _Lines:
+def _operator_lines(view: View, events: HostEvents, below: tuple[Int64Array, ...], options: Options) -> Lines:
     path = [events.name.astype(np.int64), *below]
-    while len(path) < _LEVELS:
+    while len(path) < LEVELS:
         path.append(np.full(len(events), -1, np.int64))
-    return _Lines(
+    return Lines(
         events.thread if options.by_thread else np.zeros(len(events), np.int64),
         tuple(path),
         events.cpu_ns,
@@ -152,7 +132,7 @@ def _operators_of(found: ThreadEvents) -> HostEvents:
     return events.take(np.flatnonzero(remain & (events.type == type_code("Operator"))))
 
 
-def _lines_of(view: View, found: ThreadEvents, options: Options) -> Iterator[_Lines]:
+def _lines_of(view: View, found: ThreadEvents, options: Options) -> Iterator[Lines]:
     launches = found.launches
     events, remain = _merged(found.events)
     is_operator = remain & (events.type == type_code("Operator"))
@@ -164,7 +144,7 @@ def _lines_of(view: View, found: ThreadEvents, options: Options) -> Iterator[_Li
     thread = found.thread if options.by_thread else 0
     nothing = np.full(len(parts), -1, np.int64)
     above = events.name[events.parent[parts]].astype(np.int64)
-    yield _Lines(
+    yield Lines(
         np.full(len(parts), thread, np.int64),
         (above, events.name[parts].astype(np.int64), nothing),
         events.cpu_ns[parts],
@@ -194,7 +174,7 @@ def _lines_of(view: View, found: ThreadEvents, options: Options) -> Iterator[_Li
             if len(part) and part[0] >= 0
             else (operator_name, kernel[index], none)
         )
-        yield _Lines(
+        yield Lines(
             np.full(len(index), thread, np.int64),
             path,
             none,
@@ -205,37 +185,30 @@ def _lines_of(view: View, found: ThreadEvents, options: Options) -> Iterator[_Li
         )
 
 
-def _table(view: View, lines: list[_Lines], options: Options, text: TextOf, scope: str) -> Table:
-    """Group the lines and lay them out as a tree, larger totals first among siblings."""
-    lines = [line for line in lines if len(line.thread)]
-    if not lines:
+def _table(view: View, parts: list[Groups], options: Options, text: TextOf, scope: str) -> Table:
+    """Lay the groups out as a tree, larger totals first among siblings."""
+    if not parts:
         return _empty(view, options, scope)
-    thread = np.concatenate([line.thread for line in lines])
-    path = [np.concatenate([line.path[level] for line in lines]) for level in range(_LEVELS)]
-    kind = np.concatenate([line.kind for line in lines])
-    cpu = np.concatenate([line.cpu_ns for line in lines])
-    gpu = np.concatenate([line.gpu_ns for line in lines])
-    own_cpu = np.concatenate([line.self_cpu_ns for line in lines])
-    own_gpu = np.concatenate([line.self_gpu_ns for line in lines])
-    has_cpu = cpu >= 0
-    # A kernel and a part may share a name: they stay apart by whether they have CPU time.
-    key, first = combine_keys(thread, *path, has_cpu)
-    sides = (
-        group_statistics(key, np.maximum(cpu, 0)),
-        group_statistics(key, gpu),
-    )
-    n = len(first)
-    self_cpu = np.bincount(key, weights=np.maximum(own_cpu, 0), minlength=n).astype(np.int64)
-    self_gpu = np.bincount(key, weights=np.maximum(own_gpu, 0), minlength=n).astype(np.int64)
+    found = merged_groups(joined_groups(parts))
+    unknown = np.full(len(found.count), np.nan)
+    sides = [
+        GroupStatistics(
+            np.arange(len(total)), found.count, total, total / found.count, unknown, low, high, unknown
+        )
+        for total, low, high in (
+            (found.cpu_total, found.cpu_min, found.cpu_max),
+            (found.gpu_total, found.gpu_min, found.gpu_max),
+        )
+    ]
     tree = _Tree(
-        thread[first],
-        np.stack([column[first] for column in path]),
-        has_cpu[first],
-        kind[first],
+        found.thread,
+        np.stack(found.path),
+        found.has_cpu,
+        found.kind,
         sides[0],
         sides[1],
-        self_cpu,
-        self_gpu,
+        found.self_cpu,
+        found.self_gpu,
     )
     return _laid_out(view, tree, options, text, scope)
 
@@ -334,7 +307,7 @@ def _parents_in_tree(tree: _Tree, level: Int64Array) -> Int64Array:
     above = tree.path.copy()
     above[np.maximum(level, 0), np.arange(n)] = -1
     columns = [np.concatenate([tree.thread, tree.thread])]
-    columns += [np.concatenate([tree.path[i], above[i]]) for i in range(_LEVELS)]
+    columns += [np.concatenate([tree.path[i], above[i]]) for i in range(LEVELS)]
     key, first = combine_keys(*columns)
     place = np.full(len(first), -1, np.int64)
     owners = np.flatnonzero(tree.has_cpu)
@@ -350,12 +323,12 @@ def _depth_first(tree: _Tree, parent: Int64Array) -> Int64Array:
     rank[np.lexsort((-tree.gpu.total, -weight, tree.thread))] = np.arange(n)
     # From a line up to the top; lines of a level above the others come first among equals.
     chain = [np.arange(n)]
-    for _ in range(_LEVELS - 1):
+    for _ in range(LEVELS - 1):
         last = chain[-1]
         chain.append(np.where(last >= 0, parent[np.maximum(last, 0)], -1))
     depth = sum((link >= 0).astype(np.int64) for link in chain) - 1
     keys = []
-    for level in range(_LEVELS):
+    for level in range(LEVELS):
         ancestor = np.full(n, -1, np.int64)
         for up, link in enumerate(chain):
             here = depth - up == level

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -104,8 +104,4 @@ def launches_of_host(view: View) -> Launches:
     threads = threads_of_tracks(view)
     wanted = {int(threads[index]) for index in view.tracks}
     neighbours = frozenset(t.index for t in view.capture.tracks if int(threads[t.index]) in wanted)
-    from dataclasses import replace
-
-    from warpline.analysis.selection import View as _View
-
-    return launches_from(_View(view.capture, replace(view.selection, tracks=neighbours)))
+    return launches_from(View(view.capture, replace(view.selection, tracks=neighbours)))

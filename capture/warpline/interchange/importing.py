@@ -22,6 +22,8 @@ from warpline.model import UsageError
 if TYPE_CHECKING:
     from warpline.storage import CaptureBuilder
 
+_MEMORY_BYTES = 128 << 20
+"""What the builder may keep in memory before it spills; decoding needs about as much again."""
 _CONVERTING_SHARE = 0.7
 """Of the whole time; the rest is sorting, packing and the level of detail."""
 
@@ -59,7 +61,7 @@ def import_files(
     converters = [registry.importer_named(format) if format else detect(path) for path in files]
     from warpline.storage import CaptureBuilder  # h5py: only when something is really written
 
-    with CaptureBuilder(Path(out)) as builder:
+    with CaptureBuilder(Path(out), memory_budget_bytes=_MEMORY_BYTES) as builder:
         builder.meta["imported_from"] = [
             {"file": path.name, "format": converter.name}
             for path, converter in zip(files, converters, strict=True)

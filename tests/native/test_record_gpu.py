@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,9 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from warpline.recording import session as recorded
+from warpline.recording.finalise import finalise
 from warpline.storage import Capture, open_capture
 
-from .conftest import Record
+from .conftest import Record, Session
 
 TRAINING = """
 import ctypes, threading
@@ -267,3 +270,31 @@ launch(C)
         (kernel,) = table(capture, "kernel")
         first, second = capture.pauses.tolist()
         assert first[1] <= kernel["start"] <= second[0]
+
+
+@pytest.mark.fuzz
+def test_a_damaged_spool_still_gives_a_capture(gpu_session: Session, training: Path, tmp_path: Path) -> None:
+    gpu_session.run(sys.executable, training, WARPLINE_CUPTI="memory=1")
+    path = gpu_session.spool().path
+    whole = path.read_bytes()
+    start = gpu_session.spool().header.monotonic_ns - 1_000_000
+    recording = recorded.Session(
+        gpu_session.folder,
+        tmp_path / "x.h5",
+        ("program",),
+        "/",
+        start,
+        0,
+        1,
+        gpu_session.spool().header.pid,
+        stop_monotonic_ns=start + 10_000_000_000,
+    )
+    recording.save()
+    for seed in range(25):
+        chance = random.Random(seed)
+        damaged = bytearray(whole)
+        for _ in range(chance.choice([1, 50, 500])):
+            damaged[chance.randrange(4096, len(damaged))] = chance.choice([0, 0x7F, 0x80, 0xFF])
+        path.write_bytes(damaged)
+        finalise(gpu_session.folder, tmp_path / "x.h5")
+        open_capture(tmp_path / "x.h5").close()

@@ -11,7 +11,7 @@ from warpline.storage import CaptureBuilder
 
 from .agent import records
 from .cupti_names import function_name, overhead_name, result_name
-from .gpu_clock import GpuClock
+from .gpu_clock import GpuClock, make_sense
 from .gpu_work import Calls
 from .spool import SpoolFile
 from .spool_strings import distinct, take_records
@@ -75,8 +75,8 @@ class CallTracks:
     def _add(self, record_type: int, is_driver: bool) -> Calls:
         values = self._spool.records(record_type, records.cupti_api).values
         start, stop = self._clock.monotonic(values["start_ns"]), self._clock.monotonic(values["end_ns"])
-        known = (values["start_ns"] > 0) & (stop >= start)
-        self._builder.add_skipped("CUDA API calls", int((~known).sum()), "CUPTI gave them no time")
+        known = make_sense(start, stop) & (values["start_ns"] > 0)
+        self._builder.add_skipped("CUDA API calls", int((~known).sum()), "they have no time that makes sense")
         if not known.all():
             values, start, stop = values[known], start[known], stop[known]
         threads = self._translation.threads.lookup(self._spool.header.pid, values["tid"], start)
@@ -132,6 +132,8 @@ class CallTracks:
         """Time CUPTI and the driver took for themselves, below the thread it was taken from."""
         values = self._spool.records(records.CUPTI_OVERHEAD, records.cupti_overhead).values
         start, stop = self._clock.monotonic(values["start_ns"]), self._clock.monotonic(values["end_ns"])
+        known = make_sense(start, stop)
+        values, start, stop = values[known], start[known], stop[known]
         pid = self._spool.header.pid
         threads = self._translation.threads.lookup(
             pid, np.where(values["tid"] > 0, values["tid"], pid), start
@@ -146,6 +148,6 @@ class CallTracks:
                 ),
                 "overhead",
                 self._translation.capture_time(start[rows]),
-                np.maximum(stop[rows] - start[rows], 0),
+                stop[rows] - start[rows],
                 names[rows],
             )

@@ -6,7 +6,6 @@ CLOCK_REALTIME, which the clock pairs in the spool convert.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +15,9 @@ from . import records
 from .spool import SpoolFile
 
 Int64Array = npt.NDArray[np.int64]
+
+LATEST_NS = 1 << 61
+"""Beyond any clock: seventy years."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,6 @@ def gpu_clock(spool: SpoolFile, is_monotonic: bool) -> GpuClock:
     return GpuClock(other[order], monotonic[order], is_monotonic)
 
 
-def times_of(clock: GpuClock, values: npt.NDArray[np.void], fields: Sequence[str]) -> list[Int64Array]:
-    """Several time fields of records, converted."""
-    return [clock.monotonic(values[field]) for field in fields]
+def make_sense(start_ns: Int64Array, stop_ns: Int64Array) -> npt.NDArray[np.bool_]:
+    """Which of some intervals can be: CUPTI gives 0 where it could not read a clock, and a file may be damaged."""
+    return (start_ns > 0) & (stop_ns >= start_ns) & (stop_ns < LATEST_NS)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from warpline.model import Flag
 
 from .agent import records
+from .gpu_clock import LATEST_NS
 from .spool import SpoolFile
 
 Int64Array = npt.NDArray[np.int64]
@@ -67,7 +68,7 @@ class Ranges:
 
 
 def push_pop_records(spool: SpoolFile) -> PushPopRecords:
-    """The pushes and pops of one process's spool file."""
+    """The pushes and pops of one process's spool file; without those of a damaged file whose time cannot be."""
     plain = spool.records(records.NVTX_RANGE, records.nvtx_range)
     rich = spool.records(records.NVTX_RANGE_ATTRIBUTES, records.nvtx_range_attributes)
 
@@ -76,7 +77,7 @@ def push_pop_records(spool: SpoolFile) -> PushPopRecords:
 
     attributes = np.full(len(plain.values) + len(rich.values), -1, np.int64)
     attributes[len(plain.values) :] = np.arange(len(rich.values))
-    return PushPopRecords(
+    found = PushPopRecords(
         serial=np.concatenate([plain.free, rich.free]).view(np.int64),
         tid=np.concatenate([plain.tid, rich.tid]),
         time_ns=both("time_ns").view(np.int64),
@@ -85,6 +86,8 @@ def push_pop_records(spool: SpoolFile) -> PushPopRecords:
         level=both("level"),
         attributes=attributes,
     )
+    good = (found.time_ns > 0) & (found.time_ns < LATEST_NS)
+    return found if good.all() else found.take(np.flatnonzero(good))
 
 
 def match_push_pop(found: PushPopRecords, start_ns: int, stop_ns: int, resumes: npt.ArrayLike = ()) -> Ranges:

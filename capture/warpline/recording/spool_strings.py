@@ -42,7 +42,7 @@ def capture_strings(
 
 
 def take_records(values: npt.NDArray[np.void], rows: npt.NDArray[np.int64]) -> npt.NDArray[np.void]:
-    """``values[rows]`` for records of a multiple of 8 bytes; ``rows`` ascending: as many as there are means all of them.
+    """``values[rows]`` for records of a multiple of 8 bytes; ``rows`` ascending, so that as many as there are is all.
 
     Indexing copies records one by one; their words it copies at once.
     """

@@ -17,7 +17,7 @@ from .agent_sources import add_agent_source
 from .cupti_calls import CallTracks
 from .cupti_names import copy_name
 from .demangle import demangle
-from .gpu_clock import GpuClock, gpu_clock
+from .gpu_clock import GpuClock, gpu_clock, make_sense
 from .gpu_tracks import GpuTracks, machine_numbers
 from .gpu_work import Calls, HostRanges, StreamWork, project_ranges
 from .nvtx_match import match_push_pop, push_pop_records
@@ -96,9 +96,8 @@ class _Process:
     ) -> StreamWork:
         values = self._spool.records(record_type, dtype).values
         start, stop = self._clock.monotonic(values["start_ns"]), self._clock.monotonic(values["end_ns"])
-        # CUPTI gives 0 for both when it could not read the device's clock.
-        known = (values["start_ns"] > 0) & (stop >= start)
-        self._builder.add_skipped(f"{kind} events", int((~known).sum()), "CUPTI gave them no time")
+        known = make_sense(start, stop) & (values["start_ns"] > 0)
+        self._builder.add_skipped(f"{kind} events", int((~known).sum()), "they have no time that makes sense")
         if not known.all():
             values, start, stop = values[known], start[known], stop[known]
         columns = {name: values[name].astype(np.int64) for name in ("device", "context", "stream")}
@@ -200,8 +199,10 @@ class _Process:
     def _synchronisations(self) -> None:
         values = self._spool.records(records.CUPTI_SYNC, records.cupti_sync).values
         start, stop = self._clock.monotonic(values["start_ns"]), self._clock.monotonic(values["end_ns"])
+        known = make_sense(start, stop)
+        values, start, stop = values[known], start[known], stop[known]
         names = self._builder.strings(SYNC_TYPES[code].capitalize() for code in range(len(SYNC_TYPES)))
-        unknown = 0
+        unknown = int((~known).sum())
         for (context,), rows in _groups(values["context"].astype(np.int64)):
             device = self._tracks.device_of(context)
             if device is None:
@@ -213,7 +214,7 @@ class _Process:
                 self._tracks.sync_track(device, context),
                 "sync",
                 self._translation.capture_time(start[rows]),
-                np.maximum(stop[rows] - start[rows], 0),
+                stop[rows] - start[rows],
                 names[code],
                 attributes={
                     "sync_type": code.astype(np.uint8),
@@ -225,10 +226,13 @@ class _Process:
                 },
             )
             self._launched(part["correlation"], first)
-        self._builder.add_skipped("synchronisations", unknown, "their CUDA context is not known")
+        self._builder.add_skipped(
+            "synchronisations", unknown, "their CUDA context or their time is not known"
+        )
 
     def _memory(self) -> None:
         values = self._spool.records(records.CUPTI_MEMORY, records.cupti_memory).values
+        values = values[make_sense(*2 * (self._clock.monotonic(values["time_ns"]),))]
         for (device, context), rows in _groups(
             values["device"].astype(np.int64), values["context"].astype(np.int64)
         ):

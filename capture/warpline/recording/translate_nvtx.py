@@ -15,8 +15,9 @@ from warpline.storage import CaptureBuilder
 
 from .agent import records
 from .agent_sources import add_agent_losses, add_agent_source
+from .gpu_clock import LATEST_NS
 from .nvtx_match import match_push_pop, match_start_end, push_pop_records
-from .spool import SpoolFile
+from .spool import Records, SpoolFile
 from .spool_strings import capture_strings, distinct
 from .translation import Translation
 
@@ -127,8 +128,8 @@ class _Process:
         return result
 
     def _started(self) -> _Batch:
-        starts = self._spool.records(records.NVTX_START, records.nvtx_start)
-        ends = self._spool.records(records.NVTX_END, records.nvtx_end)
+        starts = _possible(self._spool.records(records.NVTX_START, records.nvtx_start))
+        ends = _possible(self._spool.records(records.NVTX_END, records.nvtx_end))
         found = match_start_end(starts.values, ends.values, ends.tid, self._translation.stop_ns)
         self._builder.add_skipped(
             "NVTX range ends", found.unmatched_ends, "their start was not recorded in this process"
@@ -154,7 +155,7 @@ class _Process:
         return numbers[inverse] if len(found) else np.empty(0, np.int64)
 
     def _marks(self) -> _Batch:
-        marks = self._spool.records(records.NVTX_MARK, records.nvtx_range_attributes)
+        marks = _possible(self._spool.records(records.NVTX_MARK, records.nvtx_range_attributes))
         time_ns = marks.values["time_ns"].astype(np.int64)
         return _Batch(
             self._translation.threads.lookup(self._pid, marks.tid, time_ns),
@@ -233,3 +234,10 @@ class _Process:
             found, inverse = np.unique(decoded, return_inverse=True)
             result[rows] = self._builder.strings(map(str, found.tolist()))[inverse]
         return result
+
+
+def _possible(found: Records) -> Records:
+    """Without the records of a damaged file whose time cannot be."""
+    time_ns = found.values["time_ns"]
+    good = (time_ns > 0) & (time_ns < LATEST_NS)
+    return found if good.all() else Records(found.values[good], found.tid[good], found.free[good])

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 FRAME_NS = 16_700_000
@@ -42,7 +44,7 @@ def main() -> None:
     if options.capture is not None:
         measure(options.capture, width, height, 20 if options.smoke else 120)
         return
-    from generate import generate
+    from tests.benchmarks.generate import generate
 
     with tempfile.TemporaryDirectory() as folder:
         path = generate(Path(folder) / "bench.h5", options.events, options.lanes)
@@ -131,6 +133,9 @@ def measure(path: Path, width: int, height: int, frames: int) -> None:
         # Three runs to the right, one back.
         scene.pan(-17 if index // 10 % 4 == 3 else 17)
 
+    def zoom_by(factor: float) -> Callable[[int], None]:
+        return lambda _index: scene.zoom(factor, width * 0.4)
+
     low, high = state.span
     every_pan, every_zoom = [], []
     for divisor in (1.25, 10, 100, 1_000, 10_000):
@@ -143,7 +148,7 @@ def measure(path: Path, width: int, height: int, frames: int) -> None:
         if factor < 1:
             state.show_all()
             wait()
-        every_zoom.append(table(name, lambda _i, f=factor: scene.zoom(f, width * 0.4), frames))
+        every_zoom.append(table(name, zoom_by(factor), frames))
     worst = 0.0
     for divisor in (1, 8, 64, 512, 4096):
         length = max(10_000, int((high - low) / divisor))

@@ -2,8 +2,9 @@
 
 from .builder import CaptureBuilder
 from .cache import ConversionCache, cache_folder
-from .capture import Capture, Events, Lanes, open_capture
+from .capture import Capture, open_capture
 from .counters import Counter
+from .directories import Events, Lanes
 from .kind_table import KindTable
 from .links import Links
 from .mapped import is_capture

@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
-from uuid import UUID
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +17,17 @@ from warpline.model import CaptureFormatError, Clock, Device, Process, Skipped, 
 
 from .archive import working_file
 from .cache import ConversionCache
-from .counters import Counter, pyramid_sizes
-from .description import MAX_TIME, read_description
+from .counters import Counter
+from .directories import (
+    read_clocks,
+    read_counters,
+    read_curves,
+    read_events,
+    read_lanes,
+    read_meta,
+    read_tracks,
+    read_uuid,
+)
 from .exact import ExactQueries
 from .groups import Group, find_groups
 from .kind_table import KindTable
@@ -30,63 +37,17 @@ from .names import NameIndex, build_name_index
 from .pyramid import Pyramid
 from .query import Strip, query_strip
 from .schema import (
-    CLOCK_COLUMNS,
-    COUNTER_COLUMNS,
-    EVENT_COLUMNS,
-    INTERPOLATIONS,
-    LANE_COLUMNS,
     MAX_KINDS,
-    NO_RESIDUAL,
     NO_STACK,
     STACK_COLUMNS,
-    TRACK_COLUMNS,
-    UTILIZATION_COLUMNS,
 )
 from .strings import Strings
-from .utilization import MAX_BINS, Curve, strip_coverage
+from .utilization import Curve, strip_coverage
 
 Array = npt.NDArray[Any]
 Int64Array = npt.NDArray[np.int64]
 
-MAX_META_BYTES = 64 << 20
-MAX_TRACKS = 1 << 20
-MAX_LANES = 1 << 22
-MAX_DEPTH = 64
 MAX_FRAMES = 4096
-
-
-@dataclass(frozen=True)
-class Events:
-    """Columns of all events, ordered by track, lane and start; the index is the event's row.
-
-    ``start`` and ``duration`` int64 ns (start in the clock of the event's track), ``name`` uint32 string ids, ``kind``
-    uint8 codes, ``flags`` uint8 `warpline.model.Flag` bits.
-    """
-
-    start: Int64Array
-    duration: Int64Array
-    name: npt.NDArray[np.uint32]
-    kind: npt.NDArray[np.uint8]
-    flags: npt.NDArray[np.uint8]
-
-    def __len__(self) -> int:
-        return len(self.start)
-
-
-@dataclass(frozen=True)
-class Lanes:
-    """Runs of rows that do not overlap: track, depth on the track, first row and count of each lane.
-
-    Lanes of a track are neighbours, by depth; all lanes are ordered by their first row.
-    """
-
-    track: npt.NDArray[np.uint32]
-    depth: npt.NDArray[np.uint32]
-    first: Int64Array
-    count: Int64Array
-
-    def __len__(self) -> int:
-        return len(self.first)
 
 
 def open_capture(
@@ -103,14 +64,23 @@ def open_capture(
     path = Path(path)
     cache = ConversionCache()
     working = working_file(path, cache, progress, cancelled)
-    if working == path:
-        return Capture(MappedFile(path))
     try:
-        return Capture(MappedFile(working), path)
+        return _open(working, path)
     except CaptureFormatError:
+        if working == path:
+            raise
         # Damaged in the cache or in the archive: unpacking it again tells which.
         cache.discard(working)
-    return Capture(MappedFile(working_file(path, cache, progress, cancelled)), path)
+    return _open(working_file(path, cache, progress, cancelled), path)
+
+
+def _open(working: Path, path: Path) -> Capture:
+    file = MappedFile(working)
+    try:
+        return Capture(file, path)
+    except BaseException:
+        file.close()
+        raise
 
 
 class Capture(ExactQueries):
@@ -125,141 +95,28 @@ class Capture(ExactQueries):
         self.path = path or file.path
         self._name_index: NameIndex | None = None
         self._name_index_lock = threading.Lock()
-        self.uuid = self._read_uuid()
-        self._read_meta()
+        self.uuid = read_uuid(file)
+        description = read_meta(file)
+        self.span: tuple[int, int] = description.span
+        self.meta: Mapping[str, Any] = description.meta
+        self.sources: tuple[Source, ...] = description.sources
+        self.skipped: tuple[Skipped, ...] = description.skipped
+        self.warnings: tuple[str, ...] = description.warnings
+        self.pauses: Int64Array = description.pauses
+        self.processes: tuple[Process, ...] = description.processes
+        self.threads: tuple[Thread, ...] = description.threads
+        self.devices: tuple[Device, ...] = description.devices
         self.strings = Strings(file.column("strings/offset", "<u8"), file.column("strings/data", "|u1"))
-        self.clocks = self._read_clocks()
-        self.tracks = self._read_tracks()
-        n_events = len(file.column("events/start", "<i8"))
-        self.events = Events(
-            **{
-                name: file.column(f"events/{name}", dtype, count=n_events)
-                for name, dtype in EVENT_COLUMNS.items()
-            }
+        self.clocks = read_clocks(file, self.strings)
+        self.tracks = read_tracks(
+            file, self.strings, len(self.clocks), len(self.processes), len(self.threads)
         )
-        lane_columns = {
-            name: file.column(f"lanes/{name}", dtype, limit=MAX_LANES) for name, dtype in LANE_COLUMNS.items()
-        }
-        self.lanes = Lanes(**lane_columns)
-        self._check_lanes(n_events)
+        self.events = read_events(file)
+        self.lanes = read_lanes(file, len(self.events), len(self.tracks))
         self.pyramid = Pyramid(file, self.lanes.first, self.lanes.count, self.events)
         first_lane = np.searchsorted(self.lanes.track, np.arange(len(self.tracks) + 1), "left")
         self._track_lanes = first_lane.astype(np.int64)
         self.lane_offset_ns = self._offsets_of_lanes()
-
-    # Reading the directories
-
-    def _read_uuid(self) -> str:
-        # It names files of the user's settings and caches, so it must be one and no path.
-        try:
-            return str(UUID(str(self._file.attribute("", "uuid"))))
-        except ValueError as error:
-            raise self._file.error("its UUID is damaged") from error
-
-    def _read_meta(self) -> None:
-        data = self._file.column("meta", "|u1", limit=MAX_META_BYTES)
-        try:
-            read = read_description(data.tobytes())
-        except (ValueError, OverflowError, RecursionError) as error:
-            raise self._file.error(f"its description is damaged ({error})") from error
-        self.span = read.span
-        self.meta: Mapping[str, Any] = read.meta
-        self.sources: tuple[Source, ...] = read.sources
-        self.skipped: tuple[Skipped, ...] = read.skipped
-        self.warnings: tuple[str, ...] = read.warnings
-        self.pauses: Int64Array = read.pauses
-        self.processes: tuple[Process, ...] = read.processes
-        self.threads: tuple[Thread, ...] = read.threads
-        self.devices: tuple[Device, ...] = read.devices
-
-    def _read_clocks(self) -> tuple[Clock, ...]:
-        columns = {
-            name: self._file.column(f"clocks/{name}", dtype, limit=MAX_TRACKS)
-            for name, dtype in CLOCK_COLUMNS.items()
-        }
-        offset = columns["offset"]
-        if (
-            len({len(column) for column in columns.values()}) != 1
-            or not len(offset)
-            or np.any((offset <= -MAX_TIME) | (offset >= MAX_TIME))
-        ):
-            raise self._file.error("its table of clocks is damaged")
-        return tuple(
-            Clock(
-                self.strings[name],
-                offset,
-                self.strings[method],
-                None if residual == NO_RESIDUAL else residual,
-            )
-            for name, offset, method, residual in zip(
-                *(columns[key].tolist() for key in CLOCK_COLUMNS), strict=True
-            )
-        )
-
-    def _read_tracks(self) -> tuple[Track, ...]:
-        columns = {
-            name: self._file.column(f"tracks/{name}", dtype, limit=MAX_TRACKS)
-            for name, dtype in TRACK_COLUMNS.items()
-        }
-        n = len(columns["uri"])
-        if any(len(column) != n for column in columns.values()):
-            raise self._file.error("its table of tracks is damaged")
-        parent = columns["parent"]
-        # A parent always comes before its children, which also rules out circles.
-        if np.any(parent >= np.arange(n)) or np.any(columns["clock"] >= len(self.clocks)):
-            raise self._file.error("its table of tracks is damaged")
-        uris = self.strings.get(columns["uri"].tolist())
-        if len(set(uris)) != n:
-            raise self._file.error("two of its tracks have the same URI")
-        if _depth(parent) > MAX_DEPTH:
-            raise self._file.error(f"its tracks are nested more than {MAX_DEPTH} deep")
-
-        def optional(name: str, limit: int | None = None) -> list[int | None]:
-            return [
-                None if value < 0 or (limit is not None and value >= limit) else value
-                for value in columns[name].tolist()
-            ]
-
-        return tuple(
-            Track(index, *values)
-            for index, values in enumerate(
-                zip(
-                    uris,
-                    self.strings.get(columns["title"].tolist()),
-                    self.strings.get(columns["role"].tolist()),
-                    np.maximum(parent, -1).tolist(),
-                    optional("process", len(self.processes)),
-                    optional("thread", len(self.threads)),
-                    optional("device"),
-                    optional("context"),
-                    optional("stream"),
-                    optional("rank"),
-                    columns["clock"].tolist(),
-                    columns["sort_key"].tolist(),
-                    strict=True,
-                )
-            )
-        )
-
-    def _check_lanes(self, n_events: int) -> None:
-        lanes = self.lanes
-        n = len(lanes.first)
-        if any(len(column) != n for column in (lanes.track, lanes.depth, lanes.count)):
-            raise self._file.error("its table of lanes is damaged")
-        stops = lanes.first + lanes.count
-        fits = (n == 0 and n_events == 0) or (
-            n > 0
-            and int(lanes.count.min()) > 0
-            and int(lanes.count.max()) <= n_events
-            and int(lanes.first[0]) == 0
-            and bool(np.all(lanes.first[1:] == stops[:-1]))
-            and int(stops[-1]) == n_events
-            and bool(np.all(np.diff(lanes.track.astype(np.int64)) >= 0))
-            and int(lanes.track[-1]) < len(self.tracks)
-            and bool(np.all(lanes.depth == np.arange(n) - np.searchsorted(lanes.track, lanes.track)))
-        )
-        if not fits:
-            raise self._file.error("its table of lanes is damaged")
 
     def _offsets_of_lanes(self) -> Int64Array:
         clock = np.array([track.clock for track in self.tracks], np.int64)
@@ -297,44 +154,7 @@ class Capture(ExactQueries):
     @cached_property
     def counters(self) -> tuple[Counter, ...]:
         """Values over time."""
-        file = self._file
-        directory = {
-            name: file.column(f"counters/{name}", dtype, limit=MAX_TRACKS)
-            for name, dtype in COUNTER_COLUMNS.items()
-        }
-        times, values = file.column("counters/time", "<i8"), file.column("counters/value", "<f8")
-        pyramid = [file.column(f"counters/{name}", "<f8") for name in ("min", "max", "mean")]
-        counters = []
-        level_first = 0
-        for index, (track, name, unit, interpolation, first, count) in enumerate(
-            zip(*(directory[key].tolist() for key in COUNTER_COLUMNS), strict=True)
-        ):
-            size = sum(pyramid_sizes(count)) if 0 <= count <= len(times) else -1
-            if (
-                track >= len(self.tracks)
-                or interpolation >= len(INTERPOLATIONS)
-                or size < 0
-                or not 0 <= first <= first + count <= min(len(times), len(values))
-                or level_first + size > min(len(column) for column in pyramid)
-            ):
-                raise file.error("its table of counters is damaged")
-            low, high, mean = (column[level_first : level_first + size] for column in pyramid)
-            run = slice(first, first + count)
-            counters.append(
-                Counter(
-                    index,
-                    track,
-                    self.strings[name],
-                    self.strings[unit],
-                    INTERPOLATIONS[interpolation],
-                    times[run],
-                    self.clock_offset_of_track(track),
-                    values[run],
-                    (low, high, mean),
-                )
-            )
-            level_first += size
-        return tuple(counters)
+        return read_counters(self._file, self.strings, self.tracks, self.clocks)
 
     @cached_property
     def counters_of_tracks(self) -> dict[int, tuple[Counter, ...]]:
@@ -421,27 +241,7 @@ class Capture(ExactQueries):
 
     @cached_property
     def _curves(self) -> dict[int, Curve]:
-        file = self._file
-        directory = {
-            name: file.column(f"utilization/{name}", dtype, limit=MAX_TRACKS)
-            for name, dtype in UTILIZATION_COLUMNS.items()
-        }
-        values = file.column("utilization/value", "<f4")
-        curves = {}
-        for track, _, _, level, origin, first, count in zip(
-            *(directory[name].tolist() for name in UTILIZATION_COLUMNS), strict=True
-        ):
-            fits = (
-                track in self.groups
-                and 0 <= first <= first + count <= len(values)
-                and 0 < count <= MAX_BINS
-                and level < 63
-                and abs(origin << level) <= 2 * MAX_TIME
-            )
-            if not fits:
-                raise file.error("its table of utilization is damaged")
-            curves[track] = Curve(level, origin, values[first : first + count])
-        return curves
+        return read_curves(self._file, self.groups)
 
     def utilization(self, track: int, start_ns: int, stop_ns: int, bins: int) -> npt.NDArray[np.float32]:
         """How busy a group track is in each of ``bins`` equal parts of [start_ns, stop_ns); NaN where unknown.
@@ -506,17 +306,6 @@ class Capture(ExactQueries):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _depth(parent: Int64Array) -> int:
-    """How deep the tree of tracks is, counted up to one more than is allowed; parents come first."""
-    depth = 0
-    level = np.arange(len(parent))
-    while len(level) and depth <= MAX_DEPTH:
-        level = parent[level]
-        level = level[level >= 0]
-        depth += 1
-    return depth
 
 
 def _natural(title: str) -> tuple[tuple[int, int, str], ...]:

@@ -16,7 +16,7 @@ from .pyramid import RAW
 if TYPE_CHECKING:
     from warpline.model import Track
 
-    from .capture import Events, Lanes
+    from .directories import Events, Lanes
     from .links import Links
     from .pyramid import Pyramid
 

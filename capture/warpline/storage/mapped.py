@@ -170,6 +170,14 @@ class MappedFile:
         except (OSError, RuntimeError, ValueError, TypeError, KeyError, MemoryError) as error:
             raise self.error(f"dataset {path} is damaged ({_short(error)})") from error
 
+    def length(self, path: str) -> int:
+        """Number of entries of a column."""
+        try:
+            dataset = self.dataset(path)
+            return int(dataset.shape[0]) if dataset.ndim == 1 else 0
+        except (OSError, RuntimeError, ValueError, TypeError, KeyError) as error:
+            raise self.error(f"dataset {path} is damaged ({_short(error)})") from error
+
     def dtype_of(self, path: str) -> np.dtype[Any]:
         try:
             dtype: np.dtype[Any] = self.dataset(path).dtype

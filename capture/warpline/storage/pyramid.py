@@ -11,7 +11,7 @@ from .mapped import MappedFile
 from .schema import LOD_COLUMNS, LOD_DIRECTORY, MAX_LEVEL, SKIP
 
 if TYPE_CHECKING:
-    from .capture import Events
+    from .directories import Events
 
 Array = npt.NDArray[Any]
 Int64Array = npt.NDArray[np.int64]

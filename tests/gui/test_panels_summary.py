@@ -368,3 +368,25 @@ def test_every_panel_is_drawn_in_every_theme(
         corner = image.pixel(image.width() - 3, image.height() - 3) & 0xFFFFFF
         assert corner == ground, panel_id
         assert not QRect(0, 0, image.width(), image.height()).isEmpty()
+
+
+def test_events_name_their_partner_operator_and_depth(
+    qtbot: QtBot, window: MainWindow, page: CapturePage
+) -> None:
+    from warpline_app.panels.events import EventsPanel
+
+    panel = panel_of(qtbot, window, "events")
+    assert isinstance(panel, EventsPanel)
+
+    def column(kind: str, title: str) -> list[str]:
+        panel.kind.setCurrentIndex(panel.kind.findData(kind))
+        settle(qtbot, window)
+        model = panel.table.model_
+        titles = [column.title for column in model.columns]
+        place = titles.index(title)
+        return [str(model.data(model.index(row, place))) for row in range(model.rowCount())]
+
+    assert set(column("kernel", "Launched by")) == {"cudaLaunchKernel"}
+    assert set(column("memcpy", "Launched by")) == {"cudaMemcpyAsync"}
+    assert column("cuda_api", "Launches")[0] == f"{GEMM}   1.00 ms"
+    assert sorted(set(column("range", "Depth"))) == ["0", "1"]

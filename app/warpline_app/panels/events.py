@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QLineEdit, QVBoxLa
 from warpline.i18n import tr, tr_n
 from warpline.model.times import format_duration, format_time
 from warpline_app.background import IsCancelled, Job, Progress
+from warpline_app.panels.event_context import context_columns
 from warpline_app.panels.facts import attribute_text
 from warpline_app.panels.panel import Panel
 from warpline_app.panels.table import Table, TableColumn, TableContent, sorted_order, text_ranks
@@ -154,7 +155,9 @@ def event_columns(capture: Capture, kind: str, origin_ns: int, theme: Theme) -> 
             tooltip=lambda row: capture.tracks[capture.track_of_row(row)].uri,
         )
     )
-    return columns + (_attribute_columns(capture, kind) if kind in capture.kinds else [])
+    if kind not in capture.kinds:
+        return columns
+    return columns + context_columns(capture, kind) + _attribute_columns(capture, kind)
 
 
 def _attribute_columns(capture: Capture, kind: str) -> list[TableColumn]:

@@ -1,0 +1,145 @@
+"""What stands around an event: the call that launched it, the operator and the phase of that call, its depth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.i18n import tr
+from warpline.model.times import format_duration
+from warpline_app.panels.table import TableColumn
+
+if TYPE_CHECKING:
+    from warpline.storage import Capture
+
+_LAUNCHED = frozenset(("kernel", "memcpy", "memset", "graph", "gpu_event"))
+_CALLS = frozenset(("cuda_api",))
+_NESTED = frozenset(("range", "operator", "python", "phase", "other"))
+_REMEMBERED = 4_096
+
+
+class EventContext:
+    """Answers for single events; only the cells that are seen are asked for."""
+
+    def __init__(self, capture: Capture) -> None:
+        self._capture = capture
+        self._tracks: dict[tuple[int, str], list[int]] = {}
+        self.launch = lru_cache(_REMEMBERED)(self._launch)
+        self.operator = lru_cache(_REMEMBERED)(self._operator)
+        self.phase = lru_cache(_REMEMBERED)(self._phase)
+
+    def _launch(self, row: int) -> int | None:
+        """The event that leads to this one."""
+        rows, _ = self._capture.links_to(row)
+        inside = rows[rows >= 0]
+        return int(inside[-1]) if len(inside) else None
+
+    def partners(self, row: int) -> list[int]:
+        """Events this one leads to."""
+        rows, _ = self._capture.links_from(row)
+        return [int(other) for other in rows.tolist() if other >= 0]
+
+    def _operator(self, row: int) -> int | None:
+        return self._around(row, "operator")
+
+    def _phase(self, row: int) -> int | None:
+        return self._around(row, "phase")
+
+    def _around(self, row: int, kind: str) -> int | None:
+        """The innermost event of a kind around an event, or around the call that launched it."""
+        capture = self._capture
+        if kind not in capture.kinds:
+            return None
+        launch = self.launch(row)
+        start = row if launch is None else launch
+        track = capture.tracks[capture.track_of_row(start)]
+        if track.thread is None:
+            return None
+        moment = capture.event_span(start)[0]
+        code = capture.kinds[kind].code
+        best: tuple[int, int] | None = None
+        for index in self._tracks_of(track.thread, kind):
+            for lane in capture.track_lanes(index):
+                found = capture.event_at(lane, moment)
+                if found is None or found == row or int(capture.events.kind[found]) != code:
+                    continue
+                begins = capture.event_span(found)[0]
+                if best is None or begins >= best[0]:
+                    best = (begins, found)
+        return None if best is None else best[1]
+
+    def _tracks_of(self, thread: int, kind: str) -> list[int]:
+        known = self._tracks.get((thread, kind))
+        if known is None:
+            rows = self._capture.kinds[kind].stored_rows
+            known = []
+            for track in self._capture.tracks:
+                if track.thread == thread:
+                    part = self._capture.rows_of_track(track.index)
+                    first, last = np.searchsorted(rows, [part.start, part.stop]).tolist()
+                    if last > first:
+                        known.append(track.index)
+            self._tracks[thread, kind] = known
+        return known
+
+
+def context_columns(capture: Capture, kind: str) -> list[TableColumn]:
+    """Correlated partner, operator, phase and depth, as far as they make sense for a kind."""
+    context = EventContext(capture)
+    names = capture.events.name
+
+    def name_of(find: Callable[[int], int | None]) -> Callable[[int], str]:
+        def text(row: int) -> str:
+            found = find(row)
+            return "–" if found is None else capture.strings[int(names[found])]
+
+        return text
+
+    def raw(text: Callable[[int], str]) -> Callable[[int], str]:
+        return lambda row: "" if text(row) == "–" else text(row)
+
+    def leads_to(row: int) -> str:
+        others = context.partners(row)
+        if not others:
+            return "–"
+        first = capture.strings[int(names[others[0]])]
+        length = format_duration(int(capture.events.duration[others[0]]), 3)
+        return (
+            f"{first}   {length}"
+            if len(others) == 1
+            else tr("{name} and {n} more", name=first, n=len(others) - 1)
+        )
+
+    columns = []
+    if kind in _LAUNCHED:
+        columns.append(("Launched by", name_of(context.launch), 170))
+    if kind in _CALLS:
+        columns.append(("Launches", leads_to, 260))
+    if kind in _LAUNCHED | _CALLS and "operator" in capture.kinds:
+        columns.append(("Operator", name_of(context.operator), 190))
+    if kind in _LAUNCHED | _CALLS | {"operator"} and "phase" in capture.kinds:
+        columns.append(("Phase", name_of(context.phase), 150))
+    result = [
+        TableColumn(tr(title, "events"), text, raw=raw(text), width=width, tooltip=text)
+        for title, text, width in columns
+    ]
+    if kind in _NESTED:
+        result.append(_depth_column(capture))
+    return result
+
+
+def _depth_column(capture: Capture) -> TableColumn:
+    def depths() -> npt.NDArray[np.int64]:
+        return np.repeat(np.asarray(capture.lanes.depth).astype(np.int64), np.asarray(capture.lanes.count))
+
+    return TableColumn(
+        tr("Depth", "events"),
+        lambda row: str(int(capture.lanes.depth[capture.lane_of_row(row)])),
+        depths,
+        is_number=True,
+        width=70,
+    )

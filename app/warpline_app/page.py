@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from warpline_app.settings import Settings
@@ -30,10 +32,27 @@ class CapturePage(QWidget):
         self.source = source
         self.view: TimelineView = TimelineView(document, self, settings=settings)
         document.state.reveal_wanted.connect(self.view.scene.reveal_event)
+        self._was_painted = False
+        self._waiting: list[Callable[[], None]] = []
+        self.view.canvas.frame_drawn.connect(self._painted)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self.view)
         self.setFocusProxy(self.view)
+
+    def after_first_frame(self, act: Callable[[], None]) -> None:
+        """Do something as soon as the timeline was painted, or at the next opportunity when it was already."""
+        if self._was_painted:
+            QTimer.singleShot(0, self, act)
+        else:
+            self._waiting.append(act)
+
+    def _painted(self) -> None:
+        if not self._was_painted:
+            self._was_painted = True
+            for act in self._waiting:
+                QTimer.singleShot(0, self, act)
+            self._waiting.clear()
 
     def close_document(self) -> None:
         """Take the timeline away, then close the file."""

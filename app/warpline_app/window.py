@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QMimeData, Qt, QTimer, QUrl, Signal
+from PySide6.QtCore import QMimeData, Qt, QUrl, Signal
 from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QGuiApplication
 from PySide6.QtWidgets import (
     QFileDialog,
@@ -306,18 +306,16 @@ class MainWindow(QMainWindow):
         self.tool_row.set_document(document)
         self.status_line.set_document(document)
         self.search.follow(page.view if page is not None else None)
-        # After the timeline's first frame: panels are not what the person is waiting for.
-        if document is None:
-            self.panels.set_document(None)
-        else:
-            QTimer.singleShot(0, self, self._show_panels)
+        self.panels.set_document(document)
+        if page is not None:
+            # Panels are not what the person is waiting for: the timeline's first frame comes before they are made.
+            page.after_first_frame(self._fill_panels)
         self.setWindowTitle(f"{document.title} — Warpline" if document is not None else "Warpline")
         self.current_changed.emit()
 
-    def _show_panels(self) -> None:
-        page = self.current_page
-        if page is not None:
-            self.panels.set_document(page.document)
+    def _fill_panels(self) -> None:
+        if self.current_page is self._page:
+            self.panels.fill()
 
     def give_focus_back(self) -> None:
         """The keyboard belongs to what is in front again."""

@@ -40,6 +40,7 @@ class PanelHost(QWidget):
         self.area = area
         self._specs: list[PanelSpec] = []
         self._document: Document | None = None
+        self._fills = False
         self._panels: dict[tuple[str, int], QWidget] = {}
         self.tabs = QTabBar()
         self.tabs.setDrawBase(False)
@@ -119,8 +120,14 @@ class PanelHost(QWidget):
                 self.tabs.setCurrentIndex(index)
 
     def set_document(self, document: Document | None) -> None:
-        """Show the panels of this document."""
+        """Show the panels of this document: those that are made already now, the others with `fill`."""
         self._document = document
+        self._fills = False
+        self._show_current()
+
+    def fill(self) -> None:
+        """Make the panel in front, now that nobody waits for anything else."""
+        self._fills = True
         self._show_current()
 
     def forget_document(self, document: Document) -> None:
@@ -132,7 +139,7 @@ class PanelHost(QWidget):
 
     def ensure_shown(self) -> None:
         """Make the panel in front if that was put off."""
-        self._show_current()
+        self.fill()
 
     def _drop(self, key: tuple[str, int]) -> None:
         panel = self._panels.pop(key)
@@ -149,6 +156,9 @@ class PanelHost(QWidget):
         spec = self._specs[index]
         key = (spec.id, id(self._document))
         panel = self._panels.get(key)
+        if panel is None and not self._fills:
+            self._stack.setCurrentWidget(self._blank)
+            return
         if panel is None:
             made = spec.make(self._document, self._stack)
             made.scope_changed.connect(self._refresh_labels)

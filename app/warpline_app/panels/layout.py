@@ -120,11 +120,16 @@ class PanelLayout(QObject):
             self.show_panel(panel_id)
 
     def set_document(self, document: Document | None) -> None:
-        """Show the panels of this document; without one the areas are away."""
+        """Show the panels of this document, those that must be made first with `fill`; without one none."""
         self._document = document
         self._update_visibility()
         for host in self._hosts():
             host.set_document(document)
+
+    def fill(self) -> None:
+        """Make the panels that are seen."""
+        for host in self._hosts():
+            host.fill()
 
     def forget_document(self, document: Document) -> None:
         """Let the panels of a document go before it is closed."""

@@ -528,11 +528,11 @@ def test_impossible_requests_end_in_one_clear_line(made: Capture, tmp_path: Path
 
 def test_every_exporter_keeps_the_contract() -> None:
     found = exporters()
-    assert {exporter.name for exporter in found} >= {"capture", "chrome", "csv", "parquet", "html"}
-    for exporter in found:
-        assert isinstance(exporter, Exporter)
-        assert exporter.title
-        assert all(suffix.startswith(".") for suffix in exporter.suffixes)
+    assert {one.name for one in found} >= {"capture", "chrome", "csv", "parquet", "html"}
+    for one in found:
+        assert isinstance(one, Exporter)
+        assert one.title
+        assert all(suffix.startswith(".") for suffix in one.suffixes)
     assert exporter_for(Path("x.JSON.GZ")).name == "chrome"
 
 
@@ -551,6 +551,25 @@ def test_the_command_exports_a_range(
         assert part.span == (100, 300)
         assert not part.is_mapped
     assert main(["export", str(made.path), str(tmp_path / "x.json"), "--compress"]) == 2
+    assert main(["export", str(made.path), str(tmp_path / "x.json"), "--range", "5s:6s"]) == 2
     assert main(["export", str(made.path), str(tmp_path / "x.unknown")]) == 2
     assert main(["export", str(tmp_path / "missing.h5"), str(tmp_path / "x.json")]) == 1
     assert all(line.startswith("warpline: error:") for line in capsys.readouterr().err.splitlines())
+
+
+def test_a_format_whose_packages_are_missing_says_what_to_install(
+    made: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Point:
+        name, value = "png", "somewhere:png"
+
+        def load(self) -> object:
+            raise ModuleNotFoundError("No module named 'PySide6'", name="PySide6")
+
+    monkeypatch.setattr("warpline.interchange.exporter.metadata.entry_points", lambda **_: [Point()])
+    exporters.cache_clear()
+    try:
+        with pytest.raises(ExportError, match=r"PySide6.*warpline\[gui\]"):
+            export_capture(made, tmp_path / "out.png")
+    finally:
+        exporters.cache_clear()

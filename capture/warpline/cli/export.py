@@ -8,7 +8,7 @@ from pathlib import Path
 from warpline.cli.arguments import add_range_option, add_track_option
 from warpline.cli.progress import ProgressLine
 from warpline.i18n import tr
-from warpline.model import UsageError
+from warpline.model import UsageError, format_duration
 
 
 class ExportCommand:
@@ -54,6 +54,15 @@ class ExportCommand:
             start, stop = (None if time is None else origin + time for time in args.range)
             selection = ExportSelection(start, stop, match_tracks(capture, args.track))
             expected = estimate(capture, selection, exporter)
+            # Of each counter at least the value that still holds comes along.
+            if not expected.events and expected.samples <= len(capture.counters):
+                raise UsageError(
+                    tr(
+                        "{path}: nothing in that part; the capture lasts {length}",
+                        path=args.file,
+                        length=format_duration(capture.duration_ns),
+                    )
+                )
             with ProgressLine() as line:
                 written = export_capture(
                     capture, out, selection, ExportOptions(compress=args.compress), progress=line.show

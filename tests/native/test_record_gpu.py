@@ -202,7 +202,7 @@ def test_ranges_are_projected_on_the_streams(trained: Capture) -> None:
     assert [event["start"] + event["duration"] for event in on_7] == [
         event["start"] + event["duration"] for event in axpy
     ]
-    assert capture.tracks[on_7[0]["track"].parent].role == "stream"
+    assert capture.tracks[on_7[0]["track"].parent].role == "context"
 
 
 def test_sources_say_what_happened(trained: Capture) -> None:

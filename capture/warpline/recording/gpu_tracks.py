@@ -168,25 +168,23 @@ class GpuTracks:
 
     def annotations_track(self, device: int, context: int, stream: int) -> int:
         """The track of the host's ranges as they are felt on a stream."""
-        parent = self.stream_track(device, context, stream)
-        return self.builder.track(
-            f"{self._context_uri(device, context)}/stream/{stream}/annotations",
-            title=tr("NVTX on the GPU"),
-            role="ranges",
-            parent=parent,
-            process=self.translation.process_index(self.process),
-            device=self.number(device),
-            context=context,
+        return self._below(
+            device,
+            context,
+            f"stream/{stream}/annotations",
+            "ranges",
+            tr("Stream {number} · NVTX", number=stream),
             stream=stream,
+            sort_key=2 * stream + 1,
         )
 
     def sync_track(self, device: int, context: int) -> int:
         """The track of the synchronisations of a context."""
-        return self._below(device, context, "sync", "sync", tr("Synchronization"), sort_key=1 << 20)
+        return self._below(device, context, "sync", "sync", tr("Synchronization"), sort_key=1 << 40)
 
     def memory_track(self, device: int, context: int) -> int:
         """The track of the allocations and releases in a context."""
-        return self._below(device, context, "memory", "memory", tr("Memory"), sort_key=(1 << 20) + 1)
+        return self._below(device, context, "memory", "memory", tr("Memory"), sort_key=(1 << 40) + 1)
 
     def _context_uri(self, device: int, context: int) -> str:
         life = self.translation.threads.processes[self.process]
@@ -213,6 +211,6 @@ class GpuTracks:
             device=self.number(device),
             context=context,
             stream=stream,
-            sort_key=(stream or 0) if sort_key is None else sort_key,
+            sort_key=2 * (stream or 0) if sort_key is None else sort_key,
             packing=packing,
         )

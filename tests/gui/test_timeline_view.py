@@ -507,6 +507,33 @@ def test_an_end_outside_the_view_has_a_tab_that_goes_there(view: TimelineView, q
     assert view.state.view[0] <= 48 * MS <= view.state.view[1]
 
 
+@pytest.mark.parametrize("where", ["ruler", "tree"])
+def test_hints_in_ruler_and_tree_go_to_the_other_end(view: TimelineView, qtbot: QtBot, where: str) -> None:
+    view.state.set_view(50 * MS - 100 * US, 51 * MS)
+    view.state.select(event_of(view, STREAM, 50 * MS + 100))
+    wait_idle(qtbot, view)
+    pixels(view)
+    if where == "ruler":
+        assert (pixels(view.ruler)[:, :10] == view.theme.rgb("link")).any()
+        qtbot.mouseClick(view.ruler, LEFT, pos=QPoint(4, 14))
+    else:
+        placed = view.scene.layout.by_key[f"{MAIN}/api"]
+        qtbot.mouseClick(view.header, LEFT, pos=QPoint(4, view.scene.top_of(placed) + 10))
+    assert view.state.selection == event_of(view, f"{MAIN}/api", 48 * MS + 10)
+    assert view.state.view[0] <= 48 * MS <= view.state.view[1]
+
+
+def test_names_of_a_large_stream_are_indexed_beside_the_window(
+    make_view: MakeView, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("warpline_app.timeline.rows.INDEX_AT_ONCE", 0)
+    view = make_view()
+    assert not view.scene.indexing
+    titles = [placed.row.title for placed in view.scene.layout.rows]
+    assert "ncclAllReduce_f32" in titles
+    assert "indexing names…" not in titles
+
+
 def test_all_links_in_view_are_drawn_on_demand_and_a_cap_is_told(
     view: TimelineView, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -40,6 +40,8 @@ class Header(QWidget):
     menu_wanted = Signal(QPoint, str)
     """global position and key of a row"""
     width_wanted = Signal(int)
+    link_wanted = Signal(str)
+    """key of a row whose amber dot was clicked: it holds an end of the selection's links"""
 
     def __init__(self, scene: Scene, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -233,6 +235,9 @@ class Header(QWidget):
             return
         placed = self._row_at(point.y())
         if placed is None:
+            return
+        if point.x() <= 8 and placed.row.key in self.linked_keys:
+            self.link_wanted.emit(placed.row.key)
             return
         self.scene.focus_key = placed.row.key
         indent = 8 + (0 if placed.pinned else placed.depth * INDENT)

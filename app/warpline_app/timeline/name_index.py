@@ -83,6 +83,10 @@ class NameIndex:
         self._capture = capture
         self._cache: dict[int, tuple[list[NameGroup], list[NameGroup]]] = {}
 
+    def has(self, track: int) -> bool:
+        """Whether a track was indexed."""
+        return track in self._cache
+
     def groups(self, track: int) -> tuple[list[NameGroup], list[NameGroup]]:
         """Kernels (and graphs) by name, longest total first; copies and sets by direction."""
         if track not in self._cache:

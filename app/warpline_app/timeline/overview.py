@@ -100,9 +100,11 @@ class Overview(QWidget):
         """Columns with a tick."""
         if not len(self._found):
             return np.empty(0, np.int64)
-        return np.unique(
-            np.clip(self._scale().to_px_array(self._found), 0, self.width() - 1).astype(np.int64)
-        )
+        # By the borders of columns and not by hits: there may be millions, in time order.
+        scale = self._scale()
+        borders = np.array([scale.to_ns(x) for x in range(self.width() + 1)], np.int64)
+        borders[-1] += 1
+        return np.flatnonzero(np.diff(np.searchsorted(self._found, borders, "left")) > 0)
 
     def _scale(self) -> TimeScale:
         return TimeScale(*self.scene.state.span, max(1, self.width()))

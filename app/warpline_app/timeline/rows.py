@@ -22,7 +22,9 @@ FOLD_BELOW = 0.002
 """Idle: fewer events than this share of what the busiest sibling has."""
 NAME_ROWS = 8
 """Rows per kernel name that a stream shows before "n more…"."""
-INDEX_AT_ONCE = 400_000
+INDEX_AT_ONCE = 60_000
+"""Names of streams of at most this many events are indexed on the spot, others beside the window."""
+OPEN_UP_TO = 5_000_000
 """Streams of at most this many events are open from the beginning."""
 
 
@@ -120,6 +122,8 @@ class RowTree:
         self.capture = capture
         self.index = NameIndex(capture)
         self.root = Row("", "", Content.CURVE)
+        self.index_late: Callable[[Row], None] | None = None
+        """Who indexes the names of a large stream beside the window, then calls `indexed`."""
         self._by_key: dict[str, Row] = {}
         top = sorted(
             capture.children(-1),
@@ -142,9 +146,16 @@ class RowTree:
 
     def open(self, row: Row) -> None:
         """Makes the children of a row, if they are made late."""
-        if row.make_children is not None:
-            make, row.make_children = row.make_children, None
-            self._adopt(row, make())
+        if row.make_children is None:
+            return
+        if self.index_late is not None and row.count > INDEX_AT_ONCE and not self.index.has(row.track):
+            if not row.children:
+                waiting = Row(f"{row.key}#waiting", tr("indexing names…", "timeline"), Content.MORE, "more")
+                self._adopt(row, [waiting])
+                self.index_late(row)
+            return
+        make, row.make_children = row.make_children, None
+        self._adopt(row, make())
 
     def row_of_event(self, event_row: int) -> Row | None:
         """The row of the tree in which an event is drawn."""
@@ -316,7 +327,7 @@ class RowTree:
             elif row.role == "thread":
                 row.is_open = _rank(row, siblings) < 4 and bool(row.children)
             elif row.role == "stream":
-                row.is_open = _rank(row, siblings) < 1 and row.count <= INDEX_AT_ONCE
+                row.is_open = _rank(row, siblings) < 1 and row.count <= OPEN_UP_TO
             elif row.role in {"process", "gpu"}:
                 row.is_open = _rank(row, siblings) < 4
             elif row.role == "python":

@@ -24,6 +24,7 @@ from .scene import Scene
 
 HEIGHT = 28
 MARK_REACH = 6
+HINT_PX = 10
 
 
 class Ruler(QWidget):
@@ -31,6 +32,8 @@ class Ruler(QWidget):
 
     menu_wanted = Signal(QPoint, object)
     """global position and time in ns"""
+    link_wanted = Signal(int)
+    """row of an event outside the view, whose amber arrow was clicked"""
     mark_wanted = Signal(object)
     """time in ns of a mark somebody wants to set or name"""
 
@@ -164,6 +167,12 @@ class Ruler(QWidget):
     def mousePressEvent(self, event: QMouseEvent) -> None:
         """Begins a range, or takes a mark."""
         if event.button() != Qt.MouseButton.LeftButton:
+            return
+        x = event.position().x()
+        side = "◂" if x <= HINT_PX else "▸" if x >= self.width() - HINT_PX else ""
+        hint = next((tab for tab in self._overlay.tabs if side and tab.text.startswith(side)), None)
+        if hint is not None:
+            self.link_wanted.emit(hint.event)
             return
         self._mark = self._mark_at(event.position().x())
         self._from_ns = None if self._mark is not None else self.scene.scale.to_ns(event.position().x())

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from PySide6.QtCore import QObject, QRectF, Signal
 
+from warpline_app.background import Job
 from warpline_app.state import Document, Filter
 
 from .layout import Layout, PlacedRow, make_layout, row_is_open
@@ -48,6 +49,10 @@ class Scene(QObject):
         self.capture: Capture = document.capture
         self.state = document.state
         self.tree = RowTree(self.capture)
+        self.tree.index_late = self._index_late
+        self._jobs: list[Job] = []
+        self.indexing: set[str] = set()
+        """Rows whose names are being indexed."""
         self.layout: Layout = make_layout(self.tree, self.state)
         self.width_px = 800
         self.height_px = 400
@@ -81,6 +86,35 @@ class Scene(QObject):
 
     def _filter_changed(self, _value: Filter) -> None:
         self.refresh_layout()
+
+    def _index_late(self, row: Row) -> None:
+        """Indexes the names of a large stream in a worker; its rows appear when they are known."""
+        index = self.tree.index
+        job = Job(lambda _progress, _is_cancelled: index.groups(row.track))
+        self._jobs.append(job)
+        self.indexing.add(row.key)
+
+        def done(_result: object) -> None:
+            self._jobs.remove(job)
+            self.indexing.discard(row.key)
+            self.tree.open(row)
+            self.refresh_layout()
+
+        def failed(_error: object) -> None:
+            self._jobs.remove(job)
+            self.indexing.discard(row.key)
+            row.make_children = None
+            row.children = []
+            self.refresh_layout()
+
+        job.succeeded.connect(done)
+        job.failed.connect(failed)
+        job.launch()
+
+    def shut_down(self) -> None:
+        """Want no results any more. A worker that is in the middle of something ends by itself."""
+        for job in self._jobs:
+            job.cancel()
 
     def resize(self, width_px: int, height_px: int) -> None:
         """The canvas has this size now."""

@@ -134,7 +134,7 @@ class Search(QObject):
             self._deliver(find_events(self._capture, query))
             return
         capture = self._capture
-        job = Job(lambda _progress, is_cancelled: find_events(capture, query, is_cancelled), self)
+        job = Job(lambda _progress, is_cancelled: find_events(capture, query, is_cancelled))
         job.succeeded.connect(self._deliver)
         job.failed.connect(self._fail)
         self._job = job

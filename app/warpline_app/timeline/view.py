@@ -111,6 +111,8 @@ class TimelineView(QWidget):
         scene, state = self.scene, self.state
         self.header.width_wanted.connect(self.set_header_width)
         self.header.menu_wanted.connect(self._row_menu)
+        self.header.link_wanted.connect(self.follow_link_of_row)
+        self.ruler.link_wanted.connect(self.go_to)
         self.canvas.menu_wanted.connect(self._canvas_menu)
         self.ruler.menu_wanted.connect(self._ruler_menu)
         self.ruler.mark_wanted.connect(self.ask_mark)
@@ -135,6 +137,20 @@ class TimelineView(QWidget):
         for part in (self.canvas, self.header, self.ruler, self.overview, self.corner):
             part.set_theme(theme)
 
+    def follow_link_of_row(self, key: str) -> None:
+        """Go to the first end of the selection's links that a row holds."""
+        for link in self.canvas.overlay.selection_links.links:
+            for event in (link.from_row, link.to_row):
+                place = self.scene.place_of_event(event) if event >= 0 else None
+                if event != self.state.selection and place is not None and place.row.row.key == key:
+                    self.go_to(event)
+                    return
+
+    def go_to(self, event: int) -> None:
+        """Select an event and bring it into view."""
+        self.state.select(event)
+        self.scene.reveal_event(event)
+
     def set_header_width(self, width_px: int) -> None:
         """Make the column of titles this wide."""
         self.header.setFixedWidth(width_px)
@@ -156,7 +172,8 @@ class TimelineView(QWidget):
     @property
     def is_idle(self) -> bool:
         """Whether all drawing is done."""
-        return self.canvas.is_settled and not self.work.is_busy and not self.search.is_running
+        waits = self.search.is_running or bool(self.scene.indexing)
+        return self.canvas.is_settled and not self.work.is_busy and not waits
 
     def _frame_drawn(self) -> None:
         if not self.canvas.is_settled and self.work.is_busy:
@@ -342,6 +359,7 @@ class TimelineView(QWidget):
             self._closed = True
             self.held.stop()
             self.search.cancel()
+            self.scene.shut_down()
             self.work.cancel("")
             self.canvas.shut_down()
             self.save_layout()

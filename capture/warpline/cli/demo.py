@@ -58,13 +58,13 @@ class DemoCommand:
         from warpline.cli import main
 
         if importlib.util.find_spec("PySide6") is None:
-            print(tr("to look at it: pip install 'warpline[gui]', then: warpline {path}", path=capture))
+            print(tr("to look at it: pip install 'warpline[gui]', then: warpline {path}", path=capture.absolute()))
             return 0
         if has_display() and not picture_only:
             return main(["view", str(capture)])
         status = main(["render", str(capture), "-o", str(picture)])
         if status == 0:
-            print(tr("no display here; the picture is {path}", path=picture))
+            print(tr("no display here; the picture is {path}", path=picture.absolute()))
         return status
 
 

@@ -50,10 +50,8 @@ def convert_gpu_metrics(context: Context, table: str) -> None:
     titles = _distinct(types)
     for batch in context.batches(table, ints=("timestamp", "typeId", "metricId", "value")):
         for (type_id, metric_id), index in groups(batch["typeId"], batch["metricId"]):
-            title = titles.get(type_id) or tr("source {number}", number=type_id)
-            name, unit = split_unit(
-                names.get((type_id, metric_id)) or tr("metric {number}", number=metric_id)
-            )
+            title = titles.get(type_id) or f"source {type_id}"
+            name, unit = split_unit(names.get((type_id, metric_id)) or f"metric {metric_id}")
             group = context.track(
                 f"gpu-metrics/{title.replace('/', '∕')}",
                 title=tr("GPU metrics · {name}", name=title),
@@ -131,7 +129,7 @@ def convert_memory_usage(context: Context, devices: Devices, table: str) -> None
         index = index[np.argsort(rows["start"][index], kind="stable")]
         index = index[rows["start"][index] != NULL]
         held = np.cumsum(change[index])
-        name = tr("CUDA memory, {kind}", kind=MEMORY_KINDS.get(kind, MEMORY_KINDS[7]))
+        name = f"CUDA memory, {MEMORY_KINDS.get(kind, MEMORY_KINDS[7])}"
         track = context.track(
             f"gpu/{gpu}/counters/memory-{max(kind, 0)}",
             title=name,

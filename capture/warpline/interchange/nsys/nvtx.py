@@ -64,9 +64,7 @@ def convert_nvtx(context: Context, table: str) -> None:
                 )
                 continue
             pid = context.process_of(tid)
-            title = definitions.domains.get(
-                (pid, domain_id), "" if domain_id == 0 else tr("domain {n}", n=domain_id)
-            )
+            title = definitions.domains.get((pid, domain_id), "" if domain_id == 0 else f"domain {domain_id}")
             if kind == START_END:
                 track = _process_track(context, tid, title)
             else:

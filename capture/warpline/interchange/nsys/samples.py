@@ -23,7 +23,7 @@ EVENT_STACK_KIND = KindSpec(
 def convert_samples(context: Context, table: str) -> None:
     """Periodic samples become kind ``sample``; stacks of events, which are no measure of time, ``event_stack``."""
     stacks = Stacks(context, "SAMPLING_CALLCHAINS")
-    nameless = context.builder.string(tr("no stack"))
+    nameless = context.builder.string("no stack")
     for batch in context.batches(table, ints=("id", "start", "cpu", "globalTid", "cpuCycles")):
         stack, leaf, known = stacks.find(batch["id"])
         names = np.where(known, leaf, np.uint32(nameless))

@@ -185,9 +185,7 @@ def _add_cores(context: Context, slices: Slices) -> None:
             what="SCHED_EVENTS",
         )
     cores, core_index = np.unique(cpu, return_inverse=True)
-    core_name = builder.strings(tr("core {number}", number=number) for number in cores.tolist())[
-        core_index.reshape(-1)
-    ]
+    core_name = builder.strings(f"core {number}" for number in cores.tolist())[core_index.reshape(-1)]
     for (number,), index in groups(tid):
         context.add(
             context.thread_track(number, "cpu", "thread_cpu", tr("Core")),

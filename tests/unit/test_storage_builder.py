@@ -569,6 +569,29 @@ def test_what_cannot_be_is_refused_and_leaves_the_builder_intact(
         assert list(verify(capture)) == []
 
 
+def test_tracks_nest_only_so_deep(tmp_path: Path) -> None:
+    with CaptureBuilder(tmp_path / "x.h5") as builder:
+        track = None
+        for depth in range(64):
+            track = builder.track(f"t/{depth}", parent=track)
+        with pytest.raises(StorageError, match="64 deep"):
+            builder.track("t/64", parent=track)
+        builder.finish()
+    with open_capture(tmp_path / "x.h5") as capture:
+        assert len(capture.tracks) == 64
+
+
+def test_a_lane_of_more_events_than_32_bits_count_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(event_writer, "MAX_LANE_EVENTS", 9)
+    with CaptureBuilder(tmp_path / "x.h5") as builder:
+        builder.add_events(builder.track("t"), "range", np.arange(10), 1, 0)
+        with pytest.raises(StorageError, match="t has 10 events on one lane and at most 9"):
+            builder.finish()
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_leaving_without_finish_leaves_no_file(tmp_path: Path) -> None:
     with CaptureBuilder(tmp_path / "x.h5", memory_budget_bytes=100) as builder:
         builder.add_events(builder.track("t"), "range", np.arange(100_000), 1, 0)

@@ -25,6 +25,8 @@ from .schema import (
     EVENT_COLUMNS,
     INTERPOLATIONS,
     LANE_COLUMNS,
+    MAX_DEPTH,
+    MAX_TRACKS,
     NO_RESIDUAL,
     TRACK_COLUMNS,
     UTILIZATION_COLUMNS,
@@ -36,9 +38,7 @@ Array = npt.NDArray[Any]
 Int64Array = npt.NDArray[np.int64]
 
 MAX_META_BYTES = 64 << 20
-MAX_TRACKS = 1 << 20
 MAX_LANES = 1 << 22
-MAX_DEPTH = 64
 
 
 @dataclass(frozen=True)

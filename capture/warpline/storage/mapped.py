@@ -31,7 +31,7 @@ MAX_ATTRIBUTE_BYTES = 1 << 20
 MAX_CHUNK_BYTES = 16 << 20
 MAX_GROUPS = 2048
 
-MAX_ARCHIVE_RATIO = 200
+MAX_ARCHIVE_RATIO = 500
 """An archive whose columns are more than this times its size (and some) is damage or a trap, not data."""
 
 _ARCHIVE_ALLOWANCE = 16 << 20

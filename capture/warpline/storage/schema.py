@@ -21,6 +21,9 @@ COUNTER_BLOCK = 16
 """Samples of a counter per entry of its first pyramid level, and entries per entry of the next."""
 
 MAX_KINDS = 256
+MAX_TRACKS = 1 << 20
+MAX_DEPTH = 64
+"""How deep tracks may be nested."""
 
 MAX_LEVEL = 30
 """Coarsest bin is 2**MAX_LEVEL ns, so that the time in a bin beside its longest event fits 32 bits."""

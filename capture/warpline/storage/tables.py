@@ -25,7 +25,7 @@ from warpline.model import (
 )
 
 from .contents import KindBuffer
-from .schema import MAX_KINDS, NO_STACK
+from .schema import MAX_DEPTH, MAX_KINDS, MAX_TRACKS, NO_STACK
 
 
 class TableBuilder:
@@ -51,6 +51,7 @@ class TableBuilder:
         self._kind_list: list[KindBuffer] = []
         self._tracks: list[Track] = []
         self._packings: list[Packing] = []
+        self._depths: list[int] = []
         self._track_ids: dict[str, int] = {}
         for spec in BUILTIN_KINDS:
             self.add_kind(spec)
@@ -208,6 +209,12 @@ class TableBuilder:
         if rank is None:
             rank = above.rank if above else None
         index = len(self._tracks)
+        depth = 1 + (self._depths[parent_index] if above else 0)
+        if index == MAX_TRACKS or depth > MAX_DEPTH:
+            raise StorageError(
+                f"{self.path}: {uri} is one track too many: at most {MAX_TRACKS}, {MAX_DEPTH} deep, are possible"
+            )
+        self._depths.append(depth)
         self._tracks.append(
             Track(
                 index,

@@ -22,7 +22,7 @@ def write_sample(path: Path, *, title: str = "train.py") -> Path:
     """
     with CaptureBuilder(path) as builder:
         builder.meta["command_line"] = ["python", title]
-        builder.meta["working_directory"] = "/home/user/project"
+        builder.meta["working_directory"] = "/srv/project"
         builder.set_span(0, 100 * MS)
         process = builder.add_process(71, name="python", command=f"python {title}")
         main = builder.add_thread(process, 71, name="MainThread")

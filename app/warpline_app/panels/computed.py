@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from warpline_app.state import Document
 
 _HAND_STOPS_MS = 180
+_PAUSE_MS = 50
 
 
 class ComputedPanel(Panel):
@@ -100,7 +101,10 @@ class ComputedPanel(Panel):
 
     def _ended(self) -> None:
         self._job = None
-        if self.isVisible():
-            self.refresh()
-        else:
+        if not self.isVisible():
             self.mark_stale()
+        elif self.is_moving:
+            # The timeline follows the hand first: a table that changes a few times a second is fast enough to read.
+            QTimer.singleShot(_PAUSE_MS, self, self.refresh)
+        else:
+            self.refresh()

@@ -11,6 +11,9 @@ from warpline_app.console_text import MAX_LINES, ConsoleText
 from warpline_app.panels.panel import Panel
 from warpline_app.state import Document
 
+LINES_AT_ONCE = 400
+"""Of a program that prints faster than anybody reads, so many lines are shown per refresh: more would cost frames."""
+
 
 class ConsoleView(QPlainTextEdit):
     """A log that grows at its end, and follows it unless the reader has scrolled away."""
@@ -27,9 +30,11 @@ class ConsoleView(QPlainTextEdit):
         font.setPixelSize(12)
         self.setFont(font)
 
-    def show_new(self, source: ConsoleText) -> None:
-        """Append what `source` got since the last call."""
-        lines, unfinished = source.take_new()
+    def show_new(self, source: ConsoleText) -> bool:
+        """Append what `source` got since the last call; False when it was more than could be shown."""
+        lines, unfinished, skipped = source.take_new(LINES_AT_ONCE)
+        if skipped:
+            lines.insert(0, tr("⋯ {count} lines", count=f"{skipped:,}"))
         bar = self.verticalScrollBar()
         follows = bar.value() >= bar.maximum() - 2
         self.setUpdatesEnabled(False)
@@ -41,6 +46,7 @@ class ConsoleView(QPlainTextEdit):
         self.setUpdatesEnabled(True)
         if follows:
             bar.setValue(bar.maximum())
+        return not skipped
 
 
 class ConsolePanel(Panel):

@@ -172,7 +172,10 @@ class PanelHost(QWidget):
         for index, spec in enumerate(self._specs):
             panel = self._panels.get((spec.id, id(self._document)))
             badge = getattr(panel, "badge", "")
-            self.tabs.setTabText(index, f"{spec.text}  {badge}" if badge else spec.text)
+            text = f"{spec.text}  {badge}" if badge else spec.text
+            # Setting a text lays the row of tabs out again, even when it is the same.
+            if text != self.tabs.tabText(index):
+                self.tabs.setTabText(index, text)
         scope = getattr(self.current_panel(), "scope", "")
         self._scope.setText(scope)
         self._scope.setToolTip(scope)

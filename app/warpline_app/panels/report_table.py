@@ -50,6 +50,7 @@ class ReportTable(Table):
         self._has_children: npt.NDArray[np.bool_] = np.empty(0, bool)
         self._search = ""
         self._sorting: tuple[str, bool] | None = None
+        self._widths: dict[str, int] = {}
 
     # -- content
 
@@ -60,6 +61,7 @@ class ReportTable(Table):
         ]
         if not same:
             self._sorting = None
+            self._widths = {}
         elif self._sorting is not None:
             report = sort_table(report, *self._sorting)
         self.report = report
@@ -126,8 +128,10 @@ class ReportTable(Table):
             value = python_value(values, item)
             if value is not None and column.unit == "ns":
                 return f"{value / NS_PER_UNIT[unit]:,.{decimals}f}"
+            if value is not None and column.unit == "ratio":
+                return "100%" if 0.9995 <= value <= 1 else f"{value:.1%}"
             shown = format_value(value, column, "ns")
-            return "–" if shown == "-" else f"{shown}%" if column.unit == "ratio" else shown
+            return "–" if shown == "-" else shown
 
         def raw(item: int) -> str:
             value = python_value(values, item)
@@ -167,18 +171,21 @@ class ReportTable(Table):
             bar=bar,
             color=self._colors if bar is not None else None,
             is_number=is_number and bar is None,
-            width=170 if bar is not None else self._width_of(title, text, is_number),
+            width=170 if bar is not None else self._width_of(column, title, text, is_number),
             description=of,
         )
 
-    def _width_of(self, title: str, text: Callable[[int], str], is_number: bool) -> int:
-        """Room for the title and for the first texts, within limits."""
+    def _width_of(self, column: Column, title: str, text: Callable[[int], str], is_number: bool) -> int:
+        """Room for the title and for the first texts, within limits; measured once for a table."""
         assert self.report is not None
-        metrics = self.fontMetrics()
-        longest = max(
-            (metrics.horizontalAdvance(text(item)) for item in range(min(len(self.report), 40))), default=0
-        )
-        return min(max(longest, metrics.horizontalAdvance(title + " ▾")) + 24, 150 if is_number else 260)
+        known = self._widths.get(column.name)
+        if known is None:
+            metrics = self.fontMetrics()
+            rows = range(min(len(self.report), 40))
+            longest = max((metrics.horizontalAdvance(text(item)) for item in rows), default=0)
+            needed = max(longest, metrics.horizontalAdvance(title + " ▾")) + 24
+            known = self._widths[column.name] = min(needed, 150 if is_number else 260)
+        return known
 
     def _lead(self, item: int) -> str:
         if self.report is None or self.report.depth is None:

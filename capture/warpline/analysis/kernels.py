@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,7 @@ TENSOR_CORES = re.compile(
 _PLAIN_CORES = re.compile(r"ffma|f32f32_f32f32_f32_(nn|nt|tn|tt)|simt|sgemm", re.IGNORECASE)
 
 
+@lru_cache(1 << 16)
 def uses_tensor_cores(name: str) -> bool:
     """Whether the name of a kernel says that it computes on tensor (or matrix) cores.
 
@@ -31,6 +33,7 @@ def uses_tensor_cores(name: str) -> bool:
     return bool(TENSOR_CORES.search(name)) and not _PLAIN_CORES.search(name)
 
 
+@lru_cache(1 << 16)
 def is_communication(name: str) -> bool:
     """Whether the name is that of a communication kernel or operator (NCCL, RCCL, HCCL …)."""
     return bool(COMMUNICATION.search(name))

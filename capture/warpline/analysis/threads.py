@@ -6,13 +6,15 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.options import Options
-from warpline.analysis.report import Column, NotRecorded, Table, Targets, Texts, Values
+from warpline.analysis.report import Column, NotRecorded, Table, Targets, Texts, Values, unrecorded
 from warpline.analysis.selection import View
 from warpline.analysis.statistics import group_totals
 from warpline.analysis.tables import masked_below_zero, missing, pid_tid, ratios, scope_text, thread_titles
 from warpline.model import Flag
 
 Int64Array = npt.NDArray[np.int64]
+_TOLD_BY_SOME = (1, 2)
+"""Runnable and blocked: not every source tells them from each other."""
 STATES = ("running", "runnable", "blocked", "uninterruptible", "other")
 
 
@@ -69,8 +71,11 @@ def thread_state(view: View, _options: Options) -> Table | NotRecorded:
     for place, state in enumerate(STATES):
         if not totals[:, place].any() and place > 2:
             continue
-        data[f"{state}_ns"] = totals[order, place]
-        data[f"{state}_ratio"] = ratios(totals[order, place], recorded)
+        # A state that no thread was ever in was not told apart by what recorded: it is unknown, not 0.
+        unknown = place in _TOLD_BY_SOME and not counts[:, place].any()
+        data[f"{state}_ns"] = np.ma.MaskedArray(totals[order, place], np.full(len(order), unknown))
+        share = ratios(totals[order, place], recorded)
+        data[f"{state}_ratio"] = unrecorded(len(order), np.float64) if unknown else share
         columns.append(Column(f"{state}_ns", state.capitalize(), "ns"))
         columns.append(Column(f"{state}_ratio", state.capitalize(), "ratio", "the thread's recorded time"))
     data["switches"] = counts[order, 0]
@@ -82,7 +87,9 @@ def thread_state(view: View, _options: Options) -> Table | NotRecorded:
             "Sampled, not traced: states marked as estimated count as what was seen most of each interval."
         )
     if not counts[:, 1].any():
-        notes.append("No runnable time was recorded: blocked includes the wait for a core.")
+        notes.append("Runnable was not recorded: blocked and other include the wait for a core.")
+    if not counts[:, 2].any():
+        notes.append("Blocked was not recorded: what kept threads off the cores is not known.")
     return Table(
         tuple(columns),
         data,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections import deque
+from itertools import islice
 
 MAX_LINES = 10_000
 MAX_LINE_CHARACTERS = 4_000
@@ -45,11 +46,23 @@ class ConsoleText:
             self._line = ""
             self._restart = False
             self.dropped += surplus
+            self._new += surplus
             complete = complete[surplus:]
-        for part in complete:
-            self._write(part)
+        if complete and "\r" not in text and _CONTROL.search(text) is None:
+            # Plain lines, the usual case, many at a time.
+            self._write(complete[0])
             self._end_line()
+            self._extend([line[:MAX_LINE_CHARACTERS] for line in complete[1:]])
+        else:
+            for part in complete:
+                self._write(part)
+                self._end_line()
         self._write(rest)
+
+    def _extend(self, lines: list[str]) -> None:
+        self.dropped += max(0, len(self._lines) + len(lines) - (self._lines.maxlen or 0))
+        self._lines.extend(lines)
+        self._new += len(lines)
 
     def _write(self, part: str) -> None:
         for index, piece in enumerate(part.split("\r")):
@@ -69,12 +82,16 @@ class ConsoleText:
         self._restart = False
         self._new += 1
 
-    def take_new(self) -> tuple[list[str], str]:
-        """The lines completed since the last call (the last ones, if there were too many), and the unfinished one."""
-        count = min(self._new, len(self._lines))
+    def take_new(self, limit: int = MAX_LINES) -> tuple[list[str], str, int]:
+        """The lines completed since the last call, the unfinished one, and how many lines before those are left out.
+
+        At most ``limit`` lines, the last ones.
+        """
+        count = min(self._new, len(self._lines), limit)
+        skipped = self._new - count
         self._new = 0
-        lines = list(self._lines)
-        return lines[len(lines) - count :], self._line
+        lines = list(islice(reversed(self._lines), count))
+        return lines[::-1], self._line, skipped
 
     @property
     def text(self) -> str:

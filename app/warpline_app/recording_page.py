@@ -23,6 +23,7 @@ from warpline_app.recording_process import RecordingProcess
 from warpline_app.recording_request import RecordingRequest
 
 REFRESH_MS = 60
+REFRESH_LOUD_MS = 250
 KILL_AFTER_MS = 8_000
 RUNS_ON_AFTER_MS = 400
 _LIVE = frozenset({"started", "recording", "paused"})
@@ -259,7 +260,8 @@ class RecordingPage(QWidget):
         if not self._dirty:
             return
         self._dirty = False
-        self.console.show_new(self._text)
+        keeps_up = self.console.show_new(self._text)
+        self._timer.setInterval(REFRESH_MS if keeps_up else REFRESH_LOUD_MS)
         status = self._status
         if "events" in status:
             self.figures["events"].setText(f"{int(status['events']):,}")

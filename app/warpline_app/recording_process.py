@@ -16,6 +16,7 @@ from PySide6.QtCore import QObject, QSocketNotifier, QTimer, Signal
 
 _READ_BYTES = 1 << 18
 _POLL_MS = 50
+_READS_AT_ONCE = 64
 _LAST_READS = 64
 
 
@@ -133,15 +134,22 @@ class RecordingProcess(QObject):
                     self.status.emit(found)
 
     def _readable(self, descriptor: int) -> bool:
-        """Take what has come; False when there is nothing now."""
+        """Take what has come, a bounded part of it at a time; False when there is nothing now."""
         if descriptor not in self._streams:
             return False
-        data = self._read(descriptor)
+        # A terminal hands out 4 KiB at a time: a loud program would wait for us between any two of them.
+        parts: list[bytes] = []
+        data: bytes | None = b""
+        for _ in range(_READS_AT_ONCE):
+            data = self._read(descriptor)
+            if not data:
+                break
+            parts.append(data)
+        if parts:
+            self._streams[descriptor][1](b"".join(parts))
         if data is None:
             self._close(descriptor)
-        elif data:
-            self._streams[descriptor][1](data)
-        return bool(data)
+        return bool(parts)
 
     def _close(self, descriptor: int) -> None:
         notifier, _take = self._streams.pop(descriptor)

@@ -62,9 +62,9 @@ def test_a_program_that_prints_without_end_keeps_its_last_lines() -> None:
         text.feed(b"".join(b"line %d\n" % (block * 1000 + i) for i in range(1000)))
     assert text.text.splitlines() == [f"line {i}" for i in range(19_950, 20_000)]
     assert text.dropped == 19_950
-    new, unfinished = text.take_new()
-    assert (len(new), unfinished) == (50, "")
-    assert text.take_new() == ([], "")
+    new, unfinished, skipped = text.take_new(20)
+    assert (new, unfinished, skipped) == ([f"line {i}" for i in range(19_980, 20_000)], "", 19_980)
+    assert text.take_new() == ([], "", 0)
 
 
 def test_a_request_becomes_the_command_line_of_record(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Float64Array = npt.NDArray[np.float64]
 
 PAGE_PX = 2048
-PAGE_HEIGHT_PX = 2048
+PAGE_HEIGHT_PX = 1024
 LONGEST_TEXT = 160
 ELLIPSIS = "…"
 INSET_PX = 5
@@ -55,16 +55,21 @@ class Atlas:
         self.line_height = int(np.ceil(line.height())) + 1
         self.generation = 0
         self.pixmap = QPixmap()
-        self.clear()
-
-    def clear(self) -> None:
-        """Start over: all entries are gone."""
-        self.generation += 1
         self._entries: dict[str, int] = {}
         self._columns: list[tuple[int, int, int]] = []
         self._ends: list[npt.NDArray[np.int64]] = []
         self._table: npt.NDArray[np.int64] | None = None
         self._end_keys: npt.NDArray[np.int64] | None = None
+        self._x = self._y = 0
+        self.ellipsis = -1
+
+    def clear(self) -> None:
+        """Start over: all entries are gone."""
+        self.generation += 1
+        self._entries.clear()
+        self._columns.clear()
+        self._ends.clear()
+        self._table = self._end_keys = None
         self.pixmap = QPixmap(PAGE_PX, PAGE_HEIGHT_PX)
         self.pixmap.fill(Qt.GlobalColor.transparent)
         self._x = self._y = 0
@@ -181,7 +186,8 @@ class Labels:
             chosen = np.flatnonzero(shown & (dark[boxes.color] == bool(ink)))
             if not len(chosen):
                 continue
-            if atlas.is_nearly_full:
+            # A page takes its memory when the first text in its ink is wanted.
+            if atlas.is_nearly_full or atlas.pixmap.isNull():
                 atlas.clear()
             if atlas.generation != self._generations[ink]:
                 self._generations[ink] = atlas.generation

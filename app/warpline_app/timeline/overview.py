@@ -55,6 +55,7 @@ class Overview(QWidget):
         self._curve: Curve | None = None
         self._picture: Frame | None = None
         self._found: npt.NDArray[np.int64] = np.empty(0, np.int64)
+        self._columns: tuple[int, npt.NDArray[np.int64]] | None = None
         self._drag = _Drag.NONE
         self._from = 0.0
         self._view_from = (0, 1)
@@ -93,6 +94,7 @@ class Overview(QWidget):
     def set_found(self, times_ns: npt.NDArray[np.int64]) -> None:
         """Ticks at these times: what a search found."""
         self._found = times_ns
+        self._columns = None
         self.update()
 
     @property
@@ -100,11 +102,14 @@ class Overview(QWidget):
         """Columns with a tick."""
         if not len(self._found):
             return np.empty(0, np.int64)
-        # By the borders of columns and not by hits: there may be millions, in time order.
-        scale = self._scale()
-        borders = np.array([scale.to_ns(x) for x in range(self.width() + 1)], np.int64)
-        borders[-1] += 1
-        return np.flatnonzero(np.diff(np.searchsorted(self._found, borders, "left")) > 0)
+        if self._columns is None or self._columns[0] != self.width():
+            # By the borders of columns and not by hits: there may be millions, in time order.
+            scale = self._scale()
+            borders = np.array([scale.to_ns(x) for x in range(self.width() + 1)], np.int64)
+            borders[-1] += 1
+            filled = np.flatnonzero(np.diff(np.searchsorted(self._found, borders, "left")) > 0)
+            self._columns = (self.width(), filled)
+        return self._columns[1]
 
     def _scale(self) -> TimeScale:
         return TimeScale(*self.scene.state.span, max(1, self.width()))

@@ -139,8 +139,11 @@ class RowTree:
         row = self._by_key.get(key)
         if row is None and "#" in key:
             owner = self._by_key.get(key.partition("#")[0])
-            if owner is not None and owner.make_children is not None:
+            if owner is not None:
                 self.open(owner)
+                for folded in owner.children:
+                    if key not in self._by_key and folded.content is Content.MORE:
+                        self.open(folded)
                 row = self._by_key.get(key)
         return row
 
@@ -290,19 +293,21 @@ class RowTree:
 
     def _stream_children(self, stream: Row) -> list[Row]:
         kernels, copies = self.index.groups(stream.track)
-        rows = [self._group_row(stream, group) for group in kernels]
-        if len(rows) > NAME_ROWS + 2:
+        shown = kernels if len(kernels) <= NAME_ROWS + 2 else kernels[:NAME_ROWS]
+        rows = [self._group_row(stream, group) for group in shown]
+        rest = kernels[len(shown) :]
+        if rest:
             more = Row(
                 f"{stream.key}#more=names",
-                tr("{n} more kernels…", "timeline", n=len(rows) - NAME_ROWS),
+                tr("{n} more kernels…", "timeline", n=len(rest)),
                 Content.MORE,
                 "more",
                 "kernel",
                 stream.track,
                 is_open=False,
             )
-            more.children = rows[NAME_ROWS:]
-            rows = [*rows[:NAME_ROWS], more]
+            more.make_children = lambda: [self._group_row(stream, group) for group in rest]
+            rows.append(more)
         return rows + [self._group_row(stream, group) for group in copies]
 
     @staticmethod

@@ -1,0 +1,63 @@
+"""What a desktop is told about the application: entry, file type, icons."""
+
+from __future__ import annotations
+
+import configparser
+import subprocess
+import tomllib
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from PySide6.QtGui import QIcon
+from pytestqt.qtbot import QtBot
+
+from warpline import resources
+from warpline_app.application import DESKTOP_FILE
+
+MIME = "{http://www.freedesktop.org/standards/shared-mime-info}"
+
+
+def entry(repository: Path) -> configparser.SectionProxy:
+    parser = configparser.ConfigParser(interpolation=None)
+    parser.optionxform = str  # type: ignore[assignment,method-assign]  # the way its documentation shows
+    parser.read(repository / "packaging" / f"{DESKTOP_FILE}.desktop", encoding="utf-8")
+    return parser["Desktop Entry"]
+
+
+def test_the_entry_starts_what_is_installed_and_opens_captures(repository: Path) -> None:
+    found = entry(repository)
+    scripts = tomllib.loads((repository / "pyproject.toml").read_text())["project"]["gui-scripts"]
+    assert found["Exec"].split() == ["warpline-window", "%F"]
+    assert "warpline-window" in scripts
+    tree = ElementTree.parse(repository / "packaging" / f"{DESKTOP_FILE}.mime.xml")
+    types = [node.attrib["type"] for node in tree.iter(f"{MIME}mime-type")]
+    assert found["MimeType"].rstrip(";").split(";") == types
+    assert found["Terminal"] == "false"
+
+
+@pytest.mark.parametrize("name", ["warpline", "warpline-capture", "check-dark", "down-light", "close-dark"])
+def test_icons_are_drawn_at_every_size(qtbot: QtBot, name: str) -> None:
+    icon = QIcon(str(resources.path(f"icons/{name}.svg")))
+    for size in (16, 48, 256):
+        image = icon.pixmap(size, size).toImage()
+        assert (image.width(), image.height()) == (size, size)
+        assert any(image.pixelColor(x, size // 2).alpha() > 0 for x in range(size))
+
+
+def test_the_installer_puts_everything_in_place_and_takes_it_away(repository: Path, tmp_path: Path) -> None:
+    script = repository / "packaging" / "install-desktop.sh"
+    subprocess.run(["sh", str(script), str(tmp_path)], check=True, capture_output=True, timeout=60)
+    share = tmp_path / "share"
+    placed = {str(path.relative_to(share)) for path in share.rglob("*warpline*") if path.is_file()}
+    assert placed >= {
+        "applications/warpline.desktop",
+        "icons/hicolor/scalable/apps/warpline.svg",
+        "icons/hicolor/scalable/mimetypes/application-x-warpline-capture.svg",
+        "mime/packages/warpline.xml",
+    }
+    subprocess.run(
+        ["sh", str(script), "--uninstall", str(tmp_path)], check=True, capture_output=True, timeout=60
+    )
+    assert not (share / "applications" / "warpline.desktop").exists()
+    assert not (share / "icons/hicolor/scalable/apps/warpline.svg").exists()

@@ -18,7 +18,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from warpline.model import AttributeSpec, Cancelled, Flag, KindSpec, Packing, StorageError
-from warpline.storage import NO_STACK, Capture, CaptureBuilder, event_writer, open_capture, verify
+from warpline.storage import (
+    NO_STACK,
+    Capture,
+    CaptureBuilder,
+    event_writer,
+    link_writer,
+    open_capture,
+    verify,
+)
 from warpline.storage.linking import join_keys
 
 KINDS = tuple(
@@ -275,6 +283,8 @@ def test_links_by_id_lead_from_and_to_the_same_events(tmp_path: Path, scenario: 
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(CaptureBuilder, "add_links", spy)
+        # Several parts even of a few links.
+        patch.setattr(link_writer, "PART_LINKS", 7)
         capture, expected = scenario.write(tmp_path / "x.h5")
     with capture:
         ids = np.array([dict(event.attributes)["id"] for event in read_events(capture)])
@@ -339,7 +349,11 @@ def test_keys_join_with_the_latest_before(
         assert sources[found[row]] == (key, max(before) if before else min(same)[0])
 
 
-def test_keys_are_resolved_within_their_kind_and_scope(tmp_path: Path) -> None:
+@pytest.mark.parametrize("part", [1, 2, 1000])
+def test_keys_are_resolved_within_their_kind_and_scope(
+    tmp_path: Path, part: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(link_writer, "PART_LINKS", part)
     with CaptureBuilder(tmp_path / "x.h5") as builder:
         # The two sides tick in different clocks; only capture time tells which call came before.
         calls = builder.track("calls", clock=builder.add_clock("host", 1_000_000))
@@ -360,6 +374,18 @@ def test_keys_are_resolved_within_their_kind_and_scope(tmp_path: Path) -> None:
         kernel = capture.kinds["kernel"].rows
         assert capture.links_to(int(kernel[0]))[1].tolist() == [0]
         assert capture.links.kinds == ("launch",)
+
+
+@given(st.lists(st.integers(-1, 40), max_size=600), st.integers(1, 300))
+@settings(max_examples=50)
+def test_many_links_are_sorted_in_parts(values: list[int], part: int) -> None:
+    column = np.array(values, np.int64)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(link_writer, "PART_LINKS", part)
+        parts = list(link_writer.sorting_order(column))
+    assert np.array_equal(np.concatenate([np.empty(0, np.int64), *parts]), np.argsort(column, kind="stable"))
+    if len(values) > 200 and part < 50 and len(set(values)) > 20:
+        assert len(parts) > 1
 
 
 def test_a_link_to_an_unknown_event_is_refused(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -14,13 +14,13 @@ import numpy as np
 import numpy.typing as npt
 import orjson
 
-from warpline.model import Cancelled, StorageError
+from warpline.model import Cancelled
 
 from .contents import BuilderContents
 from .counters import counter_pyramid
 from .event_writer import EventWriter
 from .groups import Together, find_groups
-from .linking import join_keys
+from .link_writer import LinkWriter, sorting_order
 from .lod import build_levels
 from .mapped import set_attribute, utf8
 from .schema import (
@@ -35,7 +35,6 @@ from .schema import (
     LOD_COLUMNS,
     LOD_DIRECTORY,
     NO_RESIDUAL,
-    NO_ROW,
     SKIP,
     STACK_COLUMNS,
     TRACK_COLUMNS,
@@ -93,6 +92,7 @@ class _Assembly:
         self._kind_rows: list[SpillColumn] = []
         self._kind_order: list[SpillColumn] = []
         self._row_of_id: Int64Array | None = None
+        self._starts: Array | None = None
 
     def write(self) -> None:
         file, contents = self._file, self._contents
@@ -173,66 +173,36 @@ class _Assembly:
     # Links
 
     def _write_links(self) -> None:
-        contents = self._contents
         group = self._file.create_group("links")
-        names = sorted({*contents.links, *(kind for kind, _, _ in contents.keys)})
-        pieces: list[tuple[Int64Array, Int64Array, Array]] = []
-        for code, name in enumerate(names):
-            for sources, targets in self._links_of(name):
-                pieces.append((sources, targets, np.full(len(sources), code, np.uint8)))
-        columns = [
-            np.concatenate([np.empty(0, dtype), *column])
-            for dtype, column in zip(
-                (np.int64, np.int64, np.uint8), list(zip(*pieces, strict=True)) or [(), (), ()], strict=True
-            )
-        ]
-        order = np.lexsort((columns[1], columns[0]))
-        for name, dtype, values in zip(LINK_COLUMNS, LINK_COLUMNS.values(), columns, strict=True):
-            self._put(group, name, values[order], dtype)
-        by_to = np.argsort(columns[1][order], kind="stable")
-        self._put(group, "by_to", by_to, "<i8")
-        set_attribute(group, "kinds", orjson.dumps(names).decode())
-
-    def _links_of(self, name: str) -> Iterator[tuple[Int64Array, Int64Array]]:
-        contents = self._contents
-        if name in contents.links:
-            sources, targets = contents.links[name]
-            yield self._rows(sources.read()), self._rows(targets.read())
-        for kind, scope, end in contents.keys:
-            if kind != name or end != "from" or (kind, scope, "to") not in contents.keys:
-                continue
-            source, target = contents.keys[kind, scope, "from"], contents.keys[kind, scope, "to"]
-            from_rows, to_rows = self._rows(source.ids.read()), self._rows(target.ids.read())
-            yield join_keys(
-                source.keys.read(),
-                from_rows,
-                self._capture_starts(from_rows),
-                target.keys.read(),
-                to_rows,
-                self._capture_starts(to_rows),
-            )
-
-    def _rows(self, ids: Int64Array) -> Int64Array:
-        assert self._row_of_id is not None
-        if len(ids) and (int(ids.max()) >= self._contents.n_events or int(ids.min()) < -1):
-            raise StorageError(f"{self._contents.path}: a link names an event that was never added")
-        rows = np.full(len(ids), NO_ROW, np.int64)
-        inside = ids >= 0
-        rows[inside] = self._row_of_id[ids[inside]]
-        return rows
+        links = LinkWriter(self._contents, self._row_of_id, self._capture_starts)
+        datasets = [self._empty(group, name, dtype, len(links)) for name, dtype in LINK_COLUMNS.items()]
+        to_rows = self._contents.spill.column("<i8")
+        at = 0
+        for part in links.in_order():
+            for dataset, values in zip(datasets, part, strict=True):
+                dataset[at : at + len(values)] = values
+            to_rows.append(part[1])
+            at += len(part[0])
+        by_to = self._empty(group, "by_to", "<i8", len(links))
+        at = 0
+        for order in sorting_order(to_rows.read()):
+            by_to[at : at + len(order)] = order
+            at += len(order)
+        set_attribute(group, "kinds", orjson.dumps(links.names).decode())
 
     def _capture_starts(self, rows: Int64Array) -> Int64Array:
         if not len(rows):
             return np.empty(0, np.int64)
-        self._file.flush()
-        values = _view(self._file["events/start"], EVENT_COLUMNS["start"])
-        lane = np.searchsorted(np.array(self._lanes["first"]), rows, "right") - 1
+        if self._starts is None:
+            self._file.flush()
+            self._starts = _view(self._file["events/start"], EVENT_COLUMNS["start"])
+        # A link may leave from outside the capture; it has no start then, and no key to join by.
+        lane = np.maximum(np.searchsorted(np.array(self._lanes["first"]), rows, "right") - 1, 0)
         clock = np.array([track.clock for track in self._contents.tracks])[
             np.array(self._lanes["track"])[lane]
         ]
-        return np.asarray(
-            values[rows] - np.array([c.offset_ns for c in self._contents.clocks])[clock], np.int64
-        )
+        offset = np.array([clock.offset_ns for clock in self._contents.clocks])
+        return np.asarray(self._starts[rows] - offset[clock], np.int64)
 
     # Directories and small tables
 

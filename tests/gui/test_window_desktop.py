@@ -6,7 +6,7 @@ import configparser
 import subprocess
 import tomllib
 from pathlib import Path
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import pytest
 from PySide6.QtGui import QIcon
@@ -30,7 +30,7 @@ def test_the_entry_starts_what_is_installed_and_opens_captures(repository: Path)
     scripts = tomllib.loads((repository / "pyproject.toml").read_text())["project"]["gui-scripts"]
     assert found["Exec"].split() == ["warpline-window", "%F"]
     assert "warpline-window" in scripts
-    tree = ElementTree.parse(repository / "packaging" / f"{DESKTOP_FILE}.mime.xml")
+    tree = ET.parse(repository / "packaging" / f"{DESKTOP_FILE}.mime.xml")
     types = [node.attrib["type"] for node in tree.iter(f"{MIME}mime-type")]
     assert found["MimeType"].rstrip(";").split(";") == types
     assert found["Terminal"] == "false"

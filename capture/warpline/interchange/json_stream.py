@@ -198,7 +198,7 @@ class EventStream:
         """Index just behind the last event in the buffer, 0 when only a full scan can tell.
 
         What looks like the border of two events is one when the brackets before it balance and no array of objects
-        ends there: borders inside an event leave brackets open.
+        ends before it.
         """
         start = max(0, len(self._buffer) - _BORDER_WINDOW)
         border = 0
@@ -206,10 +206,8 @@ class EventStream:
             border = match.start() + 1
         if not border:
             return 0
-        count = self._buffer.count
-        if count(b"{", 0, border) != count(b"}", 0, border) or count(b"[", 0, border) != count(
-            b"]", 0, border
-        ):
+        # One object follows another only in an array, so an open bracket tells a border inside an event.
+        if self._buffer.count(b"[", 0, border) != self._buffer.count(b"]", 0, border):
             return 0
         return 0 if _ARRAY_OF_OBJECTS_ENDS.search(self._buffer, 0, border) else border
 

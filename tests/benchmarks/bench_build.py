@@ -152,7 +152,8 @@ def tiny_batches(path: Path, calls: int, attributes: int) -> float:
         return time.process_time() - began
 
 
-def bench_build(bench_smoke: bool, tmp_path: Path) -> None:
+def test_build(bench_smoke: bool, tmp_path: Path) -> None:
+    """Prints the table."""
     run([20_000, 50_000] if bench_smoke else [5_000_000], tmp_path)
 
 

@@ -103,7 +103,7 @@ def run(sizes: list[int], folder: Path) -> None:
     )
 
 
-def bench_open(bench_smoke: bool, tmp_path: Path) -> None:
+def test_open(bench_smoke: bool, tmp_path: Path) -> None:
     run([20_000, 50_000] if bench_smoke else [1_000_000, 5_000_000], tmp_path)
 
 

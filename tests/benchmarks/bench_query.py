@@ -136,7 +136,7 @@ def group_row(path: Path) -> list[object]:
         ]
 
 
-def bench_query(bench_smoke: bool, tmp_path: Path) -> None:
+def test_query(bench_smoke: bool, tmp_path: Path) -> None:
     run([20_000, 50_000] if bench_smoke else [1_000_000, 5_000_000], tmp_path)
 
 

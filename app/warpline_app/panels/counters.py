@@ -127,9 +127,9 @@ class CountersPanel(ComputedPanel):
 
     def request(self) -> Request | None:
         """The chosen series over the selected range, else what is visible."""
-        item = self.series.currentItem()
-        if item is None:
+        if self.series.currentRow() < 0:
             return None
+        item = self.series.currentItem()
         start, stop = self.state.range_selection or self.state.view
         return Request(item.data(Qt.ItemDataRole.UserRole), start, stop)
 
@@ -137,11 +137,9 @@ class CountersPanel(ComputedPanel):
         """The values per bin."""
         capture = self.document.capture
         bins = min(BINS, max(request.stop_ns - request.start_ns, 1))
-        times = (
-            request.start_ns
-            - capture.span[0]
-            + (np.arange(bins) + 0.5) * ((request.stop_ns - request.start_ns) / bins)
-        )
+        width = (request.stop_ns - request.start_ns) / bins
+        middles = (np.arange(bins) + 0.5) * width + float(request.start_ns - capture.span[0])
+        times: FloatArray = middles.astype(np.float64)
         if request.series < 0:
             gpu = self._gpus[-1 - request.series]
             share = gpu_utilization(capture, [gpu.index], request.start_ns, request.stop_ns, bins)

@@ -181,7 +181,7 @@ class HistogramPanel(ComputedPanel):
         self.chart.bars(
             (left + right) / 2,
             np.maximum(right - left - gap, gap),
-            result.counts[used],
+            result.counts[used].astype(np.float64),
             self._color(request.name),
         )
         self.chart.setXRange(float(edges[0]), float(edges[-1]), padding=0.02)

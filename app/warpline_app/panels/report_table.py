@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -277,7 +278,7 @@ class ReportTable(Table):
                 ("filter", tr("Filter to this"), self.filter_wanted),
                 ("hide", tr("Hide this"), self.hide_wanted),
             ):
-                actions[key] = menu.addAction(text, lambda signal=signal: signal.emit(item))
+                actions[key] = menu.addAction(text, partial(signal.emit, item))
                 actions[key].setEnabled(self.has_target(item))
             menu.addSeparator()
             actions["copy_name"] = menu.addAction(tr("Copy name"), lambda: self.copy_name(item))
@@ -324,8 +325,9 @@ def _highest(values: Values) -> float:
     """The largest number of a column, 0 when it has none."""
     if not isinstance(values, np.ndarray) or not len(values):
         return 0.0
-    highest = np.ma.max(np.ma.masked_invalid(np.ma.asarray(values).astype(np.float64)))
-    return 0.0 if highest is np.ma.masked else float(highest)
+    plain = np.ma.filled(np.ma.asarray(values).astype(np.float64), np.nan)
+    plain = plain[np.isfinite(plain)]
+    return float(plain.max()) if len(plain) else 0.0
 
 
 def _unit_of(values: Values) -> tuple[str, int]:

@@ -132,7 +132,7 @@ class StepsPanel(ComputedPanel):
             self.set_scope("")
             return
         self.table.show_report(found, self.document.capture, self.theme)
-        outliers = int(np.sum(found.data["outlier"]))
+        outliers = int(np.sum(np.asarray(found.data["outlier"])))
         text = tr_n("{count} step", "{count} steps", len(found))
         if outliers:
             text += " · " + tr_n("{count} outlier", "{count} outliers", outliers)
@@ -156,7 +156,7 @@ class StepsPanel(ComputedPanel):
                     np.asarray(columns[f"{key}_ns"]),
                 )
                 for key, title in zip(CATEGORIES, CATEGORY_TITLES, strict=True)
-                if np.any(columns[f"{key}_ns"])
+                if np.any(np.asarray(columns[f"{key}_ns"]))
             ]
         assert self._steps is not None
         columns = self._steps.data

@@ -58,7 +58,12 @@ class DemoCommand:
         from warpline.cli import main
 
         if importlib.util.find_spec("PySide6") is None:
-            print(tr("to look at it: pip install 'warpline[gui]', then: warpline {path}", path=capture.absolute()))
+            print(
+                tr(
+                    "to look at it: pip install 'warpline[gui]', then: warpline {path}",
+                    path=capture.absolute(),
+                )
+            )
             return 0
         if has_display() and not picture_only:
             return main(["view", str(capture)])

@@ -17,7 +17,9 @@
 
 #define PAGE 4096u
 #define FIRST_CHUNK (16u << 10)
+/* A chunk is populated at once. What CUPTI's own thread writes may take longer for that than what a program's may. */
 #define LARGEST_CHUNK (256u << 10)
+#define LARGEST_CUPTI_CHUNK (1u << 20)
 #define CHUNK_MAGIC 0x4b4e4843u
 
 #ifndef MADV_POPULATE_WRITE
@@ -216,7 +218,7 @@ static bool allocate_locked(struct cursor *cursor, uint32_t type, uint32_t recor
     cursor->chunk = chunk;
     cursor->position = (uint8_t *)(chunk + 1);
     cursor->end = (uint8_t *)chunk + size;
-    if (size < LARGEST_CHUNK)
+    if (size < (type >= RECORD_CUPTI_KERNEL ? LARGEST_CUPTI_CHUNK : LARGEST_CHUNK))
         cursor->next_size = (uint32_t)size * 2;
     return true;
 }

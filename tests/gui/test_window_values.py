@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from datetime import datetime
 from pathlib import Path
@@ -203,3 +204,14 @@ def test_settings_survive_and_bad_values_read_as_defaults(tmp_path: Path) -> Non
     broken = Settings(path)
     assert (broken.theme, broken.language, broken.recent_files) == ("system", "system", [])
     assert not broken.restore_session
+
+
+def test_the_window_needs_neither_hdf5_nor_plots_to_appear() -> None:
+    code = (
+        "import sys, warpline_app.application, warpline_app.window, warpline_app.command_list as c; c.all_commands();"
+        "print([name for name in ('h5py', 'pyqtgraph', 'pandas', 'dask') if name in sys.modules])"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert result.stdout.strip() == "[]"

@@ -6,6 +6,7 @@ device pixels.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -56,7 +57,15 @@ class Boxes:
 
     def joined(self, other: Boxes) -> Boxes:
         """Both, behind each other."""
-        return Boxes(*(np.concatenate([getattr(self, name), getattr(other, name)]) for name in _BOX_FIELDS))
+        return joined_boxes([self, other])
+
+
+def joined_boxes(parts: Sequence[Boxes]) -> Boxes:
+    """All of them, behind each other; at least one."""
+    some = [part for part in parts if len(part.row)]
+    if len(some) <= 1:
+        return some[0] if some else parts[0]
+    return Boxes(*(np.concatenate([getattr(part, name) for part in some]) for name in _BOX_FIELDS))
 
 
 NO_BOXES = Boxes(
@@ -155,9 +164,11 @@ def compose_group(
     scale: TimeScale,
     *,
     emphasis: Emphasis = EVERYTHING,
-    label_min_px: int = LABEL_MIN_PX,
 ) -> Boxes:
-    """Codes of some events of a track (one kernel name, one direction), written to ``out[line]``."""
+    """Some events of a track (one kernel name, one direction): writes what is shorter than a pixel to ``out[line]``.
+
+    Returns the rectangles of the others, which are not drawn yet.
+    """
     start, duration, _prefix, longest = group.columns(painter.capture)
     low = int(np.searchsorted(start, scale.start_ns - longest, "left"))
     high = int(np.searchsorted(start, scale.stop_ns, "left"))
@@ -181,7 +192,7 @@ def compose_group(
         out[line] = np.where(marked, color_number * codes.VARIANTS + base - 1 + level, 0)
     chosen = np.flatnonzero(is_box & (begin + length > scale.start_ns))
     rows = group.rows[low:high][chosen]
-    boxes = Boxes(
+    return Boxes(
         np.full(len(chosen), line, np.int64),
         rows,
         begin[chosen],
@@ -189,8 +200,6 @@ def compose_group(
         np.full(len(chosen), color_number, np.int32),
         np.full(len(chosen), dim_all),
     )
-    draw_boxes(out, boxes, np.asarray(painter.capture.events.flags[rows]), scale, 0)
-    return boxes.chosen(length[chosen] >= label_min_px * pixel)
 
 
 def draw_boxes(
@@ -273,7 +282,7 @@ class StripCache:
         key = (lanes, tuple(id(group) for group in groups), bin_px, emphasis, label_min_px)
         cached = self._cached
         self.shift_px = None
-        spare = OVERSCAN_PX if scale.length_ns >= OVERSCAN_FROM_NS else 0
+        spare = OVERSCAN_PX if scale.length_ns >= OVERSCAN_FROM_NS and bin_px == 1 else 0
         if cached is not None and cached.key == key and not exact:
             shift = cached.view.shift_px(scale)
             if shift is not None and abs(shift) < scale.width_px * 3 // 4:
@@ -341,19 +350,14 @@ class StripCache:
             return drawn
         out = np.zeros((len(lanes) + len(groups), scale.width_px), np.uint16)
         out[: len(lanes)] = drawn.codes
-        boxes = drawn.boxes
-        for number, group in enumerate(groups):
-            found = compose_group(
-                self._painter,
-                group,
-                len(lanes) + number,
-                out,
-                scale,
-                emphasis=emphasis,
-                label_min_px=label_min_px,
-            )
-            boxes = boxes.joined(found)
-        return Lines(out, boxes, drawn.touched)
+        parts = [
+            compose_group(self._painter, group, len(lanes) + number, out, scale, emphasis=emphasis)
+            for number, group in enumerate(groups)
+        ]
+        boxes = joined_boxes(parts)
+        draw_boxes(out, boxes, np.asarray(self._painter.capture.events.flags[boxes.row]), scale, phase)
+        wide = boxes.stop - boxes.start >= label_min_px * scale.ns_per_px
+        return Lines(out, drawn.boxes.joined(boxes.chosen(wide)), drawn.touched)
 
     def _shifted(
         self,

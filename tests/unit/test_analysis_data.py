@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from .analysis_tools import by_name, rows_of
 from warpline.analysis.gpus import COMMUNICATION, COMPUTATION, MEMORY
 from warpline.analysis.kernels import communication_ids
 from warpline.analysis.launches import Launches, launches_from
@@ -23,6 +22,8 @@ from warpline.analysis.selection import View
 from warpline.analysis.step_times import find_steps
 from warpline.interchange import import_files
 from warpline.storage import Capture, open_capture
+
+from .analysis_tools import by_name, rows_of
 
 Open = Callable[[str], Capture]
 
@@ -415,7 +416,7 @@ def test_peak_memory_of_paddle(opened: Open, data_dir: Path) -> None:
         "relu6 kernel launch",
         "InvertedResidual",
     ):
-        cells = re.split(r"\s{2,}", re.search(rf"^{re.escape(name)} +Allocated.*$", text, re.M)[0].strip())  # type: ignore[index]
+        cells = re.split(r"\s{2,}", re.search(rf"^{re.escape(name)} +Allocated.*$", text, re.MULTILINE)[0].strip())  # type: ignore[index]
         row = found[name]
         assert [
             row[key]

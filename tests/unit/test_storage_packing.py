@@ -57,9 +57,7 @@ def test_a_track_may_come_in_parts(events: list[tuple[int, int]], cuts: list[int
             *np.searchsorted(starts, 2**60 + np.sort(np.array(cuts, np.int64))).tolist(),
             len(starts),
         ]
-        parts = [
-            packer.assign(starts[a:b], stops[a:b]) for a, b in itertools.pairwise(borders)
-        ]
+        parts = [packer.assign(starts[a:b], stops[a:b]) for a, b in itertools.pairwise(borders)]
         assert_no_overlap(starts, stops, np.concatenate(parts))
         if mode is Packing.PACK:
             assert np.array_equal(np.concatenate(parts), Packer(mode).assign(starts, stops))

@@ -154,3 +154,20 @@ def test_a_broken_entry_point_says_which(tmp_path: Path, monkeypatch: pytest.Mon
             detect(text_file(tmp_path, json.dumps([x("op", 0, 1)])))
     finally:
         importers.cache_clear()
+
+
+def test_what_was_exported_comes_back_as_it_was(data_dir: Path, tmp_path: Path) -> None:
+    from warpline.interchange.exporter import ExportOptions, ExportSelection, export_capture
+
+    original = imported(tmp_path, data_dir / "paddle/paddle_mobilenetv2_cpu_mem.paddle_trace.json.gz")
+    counts = {name: len(table.rows) for name, table in original.kinds.items() if len(table.rows)}
+    trace = tmp_path / "again.json"
+    export_capture(original, trace, ExportSelection(), ExportOptions())
+    before = [row[:3] for row in rows(original)]
+    original.close()
+    assert detect(trace).name == "torch"
+    again = imported(tmp_path, trace)
+    assert {name: len(table.rows) for name, table in again.kinds.items() if len(table.rows)} == counts
+    assert sorted((name, duration) for name, _start, duration in before) == sorted(
+        (name, duration) for name, _start, duration, _uri in rows(again)
+    )

@@ -182,7 +182,7 @@ class _Writer:
     def _category(self, kind: str, rows: Int64Array, names: npt.NDArray[np.uint32]) -> npt.NDArray[Any] | str:
         """Category of each event as JSON text, or that of all."""
         table = self._capture.kinds[kind]
-        if kind in ("range", "other") and "category" in table.attributes:
+        if kind in ("range", "other", "phase") and "category" in table.attributes:
             ids, validity = table.column("category")
             position = table.indices_of(rows)
             valid = validity[position]

@@ -14,14 +14,14 @@ from warpline.interchange.chrome import is_trace_json
 from warpline.interchange.columns import clean_text
 from warpline.interchange.importer import CERTAIN, ImportOptions, ImportSummary, IsCancelled, Progress
 from warpline.interchange.json_stream import StreamState
-from warpline.interchange.paddle_columns import PHASE, RANGE
-from warpline.interchange.torch import TorchConverter
-from warpline.interchange.torch_columns import MEMORY, OPERATOR
+from warpline.interchange.paddle_columns import RANGE
+from warpline.interchange.torch import CATEGORY, WARPLINE_MARK, TorchConverter
+from warpline.interchange.torch_columns import MEMORY, OPERATOR, PHASE
 from warpline.interchange.torch_memory import add_allocations
 from warpline.interchange.trace_converter import optional_ids
 from warpline.interchange.trace_groups import Group, Piece, ThreadKey
 from warpline.interchange.trace_reader import read_trace
-from warpline.model import AttributeSpec, KindSpec
+from warpline.model import KindSpec
 
 if TYPE_CHECKING:
     from warpline.storage import CaptureBuilder
@@ -29,14 +29,11 @@ if TYPE_CHECKING:
 _MARKS = re.compile(
     rb'"cat"\s*:\s*"(?:ProfileStep|PythonUserDefined|DygraphKernelLaunch|OperatorInner|Dataloader)"|"span_indx"\s*:'
 )
-_STEP = re.compile(r"ProfileStep#(\d{1,12})")
 _TID_SIDE = re.compile(r"(\d+)\((?:C\+\+|Python)\)")
 _THREAD_NAME = re.compile(r"thread \d+:(.*)\((?:C\+\+|Python)\)")
 _PROCESS_NAME = re.compile(r"Process \d+ \(\w+\)")
 _EXACT_WITHIN_NS = 4_000_000_000
 """The relative times are floats of 32 bits: later than this they are no better than the whole microseconds."""
-
-_CATEGORY = AttributeSpec("category", "string", "Category")
 
 
 class PaddleConverter(TorchConverter):
@@ -46,8 +43,7 @@ class PaddleConverter(TorchConverter):
         super().__init__(builder, options)
         self._base_ns: int | None = None
         # Which of Paddle's types an event is, decides in which of its tables it stands.
-        builder.add_kind(KindSpec("phase", "Phase", "range", "phase", (_CATEGORY,)))
-        builder.add_kind(KindSpec("operator", "Operator", "range", "operator", (_CATEGORY,)))
+        builder.add_kind(KindSpec("operator", "Operator", "range", "operator", (CATEGORY,)))
 
     def absorb(self, piece: Piece) -> None:
         """See `TraceConverter.absorb`; starts get the nanoseconds that their arguments tell."""
@@ -65,14 +61,14 @@ class PaddleConverter(TorchConverter):
         """See `TraceConverter.absorb_group`."""
         if name == PHASE:
             self._find_main(group)
-            self._add_phases(group)
+            self.add_phases(group)
         elif name == OPERATOR:
             self._find_main(group)
             self._add_typed_operators(group)
         elif name == RANGE:
             self._find_main(group)
             self.add_ranges(group)
-        elif name == MEMORY:
+        elif name == MEMORY and "device" in group.texts:
             self._saw(group.start, group.start)
             numbers = group.numbers
             add_allocations(
@@ -100,20 +96,6 @@ class PaddleConverter(TorchConverter):
     def process_title(self, name: str) -> str:
         """``Process 21165 (CPU)`` is no name."""
         return "" if _PROCESS_NAME.fullmatch(name) else name
-
-    def _add_phases(self, group: Group) -> None:
-        table = [_STEP.fullmatch(text) for text in group.name.table]
-        numbers = np.array([int(match[1]) if match else -1 for match in table], np.int64)[group.name.codes]
-        self.add_slices(
-            group,
-            "phase",
-            "phases",
-            {"step": np.ma.masked_less(numbers, 0), "category": optional_ids(self.builder, group.category)},
-            flags=self.durations_noted(group),
-        )
-        for at in np.flatnonzero(numbers >= 0).tolist():
-            start = int(group.start[at])
-            self.steps[int(numbers[at])] = (start, start + int(group.duration[at]))
 
     def _add_typed_operators(self, group: Group) -> None:
         attributes: dict[str, npt.NDArray[Any]] = {
@@ -192,7 +174,7 @@ class PaddleImporter:
     def recognise(self, head: bytes, path: Path) -> float:
         """See `Importer.recognise`."""
         del path
-        if not is_trace_json(head):
+        if not is_trace_json(head) or WARPLINE_MARK.search(head):
             return 0.0
         return CERTAIN if _MARKS.search(head) else 0.0
 

@@ -29,6 +29,7 @@ from warpline.interchange.torch_columns import (
     MEMORY,
     MEMSET,
     OPERATOR,
+    PHASE,
     PYTHON,
     TORCH_EXTRACTORS,
     DecodedArguments,
@@ -38,7 +39,6 @@ from warpline.interchange.torch_columns import (
 )
 from warpline.interchange.trace_groups import INSTANTS, Extractor, Group, Loss, generic_route, points, spans
 
-PHASE = "phase"
 RANGE = "range"
 
 TYPES: tuple[str, ...] = (

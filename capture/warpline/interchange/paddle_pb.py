@@ -35,13 +35,12 @@ from warpline.interchange.json_stream import StreamState
 from warpline.interchange.paddle import PaddleConverter
 from warpline.interchange.paddle_columns import (
     MEMORY_CATEGORIES,
-    PHASE,
     RANGE,
     ROUTES,
     TYPES,
     device_of_place,
 )
-from warpline.interchange.torch_columns import API, KERNEL, MEMCPY, MEMORY, MEMSET
+from warpline.interchange.torch_columns import API, KERNEL, MEMCPY, MEMORY, MEMSET, PHASE
 from warpline.interchange.trace_groups import Group, Piece
 from warpline.interchange.wire import (
     WireError,

@@ -22,6 +22,7 @@ from warpline.interchange.torch_columns import (
     MEMORY,
     OPERATOR,
     OVERHEAD,
+    PHASE,
     PROFILER,
     PYTHON,
 )
@@ -31,6 +32,7 @@ from warpline.interchange.trace_converter import TraceConverter, name_ids, optio
 from warpline.interchange.trace_groups import Group, ThreadKey
 from warpline.interchange.trace_reader import read_trace
 from warpline.interchange.trace_tracks import ProcessEntry, number_of
+from warpline.model import AttributeSpec, KindSpec
 
 if TYPE_CHECKING:
     from warpline.storage import CaptureBuilder
@@ -39,10 +41,13 @@ _MARKS = re.compile(
     rb'"cat"\s*:\s*"(?:cpu_op|cuda_runtime|hip_runtime|user_annotation|gpu_memcpy|gpu_user_annotation|python_function|'
     rb'Operator|Runtime)"|"deviceProperties"\s*:|"Ev Idx"\s*:|"computeProperties"\s*:|"baseTimeNanoseconds"'
 )
+WARPLINE_MARK = re.compile(rb'"warpline"\s*:\s*\{\s*"uuid"')
+"""What Warpline exports is in the form of this format, whatever it came from."""
 _PADDLE_MARK = re.compile(rb'"cat"\s*:\s*"(?:ProfileStep|PythonUserDefined|DygraphKernelLaunch)"')
 _STEP = re.compile(r"Profiler?Step#(\d{1,12})")
 _THREAD_NAME = re.compile(r"thread -?\d+ \((.*)\)")
 _MAX_META_TEXT = 4000
+CATEGORY = AttributeSpec("category", "string", "Category")
 _HEADER_NOT_META = frozenset({"stackFrames", "samples", "systemTraceEvents"})
 
 
@@ -52,6 +57,8 @@ class TorchConverter(TraceConverter):
     def __init__(self, builder: CaptureBuilder, options: ImportOptions) -> None:
         super().__init__(builder, options)
         self.gpu = GpuTracks(self.tracks, builder)
+        # Which of Paddle's types a phase is, decides in which of its tables it stands.
+        builder.add_kind(KindSpec("phase", "Phase", "range", "phase", (CATEGORY,)))
         self._main: ProcessEntry | None = None
         self._waiting: list[tuple[str, Group]] = []
         self._annotations: list[Group] = []
@@ -75,6 +82,9 @@ class TorchConverter(TraceConverter):
             self.add_slices(group, "python", "python", attributes, flags=self.durations_noted(group))
         elif name in (OVERHEAD, PROFILER):
             self._add_apart(name, group)
+        elif name == PHASE:
+            self._find_main(group)
+            self.add_phases(group)
         elif name == MEMORY:
             self._saw(group.start, group.start)
             add_memory(self, group)
@@ -144,6 +154,21 @@ class TorchConverter(TraceConverter):
             table = np.array([self._stack(text) for text in stacks.table], np.int64)[stacks.codes]
             attributes["stack"] = np.ma.MaskedArray(np.maximum(table, 0).astype(np.uint32), table < 0)
         self.add_slices(group, "operator", "operators", attributes, flags=flags)
+
+    def add_phases(self, group: Group) -> None:
+        """Add a group of phases that their category names, and note the steps among them."""
+        table = [_STEP.fullmatch(text) for text in group.name.table]
+        numbers = np.array([int(match[1]) if match else -1 for match in table], np.int64)[group.name.codes]
+        self.add_slices(
+            group,
+            "phase",
+            "phases",
+            {"step": np.ma.masked_less(numbers, 0), "category": optional_ids(self.builder, group.category)},
+            flags=self.durations_noted(group),
+        )
+        for at in np.flatnonzero(numbers >= 0).tolist():
+            start = int(group.start[at])
+            self.steps[int(numbers[at])] = (start, start + int(group.duration[at]))
 
     def _stack(self, text: str) -> int:
         """Id of a recorded call stack (innermost frame first, separated by semicolons), -1 for none."""
@@ -253,7 +278,11 @@ class TorchImporter:
     def recognise(self, head: bytes, path: Path) -> float:
         """See `Importer.recognise`."""
         del path
-        if not is_trace_json(head) or _PADDLE_MARK.search(head):
+        if not is_trace_json(head):
+            return 0.0
+        if WARPLINE_MARK.search(head):
+            return CERTAIN
+        if _PADDLE_MARK.search(head):
             return 0.0
         marks = set(_MARKS.findall(head))
         return CERTAIN if len(marks) > 1 else LIKELY if marks else 0.0

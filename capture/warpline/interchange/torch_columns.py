@@ -42,7 +42,7 @@ from warpline.interchange.trace_groups import (
 KERNEL, MEMCPY, MEMSET, SYNC = "kernel", "memcpy", "memset", "sync"
 GPU_ANNOTATION, GPU_OTHER = "gpu_annotation", "gpu_event"
 API, OPERATOR, ANNOTATION, PYTHON = "cuda_api", "operator", "annotation", "python"
-MEMORY, OVERHEAD, PROFILER = "memory", "overhead", "profiler"
+MEMORY, OVERHEAD, PROFILER, PHASE = "memory", "overhead", "profiler", "phase"
 LAUNCH_FLOWS = "launch flows"
 
 ROUTES: Mapping[str, str] = {
@@ -62,6 +62,7 @@ ROUTES: Mapping[str, str] = {
     "pythonfunction": PYTHON,
     "overhead": OVERHEAD,
     "trace": PROFILER,
+    **dict.fromkeys(("profilestep", "dataloader", "forward", "backward", "optimization"), PHASE),
 }
 """Groups of complete events by category, lower case; older spellings included."""
 _API_CATEGORY = re.compile(r".*_(runtime|driver)")
@@ -489,6 +490,7 @@ FILLERS: Mapping[str, tuple[type[Any] | None, Callable[[Group, Arguments], bool]
     MEMORY: (MemoryArgs, fill_memory),
     OVERHEAD: (None, None),
     PROFILER: (None, None),
+    PHASE: (None, None),
 }
 """For each group the type of its arguments and what adds them to the group's columns."""
 
@@ -501,5 +503,6 @@ TORCH_EXTRACTORS: Mapping[str, Extractor] = {
     PYTHON: _extractor(PythonArgs, fill_python),
     OVERHEAD: extract_spans,
     PROFILER: extract_spans,
+    PHASE: extract_spans,
     INSTANTS: extract_instants,
 }

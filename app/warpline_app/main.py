@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 from pathlib import Path
+from types import TracebackType
 
 from warpline.i18n import tr
 from warpline.model.errors import UsageError
@@ -25,6 +26,26 @@ def _preload() -> None:
     os.environ.setdefault("HDF5_USE_FILE_LOCKING", "FALSE")
     with contextlib.suppress(ImportError):  # told, in one line, when a file is opened
         import warpline.storage  # noqa: F401  # for the sake of having it imported
+
+
+def tell_failures() -> None:
+    """Show what nobody caught in a bar of the front window, besides the traceback on stderr."""
+    former = sys.excepthook
+
+    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        former(kind, error, trace)
+        from warpline_app.opening import problem_of
+        from warpline_app.window import open_windows
+
+        windows = open_windows()
+        if not windows or not isinstance(error, Exception):
+            return
+        window = next((window for window in windows if window.isActiveWindow()), windows[-1])
+        page = window.current_page
+        problem = problem_of(page.source if page is not None else Path("Warpline"), error)
+        window.messages.show_message(problem.text, "error", problem.details)
+
+    sys.excepthook = hook
 
 
 def run_window(paths: list[Path]) -> int:
@@ -50,6 +71,7 @@ def run_window(paths: list[Path]) -> int:
     from warpline_app.window import MainWindow
 
     window = MainWindow(settings)
+    tell_failures()
     window.show()
     files = paths or (settings.open_files if settings.restore_session else [])
     window.open_files([path for path in files if paths or path.exists()])

@@ -98,7 +98,17 @@ def _open_capture(path: Path, progress: Progress, is_cancelled: IsCancelled) -> 
     os.environ.setdefault("HDF5_USE_FILE_LOCKING", "FALSE")
     from warpline.storage import open_capture
 
-    return open_capture(path, progress=progress, cancelled=is_cancelled)
+    capture = open_capture(path, progress=progress, cancelled=is_cancelled)
+    try:
+        # Directories that are read when they are first used: damage in them belongs into the bar, not into a frame.
+        _ = capture.kinds, capture.kind_of_code, capture.links, capture.counters_of_tracks
+        for table in capture.kinds.values():
+            for attribute in table.attributes:
+                table.column(attribute)
+    except WarplineError:
+        capture.close()
+        raise
+    return capture
 
 
 def _convert(path: Path, progress: Progress, is_cancelled: IsCancelled) -> Opened:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QApplication, QFileDialog
 from pytestqt.qtbot import QtBot
 
+from warpline_app.main import tell_failures
 from warpline_app.page import CapturePage
 from warpline_app.settings import Settings
 from warpline_app.welcome import OpeningPage
@@ -271,3 +273,31 @@ def test_the_capture_is_closed_with_its_tab(
     window.close_current()
     assert closed == [True]
     assert window.welcome.isVisible()
+
+
+def test_damage_that_opening_does_not_see_is_still_one_bar(
+    qtbot: QtBot, window: MainWindow, sample: Path, tmp_path: Path
+) -> None:
+    content = bytearray(sample.read_bytes())
+    at = content.find(b"registers_per_thread")
+    assert at > 0
+    content[at - 40 : at + 60] = bytes(100)
+    path = tmp_path / "flipped.h5"
+    path.write_bytes(content)
+    with qtbot.waitSignal(window.open_failed, timeout=20_000):
+        window.open_file(path)
+    assert "flipped.h5" in window.messages.bars[0].text
+
+
+def test_a_defect_is_told_in_the_window(
+    window: MainWindow, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "excepthook", lambda *_error: None)
+    tell_failures()
+    try:
+        raise RuntimeError("the flux is out of phase")
+    except RuntimeError as error:
+        sys.excepthook(RuntimeError, error, error.__traceback__)
+    (bar,) = window.messages.bars
+    assert "a defect in Warpline" in bar.text
+    assert "the flux is out of phase" in bar.text

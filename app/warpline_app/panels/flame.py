@@ -18,7 +18,7 @@ from warpline_app.background import IsCancelled
 from warpline_app.instances import longest
 from warpline_app.panels.computed import ComputedPanel
 from warpline_app.panels.flame_view import FlameView
-from warpline_app.panels.scope import selection_of
+from warpline_app.panels.scope import not_recorded_text, selection_of
 from warpline_app.state import Document
 from warpline_app.theme import Theme
 
@@ -111,9 +111,7 @@ class FlamePanel(ComputedPanel):
         self.view.setVisible(not is_missing)
         self.missing.setVisible(is_missing)
         if isinstance(result, NotRecorded):
-            self.missing.setText(
-                f"{result.reason[:1].upper()}{result.reason[1:]}. {result.remedy[:1].upper()}{result.remedy[1:]}."
-            )
+            self.missing.setText(not_recorded_text(result))
             self.set_scope("")
             return
         self.view.show_flame(result)

@@ -19,7 +19,7 @@ from warpline_app.background import IsCancelled
 from warpline_app.panels.chart import Chart, size_unit
 from warpline_app.panels.computed import ComputedPanel
 from warpline_app.panels.report_table import ReportTable
-from warpline_app.panels.scope import selection_of
+from warpline_app.panels.scope import not_recorded_text, selection_of
 from warpline_app.state import Document
 from warpline_app.theme import Theme
 
@@ -101,9 +101,7 @@ class MemoryPanel(ComputedPanel):
         if table is None or answer.events is None:
             result = answer.report.result
             assert isinstance(result, NotRecorded)
-            self.missing.setText(
-                f"{result.reason[:1].upper()}{result.reason[1:]}. {result.remedy[:1].upper()}{result.remedy[1:]}."
-            )
+            self.missing.setText(not_recorded_text(result))
             self.set_scope("")
             return
         self.table.show_report(table, self.document.capture, self.theme)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from warpline.analysis.report import NotRecorded
 from warpline.analysis.selection import Selection
+from warpline.i18n import tr
 
 if TYPE_CHECKING:
     from warpline.storage import Capture
@@ -30,3 +32,11 @@ def selection_of(capture: Capture, state: TimelineState) -> Selection:
         uris = {key.partition("#")[0] for key in chosen.only}
         tracks = frozenset(track.index for track in capture.tracks if track.uri in uris) or None
     return Selection(start, stop, tracks=tracks, names=names)
+
+
+def not_recorded_text(missing: NotRecorded) -> str:
+    """Why a panel is empty and what to record, as sentences."""
+    parts = [tr(text, "report") for text in (missing.reason, missing.remedy) if text]
+    return " ".join(
+        text[:1].upper() + text[1:] + ("" if text.endswith((".", "。")) else ".") for text in parts
+    )

@@ -18,7 +18,7 @@ from warpline_app.background import IsCancelled
 from warpline_app.panels.chart import Chart, duration_ticks
 from warpline_app.panels.computed import ComputedPanel
 from warpline_app.panels.report_table import ReportTable
-from warpline_app.panels.scope import selection_of
+from warpline_app.panels.scope import not_recorded_text, selection_of
 from warpline_app.state import Document
 from warpline_app.theme import Theme
 
@@ -126,9 +126,7 @@ class StepsPanel(ComputedPanel):
         if found is None:
             result = steps.result
             assert isinstance(result, NotRecorded)
-            self.missing.setText(
-                f"{result.reason[:1].upper()}{result.reason[1:]}. {result.remedy[:1].upper()}{result.remedy[1:]}."
-            )
+            self.missing.setText(not_recorded_text(result))
             self.set_scope("")
             return
         self.table.show_report(found, self.document.capture, self.theme)

@@ -22,7 +22,7 @@ from warpline_app.background import IsCancelled
 from warpline_app.instances import longest
 from warpline_app.panels.computed import ComputedPanel
 from warpline_app.panels.report_table import ReportTable
-from warpline_app.panels.scope import selection_of
+from warpline_app.panels.scope import not_recorded_text, selection_of
 from warpline_app.state import Document
 from warpline_app.theme import Theme
 
@@ -164,8 +164,7 @@ class SummaryPanel(ComputedPanel):
         self.table.setVisible(table is not None)
         self.missing.setVisible(table is None)
         if isinstance(result.result, NotRecorded):
-            reason, remedy = result.result.reason, result.result.remedy
-            self.missing.setText(_sentence(reason) + (" " + _sentence(remedy) if remedy else ""))
+            self.missing.setText(not_recorded_text(result.result))
             self.set_scope("")
             self.note.setText("")
             return
@@ -266,7 +265,3 @@ def busy_share(view: View) -> float | None:
         return None
     busy = sum(time_of(activity_combinations(view, gpu), 7) for gpu in found)
     return busy / (view.duration_ns * len(found))
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")

@@ -21,7 +21,7 @@ from PySide6.QtCore import (
     Qt,
     Signal,
 )
-from PySide6.QtGui import QColor, QFont, QGuiApplication, QKeyEvent, QKeySequence, QPainter
+from PySide6.QtGui import QColor, QFont, QGuiApplication, QKeyEvent, QKeySequence, QPainter, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QFileDialog,
@@ -42,6 +42,7 @@ from warpline_app.theme import wash
 Int64Array = npt.NDArray[np.int64]
 _Index = QModelIndex | QPersistentModelIndex
 ROW_HEIGHT_PX = 23
+MIN_STRETCHED_PX = 220
 COPY_LIMIT = 200_000
 SORT_IN_THREAD_ABOVE = 500_000
 
@@ -300,15 +301,25 @@ class Table(QTableView):
         self.model_.set_content(content, order)
         self._silent = False
         if not same:
-            header = self.horizontalHeader()
             for index, column in enumerate(content.columns):
-                mode = (
-                    QHeaderView.ResizeMode.Stretch if column.stretches else QHeaderView.ResizeMode.Interactive
-                )
-                header.setSectionResizeMode(index, mode)
                 self.setColumnWidth(index, column.width)
+            self._stretch()
         if order is None and self.model_.sort_column >= 0:
             self._sort()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._stretch()
+
+    def _stretch(self) -> None:
+        """Give the columns that stretch what the others leave, and never less than makes them readable."""
+        columns = self.model_.columns
+        stretching = [index for index, column in enumerate(columns) if column.stretches]
+        if stretching:
+            taken = sum(self.columnWidth(index) for index in range(len(columns)) if index not in stretching)
+            share = (self.viewport().width() - taken) // len(stretching)
+            for index in stretching:
+                self.setColumnWidth(index, max(share, columns[index].width, MIN_STRETCHED_PX))
 
     def show_sorted(self, section: int, descending: bool) -> None:
         """Tell the header how the content already is sorted."""

@@ -39,7 +39,9 @@ def gpus(view: View) -> list[Gpu]:
     for (number, device), tracks in sorted(found.items()):
         rank = None if number < 0 else number
         name = names.get((rank, device), names.get((None, device), ""))
-        title = f"GPU {device}" + (f" · {name}" if name else "")
+        title = f"GPU {device}"
+        if name and name != title:
+            title += f" · {name}"
         result.append(
             Gpu(device, rank, f"Rank {rank} · {title}" if rank is not None else title, frozenset(tracks))
         )

@@ -277,8 +277,10 @@ def _allow_many_files() -> None:
 def _unserved(options: Options, additions: Contribution) -> list[Source]:
     """Sources that were asked for and that no collector and no agent has spoken for."""
     known = {"cpu", "nvml", *(source.name for source in additions.sources)}
-    reason = tr("the recording agent is not part of this installation")
-    return [Source(name, False, reason) for name in options.trace if name not in known]
+    agent_missing = tr("the recording agent is not part of this installation")
+    not_yet = tr("this version of Warpline cannot record it")
+    reasons = {"nvtx": agent_missing, "cuda": agent_missing}
+    return [Source(name, False, reasons.get(name, not_yet)) for name in options.trace if name not in known]
 
 
 def _check_capture_range(options: Options, additions: Contribution) -> None:

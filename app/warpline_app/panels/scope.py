@@ -37,6 +37,4 @@ def selection_of(capture: Capture, state: TimelineState) -> Selection:
 def not_recorded_text(missing: NotRecorded) -> str:
     """Why a panel is empty and what to record, as sentences."""
     parts = [tr(text, "report") for text in (missing.reason, missing.remedy) if text]
-    return " ".join(
-        text[:1].upper() + text[1:] + ("" if text.endswith((".", "。")) else ".") for text in parts
-    )
+    return " ".join(text[:1].upper() + text[1:] + ("." if text[-1].isascii() else "。") for text in parts)

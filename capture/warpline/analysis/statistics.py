@@ -253,14 +253,16 @@ def _large_group(batches: Batches, key: int, count: int) -> GroupStatistics:
             total += int(part.sum())
             low, high = min(low, int(part.min())), max(high, int(part.max()))
     avg = total / count
-    squares = 0.0
-    for part in values():
-        deviation = part - avg
-        squares += float(deviation @ deviation)
     lower = _select(values, (count - 1) // 2, low, high)
     middle = lower if count % 2 else _select(values, count // 2, low, high)
     med = lower + (middle - lower) / 2
-    stddev = float(np.sqrt(squares / max(count - 1, 1)))
+    # Measured from an integer near the middle: differences from a rounded average lose the last digits past 2^53.
+    squares = 0.0
+    for part in values():
+        deviation = (part - lower).astype(np.float64)
+        squares += float(deviation @ deviation)
+    variance = (squares - float(total - count * lower) ** 2 / count) / max(count - 1, 1)
+    stddev = 0.0 if low == high else float(np.sqrt(max(variance, 0.0)))
     return GroupStatistics(
         np.array([key], np.int64),
         np.array([count], np.int64),

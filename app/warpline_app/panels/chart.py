@@ -74,9 +74,10 @@ class Chart(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
             axis.setStyle(tickLength=-4, tickTextOffset=6)
         self.showGrid(x=False, y=True, alpha=0.12)
 
-    def set_title(self, text: str) -> None:
-        """A line above the plot, at the left."""
-        self.setTitle(text or None, color=self.theme.hex("muted"), size="9pt")
+    def show_axes(self, on: bool) -> None:
+        """Axes and their numbers; without them an empty chart does not look like one of small values."""
+        for axis in (self.x_axis, self.y_axis):
+            axis.setVisible(on)
 
     def bars(
         self,

@@ -143,6 +143,7 @@ class HistogramPanel(ComputedPanel):
         """Draw the bars."""
         self.spread = result
         self.chart.clear()
+        self.chart.show_axes(result.count > 0)
         if request.name < 0:
             self.title.setText(
                 tr("Choose an event, or a row of a table: its name's durations are shown here")

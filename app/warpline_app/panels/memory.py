@@ -152,7 +152,7 @@ class MemoryPanel(ComputedPanel):
             peak = float(level.max())
             highest = max(highest, peak)
             parts.append(tr("{what}: peak {peak}", what=title, peak=bytes_text(peak)))
-        length = self.state.view[1] - self.state.view[0]
+        length = int(times[-1] - times[0])
         self.chart.x_axis.text = lambda value: format_time(round(value), max(length // 200, 1))
         self.chart.setYRange(0, highest / scale * 1.08 or 1.0, padding=0)
         self.chart.setXRange(float(times[0]), float(max(times[-1], times[0] + 1)), padding=0.01)

@@ -129,7 +129,8 @@ class Details:
         selected = self._scene.state.range_selection
         count = None
         if selected is not None:
-            layout = self._scene.layout
-            lanes = sorted({*layout.lane_place, *layout.pinned_place})[:COUNTED_LANES]
-            count = self._scene.capture.count_in(np.array(lanes, np.int64), *selected)
+            # Every lane, shown or not: the panels below count the same.
+            lanes = np.arange(len(self._scene.capture.lanes))
+            if len(lanes) <= COUNTED_LANES:
+                count = self._scene.capture.count_in(lanes, *selected)
         self._ruler.set_event_count(count)

@@ -26,6 +26,7 @@ def style_sheet(theme: Theme) -> str:
     QMainWindow > QWidget {{ background: {theme.header}; }}
     QMenuBar {{ padding: 2px 2px; }}
     QLabel {{ background: transparent; }}
+    QDialogButtonBox {{ dialogbuttonbox-buttons-have-icons: 0; }}
     QWidget#toolRow {{ background: {theme.header}; border-bottom: 1px solid {theme.hairline}; }}
     QWidget#toolRow QPushButton {{ background: transparent; padding: 4px 11px; border-radius: 5px; min-height: 16px; }}
     QWidget#toolRow QPushButton:hover {{ background: {hover}; }}

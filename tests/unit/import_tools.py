@@ -82,6 +82,7 @@ def count(capture: Capture, kind: str) -> int:
 
 def links(capture: Capture, kind: str) -> set[tuple[str, str]]:
     """Names of the events joined by links of a kind."""
+    name = capture.events.name
     found = set()
     for source, target, code in zip(
         capture.links.from_row.tolist(),
@@ -90,7 +91,7 @@ def links(capture: Capture, kind: str) -> set[tuple[str, str]]:
         strict=True,
     ):
         if capture.links.kind_name(code) == kind:
-            found.add(tuple(capture.strings[int(capture.events.name[row])] for row in (source, target)))
+            found.add((capture.strings[int(name[source])], capture.strings[int(name[target])]))
     return found
 
 
@@ -107,8 +108,10 @@ def nesting(capture: Capture, uri: str) -> list[tuple[int, str]]:
     return [(depth, name) for _start, depth, name in sorted(found)]
 
 
-def x(name: str, ts: float, dur: float, *, pid: Any = 1, tid: Any = 1, **more: Any) -> dict[str, Any]:
-    """A complete event."""
+def x(
+    name: str, ts: float | str, dur: float | str | None, *, pid: Any = 1, tid: Any = 1, **more: Any
+) -> dict[str, Any]:
+    """A complete event; its times may be what a damaged trace has there."""
     return {"ph": "X", "name": name, "ts": ts, "dur": dur, "pid": pid, "tid": tid, **more}
 
 

@@ -157,7 +157,8 @@ def test_a_broken_entry_point_says_which(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_what_was_exported_comes_back_as_it_was(data_dir: Path, tmp_path: Path) -> None:
-    from warpline.interchange.exporter import ExportOptions, ExportSelection, export_capture
+    from warpline.interchange.export_selection import ExportSelection
+    from warpline.interchange.exporter import ExportOptions, export_capture
 
     original = imported(tmp_path, data_dir / "paddle/paddle_mobilenetv2_cpu_mem.paddle_trace.json.gz")
     counts = {name: len(table.rows) for name, table in original.kinds.items() if len(table.rows)}

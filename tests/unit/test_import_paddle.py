@@ -75,7 +75,7 @@ def test_types_become_kinds_and_keep_their_name(tmp_path: Path) -> None:
 
 def test_gpu_work_is_linked_by_the_correlation_id(tmp_path: Path) -> None:
     events = [
-        host("CudaRuntime", "cudaLaunchKernel", 1, 2, **{"correlation id": 9}),
+        host("CudaRuntime", "cudaLaunchKernel", 1, 2, "C++", **{"correlation id": 9}),
         x("k[0.004 ms]", 5, 4, pid=0, tid=7, cat="Kernel", args={
             "device": 0, "context": 1, "stream": 7, "correlation id": 9, "grid": [1, 2, 3], "block": [4, 5, 6],
             "theoretical achieved occupancy %": 50.0}),

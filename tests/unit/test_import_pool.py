@@ -58,7 +58,7 @@ def test_a_killed_process_costs_nothing_but_time(monkeypatch: pytest.MonkeyPatch
         started.append(popen(*args, **kwargs))
         return started[-1]
 
-    monkeypatch.setattr(trace_pool.subprocess, "Popen", start)
+    monkeypatch.setattr(subprocess, "Popen", start)
     found = []
     for piece in trace_pool.pieces(texts(12), "torch", workers=2):
         found.append(content(piece))
@@ -77,7 +77,7 @@ def test_leaving_early_ends_the_processes(monkeypatch: pytest.MonkeyPatch) -> No
         started.append(popen(*args, **kwargs))
         return started[-1]
 
-    monkeypatch.setattr(trace_pool.subprocess, "Popen", start)
+    monkeypatch.setattr(subprocess, "Popen", start)
     columns = trace_pool.pieces(texts(50), "chrome", workers=2)
     for _ in range(4):
         next(columns)

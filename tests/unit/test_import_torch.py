@@ -134,14 +134,15 @@ def test_operators_keep_shapes_sequence_and_stack(tmp_path: Path) -> None:
 
 
 def test_kernels_keep_what_cupti_told_and_nothing_is_zero_for_missing(tmp_path: Path) -> None:
+    told: dict[str, Any] = {
+        "registers per thread": 40, "shared memory": 1024, "blocks per SM": 0.5, "warps per SM": 2.0,
+        "est. achieved occupancy %": 25,
+    }  # fmt: skip
     capture = torch_trace(
         tmp_path,
         [
             cpu("cpu_op", "op", 0, 1),
-            gpu("kernel", "full", 1, 1, correlation=1, queued=0, grid=[8, 4, 2], block=[32, 1, 1], **{
-                "registers per thread": 40, "shared memory": 1024, "blocks per SM": 0.5, "warps per SM": 2.0,
-                "est. achieved occupancy %": 25,
-            }),
+            gpu("kernel", "full", 1, 1, correlation=1, queued=0, grid=[8, 4, 2], block=[32, 1, 1], **told),
             gpu("kernel", "bare", 3, 1),
         ],
     )  # fmt: skip
@@ -386,8 +387,8 @@ def test_launch_links_are_those_of_equal_correlation(data_dir: Path, tmp_path: P
         / "torch/AMD-AGI+TraceLens/tests/traces/h100/google_owlv2-large-patch14-ensemble__1016001.json.gz"
     )
     events = json.loads(gzip.decompress(file.read_bytes()))["traceEvents"]
-    calls: set[int] = set()
-    work: collections.Counter[int] = collections.Counter()
+    calls: set[int | None] = set()
+    work: collections.Counter[int | None] = collections.Counter()
     for event in events:
         correlation = (event.get("args") or {}).get("correlation")
         if event.get("cat") in ("cuda_runtime", "cuda_driver"):

@@ -1,7 +1,7 @@
 """Captures of other profilers in, captures out: importers and exporters, one module per format."""
 
 from warpline.interchange.detection import detect
-from warpline.interchange.importer import ImportOptions, ImportSummary, Importer
+from warpline.interchange.importer import Importer, ImportOptions, ImportSummary
 from warpline.interchange.importing import import_files
 
 __all__ = [

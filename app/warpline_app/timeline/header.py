@@ -183,7 +183,8 @@ class Header(QWidget):
         row = placed.row
         title = row.title.removeprefix("void ")
         if row.role == "cores" and row.children:
-            return f"{title} ({len(row.lanes) or len(row.children)})"
+            # A core where nothing of the program ran has no lane, but its load.
+            return f"{title} ({max(len(row.lanes), len(row.children))})"
         if placed.pinned and row.parent is not None and row.parent.key:
             return f"{row.parent.title} · {title}"
         return title

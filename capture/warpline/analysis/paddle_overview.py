@@ -20,6 +20,7 @@ from warpline.analysis.selection import GPU_KINDS, Events, View, join_events
 from warpline.analysis.step_times import find_steps
 from warpline.analysis.tables import missing, ratio, scope_text
 from warpline.model.intervals import merge_intervals
+from warpline.storage import Counter
 
 Int64Array = npt.NDArray[np.int64]
 _OF_STEPS = "the time of all steps"
@@ -323,19 +324,36 @@ def _system_utilization(view: View) -> tuple[float | None, str]:
         and view.capture.tracks[counter.track].uri.startswith("system")
     ]
     for counter in counters:
-        low = int(np.searchsorted(counter.times, view.start_ns))
-        high = int(np.searchsorted(counter.times, view.stop_ns, "right"))
-        values = counter.values[low:high]
-        values = values[np.isfinite(values)]
-        if len(values):
-            scale = 100 if counter.unit in {"%", "percent"} else 1
-            return float(values.mean()) / scale, ""
+        found = _mean_ratio(view, counter)
+        if found is not None:
+            return found, ""
+    # The recorder counts each core's load on the core's own track.
+    cores = {track.index for track in view.tracks_of_role("core")}
+    loads = [
+        _mean_ratio(view, counter)
+        for counter in view.capture.counters
+        if counter.track in cores and counter.name == "Utilization"
+    ]
+    known = [load for load in loads if load is not None]
+    if known:
+        return sum(known) / len(known), ""
     return _recorded(
         view,
         "cpu_system_utilization",
         "System Cpu Utilization",
         "the load of all cores was not recorded; record with --trace cpu",
     )
+
+
+def _mean_ratio(view: View, counter: Counter) -> float | None:
+    """Mean of a load's samples in the range, 0 to 1; None without any."""
+    low = int(np.searchsorted(counter.times, view.start_ns))
+    high = int(np.searchsorted(counter.times, view.stop_ns, "right"))
+    values = counter.values[low:high]
+    values = values[np.isfinite(values)]
+    if not len(values):
+        return None
+    return float(values.mean()) / (100 if counter.unit in {"%", "percent"} else 1)
 
 
 def _recorded(view: View, key: str, paddle_key: str, reason: str) -> tuple[float | None, str]:

@@ -75,10 +75,6 @@ class Settings:
         kept = [item for item in self.recent_files if item != path]
         self._set_strings("files/recent", [str(item) for item in [path, *kept][:RECENT_LIMIT]])
 
-    def remove_recent_file(self, path: Path) -> None:
-        """Forget one capture (it is gone)."""
-        self._set_strings("files/recent", [str(item) for item in self.recent_files if item != path])
-
     def clear_recent_files(self) -> None:
         """Forget all of them."""
         self._store.remove("files/recent")

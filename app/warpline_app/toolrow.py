@@ -24,8 +24,6 @@ from warpline_app.actions import CommandActions, key_text
 from warpline_app.elided import ElidedLabel
 from warpline_app.state import Document, Filter, TimelineState
 
-SUMMARY_PARTS_MAX = 4
-
 
 class Chip(QFrame):
     """One filter, with a cross that takes it away."""

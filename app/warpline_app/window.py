@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -407,9 +406,3 @@ class MainWindow(QMainWindow):
 def _local_files(data: QMimeData) -> list[Path]:
     urls: list[QUrl] = data.urls() if data.hasUrls() else []
     return [Path(url.toLocalFile()) for url in urls if url.isLocalFile()]
-
-
-def for_each_window(act: Callable[[MainWindow], None]) -> None:
-    """Do something in every open window."""
-    for window in open_windows():
-        act(window)

@@ -363,12 +363,3 @@ def _fragments(
     result[:, 8] = 0.0
     result[:, 9] = 1.0
     return result
-
-
-def draw_text(painter: QPainter, rectangle: QRectF, text: str, color: QColor, *, right: bool = False) -> None:
-    """One line of text, vertically centred, elided at the end."""
-    painter.setPen(color)
-    metrics = painter.fontMetrics()
-    shown = metrics.elidedText(text, Qt.TextElideMode.ElideRight, int(rectangle.width()))
-    side = Qt.AlignmentFlag.AlignRight if right else Qt.AlignmentFlag.AlignLeft
-    painter.drawText(rectangle, int(side | Qt.AlignmentFlag.AlignVCenter), shown)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,9 +11,6 @@ from warpline_app.state import TimelineState
 
 from .name_index import NameGroup
 from .rows import Content, Row, RowTree, title_matcher
-
-if TYPE_CHECKING:
-    from warpline.storage import Capture
 
 MIN_LANE_PX = 6
 MAX_LANE_PX = 60
@@ -188,11 +184,3 @@ def make_layout(tree: RowTree, state: TimelineState) -> Layout:
 
 def _lane_places(rows: list[PlacedRow]) -> dict[int, tuple[PlacedRow, Line]]:
     return {line.lane: (placed, line) for placed in rows for line in placed.lines if line.lane >= 0}
-
-
-def lane_rows(capture: Capture, placed: PlacedRow) -> tuple[int, ...]:
-    """Lanes that a row stands for, whatever of them is drawn."""
-    row = placed.row
-    if row.lanes:
-        return row.lanes
-    return tuple(capture.track_lanes(row.track)) if row.track >= 0 else ()

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 Int64Array = npt.NDArray[np.int64]
 RELATED_DRAWN = 3000
-HANDLE_PX = 5
 
 
 @dataclass(frozen=True)

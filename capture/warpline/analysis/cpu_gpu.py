@@ -80,16 +80,6 @@ class SideRows:
         return result
 
 
-def side_of(stats: GroupStatistics, place: int) -> tuple[float, float, float, float]:
-    """(total, avg, max, min) of one group."""
-    return (
-        float(stats.total[place]),
-        float(stats.avg[place]),
-        float(stats.max[place]),
-        float(stats.min[place]),
-    )
-
-
 def side_data(
     sides: Sides, order: Int64Array, cpu_whole: Int64Array | float, gpu_whole: Int64Array | float
 ) -> dict[str, Values]:

@@ -13,6 +13,7 @@ import json
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import h5py
@@ -77,6 +78,11 @@ def measure(path: Path, events: int) -> dict[str, float]:
     }
 
 
+def sort_random(n: int) -> None:
+    """The yardstick: numpy draws and sorts as many integers."""
+    np.sort(np.random.default_rng(0).integers(0, 1 << 60, n))
+
+
 def run(sizes: list[int], folder: Path) -> None:
     rows, tiny = [], []
     for events in sizes:
@@ -90,7 +96,7 @@ def run(sizes: list[int], folder: Path) -> None:
         path.with_suffix(".making").rename(path)
         found = json.loads(answer.stdout)
         n = found["events"]
-        yardstick = best_of(1, lambda n=n: np.sort(np.random.default_rng(0).integers(0, 1 << 60, n)))
+        yardstick = best_of(1, partial(sort_random, n))
         rows.append(
             [
                 f"{n:,}",

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -77,7 +78,7 @@ def bench_reports(capture: Capture) -> None:
         with PeakMemory() as memory:
             compute_report(capture, spec.name)
         whole = time.process_time() - began
-        part = best_of(2, lambda name=spec.name: compute_report(capture, name, tenth))  # type: ignore[misc]
+        part = best_of(2, partial(compute_report, capture, spec.name, tenth))
         used = (memory.peak_bytes - before) / 1e6
         print(f"{spec.name:24}{whole:10.3f}{part:10.3f}{part / whole:13.2f}{used:10.0f}")
 
@@ -85,7 +86,9 @@ def bench_reports(capture: Capture) -> None:
 def bench_drag(capture: Capture) -> None:
     start, stop = capture.span
     length = (stop - start) // 10
-    quick, exact, counts = [], [], []
+    quick: list[float] = []
+    exact: list[float] = []
+    counts = []
     for step in range(8):
         selection = Selection(start + step * length, start + (step + 1) * length)
         counts.append(View(capture, selection).count("kernel"))

@@ -44,7 +44,12 @@ def panel_of(qtbot: QtBot, window: MainWindow, panel_id: str) -> QWidget:
 
 
 def settle(qtbot: QtBot, window: MainWindow) -> None:
-    qtbot.waitUntil(lambda: window.panels.is_settled and window.current_page.view.is_idle, timeout=15_000)
+    def settled() -> bool:
+        page = window.current_page
+        assert page is not None
+        return window.panels.is_settled and page.view.is_idle
+
+    qtbot.waitUntil(settled, timeout=15_000)
 
 
 def cells(panel: SummaryPanel | StepsPanel) -> list[list[str]]:

@@ -416,7 +416,9 @@ def test_peak_memory_of_paddle(opened: Open, data_dir: Path) -> None:
         "relu6 kernel launch",
         "InvertedResidual",
     ):
-        cells = re.split(r"\s{2,}", re.search(rf"^{re.escape(name)} +Allocated.*$", text, re.MULTILINE)[0].strip())  # type: ignore[index]
+        line = re.search(rf"^{re.escape(name)} +Allocated.*$", text, re.MULTILINE)
+        assert line is not None, name
+        cells = re.split(r"\s{2,}", line[0].strip())
         row = found[name]
         assert [
             row[key]

@@ -307,18 +307,18 @@ def test_nested_ranges_as_nsight_lists_them(data_dir: Path, tmp_path: Path) -> N
     key = ("TID", "Start (ns)", "Lvl")
     theirs = sorted(listed, key=lambda row: tuple(int(row[k]) for k in key))
     ours = sorted(found, key=lambda row: (row["tid"], row["start_ns"], row["level"]))
-    for mine, row in zip(ours, theirs, strict=True):
+    for our, row in zip(ours, theirs, strict=True):
         assert (
-            mine["duration_ns"],
-            mine["children_ns"],
-            mine["own_ns"],
-            mine["level"],
-            mine["children"],
+            our["duration_ns"],
+            our["children_ns"],
+            our["own_ns"],
+            our["level"],
+            our["children"],
         ) == tuple(
             int(row[name])
             for name in ("Duration (ns)", "DurChild (ns)", "DurNonChild (ns)", "Lvl", "NumChild")
         )
-        assert mine["name"] == row["Name"]
+        assert our["name"] == row["Name"]
 
 
 # Threads

@@ -10,12 +10,14 @@ import sys
 from collections import Counter as Tally
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from numpy.typing import ArrayLike
 
 from warpline.model import AttributeSpec, Cancelled, Flag, KindSpec, Packing, StorageError
 from warpline.storage import (
@@ -71,7 +73,7 @@ class Scenario:
     span: int
     packing: Packing = Packing.NEST
 
-    def write(self, path: Path, **options: object) -> tuple[Capture, list[Event]]:
+    def write(self, path: Path, **options: Any) -> tuple[Capture, list[Event]]:
         rng = np.random.default_rng(self.seed)
         expected: list[Event] = []
         with CaptureBuilder(path, **options) as builder:
@@ -104,7 +106,7 @@ class Scenario:
         single = rng.random() < 0.3
         name = builder.string("alone") if single else builder.strings(f"n{i}" for i in rng.integers(0, 9, n))
         flags = int(Flag.IDLE) if single else rng.choice([0, 1, 32, 64], n)
-        attributes: dict[str, object] = {"id": np.arange(first, first + n)}
+        attributes: dict[str, ArrayLike] = {"id": np.arange(first, first + n)}
         told: dict[str, list[object]] = {"id": list(range(first, first + n))}
         for attribute, values in (
             ("size", rng.integers(0, 2**32, n, dtype=np.uint32)),
@@ -131,7 +133,7 @@ class Scenario:
         names = np.broadcast_to(name, n).tolist()
         every_flag = np.broadcast_to(flags, n).tolist()
         for i in range(n):
-            values = tuple(
+            every_value = tuple(
                 (spec.name, told[spec.name][i] if spec.name in told else None) for spec in KINDS[0].attributes
             )
             expected.append(
@@ -142,7 +144,7 @@ class Scenario:
                     int(duration[i]),
                     builder.text(names[i]),
                     every_flag[i],
-                    values,
+                    every_value,
                 )
             )
 
@@ -276,7 +278,7 @@ def test_links_by_id_lead_from_and_to_the_same_events(tmp_path: Path, scenario: 
     added: list[tuple[str, int, int]] = []
     real = CaptureBuilder.add_links
 
-    def spy(self: CaptureBuilder, kind: str, from_ids: object, to_ids: object) -> None:
+    def spy(self: CaptureBuilder, kind: str, from_ids: ArrayLike, to_ids: ArrayLike) -> None:
         pairs = np.broadcast_arrays(np.atleast_1d(from_ids), np.atleast_1d(to_ids))
         added.extend((kind, a, b) for a, b in zip(*(p.tolist() for p in pairs), strict=True))
         real(self, kind, from_ids, to_ids)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -98,7 +99,7 @@ def test_instants_of_one_moment_share_a_lane_below_what_covers_them() -> None:
     assert lanes.tolist() == [0, 1, 2, 2, 0]
 
 
-def test_hundreds_of_overlapping_ranges_use_the_heap(monkeypatch) -> None:
+def test_hundreds_of_overlapping_ranges_use_the_heap(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packing_module, "_MAX_PEELED_LANES", 3)
     rng = np.random.default_rng(4)
     starts = np.sort(rng.integers(0, 1000, 400))

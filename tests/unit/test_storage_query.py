@@ -10,13 +10,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from warpline.model import Flag
+from warpline.storage import Capture
 
 from .storage_tools import Lane, random_lane, write_lanes
 
 SHAPES = ("uniform", "bursty", "adjacent", "instants")
 
 
-def check_strip(capture, lanes: list[Lane], start: int, stop: int, width: int, offset: int) -> None:
+def check_strip(capture: Capture, lanes: list[Lane], start: int, stop: int, width: int, offset: int) -> None:
     strip = capture.query(np.arange(len(lanes)), start, stop, width)
     pixel = (stop - start) / width
     for number, lane in enumerate(lanes):
@@ -77,7 +78,9 @@ def test_every_zoom_agrees_with_brute_force(tmp_path: Path, shape: str, origin: 
     st.integers(1, 60),
 )
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_small_lanes_in_odd_windows(tmp_path: Path, events, start: int, length: int, width: int) -> None:
+def test_small_lanes_in_odd_windows(
+    tmp_path: Path, events: list[tuple[int, int]], start: int, length: int, width: int
+) -> None:
     gaps, durations = (np.array(column, np.int64) for column in zip(*events, strict=True))
     # Repeated so that the lane is long enough to have levels.
     gaps, durations = np.tile(gaps, 8), np.tile(durations, 8)
@@ -134,7 +137,9 @@ def test_finding_single_events(tmp_path: Path) -> None:
                 assert found is None
                 distance = np.minimum(np.abs(begin - time), np.abs(end - 1 - time)).min()
                 assert capture.event_at(number, time, int(distance) - 1) is None
-                start, stop = capture.event_span(capture.event_at(number, time, int(distance)))
+                nearest = capture.event_at(number, time, int(distance))
+                assert nearest is not None
+                start, stop = capture.event_span(nearest)
                 assert min(abs(start - time), abs(stop - 1 - time)) == distance
             low, high = time, time + int(rng.integers(1, 5000))
             part = capture.lane_slice(number, low, high)

@@ -68,7 +68,8 @@ def brute(capture: Capture, track: int, edges: np.ndarray) -> np.ndarray:
         start, stop = merge_intervals(start, stop)
     low, high = edges[:-1, None], edges[1:, None]
     busy = np.maximum(np.minimum(stop, high) - np.maximum(start, low), 0).sum(axis=1)
-    return busy / (edges[1:] - edges[:-1]) / group.capacity
+    share: np.ndarray = busy / (edges[1:] - edges[:-1]) / group.capacity
+    return share
 
 
 @given(

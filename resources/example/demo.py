@@ -5,6 +5,7 @@ It runs about two and a half seconds. In the timeline look for the threads named
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -17,6 +18,14 @@ try:
     import numpy as np
 except ImportError:  # the recorded interpreter need not be Warpline's own
     np = None
+try:
+    from warpline import annotate
+except ImportError:
+
+    def annotate(_name: str) -> contextlib.AbstractContextManager[None]:
+        """Without Warpline in the interpreter there are no ranges, and everything else all the same."""
+        return contextlib.nullcontext()
+
 
 STEPS = 6
 LOCK = threading.Lock()
@@ -44,7 +53,7 @@ def fight(stop: threading.Event, number: int) -> None:
     """Wants the lock all the time; only one of the fighters can have it."""
     name_thread(f"fighter-{number}")
     while not stop.is_set():
-        with LOCK:
+        with LOCK, annotate("holds the lock"):
             spin(0.008)
         time.sleep(0.002)
 
@@ -99,17 +108,22 @@ def main() -> None:
         worker.start()
 
     for step in range(STEPS):
-        batches.acquire()
-        compute(400 + 40 * step)
+        with annotate(f"step {step + 1}"):
+            with annotate("wait for data"):
+                batches.acquire()
+            with annotate("compute"):
+                compute(400 + 40 * step)
         print(f"step {step + 1}/{STEPS}", flush=True)
 
-    for fighter in fighters:
-        fighter.start()
-    time.sleep(0.5)
-    fighters_stop.set()
+    with annotate("watch the fight"):
+        for fighter in fighters:
+            fighter.start()
+        time.sleep(0.5)
+        fighters_stop.set()
 
     child = "import time\nfor _ in range(4):\n    sum(range(400_000))\n    time.sleep(0.05)\n"
-    subprocess.run([sys.executable, "-c", child], check=True)
+    with annotate("wait for the child"):
+        subprocess.run([sys.executable, "-c", child], check=True)
 
     stop.set()
     for worker in (*workers, *fighters):

@@ -318,11 +318,11 @@ def test_the_flame_graph_follows_the_range_and_lights_up_names(
     page.document.state.set_highlight(())
 
 
-def test_counters_show_utilisation_and_values(qtbot: QtBot, window: MainWindow, page: CapturePage) -> None:
+def test_counters_show_utilization_and_values(qtbot: QtBot, window: MainWindow, page: CapturePage) -> None:
     panel = panel_of(qtbot, window, "counters")
     assert isinstance(panel, CountersPanel)
     texts = [panel.series.item(i).text() for i in range(panel.series.count())]
-    assert texts[0].startswith("Utilisation of GPU 0")
+    assert texts[0].startswith("Utilization of GPU 0")
     assert any("Resident memory" in text for text in texts)
     assert "mean" in panel.facts.text()
     panel.series.setCurrentRow(1)

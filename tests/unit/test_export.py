@@ -120,7 +120,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Capture]:
         builder.add_links("launch", [-1], [kernels])
         times = np.arange(0, 1000, 50)
         values = np.where(times == 500, np.nan, times / 7)
-        builder.add_counter(gpu, "Utilisation", "%", times, values)
+        builder.add_counter(gpu, "Utilization", "%", times, values)
         builder.set_span(0, 1_200)
         builder.finish()
     with open_capture(path) as capture:

@@ -12,7 +12,7 @@ from warpline_app.elided import ElidedLabel
 
 TRACES: tuple[tuple[str, str, str], ...] = (
     ("cpu", "CPU cores and threads", "Who ran on which core, and what every thread waited for"),
-    ("nvml", "GPU counters", "Utilisation, memory, power, clocks and temperature"),
+    ("nvml", "GPU counters", "Utilization, memory, power, clocks and temperature"),
     ("cuda", "CUDA", "Kernels, copies and API calls"),
     ("nvtx", "NVTX ranges", "Ranges and marks the program sets"),
     ("python", "Python", "Stacks, sampled, and the wait for data loaders"),

@@ -1,4 +1,4 @@
-"""Counters of the capture and the utilisation of its GPUs over the visible or selected time, with their figures."""
+"""Counters of the capture and the utilization of its GPUs over the visible or selected time, with their figures."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class CountersPanel(ComputedPanel):
         self.series.setSpacing(3)
         self._gpus = [track for track in capture.tracks if track.role == "gpu"]
         for number, track in enumerate(self._gpus):
-            self._add(tr("Utilisation of {gpu}", gpu=track.title or track.uri), -1 - number)
+            self._add(tr("Utilization of {gpu}", gpu=track.title or track.uri), -1 - number)
         for counter in capture.counters:
             track = capture.tracks[counter.track]
             above = capture.tracks[track.parent].title if track.parent >= 0 else ""
@@ -100,7 +100,7 @@ class CountersPanel(ComputedPanel):
         column.addWidget(self.chart, 1)
         self.missing = QLabel(
             tr(
-                "No counter was recorded. Record with --trace nvml or --trace cpu to see utilisation and memory."
+                "No counter was recorded. Record with --trace nvml or --trace cpu to see utilization and memory."
             )
         )
         self.missing.setObjectName("muted")

@@ -185,7 +185,7 @@ def share_text(ratio: float) -> str:
 
 
 def row_figure(capture: Capture, row: Row, start_ns: int, stop_ns: int, curve: Curve | None) -> str:
-    """The figure of a row for the visible range: share, utilisation, a counter's mean; empty when there is none."""
+    """The figure of a row for the visible range: share, utilization, a counter's mean; empty when there is none."""
     length = max(1, stop_ns - start_ns)
     if row.content is Content.COUNTER:
         counter = capture.counters[row.counter]

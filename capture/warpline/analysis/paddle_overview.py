@@ -261,7 +261,7 @@ def distributed(view: View, options: Options) -> Table | NotRecorded:
 
 
 def device(view: View, _options: Options) -> Table | NotRecorded:
-    """Utilisation of the CPU by the process and by the system, and of each GPU."""
+    """Utilization of the CPU by the process and by the system, and of each GPU."""
     names: list[str | None] = []
     shares: list[float] = []
     absent: list[str | None] = []
@@ -286,7 +286,7 @@ def device(view: View, _options: Options) -> Table | NotRecorded:
             Column("reason", "Not recorded because"),
         ),
         {"name": names, "utilization_ratio": np.array(shares, np.float64), "reason": absent},
-        scope=scope_text(view, "Utilisation"),
+        scope=scope_text(view, "Utilization"),
         notes=(_DEVICE_NOTE,),
     )
 

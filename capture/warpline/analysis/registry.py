@@ -75,7 +75,7 @@ REPORTS: tuple[ReportSpec, ...] = (
     ReportSpec("nvtx_gpu_proj_trace", "Ranges projected on the GPU, one by one", "ranges", "nvtx_projection"),
     ReportSpec("nvtx_kern_sum", "Kernels by range", "ranges", "nvtx_projection"),
     ReportSpec("thread_state", "Thread states", "cpu", "threads"),
-    ReportSpec("core_utilization", "Core utilisation", "cpu", "threads"),
+    ReportSpec("core_utilization", "Core utilization", "cpu", "threads"),
     ReportSpec("osrt_sum", "OS runtime calls", "cpu", "osrt"),
 )
 """In the order in which they are listed."""

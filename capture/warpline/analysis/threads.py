@@ -1,4 +1,4 @@
-"""What threads and cores did: states, utilisation, who ran."""
+"""What threads and cores did: states, utilization, who ran."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def core_utilization(view: View, _options: Options) -> Table | NotRecorded:
         (
             Column("name", "Core"),
             Column("busy_ns", "Busy", "ns"),
-            Column("ratio", "Utilisation", "ratio", "the selected range"),
+            Column("ratio", "Utilization", "ratio", "the selected range"),
             Column("count", "Slices"),
             Column("top_thread", "Most by"),
             Column("top_ns", "Its time", "ns"),

@@ -27,8 +27,8 @@ _RATIO_COUNTERS = ((State.RUNNING, "Running"), (State.RUNNABLE, "Runnable"), (St
 
 
 def translate(translation: Translation, spools: Sequence[SpoolFile], builder: CaptureBuilder) -> None:
-    """Adds utilisation per core, CPU time and memory per process, and the scheduler's accounting per thread."""
-    _add_core_utilisation(translation, builder, rows_of(spools, records.CORE_TIMES, records.core_times))
+    """Adds utilization per core, CPU time and memory per process, and the scheduler's accounting per thread."""
+    _add_core_utilization(translation, builder, rows_of(spools, records.CORE_TIMES, records.core_times))
     _add_processes(translation, builder, rows_of(spools, records.PROCESS_SAMPLE, records.process_sample))
     samples = rows_of(spools, records.THREAD_SAMPLE, records.thread_sample)
     if not len(samples):
@@ -41,7 +41,7 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
         _add_estimates(translation, builder, samples, thread)
 
 
-def _add_core_utilisation(translation: Translation, builder: CaptureBuilder, rows: Rows) -> None:
+def _add_core_utilization(translation: Translation, builder: CaptureBuilder, rows: Rows) -> None:
     for cpu in np.unique(rows["cpu"]).tolist():
         own = rows[rows["cpu"] == cpu]
         own = own[np.argsort(own["time_ns"], kind="stable")]

@@ -390,8 +390,14 @@ def title_matcher(pattern: str, *, regex: bool, case: bool) -> Callable[[str], b
 
 
 def _rank(row: Row, siblings: Iterable[Row]) -> int:
-    """How many like siblings have more events."""
-    return sum(1 for other in siblings if other.role == row.role and other.count > row.count)
+    """How many like siblings have more to tell: ranges, calls or operators at all, then more events."""
+    mine = _weight(row)
+    return sum(1 for other in siblings if other.role == row.role and _weight(other) > mine)
+
+
+def _weight(row: Row) -> tuple[int, int]:
+    """Number of tracks below that say what was done, not only when; then the number of events."""
+    return sum(1 for child in row.children if child.role not in {"state", "thread_cpu"}), row.count
 
 
 _TELLING = ("state", "operators", "api", "ranges", "phases", "osrt", "other", "samples", "python")

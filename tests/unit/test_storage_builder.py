@@ -31,6 +31,8 @@ from warpline.storage import (
 )
 from warpline.storage.linking import join_keys
 
+from .effort import rounds
+
 KINDS = tuple(
     KindSpec(
         name,
@@ -226,9 +228,10 @@ SCENARIOS = st.builds(
     st.sampled_from([10, 300, 10**6]),
     st.sampled_from(list(Packing)),
 )
-FEW = settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+FEW = settings(max_examples=rounds(7), suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
+@pytest.mark.fuzz
 @given(SCENARIOS)
 @FEW
 def test_everything_added_is_read_again(tmp_path: Path, scenario: Scenario) -> None:
@@ -237,6 +240,7 @@ def test_everything_added_is_read_again(tmp_path: Path, scenario: Scenario) -> N
         check(capture, expected)
 
 
+@pytest.mark.fuzz
 @given(SCENARIOS)
 @FEW
 def test_tracks_too_large_for_memory_come_in_parts(tmp_path: Path, scenario: Scenario) -> None:
@@ -251,8 +255,9 @@ def test_tracks_too_large_for_memory_come_in_parts(tmp_path: Path, scenario: Sce
         check(capture, expected)
 
 
+@pytest.mark.fuzz
 @given(SCENARIOS)
-@settings(max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=rounds(3, 200), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_the_archive_form_has_the_same_content(tmp_path: Path, scenario: Scenario) -> None:
     capture, expected = scenario.write(tmp_path / "x.h5", compress=True)
     plain, _ = scenario.write(tmp_path / "y.h5")
@@ -272,8 +277,9 @@ def datasets(path: Path) -> dict[str, list[object]]:
     return found
 
 
+@pytest.mark.fuzz
 @given(SCENARIOS)
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=rounds(7), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_links_by_id_lead_from_and_to_the_same_events(tmp_path: Path, scenario: Scenario) -> None:
     added: list[tuple[str, int, int]] = []
     real = CaptureBuilder.add_links
@@ -330,8 +336,9 @@ def test_links_by_id_lead_from_and_to_the_same_events(tmp_path: Path, scenario: 
 ENDS = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 20)), max_size=40)
 
 
+@pytest.mark.fuzz
 @given(ENDS, ENDS)
-@settings(max_examples=200)
+@settings(max_examples=rounds(80, 5_000))
 def test_keys_join_with_the_latest_before(
     sources: list[tuple[int, int]], targets: list[tuple[int, int]]
 ) -> None:
@@ -405,8 +412,9 @@ COUNTER_SAMPLES = st.tuples(
 )
 
 
+@pytest.mark.fuzz
 @given(COUNTER_SAMPLES)
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=rounds(10), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_counters_agree_with_brute_force(tmp_path: Path, setup: tuple[int, int, int, int]) -> None:
     seed, n, origin, bins = setup
     rng = np.random.default_rng(seed)

@@ -15,6 +15,8 @@ from warpline.storage import Capture, CaptureBuilder, build_name_index, open_cap
 from warpline.storage import names as names_module
 from warpline.storage.names import NameIndex
 
+from .effort import rounds
+
 
 def write(path: Path, seed: int, n: int) -> Capture:
     rng = np.random.default_rng(seed)
@@ -64,8 +66,9 @@ def check(capture: Capture, index: NameIndex, seed: int) -> None:
         assert list(found) == expected
 
 
+@pytest.mark.fuzz
 @given(st.integers(0, 2**32), st.sampled_from([1, 5, 300]), st.sampled_from([7, 100, 1 << 21]))
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=rounds(9), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_rows_and_totals_agree_with_brute_force(tmp_path: Path, seed: int, n: int, piece: int) -> None:
     with write(tmp_path / "x.h5", seed, n) as capture, pytest.MonkeyPatch.context() as patch:
         patch.setattr(names_module, "PIECE", piece)

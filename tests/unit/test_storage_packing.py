@@ -13,6 +13,8 @@ from warpline.model import Packing
 from warpline.storage import packing as packing_module
 from warpline.storage.packing import Packer
 
+from .effort import rounds
+
 events_strategy = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 25)), min_size=1, max_size=60)
 
 
@@ -39,16 +41,18 @@ def assert_no_overlap(starts: np.ndarray, stops: np.ndarray, lanes: np.ndarray) 
         assert np.all(starts[chosen][1:] >= stops[chosen][:-1])
 
 
+@pytest.mark.fuzz
 @given(events_strategy)
-@settings(max_examples=300)
+@settings(max_examples=rounds(100, 5_000))
 def test_packed_events_take_the_lowest_free_lane(events: list[tuple[int, int]]) -> None:
     starts, stops = sorted_events(events)
     lanes = Packer(Packing.PACK).assign(starts, stops)
     assert lanes.tolist() == brute_first_fit(starts, stops)
 
 
+@pytest.mark.fuzz
 @given(events_strategy, st.lists(st.integers(1, 59), max_size=3))
-@settings(max_examples=300)
+@settings(max_examples=rounds(100, 5_000))
 def test_a_track_may_come_in_parts(events: list[tuple[int, int]], cuts: list[int]) -> None:
     starts, stops = sorted_events(events, 2**60)
     for mode in Packing:
@@ -82,8 +86,9 @@ def nested_events(draw: st.DrawFn) -> list[tuple[int, int, int]]:
     return result
 
 
+@pytest.mark.fuzz
 @given(nested_events())
-@settings(max_examples=200)
+@settings(max_examples=rounds(70, 5_000))
 def test_nested_events_get_their_depth(events: list[tuple[int, int, int]]) -> None:
     ordered = sorted(events, key=lambda event: (event[0], -event[1], event[2]))
     if not ordered:

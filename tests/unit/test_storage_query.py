@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from warpline.model import Flag
 from warpline.storage import Capture
 
+from .effort import rounds
 from .storage_tools import Lane, random_lane, write_lanes
 
 SHAPES = ("uniform", "bursty", "adjacent", "instants")
@@ -71,13 +72,14 @@ def test_every_zoom_agrees_with_brute_force(tmp_path: Path, shape: str, origin: 
             check_strip(capture, lanes, start, start + length, int(rng.integers(1, 700)), offset)
 
 
+@pytest.mark.fuzz
 @given(
     st.lists(st.tuples(st.integers(0, 30), st.integers(0, 40)), min_size=1, max_size=200),
     st.integers(-20, 500),
     st.integers(1, 4000),
     st.integers(1, 60),
 )
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=rounds(12), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_small_lanes_in_odd_windows(
     tmp_path: Path, events: list[tuple[int, int]], start: int, length: int, width: int
 ) -> None:

@@ -14,7 +14,9 @@ from warpline.model.intervals import merge_intervals
 from warpline.storage import Capture, CaptureBuilder, open_capture
 from warpline.storage import utilization as utilization_module
 
-FEW = settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+from .effort import rounds
+
+FEW = settings(max_examples=rounds(7), suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def write(path: Path, seed: int, lanes: int, n: int, scale: int, origin: int) -> Capture:
@@ -72,6 +74,7 @@ def brute(capture: Capture, track: int, edges: np.ndarray) -> np.ndarray:
     return share
 
 
+@pytest.mark.fuzz
 @given(
     st.integers(0, 2**32),
     st.integers(1, 4),
@@ -107,6 +110,7 @@ def test_bins_of_the_curve_are_exact(
             )
 
 
+@pytest.mark.fuzz
 @given(st.integers(0, 2**32), st.integers(1, 3), st.sampled_from([30, 3000]))
 @FEW
 def test_any_zoom_is_within_a_pixel(tmp_path: Path, seed: int, lanes: int, n: int) -> None:

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.unit.effort import rounds
 from tests.unit.import_tools import (
     attributes,
     count,
@@ -55,13 +56,14 @@ json_values = st.recursive(
 )
 
 
+@pytest.mark.fuzz
 @given(
     events=st.lists(st.dictionaries(st.text(max_size=5), json_values, max_size=4), max_size=12),
     indent=st.sampled_from([None, 0, 2]),
     chunk=st.integers(5, 200),
     wrapped=st.booleans(),
 )
-@settings(max_examples=60)
+@settings(max_examples=rounds(20, 5_000))
 def test_pieces_hold_exactly_the_events_whatever_the_chunk(
     tmp_path_factory: pytest.TempPathFactory,
     events: list[object],
@@ -78,8 +80,9 @@ def test_pieces_hold_exactly_the_events_whatever_the_chunk(
     assert stream.state.header == ({"before": [{"x": 1}], "after": [{"y": "]}"}]} if wrapped else {})
 
 
+@pytest.mark.fuzz
 @given(st.lists(json_values.filter(lambda value: value != ""), min_size=1, max_size=6))
-@settings(max_examples=100)
+@settings(max_examples=rounds(40, 5_000))
 def test_a_scan_finds_the_elements_of_an_array(values: list[object]) -> None:
     text = json.dumps(values).encode()[1:] + b"  trailing"
     scan = scan_events(text)
@@ -167,6 +170,7 @@ def test_mending_leaves_strings_alone() -> None:
 # Times
 
 
+@pytest.mark.fuzz
 @given(st.lists(st.integers(0, 2**43 * 1000), min_size=1, max_size=20))
 def test_microseconds_keep_their_nanoseconds(times_ns: list[int]) -> None:
     ns, missing = nanoseconds([json.loads(f"{value // 1000}.{value % 1000:03d}") for value in times_ns])
@@ -219,10 +223,11 @@ def test_missing_ends_and_begins_are_counted(tmp_path: Path) -> None:
     assert any(warning.startswith("1 events without an end") for warning in capture.warnings)
 
 
+@pytest.mark.fuzz
 @given(
     st.lists(st.tuples(st.integers(0, 2), st.booleans(), st.integers(0, 2)), max_size=14),
 )
-@settings(max_examples=150)
+@settings(max_examples=rounds(60, 5_000))
 def test_matching_borders_equals_a_stack(borders: list[tuple[int, bool, int]]) -> None:
     key = np.array([border[0] for border in borders], np.int64)
     begin = np.array([border[1] for border in borders], bool)
@@ -364,11 +369,12 @@ def test_flows_join_the_events_they_lie_in(tmp_path: Path) -> None:
     assert skipped(capture) == {"flow points (s, t, f)": 1, "flows": 1}
 
 
+@pytest.mark.fuzz
 @given(
     st.lists(st.tuples(st.integers(0, 30), st.integers(0, 12)), min_size=1, max_size=25),
     st.lists(st.integers(-2, 45), min_size=1, max_size=10),
 )
-@settings(max_examples=100)
+@settings(max_examples=rounds(40, 5_000))
 def test_the_enclosing_event_is_the_innermost(slices: list[tuple[int, int]], times: list[int]) -> None:
     start = np.array([begin for begin, _length in slices])
     stop = start + np.array([length for _begin, length in slices])

@@ -206,9 +206,11 @@ class EventStream:
             border = match.start() + 1
         if not border:
             return 0
-        # One object follows another only in an array, so an open bracket tells a border inside an event.
-        if self._buffer.count(b"[", 0, border) != self._buffer.count(b"]", 0, border):
-            return 0
+        # A border inside an event leaves the event's brace and an array's bracket open. Brackets inside of texts count
+        # here, too: only a text that closes both kinds without opening them could hide such a border.
+        for opening, closing in ((b"[", b"]"), (b"{", b"}")):
+            if self._buffer.count(opening, 0, border) != self._buffer.count(closing, 0, border):
+                return 0
         return 0 if _ARRAY_OF_OBJECTS_ENDS.search(self._buffer, 0, border) else border
 
     def _rest(self) -> Iterator[bytes]:

@@ -22,6 +22,7 @@ from warpline.i18n import tr
 from warpline_app.theme import Theme, ui_font
 
 from .curves import share_text
+from .kernel_names import short_kernel_name
 from .layout import MIN_LANE_PX, PlacedRow, line_height
 from .rows import Content
 from .scene import Scene
@@ -181,7 +182,8 @@ class Header(QWidget):
     @staticmethod
     def _title(placed: PlacedRow) -> str:
         row = placed.row
-        title = row.title.removeprefix("void ")
+        is_kernel = row.content is Content.SUBSET and row.group is not None and row.group.name >= 0
+        title = short_kernel_name(row.title) if is_kernel else row.title
         if row.role == "cores" and row.children:
             # A core where nothing of the program ran has no lane, but its load.
             return f"{title} ({max(len(row.lanes), len(row.children))})"

@@ -1,0 +1,165 @@
+"""Short names of kernels: what tells a template instance from its neighbours, without what all of them repeat."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+_OPEN, _CLOSE = "<({[", ">)}]"
+_HEAD_ARGUMENTS = 2
+_SHORT_ARGUMENT = 16
+_PLAIN_SPACES = frozenset(("at", "native", "std", "internal", "detail", "engines_precompiled", "cuda"))
+"""Namespaces that say nothing about what a kernel does."""
+_LAUNCHERS = frozenset(("Kernel", "Kernel2", "device_kernel"))
+"""Kernels that only run the class they are given."""
+_WRAPPERS = re.compile(r"gpu_kernel_impl\w*|gpu_index_kernel|ReduceOp|func_wrapper_t")
+_PAIRING = re.compile(r"(AUnary|BUnary|Binary)Functor")
+_FUNCTOR_ENDS = re.compile(
+    r"(_kernel_cuda|_kernel_impl|CUDAKernelImpl|KernelImpl|_cuda_out|_kernel|_functor|Functor)$"
+)
+_TYPE = re.compile(r"\{lambda\((?!\))(?:\w+::)*(\w+)[^{}]*\)#\d+\}$")
+_CONSTANT = re.compile(r"-?\d+\w*|true|false|\(\w[\w ]*\)\d+")
+_TYPES = re.compile(r"(?:\w+::)*(BFloat16|Half|__half2?|__nv_bfloat16|Float8\w*|complex|\w+_t)")
+_BUILT_IN = frozenset(
+    ["bool", "char", "short", "int", "long", "float", "double", "unsigned", "signed", "half", "void"]
+)
+
+
+@lru_cache(maxsize=16_384)
+def short_kernel_name(name: str) -> str:
+    """A name without return type, parameters and the tail of template arguments.
+
+    An element-wise or reducing kernel is told with the operation it was made for, a launcher by what it
+    launches. Names that are no C++ signatures come back as they are.
+    """
+    if not re.search(r"::|<|\w\(", name):
+        return name.removeprefix("void ")
+    text = name.replace("(anonymous namespace)::", "").replace("operator()", "operator")
+    path, arguments = _parse(_without_return_type(text))
+    base = path[-1] if path else ""
+    if not base:
+        return name.removeprefix("void ")
+    if base in _LAUNCHERS:
+        launched = next((a for a in arguments if _is_class(a)), None)
+        if launched is not None and _name_of(launched):
+            return _name_of(launched)
+    kind = re.sub(r"_kernel(?=$|_)", "", base)
+    if "elementwise_kernel" in base or base == "reduce_kernel":
+        operation = _operation(arguments)
+        if operation:
+            return f"{kind} · {operation}"
+    spaces = [part for part in path[:-1] if part not in _PLAIN_SPACES]
+    return "::".join([*spaces[-1:], base]) + _head(arguments)
+
+
+def _without_return_type(text: str) -> str:
+    """The qualified name and its template arguments: what stands between return type and parameters."""
+    depth = 0
+    start = 0
+    for index, letter in enumerate(text):
+        if depth == 0 and letter == " ":
+            start = index + 1
+        elif depth == 0 and letter == "(" and index > start:
+            return text[start:index]
+        depth = _deeper(depth, text, index)
+    return text[start:]
+
+
+def _deeper(depth: int, text: str, index: int) -> int:
+    letter = text[index]
+    if letter in _OPEN:
+        return depth + 1
+    if letter in _CLOSE and not (letter == ">" and text[index - 1 : index] == "-"):
+        return max(0, depth - 1)
+    return depth
+
+
+def _split(text: str, separator: str) -> list[str]:
+    """Parts between separators that stand in no brackets."""
+    parts, depth, begin = [], 0, 0
+    for index in range(len(text)):
+        if depth == 0 and text.startswith(separator, index) and index >= begin:
+            parts.append(text[begin:index].strip())
+            begin = index + len(separator)
+        depth = _deeper(depth, text, index)
+    parts.append(text[begin:].strip())
+    return [part for part in parts if part]
+
+
+def _parse(text: str) -> tuple[list[str], list[str]]:
+    """The path of a qualified name, and the template arguments of its last part."""
+    parts = _split(text, "::")
+    if not parts:
+        return [], []
+    names = [re.split(r"[<({]", part, maxsplit=1)[0].strip() for part in parts]
+    last = parts[-1]
+    opened = last.find("<")
+    if opened < 0:
+        return names, []
+    end = last.rfind(">")
+    return names, _split(last[opened + 1 : end if end > opened else len(last)], ",")
+
+
+def _is_class(argument: str) -> bool:
+    """Whether a template argument may be an operation: no number, no type of elements."""
+    if _CONSTANT.fullmatch(argument) or _TYPES.fullmatch(argument):
+        return False
+    return argument.split(" ", maxsplit=1)[0].rstrip("*&") not in _BUILT_IN and not argument.startswith(
+        "std::"
+    )
+
+
+def _until_call(argument: str) -> str:
+    """A functor without the lambdas inside of it: ``f(…)::{lambda…}`` is ``f``."""
+    depth = 0
+    for index, letter in enumerate(argument):
+        if depth == 0 and letter in "({" and index:
+            return argument[:index]
+        depth = _deeper(depth, argument, index)
+    return argument
+
+
+def _name_of(argument: str) -> str:
+    path, _arguments = _parse(_until_call(argument))
+    return path[-1] if path else ""
+
+
+def _operation_of(argument: str) -> tuple[str, list[str]]:
+    """Name and template arguments of a functor; of its call operator, those of its class."""
+    parts = [part for part in _split(_until_call(argument), "::") if part != "operator"]
+    path, arguments = _parse("::".join(parts))
+    return path[-1] if path else "", arguments
+
+
+def _operation(arguments: list[str]) -> str:
+    """What an element-wise or reducing kernel computes, with the type it computes on."""
+    chosen = next((a for a in arguments if _is_class(a)), None)
+    if chosen is None:
+        return ""
+    name, inner = _operation_of(chosen)
+    pairing = _PAIRING.fullmatch(name)
+    if pairing is not None or _WRAPPERS.fullmatch(name):
+        within = _operation(inner)
+        if within:
+            return f"{pairing[1]} {within}" if pairing is not None else within
+    short = _FUNCTOR_ENDS.sub("", name).removeprefix("CUDAFunctor_").removeprefix("CUDAFunctor") or name
+    told = _TYPE.search(chosen)
+    of = told[1] if told is not None else _last_name(inner[0]) if inner and not _is_class(inner[0]) else ""
+    return f"{short}<{of}>" if of else short
+
+
+def _last_name(argument: str) -> str:
+    return re.sub(r"(?:\w+::)+", "", argument)
+
+
+def _head(arguments: list[str]) -> str:
+    """The first short template arguments, without namespaces."""
+    shown = []
+    for argument in arguments[:_HEAD_ARGUMENTS]:
+        text = _last_name(_name_of(argument) if _is_class(argument) else argument)
+        if not text or len(text) > _SHORT_ARGUMENT:
+            break
+        shown.append(text)
+    if len(shown) < len(arguments):
+        shown.append("…")
+    return f"<{', '.join(shown)}>" if arguments else ""

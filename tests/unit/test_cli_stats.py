@@ -96,6 +96,20 @@ def test_csv_in_a_unit(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert float(rows[1]["total_us"]) == 70.0
 
 
+def test_without_a_report_what_is_missing_takes_one_line_at_the_end(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = run(capsys, str(path))
+    missing = [line for line in text.splitlines() if "not recorded" in line]
+    assert missing == [text.splitlines()[-1]]
+    assert missing[0].startswith("not recorded here: ")
+    assert "thread_state" in missing[0]
+    assert "(cuda_gpu_kern_sum)" in text
+    assert "cuda_gpu_kern_sum" not in missing[0]
+    asked = run(capsys, str(path), "--report", "thread_state")
+    assert "(thread_state)\n  not recorded: " in asked
+
+
 @pytest.mark.parametrize("width", [60, 80, 120, 200])
 def test_text_tables_fit_the_terminal(
     path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, width: int

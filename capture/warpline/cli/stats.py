@@ -175,11 +175,21 @@ def _print(reports: list[Report], args: argparse.Namespace, asked: bool) -> int:
         return 0
     width = shutil.get_terminal_size((_PIPE_WIDTH, 24)).columns
     limit = args.rows if args.rows is not None else None if asked else _DEFAULT_ROWS
+    missing: list[str] = []
+    if not asked:
+        # Who asked for nothing in particular wants what there is, not a page of what there is not.
+        missing = [report.name for report in reports if report.table is None]
+        recorded = [report for report in reports if report.table is not None]
+        reports = sorted(recorded, key=lambda report: not len(report.table or ()))
     for number, report in enumerate(reports):
         if number:
             print()
         for line in rendering.write_text(report, width, args.unit, limit):
             print(line)
+    if missing:
+        if reports:
+            print()
+        print(tr("not recorded here: {names}; --list says why", names=", ".join(missing)))
     return 0
 
 

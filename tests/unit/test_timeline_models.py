@@ -17,6 +17,7 @@ from warpline_app.timeline import codes
 from warpline_app.timeline.codes import ColorTable
 from warpline_app.timeline.curves import CurveTask, counter_text, row_figure, share_text
 from warpline_app.timeline.event_text import describe_event
+from warpline_app.timeline.labels import is_cause
 from warpline_app.timeline.layout import Layout, make_layout
 from warpline_app.timeline.links import links_in_view, links_of_event, related_rows
 from warpline_app.timeline.painters import Painter
@@ -529,3 +530,10 @@ def test_search_finds_events_by_name_in_time_order(capture: Capture) -> None:
     assert parse_query("/a+b/") == Query("a+b", regex=True)
     assert parse_query("/a+b/c") == Query("a+b", regex=True, case=True)
     assert parse_query("Abc") == Query("Abc", case=True)
+
+
+def test_only_what_tells_a_state_apart_stands_on_its_bar() -> None:
+    assert is_cause("futex")
+    assert is_cause("waiting for a lock")
+    assert not is_cause("")
+    assert not is_cause("includes the wait for a core; wake-ups were not traced")

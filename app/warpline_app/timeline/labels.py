@@ -24,6 +24,7 @@ Float64Array = npt.NDArray[np.float64]
 PAGE_PX = 2048
 PAGE_HEIGHT_PX = 1024
 LONGEST_TEXT = 160
+LONGEST_CAUSE = 40
 ELLIPSIS = "…"
 INSET_PX = 5
 GAP_PX = 9
@@ -137,6 +138,11 @@ def short_name(text: str) -> str:
     return text.removeprefix("void ")
 
 
+def is_cause(reason: str) -> bool:
+    """Whether a state's reason tells this state apart: a word or two, not a sentence on how all were recorded."""
+    return bool(reason) and ";" not in reason and len(reason) <= LONGEST_CAUSE
+
+
 def is_template(text: str) -> bool:
     """Whether the tail of a name is what tells it from its neighbours."""
     return "<" in text or "::" in text
@@ -241,7 +247,7 @@ class Labels:
                 at = table.indices_of(boxes.row[states])
                 for index, position in zip(states.tolist(), at.tolist(), strict=True):
                     reason = self._capture.strings[int(values[position])] if valid[position] else ""
-                    if reason:
+                    if is_cause(reason):
                         entries[index] = self._add(
                             atlas, f"{self._capture.strings[int(names[index])]} · {reason}"
                         )

@@ -166,6 +166,37 @@ def test_an_event_chosen_on_the_timeline_is_found_in_the_table(
     assert panel.table.name_of(item) == wanted
 
 
+def test_letting_go_of_an_event_lets_go_of_its_row(
+    qtbot: QtBot, window: MainWindow, page: CapturePage
+) -> None:
+    panel = panel_of(qtbot, window, "summary")
+    assert isinstance(panel, SummaryPanel)
+    panel.choose("nvtx_sum")
+    settle(qtbot, window)
+    state, table = page.document.state, panel.table
+    table.selectRow(1)
+    assert state.highlight
+    for _press in range(3):
+        state.clear()
+    assert not state.highlight
+    assert not table.selectionModel().hasSelection()
+    table.selectRow(1)
+    assert state.highlight, "the same row answers again"
+
+
+def test_a_note_that_does_not_fit_ends_in_an_ellipsis(
+    qtbot: QtBot, window: MainWindow, page: CapturePage
+) -> None:
+    panel = panel_of(qtbot, window, "summary")
+    assert isinstance(panel, SummaryPanel)
+    panel.choose("kernel")
+    settle(qtbot, window)
+    assert panel.note.text()
+    panel.note.resize(120, panel.note.height())
+    assert panel.note.is_elided
+    assert panel.note.text() in panel.note.toolTip().replace("\n", "  ")
+
+
 def test_filter_from_a_row_can_be_undone_and_taken_off_with_its_chip(
     qtbot: QtBot, window: MainWindow, page: CapturePage
 ) -> None:

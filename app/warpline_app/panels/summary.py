@@ -19,6 +19,7 @@ from warpline.analysis.selection import Selection, View
 from warpline.i18n import tr
 from warpline.model.times import format_duration
 from warpline_app.background import IsCancelled
+from warpline_app.elided import ElidedLabel
 from warpline_app.instances import longest
 from warpline_app.panels.computed import ComputedPanel
 from warpline_app.panels.report_table import ReportTable
@@ -68,9 +69,8 @@ class SummaryPanel(ComputedPanel):
         self.search.setMaximumWidth(240)
         self.by_thread = QCheckBox(tr("Per thread"))
         self.by_thread.toggled.connect(self.mark_stale)
-        self.note = QLabel()
+        self.note = ElidedLabel()
         self.note.setObjectName("muted")
-        self.note.setTextFormat(Qt.TextFormat.PlainText)
         row = QHBoxLayout()
         row.setContentsMargins(10, 5, 10, 5)
         row.setSpacing(8)
@@ -106,6 +106,8 @@ class SummaryPanel(ComputedPanel):
         self.state.filter_changed.connect(self.mark_stale)
         self.state.highlight_changed.connect(self._show_highlight)
         self.state.selection_changed.connect(self._show_selection)
+        for changed in (self.state.highlight_changed, self.state.selection_changed):
+            changed.connect(self._let_go)
 
     # -- which table
 
@@ -242,6 +244,11 @@ class SummaryPanel(ComputedPanel):
         items = self.table.items_named(frozenset((name,)))
         if items and self.table.current_item() not in items:
             self.table.show_item(items[0])
+
+    def _let_go(self, *_values: object) -> None:
+        """Nothing is chosen any more: a row that still looked chosen would say otherwise."""
+        if self.state.selection is None and not self.state.highlight:
+            self.table.show_item(None)
 
     def apply_theme(self, theme: Theme) -> None:
         """Bars have the colours of the theme."""

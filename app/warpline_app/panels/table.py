@@ -379,6 +379,9 @@ class Table(QTableView):
         self._silent = True
         if row < 0:
             self.clearSelection()
+            if item is None:
+                # A current row without a highlight would not answer the next click on it.
+                self.setCurrentIndex(QModelIndex())
         elif row != self.currentIndex().row() or not self.selectionModel().hasSelection():
             self.selectRow(row)
             if scroll:

@@ -21,4 +21,4 @@ LARGER = (
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("name", [*SEEDS, *LARGER])
 def test_many_mutated_files(tmp_path: Path, data_dir: Path, name: str) -> None:
-    run(tmp_path, data_dir, name, rounds=int(os.environ.get("FUZZ_ROUNDS", "1500")), first=1000)
+    run(tmp_path, data_dir, name, count=int(os.environ.get("FUZZ_ROUNDS", "1500")), first=1000)

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.unit.effort import rounds
 from tests.unit.import_tools import text_file
 
 from warpline.interchange import import_files
@@ -118,11 +119,11 @@ def check(tmp_path: Path, content: bytes) -> None:
     assert [entry.name for entry in tmp_path.iterdir()] == ["mutated.bin"], "temporary files are left behind"
 
 
-def run(tmp_path: Path, data_dir: Path, name: str, rounds: int, first: int = 0) -> None:
+def run(tmp_path: Path, data_dir: Path, name: str, count: int, first: int = 0) -> None:
     content = seed(data_dir, name)
     whole = None if name == PROTOBUF else seed(data_dir, name, 1 << 30)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    for number in range(first, first + rounds):
+    for number in range(first, first + count):
         rng = random.Random(f"{name} {number}")
         if whole is not None and len(whole) < 200_000 and number % 3 == 0:
             check(tmp_path, mutated_values(whole, rng))
@@ -132,9 +133,10 @@ def run(tmp_path: Path, data_dir: Path, name: str, rounds: int, first: int = 0) 
     assert grown_kib < 400 << 10, "small files took much memory"
 
 
+@pytest.mark.fuzz
 @pytest.mark.parametrize("name", SEEDS)
 def test_mutated_files(tmp_path: Path, data_dir: Path, name: str) -> None:
-    run(tmp_path, data_dir, name, rounds=18)
+    run(tmp_path, data_dir, name, count=rounds(6, 200))
 
 
 @pytest.mark.parametrize("opening", [b"[", b'{"a":', b'[{"args":', b'[{"ph":"X","args":[', b'"'])

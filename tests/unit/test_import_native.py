@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.unit.effort import rounds
 from tests.unit.import_tools import x
 from tests.unit.test_import_fuzz import mutated
 
@@ -79,6 +80,7 @@ def both_ways(
     return content(scanned), content(decoded), scanned.also is None or bool(scanned.groups)
 
 
+@pytest.mark.fuzz
 def test_every_real_trace_reads_the_same(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names = json.loads((data_dir / "expected_info.json").read_text())
     compared = 0
@@ -87,7 +89,8 @@ def test_every_real_trace_reads_the_same(data_dir: Path, monkeypatch: pytest.Mon
         if form is None:
             continue
         for number, text in enumerate(EventStream(data_dir / name, 300_000)):
-            if number % 25:
+            # The first piece of each, and some of the others.
+            if number % rounds(75, 1):
                 continue
             scanned, decoded, taken = both_ways(text, form, monkeypatch)
             assert scanned.keys() == decoded.keys(), name
@@ -97,13 +100,14 @@ def test_every_real_trace_reads_the_same(data_dir: Path, monkeypatch: pytest.Mon
     assert compared > 20
 
 
+@pytest.mark.fuzz
 def test_mutated_traces_read_the_same(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seed = (
         data_dir / "torch/AMD-AGI+TraceLens/tests/traces/h100/gaunernst_bert-small-uncased__1016001.json.gz"
     ).read_bytes()
     text = next(iter(json_pieces(gzip.decompress(seed))))
     taken = 0
-    for number in range(60):
+    for number in range(rounds(30, 2_000)):
         rng = random.Random(number)
         begin = rng.randrange(0, len(text) - 20_000)
         begin = text.index(b"{\n", begin)
@@ -124,6 +128,7 @@ def json_pieces(content: bytes) -> Iterator[bytes]:
     yield content[begin : content.rindex(b"]")]
 
 
+@pytest.mark.fuzz
 @given(
     st.lists(
         st.tuples(
@@ -137,7 +142,7 @@ def json_pieces(content: bytes) -> Iterator[bytes]:
         max_size=8,
     )
 )
-@settings(max_examples=100)
+@settings(max_examples=rounds(50, 5_000))
 def test_times_are_exact(times: list[tuple[str, str]]) -> None:
     events = [f'{{"ph":"X","name":"n","ts":{ts},"dur":{dur},"pid":1,"tid":1}}' for ts, dur in times]
     piece = piece_of(EventDecoder(), f"[{','.join(events)}]".encode(), "chrome")
@@ -146,6 +151,7 @@ def test_times_are_exact(times: list[tuple[str, str]]) -> None:
     assert group.duration.tolist() == nanoseconds([dur for _ts, dur in times])[0].tolist()
 
 
+@pytest.mark.fuzz
 @given(
     st.dictionaries(
         st.text(max_size=6),
@@ -153,7 +159,7 @@ def test_times_are_exact(times: list[tuple[str, str]]) -> None:
         max_size=4,
     )
 )
-@settings(max_examples=40)
+@settings(max_examples=rounds(40, 5_000))
 def test_any_arguments_come_out_as_they_went_in(args: dict[str, Any]) -> None:
     text = json.dumps([x("name", 1, 2, args=args)]).encode()
     (group,) = [

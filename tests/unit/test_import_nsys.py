@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.unit.effort import rounds
 
 from warpline.interchange import detect, import_files
 from warpline.interchange.nsys import sqlite_tables
@@ -571,6 +572,7 @@ def test_progress_reaches_the_end(data_dir: Path, tmp_path: Path) -> None:
     assert len(seen) > 5
 
 
+@settings(max_examples=rounds(50, 5_000))
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(-2, 2)), max_size=60))
 def test_groups_partition_the_rows(pairs: list[tuple[int, int]]) -> None:
     first, second = (np.array([pair[side] for pair in pairs], np.int64) for side in (0, 1))
@@ -581,6 +583,7 @@ def test_groups_partition_the_rows(pairs: list[tuple[int, int]]) -> None:
     assert found == expected
 
 
+@settings(max_examples=rounds(40, 5_000))
 @given(st.lists(st.lists(st.integers(1, 4), min_size=1, max_size=6), min_size=1, max_size=20), st.randoms())
 def test_stacks_are_the_chains(chains: list[list[int]], chance: random.Random) -> None:
     rows = [
@@ -666,7 +669,7 @@ cells = st.one_of(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=rounds(20))
 @given(
     runs=st.lists(st.tuples(cells, cells, st.integers(1, 9)), max_size=12),
     chunk_rows=st.integers(1, 7),

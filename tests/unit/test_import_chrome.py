@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.effort import rounds
 from tests.unit.import_tools import (
@@ -62,6 +62,9 @@ json_values = st.recursive(
     indent=st.sampled_from([None, 0, 2]),
     chunk=st.integers(5, 200),
     wrapped=st.booleans(),
+)
+@example(
+    events=[{"00]": None}, {"": [None, {"": None}, {"": None}]}], indent=None, chunk=21, wrapped=False
 )
 @settings(max_examples=rounds(20, 5_000))
 def test_pieces_hold_exactly_the_events_whatever_the_chunk(

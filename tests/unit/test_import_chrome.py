@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.unit.effort import rounds
 from tests.unit.import_tools import (
@@ -66,6 +66,7 @@ json_values = st.recursive(
 @example(
     events=[{"00]": None}, {"": [None, {"": None}, {"": None}]}], indent=None, chunk=21, wrapped=False
 )
+@example(events=[{"a": "]", "b": [{}, {}]}], indent=None, chunk=5, wrapped=False)  # a bracket in a text
 @settings(max_examples=rounds(20, 5_000))
 def test_pieces_hold_exactly_the_events_whatever_the_chunk(
     tmp_path_factory: pytest.TempPathFactory,

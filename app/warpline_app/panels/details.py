@@ -26,6 +26,7 @@ from warpline_app.theme import Theme
 
 ROW_ROLE = Qt.ItemDataRole.UserRole
 _LINES_OF_NAME = 4
+_WIDEST_TITLES = 168
 
 
 class FactTree(QTreeWidget):
@@ -79,6 +80,14 @@ class FactTree(QTreeWidget):
                 # A line without a title of its own may use the whole width.
                 if not fact.title:
                     item.setFirstColumnSpanned(True)
+        self._make_room([fact.title for section in facts.sections for fact in section.facts])
+
+    def _make_room(self, titles: list[str]) -> None:
+        """Widens the titles' column to what it says, up to a limit; never narrower than it was made by hand."""
+        indent = 2 * self.indentation() + 14
+        needed = max((self.fontMetrics().horizontalAdvance(title) for title in titles), default=0) + indent
+        header = self.header()
+        header.resizeSection(0, max(header.sectionSize(0), min(needed, _WIDEST_TITLES)))
 
     @staticmethod
     def _item(fact: Fact, muted: QBrush, link: QBrush, text: QBrush) -> QTreeWidgetItem:
@@ -89,6 +98,8 @@ class FactTree(QTreeWidget):
         item.setForeground(0, muted if fact.title else text)
         item.setForeground(column, link if fact.row is not None else text)
         item.setToolTip(column, value)
+        if fact.title:
+            item.setToolTip(0, fact.title)
         return item
 
     @staticmethod

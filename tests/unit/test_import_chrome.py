@@ -66,7 +66,6 @@ json_values = st.recursive(
 @example(
     events=[{"00]": None}, {"": [None, {"": None}, {"": None}]}], indent=None, chunk=21, wrapped=False
 )
-@example(events=[{"a": "]", "b": [{}, {}]}], indent=None, chunk=5, wrapped=False)  # a bracket in a text
 @settings(max_examples=rounds(20, 5_000))
 def test_pieces_hold_exactly_the_events_whatever_the_chunk(
     tmp_path_factory: pytest.TempPathFactory,

@@ -16,6 +16,8 @@ from tests.gui.sample import GEMM, MS
 
 from warpline.analysis.registry import compute_report
 from warpline.analysis.selection import Selection
+from warpline.model import Flag
+from warpline.storage import CaptureBuilder
 from warpline_app.appearance import appearance
 from warpline_app.page import CapturePage
 from warpline_app.panels.chart import Chart
@@ -369,6 +371,39 @@ def test_memory_says_what_to_record(qtbot: QtBot, window: MainWindow, page: Capt
     assert isinstance(panel, MemoryPanel)
     assert panel.missing.isVisible()
     assert "memory allocations were not recorded" in panel.missing.text().casefold()
+
+
+def test_memory_shows_the_whole_range_and_one_device(
+    qtbot: QtBot, window: MainWindow, open_page: OpenPage, tmp_path: Path
+) -> None:
+    path = tmp_path / "memory.h5"
+    with CaptureBuilder(path) as builder:
+        track = builder.track("process/7.1/memory", title="Memory", role="memory")
+        devices = builder.strings(["GPU 0", "GPU 0", "CPU"])
+        builder.add_events(
+            track,
+            "memory",
+            np.array([1_040, 1_050, 1_060]) * MS,
+            0,
+            builder.string("alloc"),
+            flags=int(Flag.INSTANT),
+            attributes={"bytes": np.array([64, 64, 32]), "device": devices},
+        )
+        ranges = builder.track("process/7.1/range", title="Ranges", role="ranges")
+        builder.add_events(ranges, "range", [1_000 * MS], [100 * MS], builder.string("all"))
+        builder.finish()
+    page = open_page(path)
+    page.document.state.select_range(1_020 * MS, 1_080 * MS)
+    panel = panel_of(qtbot, window, "memory")
+    assert isinstance(panel, MemoryPanel)
+    low, high = panel.chart.viewRange()[0]
+    assert low == pytest.approx(20 * MS, abs=1 * MS)
+    assert high == pytest.approx(80 * MS, abs=1 * MS)
+    for device in ("GPU 0", "CPU"):
+        panel.device.setCurrentText(device)
+        report = panel.table.report
+        assert report is not None
+        assert [report.value(row, "device") for row in range(len(report))] == [device]
 
 
 @pytest.mark.parametrize("suffix", ["png", "svg"])

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QSplitter, QVBoxLa
 from warpline.analysis.options import Options
 from warpline.analysis.paddle_memory import MemoryEvents, memory_events
 from warpline.analysis.registry import compute_report
-from warpline.analysis.report import NotRecorded, Report
+from warpline.analysis.report import NotRecorded, Report, Table
 from warpline.analysis.selection import Selection, View
 from warpline.i18n import tr
 from warpline.model.times import format_time
@@ -35,10 +35,11 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """The events of the range and the table of who made them."""
+    """The events of the range, the table of who made them, and the range in ns since the capture began."""
 
     events: MemoryEvents | None
     report: Report
+    range_ns: tuple[int, int]
 
 
 class MemoryPanel(ComputedPanel):
@@ -78,6 +79,8 @@ class MemoryPanel(ComputedPanel):
         layout.addWidget(self.split, 1)
         layout.addWidget(self.missing, 1)
         self._events: MemoryEvents | None = None
+        self._table: Table | None = None
+        self._range_ns = (0, 0)
         self.state.range_selection_changed.connect(self.range_moved)
         self.state.filter_changed.connect(self.mark_stale)
 
@@ -89,12 +92,13 @@ class MemoryPanel(ComputedPanel):
         """Events and table."""
         report = compute_report(self.document.capture, "memory", request.selection, Options())
         view = View(self.document.capture, request.selection)
-        return Answer(memory_events(view) if report.table is not None else None, report)
+        events = memory_events(view) if report.table is not None else None
+        return Answer(events, report, report.range_ns)
 
     def show_result(self, request: Request, answer: Answer) -> None:
         """Fill curve and table."""
         table = answer.report.table
-        self._events = answer.events
+        self._events, self._table, self._range_ns = answer.events, table, answer.range_ns
         for widget in (self.split, self.device, self.facts):
             widget.setVisible(table is not None)
         self.missing.setVisible(table is None)
@@ -104,7 +108,6 @@ class MemoryPanel(ComputedPanel):
             self.missing.setText(not_recorded_text(result))
             self.set_scope("")
             return
-        self.table.show_report(table, self.document.capture, self.theme)
         chosen = self.device.currentData()
         self.device.blockSignals(True)
         self.device.clear()
@@ -124,11 +127,15 @@ class MemoryPanel(ComputedPanel):
         self.missing.show()
 
     def _draw(self, *_values: object) -> None:
-        events = self._events
-        if events is None:
+        events, table = self._events, self._table
+        if events is None or table is None:
             return
+        device = self.device.currentData() or 0
+        title = self.document.capture.strings[device] or None
+        of_device = [row for row in range(len(table)) if table.value(row, "device") == title]
+        self.table.show_report(table.take(np.array(of_device, np.int64)), self.document.capture, self.theme)
         self.chart.clear()
-        here = np.flatnonzero(events.device == (self.device.currentData() or 0))
+        here = np.flatnonzero(events.device == device)
         if not len(here):
             self.facts.setText(tr("nothing was allocated in this range"))
             return
@@ -152,10 +159,11 @@ class MemoryPanel(ComputedPanel):
             peak = float(level.max())
             highest = max(highest, peak)
             parts.append(tr("{what}: peak {peak}", what=title, peak=bytes_text(peak)))
-        length = int(times[-1] - times[0])
+        first, last = self._range_ns
+        length = last - first
         self.chart.x_axis.text = lambda value: format_time(round(value), max(length // 200, 1))
         self.chart.setYRange(0, highest / scale * 1.08 or 1.0, padding=0)
-        self.chart.setXRange(float(times[0]), float(max(times[-1], times[0] + 1)), padding=0.01)
+        self.chart.setXRange(float(first), float(max(last, first + 1)), padding=0.01)
         self.facts.setText(" · ".join(parts))
 
     def _clicked(self, x: float, _y: float) -> None:

@@ -427,7 +427,7 @@ def test_csv_has_every_event_with_its_attributes(made: Capture, tmp_path: Path) 
     for number in range(len(made.events)):
         row = by_row[number]
         assert (int(row["start_ns"]), int(row["duration_ns"])) == (
-            int(starts[number]),
+            int(starts[number]) - made.span[0],
             int(stops[number] - starts[number]),
         )
         assert row["name"] == made.strings[int(made.events.name[number])]

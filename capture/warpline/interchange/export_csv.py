@@ -110,7 +110,10 @@ def _write_counters(capture: Capture, selection: ExportSelection, file: BinaryIO
             cells: list[npt.NDArray[Any] | None] = [
                 _cells(Column(np.zeros(count, np.int64), None, [text]), count) for text in labels
             ]
-            cells += [times[part], _cells(Column(values[part], np.isfinite(values[part])), count)]
+            cells += [
+                times[part] - capture.span[0],
+                _cells(Column(values[part], np.isfinite(values[part])), count),
+            ]
             file.write(_lines(cells, count).encode("utf-8", "replace"))
 
 

@@ -28,7 +28,7 @@ COMMON: dict[str, str] = {
     "duration_ns": "int64",
     "flags": "uint8",
 }
-"""Columns that events of every kind have, with their types; times are capture time."""
+"""Columns that events of every kind have, with their types; times count from the start of the capture."""
 
 _BATCH = 1 << 15
 
@@ -106,7 +106,7 @@ class TableReader:
             "device": _number(track.device, count),
             "stream": _number(track.stream, count),
             "name": self._strings(capture.events.name[rows], None),
-            "start_ns": Column(starts),
+            "start_ns": Column(starts - capture.span[0]),
             "duration_ns": Column(stops - starts),
             "flags": Column(capture.events.flags[rows]),
         }

@@ -145,6 +145,7 @@ def test_the_list_names_reports_and_reasons(path: Path, capsys: pytest.CaptureFi
         (["--report", "kernel", "--sort", "colour"], "no column 'colour'"),
         (["--track", "nowhere"], "no track matches"),
         (["--format", "csv"], "CSV holds one report"),
+        (["--range", "5s:6s"], "nothing in that part; the capture lasts 1"),
     ],
 )
 def test_mistakes_end_in_one_line(

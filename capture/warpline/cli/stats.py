@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from warpline.cli.arguments import add_range_option, add_track_option
 from warpline.i18n import tr
-from warpline.model import UsageError
+from warpline.model import UsageError, format_duration
 
 if TYPE_CHECKING:
     from warpline.analysis.report import Report, Table
@@ -113,6 +113,14 @@ def _selection(capture: Capture, args: argparse.Namespace) -> Selection:
 
     origin = capture.span[0]
     start, stop = args.range
+    if start is not None and start > capture.duration_ns:
+        raise UsageError(
+            tr(
+                "{path}: nothing in that part; the capture lasts {length}",
+                path=args.file,
+                length=format_duration(capture.duration_ns),
+            )
+        )
     return Selection(
         None if start is None else origin + start,
         None if stop is None else origin + stop,

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from warpline.i18n import tr
+from warpline.i18n import tr, tr_n
 
 if TYPE_CHECKING:
     from warpline.storage import Capture
@@ -96,12 +96,12 @@ def _lines(capture: Capture, document: dict[str, Any]) -> list[str]:
     lines = [
         f"{capture.path}",
         tr(
-            "  {events:,} events in {duration}, {tracks} tracks, {processes} processes, {threads} threads",
-            events=document["events"],
+            "  {events} in {duration}, {tracks}, {processes}, {threads}",
+            events=tr_n("{count:,} event", "{count:,} events", document["events"]),
             duration=format_duration(capture.duration_ns),
-            tracks=len(capture.tracks),
-            processes=len(capture.processes),
-            threads=len(capture.threads),
+            tracks=tr_n("{count} track", "{count} tracks", len(capture.tracks)),
+            processes=tr_n("{count} process", "{count} processes", len(capture.processes)),
+            threads=tr_n("{count} thread", "{count} threads", len(capture.threads)),
         ),
     ]
     command = capture.meta.get("command_line")

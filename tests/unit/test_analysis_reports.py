@@ -21,6 +21,7 @@ from warpline.model import Flag, UsageError
 from warpline.storage import Capture, CaptureBuilder, open_capture
 
 from .analysis_tools import Program, by_name, rows_of
+from .effort import rounds
 
 
 @pytest.fixture(scope="module")
@@ -353,6 +354,7 @@ def test_thread_states_and_cores(tmp_path: Path) -> None:
 # Any range against brute force
 
 
+@pytest.mark.fuzz
 @given(
     st.lists(
         st.tuples(st.integers(0, 3), st.integers(0, 400), st.integers(0, 60), st.integers(0, 4)), max_size=40
@@ -360,7 +362,7 @@ def test_thread_states_and_cores(tmp_path: Path) -> None:
     st.integers(0, 400),
     st.integers(0, 200),
 )
-@settings(max_examples=20)
+@settings(max_examples=rounds(7))
 def test_sums_of_a_range_equal_brute_force(
     tmp_path_factory: pytest.TempPathFactory, found: list[tuple[int, int, int, int]], start: int, length: int
 ) -> None:

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from warpline.analysis.statistics import batch_statistics, group_statistics, group_totals
 
+from .effort import rounds
+
 values = st.one_of(st.integers(0, 50), st.integers(0, 10**12), st.integers(2**53, 2**53 + 10))
 pairs = st.lists(st.tuples(st.integers(0, 6), values), max_size=60)
 
@@ -37,14 +39,18 @@ def check(stats: object, groups: dict[int, list[int]]) -> None:
         assert stats.stddev[place] == pytest.approx(spread, rel=1e-6, abs=1e-6)  # type: ignore[attr-defined]
 
 
+@pytest.mark.fuzz
 @given(pairs)
+@settings(max_examples=rounds(50, 5_000))
 def test_statistics_equal_those_of_the_standard_library(found: list[tuple[int, int]]) -> None:
     keys = np.array([key for key, _ in found], np.uint32)
     column = np.array([value for _, value in found], np.int64)
     check(group_statistics(keys, column), brute(found))
 
 
+@pytest.mark.fuzz
 @given(pairs, st.integers(1, 20), st.integers(1, 25))
+@settings(max_examples=rounds(50, 5_000))
 def test_portions_change_nothing(found: list[tuple[int, int]], size: int, limit: int) -> None:
     keys = np.array([key for key, _ in found], np.uint32)
     column = np.array([value for _, value in found], np.int64)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import struct
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from warpline.recording.perf_decode import decode
+
+from .effort import rounds
 
 SAMPLE_ID = struct.Struct("<IIQII")
 
@@ -141,7 +144,8 @@ PIECES = st.one_of(
 )
 
 
-@settings(max_examples=80, deadline=None)
+@pytest.mark.fuzz
+@settings(max_examples=rounds(26, 5_000), deadline=None)
 @given(st.lists(PIECES, max_size=12))
 def test_any_mixture_of_records_reads_as_one_by_one(pieces: list[bytes]) -> None:
     raw = b"".join(pieces)
@@ -153,7 +157,8 @@ def test_any_mixture_of_records_reads_as_one_by_one(pieces: list[bytes]) -> None
     assert found.damaged == 0
 
 
-@settings(max_examples=80, deadline=None)
+@pytest.mark.fuzz
+@settings(max_examples=rounds(26, 5_000), deadline=None)
 @given(st.binary(max_size=400))
 def test_garbage_ends_in_a_count(raw: bytes) -> None:
     found = decode(stretch(raw))

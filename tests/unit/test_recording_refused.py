@@ -25,6 +25,7 @@ from warpline.recording.session import Options
 from warpline.recording.thread_states import State
 from warpline.recording.translate_procfs import dominant_states, state_ratios
 
+from .effort import rounds
 from .recording_tools import WARPLINE, States, python
 
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="recording works on Linux only")
@@ -161,7 +162,8 @@ def test_rings_get_smaller_until_they_may_be_locked(monkeypatch: pytest.MonkeyPa
         perf.open_rings(1, enable_on_exec=True)
 
 
-@settings(max_examples=100, deadline=None)
+@pytest.mark.fuzz
+@settings(max_examples=rounds(33, 5_000), deadline=None)
 @given(
     st.lists(st.tuples(st.integers(1, 50), st.integers(0, 60), st.integers(0, 60)), min_size=1, max_size=30),
     st.data(),

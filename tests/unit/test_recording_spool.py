@@ -19,6 +19,8 @@ from warpline.recording import records
 from warpline.recording.spool import SpoolFile, read_spools
 from warpline.recording.spool_writer import SpoolWriter
 
+from .effort import rounds
+
 EXIT = np.dtype(records.exit_)
 
 
@@ -154,7 +156,10 @@ def a_spool(path: Path) -> bytes:
     return path.read_bytes()
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.mark.fuzz
+@settings(
+    max_examples=rounds(40, 5_000), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
     cut=st.integers(0, 40_000),
     flips=st.lists(st.tuples(st.integers(0, 8300), st.integers(0, 255)), max_size=12),

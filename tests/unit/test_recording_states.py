@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from warpline.model.flags import Flag
 from warpline.recording.thread_states import NO_CPU, Mark, Marks, State, States, thread_states
+
+from .effort import rounds
 
 
 def marks(*rows: tuple[int, int, int, Mark]) -> Marks:
@@ -165,7 +168,8 @@ def histories(draw: st.DrawFn) -> list[tuple[int, int, int, Mark]]:
     return result
 
 
-@settings(max_examples=150, deadline=None)
+@pytest.mark.fuzz
+@settings(max_examples=rounds(50, 5_000), deadline=None)
 @given(histories(), st.randoms(use_true_random=False))
 def test_states_are_what_a_loop_finds(history: list[tuple[int, int, int, Mark]], random: object) -> None:
     if not history:
@@ -179,7 +183,8 @@ def test_states_are_what_a_loop_finds(history: list[tuple[int, int, int, Mark]],
     assert not (found.flags & Flag.TRUNCATED).any()
 
 
-@settings(max_examples=150, deadline=None)
+@pytest.mark.fuzz
+@settings(max_examples=rounds(50, 5_000), deadline=None)
 @given(
     st.lists(
         st.tuples(st.integers(0, 3), st.integers(0, 40), st.integers(0, 2), st.sampled_from(list(Mark))),

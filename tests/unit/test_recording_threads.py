@@ -18,6 +18,8 @@ from warpline.recording.spool_writer import SpoolWriter
 from warpline.recording.threads import BEFORE, ThreadTable, command_title
 from warpline.storage import open_capture
 
+from .effort import rounds
+
 
 def test_an_id_that_is_used_again_is_another_process() -> None:
     table = ThreadTable()
@@ -98,7 +100,8 @@ def test_a_thread_nobody_announced_is_added_once() -> None:
     assert [life.pid for life in table.processes] == [7]
 
 
-@settings(max_examples=80, deadline=None)
+@pytest.mark.fuzz
+@settings(max_examples=rounds(26, 5_000), deadline=None)
 @given(
     st.lists(st.tuples(st.integers(1, 6), st.booleans()), max_size=40),
     st.lists(st.tuples(st.integers(1, 8), st.integers(0, 45)), min_size=1, max_size=40),

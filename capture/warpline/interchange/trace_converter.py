@@ -339,6 +339,7 @@ class TraceConverter:
         return None
 
     def _apply_metadata(self) -> None:
+        process_order: dict[str, int] = {}
         for name, pid, tid, raw in self.metadata:
             arguments = _object(raw.decode("utf-8", "replace")) or {}
             key = self.thread_of((pid, tid))
@@ -348,9 +349,11 @@ class TraceConverter:
             elif name == "thread_name" and isinstance(text, str):
                 self.tracks.name_thread(*key, self.thread_title(clean_text(text.strip())))
             elif name == "process_sort_index":
-                self.tracks.sort_process(key[0], number_of(arguments.get("sort_index")))
+                process_order[str(key[0])] = number_of(arguments.get("sort_index"))
             elif name == "thread_sort_index":
                 self.tracks.sort_thread(*key, number_of(arguments.get("sort_index")))
+        if process_order:
+            self.tracks.sort_processes(process_order)
 
     def process_title(self, name: str) -> str:
         """A process's name from its recorded one."""

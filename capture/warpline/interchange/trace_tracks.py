@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -182,11 +183,11 @@ class TraceTracks:
             self.builder.update_thread(entry.index, name=name)
             self.builder.update_track(entry.track, title=self._thread_title(entry.tid, name))
 
-    def sort_process(self, pid: Scalar, key: int) -> None:
-        """Set where a process stands among its siblings."""
-        entry = self.processes.get(_key(pid))
-        if entry is not None and abs(key) < 1 << 31:
-            self.builder.update_track(entry.track, sort_key=key)
+    def sort_processes(self, keys: Mapping[str, int]) -> None:
+        """Order processes by recorded keys (by recorded id); they stay above what else stands beside them."""
+        ordered = sorted(self.processes.items(), key=lambda item: keys.get(item[0], item[1].index))
+        for place, (_key_text, entry) in enumerate(ordered):
+            self.builder.update_track(entry.track, sort_key=min(place, 999))
 
     def sort_thread(self, pid: Scalar, tid: Scalar, key: int) -> None:
         """Set where a thread stands among its siblings."""

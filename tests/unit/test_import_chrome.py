@@ -63,9 +63,7 @@ json_values = st.recursive(
     chunk=st.integers(5, 200),
     wrapped=st.booleans(),
 )
-@example(
-    events=[{"00]": None}, {"": [None, {"": None}, {"": None}]}], indent=None, chunk=21, wrapped=False
-)
+@example(events=[{"00]": None}, {"": [None, {"": None}, {"": None}]}], indent=None, chunk=21, wrapped=False)
 @settings(max_examples=rounds(20, 5_000))
 def test_pieces_hold_exactly_the_events_whatever_the_chunk(
     tmp_path_factory: pytest.TempPathFactory,

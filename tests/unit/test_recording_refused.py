@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from warpline.model.errors import RecordingError
 from warpline.model.flags import Flag
-from warpline.recording import perf
+from warpline.recording import perf, procfs
 from warpline.recording.doctor import check_sources
 from warpline.recording.perf_abi import RingTooLarge
 from warpline.recording.procfs import parse_core_times, parse_stat
@@ -211,3 +211,12 @@ def test_other_systems_get_a_clear_line(tmp_path: Path, monkeypatch: pytest.Monk
     checks = check_sources()
     assert not any(check.available for check in checks)
     assert all("Linux only" in check.reason for check in checks)
+
+
+def test_time_of_a_process_is_read_with_its_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The first pair is torn: the core was taken away for 40 ms between the clock and the process's time.
+    readings = iter([1_000_000, 41_000_000, 41_010_000, 41_012_000])
+    used = iter([40_000_000, 40_011_000])
+    monkeypatch.setattr(procfs.time, "monotonic_ns", lambda: next(readings))
+    monkeypatch.setattr(procfs.time, "clock_gettime_ns", lambda _clock: next(used))
+    assert procfs.process_cpu_ns(1) == (41_011_000, 40_011_000)

@@ -218,14 +218,15 @@ class Sampler:
 
     def _sample_processes(self) -> None:
         for pid, process in list(self._processes.items()):
-            now, cpu_ns = time.monotonic_ns(), procfs.process_cpu_ns(pid)
+            used = procfs.process_cpu_ns(pid)
             try:
                 rss = procfs.resident_bytes(os.pread(process.statm, 128, 0))
             except OSError:
-                cpu_ns = None
-            if cpu_ns is None:
+                used = None
+            if used is None:
                 self._drop(pid)
                 continue
+            now, cpu_ns = used
             self.writer.append_packed(records.PROCESS_SAMPLE, _PROCESS_SAMPLE.pack(now, cpu_ns, rss, pid, 0))
 
     def _drop_thread(self, pid: int, process: _Process, tid: int) -> None:

@@ -6,10 +6,14 @@ import csv
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from warpline.analysis import rendering
 from warpline.analysis.registry import REPORTS
-from warpline.analysis.rendering import shorten, text_width
+from warpline.analysis.rendering import format_value
+from warpline.analysis.report import Column
+from warpline.analysis.text_tables import column_unit, shorten, text_width, wrapped
 from warpline.cli import main
 
 from .analysis_tools import Program
@@ -115,12 +119,53 @@ def test_text_tables_fit_the_terminal(
     path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, width: int
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
-    names = [spec.name for spec in REPORTS if spec.name not in {"operator", "memory"}]
-    arguments = [part for name in names for part in ("--report", name)]
-    lines = run(capsys, str(path), *arguments).splitlines()
-    table = [line for line in lines if "──" in line or line.strip().endswith("gemm")]
-    assert table
-    assert max(text_width(line) for line in table) <= width
+    lines = run(capsys, str(path), "--report", "all").splitlines()
+    assert len(lines) > 5 * len(REPORTS)
+    assert max(text_width(line) for line in lines) <= width
+
+
+def test_each_column_has_the_unit_in_which_its_largest_time_is_short() -> None:
+    assert column_unit(np.array([0, 9_999])) == "ns"
+    assert column_unit(np.array([10_000, 1])) == "us"
+    assert column_unit(np.array([418_334_613, 120])) == "ms"
+    assert column_unit(np.array([np.nan, 2e13])) == "s"
+    assert column_unit(np.ma.MaskedArray([5, 10**9], [False, True])) == "ns"
+    assert column_unit(np.ma.MaskedArray([5], [True])) == "ns"
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (418_334_613, "ms", "418.335"),
+        (120, "ms", "0.00012"),
+        (1_640, "ms", "0.0016"),
+        (9_000, "ms", "0.009"),
+        (0, "ms", "0.000"),
+        (-2_000, "ms", "-0.002"),
+        (0.2, "us", "0.000"),
+        (7, "s", "0.000000007"),
+        (1_234_567, "ns", "1,234,567"),
+    ],
+)
+def test_small_times_beside_large_ones_keep_their_digits(value: float, unit: str, text: str) -> None:
+    assert format_value(value, Column("total_ns", "Total", "ns"), unit) == text
+
+
+def test_parts_of_a_table_make_the_same_json_and_csv(
+    path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def both() -> tuple[object, str]:
+        chosen = (str(path), "--report", "cuda_gpu_trace", "--format")
+        return json.loads(run(capsys, *chosen, "json")), run(capsys, *chosen, "csv")
+
+    whole = both()
+    monkeypatch.setattr(rendering, "_PART_ROWS", 3)
+    assert both() == whole
+    found, text = whole
+    assert isinstance(found, dict)
+    assert len(found["rows"]) == 10
+    for row, cells in zip(found["rows"], csv.DictReader(text.splitlines()), strict=True):
+        assert {key: "" if value is None else str(value) for key, value in row.items()} == cells
 
 
 def test_every_ratio_says_of_what(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -161,3 +206,8 @@ def test_long_texts_lose_their_middle() -> None:
     assert shorten("abcdefghij", 10) == "abcdefghij"
     assert shorten("abcdefghijk", 7) == "abcd…jk"
     assert text_width(shorten("步骤步骤步骤步骤", 9)) <= 9
+
+
+def test_long_sentences_are_broken_where_they_can_be() -> None:
+    assert list(wrapped("one two three", 9, "  ")) == ["  one two", "  three"]
+    assert list(wrapped("a 步骤步骤步骤", 10)) == ["a", "步骤步骤步", "骤"]

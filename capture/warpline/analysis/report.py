@@ -39,6 +39,12 @@ class Texts(Sequence[str | None]):
         """The texts of some rows."""
         return Texts(self.codes[index], self.lookup)
 
+    def texts(self) -> list[str | None]:
+        """Every text, each distinct one looked up once."""
+        distinct, inverse = np.unique(self.codes, return_inverse=True)
+        found = [None if code < 0 else self.lookup(code) for code in distinct.tolist()]
+        return [found[place] for place in inverse.tolist()]
+
     def ranks(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
         """Place of each text in natural order (equal texts share one), and which rows have none."""
         distinct, inverse = np.unique(self.codes, return_inverse=True)
@@ -141,13 +147,23 @@ class Table:
         """One cell as a Python value; None when it was not recorded."""
         return python_value(self.data[name], row)
 
+    def values(self, name: str) -> list[Any]:
+        """A column as Python values; None where nothing was recorded."""
+        return python_values(self.data[name])
+
     def rows(self) -> Iterator[dict[str, Any]]:
         """Every row as a dict of Python values, with ``depth`` first in a tree."""
-        for row in range(len(self)):
-            values: dict[str, Any] = {} if self.depth is None else {"depth": int(self.depth[row])}
-            for column in self.columns:
-                values[column.name] = python_value(self.data[column.name], row)
-            yield values
+        names = [column.name for column in self.columns]
+        columns = [self.values(name) for name in names]
+        if self.depth is not None:
+            names.insert(0, "depth")
+            columns.insert(0, self.depth.tolist())
+        for row in zip(*columns, strict=True):
+            yield dict(zip(names, row, strict=True))
+
+    def part(self, first: int, stop: int) -> Table:
+        """The rows ``first`` to ``stop`` (not included) of the table."""
+        return self.take(np.arange(first, min(stop, len(self))))
 
     def take(self, index: npt.NDArray[np.int64]) -> Table:
         """The table with the rows ``index``, in that order."""
@@ -199,6 +215,22 @@ def python_value(values: Values, row: int) -> Any:
     if isinstance(value, float) and math.isnan(value):
         return None
     return value
+
+
+def python_values(values: Values) -> list[Any]:
+    """A column as int, float, bool or str; None where masked or not a number: not recorded."""
+    if isinstance(values, Texts):
+        return values.texts()
+    if not isinstance(values, np.ndarray):
+        return list(values)
+    gone = np.ma.getmaskarray(values)
+    plain = np.ma.getdata(values)
+    if plain.dtype.kind == "f":
+        gone = gone | np.isnan(plain)
+    listed: list[Any] = plain.tolist()
+    for row in np.flatnonzero(gone).tolist():
+        listed[row] = None
+    return listed
 
 
 def unrecorded(count: int, dtype: npt.DTypeLike = np.int64) -> npt.NDArray[Any]:

@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from warpline.cli.arguments import add_range_option, add_track_option
-from warpline.i18n import tr
+from warpline.i18n import tr, tr_n
 from warpline.model import UsageError, format_duration
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def _list(capture: Capture, selection: Selection, options: object) -> int:
         report = compute_report(capture, spec.name, selection, options)
         table = report.table
         state = (
-            tr("{count} rows", count=len(table))
+            tr_n("{count} row", "{count} rows", len(table))
             if table is not None
             else tr("not recorded: {reason}", reason=str(report.result))
         )
@@ -168,9 +168,12 @@ def _with_table(report: Report, table: Table) -> Report:
 
 def _print(reports: list[Report], args: argparse.Namespace, asked: bool) -> int:
     from warpline.analysis import rendering
+    from warpline.analysis.text_tables import write_text
 
     if args.format == "json":
-        sys.stdout.buffer.write(rendering.write_json(reports))
+        sys.stdout.flush()
+        for part in rendering.write_json(reports):
+            sys.stdout.buffer.write(part)
         return 0
     if args.format == "csv":
         if len(reports) != 1:
@@ -178,8 +181,8 @@ def _print(reports: list[Report], args: argparse.Namespace, asked: bool) -> int:
         if reports[0].table is None:
             print(f"warpline: {reports[0].name}: {reports[0].result}", file=sys.stderr)
             return 0
-        for line in rendering.write_csv(reports[0], args.unit or "ns"):
-            sys.stdout.write(line)
+        for text in rendering.write_csv(reports[0], args.unit or "ns"):
+            sys.stdout.write(text)
         return 0
     width = shutil.get_terminal_size((_PIPE_WIDTH, 24)).columns
     limit = args.rows if args.rows is not None else None if asked else _DEFAULT_ROWS
@@ -192,7 +195,7 @@ def _print(reports: list[Report], args: argparse.Namespace, asked: bool) -> int:
     for number, report in enumerate(reports):
         if number:
             print()
-        for line in rendering.write_text(report, width, args.unit, limit):
+        for line in write_text(report, width, args.unit, limit):
             print(line)
     if missing:
         if reports:

@@ -21,6 +21,7 @@ from warpline.interchange.columns import (
     nanoseconds,
     texts,
 )
+from warpline.interchange.torch_args import DecodedArguments, Int64, decode_args
 from warpline.interchange.torch_columns import (
     API,
     KERNEL,
@@ -32,9 +33,6 @@ from warpline.interchange.torch_columns import (
     PHASE,
     PYTHON,
     TORCH_EXTRACTORS,
-    DecodedArguments,
-    Int64,
-    decode_args,
     extract_gpu,
 )
 from warpline.interchange.trace_groups import INSTANTS, Extractor, Group, Loss, generic_route, points, spans

@@ -26,7 +26,8 @@ from warpline.interchange.columns import (
     raw_text,
     repeated_text,
 )
-from warpline.interchange.torch_columns import FILLERS, LAUNCH_FLOWS, MEMORY, MEMORY_NAME, Int64, torch_route
+from warpline.interchange.torch_args import Int64
+from warpline.interchange.torch_columns import FILLERS, LAUNCH_FLOWS, MEMORY, MEMORY_NAME, torch_route
 from warpline.interchange.trace_groups import INSTANTS, SLICES, Group, Piece, ThreadKey, generic_route
 
 Int64Array = npt.NDArray[np.int64]

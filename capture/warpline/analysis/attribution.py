@@ -25,7 +25,7 @@ def enclosing_of_calls(view: View, thread: Int64Array, times: Int64Array, kinds:
     if not len(times):
         return rows
     # Calls may lie before the selected range, so lanes are cut to the calls and not to the selection.
-    around = View(view.capture, Selection(int(times.min()), int(times.max()) + 1))
+    around = view.other(Selection(int(times.min()), int(times.max()) + 1))
     threads = threads_of_tracks(view)
     present = [kind for kind in kinds if kind in view.capture.kinds]
     for number in np.unique(thread).tolist():

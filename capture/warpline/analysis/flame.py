@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.nesting import flat_parents, levels, self_times
+from warpline.analysis.path_tree import Lines, PathTree, joined_tree, thread_tree
 from warpline.analysis.report import NotRecorded
 from warpline.analysis.selection import View
 from warpline.analysis.tables import missing
@@ -23,7 +24,7 @@ SOURCES = {
     "samples": ("sample",),
 }
 MAX_BOXES = 40_000
-"""Boxes of a time-ordered graph: the longest events; the rest could not be seen anyway."""
+"""Boxes of a graph: the longest events, or outer levels first; the rest could not be seen anyway."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,8 @@ class Tree:
         self.parent: list[int] = []
         self.own: list[int] = []
         self.count: list[int] = []
+        self.value: list[int] | None = None
+        """Time with all that lies inside, also where names further inside were too many to keep; None: add it up."""
         self._known: dict[tuple[int, int], int] = {}
 
     def node(self, parent: int, name: int) -> int:
@@ -97,7 +100,7 @@ class Tree:
 
 
 def _tree_of_events(view: View, kinds: tuple[str, ...]) -> Tree:
-    tree = Tree()
+    found: list[PathTree] = []
     for tracks in _tracks_by_thread(view):
         lanes = view.lane_events(tracks, kinds)
         if not lanes:
@@ -106,22 +109,16 @@ def _tree_of_events(view: View, kinds: tuple[str, ...]) -> Tree:
         stop = np.concatenate([lane.stop for lane in lanes])
         row = np.concatenate([lane.row for lane in lanes])
         parent = flat_parents(lanes)
-        level = levels(parent)
         inside = np.maximum(np.minimum(stop, view.stop_ns) - np.maximum(start, view.start_ns), 0)
         own = np.maximum(self_times(inside, parent), 0)
         names = view.capture.events.name[row].astype(np.int64)
-        node = np.full(len(row), -1, np.int64)
-        for depth in range(int(level.max(initial=-1)) + 1):
-            here = np.flatnonzero(level == depth)
-            above = np.where(parent[here] >= 0, node[np.maximum(parent[here], 0)], -1)
-            key = ((above + 1) << 32) | names[here]
-            distinct, inverse = np.unique(key, return_inverse=True)
-            found = np.array([tree.node((k >> 32) - 1, k & 0xFFFFFFFF) for k in distinct.tolist()], np.int64)
-            node[here] = found[inverse]
-            sums = np.bincount(inverse, weights=own[here])
-            counts = np.bincount(inverse)
-            for place, value, number in zip(found.tolist(), sums.tolist(), counts.tolist(), strict=True):
-                tree.add(place, int(value), number)
+        zeros = np.zeros(len(row), np.int64)
+        found.append(thread_tree(Lines(zeros, names, parent, (inside, own, zeros + 1))))
+    joined = joined_tree(found, MAX_BOXES)
+    value, own, count = joined.lines.sums or (np.empty(0, np.int64),) * 3
+    tree = Tree()
+    tree.name, tree.parent = joined.lines.name.tolist(), joined.lines.parent.tolist()
+    tree.own, tree.count, tree.value = own.tolist(), count.tolist(), value.tolist()
     return tree
 
 
@@ -177,9 +174,9 @@ def laid_out(tree: Tree) -> Flame:
     n = len(tree.name)
     parent = np.array(tree.parent, np.int64)
     own = np.array(tree.own, np.int64)
-    value = own.copy()
+    value = own.copy() if tree.value is None else np.array(tree.value, np.int64)
     # A node's parent was made before it, so children come later: add up from the end.
-    for place in range(n - 1, -1, -1):
+    for place in range(n - 1, -1, -1) if tree.value is None else ():
         if parent[place] >= 0:
             value[parent[place]] += value[place]
     children: dict[int, list[int]] = {}

@@ -133,7 +133,7 @@ def _named_intervals(
 ) -> tuple[Int64Array, Int64Array]:
     """The union of the events of some kinds whose name matches."""
     wanted = matching_names(view.capture, pattern)
-    host = View(view.capture, Selection(view.selection.start_ns, view.selection.stop_ns))
+    host = view.other(Selection(view.selection.start_ns, view.selection.stop_ns))
     present = [kind for kind in kinds if kind in view.capture.kinds] if wanted.any() else []
     found = [host.events(kind, tracks) for kind in present]
     events = join_events(found)

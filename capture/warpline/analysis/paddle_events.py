@@ -1,48 +1,60 @@
-"""Paddle's older report: total, computation and framework time, copies, and the event tree."""
+"""Paddle's older report: the event tree, and where the time of the host goes."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from warpline.analysis.cpu_gpu import Sides, side_columns, side_data
+from warpline.analysis.cpu_gpu import Sides, plain_statistics, side_columns, side_data
 from warpline.analysis.event_types import MEMORY_OPERATION
 from warpline.analysis.gpus import windows_of
 from warpline.analysis.host_events import TREE_KINDS, ThreadEvents, threads_with_events
-from warpline.analysis.nesting import levels
 from warpline.analysis.options import Options
-from warpline.analysis.overlap import combination_times
+from warpline.analysis.overlap import combination_times, time_of
+from warpline.analysis.path_tree import Lines, PathTree, depth_first, joined_tree, thread_tree
 from warpline.analysis.report import Column, NotRecorded, Table, Targets, Values, unrecorded
 from warpline.analysis.selection import GPU_KINDS, View, join_events, matching_names
-from warpline.analysis.statistics import group_statistics
-from warpline.analysis.tables import missing, scope_text, thread_titles
+from warpline.analysis.tables import (
+    masked_below_zero,
+    missing,
+    ratio,
+    scope_text,
+    thread_titles,
+)
+from warpline.i18n import tr
 
 Int64Array = npt.NDArray[np.int64]
 _COMPUTE = re.compile(r"(::|/| )compute$| kernel launch$", re.IGNORECASE)
+_EVENT, _COMPUTING, _ASYNC, _SYNC = 1, 2, 4, 8
+"""Bits of what the host does at a moment, in combinations of `warpline.analysis.overlap`."""
+_ASYNCHRONOUS = re.compile("async", re.IGNORECASE)
 
 
 def events(view: View, options: Options) -> Table | NotRecorded:
-    """The tree of host events: every path of names, with CPU and GPU time."""
+    """The tree of host events: paths of names, with CPU and GPU time."""
     if not view.has(*TREE_KINDS):
         return missing("operator")
-    merged = _Paths()
-    for found in threads_with_events(view):
-        merged.add(found, found.thread if options.by_thread else 0)
-    order, sides = merged.laid_out()
+    tree = joined_tree([_thread_tree(found, options) for found in threads_with_events(view)])
+    order = depth_first(tree)
     strings = view.capture.strings
     titles = thread_titles(view)
-    prefix = [f"{titles(merged.threads[i])}::" if options.by_thread else "" for i in order.tolist()]
-    names = [prefix[place] + strings[merged.names[i]] for place, i in enumerate(order.tolist())]
-    roots = [i for i, above in enumerate(merged.parents) if above < 0]
-    cpu_whole = float(sides.cpu.total[roots].sum()) if roots else 0.0
-    gpu_whole = float(sides.gpu.total[roots].sum()) if roots else 0.0
-    data: dict[str, Values] = {"name": names, **side_data(sides, order, cpu_whole, gpu_whole)}
-    total = sides.cpu.total[order] + sides.gpu.total[order]
+    names = [
+        (f"{titles(root)}::" if options.by_thread else "") + strings[name]
+        for root, name in zip(tree.lines.root[order].tolist(), tree.lines.name[order].tolist(), strict=True)
+    ]
+    _, count, cpu, gpu = tree.lines.sums or (np.empty(0, np.int64),) * 4
+    lows = tree.lines.lows or (np.empty(0, np.int64),) * 2
+    highs = tree.lines.highs or (np.empty(0, np.int64),) * 2
+    sides = Sides(
+        plain_statistics(count, cpu, lows[0], highs[0]), plain_statistics(count, gpu, lows[1], highs[1])
+    )
+    whole = tree.whole or (0, 0, 0, 0)
+    data: dict[str, Values] = {"name": names, **side_data(sides, order, float(whole[2]), float(whole[3]))}
+    total = (cpu + gpu)[order]
     data["total_ns"] = total
-    data["ratio"] = total / max(cpu_whole + gpu_whole, 1)
+    data["ratio"] = ratio(total, whole[2] + whole[3])
     if not view.has(*GPU_KINDS):
         for key in [k for k in data if k.startswith("gpu_")]:
             data[key] = unrecorded(len(order), np.float64)
@@ -55,124 +67,142 @@ def events(view: View, options: Options) -> Table | NotRecorded:
             Column("ratio", "Ratio", "ratio", "CPU and GPU time of " + of),
         ),
         data,
-        depth=np.array([merged.levels[i] for i in order.tolist()], np.int16),
-        targets=Targets(names=np.array([merged.names[i] for i in order.tolist()], np.uint32)),
+        depth=tree.level[order].astype(np.int16),
+        targets=Targets(names=tree.lines.name[order].astype(np.uint32)),
         scope=scope_text(view, "Host events"),
-        notes=tuple(_summary(view)),
+        notes=(*_cut_note(tree), *_head_notes(view)),
     )
 
 
-class _Paths:
-    """Nodes of a tree of names, merged over events and threads."""
-
-    def __init__(self) -> None:
-        self.names: list[int] = []
-        self.parents: list[int] = []
-        self.threads: list[int] = []
-        self.levels: list[int] = []
-        self._known: dict[tuple[int, int, int], int] = {}
-        self._keys: list[Int64Array] = []
-        self._cpu: list[Int64Array] = []
-        self._gpu: list[Int64Array] = []
-
-    def add(self, found: ThreadEvents, thread: int) -> None:
-        """Add the events of a thread: level by level, each distinct (node above, name) is one node."""
-        events = found.events
-        node = np.full(len(events), -1, np.int64)
-        level = levels(events.parent)
-        for depth in range(int(level.max(initial=-1)) + 1):
-            here = np.flatnonzero(level == depth)
-            above = np.where(events.parent[here] >= 0, node[np.maximum(events.parent[here], 0)], -1)
-            key = ((above + 1) << 32) | events.name[here].astype(np.int64)
-            distinct, inverse = np.unique(key, return_inverse=True)
-            nodes = [self._node(thread, (k >> 32) - 1, k & 0xFFFFFFFF, depth) for k in distinct.tolist()]
-            node[here] = np.array(nodes, np.int64)[inverse]
-        self._keys.append(node)
-        self._cpu.append(np.maximum(events.cpu_ns, 0))
-        self._gpu.append(events.gpu_ns)
-
-    def _node(self, thread: int, above: int, name: int, depth: int) -> int:
-        key = (thread, above, name)
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = len(self.names)
-            self.names.append(name)
-            self.parents.append(above)
-            self.threads.append(thread)
-            self.levels.append(depth)
-        return found
-
-    def laid_out(self) -> tuple[Int64Array, Sides]:
-        """Nodes in the order of a printed tree, larger siblings first, and their statistics by node."""
-        keys = np.concatenate([np.empty(0, np.int64), *self._keys])
-        sides = Sides(
-            group_statistics(keys, np.concatenate([np.empty(0, np.int64), *self._cpu])),
-            group_statistics(keys, np.concatenate([np.empty(0, np.int64), *self._gpu])),
+def _thread_tree(found: ThreadEvents, options: Options) -> PathTree:
+    events = found.events
+    cpu = np.maximum(events.cpu_ns, 0)
+    return thread_tree(
+        Lines(
+            np.full(len(events), found.thread if options.by_thread else 0, np.int64),
+            events.name.astype(np.int64),
+            events.parent,
+            (cpu + events.gpu_ns, np.ones(len(events), np.int64), cpu, events.gpu_ns),
+            (cpu, events.gpu_ns),
+            (cpu, events.gpu_ns),
         )
-        children: dict[int, list[int]] = {}
-        for node, above in enumerate(self.parents):
-            children.setdefault(above, []).append(node)
-        weight = (sides.cpu.total + sides.gpu.total).tolist()
-        order: list[int] = []
-        pending = sorted(children.get(-1, []), key=lambda i: (-self.threads[i], weight[i]))
-        while pending:
-            node = pending.pop()
-            order.append(node)
-            pending += sorted(children.get(node, []), key=weight.__getitem__)
-        return np.array(order, np.int64), sides
+    )
 
 
-@dataclass(frozen=True)
-class OlderTotals:
-    """What the head of the older report says, in ns: lengths of unions over all threads."""
+def _cut_note(tree: PathTree) -> list[str]:
+    if not tree.is_cut:
+        return []
+    note = tr(
+        "Cut to {count} lines, {levels} levels deep; the time of what lies deeper is in the lines above it.",
+        count=f"{len(tree.level):,}",
+        levels=int(tree.level.max(initial=0)) + 1,
+    )
+    if tree.left_out:
+        left_out = f"{tree.left_out:,}"
+        note += " " + tr("Of the last level the shortest {left_out} are missing.", left_out=left_out)
+    return [note + " " + tr("A time range or a thread shows more.")]
 
-    total: int
-    computation: int
-    copies: int
 
-    @property
-    def framework(self) -> int:
-        """Everything outside the operators' computation and the copies."""
-        return self.total - self.computation - self.copies
+def _head_notes(view: View) -> list[str]:
+    """The head of the older report, one sentence per row of `framework_overhead`."""
+    table = framework_overhead(view, Options())
+    if isinstance(table, NotRecorded):
+        return []
+    notes = []
+    for row in table.rows():
+        if row["total_ns"] is None:
+            continue
+        calls = "" if row["count"] is None else tr("{count} calls, ", count=f"{row['count']:,}")
+        share = "" if row["ratio"] is None else f" ({row['ratio']:.1%})"
+        notes.append(f"{row['name']}: {calls}{row['total_ns'] / 1e6:,.3f} ms{share}")
+    return [
+        tr("Place: {place}.", place="All" if view.has(*GPU_KINDS) else "CPU") + " " + "; ".join(notes) + "."
+    ]
 
 
-def older_totals(view: View) -> OlderTotals:
-    """Total, computation and copy time of the host side of a selection.
+def framework_overhead(view: View, _options: Options) -> Table | NotRecorded:
+    """The head of the older report: computation, framework overhead and copies, as unions over all threads.
 
     Computation is the compute (or kernel launch) part of operators, and whole operators where no parts were recorded.
+    Copies are ranges that say so, else CUDA calls that copy or set memory. The overhead is all outside both.
     """
-    compute = matching_names(view.capture, _COMPUTE)
-    copy = matching_names(view.capture, MEMORY_OPERATION)
-    tracks = frozenset(t.index for t in view.capture.tracks if t.device is None)
-    kinds = tuple(kind for kind in TREE_KINDS if kind in view.capture.kinds)
-    has_parts = any(bool(compute[part.name].any()) for kind in kinds for part in view.batches(kind, tracks))
-    times = np.zeros(8, np.int64)
-    for window in windows_of(view, tracks, kinds=kinds):
-        parts = [(kind, window.events(kind, tracks)) for kind in kinds]
-        everything = join_events([part for _, part in parts if len(part)])
-        operators = join_events([part for kind, part in parts if kind == "operator" and len(part)])
-        chosen = everything.take(compute[everything.name]) if has_parts else operators
-        copies = everything.take(copy[everything.name])
-        sets = [(e.start, e.stop) for e in (everything, chosen, copies)]
-        times += combination_times(sets, window.start_ns, window.stop_ns)
-    mask = np.arange(8)
-    total = int(times[(mask & 1) != 0].sum())
-    copies_ns = int(times[(mask & 4) != 0].sum())
-    computation = int(times[((mask & 2) != 0) & ((mask & 4) == 0)].sum())
-    return OlderTotals(total, computation, copies_ns)
-
-
-def _summary(view: View) -> list[str]:
-    totals = older_totals(view)
-
-    def share(part: int) -> str:
-        return f"{part / 1e6:,.3f} ms ({part / totals.total:.1%} of it)" if totals.total else "0"
-
-    place = "All" if view.has(*GPU_KINDS) else "CPU"
-    computation, framework = share(totals.computation), share(totals.framework)
-    return [
-        f"Place: {place}. Total time, the union of all host events: {totals.total / 1e6:,.3f} ms.",
-        f"Computation time: {computation}.",
-        f"Framework overhead, all outside computation and copies: {framework}.",
-        f"Copies and sets: {share(totals.copies)}.",
+    if not view.has(*TREE_KINDS):
+        return missing("operator")
+    host = _HostTimes(view)
+    if not (host.has_parts or view.has("operator")):
+        return missing("operator")
+    times, copying = host.times, _ASYNC | _SYNC
+    names = ["Total", "Computation", "Framework overhead", "Copies and sets", "Asynchronous", "Synchronous"]
+    total = np.array(
+        [
+            time_of(times, _EVENT),
+            time_of(times, _COMPUTING, copying),
+            time_of(times, _EVENT, _COMPUTING | copying),
+            *(time_of(times, bits) for bits in (copying, _ASYNC, _SYNC)),
+        ],
+        np.int64,
+    )
+    count = np.array([-1, -1, -1, sum(host.copies), *host.copies], np.int64)
+    has_copies = any(host.copies)
+    absent = np.array([False] * 3 + [not has_copies] * 3)
+    notes = [
+        "Lengths of unions over all threads; synchronous and asynchronous copies of two threads may overlap."
     ]
+    if not has_copies:
+        notes.append("Copies: not recorded, because no range and no CUDA call copies or sets memory.")
+    return Table(
+        (
+            Column("name", "Name"),
+            Column("count", "Calls"),
+            Column("total_ns", "Total Time", "ns"),
+            Column("ratio", "Ratio", "ratio", "the union of all host events"),
+        ),
+        {
+            "name": names,
+            "count": masked_below_zero(np.where(absent, -1, count)),
+            "total_ns": np.ma.MaskedArray(total, absent),
+            "ratio": np.ma.MaskedArray(ratio(total, int(total[0])), absent | (total[0] == 0)),
+        },
+        depth=np.array([0, 1, 1, 1, 2, 2], np.int16),
+        scope=scope_text(view, "Host events"),
+        notes=tuple(notes),
+    )
+
+
+class _HostTimes:
+    """When the host did what: ``times`` by combination of the bits above, ``copies`` calls (asynchronous, synchronous).
+
+    Copies are ranges, or CUDA calls where no range says that it copies.
+    """
+
+    def __init__(self, view: View) -> None:
+        self._tracks = frozenset(t.index for t in view.capture.tracks if t.device is None)
+        self._kinds = tuple(kind for kind in TREE_KINDS if kind in view.capture.kinds)
+        self._compute = matching_names(view.capture, _COMPUTE)
+        self._copy = matching_names(view.capture, MEMORY_OPERATION)
+        self._asynchronous = matching_names(view.capture, _ASYNCHRONOUS)
+        self.has_parts = any(self._count(view, kind, self._compute) for kind in self._kinds)
+        self._copying = self._kinds
+        if not any(self._count(view, kind, self._copy) for kind in self._kinds):
+            self._copying = tuple(kind for kind in ("cuda_api",) if kind in view.capture.kinds)
+        found = sum(self._count(view, kind, self._copy) for kind in self._copying)
+        asynchronous = sum(self._count(view, kind, self._copy & self._asynchronous) for kind in self._copying)
+        self.copies = (asynchronous, found - asynchronous)
+        self.times = np.zeros(16, np.int64)
+        for window in windows_of(view, self._tracks, kinds=(*self._kinds, *self._copying)):
+            self.times += self._in_window(window)
+
+    def _count(self, view: View, kind: str, wanted: npt.NDArray[np.bool_]) -> int:
+        """How many selected events of a kind have one of the wanted names."""
+        return sum(int(wanted[part.name].sum()) for part in view.batches(kind, self._tracks))
+
+    def _in_window(self, window: View) -> Int64Array:
+        kinds = {kind: window.events(kind, self._tracks) for kind in {*self._kinds, *self._copying}}
+        nested = join_events([kinds[kind] for kind in self._kinds])
+        copying = join_events([kinds[kind] for kind in self._copying])
+        copies = copying.take(self._copy[copying.name])
+        whole = kinds.get("operator", join_events([]))
+        computing = nested.take(self._compute[nested.name]) if self.has_parts else whole
+        is_async = self._asynchronous[copies.name]
+        sets = (join_events([nested, copies]), computing, copies.take(is_async), copies.take(~is_async))
+        return combination_times([(part.start, part.stop) for part in sets], window.start_ns, window.stop_ns)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from warpline.analysis.cpu_gpu import FIELDS, side_columns
+from warpline.analysis.cpu_gpu import FIELDS, plain_statistics, side_columns
 from warpline.analysis.event_types import type_code
 from warpline.analysis.host_events import HostEvents, ThreadEvents, merge_recursion, threads_with_events
 from warpline.analysis.nesting import window_pairs, windows
@@ -190,11 +190,8 @@ def _table(view: View, parts: list[Groups], options: Options, text: TextOf, scop
     if not parts:
         return _empty(view, options, scope)
     found = merged_groups(joined_groups(parts))
-    unknown = np.full(len(found.count), np.nan)
     sides = [
-        GroupStatistics(
-            np.arange(len(total)), found.count, total, total / found.count, unknown, low, high, unknown
-        )
+        plain_statistics(found.count, total, low, high)
         for total, low, high in (
             (found.cpu_total, found.cpu_min, found.cpu_max),
             (found.gpu_total, found.gpu_min, found.gpu_max),

@@ -104,4 +104,4 @@ def launches_of_host(view: View) -> Launches:
     threads = threads_of_tracks(view)
     wanted = {int(threads[index]) for index in view.tracks}
     neighbours = frozenset(t.index for t in view.capture.tracks if int(threads[t.index]) in wanted)
-    return launches_from(View(view.capture, replace(view.selection, tracks=neighbours)))
+    return launches_from(view.other(replace(view.selection, tracks=neighbours)))

@@ -59,6 +59,7 @@ REPORTS: tuple[ReportSpec, ...] = (
     ReportSpec("memory", "Memory allocations", "framework", "paddle_memory"),
     ReportSpec("user_defined", "Ranges of the user", "framework", "paddle_user"),
     ReportSpec("benchmark", "Benchmark: reader and batch cost", "framework", "paddle_user"),
+    ReportSpec("framework_overhead", "Computation, framework overhead, copies", "framework", "paddle_events"),
     ReportSpec("events", "Event tree", "framework", "paddle_events"),
     ReportSpec("steps", "Steps", "steps", "steps"),
     ReportSpec("step_breakdown", "Where the time of each step goes", "steps", "steps"),
@@ -93,14 +94,18 @@ def find_report(name: str) -> ReportSpec:
 
 
 def compute_report(
-    capture: Capture, name: str, selection: Selection | None = None, options: Options | None = None
+    capture: Capture,
+    name: str,
+    selection: Selection | None = None,
+    options: Options | None = None,
+    cancelled: Callable[[], bool] | None = None,
 ) -> Report:
     """Compute one report about a selection of a capture.
 
-    Raises UsageError when there is no such report.
+    Raises UsageError when there is no such report, Cancelled soon after ``cancelled()`` became true.
     """
     spec = find_report(name)
-    view = View(capture, selection)
+    view = View(capture, selection, cancelled)
     result = spec.load()(view, options or Options())
     origin = capture.span[0]
     return Report(spec.name, spec.title, (view.start_ns - origin, view.stop_ns - origin), result)

@@ -48,8 +48,7 @@ def find_steps(view: View, options: Options) -> Steps:
     wanted = matching_names(view.capture, pattern)
     # Steps stand on a thread of the program, wherever the selected tracks are.
     chosen = view.selection
-    open_view = View(
-        view.capture,
+    open_view = view.other(
         Selection(chosen.start_ns, chosen.stop_ns, ranks=chosen.ranks, processes=chosen.processes),
     )
     tracks = frozenset(t.index for t in view.capture.tracks if t.device is None)

@@ -35,8 +35,7 @@ CATEGORY_TITLES = (
 def _wide(view: View, steps: Steps) -> View:
     """Everything from the first step's start to the last one's end (and the GPU work that follows), on all tracks."""
     chosen = view.selection
-    return View(
-        view.capture,
+    return view.other(
         Selection(
             int(steps.start.min()), view.capture.span[1], ranks=chosen.ranks, processes=chosen.processes
         ),

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from warpline.analysis.rendering import NS_PER_UNIT, format_value
-from warpline.analysis.report import Column, NotRecorded, Report, Table, Values
+from warpline.analysis.report import Column, NotRecorded, Report, Table, Texts, Values
 from warpline.i18n import tr
 
 _GAP = "  "
@@ -47,7 +47,10 @@ def write_text(
 
 
 def _grid(table: Table, width: int, unit: str | None, limit: int | None) -> Iterator[str]:
-    columns = [column for column in table.columns if column.name not in _FOR_PROGRAMS]
+    absent = set(_absent(table))
+    columns = [
+        column for column in table.columns if column.name not in _FOR_PROGRAMS and column not in absent
+    ]
     shown = table if limit is None or limit >= len(table) else table.part(0, limit)
     name = _name_place(table, columns)
     texts = []
@@ -87,12 +90,30 @@ class _Cells:
 
 def _footnotes(table: Table) -> Iterator[str]:
     wholes: dict[str, list[str]] = {}
+    absent = _absent(table)
     for column in table.columns:
-        if column.of:
+        if column.of and column not in absent:
             wholes.setdefault(column.of, []).append(column.title)
     for whole, titles in wholes.items():
         yield tr("{columns} (%): of {whole}", columns=", ".join(titles), whole=whole)
+    titles = [column.title for column in absent if column.name != "reason"]
+    if titles:
+        yield tr("Columns without a value, because it was not recorded: {columns}", columns=", ".join(titles))
     yield from table.notes
+
+
+def _absent(table: Table) -> list[Column]:
+    """Columns in which no row has a value: they would only take the room of the others."""
+    return [column for column in table.columns if len(table) and _is_empty(table.data[column.name])]
+
+
+def _is_empty(values: Values) -> bool:
+    if isinstance(values, Texts):
+        return bool((values.codes < 0).all())
+    if not isinstance(values, np.ndarray):
+        return all(value is None for value in values)
+    gone = np.ma.getmaskarray(values)
+    return bool(gone.all() or (values.dtype.kind == "f" and (gone | np.isnan(np.ma.getdata(values))).all()))
 
 
 def column_unit(values: Values) -> str:

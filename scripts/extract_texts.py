@@ -63,8 +63,9 @@ def listed_texts() -> Iterator[tuple[str, str]]:
     for command in all_commands():
         yield "command", command.title
         yield "command", command.category
-        if command.hint:
-            yield "command", command.hint
+        for text in (command.hint, command.refusal):
+            if text:
+                yield "command", text
     for text in (*MENU_ORDER, *SUBMENUS.values()):
         yield "command", text
     for panel in PANELS:

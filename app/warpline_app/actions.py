@@ -112,7 +112,9 @@ class CommandActions(QObject):
         return action
 
     def _refresh(self, action: QAction, command: Command) -> None:
-        action.setEnabled(command.enabled(self._context))
+        is_enabled = command.enabled(self._context)
+        action.setEnabled(is_enabled)
+        action.setToolTip(command.hint_text if is_enabled else command.refusal_text or command.hint_text)
         if command.checked is not None:
             action.setChecked(command.checked(self._context))
 

@@ -57,7 +57,8 @@ class Command:
     shown in the menu. ``group`` separates: a menu draws a line where it changes from one command to the next.
 
     With ``held`` the timeline widget watches the keys itself (they act for as long as they are held down) and no
-    shortcut is made; menus and help still show them. With ``checked`` the command is a switch and the function
+    shortcut is made; menus and help still show them. ``refusal`` says what is missing where the command is greyed
+    out for a reason that cannot be seen. With ``checked`` the command is a switch and the function
     tells its position. With ``in_menu`` false it is in palette and help sheet only.
     """
 
@@ -72,6 +73,7 @@ class Command:
     group: str = ""
     in_menu: bool = True
     hint: str = ""
+    refusal: str = ""
 
     @property
     def checkable(self) -> bool:
@@ -92,3 +94,8 @@ class Command:
     def hint_text(self) -> str:
         """One sentence more about it in the user's language, or nothing."""
         return tr(self.hint, "command") if self.hint else ""
+
+    @property
+    def refusal_text(self) -> str:
+        """Why it cannot be used when it cannot, in the user's language, or nothing."""
+        return tr(self.refusal, "command") if self.refusal else ""

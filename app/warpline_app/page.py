@@ -32,6 +32,7 @@ class CapturePage(QWidget):
         self.source = source
         self.view: TimelineView = TimelineView(document, self, settings=settings)
         document.state.reveal_wanted.connect(self.view.scene.reveal_event)
+        document.state.row_wanted.connect(self.view.scene.reveal_row)
         self._was_painted = False
         self._waiting: list[Callable[[], None]] = []
         self.view.canvas.frame_drawn.connect(self._painted)
@@ -56,8 +57,12 @@ class CapturePage(QWidget):
 
     def close_document(self) -> None:
         """Take the timeline away, then close the file."""
+        self.take_timeline_away()
+        self.document.close()
+
+    def take_timeline_away(self) -> None:
+        """Stop all drawing and let go of the timeline; the file stays open for whoever shows it next."""
         self.view.shut_down()
         self.view.hide()
         self.view.setParent(None)
         self.view.deleteLater()
-        self.document.close()

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, Signal
 
+from warpline_app.alignment import Alignment
+
 if TYPE_CHECKING:
     from warpline.storage import Capture
 
@@ -37,7 +39,8 @@ class Filter:
     """What is kept in full colour and which rows are shown. The default keeps everything.
 
     ``names`` selects events by name (others are dimmed, panels leave them out): a substring, or a regular
-    expression with ``regex``. ``rows`` selects rows of the tree by title. ``only`` lists keys of rows: nothing
+    expression with ``regex``. ``kept_names`` and ``hidden_names`` are whole names: of the former one must be met, of
+    the latter none. ``rows`` selects rows of the tree by title. ``only`` lists keys of rows: nothing
     but these, what is above and what is below them is shown. ``kinds`` names kinds of events.
     """
 
@@ -47,11 +50,13 @@ class Filter:
     case: bool = False
     only: tuple[str, ...] = ()
     kinds: frozenset[str] = field(default_factory=frozenset)
+    kept_names: tuple[str, ...] = ()
+    hidden_names: tuple[str, ...] = ()
 
     @property
     def is_empty(self) -> bool:
         """Whether everything passes."""
-        return not (self.names or self.rows or self.only or self.kinds)
+        return self == Filter(regex=self.regex, case=self.case)
 
 
 class TimelineState(QObject):
@@ -66,10 +71,14 @@ class TimelineState(QObject):
     """row of the selected event, or None"""
     reveal_wanted = Signal(object)
     """row of an event that somebody led to: the timeline shows it"""
+    row_wanted = Signal(str)
+    """key of a row that somebody led to: the timeline scrolls to it"""
     range_selection_changed = Signal(object)
     """(start_ns, stop_ns) or None"""
     hover_changed = Signal(object)
     """row of the event under the pointer, or None"""
+    track_selection_changed = Signal(object)
+    """key of the row whose events panels are about, or None for all"""
     cursor_changed = Signal(object)
     """time under the pointer in ns, or None"""
     filter_changed = Signal(object)
@@ -102,6 +111,7 @@ class TimelineState(QObject):
         self._view: Range = self._span
         self._selection: int | None = None
         self._range_selection: Range | None = None
+        self._track_selection: str | None = None
         self._hover: int | None = None
         self._cursor_ns: int | None = None
         self._filter = Filter()
@@ -159,6 +169,21 @@ class TimelineState(QObject):
     def show_all(self) -> None:
         """Show the whole capture."""
         self.set_view(*self._span)
+
+    def take_over(self, other: TimelineState) -> None:
+        """Show, select and filter what another state of the same file does; a view of everything stays one."""
+        is_all = other.view == other.span
+        self.set_view(*(self._span if is_all else other.view))
+        self.set_filter(other.filter)
+        self.set_highlight(other.highlight)
+        self.select(other.selection)
+        self.select_track(other.track_selection)
+        if other.origin_ns == other.span[0]:
+            self.set_origin(None)
+        if other.range_selection is not None:
+            self.select_range(*other.range_selection)
+        self._undo, self._redo = list(other._undo), list(other._redo)
+        self.history_changed.emit()
 
     # -- undo ---------------------------------------------------------------------------------------------
 
@@ -220,6 +245,10 @@ class TimelineState(QObject):
         self.select(row)
         self.reveal_wanted.emit(int(row))
 
+    def reveal_row(self, key: str) -> None:
+        """Have the timeline scroll to a row."""
+        self.row_wanted.emit(key)
+
     @property
     def range_selection(self) -> Range | None:
         """The selected range (start_ns, stop_ns), which scopes every panel; None for the whole capture."""
@@ -236,6 +265,17 @@ class TimelineState(QObject):
         if selected != self._range_selection:
             self._range_selection = selected
             self.range_selection_changed.emit(selected)
+
+    @property
+    def track_selection(self) -> str | None:
+        """Key of the row whose events, with those of all rows below it, panels are about; None for all rows."""
+        return self._track_selection
+
+    def select_track(self, key: str | None) -> None:
+        """Have panels be about one row and what is below it, or about all."""
+        if key != self._track_selection:
+            self._track_selection = key
+            self.track_selection_changed.emit(key)
 
     @property
     def hover(self) -> int | None:
@@ -425,9 +465,11 @@ class TimelineState(QObject):
             self.arrows_changed.emit(mode)
 
     def clear(self) -> None:
-        """Let go of what is in hand: first the range, then the event, then what is singled out, then the filter."""
+        """Let go of what is in hand: the range, the row, the event, what is singled out, the filter, in this order."""
         if self._range_selection is not None:
             self.select_range(None)
+        elif self._track_selection is not None:
+            self.select_track(None)
         elif self._selection is not None:
             self.select(None)
         elif self._highlight:
@@ -447,6 +489,8 @@ class Document(QObject):
         self.capture = capture
         self.state = TimelineState(*capture.span, self)
         self._title = title or Path(str(capture.path)).name
+        self.alignment = Alignment()
+        """How far the clocks of ``capture`` are moved against those in its file."""
         self.console_text = ""
         """What the program printed, where this capture was recorded from the window."""
 

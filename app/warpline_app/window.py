@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
 
 from warpline.i18n import tr
 from warpline_app.actions import CommandActions
+from warpline_app.alignment import Alignment, moved, remembered
 from warpline_app.command_list import all_commands
 from warpline_app.messages import MessageStack
 from warpline_app.opening import Opened, OpenProblem, open_job, problem_of
@@ -33,6 +34,7 @@ from warpline_app.toolrow import ToolRow
 from warpline_app.welcome import OpeningPage, WelcomePage
 
 if TYPE_CHECKING:
+    from warpline.storage import Capture
     from warpline_app.background import Job
     from warpline_app.recording_page import RecordingPage
     from warpline_app.timeline.view import TimelineView
@@ -187,7 +189,10 @@ class MainWindow(QMainWindow):
             opened.capture.close()
             return
         del self._jobs[opening]
-        document = Document(opened.capture, opened.source.name, self)
+        alignment = remembered(opened.capture, self.settings)
+        capture = moved(opened.capture, alignment.shifts) if alignment.shifts else opened.capture
+        document = Document(capture, opened.source.name, self)
+        document.alignment = alignment
         document.console_text = console_text
         page = CapturePage(document, opened.source, self.settings)
         index = self.tabs.indexOf(opening)
@@ -202,6 +207,29 @@ class MainWindow(QMainWindow):
         self.settings.add_recent_file(opened.source)
         self._tab_changed()
         self.capture_opened.emit(page)
+
+    def replace_capture(self, page: CapturePage, capture: Capture, alignment: Alignment) -> CapturePage:
+        """Show the same file with other clocks in place of a page; what is in view and selected stays so."""
+        old = page.document
+        document = Document(capture, old.title, self)
+        document.alignment, document.console_text = alignment, old.console_text
+        page.view.save_layout()
+        made = CapturePage(document, page.source, self.settings)
+        document.state.take_over(old.state)
+        index, is_current = self.tabs.indexOf(page), self.tabs.currentWidget() is page
+        # One change of tabs is told: from the old page to the new one.
+        self.tabs.blockSignals(True)
+        self.tabs.removeTab(index)
+        self.tabs.insertTab(index, made, old.title)
+        self.tabs.setTabToolTip(index, str(page.source))
+        if is_current:
+            self.tabs.setCurrentIndex(index)
+        self.tabs.blockSignals(False)
+        self._tab_changed()
+        self.panels.forget_document(old)
+        page.take_timeline_away()
+        page.deleteLater()
+        return made
 
     def add_page(self, page: CapturePage) -> None:
         """Show a capture that is open already."""

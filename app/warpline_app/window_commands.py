@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from warpline_app.alignment import movable_clocks
 from warpline_app.appearance import appearance
 from warpline_app.commands import Command, Context, with_capture
 from warpline_app.panels.registry import PANELS, PanelSpec
@@ -86,6 +87,17 @@ def _palette(context: Context) -> None:
     from warpline_app.dialogs.palette import show_palette
 
     show_palette(context.window)
+
+
+def _has_ranks(context: Context) -> bool:
+    page = context.window.current_page
+    return page is not None and bool(movable_clocks(page.document.capture))
+
+
+def _align_ranks(context: Context) -> None:
+    from warpline_app.dialogs.align_ranks import show_align_ranks
+
+    show_align_ranks(context.window)
 
 
 def _help_sheet(context: Context) -> None:
@@ -209,6 +221,16 @@ WINDOW_COMMANDS: tuple[Command, ...] = (
         enabled=with_capture,
         group="search",
         hint="Give the keyboard back to the timeline",
+    ),
+    Command(
+        "analyze.align_ranks",
+        "Align Ranks…",
+        "Analyze",
+        _align_ranks,
+        enabled=_has_ranks,
+        group="ranks",
+        hint="Move the clock of a rank against the others; nothing is imported again",
+        refusal="All tracks of this capture have one clock",
     ),
     Command("help.palette", "Command Palette…", "Help", _palette, ("Ctrl+Shift+P",)),
     Command("help.keys", "Keys", "Help", _help_sheet, ("?", "F1")),

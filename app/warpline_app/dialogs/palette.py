@@ -109,7 +109,8 @@ class _CommandModel(QAbstractListModel):
         if role == Qt.ItemDataRole.UserRole:
             return command
         if role == Qt.ItemDataRole.ToolTipRole:
-            return command.hint_text or None
+            usable = self._actions.is_enabled(command.id)
+            return (command.hint_text if usable else command.refusal_text or command.hint_text) or None
         return None
 
     def flags(self, index: _Index) -> Qt.ItemFlag:
@@ -148,9 +149,10 @@ class _CommandDelegate(QStyledItemDelegate):
         inner.setLeft(inner.left() + max(76, metrics.horizontalAdvance(category)))
         inner.setRight(inner.right() - keys_width - 12)
         painter.setPen(text_color)
-        painter.drawText(
-            inner, flags, metrics.elidedText(command.text, Qt.TextElideMode.ElideRight, inner.width())
-        )
+        text = command.text
+        if not usable and command.refusal:
+            text = f"{text}   {command.refusal_text}"
+        painter.drawText(inner, flags, metrics.elidedText(text, Qt.TextElideMode.ElideRight, inner.width()))
 
 
 class CommandPalette(QFrame):

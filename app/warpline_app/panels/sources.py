@@ -9,6 +9,7 @@ from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
 from warpline.i18n import tr, tr_n
+from warpline.interchange.ranks import clock_text
 from warpline.model.times import format_duration
 from warpline_app.panels.panel import Panel
 from warpline_app.state import Document
@@ -43,6 +44,11 @@ def run_facts(capture: Capture) -> list[tuple[str, str]]:
         paused = int((capture.pauses[:, 1] - capture.pauses[:, 0]).sum())
         count = tr_n("{count} pause", "{count} pauses", len(capture.pauses))
         facts.append((tr("Paused"), f"{format_duration(paused)} · {count}"))
+    facts += [
+        (tr("Clock of {name}", name=clock.name), clock_text(clock))
+        for clock in capture.clocks
+        if clock.method
+    ]
     facts += _imported(meta.get("imported_from"))
     host = meta.get("host")
     if isinstance(host, dict):

@@ -91,6 +91,7 @@ def describe(capture: Capture) -> dict[str, Any]:
 
 
 def _lines(capture: Capture, document: dict[str, Any]) -> list[str]:
+    from warpline.interchange.ranks import clock_text
     from warpline.model import format_duration
 
     lines = [
@@ -113,6 +114,10 @@ def _lines(capture: Capture, document: dict[str, Any]) -> list[str]:
     if any(document["links"].values()):
         lines += ["", tr("links")]
         lines += [f"  {name:<16}{count:>14,}" for name, count in document["links"].items()]
+    aligned = [clock for clock in capture.clocks if clock.method]
+    if aligned:
+        lines += ["", tr("clocks")]
+        lines += [f"  {clock.name:<16}{clock_text(clock)}" for clock in aligned]
     if capture.sources:
         lines += ["", tr("sources")]
         width = max(len(source.name) for source in capture.sources) + 2

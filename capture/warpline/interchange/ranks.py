@@ -12,7 +12,7 @@ import numpy as np
 
 from warpline.i18n import tr
 from warpline.interchange.importer import ImportSummary
-from warpline.model import ImportFormatError
+from warpline.model import Clock, ImportFormatError, format_duration
 
 if TYPE_CHECKING:
     from warpline.storage import CaptureBuilder
@@ -109,6 +109,20 @@ def _by_utc(summaries: Sequence[ImportSummary]) -> Alignment:
         tuple(base - (summary.utc_offset_ns or 0) for summary in summaries),
         (None,) * len(summaries),
     )
+
+
+def clock_text(clock: Clock) -> str:
+    """How a clock was put to the others, for a person: ``common steps, to within 13.2 µs``; empty where nothing was."""
+    methods = {
+        "steps": tr("common steps"),
+        "utc": tr("UTC"),
+        "start": tr("first event"),
+        "set by hand": tr("set by hand"),
+    }
+    method = methods.get(clock.method, clock.method)
+    if clock.residual_ns is None:
+        return method
+    return tr("{method}, to within {residual}", method=method, residual=format_duration(clock.residual_ns))
 
 
 def apply(alignment: Alignment, builder: CaptureBuilder, clocks: Sequence[int]) -> None:

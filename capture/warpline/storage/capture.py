@@ -107,7 +107,7 @@ class Capture(ExactQueries):
         self.threads: tuple[Thread, ...] = description.threads
         self.devices: tuple[Device, ...] = description.devices
         self.strings = Strings(file.column("strings/offset", "<u8"), file.column("strings/data", "|u1"))
-        self.clocks = read_clocks(file, self.strings)
+        self.clocks = self.recorded_clocks = read_clocks(file, self.strings)
         self.tracks = read_tracks(
             file, self.strings, len(self.clocks), len(self.processes), len(self.threads)
         )
@@ -219,14 +219,35 @@ class Capture(ExactQueries):
         return self.clocks[self.tracks[track].clock].offset_ns
 
     def with_clock_offsets(self, offsets_ns: Mapping[int, int]) -> Capture:
-        """This capture with other clock offsets (clock index → ns), without touching the file: ranks re-aligned."""
+        """The capture with other clock offsets (clock index → ns): ranks re-aligned without touching the file.
+
+        Clocks that are not named are as in the file, whatever they are here. The span grows or shrinks with the events
+        at its ends. Both captures share the file: closing either closes it for both.
+        """
         other = Capture(self._file, self.path)
+        first, last = other._extent()
         other.clocks = tuple(
             Clock(clock.name, offsets_ns[index], "set by hand") if index in offsets_ns else clock
-            for index, clock in enumerate(self.clocks)
+            for index, clock in enumerate(other.clocks)
         )
         other.lane_offset_ns = other._offsets_of_lanes()
+        moved_first, moved_last = other._extent()
+        start, stop = other.span[0] + moved_first - first, other.span[1] + moved_last - last
+        other.span = (start, max(start, stop))
         return other
+
+    def _extent(self) -> tuple[int, int]:
+        """First and last moment of events and counters, by the clocks as they are now; searches lanes, no events."""
+        first, count = self.lanes.first, self.lanes.count
+        rows = np.concatenate([first, first + count - 1])
+        starts = self.events.start[rows] - np.tile(self.lane_offset_ns, 2)
+        low = starts[: len(first)].tolist()
+        high = (starts + self.events.duration[rows])[len(first) :].tolist()
+        for counter in read_counters(self._file, self.strings, self.tracks, self.clocks):
+            if len(counter.recorded_times):
+                low.append(int(counter.recorded_times[0]) - counter.offset_ns)
+                high.append(int(counter.recorded_times[-1]) - counter.offset_ns)
+        return (min(low), max(high)) if low else (0, 0)
 
     # Drawing
 

@@ -35,7 +35,8 @@ class WarplineBuildHook(BuildHookInterface[Any]):
         if version == "editable":
             # The checkout is what gets imported, so the library must lie in it; resources are found there too.
             native.build(root, root / native.PACKAGE_FOLDER)
-            native.build_scanner(root, root / native.SCANNER_FOLDER)
+            for helper in native.HELPERS:
+                native.build_helper(helper, root, root / helper.folder)
             return
         resources = root / "resources"
         if resources.is_dir():
@@ -56,9 +57,10 @@ class WarplineBuildHook(BuildHookInterface[Any]):
                 "-", "_"
             ).replace(".", "_")
             build_data["tag"] = f"py3-none-{platform}"
-            scanner = native.build_scanner(root, Path(self._scratch.name))
-            if scanner is not None:
-                build_data["force_include"][str(scanner)] = f"{native.SCANNER_PACKAGE}/{scanner.name}"
+            for helper in native.HELPERS:
+                built = native.build_helper(helper, root, Path(self._scratch.name))
+                if built is not None:
+                    build_data["force_include"][str(built)] = f"{helper.package}/{built.name}"
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         if version != "editable":

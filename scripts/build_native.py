@@ -1,4 +1,4 @@
-"""Compile the recording agent, and the scanner of the importers, with the system's C compiler, if there is one.
+"""Compile the recording agent, and what makes other parts faster, with the system's C compiler, if there is one.
 
 Used by the build hook and by ``make``; on its own: ``python scripts/build_native.py`` compiles into the checkout.
 ``CC`` names another compiler, ``WARPLINE_REQUIRE_NATIVE=1`` turns "cannot" into a failure, for packagers and CI.
@@ -11,17 +11,35 @@ import shlex
 import shutil
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 PACKAGE_NAME = "warpline/recording/agent"
 PACKAGE_FOLDER = f"capture/{PACKAGE_NAME}"
 LIBRARY_NAME = "libwarpline_agent.so"
-SCANNER_PACKAGE = "warpline/interchange"
-SCANNER_FOLDER = f"capture/{SCANNER_PACKAGE}"
-SCANNER_NAME = "libwarpline_scan.so"
 FLAGS = ["-std=c11", "-O2", "-Wall", "-Wextra", "-shared", "-fPIC", "-fvisibility=hidden", "-pthread"]
 # It must never be unmapped: threads and handlers of the program point into it.
 LIBRARIES = ["-ldl", "-Wl,-z,nodelete"]
+
+
+@dataclass(frozen=True)
+class Helper:
+    """A library beside its package that only makes it faster; the sources are in the package's ``native`` folder."""
+
+    root: str
+    package: str
+    name: str
+
+    @property
+    def folder(self) -> str:
+        """The package's folder in a checkout."""
+        return f"{self.root}/{self.package}"
+
+
+HELPERS = (
+    Helper("capture", "warpline/interchange", "libwarpline_scan.so"),
+    Helper("capture", "warpline/storage", "libwarpline_strip.so"),
+)
 
 
 class NativeBuildError(Exception):
@@ -36,9 +54,9 @@ def build(root: Path, folder: Path) -> Path | None:
     return _compile(root / PACKAGE_FOLDER / "native", folder / LIBRARY_NAME, LIBRARIES)
 
 
-def build_scanner(root: Path, folder: Path) -> Path | None:
-    """Likewise the scanner of the importers, which only makes them faster."""
-    return _compile(root / SCANNER_FOLDER / "native", folder / SCANNER_NAME, [])
+def build_helper(helper: Helper, root: Path, folder: Path) -> Path | None:
+    """Likewise one of `HELPERS`."""
+    return _compile(root / helper.folder / "native", folder / helper.name, [])
 
 
 def _compile(native: Path, library: Path, libraries: list[str]) -> Path | None:
@@ -82,7 +100,7 @@ if __name__ == "__main__":
     try:
         built = [
             build(checkout, checkout / PACKAGE_FOLDER),
-            build_scanner(checkout, checkout / SCANNER_FOLDER),
+            *(build_helper(helper, checkout, checkout / helper.folder) for helper in HELPERS),
         ]
         sys.exit(0 if None not in built else 1)
     except NativeBuildError as error:

@@ -42,6 +42,7 @@ from .schema import (
     STACK_COLUMNS,
 )
 from .strings import Strings
+from .strip_native import StripLoop, strip_loop
 from .utilization import Curve, strip_coverage
 
 Array = npt.NDArray[Any]
@@ -250,6 +251,11 @@ class Capture(ExactQueries):
         return (min(low), max(high)) if low else (0, 0)
 
     # Drawing
+
+    @cached_property
+    def strip_loop(self) -> StripLoop | None:
+        """The compiled loop of `query` over these columns, None where there is none."""
+        return strip_loop(self)
 
     def query(self, lanes: npt.ArrayLike, start_ns: int, stop_ns: int, width_px: int) -> Strip:
         """What to draw of some lanes in [start_ns, stop_ns) on ``width_px`` pixels; see `Strip`."""

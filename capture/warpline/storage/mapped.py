@@ -296,6 +296,11 @@ class MappedFile:
             first -= first % page
             self._map.madvise(mmap.MADV_WILLNEED, first, max(1, min(stop, self._size) - first))
 
+    @property
+    def size(self) -> int:
+        """Length of the file in bytes when it was opened."""
+        return self._size
+
     def offset_of(self, column: Array) -> int | None:
         """Where in the file a mapped column begins; None for a column that was read."""
         base = np.frombuffer(self._map, np.uint8, 1).__array_interface__["data"][0]

@@ -35,6 +35,7 @@ class Pyramid:
     ) -> None:
         self._file = file
         self._events = events
+        self._lane_first_array = lane_first
         self._lane_first = lane_first.tolist()
         self._lane_count = lane_count.tolist()
         directory = {
@@ -48,6 +49,7 @@ class Pyramid:
         self.row: npt.NDArray[np.uint32] = file.column("lod/row", LOD_COLUMNS["row"], count=n)
         self._check(directory, n, len(lane_first))
         self.level = directory["level"].tolist()
+        self._level_first = directory["first"]
         self.first = directory["first"].tolist()
         self.count = directory["count"].tolist()
         self._levels_of_lane = np.searchsorted(
@@ -55,14 +57,17 @@ class Pyramid:
         ).tolist()
         self._skip_events, self._skip_events_at = self._skip_index("lod/skip_events", lane_count)
         self._skip_entries, self._skip_entries_at = self._skip_index("lod/skip_entries", directory["count"])
-        self._advised: set[int] = set()
+        # One more block: a part may end where the file does.
+        self._advised = np.zeros(file.size // _ADVICE_BLOCK + 2, bool)
+        self._advised_count = 0
         self._event_places = self._places(events.start, events.duration, events.kind, events.flags)
         self._entry_places = self._places(self.start, self.longest, self.rest, self.row)
 
-    def _places(self, *columns: Array) -> list[tuple[int, int]]:
-        """Offset in the file and item size of the columns that are mapped."""
+    def _places(self, *columns: Array) -> Int64Array:
+        """Offset in the file and item size of the columns that are mapped, shape (columns, 2)."""
         places = ((self._file.offset_of(column), column.itemsize) for column in columns)
-        return [(place, itemsize) for place, itemsize in places if place is not None]
+        known = [(place, itemsize) for place, itemsize in places if place is not None]
+        return np.array(known, np.int64).reshape(-1, 2)
 
     def _check(self, directory: dict[str, Int64Array], n: int, lanes: int) -> None:
         sizes = {len(column) for column in directory.values()}
@@ -130,20 +135,48 @@ class Pyramid:
         count = self._lane_count[lane] if index == RAW else self.count[index]
         return (block - 1) * SKIP, min(block * SKIP, count)
 
-    def prefetch(self, runs: list[tuple[int, int, int, int]]) -> None:
-        """Asks for the pages of parts of runs, given as (lane, directory index, first, stop), all at once."""
-        wanted: list[tuple[int, int]] = []
-        for lane, index, first, stop in runs:
-            base = self._lane_first[lane] if index == RAW else self.first[index]
-            for place, itemsize in self._event_places if index == RAW else self._entry_places:
-                begin, end = place + (base + first) * itemsize, place + (base + stop) * itemsize
-                block, last = begin // _ADVICE_BLOCK, end // _ADVICE_BLOCK
-                while block <= last and block in self._advised:
-                    block += 1
-                if block <= last:
-                    self._advised.update(range(block, last + 1))
-                    wanted.append((begin, end))
-        if wanted:
-            self._file.will_need(wanted)
-        if len(self._advised) > _ADVICE_MEMORY:
-            self._advised.clear()
+    def directories(self) -> dict[str, Int64Array]:
+        """Levels by lane and the skip index as arrays, for compiled code."""
+        return {
+            "levels_of_lane": np.array(self._levels_of_lane, np.int64),
+            "level": np.array(self.level, np.int64),
+            "level_first": self._level_first,
+            "level_count": np.array(self.count, np.int64),
+            "skip_events": self._skip_events,
+            "skip_events_at": np.array(self._skip_events_at, np.int64),
+            "skip_entries": self._skip_entries,
+            "skip_entries_at": np.array(self._skip_entries_at, np.int64),
+        }
+
+    def prefetch(self, lane: Int64Array, index: Int64Array, low: Int64Array, high: Int64Array) -> None:
+        """Asks for the pages of parts of runs (``low`` to ``high`` of each), all at once."""
+        raw = index == RAW
+        events, entries = np.flatnonzero(raw), np.flatnonzero(~raw)
+        wanted = [
+            self._missing(
+                self._event_places, self._lane_first_array[lane[events]], low[events], high[events]
+            ),
+            self._missing(self._entry_places, self._level_first[index[entries]], low[entries], high[entries]),
+        ]
+        ranges = [pair for part in wanted for pair in part]
+        if ranges:
+            self._file.will_need(ranges)
+        if self._advised_count > _ADVICE_MEMORY:
+            self._advised[:] = False
+            self._advised_count = 0
+
+    def _missing(
+        self, places: Int64Array, base: Int64Array, low: Int64Array, high: Int64Array
+    ) -> list[tuple[int, int]]:
+        """Byte ranges of the parts that were not asked for lately, in the columns at ``places``; they are now."""
+        if not len(places) or not len(base):
+            return []
+        place, size = places[:, :1], places[:, 1:]
+        begin, end = (place + (base + low) * size).ravel(), (place + (base + high) * size).ravel()
+        first, last = begin // _ADVICE_BLOCK, end // _ADVICE_BLOCK
+        unknown = np.concatenate([np.zeros(1, np.int64), np.cumsum(~self._advised)])
+        missing = np.flatnonzero(unknown[last + 1] > unknown[first])
+        for block, stop in zip(first[missing].tolist(), (last[missing] + 1).tolist(), strict=True):
+            self._advised_count += stop - block - int(np.count_nonzero(self._advised[block:stop]))
+            self._advised[block:stop] = True
+        return list(zip(begin[missing].tolist(), end[missing].tolist(), strict=True))

@@ -14,6 +14,7 @@ from warpline.model.flags import NOT_BUSY
 from .lod import unpack_duration, unpack_flags, unpack_kind
 from .pyramid import RAW
 from .schema import MAX_PACKED_DURATION
+from .strip_native import make_view
 
 if TYPE_CHECKING:
     from .capture import Capture
@@ -56,18 +57,41 @@ class Strip:
 
 
 _NOT_BUSY_PACKED = np.uint64(int(NOT_BUSY) << 8)
+_FAR = 1 << 62
 _INDEX_BITS = 24
 _LONGEST_RANKED = (1 << 38) - 1
 
 
 def query_strip(capture: Capture, lanes: Int64Array, start_ns: int, stop_ns: int, width_px: int) -> Strip:
-    """Answers `Capture.query`. Raises ValueError for an empty view."""
+    """Answers `Capture.query`. Raises ValueError for an empty view, IndexError for a lane that is not there."""
     if stop_ns <= start_ns or width_px <= 0:
         raise ValueError(f"nothing to draw: [{start_ns}, {stop_ns}) on {width_px} px")
+    if len(lanes) and not 0 <= int(lanes.min()) <= int(lanes.max()) < len(capture.lanes):
+        raise IndexError(f"lanes are numbered 0 to {len(capture.lanes) - 1}")
+    loop = capture.strip_loop
+    if loop is None or max(abs(start_ns), abs(stop_ns)) >= _FAR:
+        return _draw_with_numpy(capture, lanes, start_ns, stop_ns, width_px)
+    view = make_view(start_ns, stop_ns, width_px, _rect_ns(start_ns, stop_ns, width_px))
+    runs = loop.choose(view, np.ascontiguousarray(lanes), capture.lane_offset_ns)
+    # All pages of the frame are asked for before the first is touched: faults are served one by one, advice is not.
+    capture.pyramid.prefetch(runs["lane"], runs["index"], runs["low"], runs["high"])
+    rects, pixels, touched = loop.draw(view, runs, capture.lane_offset_ns)
+    return Strip(lanes, start_ns, stop_ns, width_px, *rects, *pixels, touched)
+
+
+def _rect_ns(start_ns: int, stop_ns: int, width_px: int) -> int:
+    """The shortest duration of a rectangle."""
+    return math.ceil((stop_ns - start_ns) / width_px)
+
+
+def _draw_with_numpy(
+    capture: Capture, lanes: Int64Array, start_ns: int, stop_ns: int, width_px: int
+) -> Strip:
+    """What `strip_native` does, where it cannot be used; the same strip."""
     canvas = _Canvas(capture, start_ns, stop_ns, width_px, len(lanes))
     runs = [_choose_run(capture, lane, start_ns, stop_ns, canvas.pixel_ns) for lane in lanes.tolist()]
-    # All pages of the frame are asked for before the first is touched: faults are served one by one, advice is not.
-    capture.pyramid.prefetch(runs)
+    columns = np.array(runs, np.int64).reshape(-1, 4)
+    capture.pyramid.prefetch(*columns.T)
     # Damaged times may overflow; what is drawn of them is as good as anything.
     with np.errstate(over="ignore", invalid="ignore"):
         for position, (lane, index, _, _) in enumerate(runs):
@@ -128,7 +152,7 @@ class _Canvas:
         self._stop_ns = stop_ns
         self._width_px = width_px
         self.pixel_ns = (stop_ns - start_ns) / width_px
-        self._rect_ns = math.ceil(self.pixel_ns)
+        self._rect_ns = _rect_ns(start_ns, stop_ns, width_px)
         self._busy = np.zeros((lanes, width_px), np.float32)
         self._mark_row = np.full((lanes, width_px), -1, np.int64)
         self._mark_kind = np.zeros((lanes, width_px), np.uint8)

@@ -14,8 +14,10 @@ os.environ.setdefault("HDF5_USE_FILE_LOCKING", "FALSE")
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 
-# A busy machine is not a defect: no deadlines. `fuzz` is chosen by `make fuzz`.
+# A busy machine is not a defect: no deadlines. `fuzz` is chosen by `make fuzz`; `ci` tries the same input every time,
+# so that a red run tells of the commit it ran on.
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("ci", parent=settings.get_profile("default"), derandomize=True, database=None)
 settings.register_profile("fuzz", parent=settings.get_profile("default"), max_examples=5_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 

@@ -217,6 +217,6 @@ def test_time_of_a_process_is_read_with_its_moment(monkeypatch: pytest.MonkeyPat
     # The first pair is torn: the core was taken away for 40 ms between the clock and the process's time.
     readings = iter([1_000_000, 41_000_000, 41_010_000, 41_012_000])
     used = iter([40_000_000, 40_011_000])
-    monkeypatch.setattr(procfs.time, "monotonic_ns", lambda: next(readings))
-    monkeypatch.setattr(procfs.time, "clock_gettime_ns", lambda _clock: next(used))
+    monkeypatch.setattr("warpline.recording.procfs.time.monotonic_ns", lambda: next(readings))
+    monkeypatch.setattr("warpline.recording.procfs.time.clock_gettime_ns", lambda _clock: next(used))
     assert procfs.process_cpu_ns(1) == (41_011_000, 40_011_000)

@@ -95,6 +95,10 @@ def detect(path: Path | str) -> Importer:
         if bid > confidence:
             best, confidence = importer, bid
     if best is None and head.startswith(b"\x89HDF"):
+        from warpline.storage.superblock import why_truncated
+
+        if why := why_truncated(path, path.stat().st_size):
+            raise ImportFormatError(tr("{path}: cannot be read: {reason}", path=path, reason=why))
         raise ImportFormatError(
             tr(
                 "{path}: an HDF5 file of no kind to import; a capture of Warpline is opened as it is",

@@ -24,6 +24,7 @@ import numpy.typing as npt
 from warpline.model import CaptureFormatError
 
 from .schema import ALIGNMENT, FORMAT, VERSION
+from .superblock import SIGNATURE, why_no_capture, why_not_hdf5, why_other_version, why_unreadable
 
 Array = npt.NDArray[Any]
 
@@ -51,8 +52,8 @@ class MappedFile:
             if path.is_dir():
                 raise self.error("it is a directory")
             with path.open("rb") as raw:
-                if raw.read(8) != b"\x89HDF\r\n\x1a\n":
-                    raise self.error("it is not an HDF5 file")
+                if raw.read(len(SIGNATURE)) != SIGNATURE:
+                    raise self.error(why_not_hdf5(path, self._size))
                 self._map = mmap.mmap(raw.fileno(), 0, access=mmap.ACCESS_READ)
         except OSError as error:
             raise CaptureFormatError(f"{path}: cannot be read: {error.strerror or error}") from error
@@ -60,9 +61,7 @@ class MappedFile:
             self._file = h5py.File(path, "r")
         except (OSError, RuntimeError, ValueError) as error:
             self._map.close()
-            raise self.error(
-                f"HDF5 cannot open it ({_short(error)}); it is damaged or was cut off"
-            ) from error
+            raise self.error(why_unreadable(path, self._size)) from error
         self.mapped = True
         self._groups: dict[str, h5py.Group] = {"": self._file}
         self._decoded_bytes = 0
@@ -74,12 +73,10 @@ class MappedFile:
 
     def _check_header(self) -> None:
         if not self.has_attribute("", "format") or self.attribute("", "format") != FORMAT:
-            raise self.error("it is an HDF5 file but not a capture")
+            raise self.error(why_no_capture(self.path, self.names("")))
         version = self.attribute("", "version")
         if version != VERSION:
-            raise self.error(
-                f"it is a capture of format version {version!r}; this Warpline reads version {VERSION}"
-            )
+            raise self.error(why_other_version(version, VERSION))
 
     def error(self, what: str) -> CaptureFormatError:
         return CaptureFormatError(f"{self.path}: cannot be opened: {what}")
@@ -105,7 +102,7 @@ class MappedFile:
             value = np.empty((), attribute.dtype)
             attribute.read(value)
         except (KeyError, OSError, RuntimeError, ValueError, TypeError) as error:
-            raise self.error(f"{where} is damaged ({_short(error)})") from error
+            raise self.error(f"{where} is damaged") from error
         return value.item().decode("utf-8", "replace") if is_text else int(value)
 
     def has_attribute(self, path: str, name: str) -> bool:
@@ -120,7 +117,7 @@ class MappedFile:
         try:
             return self._node(path) is not None
         except (KeyError, OSError, RuntimeError, ValueError, TypeError) as error:
-            raise self.error(f"{path} is damaged ({_short(error)})") from error
+            raise self.error(f"{path} is damaged") from error
 
     def names(self, group: str) -> list[str]:
         """Names in a group; only what is stored in this file, no soft or external link."""
@@ -131,7 +128,8 @@ class MappedFile:
             links = node.id.links
             return [name for name in node if links.get_info(name.encode()).type == h5py.h5l.TYPE_HARD]
         except (OSError, RuntimeError, ValueError, TypeError, KeyError) as error:
-            raise self.error(f"group {group} is damaged ({_short(error)})") from error
+            what = f"group {group}" if group else "its directory"
+            raise self.error(f"{what} is damaged") from error
 
     def _node(self, path: str) -> h5py.Group | h5py.Dataset | None:
         """A group or dataset stored in this file; None when there is none of this name, or only a link to it."""
@@ -168,7 +166,7 @@ class MappedFile:
                 raise self.error(f"dataset {path} has {n} entries; at most {limit} make sense")
             return self._read(path, dataset, n)
         except (OSError, RuntimeError, ValueError, TypeError, KeyError, MemoryError) as error:
-            raise self.error(f"dataset {path} is damaged ({_short(error)})") from error
+            raise self.error(f"dataset {path} is damaged") from error
 
     def length(self, path: str) -> int:
         """Number of entries of a column."""
@@ -176,14 +174,14 @@ class MappedFile:
             dataset = self.dataset(path)
             return int(dataset.shape[0]) if dataset.ndim == 1 else 0
         except (OSError, RuntimeError, ValueError, TypeError, KeyError) as error:
-            raise self.error(f"dataset {path} is damaged ({_short(error)})") from error
+            raise self.error(f"dataset {path} is damaged") from error
 
     def dtype_of(self, path: str) -> np.dtype[Any]:
         try:
             dtype: np.dtype[Any] = self.dataset(path).dtype
             return dtype
         except (OSError, RuntimeError, ValueError, TypeError, KeyError) as error:
-            raise self.error(f"dataset {path} is damaged ({_short(error)})") from error
+            raise self.error(f"dataset {path} is damaged") from error
 
     def dataset(self, path: str) -> h5py.Dataset:
         """A dataset stored in this file."""
@@ -239,7 +237,7 @@ class MappedFile:
         try:
             return bool(self._checked_layout(path, self.dataset(path)) == h5py.h5d.CHUNKED)
         except (OSError, RuntimeError, ValueError, TypeError, KeyError) as error:
-            raise self.error(f"dataset {path} is damaged ({_short(error)})") from error
+            raise self.error(f"dataset {path} is damaged") from error
 
     def groups(self, above: str = "", depth: int = 4) -> list[str]:
         """Paths of all groups, parents first; deeper than captures go is not looked at."""
@@ -266,7 +264,7 @@ class MappedFile:
                         self._checked_layout(path, node)
                         sizes[path] = int(node.shape[0]) * node.dtype.itemsize
         except (OSError, RuntimeError, ValueError, TypeError, KeyError) as error:
-            raise self.error(f"its directory is damaged ({_short(error)})") from error
+            raise self.error("its directory is damaged") from error
         self._check_claim(sum(sizes.values()))
         return sizes
 
@@ -275,7 +273,7 @@ class MappedFile:
         try:
             return np.asarray(self.dataset(path)[first:stop])
         except (OSError, RuntimeError, ValueError, TypeError, KeyError) as error:
-            raise self.error(f"dataset {path} is damaged ({_short(error)})") from error
+            raise self.error(f"dataset {path} is damaged") from error
 
     def copy_attributes(self, path: str, target: h5py.Group | h5py.Dataset) -> None:
         """Copies the attributes of a group or dataset that captures may have."""
@@ -283,7 +281,7 @@ class MappedFile:
             node = self._node(path)
             names = [] if node is None else list(node.attrs)
         except (OSError, RuntimeError, ValueError, TypeError, KeyError) as error:
-            raise self.error(f"the attributes of {path or '/'} are damaged ({_short(error)})") from error
+            raise self.error(f"the attributes of {path or '/'} are damaged") from error
         for name in names:
             set_attribute(target, name, self.attribute(path, name))
 
@@ -356,8 +354,3 @@ def is_capture(path: Path) -> bool:
     except CaptureFormatError as error:
         return "format version" in str(error)
     return True
-
-
-def _short(error: BaseException) -> str:
-    text = " ".join(str(error).split())
-    return text if len(text) <= 160 else text[:157] + "…"

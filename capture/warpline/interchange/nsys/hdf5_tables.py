@@ -13,6 +13,7 @@ import numpy.typing as npt
 from warpline.i18n import tr
 from warpline.interchange.nsys.tables import CHUNK_ROWS, NULL, Batch
 from warpline.model import ImportFormatError
+from warpline.storage.superblock import why_unreadable
 
 HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
 
@@ -29,7 +30,7 @@ class Hdf5Tables:
             self._file = h5py.File(path, "r")
             self._tables = self._find_tables()
         except (OSError, RuntimeError, ValueError, KeyError, TypeError) as error:
-            raise self._damaged(error) from error
+            raise self._damaged() from error
 
     def _find_tables(self) -> dict[str, h5py.Dataset]:
         found: dict[str, h5py.Dataset] = {}
@@ -48,12 +49,12 @@ class Hdf5Tables:
                 found[name] = item
         return found
 
-    def _damaged(self, error: Exception) -> ImportFormatError:
+    def _damaged(self) -> ImportFormatError:
         return ImportFormatError(
             tr(
-                "{path}: the HDF5 file cannot be read ({error}); export the report again with: {command}",
+                "{path}: cannot be read: {reason}; or export the report again: {command}",
                 path=self.path,
-                error=error,
+                reason=why_unreadable(self.path, self.path.stat().st_size),
                 command="nsys export --type hdf --force-overwrite true REPORT.nsys-rep",
             )
         )
@@ -90,7 +91,7 @@ class Hdf5Tables:
             try:
                 rows = dataset.fields(wanted)[first : first + chunk_rows] if wanted else None
             except (OSError, RuntimeError, ValueError, TypeError) as error:
-                raise self._damaged(error) from error
+                raise self._damaged() from error
             count = min(chunk_rows, len(dataset) - first)
             if only is not None and rows is not None:
                 rows = rows[np.isin(rows[only[0]], only[1])]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -104,6 +105,13 @@ class States:
     cpu: Int32Array
     flags: Uint8Array
 
+    @cached_property
+    def by_core(self) -> Int64Array:
+        """Those that ran on a known core: indexes int64 [m] by core, then start."""
+        ran = np.flatnonzero(self.cpu != NO_CPU)
+        ran = ran[np.argsort(self.start_ns[ran], kind="stable")]
+        return ran[np.argsort(self.cpu[ran].astype(np.uint16), kind="stable")]
+
 
 def _tables() -> tuple[Uint8Array, Uint8Array]:
     """State and flags of the time between two marks, by the left mark and the right one."""
@@ -142,6 +150,7 @@ def _tables() -> tuple[Uint8Array, Uint8Array]:
 
 
 _N_MARKS = len(Mark)
+_PIECE = 1 << 16
 _STATE, _FLAGS = (table.reshape(-1) for table in _tables())
 
 
@@ -157,27 +166,59 @@ def order_marks(marks: Marks) -> Marks:
     thread = marks.thread[by_time]
     narrow = thread.astype(np.uint16) if len(thread) and int(thread.max()) < 1 << 16 else thread
     order = by_time[np.argsort(narrow, kind="stable")]
-    return Marks(marks.thread[order], marks.time_ns[order], marks.cpu[order], marks.mark[order])
+    counts = np.bincount(thread)
+    sorted_threads = np.repeat(np.arange(len(counts)), counts)
+    return Marks(sorted_threads, marks.time_ns[order], marks.cpu[order], marks.mark[order])
 
 
 def thread_states(marks: Marks) -> States:
     """The states between the moments of each thread. Times with an unknown state have no event."""
-    ordered = order_marks(marks)
-    # A waking of a thread that is not out says nothing: it runs, or is runnable already.
-    keep = np.ones(len(ordered), bool)
-    if len(ordered):
-        woken = np.flatnonzero(ordered.mark == Mark.WAKING)
-        before = ordered.mark[np.maximum(woken - 1, 0)]
-        same = (woken > 0) & (ordered.thread[np.maximum(woken - 1, 0)] == ordered.thread[woken])
-        sleeping = same & (
-            (before == Mark.OUT) | (before == Mark.RESUME_BLOCKED) | (before == Mark.RESUME_UNKNOWN)
+    ordered = _without_idle_wakings(order_marks(marks))
+    n = len(ordered)
+    result = States(
+        np.empty(n, np.int64),
+        np.empty(n, np.int64),
+        np.empty(n, np.int64),
+        np.empty(n, np.uint8),
+        np.empty(n, np.int32),
+        np.empty(n, np.uint8),
+    )
+    count = 0
+    # In pieces that stay in the processor's cache.
+    for first in range(0, n - 1, _PIECE):
+        count = _states_between(ordered, first, min(first + _PIECE, n - 1), result, count)
+    return _one_at_a_time(
+        States(
+            result.thread[:count],
+            result.start_ns[:count],
+            result.stop_ns[:count],
+            result.state[:count],
+            result.cpu[:count],
+            result.flags[:count],
         )
-        keep[woken[~sleeping]] = False
-        if not keep.all():
-            ordered = Marks(
-                ordered.thread[keep], ordered.time_ns[keep], ordered.cpu[keep], ordered.mark[keep]
-            )
-    left, right = slice(None, -1), slice(1, None)
+    )
+
+
+def _without_idle_wakings(ordered: Marks) -> Marks:
+    """A waking of a thread that is not out says nothing: it runs, or is runnable already."""
+    woken = np.flatnonzero(ordered.mark == Mark.WAKING)
+    if not len(woken):
+        return ordered
+    keep = np.ones(len(ordered), bool)
+    before = ordered.mark[np.maximum(woken - 1, 0)]
+    same = (woken > 0) & (ordered.thread[np.maximum(woken - 1, 0)] == ordered.thread[woken])
+    sleeping = same & (
+        (before == Mark.OUT) | (before == Mark.RESUME_BLOCKED) | (before == Mark.RESUME_UNKNOWN)
+    )
+    keep[woken[~sleeping]] = False
+    if keep.all():
+        return ordered
+    return Marks(ordered.thread[keep], ordered.time_ns[keep], ordered.cpu[keep], ordered.mark[keep])
+
+
+def _states_between(ordered: Marks, first: int, last: int, result: States, count: int) -> int:
+    """Adds the states that begin with the marks ``first`` to ``last``; returns how many there are then."""
+    left, right = slice(first, last), slice(first + 1, last + 1)
     rule: Uint8Array = ordered.mark[left] * np.uint8(_N_MARKS) + ordered.mark[right]
     state: Uint8Array = _STATE.take(rule)
     known = ordered.thread[left] == ordered.thread[right]
@@ -185,30 +226,30 @@ def thread_states(marks: Marks) -> States:
     known &= ordered.time_ns[right] > ordered.time_ns[left]
     pick = np.flatnonzero(known)
     state, rule = state[pick], rule[pick]
-    start, stop = ordered.time_ns[pick], ordered.time_ns[pick + 1]
     # The core is told by the mark on either side; where both tell, by the later one.
-    came_in: Int32Array = np.where(_CAME_IN.take(rule), ordered.cpu[pick], np.int32(NO_CPU))
-    cpu: Int32Array = np.where(_WENT_OUT.take(rule), ordered.cpu[pick + 1], came_in)
+    cores = ordered.cpu[first : last + 1]
+    came_in: Int32Array = np.where(_CAME_IN.take(rule), cores[pick], np.int32(NO_CPU))
+    cpu: Int32Array = np.where(_WENT_OUT.take(rule), cores[pick + 1], came_in)
     cpu[state != State.RUNNING] = NO_CPU
-    flags = _FLAGS.take(rule)
-    return _one_at_a_time(States(ordered.thread[pick], start, stop, state, cpu, flags))
+    part = slice(count, count + len(pick))
+    times = ordered.time_ns[first : last + 1]
+    result.thread[part] = ordered.thread[left][pick]
+    result.start_ns[part], result.stop_ns[part] = times[pick], times[pick + 1]
+    result.state[part], result.cpu[part], result.flags[part] = state, cpu, _FLAGS.take(rule)
+    return count + len(pick)
 
 
 def _one_at_a_time(states: States) -> States:
     """Ends running events where another thread began to run on the same core: the end of the first was lost."""
-    on_core = np.flatnonzero(states.cpu != NO_CPU)
-    if not len(on_core):
+    order = states.by_core
+    if len(order) < 2:
         return states
-    by_start = on_core[np.argsort(states.start_ns[on_core], kind="stable")]
-    order = by_start[np.argsort(states.cpu[by_start].astype(np.uint16), kind="stable")]
-    following = np.r_[states.start_ns[order[1:]], np.iinfo(np.int64).max]
-    last_of_core = np.r_[states.cpu[order[1:]] != states.cpu[order[:-1]], True]
-    following[last_of_core] = np.iinfo(np.int64).max
-    late = np.flatnonzero(states.stop_ns[order] > following)
+    start, cpu = states.start_ns[order], states.cpu[order]
+    late = np.flatnonzero((states.stop_ns[order[:-1]] > start[1:]) & (cpu[1:] == cpu[:-1]))
     if not len(late):
         return states
     stop, flags = states.stop_ns.copy(), states.flags.copy()
-    stop[order[late]] = following[late]
+    stop[order[late]] = start[late + 1]
     flags[order[late]] |= np.uint8(Flag.TRUNCATED)
     keep = stop > states.start_ns
     return States(

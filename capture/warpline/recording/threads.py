@@ -199,19 +199,20 @@ class ThreadTable:
         ``threads`` int64 [n] sorted, ``times`` CLOCK_MONOTONIC ns [n].
         """
         texts: dict[str, int] = {}
-        result = np.zeros(len(threads), np.int64)
-        borders = np.flatnonzero(np.diff(threads)) + 1
-        starts = np.r_[0, borders] if len(threads) else np.empty(0, np.int64)
-        stops = np.r_[borders, len(threads)] if len(threads) else np.empty(0, np.int64)
-        for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):
-            names = self.threads[int(threads[start])].names or [
-                (0, f"thread {self.threads[int(threads[start])].tid}")
-            ]
-            numbers = np.array([texts.setdefault(name, len(texts)) for _time, name in names])
-            if len(names) == 1:
-                result[start:stop] = numbers[0]
-                continue
-            since = np.maximum.accumulate(np.array([time for time, _name in names]))
+        last = np.zeros(len(self.threads), np.int64)
+        changed: list[int] = []
+        for index in np.flatnonzero(np.bincount(threads, minlength=len(self.threads))).tolist():
+            names = [name for _time, name in self.threads[index].names]
+            for name in names or [f"thread {self.threads[index].tid}"]:
+                last[index] = texts.setdefault(name, len(texts))
+            if len(names) > 1:
+                changed.append(index)
+        result = last[threads]
+        for index in changed:
+            names_and_times = self.threads[index].names
+            start, stop = np.searchsorted(threads, (index, index + 1)).tolist()
+            numbers = np.array([texts[name] for _time, name in names_and_times])
+            since = np.maximum.accumulate(np.array([time for time, _name in names_and_times]))
             which = np.searchsorted(since, times[start:stop], "right") - 1
             result[start:stop] = numbers[np.maximum(which, 0)]
         return list(texts), result

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -40,8 +39,8 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
     wakeups = read_wakeups(translation, spools)
     parts = [*_borders(translation, spools, marks), marks, wakeups.marks, *_ends(translation)]
     states = thread_states(Marks.join(parts))
-    ids = _add_states(translation, builder, states, wakeups)
-    add_links(builder, states, wakeups, ids)
+    first_id = _add_states(translation, builder, states, wakeups)
+    add_links(builder, states, wakeups, first_id)
     _add_cores(translation, builder, states)
     _add_source(perf, builder)
 
@@ -126,76 +125,74 @@ def _deaths(translation: Translation) -> Int64Array:
     )
 
 
-def _add_states(
-    translation: Translation, builder: CaptureBuilder, states: States, wakeups: Wakeups
-) -> Int64Array:
-    """Adds states and the cores they ran on; returns the event id of each state, int64 [n]."""
+def _add_states(translation: Translation, builder: CaptureBuilder, states: States, wakeups: Wakeups) -> int:
+    """Adds states and the cores they ran on; returns the event id of the first state, the others count up."""
     names = builder.strings(STATE_NAMES)
     start = translation.capture_time(states.start_ns)
     duration = states.stop_ns - states.start_ns
-    on_core = (states.state == State.RUNNING) & (states.cpu != NO_CPU)
-    name = names[states.state]
-    ids = np.empty(len(start), np.int64)
-    columns: dict[str, np.ma.MaskedArray[Any, Any]] = {"cpu": np.ma.MaskedArray(states.cpu, ~on_core)}
+    on_core = states.cpu != NO_CPU
+    columns: dict[str, npt.ArrayLike] = {"cpu": np.ma.MaskedArray(states.cpu, ~on_core)}
     if len(wakeups):
         columns["woken_by"] = waker_column(states, wakeups)
     else:
         reason = builder.string(tr("includes the wait for a core; wake-ups were not traced"))
-        columns["reason"] = np.ma.MaskedArray(np.full(len(start), reason), states.state != State.BLOCKED)
-    for thread, part in _runs(states.thread):
-        track = translation.thread_child(thread, "state", title=tr("State"), role="state", sort_key=0)
-        first = builder.add_events(
-            track,
-            "thread_state",
-            start[part],
-            duration[part],
-            name[part],
-            flags=states.flags[part],
-            attributes={key: column[part] for key, column in columns.items()},
+        columns["reason"] = np.ma.MaskedArray(
+            np.broadcast_to(np.uint32(reason), len(start)), states.state != State.BLOCKED
         )
-        ids[part] = first + np.arange(part.stop - part.start)
-    cores = np.unique(states.cpu[on_core])
-    core_names = np.zeros(int(cores.max()) + 1 if len(cores) else 0, np.uint32)
-    core_names[cores] = builder.strings([f"core {cpu}" for cpu in cores.tolist()])
+    threads = np.flatnonzero(np.bincount(states.thread)).tolist()
+    track = np.zeros(threads[-1] + 1 if threads else 0, np.int64)
+    for thread in threads:
+        track[thread] = translation.thread_child(thread, "state", title=tr("State"), role="state", sort_key=0)
+    first_id = builder.add_events(
+        track[states.thread],
+        "thread_state",
+        start,
+        duration,
+        names[states.state],
+        flags=states.flags,
+        attributes=columns,
+    )
     ran = np.flatnonzero(on_core)
-    for thread, part in _runs(states.thread[ran]):
-        rows = ran[part]
-        track = translation.thread_child(thread, "cpu", title=tr("Core"), role="thread_cpu", sort_key=1)
-        builder.add_events(
-            track,
-            "cpu_slice",
-            start[rows],
-            duration[rows],
-            core_names[states.cpu[rows]],
-            flags=states.flags[rows],
+    thread_of, cpu = states.thread[ran], states.cpu[ran]
+    for thread in np.flatnonzero(np.bincount(thread_of)).tolist():
+        track[thread] = translation.thread_child(
+            thread, "cpu", title=tr("Core"), role="thread_cpu", sort_key=1
         )
-    return ids
+    cores = np.flatnonzero(np.bincount(cpu))
+    core_names = np.zeros(int(cores[-1]) + 1 if len(cores) else 0, np.uint32)
+    core_names[cores] = builder.strings([f"core {number}" for number in cores.tolist()])
+    builder.add_events(
+        track[thread_of], "cpu_slice", start[ran], duration[ran], core_names[cpu], flags=states.flags[ran]
+    )
+    return first_id
 
 
 def _add_cores(translation: Translation, builder: CaptureBuilder, states: States) -> None:
-    ran = np.flatnonzero((states.state == State.RUNNING) & (states.cpu != NO_CPU))
+    order = states.by_core
+    ran = np.sort(order)
     texts, number = translation.threads.names_at(states.thread[ran], states.start_ns[ran])
-    name = builder.strings(texts)[number] if texts else np.empty(0, np.uint32)
+    name = np.zeros(len(states.thread), np.uint32)
+    if texts:
+        name[ran] = builder.strings(texts)[number]
     lives = translation.threads.threads
-    thread_index, process_index = np.zeros(len(lives), np.int64), np.zeros(len(lives), np.int64)
-    for thread in np.unique(states.thread[ran]).tolist():
+    thread_index, process_index = np.zeros(len(lives), np.int32), np.zeros(len(lives), np.int32)
+    who, cpu = states.thread[order], states.cpu[order]
+    for thread in np.flatnonzero(np.bincount(who)).tolist():
         thread_index[thread] = translation.thread_index(thread)
         process_index[thread] = translation.process_index(lives[thread].process)
-    start, duration = translation.capture_time(states.start_ns), states.stop_ns - states.start_ns
-    order = np.argsort(states.cpu[ran].astype(np.uint16), kind="stable")
-    rows, name = ran[order], name[order]
-    for cpu, part in _runs(states.cpu[rows]):
-        chosen = rows[part]
-        who = states.thread[chosen]
-        builder.add_events(
-            translation.core_track(cpu),
-            "cpu_slice",
-            start[chosen],
-            duration[chosen],
-            name[part],
-            flags=states.flags[chosen],
-            attributes={"process": process_index[who], "thread": thread_index[who]},
-        )
+    cores = np.flatnonzero(np.bincount(cpu)).tolist()
+    track = np.zeros(cores[-1] + 1 if cores else 0, np.int64)
+    for core in cores:
+        track[core] = translation.core_track(core)
+    builder.add_events(
+        track[cpu],
+        "cpu_slice",
+        translation.capture_time(states.start_ns[order]),
+        states.stop_ns[order] - states.start_ns[order],
+        name[order],
+        flags=states.flags[order],
+        attributes={"process": process_index[who], "thread": thread_index[who]},
+    )
 
 
 def _add_source(perf: Sequence[SpoolFile], builder: CaptureBuilder) -> None:
@@ -212,15 +209,3 @@ def _add_source(perf: Sequence[SpoolFile], builder: CaptureBuilder) -> None:
     if not all(spool.header.finished for spool in perf):
         reasons.append(tr("the recorder was killed before the end"))
     builder.add_source("perf", True, "; ".join(reasons), dropped + unwritten)
-
-
-def _runs(column: npt.NDArray[np.integer]) -> list[tuple[int, slice]]:
-    """Each value of a sorted column, and where it stands."""
-    if not len(column):
-        return []
-    borders = (np.flatnonzero(np.diff(column)) + 1).tolist()
-    starts = [0, *borders]
-    return [
-        (int(column[start]), slice(start, stop))
-        for start, stop in zip(starts, [*borders, len(column)], strict=True)
-    ]

@@ -87,8 +87,8 @@ def find_state(states: States, thread: Int64Array, time_ns: Int64Array) -> Int64
     return result
 
 
-def add_links(builder: CaptureBuilder, states: States, wakeups: Wakeups, ids: Int64Array) -> None:
-    """A link ``wakeup`` from what the waker was doing to the state that it began; ``ids`` are the states' event ids."""
+def add_links(builder: CaptureBuilder, states: States, wakeups: Wakeups, first_id: int) -> None:
+    """A link ``wakeup`` from what the waker was doing to the state that it began; the first state has ``first_id``."""
     target, which = woken_by(states, wakeups)
     known = wakeups.waker[which] != NOBODY
     target, which = target[known], which[known]
@@ -96,7 +96,7 @@ def add_links(builder: CaptureBuilder, states: States, wakeups: Wakeups, ids: In
     runs = source >= 0
     runs[runs] = states.state[source[runs]] == State.RUNNING
     if runs.any():
-        builder.add_links("wakeup", ids[source[runs]], ids[target[runs]])
+        builder.add_links("wakeup", first_id + source[runs], first_id + target[runs])
 
 
 def waker_column(states: States, wakeups: Wakeups) -> np.ma.MaskedArray[tuple[int], np.dtype[np.int64]]:

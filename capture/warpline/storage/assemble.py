@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +17,10 @@ from warpline.model import Cancelled
 
 from .contents import BuilderContents
 from .counters import counter_pyramid
-from .event_writer import EventWriter
+from .event_writer import Buffered, EventWriter, KindOrder
 from .groups import Together, find_groups
 from .link_writer import LinkWriter, sorting_order
-from .lod import build_levels
+from .lod import LEAST_EVENTS, build_levels
 from .mapped import set_attribute, utf8
 from .schema import (
     ALIGNMENT,
@@ -89,9 +88,8 @@ class _Assembly:
         self._strings = {text: index for index, text in enumerate(contents.strings)}
         self._string_list = list(contents.strings)
         self._lanes: dict[str, list[int]] = {}
-        self._kind_rows: list[SpillColumn] = []
-        self._kind_order: list[SpillColumn] = []
-        self._row_of_id: Int64Array | None = None
+        self._kind_orders: list[KindOrder] = []
+        self._row_of_id: Array | None = None
         self._starts: Array | None = None
 
     def write(self) -> None:
@@ -127,13 +125,14 @@ class _Assembly:
         )
         writer.write(lambda fraction: self._step(0.7 * fraction, "sorting events"))
         self._lanes = writer.lanes
-        self._kind_rows, self._kind_order = writer.kind_rows, writer.kind_order
+        self._kind_orders = writer.kind_orders
         self._row_of_id = writer.row_of_id
 
     # Kinds
 
     def _write_kinds(self) -> None:
         group = self._file.create_group("kinds")
+        rows: dict[int, h5py.Dataset] = {}
         for buffer in self._contents.kinds:
             if not buffer.count:
                 continue
@@ -145,15 +144,15 @@ class _Assembly:
                 ("color", buffer.spec.color),
             ):
                 set_attribute(kind, key, value)
-            self._put(kind, "row", self._kind_rows[buffer.code].read(), "<i8")
-            order = self._kind_order[buffer.code].read()
+            rows[buffer.code] = self._empty(kind, "row", "<i8", buffer.count)
+            order = self._kind_orders[buffer.code]
             attributes, valid = kind.create_group("attributes"), kind.create_group("valid")
             for spec in buffer.spec.attributes:
                 column = buffer.columns.get(spec.name)
                 if column is None:
                     continue
                 column.fill(buffer.count)
-                dataset = self._gather(attributes, spec.name, column.values, order)
+                dataset = self._gather(attributes, spec.name, column.values, order, buffer.count)
                 set_attribute(dataset, "title", spec.title)
                 set_attribute(dataset, "unit", spec.unit)
                 set_attribute(dataset, "type", spec.dtype)
@@ -161,14 +160,37 @@ class _Assembly:
                     named = {str(number): text for number, text in spec.enum.items()}
                     set_attribute(dataset, "enum", orjson.dumps(named).decode())
                 if column.valid is not None:
-                    self._gather(valid, spec.name, column.valid, order)
+                    self._gather(valid, spec.name, column.valid, order, buffer.count)
+        self._write_rows_of_kinds(rows)
 
-    def _gather(self, group: h5py.Group, name: str, column: SpillColumn, order: Int64Array) -> h5py.Dataset:
-        values = column.read()
-        dataset = self._empty(group, name, column.dtype.str, len(order))
-        for first in range(0, len(order), 1 << 20):
-            dataset[first : first + (1 << 20)] = values[order[first : first + (1 << 20)]]
+    def _gather(
+        self, group: h5py.Group, name: str, column: SpillColumn, order: KindOrder, count: int
+    ) -> h5py.Dataset:
+        dataset = self._empty(group, name, column.dtype.str, count)
+        buffer = Buffered(dataset)
+        at = 0
+        for values in order.gather(column.read()):
+            buffer.put(at, values)
+            at += len(values)
+        buffer.flush()
+        column.close()
         return dataset
+
+    def _write_rows_of_kinds(self, datasets: Mapping[int, h5py.Dataset]) -> None:
+        """The rows of each kind, ascending: where the column of kinds says so."""
+        self._file.flush()
+        kinds = _view(self._file["events/kind"], EVENT_COLUMNS["kind"])
+        buffers = {code: (Buffered(dataset), [0]) for code, dataset in datasets.items()}
+        for first in range(0, len(kinds), 1 << 17):
+            piece = kinds[first : first + (1 << 17)]
+            codes = np.flatnonzero(np.bincount(piece)).tolist()
+            for code in codes:
+                rows = (np.flatnonzero(piece == code) if len(codes) > 1 else np.arange(len(piece))) + first
+                buffer, at = buffers[code]
+                buffer.put(at[0], rows)
+                at[0] += len(rows)
+        for buffer, _at in buffers.values():
+            buffer.flush()
 
     # Links
 
@@ -273,7 +295,6 @@ class _Assembly:
     def _write_level_of_detail(self) -> None:
         contents, lanes = self._contents, self._lanes
         columns = {name: contents.spill.column(dtype) for name, dtype in LOD_COLUMNS.items()}
-        skip = contents.spill.column("<i8")
         skip_levels = contents.spill.column("<i8")
         directory: dict[str, list[int]] = {name: [] for name in LOD_DIRECTORY}
         events = {name: _view(self._file["events"][name], dtype) for name, dtype in EVENT_COLUMNS.items()}
@@ -281,11 +302,11 @@ class _Assembly:
         for lane, (first, count) in enumerate(zip(lanes["first"], lanes["count"], strict=True)):
             if lane % 256 == 0:
                 self._step(0.9 + 0.07 * first / max(1, contents.n_events), "level of detail")
+            if count < LEAST_EVENTS:
+                continue
             run = slice(first, first + count)
-            start = events["start"][run]
-            skip.append(start[::SKIP])
             for level in build_levels(
-                start, events["duration"][run], events["flags"][run], events["kind"][run]
+                events["start"][run], events["duration"][run], events["flags"][run], events["kind"][run]
             ):
                 for name, column in columns.items():
                     column.append(getattr(level, name))
@@ -299,12 +320,15 @@ class _Assembly:
                 ):
                     directory[name].append(value)
                 total += entries
+        skip = events["start"][
+            _every(SKIP, np.array(lanes["first"], np.int64), np.array(lanes["count"], np.int64))
+        ]
         group = self._file.create_group("lod")
         for name, dtype in LOD_DIRECTORY.items():
             self._put(group.require_group("levels"), name, np.array(directory[name], np.int64), dtype)
         for name, dtype in LOD_COLUMNS.items():
             self._put(group, name, columns[name].read(), dtype)
-        self._put(group, "skip_events", skip.read(), "<i8")
+        self._put(group, "skip_events", skip, "<i8")
         self._put(group, "skip_entries", skip_levels.read(), "<i8")
 
     def _write_utilization(self) -> None:
@@ -360,13 +384,13 @@ class _Assembly:
         start, stop = contents.span or self._span()
         document = {
             "span_ns": [start, stop],
-            "sources": [asdict(source) for source in contents.sources],
-            "skipped": [asdict(entry) for entry in contents.skipped],
+            "sources": [vars(source) for source in contents.sources],
+            "skipped": [vars(entry) for entry in contents.skipped],
             "warnings": list(contents.warnings),
             "pauses_ns": [list(pause) for pause in contents.pauses],
-            "processes": [asdict(process) for process in contents.processes],
-            "threads": [asdict(thread) for thread in contents.threads],
-            "devices": [asdict(device) for device in contents.devices],
+            "processes": [vars(process) for process in contents.processes],
+            "threads": [vars(thread) for thread in contents.threads],
+            "devices": [vars(device) for device in contents.devices],
             "meta": contents.meta,
         }
         data = orjson.dumps(_plain(document))
@@ -412,6 +436,14 @@ class _Assembly:
             dataset[first : first + (1 << 20)] = values[first : first + (1 << 20)]
 
 
+def _every(step: int, first: Int64Array, count: Int64Array) -> Int64Array:
+    """The first row of each run of rows, and every ``step``-th after it."""
+    sizes = -(-count // step)
+    inside = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    rows: Int64Array = np.repeat(first, sizes) + inside * step
+    return rows.astype(np.int64)
+
+
 def _plain(value: Any) -> Any:
     """A description as values that JSON has; anything else as text."""
     if isinstance(value, str):
@@ -436,4 +468,5 @@ def _view(dataset: h5py.Dataset, dtype: str) -> Array:
     offset = dataset.id.get_offset()
     if offset is None or not dataset.shape[0]:
         return np.asarray(dataset[:], dtype)
-    return np.memmap(dataset.file.filename, dtype, "r", offset=offset, shape=dataset.shape)
+    # A plain view: slicing a memmap object costs ten times as much.
+    return np.asarray(np.memmap(dataset.file.filename, dtype, "r", offset=offset, shape=dataset.shape))

@@ -13,7 +13,8 @@ import numpy.typing as npt
 
 from warpline.model import StorageError
 
-from .contents import AttributeColumn, BuilderContents, CounterBuffer, KeyBuffer, KindBuffer, sort_events
+from .contents import AttributeColumn, BuilderContents, CounterBuffer, KeyBuffer, KindBuffer
+from .runs import Batch, RunWriter
 from .schema import INTERPOLATIONS
 from .spill import SpillColumn, SpillDirectory
 from .tables import TableBuilder
@@ -28,10 +29,6 @@ _INT64, _UINT32, _UINT8, _BOOL, _FLOAT32 = map(np.dtype, ("i8", "u4", "u1", "?",
 
 _BATCH_BYTES = 800
 """What a waiting batch takes beside its columns."""
-
-
-_Batch = tuple[Int64Array, Array, Array, int, Array, int]
-"""Starts, durations, names, code of the kind, flags, id of the first; what is the same for all is one number."""
 
 
 class CaptureBuilder(TableBuilder):
@@ -63,16 +60,12 @@ class CaptureBuilder(TableBuilder):
         self.compress = compress
         self.memory_budget_bytes = memory_budget_bytes
         self.uuid = str(uuid.uuid4())
-        self.spill = SpillDirectory(spill_dir or self.path.parent)
+        self.spill = SpillDirectory(spill_dir or self.path.parent, memory_budget_bytes // 2)
         super().__init__()
         self._n_events = 0
-        self._batch_first: list[int] = []
-        self._batch_kind_first: list[int] = []
-        self._last_batch: KindBuffer | None = None
-        self._waiting: dict[int, list[_Batch]] = {}
+        self._waiting: dict[int, list[Batch]] = {}
         self._waiting_bytes = 0
-        self._event_columns = [self.spill.column(t) for t in ("<i8", "<i8", "<u4", "|u1", "|u1", "<i8")]
-        self._runs: dict[int, list[tuple[int, int]]] = {}
+        self._run_writer = RunWriter(self.spill)
         self._links: dict[str, tuple[SpillColumn, SpillColumn]] = {}
         self._keys: dict[tuple[str, int, str], KeyBuffer] = {}
         self._counters: dict[tuple[int, str], CounterBuffer] = {}
@@ -89,7 +82,7 @@ class CaptureBuilder(TableBuilder):
 
     def add_events(
         self,
-        track: int,
+        track: int | npt.NDArray[np.integer],
         kind: str,
         start: npt.ArrayLike,
         duration: npt.ArrayLike,
@@ -98,48 +91,70 @@ class CaptureBuilder(TableBuilder):
         flags: npt.ArrayLike = 0,
         attributes: Attributes | None = None,
     ) -> int:
-        """Adds a batch of events of one kind to a track and returns the id of the first; ids count up.
+        """Adds a batch of events of one kind and returns the id of the first; ids count up.
 
-        ``start`` int64 ns in the track's clock, ``duration`` ns, ``name`` string ids; scalars are broadcast.
-        Attributes are arrays of the batch's length (or scalars); masked entries and attributes not given are
-        missing. String attributes hold string ids. Ids serve `add_links`; they are not the rows of the file.
+        ``track`` is where they belong: one track, or an integer array that says it for each event; events of one track
+        that follow each other cost least. ``start`` int64 ns in the track's clock, ``duration`` ns, ``name`` string
+        ids; scalars are broadcast. Attributes are arrays of the batch's length (or scalars); masked entries and
+        attributes not given are missing. String attributes hold string ids. Ids serve `add_links`; they are not
+        the rows of the file.
 
         Raises StorageError for a negative duration, a time beyond ±2**62 ns or an attribute the kind does not have.
         """
         buffer = self._kinds.get(kind)
         if buffer is None:
             raise StorageError(f"{self.path}: unknown kind {kind!r}; add_kind makes it known")
-        self._check_track(track)
+        runs = self._runs_of_tracks(track) if isinstance(track, np.ndarray) and track.ndim else None
+        first_track = int(track) if runs is None else runs[0][0]
+        self._check_track(first_track)
         try:
             starts = np.array(start, np.int64, ndmin=1)
             n = len(starts)
             durations = self._fitting(duration, _INT64, n, "durations")
         except OverflowError as error:
-            raise StorageError(f"{self._tracks[track].uri}: an event has a time beyond 2^62 ns") from error
+            raise StorageError(
+                f"{self._tracks[first_track].uri}: an event has a time beyond 2^62 ns"
+            ) from error
+        if runs is not None and runs[-1][2] != n:
+            raise StorageError(f"{self.path}: {runs[-1][2]} tracks for {n} events")
         names = self._fitting(name, _UINT32, n, "names")
         flag_bits = self._fitting(flags, _UINT8, n, "flags")
         first_id = self._n_events
         if not n:
             return first_id
-        self._check_times(track, starts, durations)
-        for column, values, valid in self._attribute_values(buffer, n, attributes or {}):
-            column.append(buffer.count, values, valid)
-        if buffer is not self._last_batch:
-            self._batch_first.append(first_id)
-            self._batch_kind_first.append(buffer.count)
-            self._last_batch = buffer
+        self._check_times(first_track, starts, durations)
+        if attributes:
+            for column, values, valid in self._attribute_values(buffer, n, attributes):
+                column.append(buffer.count, values, valid)
+        for run_track, first, stop in runs or ((first_track, 0, n),):
+            columns = (starts, durations, names, flag_bits)
+            if runs is not None:
+                starts_, durations_, names_, flags_ = (
+                    column[first:stop] if column.ndim else column for column in columns
+                )
+                columns = (starts_, durations_, names_, flags_)
+            batch = Batch(columns, buffer.code, first_id + first, buffer.count + first)
+            waiting = self._waiting.get(run_track)
+            if waiting is None:
+                self._waiting[run_track] = [batch]
+            else:
+                waiting.append(batch)
         buffer.count += n
         self._n_events += n
-        batch = (starts, durations, names, buffer.code, flag_bits, first_id)
-        waiting = self._waiting.get(track)
-        if waiting is None:
-            self._waiting[track] = [batch]
-        else:
-            waiting.append(batch)
-        self._waiting_bytes += 21 * n + _BATCH_BYTES
+        self._waiting_bytes += 21 * n + _BATCH_BYTES * (len(runs) if runs else 1)
         if self._waiting_bytes > self.memory_budget_bytes // 4:
             self._spill_events()
         return first_id
+
+    def _runs_of_tracks(self, tracks: npt.NDArray[np.integer]) -> list[tuple[int, int, int]]:
+        """Track, first and stop of each run of equal tracks."""
+        if tracks.ndim != 1 or not len(tracks):
+            return [(0, 0, 0)]
+        if int(tracks.min()) < 0 or int(tracks.max()) >= len(self._tracks):
+            raise StorageError(f"{self.path}: there is no track {int(tracks.min())} or {int(tracks.max())}")
+        borders = (np.flatnonzero(tracks[1:] != tracks[:-1]) + 1).tolist()
+        firsts = [0, *borders]
+        return list(zip(tracks[firsts].tolist(), firsts, [*borders, len(tracks)], strict=True))
 
     def _check_track(self, track: int) -> None:
         if not 0 <= track < len(self._tracks):
@@ -202,30 +217,11 @@ class CaptureBuilder(TableBuilder):
 
     def _spill_events(self) -> None:
         self.spill.check_space(self._waiting_bytes)
-        while self._waiting:
-            track, batches = self._waiting.popitem()
-            self._write_run(track, batches)
+        # By track, so that the events of neighbouring small tracks lie beside each other in the temporary columns.
+        for track in sorted(self._waiting):
+            self._run_writer.add(track, self._waiting.pop(track))
+        self._run_writer.flush()
         self._waiting_bytes = 0
-
-    def _write_run(self, track: int, batches: list[_Batch]) -> None:
-        """Writes one run of a track's events, sorted by (start, −end), to the temporary columns."""
-        counts = np.array([len(batch[0]) for batch in batches])
-        n = int(counts.sum())
-        starts = np.concatenate([batch[0] for batch in batches])
-        durations, names, flags = np.empty(n, np.int64), np.empty(n, np.uint32), np.empty(n, np.uint8)
-        stop = 0
-        for batch, count in zip(batches, counts.tolist(), strict=True):
-            first, stop = stop, stop + count
-            durations[first:stop], names[first:stop], flags[first:stop] = batch[1], batch[2], batch[4]
-        kinds = np.repeat(np.array([batch[3] for batch in batches], np.uint8), counts)
-        first_ids = np.array([batch[5] for batch in batches], np.int64)
-        ids = np.repeat(first_ids - (np.cumsum(counts) - counts), counts) + np.arange(n)
-        order = sort_events(starts, starts + durations)
-        first = len(self._event_columns[0])
-        columns: tuple[Array, ...] = (starts, durations, names, kinds, flags, ids)
-        for column, values in zip(self._event_columns, columns, strict=True):
-            column.append(values if order is None else values[order])
-        self._runs.setdefault(track, []).append((first, first + n))
 
     # Links and counters
 
@@ -329,10 +325,9 @@ class CaptureBuilder(TableBuilder):
             tracks=self._tracks,
             packings=self._packings,
             n_events=self._n_events,
-            batch_first=np.array(self._batch_first, np.int64),
-            batch_kind_first=np.array(self._batch_kind_first, np.int64),
-            event_columns=self._event_columns,
-            runs=self._runs,
+            event_columns=self._run_writer.columns,
+            origin_columns=self._run_writer.origin_columns,
+            runs=self._run_writer.runs,
             links=self._links,
             keys=self._keys,
             stacks=list(self._stack_ids),

@@ -23,6 +23,7 @@ from warpline.model import (
     Track,
 )
 
+from .runs import Run
 from .spill import SpillColumn, SpillDirectory
 
 Array = npt.NDArray[Any]
@@ -105,7 +106,7 @@ class KeyBuffer:
 
 @dataclass(frozen=True)
 class BuilderContents:
-    """What a builder collected; the assembler's input. Event columns are runs sorted by (start, −end)."""
+    """What a builder collected; the assembler's input. ``event_columns`` and the rest of the events: see `runs`."""
 
     path: Path
     compress: bool
@@ -127,22 +128,13 @@ class BuilderContents:
     tracks: Sequence[Track]
     packings: Sequence[Packing]
     n_events: int
-    batch_first: Int64Array
-    batch_kind_first: Int64Array
     event_columns: Sequence[SpillColumn]
-    runs: Mapping[int, Sequence[tuple[int, int]]]
+    origin_columns: Sequence[SpillColumn]
+    runs: Mapping[int, Sequence[Run]]
     links: Mapping[str, tuple[SpillColumn, SpillColumn]]
     keys: Mapping[tuple[str, int, str], KeyBuffer]
     stacks: Sequence[tuple[int, int]]
     counters: Sequence[CounterBuffer]
-
-
-def sort_events(starts: Int64Array, stops: Int64Array) -> Int64Array | None:
-    """Permutation that sorts by (start, −stop), stable; None when they are sorted already."""
-    gaps = np.diff(starts)
-    if not np.any((gaps < 0) | ((gaps == 0) & (np.diff(stops) > 0))):
-        return None
-    return np.lexsort((-stops, starts))
 
 
 def attribute_dtype(spec: AttributeSpec) -> np.dtype[Any]:

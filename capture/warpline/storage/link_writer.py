@@ -35,7 +35,7 @@ class LinkWriter:
     def __init__(
         self,
         contents: BuilderContents,
-        row_of_id: Int64Array | None,
+        row_of_id: Array | None,
         capture_starts: Callable[[Int64Array], Int64Array],
     ) -> None:
         self._contents = contents

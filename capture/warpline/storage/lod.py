@@ -22,6 +22,9 @@ Int64Array = npt.NDArray[np.int64]
 UInt64Array = npt.NDArray[np.uint64]
 UInt32Array = npt.NDArray[np.uint32]
 
+LEAST_EVENTS = 64
+"""A lane of fewer events has no level."""
+
 _FIRST_SHRINK = 6
 _NEXT_SHRINK = 1.5
 _STEP = 2
@@ -78,7 +81,7 @@ def build_levels(
     shrinks by half again or more. A lane of a few hundred events has no level at all.
     """
     n = len(start)
-    if n < 64:
+    if n < LEAST_EVENTS:
         return
     level = _first_level(start)
     while level <= MAX_LEVEL:
@@ -104,11 +107,16 @@ def _first_level(start: Int64Array) -> int:
     run = 1024
     heads = np.linspace(0, max(0, n - run), min(32, -(-n // run))).astype(np.int64)
     sample = np.concatenate([start[head : head + run] for head in heads.tolist()])
-    for level in range(0, MAX_LEVEL + 1, _STEP):
-        bins = sample >> level
+    # Fewer bins with every level: halve the levels that are in question.
+    low, high = 0, MAX_LEVEL // _STEP
+    while low < high:
+        middle = (low + high) // 2
+        bins = sample >> middle * _STEP
         if (np.count_nonzero(bins[1:] != bins[:-1]) + 1) * _FIRST_SHRINK <= len(sample):
-            return max(0, level - _STEP)
-    return MAX_LEVEL - MAX_LEVEL % _STEP
+            high = middle
+        else:
+            low = middle + 1
+    return max(0, low - 1) * _STEP
 
 
 def _bin_count(start: Int64Array, level: int) -> int:

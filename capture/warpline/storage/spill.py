@@ -20,23 +20,37 @@ _RESERVE_BYTES = 64 << 20
 
 
 class SpillDirectory:
-    """A temporary directory that checks for space before it is written to and vanishes at the end."""
+    """A temporary directory that checks for space before it is written to and vanishes at the end.
 
-    def __init__(self, parent: Path) -> None:
+    Its columns keep ``hold_bytes`` in memory before the first of them goes to the disk.
+    """
+
+    def __init__(self, parent: Path, hold_bytes: int = 0) -> None:
         try:
             self._path = Path(tempfile.mkdtemp(prefix=".warpline-", dir=parent))
         except OSError as error:
             raise StorageError(f"{parent}: cannot make a temporary directory: {error.strerror}") from error
         self._made = 0
+        self._hold_bytes = hold_bytes
+        self.held_bytes = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether columns hold as much as they may."""
+        return self.held_bytes > self._hold_bytes
 
     def column(self, dtype: npt.DTypeLike) -> SpillColumn:
         """A new empty column of this type."""
         self._made += 1
-        return SpillColumn(self._path / f"{self._made}.column", np.dtype(dtype))
+        return SpillColumn(self, self._path / f"{self._made}.column", np.dtype(dtype))
 
     def scratch(self, dtype: npt.DTypeLike, n: int) -> Array:
-        """A writable column of ``n`` zeros in a file of its own, mapped so that it need not fit into memory."""
-        self.check_space(n * np.dtype(dtype).itemsize)
+        """A writable column of ``n`` zeros; beyond what may be held, in a file of its own, mapped."""
+        nbytes = n * np.dtype(dtype).itemsize
+        if self.held_bytes + nbytes <= self._hold_bytes:
+            self.held_bytes += nbytes
+            return np.zeros(n, dtype)
+        self.check_space(nbytes)
         self._made += 1
         return np.memmap(self._path / f"{self._made}.scratch", np.dtype(dtype), "w+", shape=(n,))
 
@@ -65,60 +79,102 @@ class SpillColumn:
     """A column that grows at its end and is read back by slices. Small columns never touch the disk."""
 
     _BUFFER_BYTES = 1 << 18
-    _BATCHES = 512
+    _SMALL = 1 << 10
 
-    def __init__(self, path: Path, dtype: np.dtype[Any]) -> None:
+    def __init__(self, directory: SpillDirectory, path: Path, dtype: np.dtype[Any]) -> None:
+        self._directory = directory
         self._path = path
         self.dtype = dtype
         self._written = 0
         self._pending: list[Array] = []
         self._pending_count = 0
+        self._small: list[Array] = []
+        self._small_count = 0
+        self._singles: list[Any] = []
 
     def __len__(self) -> int:
-        return self._written + self._pending_count
+        return self._written + self._pending_count + self._small_count + len(self._singles)
 
     def append(self, values: Array) -> None:
         """Appends values; they are copied unless they already have the column's type."""
         if values.dtype is not self.dtype or not values.flags.c_contiguous:
             values = np.ascontiguousarray(values, self.dtype)
+        if self._singles:
+            self._gather()
         count = len(values)
-        if not count:
+        if count < self._SMALL:
+            # An array of one number costs a hundred bytes: small ones are gathered before they are kept.
+            self._small.append(values)
+            self._small_count += count
+            if len(self._small) >= self._SMALL:
+                self._gather()
             return
-        self._pending.append(values)
-        self._pending_count += count
-        if self._pending_count * self.dtype.itemsize >= self._BUFFER_BYTES:
-            self._flush()
-        elif len(self._pending) >= self._BATCHES:
-            # An array of one number costs a hundred bytes.
-            self._pending = [np.concatenate(self._pending)]
+        if self._small:
+            self._gather()
+        self._keep(values)
+
+    def append_one(self, value: Any) -> None:
+        """Appends one number that fits the column's type: costs a tenth of an array of it."""
+        if self._small:
+            self._gather()
+        self._singles.append(value)
+        if len(self._singles) >= 1 << 12:
+            self._gather()
 
     def read(self) -> Array:
         """The whole column; memory-mapped when it went to disk. Valid until the next append."""
+        self._gather()
         if not self._written:
             if len(self._pending) != 1:
                 self._pending = [np.concatenate([np.empty(0, self.dtype), *self._pending])]
             return self._pending[0]
         if self._pending_count:
             self._flush()
-        return np.memmap(self._path, self.dtype, "r", shape=(self._written,))
+        # A plain view: slicing a memmap object costs ten times as much.
+        return np.asarray(np.memmap(self._path, self.dtype, "r", shape=(self._written,)))
+
+    def _gather(self) -> None:
+        small, singles = self._small, self._singles
+        self._small, self._small_count, self._singles = [], 0, []
+        if small:
+            self._keep(np.concatenate(small))
+        if singles:
+            self._keep(np.array(singles, self.dtype))
+
+    def _keep(self, values: Array) -> None:
+        self._pending.append(values)
+        self._pending_count += len(values)
+        self._directory.held_bytes += values.nbytes
+        if self._directory.is_full and self._pending_count * self.dtype.itemsize >= self._BUFFER_BYTES:
+            self._flush()
 
     def _flush(self) -> None:
-        values = self._pending[0] if len(self._pending) == 1 else np.concatenate(self._pending)
         try:
             # Opened each time: a capture may have more columns than a process may have open files.
             with self._path.open("ab", buffering=0) as file:
-                view = values.view(np.uint8).data
-                while view:
-                    view = view[file.write(view) :]
+                for values in self._whole_pieces():
+                    view = values.view(np.uint8).data
+                    while view:
+                        view = view[file.write(view) :]
         except OSError as error:
             raise disk_error(self._path.parent.parent, error) from error
         self._written += self._pending_count
+        self._let_go()
+
+    def _whole_pieces(self) -> list[Array]:
+        """What waits, in pieces worth a call."""
+        if self._pending_count * self.dtype.itemsize > 64 * len(self._pending) << 10:
+            return self._pending
+        return [np.concatenate(self._pending)]
+
+    def _let_go(self) -> None:
+        self._directory.held_bytes -= self._pending_count * self.dtype.itemsize
         self._pending = []
         self._pending_count = 0
 
     def close(self) -> None:
-        self._pending = []
-        self._pending_count = 0
+        self._let_go()
+        self._small, self._small_count, self._singles = [], 0, []
         if self._written:
             self._path.unlink(missing_ok=True)
             self._written = 0

@@ -23,6 +23,8 @@ Float32Array = npt.NDArray[np.float32]
 Float64Array = npt.NDArray[np.float64]
 
 MAX_BINS = 1 << 16
+BINS_PER_EVENT = 4
+"""More bins than that, and 256, say nothing more."""
 
 _PIECE = 1 << 18
 _SAMPLE = 256
@@ -96,7 +98,8 @@ def build_curve(group: Group, columns: dict[str, Any], first: Sequence[int], cou
         int(columns["start"][begin + n - 1]) + int(columns["duration"][begin + n - 1]) for begin, n in runs
     )
     level = 0
-    while (high >> level) - (low >> level) + 1 > MAX_BINS:
+    most = min(MAX_BINS, max(256, BINS_PER_EVENT * sum(n for _, n in runs)))
+    while (high >> level) - (low >> level) + 1 > most:
         level += 1
     origin = low >> level
     bins = BusyBins(level, origin, (high >> level) - origin + 1)

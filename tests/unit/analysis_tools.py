@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,9 @@ from warpline.analysis.options import Options
 from warpline.analysis.registry import compute_report
 from warpline.analysis.selection import Selection
 from warpline.storage import Capture, CaptureBuilder, open_capture
+
+Open = Callable[[str], Capture]
+"""Opens a capture made from the file of the test data that a pattern finds."""
 
 
 def rows_of(

@@ -6,46 +6,14 @@ import csv
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from warpline.analysis.gpus import COMMUNICATION, COMPUTATION, MEMORY
-from warpline.analysis.kernels import communication_ids
-from warpline.analysis.launches import Launches, launches_from
-from warpline.analysis.options import Options
-from warpline.analysis.overlap import combination_times, time_of
 from warpline.analysis.selection import View
-from warpline.analysis.step_times import find_steps
-from warpline.interchange import import_files
-from warpline.storage import Capture, open_capture
 
-from .analysis_tools import by_name, rows_of
-
-Open = Callable[[str], Capture]
-
-
-@pytest.fixture(scope="module")
-def opened(data_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Open]:
-    """Opens a capture made from a file of the test data, once per module."""
-    folder = tmp_path_factory.mktemp("captures")
-    captures: dict[str, Capture] = {}
-
-    def get(pattern: str) -> Capture:
-        if pattern not in captures:
-            source = next(data_dir.glob(pattern), None)
-            if source is None:
-                pytest.skip(f"no {pattern} in {data_dir}")
-            captures[pattern] = open_capture(import_files([source], folder / f"{len(captures)}.h5"))
-        return captures[pattern]
-
-    yield get
-    for capture in captures.values():
-        capture.close()
-
+from .analysis_tools import Open, by_name, rows_of
 
 # torch_tb_profiler
 
@@ -173,122 +141,6 @@ def test_ops_summary_of_tracelens(opened: Open, data_dir: Path, trace: str) -> N
         )
         # It counts only calls that launched something.
         assert mine["count"] >= int(row["Count"])
-
-
-# HolisticTraceAnalysis: only what was launched in complete steps but the last
-
-HTA = {
-    "torch/pytorch+kineto/tb_plugin/samples/**/*.json.gz": "kineto__resnet50*",
-    "torch/**/nccl_data.json.gz": "HolisticTraceAnalysis__nccl_parser*",
-    "torch/**/df_index_resolver.json.gz": "HolisticTraceAnalysis__df_index*",
-    "torch/**/h100/gaunernst*.json.gz": "TraceLens__h100__gaunernst*",
-    "torch/**/h100/google_owlv2*.json.gz": "TraceLens__h100__google*",
-    "torch/**/mi300/Falconsai*.json.gz": "TraceLens__mi300__Falconsai*",
-    "torch/**/gpu_only_trace.json.gz": "TraceLens__gpu_only*",
-    "torch/**/graph_execution.json.gz": "TraceLens__vllm*",
-}
-
-
-def hta_launches(capture: Capture) -> Launches:
-    view = View(capture)
-    launches = launches_from(view)
-    steps = find_steps(view, Options())
-    if len(steps) < 2:
-        return launches
-    begins = np.zeros(len(launches), bool)
-    for start, stop in zip(steps.start[:-1].tolist(), steps.stop[:-1].tolist(), strict=True):
-        begins |= (launches.call_start >= start) & (launches.call_start < stop)
-    return launches.take(begins)
-
-
-def hta_combinations(capture: Capture, truncated: bool) -> np.ndarray:
-    launches = hta_launches(capture)
-    kinds, events = capture.kinds, capture.events
-    codes = [kinds[kind].code for kind in ("memcpy", "memset") if kind in kinds]
-    is_memory = np.isin(events.kind[launches.work], codes)
-    is_comm = communication_ids(View(capture))[events.name[launches.work]] & ~is_memory
-    start, stop = launches.work_start, launches.work_stop
-    if truncated:
-        start = start // 1000 * 1000
-        stop = start + launches.work_ns // 1000 * 1000
-    sets = [(start[c], stop[c]) for c in (~is_memory & ~is_comm, is_comm, is_memory)]
-    return combination_times(sets, int(start.min()), int(stop.max()))
-
-
-def first_row(data_dir: Path, folder: str, name: str) -> dict[str, str]:
-    with (next((data_dir / "expected_hta").glob(folder)) / name).open(newline="") as lines:
-        return next(csv.DictReader(lines))
-
-
-@pytest.mark.parametrize("trace", HTA)
-def test_temporal_breakdown_of_hta(opened: Open, data_dir: Path, trace: str) -> None:
-    expected = first_row(data_dir, HTA[trace], "temporal_breakdown.csv")
-    times = hta_combinations(opened(trace), truncated=False)
-    assert times[0] / 1000 == pytest.approx(float(expected["idle_time(us)"]), abs=0.1)
-    assert time_of(times, COMPUTATION) / 1000 == pytest.approx(float(expected["compute_time(us)"]), abs=0.1)
-    rest = time_of(times, COMMUNICATION | MEMORY, COMPUTATION) / 1000
-    assert rest == pytest.approx(float(expected["non_compute_time(us)"]), abs=0.1)
-
-
-@pytest.mark.parametrize("trace", list(HTA)[:3])
-def test_queue_lengths_of_hta(opened: Open, data_dir: Path, trace: str) -> None:
-    from warpline.analysis.launch import queue_lengths
-
-    capture = opened(trace)
-    launches = hta_launches(capture)
-    stream = np.array([-1 if t.stream is None else t.stream for t in capture.tracks])[
-        View(capture).track_of(launches.work)
-    ]
-    with (next((data_dir / "expected_hta").glob(HTA[trace])) / "queue_length_summary.csv").open(
-        newline=""
-    ) as lines:
-        expected = list(csv.reader(lines))[3:]
-    for _, number, count, mean, *_, longest in expected:
-        here = launches.take(stream == int(number))
-        _, length = queue_lengths(here.call_start, here.work_start)
-        assert len(length) == float(count)
-        # A run of equal moments may be summed in another order there.
-        assert length.mean() == pytest.approx(float(mean), abs=0.02)
-        assert length.max() == pytest.approx(float(longest), abs=1)
-
-
-# Nsight Systems exports, counted with SQL
-
-SQL = {
-    "nsys/**/h100_2gpu_1s.sqlite": "GindaChen*h100*",
-    "nsys/**/healthy_judged_1pct.sqlite": "GindaChen*healthy*",
-    "nsys/**/fuser_da819b5f_report1.sqlite": "*report1*",
-    "nsys/**/fuser_dff2c951_report3.sqlite": "*report3*",
-    "nsys/**/saxpy-mpi*.sqlite": "hpcgroup*",
-}
-_VERSION = re.compile(r"(_v\d+)+$")
-
-
-@pytest.mark.parametrize("trace", SQL)
-def test_kernels_calls_and_copies_of_nsight(opened: Open, data_dir: Path, trace: str) -> None:
-    capture = opened(trace)
-    expected = json.loads(next((data_dir / "expected_sql").glob(SQL[trace])).read_text())
-    kernels = by_name(rows_of(capture, "cuda_gpu_kern_sum"))
-    assert set(kernels) == set(expected["kernels_by_demangledName"])
-    for name, numbers in expected["kernels_by_demangledName"].items():
-        row = kernels[name]
-        assert (row["count"], row["total_ns"], row["min_ns"], row["max_ns"]) == tuple(
-            numbers[key] for key in ("count", "total", "min", "max")
-        )
-        assert row["avg_ns"] == pytest.approx(numbers["avg"])
-        assert row["med_ns"] == pytest.approx(numbers["med"])
-    calls: dict[str, list[int]] = defaultdict(lambda: [0, 0])
-    for name, numbers in expected["runtime_api"].items():
-        # Nsight's reports leave the version at the end of a call's name out.
-        sums = calls[_VERSION.sub("", name)]
-        sums[0] += numbers["count"]
-        sums[1] += numbers["total"]
-    found: dict[str, list[int]] = defaultdict(lambda: [0, 0])
-    for row in rows_of(capture, "cuda_api_sum"):
-        sums = found[_VERSION.sub("", row["name"])]
-        sums[0] += row["count"]
-        sums[1] += row["total_ns"]
-    assert {name: found[name] for name in calls} == dict(calls)
 
 
 # Paddle

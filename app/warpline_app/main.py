@@ -6,7 +6,6 @@ import contextlib
 import os
 import signal
 import sys
-import threading
 from pathlib import Path
 from types import TracebackType
 
@@ -21,8 +20,8 @@ def has_display() -> bool:
     return any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"))
 
 
-def _preload() -> None:
-    """Read from the disk what opening a capture needs, while Qt is being loaded."""
+def _load_reader() -> None:
+    """Import what opening a capture needs before Qt: PySide looks at the source of every module that comes after it."""
     os.environ.setdefault("HDF5_USE_FILE_LOCKING", "FALSE")
     with contextlib.suppress(ImportError):  # told, in one line, when a file is opened
         import warpline.storage  # noqa: F401  # for the sake of having it imported
@@ -60,7 +59,7 @@ def run_window(paths: list[Path]) -> int:
                 "print reports with: warpline stats FILE, or connect with: ssh -X"
             )
         )
-    threading.Thread(target=_preload, name="preload", daemon=True).start()
+    _load_reader()
     from warpline_app.application import make_application
     from warpline_app.settings import Settings
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,8 @@ from warpline.i18n import tr
 
 if TYPE_CHECKING:
     from warpline.storage import Capture
+    from warpline.storage import NameIndex as RowsByName
+    from warpline.storage.kind_table import KindTable
 
 Int64Array = npt.NDArray[np.int64]
 
@@ -21,6 +24,8 @@ _COMMUNICATION = re.compile(
     r"nccl|rccl|all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|broadcast.*(kernel|ring)|sendrecv",
     re.IGNORECASE,
 )
+_MOVES = {"memcpy", "memset"}
+_NOT_SHOWN = {"sync", "overhead"}
 _TO_DEVICE = {1, 3, 11}
 _TO_HOST = {2, 4, 12}
 
@@ -39,22 +44,27 @@ def copy_family(copy_kind: int) -> str:
 
 @dataclass(eq=False)
 class NameGroup:
-    """Some events of one track in time order.
+    """Some events of one track. Its columns are read when they are first asked for: a row that nobody sees costs none.
 
-    ``rows`` int64 event rows ascending by start. ``start``, ``duration`` are read when first drawn: int64 ns, start
-    in capture time; ``prefix`` int64, one longer, is the busy time before each.
+    ``count`` events take ``total_ns`` together; ``name`` is their string id where they share one, else -1.
     """
 
     key: str
     title: str
     family: str
-    rows: Int64Array
+    count: int
     total_ns: int
+    load: Callable[[], Int64Array]
     name: int = -1
     _columns: tuple[Int64Array, Int64Array, Int64Array, int] | None = field(default=None, repr=False)
 
+    @cached_property
+    def rows(self) -> Int64Array:
+        """Rows of the events (int64), ascending by start."""
+        return self.load()
+
     def columns(self, capture: Capture) -> tuple[Int64Array, Int64Array, Int64Array, int]:
-        """Start, duration, prefix sums of duration, and the longest duration."""
+        """Start and duration (int64 ns, capture time), busy time before each (one longer), the longest duration."""
         if self._columns is None:
             start, stop = capture.event_times(self.rows)
             duration = stop - start
@@ -87,65 +97,127 @@ class NameIndex:
         """Whether a track was indexed."""
         return track in self._cache
 
-    def groups(self, track: int) -> tuple[list[NameGroup], list[NameGroup]]:
-        """Kernels (and graphs) by name, longest total first; copies and sets by direction."""
+    def groups(
+        self, track: int, is_cancelled: Callable[[], bool] | None = None, ready: int = 0
+    ) -> tuple[list[NameGroup], list[NameGroup]]:
+        """Kernels (and graphs) by name, longest total first; copies and sets by direction.
+
+        Takes the capture's index of names, which is made when it is first wanted: for large captures work for a
+        thread, which also reads the columns of the first ``ready`` groups of both. Raises Cancelled.
+        """
         if track not in self._cache:
-            self._cache[track] = self._build(track)
+            found = _TrackNames(self._capture, track, is_cancelled).groups()
+            for group in (*found[0][:ready], *found[1][:ready]):
+                group.columns(self._capture)
+            self._cache[track] = found
         return self._cache[track]
 
-    def _build(self, track: int) -> tuple[list[NameGroup], list[NameGroup]]:
-        capture = self._capture
-        part = capture.rows_of_track(track)
-        kind = np.asarray(capture.events.kind[part])
-        kernels: list[NameGroup] = []
+
+class _TrackNames:
+    """The events of one track by kind and name."""
+
+    def __init__(self, capture: Capture, track: int, is_cancelled: Callable[[], bool] | None) -> None:
+        self._capture = capture
+        self._part = capture.rows_of_track(track)
+        self._kind = capture.events.kind[self._part]
+        self._lanes = np.asarray(list(capture.track_lanes(track)), np.int64)
+        self._is_cancelled = is_cancelled
+
+    def groups(self) -> tuple[list[NameGroup], list[NameGroup]]:
+        """Kernels by name, copies and sets by direction."""
+        counts = np.bincount(self._kind, minlength=1)
+        kernels: dict[str, KindTable] = {}
         moves: list[NameGroup] = []
-        for name, table in capture.kinds.items():
-            rows = np.flatnonzero(kind == table.code) + part.start
-            if not len(rows):
+        for name, table in self._capture.kinds.items():
+            if table.code >= len(counts) or not counts[table.code]:
                 continue
             if name == "memcpy":
-                values, valid = table.column("copy_kind") if "copy_kind" in table.attributes else (None, None)
-                moves += self._copies(rows, table, values, valid)
+                moves += self._copies(table)
             elif name == "memset":
-                moves.append(self._group(rows, "kind=memset", tr("Memory sets", "timeline"), "set"))
-            elif name not in {"sync", "overhead"}:
-                kernels += self._by_name(rows, name, table.spec.color)
-        kernels.sort(key=lambda group: -group.total_ns)
-        return kernels, moves
-
-    def _group(self, rows: Int64Array, key: str, title: str, family: str, name: int = -1) -> NameGroup:
-        duration = np.asarray(self._capture.events.duration[rows])
-        ordered = rows[np.argsort(self._capture.events.start[rows], kind="stable")]
-        return NameGroup(key, title, family, ordered, int(duration.sum()), name)
-
-    def _by_name(self, rows: Int64Array, kind: str, color: str) -> list[NameGroup]:
-        events = self._capture.events
-        names = np.asarray(events.name[rows])
-        order = np.lexsort((events.start[rows], names))
-        rows, names = rows[order], names[order]
-        heads = np.flatnonzero(np.r_[True, names[1:] != names[:-1]])
-        total = np.add.reduceat(np.asarray(events.duration[rows]), heads)
-        tails = np.r_[heads[1:], len(rows)]
-        groups = []
-        for head, tail, total_ns in zip(heads.tolist(), tails.tolist(), total.tolist(), strict=True):
-            name = int(names[head])
-            text = self._capture.strings[name]
-            family = "communication" if color == "kernel" and is_communication(text) else color
-            groups.append(
-                NameGroup(
-                    f"{kind}={name}",
-                    text or tr("(no name)", "timeline"),
-                    family,
-                    rows[head:tail],
-                    total_ns,
-                    name,
+                moves.append(
+                    self._fixed(
+                        self._rows_of_kind(table.code), "kind=memset", tr("Memory sets", "timeline"), "set"
+                    )
                 )
-            )
+            elif name not in _NOT_SHOWN:
+                kernels[name] = table
+        return sorted(self._by_name(kernels), key=lambda group: -group.total_ns), moves
+
+    def _rows_of_kind(self, code: int) -> Int64Array:
+        rows: Int64Array = np.flatnonzero(self._kind == code) + self._part.start
+        return rows
+
+    def _in_time_order(self, rows: Int64Array) -> Int64Array:
+        if len(self._lanes) < 2:
+            return rows
+        return rows[np.argsort(self._capture.events.start[rows], kind="stable")]
+
+    def _fixed(self, rows: Int64Array, key: str, title: str, family: str) -> NameGroup:
+        total = int(np.asarray(self._capture.events.duration[rows]).sum())
+        return NameGroup(key, title, family, len(rows), total, lambda: self._in_time_order(rows))
+
+    def _by_name(self, kinds: Mapping[str, KindTable]) -> list[NameGroup]:
+        """A group for each name of each of these kinds.
+
+        The index tells of all kinds together; what the smaller ones have of a name is counted and taken away, so that
+        the events of the largest kind, mostly all kernels of a stream, are never looked at one by one.
+        """
+        if not kinds:
+            return []
+        events = self._capture.events
+        index = self._capture.name_index(cancelled=self._is_cancelled)
+        totals = index.totals(self._lanes)
+        counts = np.bincount(self._kind)
+        codes = [int(code) for code in np.flatnonzero(counts)]
+        largest = max(codes, key=lambda code: int(counts[code]))
+        count, busy = totals.count.copy(), totals.busy_ns.copy()
+        of_kind: dict[int, tuple[Int64Array, Int64Array]] = {}
+        for code in codes:
+            if code != largest:
+                rows = self._rows_of_kind(code)
+                place = np.searchsorted(totals.name, events.name[rows])
+                mine = np.bincount(place, minlength=len(count))
+                time = np.zeros_like(busy)
+                np.add.at(time, place, events.duration[rows])
+                of_kind[code] = mine, time
+                count -= mine
+                busy -= time
+        of_kind[largest] = count, busy
+        groups = []
+        for kind, table in kinds.items():
+            count, busy = of_kind[table.code]
+            for at in np.flatnonzero(count > 0).tolist():
+                name = int(totals.name[at])
+                text = self._capture.strings[name]
+                is_talk = table.spec.color == "kernel" and is_communication(text)
+                is_only = count[at] == totals.count[at]
+                groups.append(
+                    NameGroup(
+                        f"{kind}={name}",
+                        text or tr("(no name)", "timeline"),
+                        "communication" if is_talk else table.spec.color,
+                        int(count[at]),
+                        int(busy[at]),
+                        self._loader(index, name, None if is_only else table.code),
+                        name,
+                    )
+                )
         return groups
 
-    def _copies(self, rows: Int64Array, table: Any, values: Any, valid: Any) -> list[NameGroup]:
-        if values is None:
-            return [self._group(rows, "kind=memcpy", tr("Copies", "timeline"), "copy_on_device")]
+    def _loader(self, index: RowsByName, name: int, code: int | None) -> Callable[[], Int64Array]:
+        def load() -> Int64Array:
+            rows = index.rows([name], self._lanes)
+            if code is not None:
+                rows = rows[self._capture.events.kind[rows] == code]
+            return self._in_time_order(rows)
+
+        return load
+
+    def _copies(self, table: KindTable) -> list[NameGroup]:
+        rows = self._rows_of_kind(table.code)
+        if "copy_kind" not in table.attributes:
+            return [self._fixed(rows, "kind=memcpy", tr("Copies", "timeline"), "copy_on_device")]
+        values, valid = table.column("copy_kind")
         index = table.indices_of(rows)
         direction = np.where(valid[index], values[index], 0)
         enum: Mapping[int, str] = next(
@@ -155,5 +227,5 @@ class NameIndex:
         for code in np.unique(direction).tolist():
             text = str(enum.get(code, "unknown")).replace(" to ", " → ")
             title = tr("Copies {direction}", "timeline", direction=text)
-            result.append(self._group(rows[direction == code], f"copies={code}", title, copy_family(code)))
+            result.append(self._fixed(rows[direction == code], f"copies={code}", title, copy_family(code)))
         return result

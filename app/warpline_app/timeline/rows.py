@@ -23,8 +23,8 @@ FOLD_BELOW = 0.002
 NAME_ROWS = 8
 """Rows per kernel name that a stream shows before "n more…"."""
 INDEX_AT_ONCE = 60_000
-"""Names of streams of at most this many events are indexed on the spot, others beside the window."""
-OPEN_UP_TO = 5_000_000
+"""Names of captures of at most this many events are indexed on the spot, others beside the window."""
+OPEN_UP_TO = 1_000_000
 """Streams of at most this many events are open from the beginning."""
 
 
@@ -151,7 +151,11 @@ class RowTree:
         """Makes the children of a row, if they are made late."""
         if row.make_children is None:
             return
-        if self.index_late is not None and row.count > INDEX_AT_ONCE and not self.index.has(row.track):
+        if (
+            self.index_late is not None
+            and len(self.capture.events) > INDEX_AT_ONCE
+            and not self.index.has(row.track)
+        ):
             if not row.children:
                 waiting = Row(f"{row.key}#waiting", tr("indexing names…", "timeline"), Content.MORE, "more")
                 self._adopt(row, [waiting])
@@ -320,7 +324,7 @@ class RowTree:
             group.family,
             stream.track,
             group=group,
-            count=len(group.rows),
+            count=group.count,
         )
 
     def _set_open(self) -> None:

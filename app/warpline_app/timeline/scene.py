@@ -16,7 +16,7 @@ from warpline_app.background import Job
 from warpline_app.state import Document, Filter
 
 from .layout import Layout, PlacedRow, make_layout, row_is_open
-from .rows import Row, RowTree
+from .rows import NAME_ROWS, Row, RowTree
 from .ticks import Ticks, make_ticks
 from .time_model import AnchoredZoom, TimeScale
 
@@ -51,6 +51,7 @@ class Scene(QObject):
         self.tree = RowTree(self.capture)
         self.tree.index_late = self._index_late
         self._jobs: list[Job] = []
+        self._is_shown = False
         self.indexing: set[str] = set()
         """Rows whose names are being indexed."""
         self.layout: Layout = make_layout(self.tree, self.state)
@@ -90,7 +91,7 @@ class Scene(QObject):
     def _index_late(self, row: Row) -> None:
         """Indexes the names of a large stream in a worker; its rows appear when they are known."""
         index = self.tree.index
-        job = Job(lambda _progress, _is_cancelled: index.groups(row.track))
+        job = Job(lambda _progress, is_cancelled: index.groups(row.track, is_cancelled, NAME_ROWS))
         self._jobs.append(job)
         self.indexing.add(row.key)
 
@@ -109,7 +110,15 @@ class Scene(QObject):
 
         job.succeeded.connect(done)
         job.failed.connect(failed)
-        job.launch()
+        if self._is_shown:
+            job.launch()
+
+    def begin_work(self) -> None:
+        """The first frame was painted: what would have held it up may begin."""
+        if not self._is_shown:
+            self._is_shown = True
+            for job in self._jobs:
+                job.launch()
 
     def shut_down(self) -> None:
         """Want no results any more. A worker that is in the middle of something ends by itself."""

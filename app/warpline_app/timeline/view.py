@@ -176,6 +176,7 @@ class TimelineView(QWidget):
         return self.canvas.is_settled and not self.work.is_busy and not waits
 
     def _frame_drawn(self) -> None:
+        self.scene.begin_work()
         if not self.canvas.is_settled and self.work.is_busy:
             # The hand moves again: let frames go first.
             self.work.later(30)

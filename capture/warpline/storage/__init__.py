@@ -1,6 +1,10 @@
-"""The capture file: writing (`CaptureBuilder`), reading (`open_capture`) and level of detail."""
+"""The capture file: writing (`CaptureBuilder`), reading (`open_capture`) and level of detail.
 
-from .builder import CaptureBuilder
+The builder is loaded when it is first named: a window or a report that only reads starts without it.
+"""
+
+from typing import TYPE_CHECKING, Any
+
 from .cache import ConversionCache, cache_folder
 from .capture import Capture, open_capture
 from .counters import Counter
@@ -13,6 +17,9 @@ from .query import Strip
 from .schema import NO_ROW, NO_STACK
 from .strings import Strings
 from .verify import verify
+
+if TYPE_CHECKING:
+    from .builder import CaptureBuilder
 
 __all__ = [
     "NO_ROW",
@@ -35,3 +42,12 @@ __all__ = [
     "open_capture",
     "verify",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "CaptureBuilder":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from .builder import CaptureBuilder
+
+    globals()[name] = CaptureBuilder
+    return CaptureBuilder

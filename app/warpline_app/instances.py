@@ -50,12 +50,22 @@ def neighbour(
     return int(rows[(place if direction > 0 else place - 1) % len(rows)])
 
 
-def longest(capture: Capture, names: frozenset[int], kind: int, within: tuple[int, int] | None) -> int | None:
-    """The longest event of these names (and of the kind with this code, unless −1) that lies in a range of time."""
-    rows, starts = instances(capture, names)
-    if kind >= 0 and len(rows):
-        keep = capture.events.kind[rows] == kind
-        rows, starts = rows[keep], starts[keep]
+def longest(
+    capture: Capture, names: frozenset[int] | None, kind: int, within: tuple[int, int] | None
+) -> int | None:
+    """The longest event of these names (None for any) and of the kind with this code (−1 for any) that lies in a
+    range of time.
+    """
+    if names is not None:
+        rows, starts = instances(capture, names)
+        if kind >= 0 and len(rows):
+            keep = capture.events.kind[rows] == kind
+            rows, starts = rows[keep], starts[keep]
+    elif kind in capture.kind_of_code:
+        rows = capture.kinds[capture.kind_of_code[kind]].rows
+        starts = capture.event_times(rows)[0]
+    else:
+        return None
     duration = capture.events.duration[rows]
     if within is not None:
         keep = (starts < within[1]) & (starts + duration > within[0])

@@ -58,6 +58,12 @@ def chip_texts(value: Filter) -> list[tuple[str, Filter]]:
         chips.append((tr("name: {text}", text=shown), replace(value, names="")))
     if value.rows:
         chips.append((tr("rows: {text}", text=value.rows), replace(value, rows="")))
+    for name in value.kept_names:
+        kept = tuple(other for other in value.kept_names if other != name)
+        chips.append((tr("name: {text}", text=name), replace(value, kept_names=kept)))
+    for name in value.hidden_names:
+        still = tuple(other for other in value.hidden_names if other != name)
+        chips.append((tr("without {text}", text=name), replace(value, hidden_names=still)))
     for key in value.only:
         rest = tuple(other for other in value.only if other != key)
         chips.append((tr("only {row}", row=key), replace(value, only=rest)))

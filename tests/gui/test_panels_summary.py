@@ -27,6 +27,7 @@ from warpline_app.panels.histogram import HistogramPanel
 from warpline_app.panels.memory import MemoryPanel
 from warpline_app.panels.steps import StepsPanel
 from warpline_app.panels.summary import SummaryPanel
+from warpline_app.timeline.kernel_names import short_kernel_name
 from warpline_app.window import MainWindow
 
 OpenPage = Callable[[Path], CapturePage]
@@ -54,7 +55,7 @@ def settle(qtbot: QtBot, window: MainWindow) -> None:
     qtbot.waitUntil(settled, timeout=15_000)
 
 
-def cells(panel: SummaryPanel | StepsPanel) -> list[list[str]]:
+def cells(panel: SummaryPanel | StepsPanel | MemoryPanel) -> list[list[str]]:
     model = panel.table.model_
     return [
         [str(model.data(model.index(row, column))) for column in range(model.columnCount())]
@@ -62,7 +63,7 @@ def cells(panel: SummaryPanel | StepsPanel) -> list[list[str]]:
     ]
 
 
-def headers(panel: SummaryPanel | StepsPanel) -> list[str]:
+def headers(panel: SummaryPanel | StepsPanel | MemoryPanel) -> list[str]:
     model = panel.table.model_
     return [str(model.headerData(i, Qt.Orientation.Horizontal)) for i in range(model.columnCount())]
 
@@ -82,7 +83,8 @@ def test_the_table_says_what_the_command_line_says(
     assert isinstance(panel, SummaryPanel)
     assert panel.report.currentData() == "kernel"
     (row,) = cells(panel)
-    assert row[0] == GEMM
+    assert row[0] == short_kernel_name(GEMM) != GEMM
+    assert panel.table.model_.data(panel.table.model_.index(0, 0), Qt.ItemDataRole.ToolTipRole) == GEMM
     shown = dict(zip(headers(panel), row, strict=True))
     report = compute_report(page.document.capture, "kernel").table
     assert report is not None
@@ -133,7 +135,7 @@ def test_a_row_lights_up_its_instances_and_double_click_goes_to_the_longest(
     assert state.highlight == frozenset({capture.strings.id("cudaLaunchKernel")})
     # Kernels have another name: they are dimmed now.
     assert accent_pixels(page.view.canvas) < bright / 4
-    row = names.index(GEMM)
+    row = names.index(short_kernel_name(GEMM))
     where = panel.table.visualRect(panel.table.model_.index(row, 0)).center()
     qtbot.mouseClick(panel.table.viewport(), Qt.MouseButton.LeftButton, pos=where)
     qtbot.mouseDClick(panel.table.viewport(), Qt.MouseButton.LeftButton, pos=where)
@@ -165,7 +167,7 @@ def test_an_event_chosen_on_the_timeline_is_found_in_the_table(
     page.document.state.select(row)
     item = panel.table.current_item()
     assert item is not None
-    assert panel.table.name_of(item) == wanted
+    assert panel.table.target(item).name == wanted
 
 
 def test_letting_go_of_an_event_lets_go_of_its_row(
@@ -237,8 +239,13 @@ def test_copy_and_export_of_a_table(
     lines = QGuiApplication.clipboard().text().split("\n")
     assert len(lines) == 2
     assert lines[1].split("\t")[0] == cells(panel)[0][0]
-    panel.table.copy_name(panel.table.model_.item(1))
+    actions = panel.table.fill_menu(QMenu(panel), panel.table.model_.item(1))
+    actions["copy_name"].trigger()
     assert QGuiApplication.clipboard().text() == cells(panel)[1][0]
+    actions["copy_row"].trigger()
+    (head, line) = QGuiApplication.clipboard().text().split("\n")
+    assert head.split("\t") == headers(panel)
+    assert line.split("\t")[0] == cells(panel)[1][0]
     job = panel.table.export(tmp_path / "table.csv")
     with qtbot.waitSignal(job.succeeded, timeout=10_000):
         pass
@@ -355,10 +362,11 @@ def test_counters_show_utilization_and_values(qtbot: QtBot, window: MainWindow, 
     panel = panel_of(qtbot, window, "counters")
     assert isinstance(panel, CountersPanel)
     texts = [panel.series.item(i).text() for i in range(panel.series.count())]
-    assert texts[0].startswith("Utilization of GPU 0")
-    assert any("Resident memory" in text for text in texts)
+    assert texts[0].startswith("GPU 0")
+    assert texts[1].strip() == "Utilization"
+    (resident,) = [place for place, text in enumerate(texts) if "Resident memory" in text]
     assert "mean" in panel.facts.text()
-    panel.series.setCurrentRow(1)
+    panel.series.setCurrentRow(resident)
     settle(qtbot, window)
     assert "highest 56.27 MiB" in panel.facts.text()
     page.document.state.select_range(0, 15 * MS)
@@ -399,11 +407,10 @@ def test_memory_shows_the_whole_range_and_one_device(
     low, high = panel.chart.viewRange()[0]
     assert low == pytest.approx(20 * MS, abs=1 * MS)
     assert high == pytest.approx(80 * MS, abs=1 * MS)
-    for device in ("GPU 0", "CPU"):
+    for device, taken in (("GPU 0", "128 B"), ("CPU", "32 B")):
         panel.device.setCurrentText(device)
-        report = panel.table.report
-        assert report is not None
-        assert [report.value(row, "device") for row in range(len(report))] == [device]
+        (row,) = cells(panel)
+        assert dict(zip(headers(panel), row, strict=True))["Allocated"] == taken
 
 
 @pytest.mark.parametrize("suffix", ["png", "svg"])

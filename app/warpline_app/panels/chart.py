@@ -10,34 +10,115 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyqtgraph as pg
-from pyqtgraph.exporters import ImageExporter
-from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtCore import QPoint, QPointF, Qt, Signal
 from PySide6.QtGui import QColor, QPainter, QPen
-from PySide6.QtSvg import QSvgGenerator
-from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
+from PySide6.QtWidgets import QMenu, QWidget
 
 from warpline.i18n import tr
-from warpline.model.times import format_duration
+from warpline.model.times import format_duration, format_time
+from warpline_app.panels.picture_saving import ask_and_save, save_picture
 from warpline_app.theme import Theme, ui_font
 
 FloatArray = npt.NDArray[np.float64]
 
 
+_TICK_PX = {"bottom": 90, "left": 44}
+_LEFT_PX, _BOTTOM_PX = 66, 22
+_MOST_TICKS = 40
+
+
+def linear_ticks(low: float, high: float, most: int) -> list[float]:
+    """At most about ``most`` round values (1, 2 or 5 times a power of ten) in [low, high]."""
+    length = high - low
+    if not (math.isfinite(length) and length > 0):
+        return []
+    rough = length / max(most, 1)
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next((power * factor for factor in (1, 2, 5) if power * factor >= rough), power * 10)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [place * step for place in range(first, min(last, first + _MOST_TICKS) + 1)]
+
+
+def log_ticks(low: float, high: float, most: int) -> list[float]:
+    """Logarithms (base 10) of 1, 2 and 5 times powers of ten, or of powers alone where these are many."""
+    factors = (1, 2, 5) if (high - low) * 3 <= most else (1,)
+    powers = range(math.floor(low), min(math.ceil(high), math.floor(low) + _MOST_TICKS) + 1)
+    every = max(1, math.ceil((high - low) / max(most, 1)))
+    values = [power + math.log10(factor) for power in powers if power % every == 0 for factor in factors]
+    return [value for value in values if low <= value <= high]
+
+
+def whole_ticks(low: float, high: float, most: int) -> list[float]:
+    """Round whole numbers."""
+    found = linear_ticks(low, high, most)
+    return [value for value in found if abs(value - round(value)) < 1e-6]
+
+
 class TextAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no types
-    """An axis whose numbers are written by a function."""
+    """An axis whose numbers are written by a function.
+
+    It draws itself: pyqtgraph measures, records and plays back all levels of ticks whenever the range changes, which
+    takes longer than everything else in a chart that follows a hand.
+    """
 
     def __init__(self, orientation: str, text: Callable[[float], str]) -> None:
         super().__init__(orientation)
         self.text = text
         self.texts: Callable[[list[float], float], list[str]] | None = None
         """Writes all ticks together, given the distance between them; goes before ``text``."""
-        self.enableAutoSIPrefix(False)
+        self.ticks: Callable[[float, float, int], list[float]] = linear_ticks
+        self.has_grid = False
+        self.colors = (QColor(), QColor(), QColor())
+        """of the text, the ticks and the grid"""
+        if orientation == "left":
+            self.setWidth(_LEFT_PX)
+        else:
+            self.setHeight(_BOTTOM_PX)
 
-    def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
-        """Texts of the ticks."""
-        if self.texts is not None:
-            return self.texts([value * scale for value in values], spacing * scale)
-        return [self.text(value * scale) for value in values]
+    def setRange(self, mn: float, mx: float) -> None:
+        """The visible part changed. Called by pyqtgraph, which would lay out a label that is not there."""
+        if [mn, mx] != getattr(self, "range", None):
+            self.range = [mn, mx]
+            self.update()
+
+    def paint(self, painter: QPainter, _option: object, _widget: object) -> None:
+        """Ticks, their texts and the grid."""
+        box = self.linkedView()
+        low, high = self.range
+        if box is None or high <= low:
+            return
+        area = self.mapRectFromItem(box, box.boundingRect())
+        is_left = self.orientation == "left"
+        length = area.height() if is_left else area.width()
+        values = self.ticks(low, high, max(2, int(length / _TICK_PX[self.orientation])))
+        spacing = values[1] - values[0] if len(values) > 1 else 0.0
+        texts = self.texts(values, spacing) if self.texts is not None else [self.text(v) for v in values]
+        painter.setFont(ui_font(11))
+        metrics = painter.fontMetrics()
+        text_color, tick_color, grid_color = self.colors
+        for value, text in zip(values, texts, strict=True):
+            share = (value - low) / (high - low)
+            wide = metrics.horizontalAdvance(text)
+            if is_left:
+                y = area.bottom() - share * length
+                if self.has_grid:
+                    painter.setPen(grid_color)
+                    painter.drawLine(QPointF(area.left(), y), QPointF(area.right(), y))
+                painter.setPen(text_color)
+                baseline = min(
+                    max(y + metrics.ascent() / 2 - 1, area.top() + metrics.ascent()), area.bottom()
+                )
+                painter.drawText(QPointF(area.left() - 8 - wide, baseline), text)
+            else:
+                x = area.left() + share * length
+                painter.setPen(tick_color)
+                painter.drawLine(QPointF(x, area.bottom()), QPointF(x, area.bottom() + 4))
+                painter.setPen(text_color)
+                left = min(max(x - wide / 2, area.left() - _LEFT_PX), area.right() - wide)
+                painter.drawText(QPointF(left, area.bottom() + 5 + metrics.ascent()), text)
+        painter.setPen(tick_color)
+        corner = area.topLeft() if is_left else area.bottomRight()
+        painter.drawLine(area.bottomLeft(), corner)
 
 
 class Chart(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
@@ -56,11 +137,17 @@ class Chart(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         self.hideButtons()
         self.setMouseEnabled(x=False, y=False)
         self.getPlotItem().getViewBox().setDefaultPadding(0.02)
+        # The axis at the left is told to reach over the plot: it draws the lines of the grid.
+        self.y_axis.setGrid(255)
+        self.y_axis.setZValue(-10)
+        self.y_axis.has_grid = True
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.customContextMenuRequested.connect(self._menu)
         self.scene().sigMouseClicked.connect(self._clicked)
         self.scene().sigMouseMoved.connect(self._moved)
         self.theme = theme
+        self._drawn: list[tuple[tuple[object, ...], Any]] = []
+        self._former: list[tuple[tuple[object, ...], Any]] = []
         self.set_theme(theme)
 
     def set_theme(self, theme: Theme) -> None:
@@ -68,16 +155,45 @@ class Chart(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         self.theme = theme
         self.setBackground(theme.color("panel"))
         for axis in (self.x_axis, self.y_axis):
-            axis.setPen(pg.mkPen(theme.color("hairline")))
-            axis.setTextPen(theme.color("muted"))
-            axis.setTickFont(ui_font(11))
-            axis.setStyle(tickLength=-4, tickTextOffset=6)
-        self.showGrid(x=False, y=True, alpha=0.12)
+            axis.colors = (theme.color("muted"), theme.color("hairline"), theme.color("grid"))
+            axis.update()
 
     def show_axes(self, on: bool) -> None:
         """Axes and their numbers; without them an empty chart does not look like one of small values."""
         for axis in (self.x_axis, self.y_axis):
             axis.setVisible(on)
+
+    def show_range(self, x: tuple[float, float], y: tuple[float, float]) -> None:
+        """Show exactly this part of the plane."""
+        self.setRange(xRange=x, yRange=y, padding=0, disableAutoRange=True)
+
+    # -- drawing: between `begin` and `end`, what is drawn again keeps its item, which costs a fraction of a new one
+
+    def begin(self) -> None:
+        """What is drawn from here on takes the place of what is there."""
+        self._former, self._drawn = self._drawn, []
+
+    def end(self) -> None:
+        """Everything is drawn: take away what is left of before."""
+        for _, item in self._former:
+            self.removeItem(item)
+        self._former = []
+
+    def clear(self) -> None:
+        """Draw nothing."""
+        self.begin()
+        self.end()
+
+    def _item(self, key: tuple[object, ...], make: Callable[[], Any], *, bounds: bool = True) -> Any:
+        """The item of this look from before, or a new one."""
+        place = next((place for place, (known, _) in enumerate(self._former) if known == key), -1)
+        if place >= 0:
+            item = self._former.pop(place)[1]
+        else:
+            item = make()
+            self.addItem(item, ignoreBounds=not bounds)
+        self._drawn.append((key, item))
+        return item
 
     def bars(
         self,
@@ -88,39 +204,40 @@ class Chart(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         base: FloatArray | None = None,
     ) -> Any:
         """Upright bars from ``base`` (0 by default)."""
-        base = np.zeros(len(x)) if base is None else base
-        item = pg.BarGraphItem(
-            x=x, y0=base, height=height, width=width, brush=QColor(color), pen=QPen(Qt.PenStyle.NoPen)
-        )
-        self.addItem(item)
+        options = {"x": x, "y0": np.zeros(len(x)) if base is None else base, "height": height, "width": width}
+
+        def make() -> Any:
+            return pg.BarGraphItem(brush=QColor(color), pen=QPen(Qt.PenStyle.NoPen), **options)
+
+        item = self._item(("bars", color), make)
+        item.setOpts(**options)
         return item
 
-    def line(
-        self, x: FloatArray, y: FloatArray, color: str, *, filled: bool = False, step: bool = False
-    ) -> Any:
-        """A line, broken at NaN; ``step`` holds each value until the next."""
-        options: dict[str, Any] = {"pen": pg.mkPen(QColor(color), width=1.4), "connect": "finite"}
-        if filled:
-            shade = QColor(color)
-            shade.setAlpha(60)
-            options.update(fillLevel=0, brush=shade)
-        if step and len(x):
-            options["stepMode"] = "right"
-            options.pop("connect")
-        item = pg.PlotDataItem(x, y, **options)
-        self.addItem(item)
+    def line(self, x: FloatArray, y: FloatArray, color: str, *, filled: bool = False) -> Any:
+        """A line, broken at NaN."""
+
+        def make() -> Any:
+            options: dict[str, Any] = {"pen": pg.mkPen(QColor(color), width=1)}
+            if filled:
+                shade = QColor(color)
+                shade.setAlpha(60)
+                options.update(fillLevel=0, brush=shade)
+            return pg.PlotDataItem(**options)
+
+        item = self._item(("line", color, filled), make)
+        item.setData(x, y, connect="finite" if np.isnan(y).any() else "all")
         return item
 
-    def marker(self, x: float, color: str, text: str = "") -> Any:
-        """An upright line."""
-        item = pg.InfiniteLine(
-            x,
-            angle=90,
-            pen=pg.mkPen(QColor(color), width=2),
-            label=text or None,
-            labelOpts={"position": 0.92, "color": QColor(color), "movable": False},
-        )
-        self.addItem(item, ignoreBounds=True)
+    def marker(self, x: float, color: str, text: str = "", *, thin: bool = False) -> Any:
+        """An upright line with a word at its top."""
+
+        def make() -> Any:
+            pen = pg.mkPen(QColor(color), width=1 if thin else 2)
+            options = {"position": 0.92, "color": QColor(color), "movable": False}
+            return pg.InfiniteLine(x, angle=90, pen=pen, label=text or None, labelOpts=options)
+
+        item = self._item(("marker", color, text, thin), make, bounds=False)
+        item.setValue(x)
         return item
 
     def _clicked(self, event: Any) -> None:
@@ -144,30 +261,17 @@ class Chart(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
 
     def choose_export(self) -> None:
         """Ask for a file and save the chart in it."""
-        dialog = QFileDialog(self, tr("Save chart"))
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setNameFilters(["PNG (*.png)", "SVG (*.svg)"])
-        dialog.setDefaultSuffix("png")
-        dialog.selectFile(f"{self.export_name}.png")
-        dialog.fileSelected.connect(lambda name: self.export(Path(name)))
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.open()
+        ask_and_save(self, self.export_name, self.export)
 
     def export(self, path: Path) -> None:
         """Save the chart: SVG when the name ends so, PNG at twice the size otherwise."""
-        if path.suffix.lower() == ".svg":
-            generator = QSvgGenerator()
-            generator.setFileName(str(path))
-            generator.setSize(self.size())
-            generator.setViewBox(self.rect())
-            painter = QPainter(generator)
-            painter.fillRect(self.rect(), self.theme.color("panel"))
-            self.render(painter)
-            painter.end()
-            return
-        exporter = ImageExporter(self.getPlotItem())
-        exporter.parameters()["width"] = self.width() * 2
-        exporter.export(str(path))
+        save_picture(path, self.rect(), self.theme.color("panel"), self.render)
+
+
+def time_axis(chart: Chart, start_ns: int, stop_ns: int) -> None:
+    """Count the x axis of a chart in times since the capture began, as finely as the range wants."""
+    fine = max((stop_ns - start_ns) // 200, 1)
+    chart.x_axis.text = lambda value: format_time(round(value), fine)
 
 
 def duration_ticks(values: list[float], spacing: float) -> list[str]:

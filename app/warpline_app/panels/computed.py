@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QTimer
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
+from warpline.analysis.report import NotRecorded
+from warpline.i18n import tr
 from warpline_app.background import IsCancelled, Job
 from warpline_app.panels.panel import Panel
+from warpline_app.panels.scope import not_recorded_text
 
 if TYPE_CHECKING:
     from warpline_app.state import Document
@@ -20,10 +24,9 @@ _PAUSE_MS = 50
 class ComputedPanel(Panel):
     """Base of panels that show the result of `compute`.
 
-    `request` describes what shall be shown (a value that can be compared); `compute` runs in a thread and
-    must not touch
-    widgets; `show_result` runs in the window's thread. While a computation runs no other is begun: when it ends and
-    the request has changed meanwhile, its result is shown and the newest request follows.
+    `request` describes what shall be shown (a value that can be compared); `compute` runs in a thread and must not
+    touch widgets; `show_result` runs in the window's thread. While a computation runs no other is begun: when it ends
+    and the request has changed meanwhile, its result is shown and the newest request follows.
     """
 
     def __init__(self, document: Document, parent: QWidget | None = None) -> None:
@@ -31,10 +34,51 @@ class ComputedPanel(Panel):
         self._job: Job | None = None
         self._running: Any = None
         self._shown: Any = None
+        self.missing = QLabel()
+        """Says why there is nothing to show."""
+        self.missing.setObjectName("muted")
+        self.missing.setWordWrap(True)
+        self.missing.setMargin(16)
+        self.missing.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
+        self.missing.hide()
+        self._content: QWidget | None = None
         self._hand = QTimer(self)
         self._hand.setSingleShot(True)
         self._hand.setInterval(_HAND_STOPS_MS)
         self._hand.timeout.connect(self.mark_stale)
+
+    def arrange(
+        self, controls: Sequence[QWidget], content: QWidget, stretching: QWidget | None = None
+    ) -> None:
+        """A row of controls above the content; ``stretching`` (the last control) takes the room that is left."""
+        row = QHBoxLayout()
+        row.setContentsMargins(10, 5, 10, 5)
+        row.setSpacing(8)
+        for widget in controls:
+            row.addWidget(widget, 1 if widget is (stretching or controls[-1]) else 0)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        if controls:
+            layout.addLayout(row)
+        layout.addWidget(content, 1)
+        layout.addWidget(self.missing, 1)
+        self._content = content
+
+    def say_missing(self, why: NotRecorded | str) -> None:
+        """Show why there is nothing, in place of the content."""
+        self.missing.setText(why if isinstance(why, str) else not_recorded_text(why))
+        self._show_content(False)
+        self.set_scope("")
+
+    def show_content(self) -> None:
+        """Show the content again."""
+        self._show_content(True)
+
+    def _show_content(self, on: bool) -> None:
+        if self._content is not None:
+            self._content.setVisible(on)
+            self.missing.setVisible(not on)
 
     @property
     def is_busy(self) -> bool:
@@ -64,7 +108,8 @@ class ComputedPanel(Panel):
         raise AssertionError("a panel shows its answer")
 
     def show_failure(self, error: Exception) -> None:
-        """Say that computing failed."""
+        """Say why computing failed."""
+        self.say_missing(tr("This could not be computed: {error}", error=error))
 
     def forget(self) -> None:
         """Compute again even when the request is the same (colours changed)."""

@@ -7,26 +7,19 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import (
-    QHBoxLayout,
-    QLabel,
-    QListWidget,
-    QListWidgetItem,
-    QSplitter,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QLabel, QListWidget, QListWidgetItem, QSplitter, QVBoxLayout, QWidget
 
 from warpline.i18n import tr
-from warpline.model.times import format_duration, format_time
+from warpline.model.times import format_duration
 from warpline.storage import Capture
 from warpline_app.background import IsCancelled
-from warpline_app.panels.chart import Chart, size_unit
+from warpline_app.panels.chart import Chart, size_unit, time_axis
 from warpline_app.panels.computed import ComputedPanel
 from warpline_app.state import Document
 from warpline_app.theme import Theme
 
-BINS = 600
+BINS = 400
+_NARROWEST_LIST, _WIDEST_LIST = 150, 340
 FloatArray = npt.NDArray[np.float64]
 
 
@@ -73,15 +66,9 @@ class CountersPanel(ComputedPanel):
         capture = document.capture
         self.series = QListWidget()
         self.series.setAccessibleName(tr("Counters"))
-        self.series.setSpacing(3)
+        self.series.setTextElideMode(Qt.TextElideMode.ElideRight)
         self._gpus = [track for track in capture.tracks if track.role == "gpu"]
-        for number, track in enumerate(self._gpus):
-            self._add(tr("Utilization of {gpu}", gpu=track.title or track.uri), -1 - number)
-        for counter in capture.counters:
-            track = capture.tracks[counter.track]
-            above = capture.tracks[track.parent].title if track.parent >= 0 else ""
-            self._add(f"{counter.name}  ·  {above}" if above else counter.name, counter.index)
-        self.series.setCurrentRow(0)
+        self._fill()
         self.series.currentRowChanged.connect(self.mark_stale)
         self.facts = QLabel()
         self.facts.setObjectName("muted")
@@ -91,45 +78,57 @@ class CountersPanel(ComputedPanel):
         self.chart.clicked.connect(self._clicked)
         right = QWidget()
         column = QVBoxLayout(right)
-        column.setContentsMargins(0, 4, 0, 4)
-        column.setSpacing(0)
-        row = QHBoxLayout()
-        row.setContentsMargins(12, 0, 12, 2)
-        row.addWidget(self.facts, 1)
-        column.addLayout(row)
+        column.setContentsMargins(0, 6, 8, 2)
+        column.setSpacing(2)
+        self.facts.setContentsMargins(12, 0, 12, 0)
+        column.addWidget(self.facts)
         column.addWidget(self.chart, 1)
-        self.missing = QLabel(
-            tr(
-                "No counter was recorded. Record with --trace nvml or --trace cpu to see utilization and memory."
+        split = QSplitter(Qt.Orientation.Horizontal)
+        split.addWidget(self.series)
+        split.addWidget(right)
+        split.setStretchFactor(1, 1)
+        wanted = min(max(self.series.sizeHintForColumn(0) + 28, _NARROWEST_LIST), _WIDEST_LIST)
+        split.setSizes([wanted, 1000 - wanted])
+        self.arrange((), split)
+        if not self.series.count():
+            self.say_missing(
+                tr(
+                    "No counter was recorded. Record with --trace nvml or --trace cpu to see utilization and memory."
+                )
             )
-        )
-        self.missing.setObjectName("muted")
-        self.missing.setMargin(16)
-        self.missing.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
-        self.split = QSplitter(Qt.Orientation.Horizontal)
-        self.split.addWidget(self.series)
-        self.split.addWidget(right)
-        self.split.setSizes([240, 760])
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self.split)
-        layout.addWidget(self.missing)
-        has_any = self.series.count() > 0
-        self.split.setVisible(has_any)
-        self.missing.setVisible(not has_any)
-        self.state.range_selection_changed.connect(self.mark_stale)
+        self.state.range_selection_changed.connect(self.range_moved)
         self.state.view_changed.connect(self.mark_stale)
 
-    def _add(self, text: str, series: int) -> None:
-        item = QListWidgetItem(text)
-        item.setData(Qt.ItemDataRole.UserRole, series)
-        self.series.addItem(item)
+    def _fill(self) -> None:
+        """The series below the name of what they belong to; a counter's own name is never repeated there."""
+        capture = self.document.capture
+        groups: dict[str, list[tuple[str, int]]] = {}
+        for number, track in enumerate(self._gpus):
+            title = track.title or track.uri
+            groups.setdefault(title, []).append((tr("Utilization"), -1 - number))
+        for counter in capture.counters:
+            above = capture.tracks[counter.track].parent
+            title = capture.tracks[above].title if above >= 0 else tr("Machine")
+            groups.setdefault(title, []).append((counter.name, counter.index))
+        for title, series in groups.items():
+            head = QListWidgetItem(title)
+            head.setFlags(Qt.ItemFlag.NoItemFlags)
+            head.setToolTip(title)
+            self.series.addItem(head)
+            for text, index in series:
+                item = QListWidgetItem(f"   {text}")
+                item.setToolTip(f"{title} · {text}")
+                item.setData(Qt.ItemDataRole.UserRole, index)
+                self.series.addItem(item)
+        self.series.setCurrentRow(min(1, self.series.count() - 1))
 
     def request(self) -> Request | None:
         """The chosen series over the selected range, else what is visible."""
         if self.series.currentRow() < 0:
             return None
         item = self.series.currentItem()
+        if item.data(Qt.ItemDataRole.UserRole) is None:
+            return None
         start, stop = self.state.range_selection or self.state.view
         return Request(item.data(Qt.ItemDataRole.UserRole), start, stop)
 
@@ -154,14 +153,19 @@ class CountersPanel(ComputedPanel):
 
     def show_result(self, request: Request, curve: Curve) -> None:
         """Draw the curve."""
-        self.chart.clear()
+        self.chart.begin()
+        self._draw(request, curve)
+        self.chart.end()
+
+    def _draw(self, request: Request, curve: Curve) -> None:
         scale = 1.0
         if request.series >= 0 and self.document.capture.counters[request.series].unit == "bytes":
             # Ticks at round numbers of the unit a person reads.
             scale = size_unit(float(np.nanmax(np.append(curve.high, 0.0))))[1]
         self.chart.y_axis.text = lambda value: self.value_text(request.series, value * scale)
         length = request.stop_ns - request.start_ns
-        self.chart.x_axis.text = lambda value: format_time(round(value), max(length // 200, 1))
+        origin = self.document.capture.span[0]
+        time_axis(self.chart, request.start_ns - origin, request.stop_ns - origin)
         color = self.theme.family("kernel" if request.series < 0 else "memory")
         known = np.isfinite(curve.mean)
         if not known.any():
@@ -174,8 +178,11 @@ class CountersPanel(ComputedPanel):
                 self.chart.line(curve.times, values / scale, self.theme.hex("muted"))
         highest = float(np.nanmax(curve.high))
         top = 1.0 if request.series < 0 else highest * 1.08 or 1.0
-        self.chart.setYRange(min(0.0, float(np.nanmin(curve.low))) / scale, top / scale, padding=0.02)
-        self.chart.setXRange(float(curve.times[0]), float(curve.times[-1]), padding=0)
+        lowest = min(0.0, float(np.nanmin(curve.low)))
+        air = (top - lowest) * 0.02
+        self.chart.show_range(
+            (float(curve.times[0]), float(curve.times[-1])), ((lowest - air) / scale, (top + air) / scale)
+        )
         self.facts.setText(
             tr(
                 "mean {mean} · highest {high} · lowest {low}",

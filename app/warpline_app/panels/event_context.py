@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from warpline.i18n import tr
 from warpline.model.times import format_duration
-from warpline_app.panels.table import TableColumn
+from warpline_app.panels.table_content import TableColumn
 
 if TYPE_CHECKING:
     from warpline.storage import Capture

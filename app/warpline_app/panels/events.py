@@ -2,216 +2,74 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from functools import partial
 
-import numpy as np
-import numpy.typing as npt
-from PySide6.QtCore import QTimer
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtCore import QPoint, Qt, QTimer
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QHBoxLayout,
+    QInputDialog,
+    QLabel,
+    QLineEdit,
+    QMenu,
+    QVBoxLayout,
+    QWidget,
+)
 
 from warpline.i18n import tr, tr_n
-from warpline.model.times import format_duration, format_time
+from warpline.model.times import format_duration
 from warpline_app.background import IsCancelled, Job, Progress
-from warpline_app.panels.event_context import context_columns
-from warpline_app.panels.facts import attribute_text
+from warpline_app.panels.column_filter import ColumnFilter, can_filter
+from warpline_app.panels.event_columns import event_columns
+from warpline_app.panels.event_query import Int64Array, Query, capture_starts, rows_of
 from warpline_app.panels.panel import Panel
-from warpline_app.panels.table import Table, TableColumn, TableContent, sorted_order, text_ranks
-from warpline_app.state import Document, Filter
+from warpline_app.panels.row_actions import RowActions
+from warpline_app.panels.row_target import RowTarget
+from warpline_app.panels.scope import scope_suffix, selected_tracks
+from warpline_app.panels.table import Table
+from warpline_app.panels.table_content import TableColumn, TableContent, sorted_order
+from warpline_app.state import Document
 from warpline_app.theme import Theme
+from warpline_app.toolrow import Chip
 
-if TYPE_CHECKING:
-    from warpline.storage import Capture
-
-Int64Array = npt.NDArray[np.int64]
 SORT_BY_TIME_UP_TO = 3_000_000
 """More events than this come in the order of the file (track by track) until a header is clicked."""
-
-
-@dataclass(frozen=True)
-class Query:
-    """Which events: ``kind`` empty for all, ``range_ns`` None for the whole capture, ``text`` sought in names."""
-
-    kind: str = ""
-    range_ns: tuple[int, int] | None = None
-    text: str = ""
-    filter: Filter = field(default_factory=Filter)
-
-
-def name_ids(capture: Capture, text: str, *, regex: bool = False, case: bool = False) -> Int64Array:
-    """Ids of names that contain a text; ``/…/`` or ``regex`` make it a regular expression.
-
-    A broken expression matches nothing: it is being typed.
-    """
-    if len(text) > 2 and text.startswith("/") and text.endswith("/"):
-        text, regex = text[1:-1], True
-    try:
-        return capture.strings.find(text, regex=regex, case=case).astype(np.int64)
-    except re.error:
-        return np.empty(0, np.int64)
-
-
-def rows_of(capture: Capture, query: Query, is_cancelled: IsCancelled = lambda: False) -> Int64Array | None:
-    """Rows of the events that pass, in the order of the file; None for all of them.
-
-    An event counts as inside a range when it overlaps it; an event without duration when it lies in it.
-    """
-    rows: Int64Array | None = capture.kinds[query.kind].rows if query.kind in capture.kinds else None
-    if query.range_ns is not None:
-        inside = capture.rows_in(np.arange(len(capture.lanes)), *query.range_ns)
-        rows = (
-            inside if rows is None else inside[capture.events.kind[inside] == capture.kinds[query.kind].code]
-        )
-    for text, regex, case in (
-        (query.text, False, False),
-        (query.filter.names, query.filter.regex, query.filter.case),
-    ):
-        if text and not is_cancelled():
-            wanted = np.zeros(len(capture.strings) + 1, bool)
-            wanted[name_ids(capture, text, regex=regex, case=case)] = True
-            names = capture.events.name if rows is None else capture.events.name[rows]
-            hits = np.flatnonzero(wanted[np.minimum(names, len(capture.strings))])
-            rows = hits.astype(np.int64) if rows is None else rows[hits]
-    if query.filter.kinds and not is_cancelled():
-        codes = [capture.kinds[kind].code for kind in query.filter.kinds if kind in capture.kinds]
-        kinds = capture.events.kind if rows is None else capture.events.kind[rows]
-        hits = np.flatnonzero(np.isin(kinds, codes))
-        rows = hits.astype(np.int64) if rows is None else rows[hits]
-    return rows
-
-
-def capture_starts(capture: Capture, rows: Int64Array | None = None) -> Int64Array:
-    """Starts of events in capture time."""
-    if rows is not None:
-        return capture.event_times(rows)[0]
-    if not np.any(capture.lane_offset_ns):
-        return capture.events.start
-    return capture.events.start - np.repeat(capture.lane_offset_ns, capture.lanes.count)
-
-
-def event_columns(capture: Capture, kind: str, origin_ns: int, theme: Theme) -> list[TableColumn]:
-    """Start, duration, name, kind and track; of one kind also its attributes."""
-    events = capture.events
-
-    def start(row: int) -> int:
-        return capture.event_span(row)[0]
-
-    def track_title(row: int) -> str:
-        track = capture.tracks[capture.track_of_row(row)]
-        above = capture.tracks[track.parent].title if track.parent >= 0 else ""
-        return f"{above} › {track.title}" if above else track.title
-
-    def name_values() -> npt.NDArray[Any]:
-        return text_ranks(capture.strings.all())[np.minimum(events.name, max(0, len(capture.strings) - 1))]
-
-    def track_values() -> npt.NDArray[Any]:
-        return np.repeat(capture.lanes.track, capture.lanes.count)
-
-    colors = {table.code: theme.family(table.spec.color) for table in capture.kinds.values()}
-    titles = {table.code: tr(table.spec.title, "kind") for table in capture.kinds.values()}
-    columns = [
-        TableColumn(
-            tr("Start"),
-            lambda row: format_time(start(row) - origin_ns),
-            lambda: capture_starts(capture),
-            raw=lambda row: str(start(row) - capture.span[0]),
-            is_number=True,
-            width=130,
-            description=tr("Time since the start of the capture; copied in nanoseconds"),
-        ),
-        TableColumn(
-            tr("Duration"),
-            lambda row: format_duration(int(events.duration[row])),
-            lambda: events.duration,
-            raw=lambda row: str(int(events.duration[row])),
-            is_number=True,
-            width=100,
-            description=tr("Copied in nanoseconds"),
-        ),
-        TableColumn(
-            tr("Name"),
-            lambda row: capture.strings[int(events.name[row])],
-            name_values,
-            color=lambda row: colors.get(int(events.kind[row])),
-            width=380,
-            stretches=not kind,
-            tooltip=lambda row: capture.strings[int(events.name[row])],
-        ),
-    ]
-    if not kind:
-        columns.append(
-            TableColumn(
-                tr("Kind"), lambda row: titles.get(int(events.kind[row]), ""), lambda: events.kind, width=130
-            )
-        )
-    columns.append(
-        TableColumn(
-            tr("Track"),
-            track_title,
-            track_values,
-            raw=lambda row: capture.tracks[capture.track_of_row(row)].uri,
-            width=210,
-            tooltip=lambda row: capture.tracks[capture.track_of_row(row)].uri,
-        )
-    )
-    if kind not in capture.kinds:
-        return columns
-    return columns + context_columns(capture, kind) + _attribute_columns(capture, kind)
-
-
-def _attribute_columns(capture: Capture, kind: str) -> list[TableColumn]:
-    table = capture.kinds[kind]
-    columns: list[TableColumn] = []
-    for spec in table.spec.attributes:
-        values, valid = table.column(spec.name)
-        # A column that no event filled would only be dashes.
-        if spec.name == "stack" or not np.any(valid):
-            continue
-        is_number = spec.dtype != "string" and not spec.enum
-
-        def value_of(row: int, values: Any = values, valid: Any = valid) -> Any:
-            index = int(np.searchsorted(table.stored_rows, row))
-            return values[index].item() if index < len(valid) and valid[index] else None
-
-        def text(row: int, spec: Any = spec, value_of: Any = value_of) -> str:
-            value = value_of(row)
-            return "–" if value is None else attribute_text(capture, spec, value).partition("  (")[0]
-
-        def raw(row: int, spec: Any = spec, value_of: Any = value_of) -> str:
-            value = value_of(row)
-            if value is None:
-                return ""
-            return attribute_text(capture, spec, value) if spec.dtype == "string" or spec.enum else str(value)
-
-        def sort_values(spec: Any = spec, values: Any = values, valid: Any = valid) -> npt.NDArray[Any]:
-            known = values
-            if spec.dtype == "string":
-                ranks = text_ranks(capture.strings.all())
-                known = ranks[np.minimum(values, max(0, len(capture.strings) - 1))]
-            whole = np.full(len(capture.events), np.nan)
-            whole[table.rows] = np.where(valid, known, np.nan)
-            return whole
-
-        unit = f" ({spec.unit})" if spec.unit and spec.unit not in {"ns", "bytes", "ratio"} else ""
-        columns.append(
-            TableColumn(
-                tr(spec.title, "attribute") + unit, text, sort_values, raw=raw, is_number=is_number, width=120
-            )
-        )
-    return columns
+_TYPING_MS = 120
 
 
 @dataclass(frozen=True)
 class _Answer:
     query: Query
+    columns: list[TableColumn]
     items: Int64Array | None
     order: Int64Array | None
     by_time: bool
 
 
+class EventTable(Table):
+    """A table whose items are rows of a capture."""
+
+    def __init__(self, document: Document, actions: RowActions, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._capture = document.capture
+        self._actions = actions
+
+    def fill_menu(self, menu: QMenu, item: int | None) -> dict[str, QAction]:
+        """What can be done with an event and with the table, by id."""
+        actions: dict[str, QAction] = {}
+        if item is not None:
+            name = self._capture.strings[int(self._capture.events.name[item])]
+            target = RowTarget.of_event(item)
+            actions = self._actions.fill_menu(menu, target, lambda: name)
+            actions["copy_row"] = menu.addAction(tr("Copy row"), lambda: self.copy_items([item]))
+        return {**actions, **super().fill_menu(menu, item)}
+
+
 class EventsPanel(Panel):
-    """Follows range selection and filter; zooming changes nothing here."""
+    """Follows range selection and filter; zooming changes nothing here unless the table is asked to follow."""
 
     def __init__(self, document: Document, parent: QWidget | None = None) -> None:
         super().__init__(document, parent)
@@ -221,30 +79,41 @@ class EventsPanel(Panel):
         for name, table in document.capture.kinds.items():
             self.kind.addItem(f"{tr(table.spec.title, 'kind')}  ({len(table):,})", name)
         self.kind.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
-        self.kind.currentIndexChanged.connect(self.mark_stale)
+        self.kind.currentIndexChanged.connect(self._kind_chosen)
         self.search = QLineEdit()
-        self.search.setPlaceholderText(tr("Filter by name, /regex/"))
+        self.search.setPlaceholderText(tr('Filter by name, "whole name", /regex/'))
+        self.search.setAccessibleName(tr("Filter by name"))
         self.search.setClearButtonEnabled(True)
+        self.search.setMinimumWidth(210)
         self.search.setMaximumWidth(300)
+        self.follows = QCheckBox(tr("Follow zoom"))
+        self.follows.setToolTip(tr("List the events of the visible range while no range is selected"))
+        self.follows.toggled.connect(self.mark_stale)
         self._typing = QTimer(self)
         self._typing.setSingleShot(True)
-        self._typing.setInterval(120)
+        self._typing.setInterval(_TYPING_MS)
         self._typing.timeout.connect(self.mark_stale)
         self.search.textChanged.connect(self._typing.start)
+        self._chips = QHBoxLayout()
+        self._chips.setSpacing(6)
         self.note = QLabel()
         self.note.setObjectName("muted")
         row = QHBoxLayout()
         row.setContentsMargins(10, 5, 10, 5)
         row.setSpacing(8)
-        row.addWidget(self.kind)
-        row.addWidget(self.search, 1)
+        for widget in (self.kind, self.search, self.follows):
+            row.addWidget(widget)
+        row.addLayout(self._chips)
         row.addWidget(self.note)
         row.addStretch(1)
-        self.table = Table()
+        self.table = EventTable(document, RowActions(document, self))
         self.table.export_name = f"{document.path.stem}-events"
-        self.table.item_selected.connect(self._chosen)
+        self.table.item_selected.connect(self.state.select)
         self.table.item_activated.connect(self.state.reveal)
         self.table.sorted_changed.connect(self._say_order)
+        header = self.table.horizontalHeader()
+        header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        header.customContextMenuRequested.connect(self._header_menu)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
@@ -252,42 +121,51 @@ class EventsPanel(Panel):
         layout.addWidget(self.table, 1)
         self._job: Job | None = None
         self._shown: Query | None = None
+        self._filters: tuple[ColumnFilter, ...] = ()
         self.state.range_selection_changed.connect(self.mark_stale)
+        self.state.track_selection_changed.connect(self.mark_stale)
         self.state.filter_changed.connect(self.mark_stale)
-        self.state.origin_changed.connect(self._origin_changed)
+        self.state.view_changed.connect(self._view_changed)
+        self.state.origin_changed.connect(self.forget)
         self.state.selection_changed.connect(self._show_selection)
 
     @property
     def is_busy(self) -> bool:
-        """Whether rows are being collected."""
-        return self._job is not None
+        """Whether rows are being collected, or a zoom is still going on."""
+        return self._job is not None or self._typing.isActive()
+
+    def query(self) -> Query:
+        """What shall be listed."""
+        state = self.state
+        visible = state.view if self.follows.isChecked() else None
+        # What rows are shown in the timeline is no matter of events: it would only make equal queries differ.
+        chosen = replace(state.filter, rows="", only=())
+        return Query(
+            self.kind.currentData() or "",
+            state.range_selection or visible,
+            self.search.text().strip(),
+            chosen,
+            selected_tracks(self.document.capture, state),
+            self._filters,
+        )
 
     def refresh(self) -> None:
         """Collect the rows in the background; what is shown stays until they are there."""
-        query = Query(
-            self.kind.currentData() or "",
-            self.state.range_selection,
-            self.search.text().strip(),
-            Filter(
-                names=self.state.filter.names,
-                regex=self.state.filter.regex,
-                case=self.state.filter.case,
-                kinds=self.state.filter.kinds,
-            ),
-        )
+        query = self.query()
         if self._job is not None:
             self._job.cancel()
             self._job = None
         if query == self._shown:
             return
-        capture = self.document.capture
+        capture, origin, theme = self.document.capture, self.state.origin_ns, self.theme
 
         def work(_progress: Progress, is_cancelled: IsCancelled) -> _Answer:
-            rows = rows_of(capture, query, is_cancelled)
+            columns = event_columns(capture, query.kind, origin, theme)
+            rows = rows_of(capture, query, columns, is_cancelled)
             count = len(capture.events) if rows is None else len(rows)
             by_time = count <= SORT_BY_TIME_UP_TO
             order = sorted_order(capture_starts(capture), rows, False) if by_time else None
-            return _Answer(query, rows, order, by_time)
+            return _Answer(query, columns, rows, order, by_time)
 
         job = Job(work, self)
         self._job = job
@@ -297,48 +175,144 @@ class EventsPanel(Panel):
 
     def _show(self, answer: _Answer) -> None:
         self._job = None
-        capture = self.document.capture
-        kind_changed = self._shown is None or self._shown.kind != answer.query.kind
-        self._shown = answer.query
-        columns = event_columns(capture, answer.query.kind, self.state.origin_ns, self.theme)
+        capture, query = self.document.capture, answer.query
+        kind_changed = self._shown is None or self._shown.kind != query.kind
+        self._shown = query
         count = len(capture.events) if answer.items is None else len(answer.items)
-        model = self.table.model_
-        keeps_sorting = model.sort_column > 0 and not kind_changed
+        keeps_sorting = self.table.model_.sort_column > 0 and not kind_changed
         self.table.set_content(
-            TableContent(columns, len(capture.events), answer.items), None if keeps_sorting else answer.order
+            TableContent(answer.columns, len(capture.events), answer.items),
+            None if keeps_sorting else answer.order,
         )
         if not keeps_sorting:
             self.table.show_sorted(0 if answer.by_time else -1, False)
         self._say_order()
         events = tr_n("{text} event", "{text} events", count, text=f"{count:,}")
-        if answer.query.range_ns is None:
-            self.set_scope(tr("{events} in the whole capture", events=events))
+        suffix = scope_suffix(capture, self.state)
+        if query.range_ns is None:
+            self.set_scope(tr("{events} in the whole capture", events=events) + suffix)
         else:
-            low, high = answer.query.range_ns
+            low, high = query.range_ns
             length = format_duration(high - low)
-            self.set_scope(tr("{events} in the selected range · {length}", events=events, length=length))
+            text = (
+                tr("{events} in the selected range · {length}", events=events, length=length)
+                if self.state.range_selection is not None
+                else tr("{events} in the visible range · {length}", events=events, length=length)
+            )
+            self.set_scope(text + suffix)
         self._show_selection()
 
     def _failed(self, error: Exception) -> None:
         self._job = None
+        self._shown = self.query()
         self.note.setText(tr("The events could not be collected: {error}", error=error))
 
     def _say_order(self) -> None:
         in_file_order = self.table.model_.sort_column < 0 and self.table.model_.rowCount() > 0
-        self.note.setText(tr("ordered by track; click a header to sort") if in_file_order else "")
+        text = tr("ordered by track; click a header to sort") if in_file_order else ""
+        if not self.table.model_.rowCount():
+            text = tr("no event passes: change the kind, the filter or the range")
+        self.note.setText(text)
 
-    def _chosen(self, row: int) -> None:
-        self.state.select(row)
+    # -- filters of columns
+
+    def filter_column(self, column: str, text: str) -> None:
+        """List only rows with such a value in a column (by identity); an empty text takes the filter off."""
+        kept = tuple(known for known in self._filters if known.column != column)
+        self._set_filters((*kept, ColumnFilter(column, text)) if text else kept)
+
+    def _set_filters(self, filters: tuple[ColumnFilter, ...]) -> None:
+        self._filters = filters
+        while (item := self._chips.takeAt(0)) is not None:
+            chip = item.widget()
+            if chip is not None:
+                chip.hide()
+                chip.deleteLater()
+        titles = {column.identity: column.title for column in self.table.model_.columns}
+        for known in filters:
+            text = f"{titles.get(known.column, known.column)}: {known.text}"
+            self._chips.addWidget(Chip(text, partial(self.filter_column, known.column, ""), self))
+        self.mark_stale()
+
+    @property
+    def chips(self) -> list[Chip]:
+        """One chip per filtered column."""
+        widgets = (self._chips.itemAt(place) for place in range(self._chips.count()))
+        return [chip for item in widgets if item is not None and isinstance(chip := item.widget(), Chip)]
+
+    def _header_menu(self, position: QPoint) -> None:
+        section = self.table.horizontalHeader().logicalIndexAt(position)
+        if section >= 0:
+            menu = QMenu(self)
+            menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+            self.fill_header_menu(menu, section)
+            menu.popup(self.table.horizontalHeader().mapToGlobal(position))
+
+    def fill_header_menu(self, menu: QMenu, section: int) -> dict[str, QAction]:
+        """Sorting and filtering by a column, by id."""
+        column = self.table.model_.columns[section]
+        actions = {
+            "ascending": menu.addAction(tr("Sort ascending"), lambda: self.table.sort_by(section, False)),
+            "descending": menu.addAction(tr("Sort descending"), lambda: self.table.sort_by(section, True)),
+            "filter": menu.addAction(tr("Filter by this column…"), lambda: self.ask_filter(section)),
+        }
+        for key in ("ascending", "descending"):
+            actions[key].setEnabled(column.sort_values is not None)
+        actions["filter"].setEnabled(can_filter(column))
+        return actions
+
+    def ask_filter(self, section: int) -> QInputDialog:
+        """Ask what must stand in a column."""
+        column = self.table.model_.columns[section]
+        dialog = QInputDialog(self)
+        dialog.setWindowTitle(tr("Filter by {column}", column=column.title))
+        hint = (
+            tr("A number, time or size: > 1ms, <= 64 KiB, 1ms..2ms")
+            if column.choices is None
+            else tr("A part of the text, or =the whole text")
+        )
+        dialog.setLabelText(hint)
+        known = next((f.text for f in self._filters if f.column == column.identity), "")
+        dialog.setTextValue(known)
+        dialog.textValueSelected.connect(lambda text: self.filter_column(column.identity, text.strip()))
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.open()
+        return dialog
+
+    # -- links
+
+    def show_events_of(self, target: RowTarget) -> None:
+        """List what a row of another panel stands for."""
+        capture = self.document.capture
+        name = target.name_in(capture)
+        kind = capture.kind_of_code.get(target.kind, "")
+        self.kind.setCurrentIndex(max(self.kind.findData(kind), 0))
+        self.search.setText("" if name is None else f'"{capture.strings[name]}"')
+        if name is None and target.track is not None:
+            self.state.select_track(capture.tracks[target.track].uri)
+        self._typing.stop()
+        self.mark_stale()
+
+    def _kind_chosen(self, _index: int) -> None:
+        # Filters on attributes of another kind would have no column.
+        kind = self.kind.currentData()
+        self._set_filters(
+            tuple(f for f in self._filters if "." not in f.column or f.column.startswith(f"{kind}."))
+        )
+
+    def _view_changed(self, *_values: object) -> None:
+        if self.follows.isChecked() and self.state.range_selection is None:
+            self._typing.start()
 
     def _show_selection(self, *_values: object) -> None:
         if self.isVisible():
             self.table.show_item(self.state.selection)
 
-    def _origin_changed(self, *_values: object) -> None:
+    def forget(self, *_values: object) -> None:
+        """List again even when the query is the same: texts or colours changed."""
         self._shown = None
         self.mark_stale()
 
     def apply_theme(self, theme: Theme) -> None:
         """Colours of kinds are made from the theme."""
-        self._shown = None
-        self.mark_stale()
+        self.forget()

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 
 import numpy as np
 from PySide6.QtCore import QPoint, Qt, QTimer
-from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QLineEdit, QMenu, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QLabel, QLineEdit, QMenu, QWidget
 
 from warpline.analysis.flame import Flame, flame_graph
 from warpline.analysis.report import NotRecorded
 from warpline.analysis.selection import Selection, View
 from warpline.i18n import tr
 from warpline_app.background import IsCancelled
-from warpline_app.instances import longest
 from warpline_app.panels.computed import ComputedPanel
 from warpline_app.panels.flame_view import FlameView
-from warpline_app.panels.scope import not_recorded_text, selection_of
+from warpline_app.panels.row_actions import RowActions
+from warpline_app.panels.row_target import RowTarget
+from warpline_app.panels.scope import scope_suffix, selection_of
 from warpline_app.state import Document
 from warpline_app.theme import Theme
 
@@ -67,30 +67,15 @@ class FlamePanel(ComputedPanel):
         self.search.textChanged.connect(self._typing.start)
         self.note = QLabel(tr("double click: zoom in, on the ground: out"))
         self.note.setObjectName("muted")
-        row = QHBoxLayout()
-        row.setContentsMargins(10, 5, 10, 5)
-        row.setSpacing(8)
-        for widget in (self.source, self.order, self.search):
-            row.addWidget(widget)
-        row.addWidget(self.note, 1)
+        self._actions = RowActions(document, self)
         self.view = FlameView(document.capture, self.theme)
         self.view.export_name = f"{document.path.stem}-flame"
-        self.view.box_clicked.connect(self._clicked)
+        self.view.box_clicked.connect(lambda box: self._actions.choose(self._target(box)))
         self.view.box_menu.connect(self._menu)
-        self.missing = QLabel()
-        self.missing.setObjectName("muted")
-        self.missing.setWordWrap(True)
-        self.missing.setMargin(16)
-        self.missing.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
-        self.missing.hide()
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addLayout(row)
-        layout.addWidget(self.view, 1)
-        layout.addWidget(self.missing, 1)
+        self.arrange((self.source, self.order, self.search, self.note), self.view)
         self.state.range_selection_changed.connect(self.range_moved)
         self.state.filter_changed.connect(self.mark_stale)
+        self.state.track_selection_changed.connect(self.mark_stale)
         self.state.highlight_changed.connect(self._show_highlight)
 
     def request(self) -> Request:
@@ -107,25 +92,18 @@ class FlamePanel(ComputedPanel):
 
     def show_result(self, request: Request, result: Flame | NotRecorded) -> None:
         """Draw the boxes, or say what to record."""
-        is_missing = isinstance(result, NotRecorded)
-        self.view.setVisible(not is_missing)
-        self.missing.setVisible(is_missing)
         if isinstance(result, NotRecorded):
-            self.missing.setText(not_recorded_text(result))
-            self.set_scope("")
+            self.say_missing(result)
             return
+        self.show_content()
         self.view.show_flame(result)
         where = (
             tr("in the whole capture") if request.selection.start_ns is None else tr("in the selected range")
         )
-        self.set_scope(f"{self.source.currentText()} {where} · {self.view.value_text(result.total)}")
+        total = self.view.value_text(result.total)
+        suffix = scope_suffix(self.document.capture, self.state)
+        self.set_scope(f"{self.source.currentText()} {where} · {total}{suffix}")
         self._show_highlight()
-
-    def show_failure(self, error: Exception) -> None:
-        """Say why there is no graph."""
-        self.view.hide()
-        self.missing.setText(tr("The graph could not be computed: {error}", error=error))
-        self.missing.show()
 
     def _find(self) -> None:
         text = self.search.text().strip()
@@ -141,38 +119,26 @@ class FlamePanel(ComputedPanel):
             return  # still being typed
         self.view.set_search(matches)
 
-    def _clicked(self, box: int) -> None:
+    def _target(self, box: int) -> RowTarget:
         flame = self.view.flame
         if flame is None:
-            return
-        if flame.row[box] >= 0:
-            self.state.select(int(flame.row[box]))
-        self.state.set_highlight((int(flame.name[box]),))
+            return RowTarget()
+        row = int(flame.row[box])
+        return RowTarget(name=int(flame.name[box]), event=row if row >= 0 else None)
 
     def _menu(self, box: int, position: QPoint) -> None:
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         flame = self.view.flame
         if box >= 0 and flame is not None:
-            name = int(flame.name[box])
-            text = self.document.capture.strings[name]
-            menu.addAction(tr("Show the longest in the timeline"), lambda: self._show_longest(name))
-            menu.addAction(tr("Filter to this"), lambda: self._filter(text))
-            menu.addAction(tr("Copy name"), lambda: QGuiApplication.clipboard().setText(text))
+            text = self.document.capture.strings[int(flame.name[box])]
+            self._actions.fill_menu(menu, self._target(box), lambda: text)
+            menu.addSeparator()
             menu.addAction(tr("Zoom in"), lambda: self.view.zoom(box))
         menu.addAction(tr("Zoom out"), lambda: self.view.zoom(-1))
         menu.addSeparator()
         self.view.add_export(menu)
         menu.popup(position)
-
-    def _filter(self, text: str) -> None:
-        self.state.change_filter(names=f"^{re.escape(text)}$", regex=True, case=True)
-
-    def _show_longest(self, name: int) -> None:
-        self.state.set_highlight((name,))
-        row = longest(self.document.capture, frozenset((name,)), -1, self.state.range_selection)
-        if row is not None:
-            self.state.reveal(row)
 
     def _show_highlight(self, *_values: object) -> None:
         self.view.set_highlight(self.state.highlight)

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from PySide6.QtCore import QEvent, QPoint, QRect, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QHelpEvent, QMouseEvent, QPainter, QPaintEvent, QPixmap, QWheelEvent
-from PySide6.QtSvg import QSvgGenerator
-from PySide6.QtWidgets import QFileDialog, QMenu, QScrollBar, QToolTip, QWidget
+from PySide6.QtCore import QEvent, QPoint, QRect, Qt, Signal
+from PySide6.QtGui import QColor, QHelpEvent, QMouseEvent, QPainter, QPaintEvent, QWheelEvent
+from PySide6.QtWidgets import QMenu, QScrollBar, QToolTip, QWidget
 
 from warpline.analysis.flame import Flame
 from warpline.i18n import tr
 from warpline.model.times import format_duration
 from warpline.storage import Capture
+from warpline_app.panels.picture_saving import ask_and_save, save_picture
 from warpline_app.theme import Theme, contrast_ratio, to_rgb, ui_font
 
 ROW_PX = 19
@@ -229,30 +229,8 @@ class FlameView(QWidget):
 
     def choose_export(self) -> None:
         """Ask for a file and save the graph in it."""
-        dialog = QFileDialog(self, tr("Save chart"))
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setNameFilters(["PNG (*.png)", "SVG (*.svg)"])
-        dialog.setDefaultSuffix("png")
-        dialog.selectFile(f"{self.export_name}.png")
-        dialog.fileSelected.connect(lambda name: self.export(Path(name)))
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.open()
+        ask_and_save(self, self.export_name, self.export)
 
     def export(self, path: Path) -> None:
         """Save what is visible: SVG when the name ends so, PNG at twice the size otherwise."""
-        if path.suffix.lower() == ".svg":
-            generator = QSvgGenerator()
-            generator.setFileName(str(path))
-            generator.setSize(QSize(self.width(), self.height()))
-            generator.setViewBox(self.rect())
-            painter = QPainter(generator)
-        else:
-            picture = QPixmap(self.size() * 2)
-            picture.setDevicePixelRatio(2)
-            picture.fill(self.theme.color("panel"))
-            painter = QPainter(picture)
-        painter.fillRect(self.rect(), self.theme.color("panel"))
-        self.draw(painter)
-        painter.end()
-        if path.suffix.lower() != ".svg":
-            picture.save(str(path))
+        save_picture(path, self.rect(), self.theme.color("panel"), self.draw)

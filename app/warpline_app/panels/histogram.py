@@ -6,17 +6,25 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QLabel, QWidget
 
 from warpline.i18n import tr, tr_n
 from warpline.model.times import format_duration
 from warpline_app.background import IsCancelled
+from warpline_app.elided import ElidedLabel
 from warpline_app.instances import instances
-from warpline_app.panels.chart import Chart, duration_text, duration_ticks
+from warpline_app.panels.chart import (
+    Chart,
+    duration_text,
+    duration_ticks,
+    linear_ticks,
+    log_ticks,
+    whole_ticks,
+)
 from warpline_app.panels.computed import ComputedPanel
 from warpline_app.state import Document
 from warpline_app.theme import Theme
+from warpline_app.timeline.kernel_names import short_kernel_name
 
 Int64Array = npt.NDArray[np.int64]
 BINS = 80
@@ -87,27 +95,16 @@ class HistogramPanel(ComputedPanel):
 
     def __init__(self, document: Document, parent: QWidget | None = None) -> None:
         super().__init__(document, parent)
-        self.title = QLabel()
-        self.title.setTextFormat(Qt.TextFormat.PlainText)
+        self.title = ElidedLabel()
         self.log = QCheckBox(tr("Logarithmic"))
         self.log.setChecked(True)
         self.log.toggled.connect(self.mark_stale)
         self.facts = QLabel()
         self.facts.setObjectName("muted")
-        row = QHBoxLayout()
-        row.setContentsMargins(10, 5, 10, 2)
-        row.setSpacing(12)
-        row.addWidget(self.title, 1)
-        row.addWidget(self.facts)
-        row.addWidget(self.log)
         self.chart = Chart(self.theme)
         self.chart.export_name = f"{document.path.stem}-histogram"
         self.chart.clicked.connect(self._bar_clicked)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(8, 0, 8, 4)
-        layout.setSpacing(0)
-        layout.addLayout(row)
-        layout.addWidget(self.chart, 1)
+        self.arrange((self.title, self.facts, self.log), self.chart, self.title)
         self.spread: Spread | None = None
         self.state.highlight_changed.connect(self.mark_stale)
         self.state.selection_changed.connect(self._selection_changed)
@@ -142,20 +139,21 @@ class HistogramPanel(ComputedPanel):
     def show_result(self, request: Request, result: Spread) -> None:
         """Draw the bars."""
         self.spread = result
-        self.chart.clear()
+        self.chart.begin()
+        self._draw(request, result)
+        self.chart.end()
+
+    def _draw(self, request: Request, result: Spread) -> None:
         self.chart.show_axes(result.count > 0)
+        for widget in (self.title, self.facts, self.log):
+            widget.setVisible(request.name >= 0)
         if request.name < 0:
-            self.title.setText(
-                tr("Choose an event, or a row of a table: its name's durations are shown here")
-            )
-            self.facts.setText("")
-            self.set_scope("")
+            self.say_missing(tr("Choose an event, or a row of a table: its name's durations are shown here."))
             return
+        self.show_content()
         name = self.document.capture.strings[request.name]
-        metrics = self.title.fontMetrics()
-        self.title.setText(
-            metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, max(200, self.width() - 560))
-        )
+        kind = self._kind()
+        self.title.setText(short_kernel_name(name) if kind == "kernel" else name)
         self.title.setToolTip(name)
         where = tr("in the whole capture") if request.range_ns is None else tr("in the selected range")
         events = tr_n("{text} event", "{text} events", result.count, text=f"{result.count:,}")
@@ -174,6 +172,8 @@ class HistogramPanel(ComputedPanel):
         )
         edges = np.log10(np.maximum(result.edges, 1)) if result.is_log else result.edges
         self.chart.x_axis.text = lambda v: duration_text(10**v)
+        self.chart.x_axis.ticks = log_ticks if result.is_log else linear_ticks
+        self.chart.y_axis.ticks = whole_ticks
         self.chart.x_axis.texts = None if result.is_log else duration_ticks
         self.chart.y_axis.text = lambda value: f"{value:,.0f}"
         used = result.counts > 0
@@ -183,19 +183,24 @@ class HistogramPanel(ComputedPanel):
             (left + right) / 2,
             np.maximum(right - left - gap, gap),
             result.counts[used].astype(np.float64),
-            self._color(request.name),
+            self._color(),
         )
-        self.chart.setXRange(float(edges[0]), float(edges[-1]), padding=0.02)
-        self.chart.setYRange(0, float(result.counts.max()) * 1.15, padding=0)
+        margin = float(edges[-1] - edges[0]) * 0.02
+        self.chart.show_range(
+            (float(edges[0]) - margin, float(edges[-1]) + margin), (0, float(result.counts.max()) * 1.15)
+        )
         self._mark_selection(request)
 
-    def _color(self, name: int) -> str:
+    def _kind(self) -> str:
+        """The kind of the events shown, empty without any."""
         capture = self.document.capture
-        if self.spread is not None and len(self.spread.rows):
-            kind = capture.kind_of_code.get(int(capture.events.kind[self.spread.rows[0]]), "")
-            if kind in capture.kinds:
-                return self.theme.family(capture.kinds[kind].spec.color)
-        return self.theme.family("neutral")
+        if self.spread is None or not len(self.spread.rows):
+            return ""
+        return capture.kind_of_code.get(int(capture.events.kind[self.spread.rows[0]]), "")
+
+    def _color(self) -> str:
+        table = self.document.capture.kinds.get(self._kind())
+        return self.theme.family(table.spec.color if table is not None else "neutral")
 
     def _mark_selection(self, request: Request) -> None:
         row = self.state.selection

@@ -1,45 +1,67 @@
-"""Memory over time per device, the largest allocations, and which events made them."""
+"""Memory over time per device, its peak, and which events took and released how much."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QLabel, QSplitter, QWidget
 
 from warpline.analysis.options import Options
 from warpline.analysis.paddle_memory import MemoryEvents, memory_events
 from warpline.analysis.registry import compute_report
-from warpline.analysis.report import NotRecorded, Report, Table
+from warpline.analysis.report import NO_NAME, NotRecorded, Report, Table, Targets, sort_table
 from warpline.analysis.selection import Selection, View
-from warpline.i18n import tr
+from warpline.i18n import tr, tr_n
 from warpline.model.times import format_time
+from warpline.storage import Capture
 from warpline_app.background import IsCancelled
-from warpline_app.panels.chart import Chart, size_unit
+from warpline_app.panels.chart import Chart, size_unit, time_axis
 from warpline_app.panels.computed import ComputedPanel
 from warpline_app.panels.report_table import ReportTable
-from warpline_app.panels.scope import not_recorded_text, selection_of
+from warpline_app.panels.row_actions import RowActions
+from warpline_app.panels.scope import scope_suffix, selection_of
 from warpline_app.state import Document
 from warpline_app.theme import Theme
 
-MAX_POINTS = 4_000
+MAX_POINTS = 800
+FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Request:
-    """About what."""
+class Curve:
+    """A total after each event: ``times`` in ns since the capture began, ``values`` in bytes; thinned."""
 
-    selection: Selection
+    times: FloatArray
+    values: FloatArray
+
+    @property
+    def peak(self) -> tuple[float, float]:
+        """(time, bytes) of the highest value."""
+        place = int(np.argmax(self.values))
+        return float(self.times[place]), float(self.values[place])
+
+
+@dataclass(frozen=True)
+class DeviceMemory:
+    """One device in the selected range: totals that were recorded, and who took and released memory."""
+
+    title: str
+    allocated: Curve | None
+    reserved: Curve | None
+    table: Table
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The events of the range, the table of who made them, and the range in ns since the capture began."""
+    """What is shown of a selection; ``devices`` by string id, the busiest first, None where nothing was recorded."""
 
     events: MemoryEvents | None
+    devices: Mapping[int, DeviceMemory]
     report: Report
-    range_ns: tuple[int, int]
 
 
 class MemoryPanel(ComputedPanel):
@@ -49,132 +71,109 @@ class MemoryPanel(ComputedPanel):
         super().__init__(document, parent)
         self.device = QComboBox()
         self.device.setAccessibleName(tr("Device"))
+        self.device.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         self.device.currentIndexChanged.connect(self._draw)
         self.facts = QLabel()
         self.facts.setObjectName("muted")
-        row = QHBoxLayout()
-        row.setContentsMargins(10, 5, 10, 3)
-        row.setSpacing(10)
-        row.addWidget(self.device)
-        row.addWidget(self.facts, 1)
         self.chart = Chart(self.theme)
         self.chart.export_name = f"{document.path.stem}-memory"
         self.chart.clicked.connect(self._clicked)
-        self.table = ReportTable()
+        self.chart.hovered.connect(lambda x, _y: self.state.set_cursor(document.capture.span[0] + round(x)))
+        self.table = ReportTable(RowActions(document, self))
         self.table.export_name = f"{document.path.stem}-memory"
-        self.missing = QLabel()
-        self.missing.setObjectName("muted")
-        self.missing.setWordWrap(True)
-        self.missing.setMargin(16)
-        self.missing.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
-        self.missing.hide()
-        self.split = QSplitter(Qt.Orientation.Horizontal)
-        self.split.addWidget(self.chart)
-        self.split.addWidget(self.table)
-        self.split.setSizes([500, 500])
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addLayout(row)
-        layout.addWidget(self.split, 1)
-        layout.addWidget(self.missing, 1)
-        self._events: MemoryEvents | None = None
-        self._table: Table | None = None
-        self._range_ns = (0, 0)
+        split = QSplitter(Qt.Orientation.Horizontal)
+        split.addWidget(self.chart)
+        split.addWidget(self.table)
+        split.setSizes([480, 520])
+        self.arrange((self.device, self.facts), split)
+        self._answer: Answer | None = None
         self.state.range_selection_changed.connect(self.range_moved)
         self.state.filter_changed.connect(self.mark_stale)
+        self.state.track_selection_changed.connect(self.mark_stale)
 
-    def request(self) -> Request:
+    def request(self) -> Selection:
         """The selected range and tracks."""
-        return Request(selection_of(self.document.capture, self.state))
+        return selection_of(self.document.capture, self.state)
 
-    def compute(self, request: Request, is_cancelled: IsCancelled) -> Answer:
-        """Events and table."""
-        report = compute_report(self.document.capture, "memory", request.selection, Options())
-        view = View(self.document.capture, request.selection)
-        events = memory_events(view) if report.table is not None else None
-        return Answer(events, report, report.range_ns)
+    def compute(self, request: Selection, is_cancelled: IsCancelled) -> Answer:
+        """Events, curves and tables."""
+        capture = self.document.capture
+        report = compute_report(capture, "memory", request, Options())
+        if report.table is None:
+            return Answer(None, {}, report)
+        events = memory_events(View(capture, request))
+        return Answer(events, devices_of(capture, events, report.table), report)
 
-    def show_result(self, request: Request, answer: Answer) -> None:
+    def show_result(self, request: Selection, answer: Answer) -> None:
         """Fill curve and table."""
-        table = answer.report.table
-        self._events, self._table, self._range_ns = answer.events, table, answer.range_ns
-        for widget in (self.split, self.device, self.facts):
-            widget.setVisible(table is not None)
-        self.missing.setVisible(table is None)
-        if table is None or answer.events is None:
-            result = answer.report.result
-            assert isinstance(result, NotRecorded)
-            self.missing.setText(not_recorded_text(result))
-            self.set_scope("")
+        self._answer = answer
+        for widget in (self.device, self.facts):
+            widget.setVisible(answer.events is not None)
+        if answer.events is None:
+            assert isinstance(answer.report.result, NotRecorded)
+            self.say_missing(answer.report.result)
             return
-        chosen = self.device.currentData()
-        self.device.blockSignals(True)
-        self.device.clear()
-        devices, counts = np.unique(answer.events.device, return_counts=True)
-        for device in devices[np.argsort(-counts)].tolist():
-            self.device.addItem(self.document.capture.strings[device] or tr("Memory"), device)
-        if chosen is not None and self.device.findData(chosen) >= 0:
-            self.device.setCurrentIndex(self.device.findData(chosen))
-        self.device.blockSignals(False)
-        self.set_scope(table.scope + f" · {len(answer.events.row):,}")
+        self.show_content()
+        titles = [(memory.title, device) for device, memory in answer.devices.items()]
+        if titles != [(self.device.itemText(i), self.device.itemData(i)) for i in range(self.device.count())]:
+            chosen = self.device.currentData()
+            self.device.blockSignals(True)
+            self.device.clear()
+            for title, device in titles:
+                self.device.addItem(title, device)
+            self.device.setCurrentIndex(max(self.device.findData(chosen), 0))
+            self.device.blockSignals(False)
+        assert answer.report.table is not None
+        count = len(answer.events.row)
+        events = tr_n("{text} event", "{text} events", count, text=f"{count:,}")
+        scope = tr(answer.report.table.scope, "report")
+        self.set_scope(f"{scope} · {events}{scope_suffix(self.document.capture, self.state)}")
         self._draw()
 
-    def show_failure(self, error: Exception) -> None:
-        """Say why there is nothing."""
-        self.split.hide()
-        self.missing.setText(str(error))
-        self.missing.show()
-
     def _draw(self, *_values: object) -> None:
-        events, table = self._events, self._table
-        if events is None or table is None:
+        answer = self._answer
+        if answer is None or answer.events is None:
             return
-        device = self.device.currentData() or 0
-        title = self.document.capture.strings[device] or None
-        of_device = [row for row in range(len(table)) if table.value(row, "device") == title]
-        self.table.show_report(table.take(np.array(of_device, np.int64)), self.document.capture, self.theme)
-        self.chart.clear()
-        here = np.flatnonzero(events.device == device)
-        if not len(here):
+        memory = answer.devices.get(self.device.currentData())
+        if memory is None:
+            self.chart.clear()
             self.facts.setText(tr("nothing was allocated in this range"))
             return
-        origin = self.document.capture.span[0]
-        times = (events.time[here] - origin).astype(np.float64)
-        parts = []
-        totals = [values[here] for values in (events.total_reserved, events.allocated)]
-        peaks = [float(np.ma.max(v)) for v in totals if not np.ma.getmaskarray(v).all()]
-        unit, scale = size_unit(max(peaks, default=0.0))
+        self.table.show_report(memory.table, self.document.capture, self.theme)
+        curves = [
+            (tr("reserved"), memory.reserved, "neutral", False),
+            (tr("allocated"), memory.allocated, "memory", True),
+        ]
+        known = [(title, curve, color, filled) for title, curve, color, filled in curves if curve is not None]
+        peaks = [curve.peak for _, curve, _, _ in known]
+        unit, scale = size_unit(max((value for _, value in peaks), default=0.0))
         self.chart.y_axis.text = lambda value: f"{value:g} {unit}"
-        highest = 0.0
-        for title, values, color, filled in (
-            (tr("reserved"), events.total_reserved[here], "neutral", False),
-            (tr("allocated"), events.allocated[here], "memory", True),
-        ):
-            known = ~np.ma.getmaskarray(values)
-            if not known.any():
-                continue
-            at, level = thinned(times[known], np.ma.getdata(values)[known].astype(np.float64))
-            self.chart.line(at, level / scale, self.theme.family(color), filled=filled)
-            peak = float(level.max())
-            highest = max(highest, peak)
-            parts.append(tr("{what}: peak {peak}", what=title, peak=bytes_text(peak)))
-        first, last = self._range_ns
-        length = last - first
-        self.chart.x_axis.text = lambda value: format_time(round(value), max(length // 200, 1))
-        self.chart.setYRange(0, highest / scale * 1.08 or 1.0, padding=0)
-        self.chart.setXRange(float(first), float(max(last, first + 1)), padding=0.01)
-        self.facts.setText(" · ".join(parts))
+        self.chart.begin()
+        parts = []
+        first, last = answer.report.range_ns
+        fine = max((last - first) // 200, 1)
+        for (title, curve, color, filled), (at, peak) in zip(known, peaks, strict=True):
+            self.chart.line(curve.times, curve.values / scale, self.theme.family(color), filled=filled)
+            when = format_time(round(at), fine)
+            parts.append(tr("{what}: peak {peak} at {time}", what=title, peak=bytes_text(peak), time=when))
+        if known:
+            self.chart.marker(peaks[-1][0], self.theme.hex("muted"), tr("peak"), thin=True)
+        self.chart.end()
+        time_axis(self.chart, first, last)
+        highest = max((value for _, value in peaks), default=0.0)
+        self.chart.show_range((first, max(last, first + 1)), (0, highest / scale * 1.08 or 1.0))
+        self.facts.setText(" · ".join(parts) or tr("totals were not recorded"))
 
     def _clicked(self, x: float, _y: float) -> None:
         """Go to the memory event nearest to the click."""
-        if self._events is None:
+        if self._answer is None or self._answer.events is None:
             return
-        here = np.flatnonzero(self._events.device == (self.device.currentData() or 0))
+        events = self._answer.events
+        here = np.flatnonzero(events.device == (self.device.currentData() or 0))
         if len(here):
             moment = self.document.capture.span[0] + round(x)
-            nearest = here[int(np.argmin(np.abs(self._events.time[here] - moment)))]
-            self.state.reveal(int(self._events.row[nearest]))
+            nearest = here[int(np.argmin(np.abs(events.time[here] - moment)))]
+            self.state.reveal(int(events.row[nearest]))
 
     def apply_theme(self, theme: Theme) -> None:
         """Colours are part of the curves."""
@@ -182,12 +181,54 @@ class MemoryPanel(ComputedPanel):
         self.forget()
 
 
-def thinned(times: np.ndarray, values: np.ndarray, limit: int = MAX_POINTS) -> tuple[np.ndarray, np.ndarray]:
+def devices_of(capture: Capture, events: MemoryEvents, table: Table) -> dict[int, DeviceMemory]:
+    """Curves and table of each device, the one with most events first."""
+    devices, counts = np.unique(events.device, return_counts=True)
+    result = {}
+    for device in devices[np.argsort(-counts, kind="stable")].tolist():
+        here = np.flatnonzero(events.device == device)
+        name = capture.strings[device] or None
+        rows = [row for row in range(len(table)) if table.value(row, "device") == name]
+        times = (events.time[here] - capture.span[0]).astype(np.float64)
+        result[device] = DeviceMemory(
+            name or tr("Memory"),
+            curve_of(times, events.allocated[here]),
+            curve_of(times, events.total_reserved[here]),
+            _of_device(capture, table.take(np.array(rows, np.int64))),
+        )
+    return result
+
+
+def curve_of(times: FloatArray, totals: npt.NDArray[np.int64]) -> Curve | None:
+    """A total over time, None where it was not recorded."""
+    known = ~np.ma.getmaskarray(totals)
+    if not known.any():
+        return None
+    return Curve(*thinned(times[known], np.ma.getdata(totals)[known].astype(np.float64)))
+
+
+def _of_device(capture: Capture, table: Table) -> Table:
+    """The table of one device: without the device, the largest allocations first, rows linked with their names."""
+    kept = tuple(
+        c for c in table.columns if c.name != "device" and (c.name != "type" or _varies(table, "type"))
+    )
+    names = [capture.strings.id(str(table.value(row, "name"))) for row in range(len(table))]
+    ids = np.array([int(NO_NAME) if name is None else name for name in names], np.uint32)
+    narrowed = replace(
+        table, columns=kept, data={c.name: table.data[c.name] for c in kept}, targets=Targets(names=ids)
+    )
+    return sort_table(narrowed, "allocation_bytes", True)
+
+
+def _varies(table: Table, column: str) -> bool:
+    return len({table.value(row, column) for row in range(len(table))}) > 1
+
+
+def thinned(times: FloatArray, values: FloatArray, limit: int = MAX_POINTS) -> tuple[FloatArray, FloatArray]:
     """At most about ``limit`` points that keep every part's lowest and highest value, in the order of time."""
     if len(times) <= limit:
         return times, values
-    heads = np.linspace(0, len(times), limit // 2 + 1).astype(np.int64)[:-1]
-    edges = np.append(heads, len(times))
+    edges = np.linspace(0, len(times), limit // 2 + 1).astype(np.int64)
     picked = []
     for first, stop in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
         part = values[first:stop]
@@ -198,7 +239,5 @@ def thinned(times: np.ndarray, values: np.ndarray, limit: int = MAX_POINTS) -> t
 
 def bytes_text(value: float) -> str:
     """A size with a unit that fits."""
-    for name, scale in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
-        if abs(value) >= scale:
-            return f"{value / scale:.3g} {name}"
-    return f"{value:.0f} B"
+    unit, scale = size_unit(abs(value))
+    return f"{value:.0f} B" if scale == 1 else f"{value / scale:.3g} {unit}"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from warpline.analysis.report import NotRecorded
 from warpline.analysis.selection import Selection
 from warpline.i18n import tr
+from warpline_app.name_filter import passing_names
 
 if TYPE_CHECKING:
     from warpline.storage import Capture
@@ -15,23 +16,48 @@ if TYPE_CHECKING:
 
 
 def selection_of(capture: Capture, state: TimelineState) -> Selection:
-    """The selection that the state's range, name filter and *only these rows* stand for."""
+    """The selection that the state's range, selected row, name filter and *only these rows* stand for."""
     start, stop = state.range_selection or (None, None)
-    chosen = state.filter
-    names: frozenset[int] | None = None
-    if chosen.names:
-        try:
-            names = frozenset(
-                capture.strings.find(chosen.names, regex=chosen.regex, case=chosen.case).tolist()
-            )
-        except re.error:
-            names = frozenset()
-    tracks: frozenset[int] | None = None
-    if chosen.only:
-        # A key may single out a part of a track (stream#kernel=12): its track is what can be selected.
-        uris = {key.partition("#")[0] for key in chosen.only}
-        tracks = frozenset(track.index for track in capture.tracks if track.uri in uris) or None
-    return Selection(start, stop, tracks=tracks, names=names)
+    return Selection(start, stop, tracks=selected_tracks(capture, state), names=_names(capture, state))
+
+
+def _names(capture: Capture, state: TimelineState) -> frozenset[int] | None:
+    try:
+        names = passing_names(capture.strings, state.filter)
+    except re.error:
+        # Still being typed: nothing matches.
+        return frozenset()
+    return None if names is None else frozenset(names.tolist())
+
+
+def selected_tracks(capture: Capture, state: TimelineState) -> frozenset[int] | None:
+    """Indices of the tracks that the selected row or *only these rows* name; None for all."""
+    keys = (state.track_selection,) if state.track_selection is not None else state.filter.only
+    if not keys:
+        return None
+    # A key may single out a part of a track (stream#kernel=12): its track is what can be selected.
+    uris = {key.partition("#")[0] for key in keys}
+    found = frozenset(track.index for track in capture.tracks if track.uri in uris)
+    # A row without a track of its own (all cores, say) stands for what is below its name.
+    below = tuple(f"{uri}/" for uri in uris)
+    return found or frozenset(t.index for t in capture.tracks if t.uri.startswith(below)) or None
+
+
+def scope_suffix(capture: Capture, state: TimelineState) -> str:
+    """What the end of a panel's scope says of the selected row; empty without one."""
+    key = state.track_selection
+    if key is None:
+        return ""
+    uri = key.partition("#")[0]
+    titles = [track_title(capture, track.index) for track in capture.tracks if track.uri == uri]
+    return " · " + (titles[0] if titles else uri)
+
+
+def track_title(capture: Capture, index: int) -> str:
+    """The title of a track with that of the one above it."""
+    track = capture.tracks[index]
+    above = capture.tracks[track.parent].title if track.parent >= 0 else ""
+    return f"{above} › {track.title}" if above else track.title
 
 
 def not_recorded_text(missing: NotRecorded) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QLineEdit, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QLabel, QLineEdit, QSplitter, QWidget
 
 from warpline.analysis.options import Options
 from warpline.analysis.registry import compute_report
@@ -15,10 +15,12 @@ from warpline.analysis.selection import Selection
 from warpline.analysis.steps import CATEGORIES, CATEGORY_TITLES
 from warpline.i18n import tr, tr_n
 from warpline_app.background import IsCancelled
-from warpline_app.panels.chart import Chart, duration_ticks
+from warpline_app.panels.chart import Chart, duration_ticks, whole_ticks
 from warpline_app.panels.computed import ComputedPanel
 from warpline_app.panels.report_table import ReportTable
-from warpline_app.panels.scope import not_recorded_text, selection_of
+from warpline_app.panels.row_actions import RowActions
+from warpline_app.panels.row_target import target_of
+from warpline_app.panels.scope import selection_of
 from warpline_app.state import Document
 from warpline_app.theme import Theme
 
@@ -72,38 +74,21 @@ class StepsPanel(ComputedPanel):
         self.step.textChanged.connect(self._typing.start)
         self.legend = QLabel()
         self.legend.setObjectName("muted")
-        row = QHBoxLayout()
-        row.setContentsMargins(10, 5, 10, 3)
-        row.setSpacing(10)
-        row.addWidget(self.stack)
-        row.addWidget(self.step)
-        row.addWidget(self.legend, 1)
         self.chart = Chart(self.theme)
         self.chart.export_name = f"{document.path.stem}-steps"
         self.chart.clicked.connect(self._bar_clicked)
-        self.table = ReportTable()
+        self.table = ReportTable(RowActions(document, self))
         self.table.export_name = f"{document.path.stem}-steps"
-        self.table.item_selected.connect(self._row_chosen)
-        self.missing = QLabel()
-        self.missing.setObjectName("muted")
-        self.missing.setWordWrap(True)
-        self.missing.setMargin(16)
-        self.missing.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
-        self.missing.hide()
-        self.split = QSplitter(Qt.Orientation.Horizontal)
-        self.split.addWidget(self.chart)
-        self.split.addWidget(self.table)
-        self.split.setSizes([500, 500])
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addLayout(row)
-        layout.addWidget(self.split, 1)
-        layout.addWidget(self.missing, 1)
+        split = QSplitter(Qt.Orientation.Horizontal)
+        split.addWidget(self.chart)
+        split.addWidget(self.table)
+        split.setSizes([520, 480])
+        self.arrange((self.stack, self.step, self.legend), split)
         self._breakdown: Table | None = None
         self._steps: Table | None = None
         self.state.range_selection_changed.connect(self._mark_range)
         self.state.filter_changed.connect(self.mark_stale)
+        self.state.track_selection_changed.connect(self.mark_stale)
 
     def request(self) -> Request:
         """All steps of the tracks that pass: a selected range marks steps instead of leaving others out."""
@@ -120,15 +105,13 @@ class StepsPanel(ComputedPanel):
         """Fill table and chart."""
         steps, breakdown = answer
         found = steps.table
-        self.split.setVisible(found is not None)
-        self.missing.setVisible(found is None)
         self._steps, self._breakdown = found, breakdown.table
+        self.legend.setVisible(found is not None)
         if found is None:
-            result = steps.result
-            assert isinstance(result, NotRecorded)
-            self.missing.setText(not_recorded_text(result))
-            self.set_scope("")
+            assert isinstance(steps.result, NotRecorded)
+            self.say_missing(steps.result)
             return
+        self.show_content()
         self.table.show_report(found, self.document.capture, self.theme)
         outliers = int(np.sum(np.asarray(found.data["outlier"])))
         text = tr_n("{count} step", "{count} steps", len(found))
@@ -136,12 +119,6 @@ class StepsPanel(ComputedPanel):
             text += " · " + tr_n("{count} outlier", "{count} outliers", outliers)
         self.set_scope(text)
         self._draw()
-
-    def show_failure(self, error: Exception) -> None:
-        """Say why there are no steps (a broken expression, say)."""
-        self.split.hide()
-        self.missing.setText(str(error))
-        self.missing.show()
 
     def _parts(self) -> list[tuple[str, str, np.ndarray]]:
         """(title, colour, ns per step) of the stack."""
@@ -167,7 +144,7 @@ class StepsPanel(ComputedPanel):
     def _draw(self, *_values: object) -> None:
         if self._steps is None:
             return
-        self.chart.clear()
+        self.chart.begin()
         parts = self._parts()
         count = len(self._steps)
         x = np.arange(count, dtype=np.float64)
@@ -180,9 +157,11 @@ class StepsPanel(ComputedPanel):
             self.chart.bars(x, 0.78, base, self.theme.family("phase"))
         numbers = np.asarray(self._steps.data["step"]).tolist()
         self.chart.x_axis.text = lambda v: str(numbers[round(v)]) if v == round(v) and 0 <= v < count else ""
+        self.chart.x_axis.ticks = whole_ticks
         self.chart.y_axis.texts = duration_ticks
-        self.chart.setXRange(-0.6, count - 0.4, padding=0)
-        self.chart.setYRange(0, float(base.max()) * 1.06, padding=0)
+        self.chart.end()
+        # A step or two do not fill the width: a bar stays a bar.
+        self.chart.show_range((-0.6, max(count, 6) - 0.4), (0, float(base.max(initial=1)) * 1.06))
         self.legend.setText(
             "   ".join(f'<span style="color:{color}">■</span> {title}' for title, color, _ in parts)
         )
@@ -200,26 +179,15 @@ class StepsPanel(ComputedPanel):
             if len(items):
                 self.table.show_item(int(items[0]))
 
-    def _row_chosen(self, item: int) -> None:
-        report = self.table.report
-        if report is not None and report.targets.starts is not None and report.targets.stops is not None:
-            self._go(int(report.targets.starts[item]), int(report.targets.stops[item]))
-
     def _bar_clicked(self, x: float, _y: float) -> None:
         place = round(x)
         if self._steps is not None and 0 <= place < len(self._steps):
-            targets = self._steps.targets
-            assert targets.starts is not None
-            assert targets.stops is not None
-            self._go(int(targets.starts[place]), int(targets.stops[place]))
-
-    def _go(self, start: int, stop: int) -> None:
-        """Select a step's time and bring it into view."""
-        self.state.select_range(start, stop)
-        low, high = self.state.view
-        if start < low or stop > high:
-            margin = (stop - start) // 10
-            self.state.set_view(start - margin, stop + margin)
+            target = target_of(self._steps, place)
+            self.table.row_actions.choose(target)
+            start, stop = target.range_ns or self.state.view
+            low, high = self.state.view
+            if start < low or stop > high:
+                self.table.row_actions.show(target)
 
     def apply_theme(self, theme: Theme) -> None:
         """Colours are part of the bars."""

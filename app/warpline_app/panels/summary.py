@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QStandardItemModel
-from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QSplitter, QWidget
 
 from warpline.analysis.gpus import activity_combinations, gpus
 from warpline.analysis.options import Options
@@ -20,10 +19,12 @@ from warpline.i18n import tr
 from warpline.model.times import format_duration
 from warpline_app.background import IsCancelled
 from warpline_app.elided import ElidedLabel
-from warpline_app.instances import longest
 from warpline_app.panels.computed import ComputedPanel
+from warpline_app.panels.report_columns import share_column
 from warpline_app.panels.report_table import ReportTable
-from warpline_app.panels.scope import not_recorded_text, selection_of
+from warpline_app.panels.row_actions import RowActions
+from warpline_app.panels.scope import scope_suffix, selected_tracks, selection_of
+from warpline_app.panels.share_view import ShareView
 from warpline_app.state import Document
 from warpline_app.theme import Theme
 
@@ -38,6 +39,8 @@ _NEEDS = {
     "steps": ("phase", "range"),
 }
 _ABOUT_GPU = frozenset(("kernel", "cuda_gpu_kern_sum", "cuda_gpu_kern_gb_sum", "cuda_gpu_sum"))
+_OF_TRACKS = frozenset(("thread_state", "core_utilization", "queue_length"))
+"""Reports whose rows are tracks."""
 _FIRST = ("kernel", "operator", "cuda_gpu_sum", "nvtx_sum", "thread_state", "overview")
 
 
@@ -71,41 +74,31 @@ class SummaryPanel(ComputedPanel):
         self.by_thread.toggled.connect(self.mark_stale)
         self.note = ElidedLabel()
         self.note.setObjectName("muted")
-        row = QHBoxLayout()
-        row.setContentsMargins(10, 5, 10, 5)
-        row.setSpacing(8)
-        row.addWidget(self.report)
-        row.addWidget(self.search)
-        row.addWidget(self.by_thread)
-        row.addWidget(self.note, 1)
-        self.table = ReportTable()
-        self.missing = QLabel()
-        self.missing.setObjectName("muted")
-        self.missing.setWordWrap(True)
-        self.missing.setMargin(16)
-        self.missing.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
-        self.missing.hide()
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addLayout(row)
-        layout.addWidget(self.table, 1)
-        layout.addWidget(self.missing, 1)
+        self.has_chart = QCheckBox(tr("Chart"))
+        self.has_chart.setChecked(True)
+        self.has_chart.toggled.connect(self._draw_shares)
+        self.table = ReportTable(RowActions(document, self))
+        self.shares = ShareView()
+        self.shares.part_clicked.connect(self._part_chosen)
+        self.shares.part_activated.connect(self.table.item_activated)
+        split = QSplitter(Qt.Orientation.Horizontal)
+        split.addWidget(self.table)
+        split.addWidget(self.shares)
+        split.setStretchFactor(0, 1)
+        split.setSizes([760, 300])
+        self.arrange((self.report, self.search, self.by_thread, self.has_chart, self.note), split)
         self._typing = QTimer(self)
         self._typing.setSingleShot(True)
         self._typing.setInterval(120)
         self._typing.timeout.connect(lambda: self.table.set_search(self.search.text().strip()))
         self.search.textChanged.connect(self._typing.start)
-        self.table.item_selected.connect(self._chosen)
-        self.table.item_activated.connect(self.show_longest)
-        self.table.show_longest.connect(self.show_longest)
-        self.table.filter_wanted.connect(lambda item: self._filter(item, keep=True))
-        self.table.hide_wanted.connect(lambda item: self._filter(item, keep=False))
-        self.table.events_wanted.connect(self._show_in_events)
+        self.table.item_selected.connect(self.shares.set_chosen)
+        self.table.sorted_changed.connect(self._draw_shares)
         self.state.range_selection_changed.connect(self.range_moved)
         self.state.filter_changed.connect(self.mark_stale)
         self.state.highlight_changed.connect(self._show_highlight)
         self.state.selection_changed.connect(self._show_selection)
+        self.state.track_selection_changed.connect(self._track_selected)
         for changed in (self.state.highlight_changed, self.state.selection_changed):
             changed.connect(self._let_go)
 
@@ -136,6 +129,7 @@ class SummaryPanel(ComputedPanel):
 
     def _report_chosen(self, _index: int) -> None:
         self.table.export_name = f"{self.document.path.stem}-{self.report.currentData()}"
+        self.shares.export_name = f"{self.table.export_name}-share"
         self.mark_stale()
 
     # -- computing
@@ -144,9 +138,13 @@ class SummaryPanel(ComputedPanel):
         """The report, the selection, and whether medians can wait."""
         capture = self.document.capture
         quick = self.is_moving and len(capture.events) > QUICK_ABOVE
+        selection = selection_of(capture, self.state)
+        if self.report.currentData() in _OF_TRACKS:
+            # Its rows are tracks: it marks the selected one, and still shows the others.
+            selection = replace(selection, tracks=None)
         return Request(
             self.report.currentData(),
-            selection_of(capture, self.state),
+            selection,
             Options(by_thread=self.by_thread.isChecked(), quick=quick),
         )
 
@@ -163,92 +161,79 @@ class SummaryPanel(ComputedPanel):
         """Fill the table, or say what to record."""
         result, busy = answer
         table = result.table
-        self.table.setVisible(table is not None)
-        self.missing.setVisible(table is None)
-        if isinstance(result.result, NotRecorded):
-            self.missing.setText(not_recorded_text(result.result))
-            self.set_scope("")
+        if table is None:
+            assert isinstance(result.result, NotRecorded)
+            self.say_missing(result.result)
             self.note.setText("")
             return
-        assert table is not None
+        self.show_content()
         self.table.show_report(table, self.document.capture, self.theme)
         length = format_duration(result.range_ns[1] - result.range_ns[0])
         scope = f"{tr(table.scope, 'report')} · {length}"
+        if request.report not in _OF_TRACKS:
+            scope += scope_suffix(self.document.capture, self.state)
         if busy is not None:
             scope += " · " + tr("GPU busy {share}", share=f"{busy:.1%}")
         self.set_scope(scope)
         self.note.setText("  ".join(tr(note, "report") for note in table.notes))
         self.note.setToolTip("\n".join(tr(note, "report") for note in table.notes))
+        self._draw_shares()
         self._show_highlight()
 
-    def show_failure(self, error: Exception) -> None:
-        """Say why there is no table."""
-        self.table.hide()
-        self.missing.setText(tr("The table could not be computed: {error}", error=error))
-        self.missing.show()
+    # -- shares
+
+    def _draw_shares(self, *_values: object) -> None:
+        """The rows of the top level as areas, where the table has shares of one whole."""
+        column = share_column(self.table.report) if self.table.report is not None else None
+        self.has_chart.setEnabled(column is not None)
+        self.shares.setVisible(column is not None and self.has_chart.isChecked())
+        if column is not None and self.shares.isVisibleTo(self):
+            other = self.theme.family("neutral")
+            self.shares.show_parts(
+                self.table.parts(column.name, other),
+                tr("Share of {whole}", whole=tr(column.of, "report")) if column.of else "",
+            )
+            self.shares.set_chosen(self.table.current_item())
+
+    def _part_chosen(self, item: int) -> None:
+        self.table.show_item(item)
+        self.shares.set_chosen(item)
+        self.table.item_selected.emit(item)
 
     # -- rows and the timeline
 
-    def _chosen(self, item: int) -> None:
-        event, name = self.table.event_of(item), self.table.name_of(item)
-        if event is not None:
-            self.state.select(event)
-        elif name is not None:
-            self.state.set_highlight((name,))
-
-    def show_longest(self, item: int) -> None:
-        """Go to the event a row stands for, or the longest of its events in the selected range."""
-        row = self.table.event_of(item)
-        name = self.table.name_of(item)
-        if row is None and name is not None:
-            self.state.set_highlight((name,))
-            row = longest(
-                self.document.capture,
-                frozenset((name,)),
-                self.table.kind_of(item),
-                self.state.range_selection,
-            )
-        if row is not None:
-            self.state.reveal(row)
-
-    def _name_text(self, item: int) -> str:
-        name = self.table.name_of(item)
-        if name is None:
-            event = self.table.event_of(item)
-            name = None if event is None else int(self.document.capture.events.name[event])
-        return "" if name is None else self.document.capture.strings[name]
-
-    def _filter(self, item: int, *, keep: bool) -> None:
-        text = re.escape(self._name_text(item))
-        pattern = f"^{text}$" if keep else f"^(?!{text}$)"
-        self.state.change_filter(names=pattern, regex=True, case=True)
-
-    def _show_in_events(self, item: int) -> None:
-        self._filter(item, keep=True)
-        layout = getattr(self.window(), "panels", None)
-        if layout is not None:
-            layout.show_panel("events")
-
     def _show_highlight(self, *_values: object) -> None:
-        items = self.table.items_named(self.state.highlight)
-        if items and self.table.current_item() not in items:
-            self.table.show_item(items[0])
-        elif not items and self.state.selection is not None:
+        if self.state.highlight:
+            self._mark(self.table.items_named(self.state.highlight))
+        elif self.state.selection is not None:
             self._show_selection()
+        else:
+            self._track_selected()
 
     def _show_selection(self, *_values: object) -> None:
         row = self.state.selection
-        if row is None:
-            return
-        name = int(self.document.capture.events.name[row])
-        items = self.table.items_named(frozenset((name,)))
+        if row is not None:
+            items = self.table.items_of_event(row)
+            name = int(self.document.capture.events.name[row])
+            self._mark(items or self.table.items_named(frozenset((name,))))
+
+    def _track_selected(self, *_values: object) -> None:
+        if self.report.currentData() in _OF_TRACKS and self.state.track_selection is not None:
+            tracks = selected_tracks(self.document.capture, self.state) or frozenset()
+            self._mark(self.table.items_on(tracks))
+        if self.report.currentData() not in _OF_TRACKS:
+            self.mark_stale()
+
+    def _mark(self, items: list[int]) -> None:
         if items and self.table.current_item() not in items:
             self.table.show_item(items[0])
+        self.shares.set_chosen(self.table.current_item())
 
     def _let_go(self, *_values: object) -> None:
         """Nothing is chosen any more: a row that still looked chosen would say otherwise."""
         if self.state.selection is None and not self.state.highlight:
             self.table.show_item(None)
+            self.shares.set_chosen(None)
 
     def apply_theme(self, theme: Theme) -> None:
         """Bars have the colours of the theme."""

@@ -2,241 +2,32 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-from PySide6.QtCore import (
-    QAbstractTableModel,
-    QModelIndex,
-    QObject,
-    QPersistentModelIndex,
-    QPoint,
-    QRect,
-    QSize,
-    Qt,
-    Signal,
+from PySide6.QtCore import QModelIndex, QPoint, Qt, Signal
+from PySide6.QtGui import (
+    QAction,
+    QFont,
+    QGuiApplication,
+    QKeyEvent,
+    QKeySequence,
+    QPainter,
+    QPaintEvent,
+    QResizeEvent,
 )
-from PySide6.QtGui import QColor, QFont, QGuiApplication, QKeyEvent, QKeySequence, QPainter, QResizeEvent
-from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QFileDialog,
-    QHeaderView,
-    QMenu,
-    QStyle,
-    QStyledItemDelegate,
-    QStyleOptionViewItem,
-    QTableView,
-    QWidget,
-)
+from PySide6.QtWidgets import QAbstractItemView, QFileDialog, QHeaderView, QMenu, QTableView, QWidget
 
 from warpline.i18n import tr
 from warpline_app.appearance import appearance
-from warpline_app.background import IsCancelled, Job, Progress
-from warpline_app.theme import wash
+from warpline_app.background import Job
+from warpline_app.panels.table_content import Int64Array, TableContent, sorted_order, tsv, write_table
+from warpline_app.panels.table_model import Index, TableModel
+from warpline_app.panels.table_painter import CellPainter
 
-Int64Array = npt.NDArray[np.int64]
-_Index = QModelIndex | QPersistentModelIndex
 ROW_HEIGHT_PX = 23
 MIN_STRETCHED_PX = 220
 COPY_LIMIT = 200_000
 SORT_IN_THREAD_ABOVE = 500_000
-
-
-@dataclass(frozen=True)
-class TableColumn:
-    """One column over items 0 … n−1.
-
-    ``text`` gives what a cell shows; ``raw`` what copying and exporting writes (the text by default). ``sort_values``
-    makes the array, one entry per item, that sorting compares: numbers, or ranks of texts; without it the column does
-    not sort. ``bar`` gives a share 0–1 that is drawn as a bar before the text. Numbers stand at the right.
-    """
-
-    title: str
-    text: Callable[[int], str]
-    sort_values: Callable[[], npt.NDArray[Any]] | None = None
-    raw: Callable[[int], str] | None = None
-    bar: Callable[[int], float] | None = None
-    color: Callable[[int], str | None] | None = None
-    is_number: bool = False
-    width: int = 110
-    stretches: bool = False
-    tooltip: Callable[[int], str] | None = None
-    description: str = ""
-
-    def raw_text(self, item: int) -> str:
-        """The cell as copying and exporting writes it."""
-        return (self.raw or self.text)(item)
-
-
-def text_ranks(texts: Sequence[str]) -> npt.NDArray[np.int64]:
-    """Rank of each text in the order of people (case folded): sort by these instead of by texts."""
-    order = sorted(range(len(texts)), key=lambda index: (texts[index].casefold(), texts[index]))
-    ranks = np.empty(len(texts), np.int64)
-    ranks[order] = np.arange(len(texts))
-    return ranks
-
-
-def sorted_order(values: npt.NDArray[Any], items: Int64Array | None, descending: bool) -> Int64Array:
-    """Items by their value, ties in the order they had; ``items`` None for all. Missing values (NaN) come last."""
-    chosen = values if items is None else values[items]
-    if descending:
-        # Reversed twice, ties keep their order.
-        order = len(chosen) - 1 - np.argsort(chosen[::-1], kind="stable")[::-1]
-        if chosen.dtype.kind == "f":
-            missing = np.isnan(chosen[order])
-            order = np.concatenate([order[~missing], order[missing]])
-    else:
-        order = np.argsort(chosen, kind="stable")
-    return order.astype(np.int64) if items is None else items[order]
-
-
-@dataclass
-class TableContent:
-    """What a table shows: its columns and which items, in which order (None for all, as they come)."""
-
-    columns: Sequence[TableColumn] = ()
-    count: int = 0
-    items: Int64Array | None = None
-    footer: str = field(default="")
-
-
-class TableModel(QAbstractTableModel):
-    """A window on a `TableContent`; a row of the table is an item of the content."""
-
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self._content = TableContent()
-        self._order: Int64Array | None = None
-        self.sort_column = -1
-        self.sort_descending = False
-
-    @property
-    def columns(self) -> Sequence[TableColumn]:
-        """The columns."""
-        return self._content.columns
-
-    @property
-    def content(self) -> TableContent:
-        """What is shown, before sorting."""
-        return self._content
-
-    def set_content(self, content: TableContent, order: Int64Array | None = None) -> None:
-        """Show something else; ``order`` are the items as they shall stand, where that is known already."""
-        self.beginResetModel()
-        self._content = content
-        self._order = content.items if order is None else order
-        self.endResetModel()
-
-    def set_order(self, order: Int64Array | None) -> None:
-        """Show the same items in another order."""
-        self.layoutAboutToBeChanged.emit()
-        self._order = order
-        self.layoutChanged.emit()
-
-    def item(self, row: int) -> int:
-        """The item in a row."""
-        return row if self._order is None else int(self._order[row])
-
-    def row_of(self, item: int) -> int:
-        """The row that shows an item, −1 when none does."""
-        if self._order is None:
-            return item if 0 <= item < self._content.count else -1
-        found = np.flatnonzero(self._order == item)
-        return int(found[0]) if len(found) else -1
-
-    def items_shown(self) -> Int64Array:
-        """All items in the order shown."""
-        return np.arange(self._content.count) if self._order is None else self._order
-
-    def rowCount(self, parent: _Index = QModelIndex()) -> int:  # noqa: B008  # Qt's own default
-        """Number of items shown."""
-        if parent.isValid():
-            return 0
-        return self._content.count if self._order is None else len(self._order)
-
-    def columnCount(self, parent: _Index = QModelIndex()) -> int:  # noqa: B008  # Qt's own default
-        """Number of columns."""
-        return 0 if parent.isValid() else len(self._content.columns)
-
-    def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """Text, alignment and tooltip of a cell."""
-        column = self._content.columns[index.column()]
-        if role == Qt.ItemDataRole.DisplayRole:
-            return column.text(self.item(index.row()))
-        if role == Qt.ItemDataRole.ToolTipRole:
-            item = self.item(index.row())
-            return column.tooltip(item) if column.tooltip is not None else None
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            side = Qt.AlignmentFlag.AlignRight if column.is_number else Qt.AlignmentFlag.AlignLeft
-            return side | Qt.AlignmentFlag.AlignVCenter
-        return None
-
-    def headerData(
-        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
-    ) -> Any:
-        """Titles of the columns."""
-        if orientation != Qt.Orientation.Horizontal or section >= len(self._content.columns):
-            return None
-        column = self._content.columns[section]
-        if role == Qt.ItemDataRole.DisplayRole:
-            arrow = (" ▾" if self.sort_descending else " ▴") if section == self.sort_column else ""
-            return column.title + arrow
-        if role == Qt.ItemDataRole.ToolTipRole:
-            return column.description or None
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            side = Qt.AlignmentFlag.AlignRight if column.is_number else Qt.AlignmentFlag.AlignLeft
-            return side | Qt.AlignmentFlag.AlignVCenter
-        return None
-
-
-class TableDelegate(QStyledItemDelegate):
-    """Draws a cell with one line of text, or a bar and a text; no grid, hairlines between rows."""
-
-    def sizeHint(self, option: QStyleOptionViewItem, index: _Index) -> QSize:
-        """The same height for all rows: Qt never asks a million of them."""
-        return QSize(60, ROW_HEIGHT_PX)
-
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
-        """One cell."""
-        theme = appearance().theme
-        model = index.model()
-        if not isinstance(model, TableModel):
-            return
-        item = model.item(index.row())
-        column = model.columns[index.column()]
-        rect: QRect = option.rect
-        state: Any = option.state
-        if state & QStyle.StateFlag.State_Selected:
-            painter.fillRect(rect, QColor(wash(theme)))
-        painter.setPen(theme.color("grid"))
-        painter.drawLine(rect.bottomLeft(), rect.bottomRight())
-        inner = rect.adjusted(10, 0, -10, 0)
-        text = column.text(item)
-        metrics = painter.fontMetrics()
-        if column.bar is not None:
-            share = min(max(column.bar(item), 0.0), 1.0)
-            room = max(20, inner.width() - 48)
-            color = column.color(item) if column.color is not None else None
-            bar = QRect(inner.left(), inner.center().y() - 4, max(1, round(room * share)), 8)
-            if share > 0:
-                painter.fillRect(bar, QColor(color or theme.hex("kernel")))
-            inner.setLeft(bar.right() + 6)
-        muted = text in {"–", "—", ""}
-        painter.setPen(theme.color("muted" if muted else "text"))
-        if not column.is_number and column.bar is None and column.color is not None:
-            color = column.color(item)
-            if color is not None:
-                painter.fillRect(QRect(inner.left(), inner.center().y() - 6, 3, 13), QColor(color))
-                inner.setLeft(inner.left() + 9)
-        if metrics.horizontalAdvance(text) > inner.width():
-            text = metrics.elidedText(text, Qt.TextElideMode.ElideMiddle, inner.width())
-        side = Qt.AlignmentFlag.AlignRight if column.is_number else Qt.AlignmentFlag.AlignLeft
-        painter.drawText(inner, side | Qt.AlignmentFlag.AlignVCenter, text)
 
 
 class Table(QTableView):
@@ -253,11 +44,10 @@ class Table(QTableView):
         super().__init__(parent)
         self._silent = False
         self._job: Job | None = None
-        self._titles: tuple[str, ...] = ()
+        self._identities: tuple[str, ...] = ()
         self.export_name = "table"
         self.model_ = TableModel(self)
         self.setModel(self.model_)
-        self.setItemDelegate(TableDelegate(self))
         self.setShowGrid(False)
         self.setWordWrap(False)
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
@@ -268,6 +58,7 @@ class Table(QTableView):
         font = QFont(self.font())
         font.setPixelSize(12)
         self.setFont(font)
+        self._cells = CellPainter(font, ROW_HEIGHT_PX)
         vertical = self.verticalHeader()
         vertical.hide()
         vertical.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
@@ -287,17 +78,20 @@ class Table(QTableView):
     # -- content --------------------------------------------------------------------------------------------
 
     def set_content(self, content: TableContent, order: Int64Array | None = None) -> None:
-        """Show something else. Sorting and widths stay when the columns are the same."""
-        titles = tuple(column.title for column in content.columns)
-        same = titles == self._titles
+        """Show something else. Sorting and widths stay when the columns are the same; nothing is chosen any more."""
+        identities = tuple(column.identity for column in content.columns)
+        same = identities == self._identities
         if not same:
             self.model_.sort_column = -1
             self.model_.sort_descending = False
-        self._titles = titles
+        self._identities = identities
         if self._job is not None:
             self._job.cancel()
             self._job = None
         self._silent = True
+        if self.selectionModel().hasSelection():
+            self.clearSelection()
+        self.setCurrentIndex(QModelIndex())
         self.model_.set_content(content, order)
         self._silent = False
         if not same:
@@ -308,6 +102,7 @@ class Table(QTableView):
             self._sort()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
+        """Columns that stretch take what there is."""
         super().resizeEvent(event)
         self._stretch()
 
@@ -321,10 +116,36 @@ class Table(QTableView):
             for index in stretching:
                 self.setColumnWidth(index, max(share, columns[index].width, MIN_STRETCHED_PX))
 
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """The visible rows and columns, in one pass."""
+        theme = appearance().theme
+        area = event.rect()
+        painter = QPainter(self.viewport())
+        painter.setFont(self._cells.font)
+        first, last = self.rowAt(area.top()), self.rowAt(area.bottom())
+        count = self.model_.rowCount()
+        rows = range(first, (last if last >= 0 else count - 1) + 1) if first >= 0 else range(0)
+        begin = self.rowViewportPosition(first) if first >= 0 else 0
+        tops = [begin + ROW_HEIGHT_PX * place for place in range(len(rows))]
+        selection, root = self.selectionModel(), QModelIndex()
+        has_selection = selection.hasSelection()
+        selected = [has_selection and selection.isRowSelected(row, root) for row in rows]
+        self._cells.draw_grounds(painter, area, tops, selected, theme)
+        cells = [(self.model_.item(row), top) for row, top in zip(rows, tops, strict=True)]
+        header = self.horizontalHeader()
+        for section, column in enumerate(self.model_.columns):
+            left, width = self.columnViewportPosition(section), self.columnWidth(section)
+            if left <= area.right() and left + width > area.left() and not header.isSectionHidden(section):
+                self._cells.draw_column(painter, column, left, width, cells, theme)
+        painter.end()
+
+    # -- sorting --------------------------------------------------------------------------------------------
+
     def show_sorted(self, section: int, descending: bool) -> None:
         """Tell the header how the content already is sorted."""
-        self.model_.sort_column, self.model_.sort_descending = section, descending
-        self.model_.headerDataChanged.emit(Qt.Orientation.Horizontal, 0, self.model_.columnCount() - 1)
+        if (section, descending) != (self.model_.sort_column, self.model_.sort_descending):
+            self.model_.sort_column, self.model_.sort_descending = section, descending
+            self.model_.headerDataChanged.emit(Qt.Orientation.Horizontal, 0, self.model_.columnCount() - 1)
 
     def sort_by(self, section: int, descending: bool | None = None) -> None:
         """Sort by a column; again turns it round. Numbers begin with the largest."""
@@ -388,7 +209,7 @@ class Table(QTableView):
                 self.scrollTo(self.model_.index(row, 0), QAbstractItemView.ScrollHint.EnsureVisible)
         self._silent = False
 
-    def currentChanged(self, current: _Index, previous: _Index) -> None:
+    def currentChanged(self, current: Index, previous: Index) -> None:
         """A person went to another row."""
         super().currentChanged(current, previous)
         if not self._silent and current.isValid() and current.row() != previous.row():
@@ -411,25 +232,35 @@ class Table(QTableView):
 
     # -- copy and export ------------------------------------------------------------------------------------
 
-    def copy(self) -> None:
-        """Put the selected rows on the clipboard as TSV with a line of titles."""
+    def selected_items(self) -> list[int]:
+        """The items of the selected rows, from the top."""
         selection = self.selectionModel().selection()
         ranges = [selection.at(index) for index in range(selection.count())]
         rows = sorted({row for part in ranges for row in range(part.top(), part.bottom() + 1)})
-        lines = ["\t".join(column.title for column in self.model_.columns)]
-        for row in rows[:COPY_LIMIT]:
-            item = self.model_.item(row)
-            lines.append("\t".join(_flat(column.raw_text(item)) for column in self.model_.columns))
-        QGuiApplication.clipboard().setText("\n".join(lines))
+        return [self.model_.item(row) for row in rows[:COPY_LIMIT]]
+
+    def copy(self) -> None:
+        """Put the selected rows on the clipboard as TSV with a line of titles."""
+        self.copy_items(self.selected_items())
+
+    def copy_items(self, items: list[int]) -> None:
+        """Put rows on the clipboard as TSV with a line of titles."""
+        QGuiApplication.clipboard().setText(tsv(self.model_.columns, items))
 
     def _menu(self, position: QPoint) -> None:
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        index = self.indexAt(position)
+        self.fill_menu(menu, self.model_.item(index.row()) if index.isValid() else None)
+        menu.popup(self.viewport().mapToGlobal(position))
+
+    def fill_menu(self, menu: QMenu, item: int | None) -> dict[str, QAction]:
+        """What can be done with the table, by id; with a row in tables that know what rows stand for."""
         copy = menu.addAction(tr("Copy rows") + "\tCtrl+C", self.copy)
         copy.setEnabled(self.selectionModel().hasSelection())
         export = menu.addAction(tr("Export table…"), self.choose_export)
         export.setEnabled(self.model_.rowCount() > 0)
-        menu.popup(self.viewport().mapToGlobal(position))
+        return {"copy": copy, "export": export}
 
     def choose_export(self) -> None:
         """Ask for a file and write the table into it."""
@@ -453,28 +284,3 @@ class Table(QTableView):
         messages = getattr(self.window(), "messages", None)
         if messages is not None:
             messages.show_message(tr("the table could not be written: {error}", error=error))
-
-
-def write_table(
-    path: Path,
-    columns: Sequence[TableColumn],
-    items: Int64Array,
-    progress: Progress,
-    is_cancelled: IsCancelled,
-) -> Path:
-    """Write rows as CSV, or as TSV when the name ends so. Raises OSError when the file cannot be written."""
-    delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, delimiter=delimiter)
-        writer.writerow([column.title for column in columns])
-        for begin in range(0, len(items), 10_000):
-            if is_cancelled():
-                break
-            progress(begin / len(items), tr("writing {name}", name=path.name))
-            for item in items[begin : begin + 10_000].tolist():
-                writer.writerow([column.raw_text(item) for column in columns])
-    return path
-
-
-def _flat(text: str) -> str:
-    return " ".join(text.split("\t")).replace("\n", " ")

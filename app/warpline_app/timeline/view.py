@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +12,7 @@ from PySide6.QtWidgets import QGridLayout, QInputDialog, QMenu, QScrollBar, QWid
 
 from warpline.i18n import tr
 from warpline_app.appearance import appearance
+from warpline_app.name_filter import passing_names
 from warpline_app.settings import Settings
 from warpline_app.state import Document, Filter, TimelineState
 from warpline_app.theme import Theme
@@ -208,13 +210,10 @@ class TimelineView(QWidget):
     def _emphasis_changed(self, *_: object) -> None:
         capture, wanted = self.document.capture, self.state.filter
         names = None
-        if wanted.names:
-            try:
-                names = capture.strings.find(wanted.names, regex=wanted.regex, case=wanted.case).astype(
-                    np.int64
-                )
-            except Exception as error:  # a regular expression that is being typed
-                self.status_changed.emit(str(error))
+        try:
+            names = passing_names(capture.strings, wanted)
+        except re.error as error:  # a regular expression that is being typed
+            self.status_changed.emit(str(error))
         if self.state.highlight:
             chosen = np.array(sorted(self.state.highlight), np.int64)
             names = chosen if names is None else np.intersect1d(names, chosen)

@@ -1,0 +1,46 @@
+"""Charts as files: PNG at twice the size, SVG when the name ends so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import QRect, Qt
+from PySide6.QtGui import QColor, QPainter, QPixmap
+from PySide6.QtSvg import QSvgGenerator
+from PySide6.QtWidgets import QFileDialog, QWidget
+
+from warpline.i18n import tr
+
+_PNG_SCALE = 2
+
+
+def ask_and_save(owner: QWidget, name: str, save: Callable[[Path], None]) -> None:
+    """Ask for a file, ``name`` being proposed without its ending, and save a chart in it."""
+    dialog = QFileDialog(owner, tr("Save chart"))
+    dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+    dialog.setNameFilters(["PNG (*.png)", "SVG (*.svg)"])
+    dialog.setDefaultSuffix("png")
+    dialog.selectFile(f"{name}.png")
+    dialog.fileSelected.connect(lambda chosen: save(Path(chosen)))
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    dialog.open()
+
+
+def save_picture(path: Path, area: QRect, ground: QColor, draw: Callable[[QPainter], None]) -> None:
+    """Draw on a picture of the size of ``area`` and write it."""
+    is_svg = path.suffix.lower() == ".svg"
+    picture = QPixmap(area.size() * _PNG_SCALE)
+    generator = QSvgGenerator()
+    if is_svg:
+        generator.setFileName(str(path))
+        generator.setSize(area.size())
+        generator.setViewBox(area)
+    else:
+        picture.setDevicePixelRatio(_PNG_SCALE)
+    painter = QPainter(generator if is_svg else picture)
+    painter.fillRect(area, ground)
+    draw(painter)
+    painter.end()
+    if not is_svg:
+        picture.save(str(path))

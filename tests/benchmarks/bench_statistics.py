@@ -50,7 +50,7 @@ def bench_statistics(events: int) -> None:
         ("np.bincount by name", lambda: np.bincount(keys, weights=values)),
         ("counts and totals", lambda: group_totals(keys, values, 600)),
         ("statistics with median", lambda: group_statistics(keys, values)),
-        ("the same, in portions", lambda: batch_statistics(batches, 600)),  # type: ignore[arg-type]
+        ("the same, in portions", lambda: batch_statistics(batches)),  # type: ignore[arg-type]
     )
     yardstick = 0.0
     print(f"{events:,} events, 600 names")

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from warpline.analysis.statistics import batch_statistics, group_statistics, group_totals
+from warpline.analysis.tables import Groups, combine_keys, group_order
 
 from .effort import rounds
 
@@ -58,7 +59,7 @@ def test_portions_change_nothing(found: list[tuple[int, int]], size: int, limit:
     def batches():  # type: ignore[no-untyped-def]
         return ((keys[i : i + size], column[i : i + size]) for i in range(0, len(keys), size))
 
-    check(batch_statistics(batches, 7, limit), brute(found))
+    check(batch_statistics(batches, limit), brute(found))
 
 
 def test_values_and_keys_beyond_64_bits_are_sorted_another_way() -> None:
@@ -71,7 +72,7 @@ def test_a_group_larger_than_the_limit_has_its_exact_median() -> None:
     random = np.random.default_rng(3)
     column = random.lognormal(9, 2, 5_001).astype(np.int64)
     keys = np.zeros(len(column), np.uint32)
-    stats = batch_statistics(lambda: [(keys, column)], 1, limit=100)
+    stats = batch_statistics(lambda: [(keys, column)], limit=100)
     assert stats.med[0] == np.median(column)
     assert stats.stddev[0] == pytest.approx(np.std(column, ddof=1))
 
@@ -91,3 +92,45 @@ def test_totals_without_sorting_agree(found: list[tuple[int, int]]) -> None:
 def test_negative_values_are_refused() -> None:
     with pytest.raises(ValueError, match="at least 0"):
         group_statistics(np.zeros(1, np.int64), np.array([-1]))
+
+
+wide = st.integers(-3, 2) | st.integers(0, 1 << 40)
+
+
+@given(st.lists(st.tuples(wide, st.none() | wide, st.integers(0, 3)), max_size=30))
+@settings(max_examples=rounds(60))
+def test_combined_keys_number_distinct_rows_in_their_order(
+    found: list[tuple[int, int | None, int]],
+) -> None:
+    columns = [
+        np.ma.MaskedArray([row[i] or 0 for row in found], [row[i] is None for row in found], np.int64)
+        for i in range(3)
+    ]
+    key, first = combine_keys(*columns)
+    below = -(1 << 50)
+    rows = [tuple(below if value is None else value for value in row) for row in found]
+    distinct = sorted(set(rows))
+    assert key.tolist() == [distinct.index(row) for row in rows]
+    assert first.tolist() == [rows.index(row) for row in distinct]
+    order = group_order(key)
+    assert order.tolist() == sorted(range(len(rows)), key=lambda i: (rows[i], i))
+
+
+def test_many_groups_are_ordered_in_several_passes() -> None:
+    key = np.random.default_rng(3).permutation(np.repeat(np.arange(200_000), 2))
+    assert np.array_equal(group_order(key), np.argsort(key, kind="stable"))
+
+
+@given(st.lists(st.lists(st.tuples(wide, st.none() | wide), max_size=8), max_size=4))
+@settings(max_examples=rounds(30))
+def test_groups_across_batches(batches: list[list[tuple[int, int | None]]]) -> None:
+    groups = Groups()
+    numbers = []
+    for batch in batches:
+        first = np.array([a for a, _ in batch], np.int64)
+        second = np.ma.MaskedArray([b or 0 for _, b in batch], [b is None for _, b in batch], np.int64)
+        numbers += groups.codes(first, second).tolist()
+    rows = [row for batch in batches for row in batch]
+    assert len(set(numbers)) == len(set(rows))
+    back = groups.columns(np.array(numbers, np.int64), 2)
+    assert list(zip(back[0].tolist(), back[1].tolist(), strict=True)) == rows

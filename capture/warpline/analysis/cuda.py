@@ -10,11 +10,12 @@ import numpy.typing as npt
 
 from warpline.analysis.kernels import full_names
 from warpline.analysis.options import Options
-from warpline.analysis.report import Column, NotRecorded, Table, Targets, Values, join_columns, unrecorded
+from warpline.analysis.report import Column, NotRecorded, Table, Targets, Values
 from warpline.analysis.selection import Events, View
-from warpline.analysis.statistics import GroupStatistics, batch_statistics, quick_statistics
+from warpline.analysis.statistics import GroupStatistics, batch_statistics
 from warpline.analysis.tables import (
-    combine_keys,
+    Groups,
+    computed_by_name,
     kind_code,
     missing,
     name_targets,
@@ -63,13 +64,14 @@ def cuda_api_sum(view: View, options: Options) -> Table | NotRecorded:
 
 def kernel_statistics(view: View, options: Options) -> GroupStatistics:
     """Statistics of kernels by full name (string ids), largest total first."""
+    if "demangled_name" not in view.capture.kinds["kernel"].attributes:
+        return statistics_by_name(view, "kernel", options)
 
     def batches() -> Iterator[tuple[npt.NDArray[Any], Int64Array]]:
         for events in view.batches("kernel"):
             yield full_names(view, events), events.inside
 
-    compute = quick_statistics if options.quick else batch_statistics
-    return compute(batches, max(len(view.capture.strings), 1)).by_total()
+    return computed_by_name(view, batches, options)
 
 
 def cuda_gpu_kern_sum(view: View, options: Options) -> Table | NotRecorded:
@@ -90,23 +92,19 @@ def cuda_gpu_kern_gb_sum(view: View, _options: Options) -> Table | NotRecorded:
     if not view.has("kernel"):
         return missing("kernel")
     axes = [f"{part}_{axis}" for part in ("grid", "block") for axis in "xyz"]
-    names, inside, shapes = [], [], []
-    for events in view.batches("kernel"):
-        names.append(full_names(view, events))
-        inside.append(events.inside)
-        shapes.append([view.column("kernel", axis, events.index) for axis in axes])
-    name = np.concatenate([np.empty(0, np.uint32), *names])
-    shape = [join_columns([unrecorded(0, np.uint32), *[part[i] for part in shapes]]) for i in range(6)]
-    key, first = combine_keys(name, *shape)
-    stats = batch_statistics(
-        lambda: [(key, np.concatenate([np.empty(0, np.int64), *inside]))], max(len(first), 1)
-    )
-    stats = stats.by_total()
-    of_group = first[stats.key]
+    groups = Groups()
+
+    def batches() -> Iterator[tuple[npt.NDArray[Any], Int64Array]]:
+        for events in view.batches("kernel"):
+            shape = [view.column("kernel", axis, events.index) for axis in axes]
+            yield groups.codes(full_names(view, events), *shape), events.inside
+
+    stats = batch_statistics(batches).by_total()
+    name, *shape = groups.columns(stats.key, 1 + len(axes))
     data: dict[str, Values] = stat_data(stats)
     for part, columns in (("grid", shape[:3]), ("block", shape[3:])):
-        data[f"{part}_xyz"] = _xyz([column[of_group] for column in columns])
-    data["name"] = name_texts(view, name[of_group])
+        data[f"{part}_xyz"] = _xyz(columns)
+    data["name"] = name_texts(view, name)
     return Table(
         (
             *stat_columns("Instances", _LISTED),
@@ -115,7 +113,7 @@ def cuda_gpu_kern_gb_sum(view: View, _options: Options) -> Table | NotRecorded:
             _NAME,
         ),
         data,
-        targets=name_targets(view, name[of_group], "kernel"),
+        targets=name_targets(view, name, "kernel"),
         scope=scope_text(view, "Kernels"),
     )
 
@@ -159,7 +157,7 @@ def cuda_gpu_mem_time_sum(view: View, _options: Options) -> Table | NotRecorded:
     """Time of copies and sets by direction."""
     if not view.has("memcpy", "memset"):
         return missing("memory_operations")
-    stats = batch_statistics(lambda: _memory_batches(view, "ns"), _MEMSET + 1).by_total()
+    stats = batch_statistics(lambda: _memory_batches(view, "ns")).by_total()
     return Table(
         (*stat_columns("Count", _LISTED), Column("operation", "Operation")),
         {**stat_data(stats), "operation": [_operation(key) for key in stats.key.tolist()]},
@@ -172,7 +170,7 @@ def cuda_gpu_mem_size_sum(view: View, _options: Options) -> Table | NotRecorded:
     """Bytes of copies and sets by direction."""
     if not view.has("memcpy", "memset"):
         return missing("memory_operations")
-    stats = batch_statistics(lambda: _memory_batches(view, "bytes"), _MEMSET + 1).by_total()
+    stats = batch_statistics(lambda: _memory_batches(view, "bytes")).by_total()
     return Table(
         (
             *stat_columns("Count", "", with_ratio=False, unit="bytes"),
@@ -202,7 +200,7 @@ def _sections(view: View, options: Options, with_api: bool) -> Table | NotRecord
             ("CUDA_KERNEL", stats, name_texts(view, stats.key), name_targets(view, stats.key, "kernel"))
         )
     if view.has("memcpy", "memset"):
-        stats = batch_statistics(lambda: _memory_batches(view, "ns"), _MEMSET + 1)
+        stats = batch_statistics(lambda: _memory_batches(view, "ns"))
         texts = [_operation(key) for key in stats.key.tolist()]
         targets = Targets(
             names=np.full(len(stats), 0xFFFFFFFF, np.uint32), kinds=_operation_targets(view, stats.key).kinds

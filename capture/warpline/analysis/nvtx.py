@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from warpline.analysis.report import Column, NotRecorded, Table, Targets, Texts,
 from warpline.analysis.selection import View
 from warpline.analysis.statistics import batch_statistics
 from warpline.analysis.tables import (
-    combine_keys,
+    Groups,
     event_targets,
     kind_code,
     masked_below_zero,
@@ -41,8 +41,11 @@ class RangeNames:
 
     def codes(self, index: Int64Array, name: npt.NDArray[Any]) -> Int64Array:
         """Codes of ranges, given their places in the table of ranges and their name ids."""
-        domain = np.ma.filled(self._view.column("range", "domain", index), 0).astype(np.int64)
-        return (domain << 32) | name.astype(np.int64)
+        return (self.domains(index) << 32) | name.astype(np.int64)
+
+    def domains(self, index: Int64Array) -> Int64Array:
+        """String ids of the domains of ranges, 0 for none."""
+        return np.ma.filled(self._view.column("range", "domain", index), 0).astype(np.int64)
 
     def lookup(self, code: int) -> str:
         """The text of a code."""
@@ -62,7 +65,8 @@ def styles(view: View, index: Int64Array, rows: Int64Array) -> Int64Array:
     result = np.zeros(len(index), np.int64)
     alone = np.array([track.thread is None for track in view.capture.tracks] or [True])
     result[alone[view.track_of(rows)]] = START_END
-    result[~np.ma.getmaskarray(view.column("range", "end_thread", index))] = START_END
+    if "end_thread" in view.capture.kinds["range"].attributes:
+        result[~np.ma.getmaskarray(view.column("range", "end_thread", index))] = START_END
     result[(view.capture.events.flags[rows] & Flag.INSTANT) != 0] = MARK
     return result
 
@@ -75,29 +79,27 @@ def _range_sum(view: View, wanted: tuple[int, ...], with_style: bool) -> Table |
     if not view.has("range"):
         return missing("range")
     names = RangeNames(view)
-    parts = []
-    for events in view.batches("range"):
-        style = styles(view, events.index, events.row)
-        keep = np.isin(style, wanted)
-        parts.append((names.codes(events.index, events.name)[keep], style[keep], events.inside[keep]))
-    code, style, inside = (
-        (np.concatenate([np.empty(0, np.int64), *column]) for column in zip(*parts, strict=True))
-        if parts
-        else (np.empty(0, np.int64),) * 3
-    )
-    key, first = combine_keys(code, style)
-    stats = batch_statistics(lambda: [(key, inside)], max(len(first), 1)).by_total()
-    of_group = first[stats.key]
+    groups = Groups()
+    is_wanted = np.isin(np.arange(len(_STYLES)), wanted)
+
+    def batches() -> Iterator[tuple[Int64Array, Int64Array]]:
+        for events in view.batches("range"):
+            style = styles(view, events.index, events.row)
+            keep = is_wanted[style]
+            domain = names.domains(events.index)
+            yield groups.codes(domain[keep], events.name[keep], style[keep]), events.inside[keep]
+
+    stats = batch_statistics(batches).by_total()
+    domain, name, style = (np.ma.getdata(column) for column in groups.columns(stats.key, 3))
+    code = (domain << 32) | name
     columns = [*stat_columns("Instances", "the total listed here")]
     data: dict[str, Values] = stat_data(stats)
     if with_style:
         columns.append(Column("style", "Style"))
-        data["style"] = style_texts(style[of_group])
+        data["style"] = style_texts(style)
     columns.append(Column("name", "Range"))
-    data["name"] = names.texts(code[of_group])
-    return Table(
-        tuple(columns), data, targets=range_targets(view, code[of_group]), scope=scope_text(view, "Ranges")
-    )
+    data["name"] = names.texts(code)
+    return Table(tuple(columns), data, targets=range_targets(view, code), scope=scope_text(view, "Ranges"))
 
 
 def range_targets(view: View, codes: Int64Array) -> Targets:

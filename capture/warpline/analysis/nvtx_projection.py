@@ -165,7 +165,7 @@ def nvtx_kern_sum(view: View, _options: Options) -> Table | NotRecorded:
     )
     code, style, thread, row, kernel, duration = columns
     key, first = combine_keys(code, style, thread, kernel)
-    stats = batch_statistics(lambda: [(key, duration)], max(len(first), 1)).by_total()
+    stats = batch_statistics(lambda: [(key, duration)]).by_total()
     # One range launches many kernels of one name: its instances are counted once.
     _, _, instances = _distinct(key, row, len(first))
     of_group = first[stats.key]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 import numpy.typing as npt
 
-from warpline.analysis.tables import combine_keys
+from warpline.analysis.tables import combine_keys, group_order
 
 Int64Array = npt.NDArray[np.int64]
 LEVELS = 3
@@ -82,7 +82,7 @@ def summed(lines: list[Lines]) -> list[Groups]:
 def merged_groups(groups: Groups) -> Groups:
     """Equal lines put together. A kernel and a part may share a name: they stay apart by whether they have CPU time."""
     key, _ = combine_keys(groups.thread, *groups.path, groups.has_cpu)
-    order = np.argsort(key, kind="stable")
+    order = group_order(key)
     ordered = key[order]
     first = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
     of_group = order[first]

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.nesting import levels
+from warpline.analysis.tables import combine_keys, group_order
 
 Int64Array = npt.NDArray[np.int64]
 MAX_PATHS = 50_000
@@ -97,7 +98,7 @@ def _merged(lines: Lines, limit: int, whole_levels: bool, deepest: int = 1 << 30
         here = by_level[bounds[depth] : bounds[depth + 1]]
         above = np.where(lines.parent[here] >= 0, node[np.maximum(lines.parent[here], 0)], -1)
         of = lines.root[here] if depth == 0 else above
-        found = _grouped(of - int(of.min(initial=0)), here, above, lines)
+        found = _grouped(of, here, above, lines)
         if depth >= deepest or (whole_levels and depth and filled + len(found.lines.name) > limit):
             break
         keep = np.arange(len(found.lines.name))
@@ -139,8 +140,8 @@ class _Grouped:
 
 def _grouped(of: Int64Array, here: Int64Array, above: Int64Array, lines: Lines) -> _Grouped:
     """Lines of one level put together by (``of``, name); ``group`` says where each one went."""
-    key = (of << 32) | lines.name[here]
-    order = np.argsort(key, kind="stable")
+    key, _ = combine_keys(of, lines.name[here])
+    order = group_order(key)
     ordered = key[order]
     head = np.ones(len(order), bool)
     head[1:] = ordered[1:] != ordered[:-1]

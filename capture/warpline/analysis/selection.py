@@ -286,23 +286,46 @@ class View:
         if waiting:
             yield join_events(waiting)
 
+    def times_by_name(self, kind: str) -> Iterator[tuple[npt.NDArray[np.uint32], Int64Array]]:
+        """(name, time inside the range) of the selected events of a kind, in batches: what most sums need."""
+        for first, stop, offset in self._kind_ranges(kind, None):
+            for begin in range(first, stop, BATCH_EVENTS):
+                end = min(begin + BATCH_EVENTS, stop)
+                if self.is_whole and self.selection.names is None:
+                    self.check_cancelled()
+                    place = self._places(kind, begin, end)[1]
+                    yield self._names(place), self._durations(place)
+                else:
+                    events = self._read(kind, begin, end, offset)
+                    yield events.name, events.inside
+
+    def _places(self, kind: str, first: int, stop: int) -> tuple[Int64Array, Any]:
+        """Event rows of a part of a kind's table, and the same as an index into columns: a slice where it can be."""
+        row = self.capture.kinds[kind].stored_rows[first:stop].astype(np.int64)
+        is_run = int(row[-1]) - int(row[0]) == stop - first - 1
+        return row, slice(int(row[0]), int(row[-1]) + 1) if is_run else row
+
+    def _names(self, place: Any) -> npt.NDArray[np.uint32]:
+        """String ids of events; never beyond the capture's strings, whatever stands in the file."""
+        last = np.uint32(max(len(self.capture.strings) - 1, 0))
+        names: npt.NDArray[np.uint32] = np.minimum(self.capture.events.name[place], last)
+        return names
+
+    def _durations(self, place: Any) -> Int64Array:
+        """Durations of events; never negative, whatever stands in the file."""
+        durations: Int64Array = np.maximum(self.capture.events.duration[place], 0)
+        return durations
+
     def events(self, kind: str, tracks: frozenset[int] | None = None) -> Events:
         """All selected events of a kind, ordered by row."""
         return join_events(list(self.batches(kind, tracks)))
 
     def _read(self, kind: str, first: int, stop: int, offset: int) -> Events:
         self.check_cancelled()
-        capture = self.capture
-        row = capture.kinds[kind].stored_rows[first:stop].astype(np.int64)
-        columns = capture.events
-        if int(row[-1]) - int(row[0]) == stop - first - 1:
-            place: Any = slice(int(row[0]), int(row[-1]) + 1)
-        else:
-            place = row
-        start = columns.start[place].astype(np.int64)
-        start -= offset
-        duration = columns.duration[place].astype(np.int64)
-        name = np.minimum(columns.name[place], np.uint32(max(len(capture.strings) - 1, 0)))
+        row, place = self._places(kind, first, stop)
+        start = self.capture.events.start[place] - offset
+        duration = self._durations(place)
+        name = self._names(place)
         inside = duration
         if not self.is_whole:
             end = np.minimum(start + duration, self.stop_ns)

@@ -82,29 +82,32 @@ def group_totals(keys: KeyArray, values: Int64Array, n_keys: int) -> tuple[Int64
     return count.astype(np.int64), total.astype(np.int64)
 
 
-def batch_statistics(batches: Batches, n_keys: int, limit: int = PACKED_LIMIT) -> GroupStatistics:
-    """`group_statistics` over batches whose keys are below ``n_keys``, sorting at most ``limit`` values at a time.
+def batch_statistics(batches: Batches, limit: int = PACKED_LIMIT) -> GroupStatistics:
+    """`group_statistics` over batches, sorting at most ``limit`` values at a time.
 
-    The batches are read once to count, then once per portion of groups; a group that alone exceeds the limit is
-    treated by `_large_group`.
+    Up to ``limit`` values the batches are read once; beyond it once to count and once per portion of groups, and a
+    group that alone exceeds the limit is treated by `_large_group`. Memory grows with the largest key.
     """
-    counts = np.zeros(n_keys, np.int64)
-    for keys, _ in batches():
-        counts += np.bincount(keys, minlength=n_keys)
-    total = int(counts.sum())
-    if total <= limit:
-        parts = list(batches())
-        if not parts:
-            return group_statistics(_EMPTY, _EMPTY)
+    counts = _EMPTY
+    parts: list[tuple[KeyArray, Int64Array]] | None = []
+    filled = 0
+    for keys, values in batches():
+        counts = _added(counts, np.bincount(keys))
+        filled += len(keys)
+        if parts is not None:
+            parts.append((keys, values))
+            parts = parts if filled <= limit else None
+    if parts is not None:
         return group_statistics(
-            _joined([keys for keys, _ in parts]), _joined([values for _, values in parts])
+            _joined([_EMPTY, *(keys for keys, _ in parts)]),
+            _joined([_EMPTY, *(values for _, values in parts)]),
         )
     results = []
     for portion in _portions(counts, limit):
         if len(portion) == 1 and counts[portion[0]] > limit:
             results.append(_large_group(batches, int(portion[0]), int(counts[portion[0]])))
             continue
-        wanted = np.zeros(n_keys, bool)
+        wanted = np.zeros(len(counts), bool)
         wanted[portion] = True
         picked = [(keys[take], values[take]) for keys, values in batches() for take in [wanted[keys]]]
         results.append(group_statistics(_joined([k for k, _ in picked]), _joined([v for _, v in picked])))
@@ -136,7 +139,15 @@ def quick_statistics(batches: Batches, n_keys: int) -> GroupStatistics:
 
 
 def _joined(parts: list[Any]) -> Any:
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+    used = [part for part in parts if len(part)]
+    return used[0] if len(used) == 1 else np.concatenate(used) if used else _EMPTY
+
+
+def _added(counts: Int64Array, more: Int64Array) -> Int64Array:
+    """The sum of counts by key, either being short of keys it has not met."""
+    longer, shorter = (counts, more) if len(counts) > len(more) else (more, counts)
+    longer[: len(shorter)] += shorter
+    return longer
 
 
 def _portions(counts: Int64Array, limit: int) -> Iterator[Int64Array]:

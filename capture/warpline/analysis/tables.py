@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from warpline.analysis.options import Options
 from warpline.analysis.report import Column, NotRecorded, Targets, Texts, Values, unrecorded
 from warpline.analysis.selection import View
-from warpline.analysis.statistics import GroupStatistics, batch_statistics, quick_statistics
+from warpline.analysis.statistics import Batches, GroupStatistics, batch_statistics, quick_statistics
 
 Int64Array = npt.NDArray[np.int64]
 
@@ -145,29 +145,99 @@ def event_targets(rows: Int64Array) -> Targets:
 
 def statistics_by_name(view: View, kind: str, options: Options) -> GroupStatistics:
     """Statistics of the time inside the range by name, largest total first; memory stays bounded."""
+    return computed_by_name(view, lambda: view.times_by_name(kind), options)
 
-    def batches() -> Iterable[tuple[npt.NDArray[Any], Int64Array]]:
-        return ((events.name, events.inside) for events in view.batches(kind))
 
-    compute = quick_statistics if options.quick else batch_statistics
-    return compute(batches, max(len(view.capture.strings), 1)).by_total()
+def computed_by_name(view: View, batches: Batches, options: Options) -> GroupStatistics:
+    """Statistics of batches of (string ids, times), largest total first."""
+    if options.quick:
+        return quick_statistics(batches, max(len(view.capture.strings), 1)).by_total()
+    return batch_statistics(batches).by_total()
 
 
 def combine_keys(*columns: npt.NDArray[Any]) -> tuple[Int64Array, Int64Array]:
-    """One dense key per distinct combination of integer columns: (key of each row, first row of each key)."""
-    stacked = [np.ma.filled(np.ma.asarray(column).astype(np.int64), -1) for column in columns]
-    key = np.zeros(len(stacked[0]), np.int64)
-    for column in stacked:
-        low = int(column.min()) if len(column) else 0
-        width = (int(column.max()) - low + 1) if len(column) else 1
-        highest = int(key.max()) + 1 if len(key) else 1
-        if highest * width >= 1 << 62:
-            _, key = np.unique(key, return_inverse=True)
-            _, column = np.unique(column, return_inverse=True)
-            low, width = 0, int(column.max()) + 1
-        key = key * width + (column - low)
-    _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
-    return inverse.astype(np.int64), first.astype(np.int64)
+    """One dense key per distinct combination of integer columns: (key of each row, first row of each key).
+
+    Keys ascend with the columns, the first one counting most; masked values stand before all others.
+    """
+    key = np.zeros(len(columns[0]), np.int64)
+    if not len(key):
+        return key, key
+    distinct = 1
+    for column in columns:
+        if np.ma.getmask(column) is np.ma.nomask:
+            values = np.ma.getdata(column).astype(np.int64)
+        else:
+            wide = np.ma.asarray(column).astype(np.int64)
+            values = np.ma.filled(wide, 0 if np.ma.getmask(wide).all() else int(wide.min()) - 1)
+        low = int(values.min())
+        width = int(values.max()) - low + 1
+        if width == 1:
+            continue
+        values -= low
+        if width >= _DENSE:
+            values, width = _dense(values, width)
+        key *= width
+        key += values
+        distinct *= width
+        if distinct >= _DENSE:
+            key, distinct = _dense(key, distinct)
+    key, distinct = _dense(key, distinct)
+    first = np.empty(distinct, np.int64)
+    # Of several rows the one written last stays.
+    first[key[::-1]] = np.arange(len(key) - 1, -1, -1)
+    return key, first
+
+
+_DENSE = 1 << 22
+"""Keys below it are renumbered through a table, without sorting; two of them multiplied still fit 64 bits."""
+
+
+def _dense(key: Int64Array, width: int) -> tuple[Int64Array, int]:
+    """Keys below ``width`` renumbered 0, 1, … in their order, and how many there are."""
+    if width > _DENSE:
+        distinct, key = np.unique(key, return_inverse=True)
+        return key.astype(np.int64), len(distinct)
+    used = np.zeros(width, bool)
+    used[key] = True
+    number = np.cumsum(used) - 1
+    return number[key], int(number[-1]) + 1
+
+
+def group_order(key: Int64Array) -> Int64Array:
+    """A stable order in which rows of equal key (dense, as from `combine_keys`) stand together, keys ascending."""
+    # Stable sorting of 16-bit numbers is a radix sort, several times faster than comparing.
+    order = np.argsort((key & 0xFFFF).astype(np.uint16), kind="stable")
+    high = key >> 16
+    while len(high) and int(high.max()):
+        order = order[np.argsort((high[order] & 0xFFFF).astype(np.uint16), kind="stable")]
+        high = high >> 16
+    return order.astype(np.int64, copy=False)
+
+
+class Groups:
+    """Numbers combinations of integer columns across batches, as they are met: only distinct ones are kept."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int | None, ...], int] = {}
+
+    def codes(self, *columns: npt.NDArray[Any]) -> Int64Array:
+        """The number of the combination in each row."""
+        key, first = combine_keys(*columns)
+        rows = zip(*(np.ma.asarray(column)[first].tolist() for column in columns), strict=True)
+        numbers = [self._known.setdefault(row, len(self._known)) for row in rows]
+        return np.array(numbers, np.int64)[key]
+
+    def columns(self, numbers: Int64Array, width: int) -> list[npt.NDArray[Any]]:
+        """The ``width`` columns of some combinations, masked where a value was."""
+        rows = list(self._known)
+        chosen = [rows[number] for number in numbers.tolist()]
+        return [
+            np.ma.MaskedArray(
+                [row[place] or 0 for row in chosen], [row[place] is None for row in chosen], np.int64
+            )
+            for place in range(width)
+        ]
 
 
 def thread_titles(view: View) -> Callable[[int], str]:

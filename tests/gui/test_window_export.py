@@ -7,10 +7,12 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QImage
+from PySide6.QtGui import QColor, QImage, QPainter
+from PySide6.QtSvg import QSvgRenderer
 from pytestqt.qtbot import QtBot
 from tests.gui.sample import MS
 
@@ -18,6 +20,7 @@ from warpline.interchange.export_selection import ExportSelection, count_events
 from warpline.storage import open_capture
 from warpline_app.dialogs.export import ExportDialog, show_export
 from warpline_app.page import CapturePage
+from warpline_app.picture_export import drawing_size
 from warpline_app.window import MainWindow
 
 OpenPage = Callable[[Path], CapturePage]
@@ -129,6 +132,42 @@ def test_pictures_show_the_timeline_as_it_stands(
         text = path.read_text()
         assert "ms</text>" in text, "times on the ruler are text"
         assert len(text) < 2_000_000
+
+
+def is_alike(one: QColor, other: QColor) -> bool:
+    return all(abs(a - b) <= 8 for a, b in zip(one.getRgb()[:3], other.getRgb()[:3], strict=True))
+
+
+def test_a_drawing_is_made_of_rectangles_and_text_and_looks_like_the_timeline(
+    page: CapturePage, window: MainWindow, tmp_path: Path, qtbot: QtBot
+) -> None:
+    page.document.state.set_view(10 * MS, 30 * MS)
+    qtbot.waitUntil(lambda: page.view.is_idle)
+    before = page.view.picture()
+    dialog = show_export(window)
+    assert dialog is not None
+    dialog.format.setCurrentIndex(dialog.format.findData(".svg"))
+    dialog.file.setText(str(tmp_path / "timeline.svg"))
+    qtbot.waitUntil(lambda: "rectangles" in dialog.preview.text())
+    shapes, size = drawing_size(page.view)
+    assert f"{shapes:,} rectangles" in dialog.preview.text()
+    path = written(qtbot, dialog)
+    assert path.stat().st_size == pytest.approx(size, rel=0.5)
+    root = ET.fromstring(path.read_bytes())
+    tag = "{http://www.w3.org/2000/svg}"
+    assert not list(root.iter(f"{tag}image"))
+    assert shapes <= len(list(root.iter(f"{tag}rect"))) < 2 * shapes + 500
+    texts = [element.text or "" for element in root.iter(f"{tag}text")]
+    assert [text for text in texts if "step 0" in text]
+    assert [text for text in texts if "MainThread" in text], "titles of rows too"
+    # Drawn by something else it is the same picture, but for letters and the rounding of what shines through.
+    image = QImage(before.size(), QImage.Format.Format_RGB32)
+    painter = QPainter(image)
+    QSvgRenderer(str(path)).render(painter)
+    painter.end()
+    points = [(x, y) for x in range(0, image.width(), 7) for y in range(0, image.height(), 5)]
+    same = sum(is_alike(image.pixelColor(x, y), before.pixelColor(x, y)) for x, y in points)
+    assert same > 0.95 * len(points)
 
 
 def test_a_failure_stays_in_the_dialog(dialog: ExportDialog, tmp_path: Path, qtbot: QtBot) -> None:

@@ -464,6 +464,27 @@ def test_parquet_has_the_same_table(made: Capture, tmp_path: Path) -> None:
     assert json.loads(table.schema.metadata[b"warpline"])["range_ns"] == [0, 1200]
 
 
+def test_every_format_says_its_range_from_the_start_of_the_capture(tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet", reason="the extra parquet is not installed")
+    with CaptureBuilder(tmp_path / "late.h5") as builder:
+        # A clock that counts from somewhere else, as in an imported trace.
+        track = builder.track("cpu/0", title="Core 0", role="core")
+        builder.add_events(track, "cpu_slice", 10**15 + np.arange(0, 1000, 100), 50, builder.string("python"))
+        path = builder.finish()
+    with open_capture(path) as capture:
+        start = capture.span[0]
+        assert start == 10**15
+        part = ExportSelection(start + 200, start + 500)
+        table = parquet.read_table(export_capture(capture, tmp_path / "part.parquet", part))
+        assert json.loads(table.schema.metadata[b"warpline"])["range_ns"] == [200, 500]
+        assert table["start_ns"].to_pylist() == [200, 300, 400]
+        document = json.loads(export_capture(capture, tmp_path / "part.json", part).read_bytes())
+        assert document["warpline"]["range_ns"] == [200, 500]
+        export_capture(capture, tmp_path / "part.h5", part)
+    with open_capture(tmp_path / "part.h5") as capture:
+        assert capture.meta["exported_from"]["range_ns"] == [200, 500]
+
+
 def test_without_pyarrow_the_message_says_what_to_install(
     made: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,7 +24,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from warpline.i18n import tr
+from warpline.i18n import tr, tr_n
 from warpline.interchange.export_preview import estimate
 from warpline.interchange.export_selection import ExportSelection
 from warpline.interchange.exporter import Exporter, ExportOptions, export_capture, exporter_for, exporters
@@ -220,20 +220,41 @@ class ExportDialog(QDialog):
             self.start_button.setEnabled(False)
             return
         if exporter.name in PICTURES:
-            view = self._page.view
-            self.preview.setText(tr("{width} × {height} pixels", width=view.width(), height=view.height()))
+            self.preview.setText(self._picture_preview(exporter.name))
             self.start_button.setEnabled(True)
             return
         is_packed = self.path.name.endswith(".gz") or (
             exporter.name == "capture" and self.compress.isChecked()
         )
         expected = estimate(self._capture, self.selection(), exporter, is_packed=is_packed)
-        parts = [tr("{n} events", n=f"{expected.events:,}")]
+        parts = [tr_n("{n} event", "{n} events", expected.events, n=f"{expected.events:,}")]
         if expected.samples:
-            parts.append(tr("{n} values of counters", n=f"{expected.samples:,}"))
+            parts.append(
+                tr_n(
+                    "{n} value of counters",
+                    "{n} values of counters",
+                    expected.samples,
+                    n=f"{expected.samples:,}",
+                )
+            )
         parts.append(tr("about {size}", size=_size(expected.size_bytes)))
         self.preview.setText(" · ".join(parts))
         self.start_button.setEnabled(self._job is None and expected.events + expected.samples > 0)
+
+    def _picture_preview(self, name: str) -> str:
+        from warpline_app.picture_export import drawing_size
+
+        view = self._page.view
+        parts = [tr("{width} × {height} pixels", width=view.width(), height=view.height())]
+        if name == "svg":
+            shapes, size = drawing_size(view)
+            parts.append(
+                tr_n("{n} rectangle", "{n} rectangles", shapes, n=f"{shapes:,}")
+                if shapes
+                else tr("too many events for a drawing: an image in it")
+            )
+            parts.append(tr("about {size}", size=_size(size)))
+        return " · ".join(parts)
 
     def _choose(self) -> None:
         dialog = QFileDialog(self, tr("Export to"), str(self.path.parent))

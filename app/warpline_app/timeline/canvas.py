@@ -27,6 +27,7 @@ from .layout import PlacedRow
 from .overlay import Overlay
 from .renderer import Renderer, View
 from .scene import Scene
+from .shapes import paint_frame
 from .strip import EVERYTHING, Emphasis
 from .tooltip import Tooltip
 
@@ -216,7 +217,7 @@ class Canvas(QWidget):
             return
         painter = QPainter(self)
         try:
-            painter.drawImage(QPoint(0, 0), frame.image)
+            paint_frame(painter, frame)
             self.renderer.paint_labels(painter)
             self.overlay.paint(painter)
             if self._pointer_x is not None:

@@ -19,13 +19,14 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QToolTip, QWidget
 
 from warpline.i18n import tr
-from warpline_app.theme import Theme, ui_font
+from warpline_app.theme import Theme, ui_font, wash
 
 from .curves import share_text
 from .kernel_names import short_kernel_name
 from .layout import MIN_LANE_PX, PlacedRow, line_height
 from .rows import Content
 from .scene import Scene
+from .shapes import is_drawing
 
 INDENT = 14
 MIN_WIDTH = 120
@@ -60,7 +61,8 @@ class Header(QWidget):
         self.setMouseTracking(True)
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self.setAccessibleName(tr("Tracks", "timeline"))
-        for signal in (scene.layout_changed, scene.scrolled, scene.resized):
+        chosen = scene.state.track_selection_changed
+        for signal in (scene.layout_changed, scene.scrolled, scene.resized, chosen):
             signal.connect(self._changed)
 
     def _changed(self, *_: object) -> None:
@@ -91,11 +93,11 @@ class Header(QWidget):
         layout = self.scene.layout
         area = layout.pinned_height
         for placed in layout.pinned:
-            painter.drawPixmap(0, placed.top, self._picture(placed))
+            self._draw_row(painter, placed, placed.top)
         painter.save()
         painter.setClipRect(QRectF(0, area, self.width(), self.height() - area))
         for placed in layout.between(self.scene.scroll_px, self.scene.scroll_px + self.height() - area):
-            painter.drawPixmap(0, self.scene.top_of(placed), self._picture(placed))
+            self._draw_row(painter, placed, self.scene.top_of(placed))
         if self._drop is not None:
             painter.fillRect(QRectF(4, self._drop[2] - 1, self.width() - 8, 2), self.theme.color("text"))
         painter.restore()
@@ -103,6 +105,15 @@ class Header(QWidget):
             painter.fillRect(QRectF(0, area - 1, self.width(), 1), self.theme.color("muted", 140))
         painter.fillRect(QRectF(self.width() - 1, 0, 1, self.height()), self.theme.color("hairline"))
         painter.end()
+
+    def _draw_row(self, painter: QPainter, placed: PlacedRow, top: int) -> None:
+        if not is_drawing(painter):
+            painter.drawPixmap(0, top, self._picture(placed))
+            return
+        painter.save()
+        painter.translate(0, top)
+        self._paint_row(painter, placed)
+        painter.restore()
 
     def _picture(self, placed: PlacedRow) -> QPixmap:
         """A row as a picture, painted once for all that its looks depend on: scrolling only moves pictures."""
@@ -115,6 +126,7 @@ class Header(QWidget):
             placed.is_open,
             row.is_foldable,
             row.key == self.scene.focus_key,
+            row.key == self.scene.state.track_selection,
             row.key in self.linked_keys,
             self._figure(placed),
             self.width(),
@@ -139,6 +151,8 @@ class Header(QWidget):
         box = QRectF(0, top, self.width() - 1, placed.height)
         if row.is_group:
             painter.fillRect(box, theme.color("group"))
+        if row.key == self.scene.state.track_selection:
+            painter.fillRect(box, QColor(wash(theme)))
         painter.fillRect(QRectF(0, box.bottom() - 1, box.width(), 1), theme.color("hairline", 150))
         if row.key == self.scene.focus_key:
             painter.fillRect(QRectF(0, top, 2, placed.height), theme.color("text", 170))
@@ -282,6 +296,10 @@ class Header(QWidget):
         self.unsetCursor()
         if dragged is not None and drop is not None:
             self._reorder(dragged, drop)
+        elif dragged is not None and dragged.row.content is not Content.MORE:
+            # A click on a title: panels are about this row from now on; again, about all rows.
+            state = self.scene.state
+            state.select_track(None if state.track_selection == dragged.row.key else dragged.row.key)
         self.update()
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:

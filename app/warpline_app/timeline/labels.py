@@ -8,12 +8,13 @@ import numpy as np
 import numpy.typing as npt
 import shiboken6
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QFont, QPaintEngine, QPainter, QPixmap, QTextLayout
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPixmap, QTextLayout
 
 from warpline.model import format_duration
 
 from . import codes
 from .strip import Boxes
+from .shapes import is_drawing
 from .time_model import TimeScale
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ class Atlas:
         self._entries: dict[str, int] = {}
         self._columns: list[tuple[int, int, int]] = []
         self._ends: list[npt.NDArray[np.int64]] = []
+        self._texts: list[str] = []
         self._table: npt.NDArray[np.int64] | None = None
         self._end_keys: npt.NDArray[np.int64] | None = None
         self._x = self._y = 0
@@ -70,6 +72,7 @@ class Atlas:
         self._entries.clear()
         self._columns.clear()
         self._ends.clear()
+        self._texts.clear()
         self._table = self._end_keys = None
         self.pixmap = QPixmap(PAGE_PX, PAGE_HEIGHT_PX)
         self.pixmap.fill(Qt.GlobalColor.transparent)
@@ -105,6 +108,7 @@ class Atlas:
         begins = np.sort([int(point.x()) for run in layout.glyphRuns() for point in run.positions()])
         self._columns.append((self._x, self._y, width))
         self._ends.append((entry << 16) + np.clip(begins, 0, PAGE_PX).astype(np.int64))
+        self._texts.append(shown)
         self._table = self._end_keys = None
         self._x += width + 2
         self._entries[text] = entry
@@ -131,6 +135,27 @@ class Atlas:
         wanted = (entries << 16) + np.clip(room, 0, PAGE_PX).astype(np.int64)
         found = self.end_keys[np.maximum(np.searchsorted(self.end_keys, wanted, "right") - 1, 0)]
         return np.where(found >> 16 == entries, found & 0xFFFF, 0)
+
+
+    def write(self, painter: QPainter, fragments: Float64Array) -> None:
+        """Draws fragments as text: a drawing stays readable at every size, and can be searched."""
+        table = self.table
+        place = table[:, 1] * PAGE_PX + table[:, 0]
+        painter.save()
+        painter.setFont(self._font)
+        painter.setPen(self._ink)
+        ascent = QFontMetricsF(self._font).ascent()
+        for x, y, left, top, width, height, *_ in fragments.tolist():
+            entry = int(np.searchsorted(place, top * PAGE_PX + left, "right")) - 1
+            begins = (self._ends[entry] - (entry << 16)).tolist()
+            offset = left - table[entry, 0]
+            text = self._texts[entry]
+            # Glyphs and characters are one to one but for ligatures, which names of code do not have.
+            if offset or width < table[entry, 2]:
+                inside = [offset <= begin < offset + width for begin in begins]
+                text = "".join(letter for letter, seen in zip(text, inside, strict=False) if seen)
+            painter.drawText(QPointF(x - width / 2, y - height / 2 + ascent), text)
+        painter.restore()
 
 
 def short_name(text: str) -> str:
@@ -223,11 +248,10 @@ class Labels:
         """Draws what was laid out last, in device pixels; text on a hatched box gets the plain ``ground`` behind it."""
         for rectangle in self._grounds:
             painter.fillRect(rectangle, ground)
-        engine = painter.paintEngine()
-        is_drawing = engine is not None and engine.type() == QPaintEngine.Type.SVG
+        as_text = is_drawing(painter)
         for atlas, fragments in self._batches:
-            if is_drawing:
-                _paint_singly(painter, atlas, fragments)
+            if as_text:
+                atlas.write(painter, fragments)
             elif len(fragments):
                 pointer = shiboken6.wrapInstance(fragments.ctypes.data, QPainter.PixmapFragment)
                 painter.drawPixmapFragments(pointer, len(fragments), atlas.pixmap)
@@ -339,13 +363,6 @@ class Labels:
         for name in np.unique(names[self._template[names] < 0]).tolist():
             self._template[name] = is_template(self._capture.strings[name])
         return np.asarray(self._template[names] == 1, bool)
-
-
-def _paint_singly(painter: QPainter, atlas: Atlas, fragments: Float64Array) -> None:
-    """Each text as an image of its own: an SVG would hold the whole atlas once per text."""
-    for x, y, left, top, width, height, *_ in fragments.tolist():
-        part = atlas.pixmap.copy(round(left), round(top), round(width), round(height))
-        painter.drawPixmap(QPointF(x - width / 2, y - height / 2), part)
 
 
 def _fragments(

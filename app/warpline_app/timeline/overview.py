@@ -17,6 +17,7 @@ from .compositor import Frame
 from .curves import Curve
 from .rows import Row
 from .scene import Scene
+from .shapes import paint_frame
 from .time_model import TimeScale
 
 HEIGHT = 34
@@ -145,7 +146,7 @@ class Overview(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         """Paints the curve, the window, ticks and marks."""
         painter = QPainter(self)
-        painter.drawImage(0, 0, self._frame().image)
+        paint_frame(painter, self._frame())
         scale, state, theme = self._scale(), self.scene.state, self.theme
         if state.range_selection is not None:
             left, right = (scale.to_px(edge) for edge in state.range_selection)

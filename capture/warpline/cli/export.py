@@ -7,7 +7,7 @@ from pathlib import Path
 
 from warpline.cli.arguments import add_range_option, add_track_option
 from warpline.cli.progress import ProgressLine
-from warpline.i18n import tr
+from warpline.i18n import tr, tr_n
 from warpline.model import UsageError, format_duration
 
 
@@ -67,7 +67,16 @@ class ExportCommand:
                 written = export_capture(
                     capture, out, selection, ExportOptions(compress=args.compress), progress=line.show
                 )
-        print(tr("{path}: {count} events", path=written, count=f"{expected.events:,}"))
+        count = f"{expected.events:,}"
+        print(
+            tr_n(
+                "{path}: {number} event",
+                "{path}: {number} events",
+                expected.events,
+                path=written,
+                number=count,
+            )
+        )
         return 0
 
 

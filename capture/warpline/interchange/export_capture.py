@@ -20,13 +20,15 @@ from warpline.interchange.export_selection import (
 from warpline.interchange.exporter import ExportOptions, IsCancelled, Progress, SizeModel, check_cancelled
 from warpline.model import Flag, Packing
 from warpline.storage import NO_ROW, NO_STACK, CaptureBuilder
+from warpline.storage.utilization import BINS_PER_EVENT, MAX_BINS, MIN_BINS
 
 if TYPE_CHECKING:
     from warpline.storage import Capture
 
 _COPYING_SHARE = 0.5
 """Of the whole time; the rest is sorting and the level of detail."""
-_CURVE_BYTES = 180_000
+_BYTES_PER_BIN = 3
+"""Of four: on average a quarter of the bins that a curve may have is not needed."""
 _UNSEEN = np.uint32(0xFFFF_FFFF)
 
 
@@ -42,15 +44,15 @@ class CaptureExporter:
         return tr("Warpline capture")
 
     def fixed_bytes(self, capture: Capture, selection: ExportSelection) -> int:
-        """The curves of how busy cores, processes and GPUs are: as fine for a short range as for a long one."""
+        """The curves of how busy cores, processes and GPUs are: as fine in a short range as in a long one."""
         start, stop = selection.interval(capture)
-        return _CURVE_BYTES * sum(
-            any(
-                selection.has_track(int(capture.lanes.track[lane])) and capture.count_in([lane], start, stop)
-                for lane in group.lanes
-            )
-            for group in capture.groups.values()
-        )
+        size = 0
+        for group in capture.groups.values():
+            lanes = [lane for lane in group.lanes if selection.has_track(int(capture.lanes.track[lane]))]
+            events = capture.count_in(lanes, start, stop)
+            if events:
+                size += _BYTES_PER_BIN * min(MAX_BINS, max(MIN_BINS, BINS_PER_EVENT * events))
+        return size
 
     def export(
         self,
@@ -106,7 +108,7 @@ class _Copy:
         builder.meta["exported_from"] = {
             "uuid": capture.uuid,
             "file": capture.path.name,
-            "range_ns": [start, stop],
+            "range_ns": self._selection.range_ns(capture),
             "is_whole": not self._selection.is_bounded and self._selection.tracks is None,
         }
         for index, clock in enumerate(capture.clocks):

@@ -132,7 +132,6 @@ class _Writer:
 
     def _header(self) -> bytes:
         capture = self._capture
-        start, stop = self._selection.interval(capture)
         head: dict[str, Any] = {
             "schemaVersion": 1,
             "displayTimeUnit": "ms",
@@ -152,7 +151,7 @@ class _Writer:
         if isinstance(utc, int):
             head["baseTimeNanoseconds"] = utc
         head["traceName"] = capture.path.name
-        head["warpline"] = {"uuid": capture.uuid, "range_ns": [start, stop]}
+        head["warpline"] = {"uuid": capture.uuid, "range_ns": self._selection.range_ns(capture)}
         return orjson.dumps(head)[:-1] + b',"traceEvents":['
 
     # Events

@@ -51,7 +51,7 @@ class ParquetExporter:
                 tr("{out}: Parquet needs pyarrow; install it with: pip install 'warpline[parquet]'", out=out)
             ) from error
         types = COMMON | attribute_types(capture, kinds_in(capture, selection))
-        about = {"uuid": capture.uuid, "range_ns": list(selection.interval(capture))}
+        about = {"uuid": capture.uuid, "range_ns": selection.range_ns(capture)}
         schema = pa.schema(
             [pa.field(name, _arrow_type(pa, kind)) for name, kind in types.items()],
             metadata={"warpline": orjson.dumps(about).decode()},

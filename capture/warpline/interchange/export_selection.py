@@ -36,6 +36,10 @@ class ExportSelection:
         stop = capture.span[1] if self.stop_ns is None else self.stop_ns
         return start, max(start, stop)
 
+    def range_ns(self, capture: Capture) -> list[int]:
+        """Both borders from the start of the capture, as a person gives them to ``--range``."""
+        return [time - capture.span[0] for time in self.interval(capture)]
+
     def has_track(self, track: int) -> bool:
         """Whether a track is selected."""
         return self.tracks is None or track in self.tracks

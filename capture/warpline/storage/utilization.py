@@ -22,6 +22,7 @@ Int64Array = npt.NDArray[np.int64]
 Float32Array = npt.NDArray[np.float32]
 Float64Array = npt.NDArray[np.float64]
 
+MIN_BINS = 256
 MAX_BINS = 1 << 16
 BINS_PER_EVENT = 4
 """More bins than that, and 256, say nothing more."""
@@ -98,7 +99,7 @@ def build_curve(group: Group, columns: dict[str, Any], first: Sequence[int], cou
         int(columns["start"][begin + n - 1]) + int(columns["duration"][begin + n - 1]) for begin, n in runs
     )
     level = 0
-    most = min(MAX_BINS, max(256, BINS_PER_EVENT * sum(n for _, n in runs)))
+    most = min(MAX_BINS, max(MIN_BINS, BINS_PER_EVENT * sum(n for _, n in runs)))
     while (high >> level) - (low >> level) + 1 > most:
         level += 1
     origin = low >> level

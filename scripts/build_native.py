@@ -19,7 +19,8 @@ PACKAGE_FOLDER = f"capture/{PACKAGE_NAME}"
 LIBRARY_NAME = "libwarpline_agent.so"
 FLAGS = ["-std=c11", "-O2", "-Wall", "-Wextra", "-shared", "-fPIC", "-fvisibility=hidden", "-pthread"]
 # It must never be unmapped: threads and handlers of the program point into it.
-LIBRARIES = ["-ldl", "-Wl,-z,nodelete"]
+AGENT_OPTIONS = ["-ldl", "-Wl,-z,nodelete"]
+SCANNER_OPTIONS = ["-O3"]
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,7 @@ class Helper:
 HELPERS = (
     Helper("capture", "warpline/interchange", "libwarpline_scan.so"),
     Helper("capture", "warpline/storage", "libwarpline_strip.so"),
+    Helper("app", "warpline_app/timeline", "libwarpline_lines.so"),
 )
 
 
@@ -51,7 +53,7 @@ def build(root: Path, folder: Path) -> Path | None:
 
     Nothing is compiled when the library is newer than every source.
     """
-    return _compile(root / PACKAGE_FOLDER / "native", folder / LIBRARY_NAME, LIBRARIES)
+    return _compile(root / PACKAGE_FOLDER / "native", folder / LIBRARY_NAME, AGENT_OPTIONS)
 
 
 def build_helper(helper: Helper, root: Path, folder: Path) -> Path | None:
@@ -59,7 +61,7 @@ def build_helper(helper: Helper, root: Path, folder: Path) -> Path | None:
     return _compile(root / helper.folder / "native", folder / helper.name, [])
 
 
-def _compile(native: Path, library: Path, libraries: list[str]) -> Path | None:
+def _compile(native: Path, library: Path, options: list[str]) -> Path | None:
     sources = sorted(native.glob("*.c"))
     if not sources:
         return _without(library, "this source tree has no C sources for it")
@@ -76,7 +78,7 @@ def _compile(native: Path, library: Path, libraries: list[str]) -> Path | None:
     unfinished = library.with_suffix(f".{os.getpid()}.tmp")
     command = [
         *compiler, *FLAGS, *shlex.split(os.environ.get("CFLAGS", "")), f"-I{native}",
-        "-o", str(unfinished), *map(str, sources), *shlex.split(os.environ.get("LDFLAGS", "")), *libraries,
+        "-o", str(unfinished), *map(str, sources), *shlex.split(os.environ.get("LDFLAGS", "")), *options,
     ]  # fmt: skip
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if done.stderr:

@@ -91,6 +91,46 @@ def plain_integers(values: Iterable[int], count: int) -> MaskedColumn:
     return np.ma.MaskedArray(column, column == NO_INTEGER)
 
 
+def distinct_values(column: Int64Array) -> tuple[list[int], Int64Array]:
+    """The distinct values of a column, ascending, and which one each row has. Quick where they lie close together."""
+    low, high = (int(column.min()), int(column.max())) if len(column) else (0, 0)
+    if high - low >= 1 << 16:
+        values, codes = np.unique(column, return_inverse=True)
+        return values.tolist(), codes
+    offsets = column - low
+    present = np.flatnonzero(np.bincount(offsets, minlength=1))
+    codes = np.zeros(high - low + 1, np.int64)
+    codes[present] = np.arange(len(present))
+    return (present + low).tolist(), codes[offsets]
+
+
+def distinct_rows(*columns: Int64Array) -> tuple[list[tuple[int, ...]], Int64Array]:
+    """The distinct combinations of values of columns, and which one each row has."""
+    rows: list[tuple[int, ...]] = [()]
+    codes = np.zeros(len(columns[0]), np.int64)
+    for column in columns:
+        values, places = distinct_values(column)
+        used, codes = distinct_values(codes * len(values) + places)
+        rows = [(*rows[code // len(values)], values[code % len(values)]) for code in used]
+    return rows, codes
+
+
+def unsigned(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Masked where a number is negative as well: it stands for "not known" where only sizes make sense."""
+    data = np.ma.getdata(values)
+    negative = data < 0
+    if not negative.any():
+        return values
+    return np.ma.MaskedArray(data, negative | np.ma.getmaskarray(values))
+
+
+def unmasked(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """A plain array where nothing is masked, which is much quicker to take apart; else the same."""
+    if isinstance(values, np.ma.MaskedArray) and not np.ma.getmaskarray(values).any():
+        return np.ma.getdata(values)
+    return values
+
+
 def plain_floats(values: Iterable[float], count: int) -> MaskedColumn:
     """float64 with NaN masked; the values are known to be numbers."""
     column = np.fromiter(values, np.float64, count)

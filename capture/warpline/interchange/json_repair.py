@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,9 +19,11 @@ _STRUCTURE[list(b"{}[],")] = True
 _STEP = np.zeros(256, np.int64)
 _STEP[list(b"{[")] = 1
 _STEP[list(b"}]")] = -1
-_COMMA = ord(",")
+_COMMA, _ARRAY_END = b",]"
 
 _SPACE = b" \t\r\n"
+_WINDOW = 1 << 16
+"""How far ahead of the next event to look: far enough for many, near enough to look again behind each damaged one."""
 _RAW = msgspec.json.Decoder(msgspec.Raw)
 _RAW_LIST = msgspec.json.Decoder(list[msgspec.Raw])
 
@@ -39,6 +42,8 @@ class EventScan:
     """Bytes up to and including the comma or the closing bracket after the last piece."""
     ended: bool
     """The closing bracket of the array was among them."""
+    broken: bool = False
+    """A brace closes what was never opened: of what follows the last piece nothing can be told."""
 
 
 def _unescaped_quotes(codes: np.ndarray[Any, np.dtype[np.uint8]]) -> np.ndarray[Any, np.dtype[np.int64]]:
@@ -69,8 +74,8 @@ def scan_events(text: bytes) -> EventScan:
     kinds = codes[structure]
     depth = np.cumsum(_STEP[kinds])
     closing = np.flatnonzero(depth < 0)
-    ended = len(closing) > 0
-    stop = int(closing[0]) if ended else len(structure)
+    stop = int(closing[0]) if len(closing) else len(structure)
+    ended = len(closing) > 0 and kinds[stop] == _ARRAY_END
     borders = structure[:stop][(kinds[:stop] == _COMMA) & (depth[:stop] == 0)]
     cuts = [*borders.tolist(), int(structure[stop])] if ended else borders.tolist()
     pieces: list[bytes] = []
@@ -80,7 +85,7 @@ def scan_events(text: bytes) -> EventScan:
         if piece:
             pieces.append(piece)
         begin = cut + 1
-    return EventScan(tuple(pieces), begin, ended)
+    return EventScan(tuple(pieces), begin, ended, len(closing) > 0 and not ended)
 
 
 def value_end(text: bytes) -> int | None:
@@ -143,37 +148,51 @@ def is_json(text: bytes) -> bool:
 def save_events(array: bytes) -> tuple[bytes, int]:
     """What can be saved of a damaged array of events: (a valid array, how many pieces were lost).
 
-    Events are told apart exactly; where that fails (an unbalanced quotation mark), at what looks like the border
-    of two events.
+    Events are told apart exactly up to the first that is no JSON; behind it (an unbalanced quotation mark turns strings
+    inside out), from what looks like the next border of two events on.
     """
-    text = array.strip(_SPACE)[1:]
-    scan = scan_events(text)
-    rest = text[scan.used :] if not scan.ended else b""
-    rest = rest.rstrip(_SPACE)
-    pieces = list(scan.pieces)
-    if rest.removesuffix(b"]").strip(_SPACE):
-        pieces.append(rest.removesuffix(b"]").strip(_SPACE))
+    text = array.strip(_SPACE)[1:].removesuffix(b"]")
     good: list[bytes] = []
-    lost = 0
-    for piece in pieces:
-        whole = mend(piece)
-        if whole is not None:
-            good.append(whole)
+    lost = at = 0
+    window = _WINDOW
+    while at < len(text):
+        scan = scan_events(text[at : at + window])
+        is_last = at + window >= len(text)
+        if not scan.pieces and not scan.ended and not scan.broken and not is_last:
+            window *= 4  # one event is longer
             continue
-        for part in _split(piece):
-            mended = mend(part)
-            if mended is None:
-                lost += 1
-            else:
-                good.append(mended)
+        pieces, used = list(scan.pieces), scan.used
+        if is_last and not scan.ended and not scan.broken:
+            rest = text[at + used :].strip(_SPACE)
+            pieces += [rest] if rest else []
+            used = len(text) - at
+        saved = until_damaged(pieces)
+        good += saved
+        if len(saved) < len(pieces):
+            for piece in pieces[: len(saved)]:
+                at = text.index(piece, at) + len(piece)
+            at = text.index(pieces[len(saved)], at)
+        else:
+            at += used
+            if not scan.broken:
+                continue
+        border = EVENT_BORDER.search(text, at)
+        part = mend(text[at : border.start() + 1 if border else len(text)])
+        if part is None:
+            lost += 1
+        else:
+            good.append(part)
+        at = border.end() - 1 if border else len(text)
+        window = _WINDOW
     return b"[" + b",".join(good) + b"]", lost
 
 
-def _split(text: bytes) -> list[bytes]:
-    parts: list[bytes] = []
-    begin = 0
-    for match in EVENT_BORDER.finditer(text):
-        parts.append(text[begin : match.start() + 1])
-        begin = match.end() - 1
-    parts.append(text[begin:])
-    return parts
+def until_damaged(pieces: Sequence[bytes]) -> list[bytes]:
+    """The pieces as valid JSON, up to the first that is none."""
+    good: list[bytes] = []
+    for piece in pieces:
+        whole = mend(piece)
+        if whole is None:
+            break
+        good.append(whole)
+    return good

@@ -8,6 +8,7 @@ not UTF-8; all of that is read as far as it goes and counted.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +18,8 @@ import msgspec
 
 from warpline.i18n import tr
 from warpline.interchange.detection import UNPACKING_ERRORS, Readable, unpacked
-from warpline.interchange.json_repair import EVENT_BORDER, mend, scan_events, value_end
+from warpline.interchange.json_repair import EVENT_BORDER, mend, scan_events, until_damaged, value_end
+from warpline.interchange.scanner import Scan, Scanner
 from warpline.model import ImportFormatError
 
 CHUNK_BYTES = 4 << 20
@@ -30,6 +32,8 @@ MAX_EVENT_BYTES = 16 << 20
 _SPACE = b" \t\r\n"
 _BOM = b"\xef\xbb\xbf"
 _BORDER_WINDOW = 1 << 16
+_SHORT = 1 << 12
+"""How much the decoder gets where the scanner cannot go on; four times as much each time in a row."""
 _ARRAY_OF_OBJECTS_ENDS = re.compile(rb"\}\s*\]")
 
 
@@ -47,22 +51,25 @@ class StreamState:
 
 
 class EventStream:
-    """The events of one file as pieces of text, each an array of whole events; :attr:`state` tells the rest.
+    """The events of one file as parts, each with whole events; :attr:`state` tells the rest.
 
-    A piece may still hold damaged events: the decoder saves what it can of it. Iterate once; iterating raises
-    ImportFormatError when the file holds no array of events at all.
+    With a scanner, a part is a `Scan`, valid until the next one is taken. Without, or where the scanner cannot go on,
+    it is the text of an array, which may hold damaged events: the decoder saves what it can of it. Iterate once;
+    iterating raises ImportFormatError when the file holds no array of events at all.
     """
 
-    def __init__(self, path: Path, chunk_bytes: int = CHUNK_BYTES) -> None:
+    def __init__(self, path: Path, chunk_bytes: int = CHUNK_BYTES, scanner: Scanner | None = None) -> None:
         self.path = path
         self.state = StreamState()
+        self._scanner = scanner
+        self._position = 0
         self._chunk_bytes = chunk_bytes
         self._buffer = b""
         self._at_end = False
         self._stream: Readable | None = None
         self._raw: BinaryIO | None = None
 
-    def __iter__(self) -> Iterator[bytes]:
+    def __iter__(self) -> Iterator[bytes | Scan]:
         try:
             raw = self.path.open("rb")
         except OSError as error:
@@ -83,8 +90,8 @@ class EventStream:
                 raise ImportFormatError(tr("{path}: neither a JSON array nor an object", path=self.path))
 
     def position(self) -> int:
-        """How many bytes of the file, as it lies on the disk, have been used so far."""
-        return 0 if self._raw is None or self._raw.closed else self._raw.tell()
+        """How many bytes of the file, as it lies on the disk, have been used so far. Any thread may ask."""
+        return self._position
 
     # bytes
 
@@ -101,7 +108,9 @@ class EventStream:
             self._at_end = True
             return False
         self.state.bytes_read += len(part)
-        self._buffer += part
+        self._buffer = self._buffer + part if self._buffer else part
+        if self._raw is not None:
+            self._position = self._raw.tell()
         return True
 
     def _skip(self, what: bytes) -> None:
@@ -115,11 +124,15 @@ class EventStream:
 
     # the outer object
 
-    def _object(self) -> Iterator[bytes]:
+    def _object(self) -> Iterator[bytes | Scan]:
         found = False
         while True:
             self._skip(_SPACE + b",")
             if self._buffer[:1] == b"}":
+                self._buffer = self._buffer[1:]
+                self._skip(_SPACE)
+                if self._buffer:
+                    self._cut(tr("there is more behind the end of the list of events"))
                 break
             key = self._value() if self._buffer[:1] == b'"' else None
             self._skip(_SPACE)
@@ -159,17 +172,36 @@ class EventStream:
 
     # the array of events
 
-    def _events(self) -> Iterator[bytes]:
-        """Pieces of the array whose opening bracket has been taken; leaves the buffer behind its closing one."""
+    def _events(self) -> Iterator[bytes | Scan]:
+        """Parts of the array whose opening bracket has been taken; leaves the buffer behind its closing one."""
         wanted = self._chunk_bytes
+        reach = _SHORT
         while True:
             while len(self._buffer) < wanted and self._fill():
                 pass
+            if self._scanner is not None:
+                found = self._scanner.scan(self._buffer)
+                if found is not None:
+                    yield found
+                    self._buffer = self._buffer[found.stop :]
+                    if found.ended:
+                        return
+                    reach = _SHORT if found.stop > reach else reach
+                    continue
+                if border := self._strange(reach):
+                    yield self._take(border)
+                    reach = min(4 * reach, self._chunk_bytes)
+                    continue
             if not self._at_end and (border := self._border()):
                 yield self._take(border)
                 continue
             self._buffer = self._buffer.lstrip(_SPACE)
             scan = scan_events(self._buffer)
+            damaged = scan.broken or len(until_damaged(scan.pieces)) < len(scan.pieces)
+            if damaged and (border := self._last_guess()):
+                # Where the array ends is not to be trusted either.
+                yield self._take(border)
+                continue
             if scan.pieces:
                 yield b"[" + b",".join(scan.pieces) + b"]"
             self._buffer = self._buffer[scan.used :]
@@ -182,9 +214,8 @@ class EventStream:
             if wanted > MAX_EVENT_BYTES:
                 # A quotation mark too many hides every border; what looks like one is the better guess.
                 wanted = self._chunk_bytes
-                guesses = [match.start() + 1 for match in EVENT_BORDER.finditer(self._buffer)]
-                if guesses:
-                    yield self._take(guesses[-1])
+                if border := self._last_guess():
+                    yield self._take(border)
                 else:
                     self.state.damaged += 1
                     self._buffer = b""
@@ -193,6 +224,22 @@ class EventStream:
         piece = b"[" + self._buffer[:border] + b"]"
         self._buffer = self._buffer[border:].lstrip(_SPACE + b",")
         return piece
+
+    def _strange(self, reach: int) -> int:
+        """Index just behind the first events, which are not for the scanner; 0 when only a full scan can tell."""
+        front = self._buffer[:reach]
+        exact = scan_events(front)
+        clean = not exact.ended and not exact.broken
+        if exact.pieces and clean and len(until_damaged(exact.pieces)) == len(exact.pieces):
+            return len(front[: exact.used].rstrip(_SPACE + b","))
+        return self._last_guess(reach)
+
+    def _last_guess(self, reach: int = sys.maxsize) -> int:
+        """Index just behind what looks like the last whole event in the buffer, or its front; 0 for none."""
+        guess = 0
+        for match in EVENT_BORDER.finditer(self._buffer, 0, reach):
+            guess = match.start() + 1
+        return guess
 
     def _border(self) -> int:
         """Index just behind the last event in the buffer, 0 when only a full scan can tell.

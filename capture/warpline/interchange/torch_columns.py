@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from warpline.interchange.columns import NO_INTEGER, Coder
+from warpline.interchange.columns import NO_INTEGER, Coder, distinct_rows
 from warpline.interchange.torch_args import (
     ApiArgs,
     Arguments,
@@ -117,9 +117,9 @@ def fill_gpu(group: Group, args: Arguments) -> bool:
             for axis, letter in enumerate("xyz"):
                 numbers[f"{name}_{letter}"] = np.ma.MaskedArray(shape[:, axis], shape[:, axis] == NO_INTEGER)
     group.texts["sync_kind"] = args.texts("sync_kind")
-    columns = [args.integers(name).filled(NO_INTEGER).tolist() for name in ("device", "context", "stream")]
-    places = Coder()
-    group.thread = np.fromiter(map(places.__getitem__, zip(*columns, strict=True)), np.uint32, len(args))
+    columns = [args.integers(name).filled(NO_INTEGER) for name in ("device", "context", "stream")]
+    places, codes = distinct_rows(*columns)
+    group.thread = codes.astype(np.uint32)
     group.places = _places(places)
     return not any(device is None or stream is None for device, _context, stream in group.places)
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.i18n import tr
-from warpline.interchange.columns import clean_text
+from warpline.interchange.columns import clean_text, unmasked, unsigned
 from warpline.interchange.torch_columns import GPU_ANNOTATION, KERNEL, MEMCPY, MEMSET, SYNC
 from warpline.interchange.trace_groups import Group
 from warpline.interchange.trace_tracks import ProcessEntry, TraceTracks
@@ -72,7 +72,9 @@ class GpuTracks:
         kind = name if name in (KERNEL, MEMCPY, MEMSET, SYNC, GPU_ANNOTATION) else "gpu_event"
         names = self._builder.strings(group.name.table)[group.name.codes]
         attributes = {
-            key: values for key, values in self._attributes(kind, group).items() if values is not None
+            key: unmasked(values)
+            for key, values in self._attributes(kind, group).items()
+            if values is not None
         }
         ids = np.empty(len(group), np.int64)
         no_duration = group.numbers["no_duration"]
@@ -98,12 +100,12 @@ class GpuTracks:
         if kind == KERNEL:
             return {
                 **{
-                    axis: _unsigned(numbers.get(axis))
+                    axis: _size(numbers, axis)
                     for shape in ("grid", "block")
                     for axis in (f"{shape}_x", f"{shape}_y", f"{shape}_z")
                 },
-                "registers_per_thread": _unsigned(numbers.get("registers")),
-                "shared_memory_bytes": _unsigned(numbers.get("shared")),
+                "registers_per_thread": _size(numbers, "registers"),
+                "shared_memory_bytes": _size(numbers, "shared"),
                 "blocks_per_sm": numbers.get("blocks"),
                 "warps_per_sm": numbers.get("warps"),
                 "occupancy_ratio": None if "occupancy" not in numbers else numbers["occupancy"] / 100,
@@ -120,7 +122,7 @@ class GpuTracks:
                 group.name.codes
             ]
             return {
-                "bytes": _unsigned(numbers.get("bytes")),
+                "bytes": _size(numbers, "bytes"),
                 "copy_kind": codes[:, 0],
                 "src_kind": codes[:, 1],
                 "dst_kind": codes[:, 2],
@@ -137,9 +139,9 @@ class GpuTracks:
                 np.uint8,
             )
             return {
-                "bytes": _unsigned(numbers.get("bytes")),
+                "bytes": _size(numbers, "bytes"),
                 "memory_kind": codes[group.name.codes],
-                "value": _unsigned(numbers.get("value")),
+                "value": _size(numbers, "value"),
                 "correlation": numbers["correlation"],
                 **_graph(numbers),
             }
@@ -148,7 +150,7 @@ class GpuTracks:
             return {
                 "sync_type": np.array(kinds, np.uint8),
                 "stream": numbers.get("stream"),
-                "event_id": _unsigned(numbers.get("event")),
+                "event_id": _size(numbers, "event"),
                 "correlation": numbers["correlation"],
             }
         return {"correlation": numbers["correlation"]}
@@ -242,9 +244,8 @@ def _pairs(group: Group) -> list[tuple[str, str]]:
     ]
 
 
-def _unsigned(values: Any) -> Any:
-    """Negative numbers stand for "not known" where only sizes make sense."""
-    return None if values is None else np.ma.masked_less(values, 0)
+def _size(numbers: Mapping[str, Any], name: str) -> Any:
+    return unsigned(numbers[name]) if name in numbers else None
 
 
 def _graph(numbers: Mapping[str, Any]) -> dict[str, Any]:

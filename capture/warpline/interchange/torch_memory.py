@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from warpline.interchange.columns import NO_INTEGER, TextColumn
+from warpline.interchange.columns import NO_INTEGER, TextColumn, distinct_rows
 from warpline.interchange.trace_converter import TraceConverter, name_ids
 from warpline.interchange.trace_groups import Group
 from warpline.model import Flag
@@ -22,15 +22,15 @@ def add_memory(converter: TraceConverter, group: Group) -> None:
     ``group.numbers`` holds size (negative for releases), address, totals and the device's type and number.
     """
     kinds, places = group.numbers["device_type"], group.numbers["device"]
-    pairs, codes = np.unique(np.stack([kinds.data, places.data]), axis=1, return_inverse=True)
+    pairs, codes = distinct_rows(kinds.filled(NO_INTEGER), places.filled(NO_INTEGER))
     names = [
         device_name(None if kind == NO_INTEGER else kind, None if place == NO_INTEGER else place)
-        for kind, place in pairs.T.tolist()
+        for kind, place in pairs
     ]
     add_allocations(
         converter,
         group,
-        TextColumn(codes.reshape(-1).astype(np.uint32), names),
+        TextColumn(codes.astype(np.uint32), names),
         size=group.numbers["size"],
         address=group.numbers["address"],
         allocated=group.numbers["allocated"],

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from warpline.interchange.columns import loses_nanoseconds
-from warpline.interchange.json_repair import save_events
+from warpline.interchange.json_repair import is_json, save_events
 
 Scalar = int | float | str | None
 
@@ -66,15 +66,12 @@ class EventDecoder:
         loss = DecodeLoss()
         try:
             events: list[Any] = self._decoder.decode(piece)
-        except (msgspec.ValidationError, RecursionError):
-            events, loss = self._decode_singly(piece)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            piece, damaged = save_events(piece)
-            try:
-                events, loss = self._decoder.decode(piece), DecodeLoss(damaged)
-            except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
-                events, loss = self._decode_singly(piece)
-                loss = DecodeLoss(damaged + loss.damaged, loss.foreign)
+        except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+            damaged = 0
+            if not is_json(piece):
+                piece, damaged = save_events(piece)
+            events, loss = self._decode_saved(piece)
+            loss = DecodeLoss(damaged + loss.damaged, loss.foreign)
         if loses_nanoseconds([event.ts for event in events[:64]]) or loses_nanoseconds(
             [event.ts for event in events[-8:]]
         ):
@@ -88,6 +85,12 @@ class EventDecoder:
         except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
             return events
         return exact if len(exact) == len(events) else events
+
+    def _decode_saved(self, piece: bytes) -> tuple[list[Any], DecodeLoss]:
+        try:
+            return self._decoder.decode(piece), DecodeLoss()
+        except (msgspec.MsgspecError, RecursionError):
+            return self._decode_singly(piece)
 
     def _decode_singly(self, piece: bytes) -> tuple[list[Any], DecodeLoss]:
         events: list[Any] = []

@@ -1,4 +1,4 @@
-"""Decode pieces of a trace: in this process, or, without the compiled scanner, in a few others for large files."""
+"""Parts of a trace as columns: made one ahead by a thread, or, without the compiled scanner, in a few processes."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ import sys
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from queue import SimpleQueue
 from typing import IO
 
+from warpline.interchange.scanner import Scan, library
 from warpline.interchange.trace_events import EventDecoder
 from warpline.interchange.trace_groups import Piece
-from warpline.interchange.trace_native import library
 from warpline.interchange.trace_worker import piece_of, read_message, write_message
 
 MANY_BYTES = 24 << 20
@@ -23,22 +24,43 @@ _MAX_WORKERS = 6
 
 
 def pieces(
-    texts: Iterable[bytes], format_name: str, *, workers: int | None = None
+    parts: Iterable[bytes | Scan], format_name: str, *, workers: int | None = None
 ) -> Generator[Piece, None, None]:
-    """The columns of pieces of text, in their order.
+    """The columns of parts of an `EventStream`, in their order.
 
-    The first :data:`MANY_BYTES` are decoded here; what follows, by up to one process per core. ``workers`` says how
-    many instead; 0 means none.
+    A thread reads and scans the next part while the caller uses this one: unpacking and scanning work without the
+    interpreter's lock. Without the scanner, the first :data:`MANY_BYTES` are decoded here; what follows, by up
+    to one process per core. ``workers`` says how many instead; 0 means none.
     """
-    decoder = EventDecoder()
     wanted = _worker_count() if workers is None else workers
-    remaining = iter(texts)
+    if not wanted:
+        decoder = EventDecoder()
+        with closing(_one_ahead(iter(parts))) as ready:
+            for part in ready:
+                yield piece_of(decoder, part, format_name)
+        return
+    yield from _shared_out(
+        (part for part in parts if isinstance(part, bytes)), format_name, wanted, workers is not None
+    )
+
+
+def _one_ahead(parts: Iterator[bytes | Scan]) -> Generator[bytes | Scan, None, None]:
+    """The same parts, the next one being made while the last one is used."""
+    with ThreadPoolExecutor(1, thread_name_prefix="trace") as thread:
+        coming = thread.submit(next, parts, None)
+        while (part := coming.result()) is not None:
+            coming = thread.submit(next, parts, None)
+            yield part
+
+
+def _shared_out(texts: Iterator[bytes], format_name: str, wanted: int, at_once: bool) -> Iterator[Piece]:
+    decoder = EventDecoder()
     seen = 0
-    for text in remaining:
+    for text in texts:
         yield piece_of(decoder, text, format_name)
         seen += len(text)
-        if wanted > 0 and (seen >= MANY_BYTES or workers is not None):
-            yield from _in_processes(remaining, format_name, wanted)
+        if seen >= MANY_BYTES or at_once:
+            yield from _in_processes(texts, format_name, wanted)
 
 
 def _worker_count() -> int:

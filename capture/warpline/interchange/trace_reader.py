@@ -8,7 +8,9 @@ from pathlib import Path
 from warpline.i18n import tr
 from warpline.interchange.importer import IsCancelled, Progress, check_cancelled
 from warpline.interchange.json_stream import EventStream, StreamState
+from warpline.interchange.scanner import Scanner, library
 from warpline.interchange.trace_converter import TraceConverter
+from warpline.interchange.trace_native import SCANNED
 from warpline.interchange.trace_pool import pieces
 
 
@@ -27,7 +29,9 @@ def read_trace(
 
     Raises ImportFormatError when the file holds no list of events, Cancelled.
     """
-    stream = EventStream(path)
+    lib = library()
+    scanner = Scanner(lib) if lib is not None and format_name in SCANNED else None
+    stream = EventStream(path, scanner=scanner)
     size = max(1, path.stat().st_size)
     with closing(pieces(stream, format_name, workers=workers)) as columns:
         for piece in columns:

@@ -12,6 +12,7 @@ import struct
 import sys
 from typing import BinaryIO
 
+from warpline.interchange.scanner import Scan
 from warpline.interchange.trace_events import EventDecoder
 from warpline.interchange.trace_formats import FORMATS
 from warpline.interchange.trace_groups import Piece, split_piece
@@ -20,8 +21,8 @@ from warpline.interchange.trace_native import native_piece
 LENGTH = struct.Struct("<Q")
 
 
-def piece_of(decoder: EventDecoder, text: bytes, format_name: str) -> Piece:
-    """The columns of one piece of text; what could not be decoded is among its losses."""
+def piece_of(decoder: EventDecoder, part: bytes | Scan, format_name: str) -> Piece:
+    """The columns of one part of an `EventStream`; what could not be decoded is among its losses."""
     form = FORMATS[format_name]
 
     def decoded(text: bytes) -> Piece:
@@ -35,7 +36,9 @@ def piece_of(decoder: EventDecoder, text: bytes, format_name: str) -> Piece:
             )
         return piece
 
-    return native_piece(text, format_name, decoded) or decoded(text)
+    if isinstance(part, bytes):
+        return decoded(part)
+    return native_piece(part, format_name, decoded)
 
 
 def read_message(stream: BinaryIO) -> bytes | None:

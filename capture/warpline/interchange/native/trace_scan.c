@@ -1,327 +1,273 @@
 /* Finds the members of trace events in JSON text, without making an object of each.
  *
  * Everything here only reads inside [text, text + size) and only writes inside the arrays it is given. What is
- * unusual is left to the Python code, which understands more: an event is marked, or the whole text refused.
+ * unusual is left to the Python code, which understands more: an event is marked, or scanning stops before it.
  * The caller is warpline/interchange/trace_native.py, which also documents the arrays.
  */
-#include <stdbool.h>
-#include <stdint.h>
-#include <string.h>
+#include "intern.h"
+#include "json_tokens.h"
+#include "numbers.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define MISSING INT64_MIN
 #define MAX_DEPTH 60
-/* 2^61 ns in microseconds, as in columns.py. */
-#define MAX_WHOLE 2305843009213693LL
-
-enum { INTEGER = 0, REAL = 1, TOKEN = 2, TRIPLE = 3 };
 
 typedef struct {
     const uint8_t *text;
-    int64_t size;
+    const uint32_t *tokens;
+    int64_t count;
     int64_t at;
 } Cursor;
 
-/* Distinct pieces of text, numbered in the order of their first appearance. */
+/* The outcome of reading a part of an event: done, the text ends too early, or it is not as it should be. */
+typedef enum { FINE, CUT, BAD } Outcome;
+
+/* A member of an object: the text of its key without quotation marks, its value's first token and text. */
 typedef struct {
-    int64_t *spans; /* begin and length of each, two per piece */
-    int32_t *slots; /* hash table of numbers, -1 where free */
-    int64_t mask;
-    int64_t capacity;
-    int64_t count;
-} Intern;
+    int64_t key, key_length;
+    int64_t token, begin, length; /* length is 0 for numbers and words, which are read where they stand */
+    uint8_t first;
+} Member;
 
-static void intern_init(Intern *intern, int64_t *spans, int32_t *slots, int64_t slot_count, int64_t capacity) {
-    intern->spans = spans;
-    intern->slots = slots;
-    intern->mask = slot_count - 1;
-    intern->capacity = capacity;
-    intern->count = 0;
-    memset(slots, 0xff, (size_t)slot_count * sizeof *slots);
+static uint8_t byte_at(const Cursor *c, int64_t token) { return c->text[c->tokens[token]]; }
+
+/* Length of the string that begins at a token and ends before the next one; quotation marks included, 0 for none. */
+static int64_t string_length(const Cursor *c, int64_t token) {
+    int64_t begin = c->tokens[token], last = (int64_t)c->tokens[token + 1] - 1;
+    while (is_space(c->text[last])) last--;
+    return last > begin && c->text[last] == '"' ? last + 1 - begin : 0;
 }
 
-static int64_t intern_code(Intern *intern, const uint8_t *text, int64_t begin, int64_t length) {
-    uint64_t hash = 1469598103934665603ULL ^ (uint64_t)length;
-    const uint8_t *piece = text + begin;
-    int64_t i = 0;
-    for (; i + 8 <= length; i += 8) {
-        uint64_t word;
-        memcpy(&word, piece + i, 8);
-        hash = (hash ^ word) * 0x9E3779B97F4A7C15ULL;
-        hash ^= hash >> 29;
-    }
-    for (; i < length; i++) hash = (hash ^ piece[i]) * 1099511628211ULL;
-    hash ^= hash >> 32;
-    for (int64_t slot = (int64_t)(hash & (uint64_t)intern->mask);; slot = (slot + 1) & intern->mask) {
-        int32_t code = intern->slots[slot];
-        if (code < 0) {
-            if (intern->count >= intern->capacity) return -1;
-            intern->slots[slot] = (int32_t)intern->count;
-            intern->spans[2 * intern->count] = begin;
-            intern->spans[2 * intern->count + 1] = length;
-            return intern->count++;
-        }
-        if (intern->spans[2 * code + 1] == length && memcmp(text + intern->spans[2 * code], piece, (size_t)length) == 0)
-            return code;
-    }
-}
-
-static void skip_space(Cursor *c) {
-    while (c->at < c->size) {
-        uint8_t byte = c->text[c->at];
-        if (byte != ' ' && byte != '\n' && byte != '\r' && byte != '\t') return;
-        c->at++;
-    }
-}
-
-/* The byte at the cursor, 0 at the end. */
-static uint8_t peek(const Cursor *c) { return c->at < c->size ? c->text[c->at] : 0; }
-
-/* From an opening quotation mark to behind the closing one. Most strings are short: a loop beats memchr. */
-static bool skip_string(Cursor *c) {
-    const uint8_t *at = c->text + c->at + 1, *end = c->text + c->size;
-    while (at < end) {
-        uint8_t byte = *at++;
-        if (byte == '"') {
-            c->at = at - c->text;
-            return true;
-        }
-        if (byte == '\\' && at < end) at++;
-    }
-    return false;
-}
-
-/* What a byte outside of strings is: part of a number or word, between members, an opening or closing bracket. */
-enum { OTHER = 0, WORD = 1, BETWEEN = 2, OPENING = 3, CLOSING = 4, QUOTE = 5 };
-static const uint8_t kind_of[256] = {
-    ['0'] = WORD, ['1'] = WORD, ['2'] = WORD, ['3'] = WORD, ['4'] = WORD, ['5'] = WORD, ['6'] = WORD, ['7'] = WORD,
-    ['8'] = WORD, ['9'] = WORD, ['-'] = WORD, ['+'] = WORD, ['.'] = WORD,
-    ['a'] = WORD, ['b'] = WORD, ['c'] = WORD, ['d'] = WORD, ['e'] = WORD, ['f'] = WORD, ['g'] = WORD, ['h'] = WORD,
-    ['i'] = WORD, ['j'] = WORD, ['k'] = WORD, ['l'] = WORD, ['m'] = WORD, ['n'] = WORD, ['o'] = WORD, ['p'] = WORD,
-    ['q'] = WORD, ['r'] = WORD, ['s'] = WORD, ['t'] = WORD, ['u'] = WORD, ['v'] = WORD, ['w'] = WORD, ['x'] = WORD,
-    ['y'] = WORD, ['z'] = WORD, ['E'] = WORD, ['N'] = WORD, ['I'] = WORD,
-    [','] = BETWEEN, [':'] = BETWEEN, [' '] = BETWEEN, ['\n'] = BETWEEN, ['\r'] = BETWEEN, ['\t'] = BETWEEN,
-    ['{'] = OPENING, ['['] = OPENING, ['}'] = CLOSING, [']'] = CLOSING, ['"'] = QUOTE,
-};
-
-static bool is_word(const Cursor *c) { return c->at < c->size && kind_of[c->text[c->at]] == WORD; }
-
-/* Behind any value. Brackets must pair; what stands between them is not looked at. */
-static bool skip_value(Cursor *c) {
-    char open[MAX_DEPTH];
+/* From an opening bracket to behind the closing one. Brackets must pair; what stands between them is not looked at. */
+static Outcome skip_brackets(Cursor *c) {
+    uint8_t open[MAX_DEPTH];
     int depth = 0;
-    const uint8_t *text = c->text;
-    while (c->at < c->size) {
-        uint8_t byte = text[c->at];
-        switch (kind_of[byte]) {
-        case QUOTE:
-            if (!skip_string(c)) return false;
-            break;
-        case OPENING:
-            if (depth == MAX_DEPTH) return false;
-            open[depth++] = (char)byte;
-            c->at++;
-            continue;
-        case CLOSING:
-            if (depth == 0 || open[--depth] != (byte == '}' ? '{' : '[')) return false;
-            c->at++;
-            break;
-        case WORD:
-            do c->at++;
-            while (is_word(c));
-            break;
-        case BETWEEN:
-            if (depth == 0) return false;
-            c->at++;
-            continue;
-        default:
-            return false;
-        }
-        if (depth == 0) return true;
-    }
-    return false;
-}
-
-/* A whole number token of at most 18 digits; false for anything else (the cursor then stays). */
-static bool read_integer(const Cursor *c, int64_t end, int64_t *value) {
-    int64_t at = c->at;
-    bool negative = at < end && c->text[at] == '-';
-    if (negative) at++;
-    if (at >= end || end - at > 18) return false;
-    int64_t result = 0;
-    for (; at < end; at++) {
-        uint8_t byte = c->text[at];
-        if (byte < '0' || byte > '9') return false;
-        result = result * 10 + (byte - '0');
-    }
-    *value = negative ? -result : result;
-    return true;
-}
-
-/* Microseconds with a fraction, as nanoseconds rounded to nearest; false for exponents and impossible lengths. */
-static bool read_nanoseconds(const Cursor *c, int64_t end, int64_t *value) {
-    int64_t at = c->at;
-    bool negative = at < end && c->text[at] == '-';
-    if (negative) at++;
-    int64_t whole = 0, digits = 0;
-    for (; at < end && c->text[at] >= '0' && c->text[at] <= '9'; at++) {
-        whole = whole * 10 + (c->text[at] - '0');
-        if (++digits > 17) return false;
-    }
-    if (digits == 0 || whole >= MAX_WHOLE) return false;
-    int64_t fraction = 0, scale = 100;
-    bool round_up = false;
-    if (at < end && c->text[at] == '.') {
-        at++;
-        if (at >= end) return false;
-        for (int place = 0; at < end && c->text[at] >= '0' && c->text[at] <= '9'; at++, place++) {
-            if (place < 3) {
-                fraction += (c->text[at] - '0') * scale;
-                scale /= 10;
-            } else if (place == 3) {
-                round_up = c->text[at] >= '5';
+    for (; c->at < c->count; c->at++) {
+        uint8_t byte = byte_at(c, c->at);
+        if (byte == '{' || byte == '[') {
+            if (depth == MAX_DEPTH) return BAD;
+            open[depth++] = byte;
+        } else if (byte == '}' || byte == ']') {
+            /* Each closing bracket is two behind its opening one. */
+            if (open[--depth] + 2 != byte) return BAD;
+            if (depth == 0) {
+                c->at++;
+                return FINE;
             }
         }
     }
-    if (at != end) return false;
-    int64_t result = whole * 1000 + fraction + (round_up ? 1 : 0);
-    *value = negative ? -result : result;
-    return true;
+    return CUT;
 }
 
-/* A decimal number of at most 15 digits, exactly rounded: both operands are exact. Not strtod, which obeys the locale. */
-static bool read_real(const Cursor *c, int64_t end, double *value) {
-    static const double powers[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
-    int64_t at = c->at;
-    bool negative = at < end && c->text[at] == '-';
-    if (negative) at++;
-    int64_t mantissa = 0;
-    int digits = 0, decimals = 0;
-    bool after_point = false;
-    for (; at < end; at++) {
-        uint8_t byte = c->text[at];
-        if (byte == '.' && !after_point && digits > 0) {
-            after_point = true;
-            continue;
-        }
-        if (byte < '0' || byte > '9' || ++digits > 15) return false;
-        mantissa = mantissa * 10 + (byte - '0');
-        decimals += after_point;
+/* The next member of an object, and whether a comma (more members) or a brace (the end) follows it. */
+static Outcome next_member(Cursor *c, Member *member, bool *more) {
+    if (c->at + 3 >= c->count) return CUT;
+    if (byte_at(c, c->at) != '"' || byte_at(c, c->at + 1) != ':') return BAD;
+    int64_t length = string_length(c, c->at);
+    if (length == 0) return BAD;
+    member->key = (int64_t)c->tokens[c->at] + 1;
+    member->key_length = length - 2;
+    c->at += 2;
+    member->token = c->at;
+    member->begin = c->tokens[c->at];
+    member->first = byte_at(c, c->at);
+    member->length = 0;
+    if (member->first == '{' || member->first == '[') {
+        Outcome outcome = skip_brackets(c);
+        if (outcome != FINE) return outcome;
+        member->length = (int64_t)c->tokens[c->at - 1] + 1 - member->begin;
+        if (c->at >= c->count) return CUT;
+    } else if (member->first == '"') {
+        member->length = string_length(c, c->at);
+        if (member->length == 0) return BAD;
+        c->at++;
+    } else if (is_word(member->first)) {
+        c->at++;
+    } else {
+        return BAD;
     }
-    if (digits == 0 || (after_point && decimals == 0)) return false;
-    *value = (double)mantissa / powers[decimals];
-    if (negative) *value = -*value;
-    return true;
+    uint8_t next = byte_at(c, c->at++);
+    *more = next == ',';
+    return next == ',' || next == '}' ? FINE : BAD;
 }
 
-static bool key_is(const Cursor *c, int64_t begin, int64_t length, const char *name) {
-    return (int64_t)strlen(name) == length && memcmp(c->text + begin, name, (size_t)length) == 0;
+/* Length of a number or word. */
+static int64_t word_length(const uint8_t *at) {
+    const uint8_t *first = at;
+    while (is_word(*at)) at++;
+    return at - first;
+}
+
+static bool key_is(const Cursor *c, const Member *member, const char *name) {
+    return memcmp(c->text + member->key, name, (size_t)member->key_length) == 0;
 }
 
 /* Columns of scan_events, each `capacity` long. */
-enum { PHASE, CATEGORY, NAME, START, DURATION, PID, TID, ARGS_BEGIN, ARGS_LENGTH, BEGIN, LENGTH, ODD, COLUMNS };
-/* Tables of distinct tokens. */
-enum { PHASES, CATEGORIES, NAMES, PIDS, TIDS, TABLES };
+enum {
+    PHASE, CATEGORY, NAME, PID, TID, ID, BIND, SCOPE,
+    START, DURATION, ARGS_BEGIN, ARGS_LENGTH, ARGS_TOKEN, BEGIN, LENGTH, ODD,
+    COLUMNS
+};
+/* The first ones are numbers in tables of distinct tokens. */
+enum { TABLES = START };
+/* Bits of ODD. */
+enum { UNUSUAL = 1, OTHER_CLOCK = 2, FURTHER = 4 };
 
-/* Reads "[{…},{…}]". Returns the number of events, -1 when the text is not of that form, -2 when there is no room. */
-EXPORT int64_t warpline_scan_events(const uint8_t *text, int64_t size, int64_t capacity, int64_t *out, int64_t *spans,
-                                    int32_t *slots, int64_t slot_count, int64_t *table_counts) {
-    Cursor c = {text, size, 0};
+static int column_of(const Cursor *c, const Member *m) {
+    switch (m->key_length) {
+    case 1:
+        return key_is(c, m, "s") ? SCOPE : -1;
+    case 2:
+        return key_is(c, m, "ph") ? PHASE : key_is(c, m, "ts") ? START : key_is(c, m, "id") ? ID : key_is(c, m, "bp") ? BIND : -1;
+    case 3:
+        return key_is(c, m, "pid") ? PID : key_is(c, m, "tid") ? TID : key_is(c, m, "cat") ? CATEGORY : key_is(c, m, "dur") ? DURATION : -1;
+    case 4:
+        return key_is(c, m, "name") ? NAME : key_is(c, m, "args") ? ARGS_BEGIN : -1;
+    default:
+        return -1;
+    }
+}
+
+static int64_t further_of(const Cursor *c, const Member *m) {
+    switch (m->key_length) {
+    case 2:
+        return key_is(c, m, "sf") ? FURTHER : 0;
+    case 3:
+        return key_is(c, m, "id2") ? FURTHER : 0;
+    case 4:
+        return key_is(c, m, "tdur") ? OTHER_CLOCK : 0;
+    case 5:
+        return key_is(c, m, "scope") ? FURTHER : 0;
+    default:
+        return 0;
+    }
+}
+
+/* Puts one member where it belongs; false when a table has no room. */
+static bool keep_member(const Cursor *c, const Member *m, int64_t *row, Intern *tables) {
+    int column = column_of(c, m);
+    if (column < 0) {
+        row[ODD] |= further_of(c, m);
+        return true;
+    }
+    if (row[column] != MISSING) row[ODD] |= UNUSUAL;
+    if (column < TABLES) {
+        /* Names are texts; process, thread and id may be numbers as well. */
+        bool may_be_number = column == PID || column == TID || column == ID;
+        if (m->first != '"' && !(may_be_number && (is_digit(m->first) || m->first == '-'))) row[ODD] |= UNUSUAL;
+        int64_t length = m->length ? m->length : word_length(c->text + m->begin);
+        row[column] = intern_code(&tables[column], c->text, m->begin, length);
+        return row[column] >= 0;
+    }
+    if (column == ARGS_BEGIN) {
+        if (m->first != '{') row[ODD] |= UNUSUAL;
+        row[ARGS_BEGIN] = m->begin;
+        row[ARGS_LENGTH] = m->first == '{' ? m->length : 0;
+        row[ARGS_TOKEN] = m->token;
+    } else if (!read_nanoseconds(c->text + m->begin, &row[column])) {
+        row[ODD] |= UNUSUAL;
+    }
+    return true;
+}
+
+/* Reads the events of an array from `begin`, where an event begins or the array ends.
+ *
+ * Returns how many it could read; spans[…] and table_counts describe the tables of distinct tokens. `progress` gets
+ * where to go on (behind the comma of the last event read, or behind the closing bracket), whether the array has
+ * ended, and the number of tokens. Stops at what is cut off or not of the form, and when there is no room.
+ * `tokens` has room for one entry per byte from `begin` on.
+ */
+EXPORT int64_t warpline_scan_events(const uint8_t *text, int64_t begin, int64_t size, uint32_t *tokens, int64_t capacity,
+                                    int64_t *out, int64_t *spans, int32_t *slots, int64_t slot_count,
+                                    int64_t *table_counts, int64_t *progress) {
+    Cursor c = {text, tokens, find_tokens(text, begin, size, tokens), 0};
     Intern tables[TABLES];
     for (int i = 0; i < TABLES; i++)
         intern_init(&tables[i], spans + 2 * capacity * i, slots + slot_count * i, slot_count, capacity);
-    skip_space(&c);
-    if (peek(&c) != '[') return -1;
-    c.at++;
     int64_t n = 0;
-    skip_space(&c);
-    if (peek(&c) == ']') c.at++;
-    else {
-        for (;;) {
-            skip_space(&c);
-            if (peek(&c) != '{') return -1;
-            if (n >= capacity) return -2;
-            int64_t row[COLUMNS];
-            for (int i = 0; i < COLUMNS; i++) row[i] = MISSING;
-            row[BEGIN] = c.at;
-            row[ODD] = 0;
-            row[ARGS_LENGTH] = 0;
-            c.at++;
-            skip_space(&c);
-            if (peek(&c) == '}') c.at++;
-            else {
-                for (;;) {
-                    skip_space(&c);
-                    if (peek(&c) != '"') return -1;
-                    int64_t key = c.at + 1;
-                    if (!skip_string(&c)) return -1;
-                    int64_t key_length = c.at - 1 - key;
-                    skip_space(&c);
-                    if (peek(&c) != ':') return -1;
-                    c.at++;
-                    skip_space(&c);
-                    Cursor value = c;
-                    uint8_t first = peek(&c);
-                    if (!skip_value(&c)) return -1;
-                    int64_t length = c.at - value.at;
-                    int column = -1, table = -1;
-                    switch (key_length) {
-                    case 2:
-                        if (key_is(&c, key, 2, "ph")) column = PHASE, table = PHASES;
-                        else if (key_is(&c, key, 2, "ts")) column = START;
-                        break;
-                    case 3:
-                        if (key_is(&c, key, 3, "pid")) column = PID, table = PIDS;
-                        else if (key_is(&c, key, 3, "tid")) column = TID, table = TIDS;
-                        else if (key_is(&c, key, 3, "cat")) column = CATEGORY, table = CATEGORIES;
-                        else if (key_is(&c, key, 3, "dur")) column = DURATION;
-                        break;
-                    case 4:
-                        if (key_is(&c, key, 4, "name")) column = NAME, table = NAMES;
-                        else if (key_is(&c, key, 4, "args")) column = ARGS_BEGIN;
-                        break;
-                    default:
-                        break;
-                    }
-                    if (column >= 0 && row[column] != MISSING) row[ODD] = 1;
-                    if (table >= 0) {
-                        /* Names are texts; process and thread may be numbers as well. */
-                        if (first != '"' && (table < PIDS || !((first >= '0' && first <= '9') || first == '-')))
-                            row[ODD] = 1;
-                        row[column] = intern_code(&tables[table], text, value.at, length);
-                        if (row[column] < 0) return -2;
-                    } else if (column == ARGS_BEGIN) {
-                        if (first != '{') row[ODD] = 1;
-                        row[ARGS_BEGIN] = value.at;
-                        row[ARGS_LENGTH] = length;
-                    } else if (column >= 0 && !read_nanoseconds(&value, c.at, &row[column])) {
-                        row[ODD] = 1;
-                    } else if (key_length == 4 && key_is(&c, key, 4, "tdur")) {
-                        row[ODD] |= 2;
-                    }
-                    skip_space(&c);
-                    uint8_t next = peek(&c);
-                    c.at++;
-                    if (next == '}') break;
-                    if (next != ',') return -1;
-                }
-            }
-            row[LENGTH] = c.at - row[BEGIN];
-            for (int i = 0; i < COLUMNS; i++) out[capacity * i + n] = row[i];
-            n++;
-            skip_space(&c);
-            uint8_t next = peek(&c);
-            c.at++;
-            if (next == ']') break;
-            if (next != ',') return -1;
-        }
+    progress[0] = begin;
+    progress[1] = 0;
+    progress[2] = c.count;
+    if (c.count && byte_at(&c, 0) == ']') {
+        progress[0] = (int64_t)tokens[0] + 1;
+        progress[1] = 1;
     }
-    skip_space(&c);
+    while (!progress[1] && n < capacity && c.at < c.count && byte_at(&c, c.at) == '{') {
+        int64_t row[COLUMNS];
+        for (int i = 0; i < COLUMNS; i++) row[i] = MISSING;
+        row[BEGIN] = tokens[c.at++];
+        row[ODD] = 0;
+        row[ARGS_LENGTH] = 0;
+        bool more = c.at < c.count && byte_at(&c, c.at) != '}';
+        if (!more) c.at++;
+        bool fine = true;
+        while (more && fine) {
+            Member member;
+            fine = next_member(&c, &member, &more) == FINE && keep_member(&c, &member, row, tables);
+        }
+        if (!fine || c.at >= c.count) break;
+        uint8_t next = byte_at(&c, c.at);
+        if (next != ',' && next != ']') break;
+        row[LENGTH] = (int64_t)tokens[c.at - 1] + 1 - row[BEGIN];
+        for (int i = 0; i < COLUMNS; i++) out[capacity * i + n] = row[i];
+        n++;
+        progress[0] = (int64_t)tokens[c.at] + 1;
+        progress[1] = next == ']';
+        c.at++;
+    }
     for (int i = 0; i < TABLES; i++) table_counts[i] = tables[i].count;
-    return c.at == size ? n : -1;
+    return n;
 }
 
-/* Reads members of n objects, whose begins and lengths scan_events found.
+/* What a member's value is to be read as. */
+enum { INTEGER = 0, REAL = 1, TOKEN = 2, TRIPLE = 3 };
+
+#define MAX_KEYS 64
+#define KEY_SLOTS 256
+
+/* Wanted keys by a hash of their text. */
+typedef struct {
+    const uint8_t *text;
+    int64_t begin[MAX_KEYS], length[MAX_KEYS];
+    int8_t slots[KEY_SLOTS];
+} Keys;
+
+static unsigned key_slot(const uint8_t *key, int64_t length) {
+    return length ? (unsigned)(length * 7 + key[0] * 31 + key[length - 1] * 13 + key[length / 2]) % KEY_SLOTS : 0;
+}
+
+static void keys_init(Keys *keys, const uint8_t *text, const int64_t *ends, int64_t count) {
+    keys->text = text;
+    memset(keys->slots, -1, sizeof keys->slots);
+    for (int64_t k = 0; k < count; k++) {
+        keys->begin[k] = k ? ends[k - 1] : 0;
+        keys->length[k] = ends[k] - keys->begin[k];
+        unsigned slot = key_slot(text + keys->begin[k], keys->length[k]);
+        while (keys->slots[slot] >= 0) slot = (slot + 1) % KEY_SLOTS;
+        keys->slots[slot] = (int8_t)k;
+    }
+}
+
+static int keys_find(const Keys *keys, const uint8_t *key, int64_t length) {
+    for (unsigned slot = key_slot(key, length); keys->slots[slot] >= 0; slot = (slot + 1) % KEY_SLOTS) {
+        int k = keys->slots[slot];
+        if (keys->length[k] == length && memcmp(keys->text + keys->begin[k], key, (size_t)length) == 0) return k;
+    }
+    return -1;
+}
+
+/* Three whole numbers in square brackets. */
+static bool read_triple(const Cursor *c, int64_t token, int64_t *cell, int64_t stride) {
+    if (token + 6 >= c->count) return false;
+    for (int axis = 0; axis < 3; axis++) {
+        int64_t value = token + 1 + 2 * axis;
+        if (!read_integer(c->text + c->tokens[value], cell + stride * axis)) return false;
+        if (byte_at(c, value + 1) != (axis < 2 ? ',' : ']')) return false;
+    }
+    return true;
+}
+
+/* Reads members of n objects, given by their first tokens as scan_events left them; -2^63 for none.
  *
  * `keys` holds the wanted keys one after another, `key_ends` where each ends, `types` what its value must be. Key k has
  * its values in `out` from column `columns[k]` on, n per column (a triple takes three columns); reals go to `reals` in
@@ -329,76 +275,42 @@ EXPORT int64_t warpline_scan_events(const uint8_t *text, int64_t size, int64_t c
  * often each key occurs.
  * Returns how many objects hold something else under a wanted key; -1 when one is no object after all.
  */
-EXPORT int64_t warpline_scan_members(const uint8_t *text, int64_t size, int64_t n, const int64_t *begins,
-                                     const int64_t *lengths, int64_t key_count, const uint8_t *keys,
+EXPORT int64_t warpline_scan_members(const uint8_t *text, const uint32_t *tokens, int64_t token_count, int64_t n,
+                                     const int64_t *objects, int64_t key_count, const uint8_t *keys,
                                      const int64_t *key_ends, const int32_t *types, const int64_t *columns, int64_t *out,
                                      double *reals, int64_t *spans, int32_t *slots, int64_t slot_count,
                                      int64_t *table_counts, int64_t *hits) {
-    Intern tables[64];
-    if (key_count > 64) return -1;
+    Intern tables[MAX_KEYS];
+    Keys wanted;
+    if (key_count > MAX_KEYS) return -1;
+    keys_init(&wanted, keys, key_ends, key_count);
     for (int64_t k = 0; k < key_count; k++)
         if (types[k] == TOKEN) intern_init(&tables[k], spans + 2 * n * k, slots + slot_count * k, slot_count, n);
     int64_t odd = 0;
     for (int64_t i = 0; i < n; i++) {
-        if (lengths[i] == 0) continue;
-        if (begins[i] < 0 || lengths[i] < 2 || begins[i] > size - lengths[i]) return -1;
-        Cursor c = {text, begins[i] + lengths[i], begins[i] + 1};
-        bool is_odd = false;
-        int64_t guess = 0;
-        skip_space(&c);
-        if (peek(&c) == '}') continue;
-        for (;;) {
-            skip_space(&c);
-            if (peek(&c) != '"') return -1;
-            int64_t key = c.at + 1;
-            if (!skip_string(&c)) return -1;
-            int64_t key_length = c.at - 1 - key;
-            skip_space(&c);
-            if (peek(&c) != ':') return -1;
-            c.at++;
-            skip_space(&c);
-            Cursor value = c;
-            uint8_t first = peek(&c);
-            if (!skip_value(&c)) return -1;
-            /* Members mostly come in the order of the last object's. */
-            for (int64_t tried = 0; tried < key_count; tried++) {
-                int64_t k = guess + tried < key_count ? guess + tried : guess + tried - key_count;
-                int64_t key_begin = k ? key_ends[k - 1] : 0;
-                if (key_ends[k] - key_begin != key_length || memcmp(keys + key_begin, text + key, (size_t)key_length) != 0)
-                    continue;
-                guess = k + 1 < key_count ? k + 1 : 0;
-                int64_t *cell = out + n * columns[k] + i;
-                hits[k]++;
-                if (first == 'n' && c.at - value.at == 4 && memcmp(text + value.at, "null", 4) == 0) break;
-                if (types[k] == INTEGER) {
-                    if (!read_integer(&value, c.at, cell)) is_odd = true;
-                } else if (types[k] == REAL) {
-                    if (!read_real(&value, c.at, &reals[n * columns[k] + i])) is_odd = true;
-                } else if (types[k] == TOKEN) {
-                    *cell = intern_code(&tables[k], text, value.at, c.at - value.at);
-                    if (*cell < 0) return -1;
-                } else {
-                    Cursor part = value;
-                    part.at++;
-                    bool fine = first == '[';
-                    for (int axis = 0; axis < 3 && fine; axis++) {
-                        skip_space(&part);
-                        Cursor number = part;
-                        while (is_word(&part)) part.at++;
-                        fine = part.at < c.at && read_integer(&number, part.at, cell + n * axis);
-                        skip_space(&part);
-                        fine = fine && peek(&part) == (axis < 2 ? ',' : ']');
-                        part.at++;
-                    }
-                    if (!fine) is_odd = true;
-                }
-                break;
+        if (objects[i] == MISSING) continue;
+        if (objects[i] < 0 || objects[i] + 1 >= token_count) return -1;
+        Cursor c = {text, tokens, token_count, objects[i] + 1};
+        bool is_odd = false, more = byte_at(&c, c.at) != '}';
+        while (more) {
+            Member m;
+            if (next_member(&c, &m, &more) != FINE) return -1;
+            int k = keys_find(&wanted, text + m.key, m.key_length);
+            if (k < 0) continue;
+            int64_t *cell = out + n * columns[k] + i;
+            hits[k]++;
+            const uint8_t *value = text + m.begin;
+            if (m.first == 'n' && word_length(value) == 4 && memcmp(value, "null", 4) == 0) continue;
+            if (types[k] == INTEGER) {
+                is_odd |= !read_integer(value, cell);
+            } else if (types[k] == REAL) {
+                is_odd |= !read_real(value, &reals[n * columns[k] + i]);
+            } else if (types[k] == TOKEN) {
+                *cell = intern_code(&tables[k], text, m.begin, m.length ? m.length : word_length(value));
+                if (*cell < 0) return -1;
+            } else {
+                is_odd |= m.first != '[' || !read_triple(&c, m.token, cell, n);
             }
-            skip_space(&c);
-            uint8_t next = peek(&c);
-            c.at++;
-            if (next == '}') break;
-            if (next != ',') return -1;
         }
         odd += is_odd;
     }

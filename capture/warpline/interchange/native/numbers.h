@@ -1,0 +1,78 @@
+/* Numbers in JSON text. Each function reads the word at `at`, whose end is a byte that is part of no word, and answers
+ * false for anything it cannot give back exactly. */
+#ifndef WARPLINE_NUMBERS_H
+#define WARPLINE_NUMBERS_H
+
+#include "json_tokens.h"
+
+/* 2^61 ns in microseconds, as in columns.py. */
+#define MAX_WHOLE INT64_C(2305843009213693)
+
+static inline bool is_digit(uint8_t byte) { return byte >= '0' && byte <= '9'; }
+
+/* A whole number of at most 18 digits. */
+static inline bool read_integer(const uint8_t *at, int64_t *value) {
+    bool negative = *at == '-';
+    at += negative;
+    const uint8_t *first = at;
+    int64_t result = 0;
+    for (; is_digit(*at); at++) {
+        if (at - first >= 18) return false;
+        result = result * 10 + (*at - '0');
+    }
+    if (at == first || is_word(*at)) return false;
+    *value = negative ? -result : result;
+    return true;
+}
+
+/* Microseconds with or without a fraction, as nanoseconds rounded to nearest. */
+static inline bool read_nanoseconds(const uint8_t *at, int64_t *value) {
+    bool negative = *at == '-';
+    at += negative;
+    const uint8_t *first = at;
+    int64_t whole = 0;
+    for (; is_digit(*at); at++) {
+        if (at - first >= 17) return false;
+        whole = whole * 10 + (*at - '0');
+    }
+    if (at == first || whole >= MAX_WHOLE) return false;
+    int64_t fraction = 0;
+    if (*at == '.') {
+        const uint8_t *decimals = ++at;
+        for (int64_t scale = 100; is_digit(*at); at++, scale /= 10) {
+            /* Of the fourth digit only what it rounds; of later ones nothing. */
+            if (scale) fraction += (*at - '0') * scale;
+            else if (at - decimals == 3) fraction += *at >= '5';
+        }
+        if (at == decimals) return false;
+    }
+    if (is_word(*at)) return false;
+    int64_t result = whole * 1000 + fraction;
+    *value = negative ? -result : result;
+    return true;
+}
+
+/* A decimal number of at most 15 digits, exactly rounded: both operands are exact. Not strtod, which obeys the locale. */
+static inline bool read_real(const uint8_t *at, double *value) {
+    static const double powers[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+    bool negative = *at == '-';
+    at += negative;
+    int64_t mantissa = 0;
+    int digits = 0, decimals = 0;
+    bool after_point = false;
+    for (; is_word(*at); at++) {
+        if (*at == '.' && !after_point && digits > 0) {
+            after_point = true;
+            continue;
+        }
+        if (!is_digit(*at) || ++digits > 15) return false;
+        mantissa = mantissa * 10 + (*at - '0');
+        decimals += after_point;
+    }
+    if (digits == 0 || (after_point && decimals == 0)) return false;
+    *value = (double)mantissa / powers[decimals];
+    if (negative) *value = -*value;
+    return true;
+}
+
+#endif

@@ -1,0 +1,157 @@
+"""The compiled scanner (``native/trace_scan.c``): where the members of trace events stand in JSON text."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Int64Array = npt.NDArray[np.int64]
+
+LIBRARY = Path(__file__).parent / "libwarpline_scan.so"
+_FUNCTIONS = ("warpline_scan_events", "warpline_scan_members", "warpline_intern")
+
+
+class Column(IntEnum):
+    """Columns of a `Scan`; the first eight are codes into its tables, `NO_INTEGER` where a member is missing."""
+
+    PHASE = 0
+    CATEGORY = 1
+    NAME = 2
+    PID = 3
+    TID = 4
+    ID = 5
+    BIND = 6
+    SCOPE = 7
+    START = 8
+    DURATION = 9
+    ARGS_BEGIN = 10
+    ARGS_LENGTH = 11
+    ARGS_TOKEN = 12
+    BEGIN = 13
+    LENGTH = 14
+    ODD = 15
+
+
+_TABLES = 8
+
+UNUSUAL, OTHER_CLOCK, FURTHER = 1, 2, 4
+"""Bits of `Column.ODD`: a member is not of its usual type; there is a ``tdur``; an ``sf``, ``scope`` or ``id2``."""
+
+_MOST_EVENTS = 1 << 16
+"""In one scan; further ones are left for the next."""
+
+
+@lru_cache(maxsize=1)
+def library() -> ctypes.CDLL | None:
+    """The scanner, None where it is not compiled."""
+    try:
+        found = ctypes.CDLL(str(LIBRARY))
+        for name in _FUNCTIONS:
+            getattr(found, name).restype = ctypes.c_int64
+    except (OSError, AttributeError):
+        return None
+    return found
+
+
+@dataclass(frozen=True)
+class Scan:
+    """Events in a piece of text. Valid until its `Scanner` has scanned twice more.
+
+    ``columns`` is int64, one row per `Column`; ``tables`` holds the distinct tokens (JSON text) of the first columns;
+    ``tokens`` where the tokens of the text begin. ``stop`` is where to go on, ``ended`` whether the array ends there.
+    """
+
+    lib: ctypes.CDLL
+    text: bytes
+    columns: Int64Array
+    tables: list[list[bytes]]
+    tokens: npt.NDArray[np.uint32]
+    stop: int
+    ended: bool
+
+    def __len__(self) -> int:
+        return self.columns.shape[1]
+
+
+class _Room:
+    """The arrays that one scan fills."""
+
+    def __init__(self, size: int) -> None:
+        # An event has at least 16 bytes: {"ph":"e","ts":0}
+        self.capacity = min(_MOST_EVENTS, size // 16 + 1)
+        self.tokens = np.empty(size, np.uint32)
+        self.columns = np.empty((len(Column), self.capacity), np.int64)
+        self.spans = np.empty((_TABLES, self.capacity, 2), np.int64)
+        self.slots = np.empty((_TABLES, slot_count(self.capacity)), np.int32)
+
+
+class Scanner:
+    """Scans one piece of text after the other, in two rooms by turns: what is in one is used while the other fills."""
+
+    def __init__(self, lib: ctypes.CDLL) -> None:
+        self._lib = lib
+        self._rooms = [_Room(0), _Room(0)]
+
+    def scan(self, text: bytes, begin: int = 0) -> Scan | None:
+        """The events of an unfinished array from ``begin`` on, where one begins; None when not even one can be taken.
+
+        Stops before the first event that is cut, or not of the form.
+        """
+        size = len(text)
+        if size >= 1 << 31:
+            return None
+        self._rooms.reverse()
+        if len(self._rooms[0].tokens) < size - begin:
+            self._rooms[0] = _Room(size - begin)
+        room = self._rooms[0]
+        counts, progress = np.zeros(_TABLES, np.int64), np.zeros(3, np.int64)
+        count = self._lib.warpline_scan_events(
+            ctypes.c_char_p(text), ctypes.c_int64(begin), ctypes.c_int64(size), at(room.tokens),
+            ctypes.c_int64(room.capacity), at(room.columns), at(room.spans), at(room.slots),
+            ctypes.c_int64(room.slots.shape[1]), at(counts), at(progress),
+        )  # fmt: skip
+        stop, ended, token_count = progress.tolist()
+        if not count and not ended:
+            return None
+        tables = [pieces(text, room.spans[number, : counts[number]]) for number in range(_TABLES)]
+        return Scan(
+            self._lib, text, room.columns[:, :count], tables, room.tokens[:token_count], stop, bool(ended)
+        )
+
+
+def pieces(text: bytes, spans: Int64Array) -> list[bytes]:
+    """Pieces of a text by begin and length."""
+    return [text[begin : begin + length] for begin, length in spans.tolist()]
+
+
+def at(array: npt.NDArray[Any]) -> ctypes.c_void_p:
+    """The address of a contiguous array; valid while the array lives."""
+    return ctypes.c_void_p(array.ctypes.data)
+
+
+def slot_count(count: int) -> int:
+    """How large the scanner's hash table must be for as many entries."""
+    return max(16, 1 << (2 * count).bit_length())
+
+
+def distinct(scan: Scan, begins: Int64Array, lengths: Int64Array) -> tuple[Int64Array, list[bytes]] | None:
+    """Number pieces of a scan's text: (code of each, distinct pieces); None when a piece lies outside."""
+    lib, text = scan.lib, scan.text
+    count = len(begins)
+    slots = slot_count(count)
+    codes = np.empty(count, np.int64)
+    spans = np.empty((count, 2), np.int64)
+    table = np.empty(slots, np.int32)
+    begins, lengths = np.ascontiguousarray(begins), np.ascontiguousarray(lengths)
+    found = lib.warpline_intern(
+        ctypes.c_char_p(text), ctypes.c_int64(len(text)), ctypes.c_int64(count), at(begins), at(lengths), at(codes),
+        at(spans), at(table), ctypes.c_int64(slots),
+    )  # fmt: skip
+    return None if found < 0 else (codes, pieces(text, spans[:found]))

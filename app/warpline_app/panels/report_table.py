@@ -221,6 +221,11 @@ class ReportTable(Table):
             self._closed ^= {item}
             self._fill(self._chosen())
 
+    def open_all(self, on: bool) -> None:
+        """Open or close every row of a tree."""
+        self._closed = set() if on else set(np.flatnonzero(self._has_children).tolist())
+        self._fill(self._chosen())
+
     def mousePressEvent(self, event: QMouseEvent) -> None:
         """A click on the triangle opens and closes; anything else selects."""
         index = self.indexAt(event.position().toPoint())
@@ -296,4 +301,9 @@ class ReportTable(Table):
             target = self.target(item)
             actions = self.row_actions.fill_menu(menu, target, lambda: self.full_name(item))
             actions["copy_row"] = menu.addAction(tr("Copy row"), lambda: self.copy_items([item]))
-        return {**actions, **super().fill_menu(menu, item)}
+        actions |= super().fill_menu(menu, item)
+        if self._has_children.any():
+            menu.addSeparator()
+            actions["open_all"] = menu.addAction(tr("Open all"), lambda: self.open_all(True))
+            actions["close_all"] = menu.addAction(tr("Close all"), lambda: self.open_all(False))
+        return actions

@@ -21,6 +21,7 @@ ROW_MENU = (
     "row.hide",
     "row.show_hidden",
     "",
+    "row.select",
     "row.only",
     "row.show_all",
     "",

@@ -29,6 +29,10 @@ def _hide(view: TimelineView, row: Row) -> None:
     view.state.set_hidden({*view.state.hidden, row.key})
 
 
+def _select(view: TimelineView, row: Row) -> None:
+    view.state.select_track(None if view.state.track_selection == row.key else row.key)
+
+
 def _only(view: TimelineView, row: Row) -> None:
     view.state.change_filter(only=(row.key,))
 
@@ -194,6 +198,16 @@ ROW_COMMANDS: tuple[Command, ...] = (
         ("Shift+H",),
         enabled=lambda view: bool(view.state.hidden),
         group="rows",
+    ),
+    timeline_command(
+        "row.select",
+        "Panels About This Row",
+        "View",
+        _with_row(_select),
+        ("Shift+Return",),
+        enabled=has_row,
+        group="filter",
+        hint="Numbers count only this row and what is below it; again: everything",
     ),
     timeline_command("row.only", "Only This Row", "View", _with_row(_only), enabled=has_row, group="filter"),
     timeline_command(

@@ -280,6 +280,6 @@ VIEW_COMMANDS: tuple[Command, ...] = (
         lambda view: view.state.clear(),
         ("Esc",),
         group="select",
-        hint="The range, then the event, then the highlight, then the filter",
+        hint="The range, then the row, the event, the highlight, the filter",
     ),
 )

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.selection import Events, View
 from warpline.model import UsageError
+from warpline.storage import Capture
 
 Int64Array = npt.NDArray[np.int64]
 
@@ -46,6 +48,9 @@ _BY_NAME = (
         re.compile(r"^(nccl|rccl|hccl|c10d|gloo|oneccl)[:_]|^record_param_comms", re.IGNORECASE),
     ),
 )
+_NO_TYPE, _NOT_LOOKED_AT = -1, -2
+_CODES: WeakKeyDictionary[Capture, npt.NDArray[np.int8]] = WeakKeyDictionary()
+"""For each string id the type its text tells, as long as the capture is open."""
 MEMORY_OPERATION = re.compile(r"memcpy|memorycopy|memset", re.IGNORECASE)
 _DEFAULT_OF_KIND = {
     "phase": "UserDefined",
@@ -80,23 +85,35 @@ def event_types(view: View, kind: str, events: Events) -> Int64Array:
 
 
 def _of_names(view: View, names: npt.NDArray[np.uint32], default: int) -> Int64Array:
-    distinct, inverse = np.unique(names, return_inverse=True)
-    codes = np.full(len(distinct), default, np.int64)
-    for place, text in enumerate(view.capture.strings.get(distinct.tolist())):
-        for name, pattern in _BY_NAME:
-            if pattern.search(text):
-                codes[place] = type_code(name)
-                break
-    return codes[inverse]
+    known = _CODES.get(view.capture)
+    if known is None:
+        known = _CODES[view.capture] = np.full(max(len(view.capture.strings), 1), _NOT_LOOKED_AT, np.int8)
+    codes = known[names]
+    if (codes == _NOT_LOOKED_AT).any():
+        distinct = _distinct(names[codes == _NOT_LOOKED_AT], len(known))
+        for name, text in zip(distinct.tolist(), view.capture.strings.get(distinct.tolist()), strict=True):
+            found = (type_code(title) for title, pattern in _BY_NAME if pattern.search(text))
+            known[name] = next(found, _NO_TYPE)
+        codes = known[names]
+    typed: Int64Array = np.where(codes >= 0, codes, default).astype(np.int64)
+    return typed
 
 
 def _of_categories(view: View, ids: npt.NDArray[Any]) -> Int64Array:
-    distinct, inverse = np.unique(ids, return_inverse=True)
+    n_strings = max(len(view.capture.strings), 1)
+    ids = np.clip(ids, 0, n_strings - 1).astype(np.int64)
+    distinct = _distinct(ids, n_strings)
     by_text = {text.casefold(): code for code, text in enumerate(HOST_TYPES)}
-    codes = np.array(
-        [by_text.get(text.casefold(), -1) for text in view.capture.strings.get(distinct.tolist())], np.int64
-    )
-    return codes[inverse] if len(distinct) else np.full(len(ids), -1, np.int64)
+    codes = np.full(n_strings, -1, np.int8)
+    codes[distinct] = [by_text.get(t.casefold(), -1) for t in view.capture.strings.get(distinct.tolist())]
+    return codes[ids].astype(np.int64)
+
+
+def _distinct(ids: npt.NDArray[Any], n_strings: int) -> Int64Array:
+    """The string ids that occur, without sorting all of them."""
+    used = np.zeros(n_strings, bool)
+    used[ids] = True
+    return np.flatnonzero(used).astype(np.int64)
 
 
 def is_memory_operation(name: str) -> bool:

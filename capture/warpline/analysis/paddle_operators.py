@@ -246,12 +246,13 @@ def _laid_out(view: View, tree: _Tree, options: Options, text: TextOf, scope: st
     gpu_whole = np.where(parent >= 0, tree.gpu.total[safe], all_gpu).astype(np.float64)
     last = tree.path[level, np.arange(n)]
     strings = view.capture.strings
-    names: Values
     if text is None:
-        names = [
-            f"{strings[int(tree.path[0, i])]} #{int(last[i])}" if level[i] else strings[int(last[i])]
-            for i in order.tolist()
-        ]
+
+        def numbered(i: int) -> str:
+            name = strings[int(tree.path[0, i])]
+            return f"{name} #{int(last[i])}" if level[i] else name
+
+        names = Texts(order, numbered)
     else:
         names = Texts(last[order], text)
     no_cpu = ~tree.has_cpu[order]

@@ -195,7 +195,7 @@ _DENSE = 1 << 22
 
 def _dense(key: Int64Array, width: int) -> tuple[Int64Array, int]:
     """Keys below ``width`` renumbered 0, 1, … in their order, and how many there are."""
-    if width > _DENSE:
+    if width > min(_DENSE, 8 * len(key) + 65_536):
         distinct, key = np.unique(key, return_inverse=True)
         return key.astype(np.int64), len(distinct)
     used = np.zeros(width, bool)

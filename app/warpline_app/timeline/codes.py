@@ -33,7 +33,9 @@ DIM_DENSITY = 32
 EMPTY = 0
 GRID = 1
 PAUSE = 2
-PAUSE_PHASES = 4
+PAUSE_PHASES = 3
+PHASES = 24
+"""After so many pixels every texture repeats."""
 
 FIXED = (
     "empty",
@@ -106,6 +108,8 @@ class ColorTable:
         self._rgb += [to_rgb(hue) for hue in theme.hues]
         self._custom: dict[int, int] = {}
         self._tables: dict[tuple[int, int], UInt32Array] = {}
+        self.version = 0
+        """Rises when there is another colour, and with it other tables."""
         self._dark_ink: npt.NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
@@ -125,6 +129,7 @@ class ColorTable:
             found = self._custom[key] = len(self._rgb)
             self._rgb.append(0xFF000000 | key | 0x040404)
             self._tables.clear()
+            self.version += 1
             self._dark_ink = None
         return found
 

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 from PySide6.QtGui import QImage
 
-from . import codes
+from . import codes, compiled
 from .codes import ColorTable
+
+if TYPE_CHECKING:
+    from .frame_plan import Bar
 
 UInt16Array = npt.NDArray[np.uint16]
 UInt32Array = npt.NDArray[np.uint32]
@@ -27,6 +32,7 @@ class Frame:
         self.pixels: UInt32Array = np.zeros((max(1, height), max(1, width)), np.uint32)
         self.width, self.height, self.ratio = max(1, width), max(1, height), ratio
         self.first, self.stop = 0, self.width
+        self._scratch = np.empty(self.width, np.uint16)
         buffer: Any = self.pixels.data
         self.image = QImage(buffer, self.width, self.height, 4 * self.width, QImage.Format.Format_RGB32)
 
@@ -52,102 +58,130 @@ class Frame:
         """One colour."""
         self.pixels[max(0, top) : max(0, bottom), self.first : self.stop] = rgb
 
-    def columns(self, x: npt.NDArray[np.int64], rgb: int) -> None:
-        """Vertical lines of one colour (the grid) from top to bottom."""
-        for column in x.tolist():
-            if self.first <= column < self.stop:
-                self.pixels[:, column] = rgb
-
-    def line(
-        self, table: ColorTable, line: UInt16Array, top: int, height: int, background: int, clip_top: int
-    ) -> None:
-        """A line of codes as a bar of ``height`` pixels; what lies above ``clip_top`` is left out."""
-        lookup = table.table(height, background)
-        first = max(0, clip_top - top)
-        last = min(height, self.height - top)
-        if first >= last:
+    def bands(self, bands: npt.NDArray[Any], grid: npt.NDArray[np.int64], grid_rgb: int) -> None:
+        """Bands of one colour (`compiled.BAND`) under vertical lines at the columns ``grid``."""
+        lib = compiled.library()
+        if lib is not None:
+            lib.warpline_bands(
+                self._described(), compiled.at(bands), len(bands), compiled.at(grid), len(grid), grid_rgb
+            )
             return
-        rows = slice(top + first, top + last)
-        if self.stop - self.first == self.width:
-            np.take(lookup[first:last], line, axis=1, out=self.pixels[rows], mode="clip")
-        else:
-            part = line[self.first : self.stop]
-            self.pixels[rows, self.first : self.stop] = np.take(lookup[first:last], part, axis=1, mode="clip")
+        columns = grid[(grid >= self.first) & (grid < self.stop)]
+        for first, last, rgb in bands.tolist():
+            self.fill(first, last, rgb)
+            self.pixels[max(0, first) : max(0, last), columns] = grid_rgb
+
+    def bars(self, bars: Bars, lines: UInt16Array, empty: UInt16Array) -> None:
+        """Lines of codes as bars; ``empty`` is what stands for code 0 in each column: background, grid, pause."""
+        lib = compiled.library()
+        if lib is None or lines.strides[1] != 2 or lines.strides[0] % 2:
+            self._bars_with_numpy(bars, lines, empty)
+        elif len(bars.described):
+            lib.warpline_bars(
+                self._described(), compiled.at(bars.described), len(bars.described), compiled.at(lines),
+                lines.strides[0] // 2, compiled.at(empty), compiled.at(self._scratch),
+            )  # fmt: skip
+
+    def _described(self) -> Any:
+        return ctypes.byref(
+            compiled.Frame(compiled.at(self.pixels), self.width, self.height, self.first, self.stop)
+        )
+
+    def _bars_with_numpy(self, bars: Bars, lines: UInt16Array, empty: UInt16Array) -> None:
+        for index, (top, height, clip_top) in enumerate(bars.described[["top", "height", "clip"]].tolist()):
+            first, last = max(0, clip_top - top, -top), min(height, self.height - top)
+            if first >= last:
+                continue
+            line = lines[index, self.first : self.stop]
+            line = np.where(line == codes.EMPTY, empty[self.first : self.stop], line)
+            rows = slice(top + first, top + last)
+            np.take(
+                bars.tables[index][first:last],
+                line,
+                axis=1,
+                out=self.pixels[rows, self.first : self.stop],
+                mode="clip",
+            )
 
     def area(
         self,
         values: Float64Array,
         top: int,
         height: int,
-        fill: int,
+        fill: int | None,
         outline: int | None,
         clip_top: int,
         *,
         step: int = 1,
     ) -> None:
-        """A filled curve rising from the bottom, with an outline on top.
+        """A curve rising from the bottom, filled and with an outline on top, or one of both.
 
-        ``values`` 0–1, one for each column that is drawn and one for the column before; NaN: none.
+        ``values`` 0–1, one for each column that is drawn and one for the column before; NaN or infinite: none.
         """
-        first, last = max(0, clip_top - top), min(height, self.height - top)
-        if first >= last or height <= step:
+        lib = compiled.library()
+        if lib is None:
+            self._area_with_numpy(values, top, height, fill, outline, clip_top, step)
             return
-        known = np.isfinite(values)
-        level = np.where(known, np.clip(values, 0, 1) * (height - step), 0.0)
-        tips = (height - step - np.round(level)).astype(np.int64)
-        tip, here = tips[1:], known[1:]
-        # What is above the tip keeps its background: a stencil per height, taken by column.
-        stencil = np.arange(height)[:, None] >= np.arange(height + 1)[None, :]
-        inside = np.take(stencil[first:last], np.where(here, tip, height), axis=1)
-        rows = slice(top + first, top + last)
-        np.copyto(self.pixels[rows, self.first : self.stop], np.uint32(fill), where=inside)
-        if outline is not None:
-            self._outline(tips, known, top, first, last, outline, step)
+        values = np.ascontiguousarray(values, np.float64)
+        area = compiled.Area(
+            compiled.at(values), top, height, clip_top, step,
+            -1 if fill is None else fill, -1 if outline is None else outline,
+        )  # fmt: skip
+        lib.warpline_area(self._described(), ctypes.byref(area))
 
-    def trace(
-        self, values: Float64Array, top: int, height: int, rgb: int, clip_top: int, *, step: int = 1
-    ) -> None:
-        """Only the outline of an `area`."""
-        first, last = max(0, clip_top - top), min(height, self.height - top)
-        if first >= last or height <= step:
-            return
-        known = np.isfinite(values)
-        level = np.where(known, np.clip(values, 0, 1) * (height - step), 0.0)
-        tips = (height - step - np.round(level)).astype(np.int64)
-        self._outline(tips, known, top, first, last, rgb, step)
-
-    def _outline(
+    def _area_with_numpy(
         self,
-        tips: npt.NDArray[np.int64],
-        known: npt.NDArray[np.bool_],
+        values: Float64Array,
         top: int,
-        first: int,
-        last: int,
-        rgb: int,
+        height: int,
+        fill: int | None,
+        outline: int | None,
+        clip_top: int,
         step: int,
     ) -> None:
-        """The tip of each column, joined with its neighbour's, so that a steep flank has no holes."""
+        first, last = max(0, clip_top - top, -top), min(height, self.height - top)
+        if first >= last or height <= step:
+            return
+        known = np.isfinite(values)
+        level = np.where(known, np.clip(values, 0, 1) * (height - step), 0.0)
+        tips = (height - step - np.round(level)).astype(np.int64)
         tip, here = tips[1:], known[1:]
         before = np.where(known[:-1], tips[:-1], tip)
-        low = np.clip(np.minimum(tip, before), first, last)
-        high = np.clip(np.maximum(tip, before) + step, first, last)
-        n = np.where(here, high - low, 0)
-        x = np.repeat(np.arange(len(tip)), n) + self.first
-        y = np.repeat(low - (np.cumsum(n) - n), n) + np.arange(int(n.sum()))
-        self.pixels[top + y, x] = rgb
+        rows = np.arange(first, last)[:, None]
+        part = self.pixels[top + first : top + last, self.first : self.stop]
+        if fill is not None:
+            np.copyto(part, np.uint32(fill), where=here & (rows >= tip))
+        if outline is not None:
+            # The tip of each column, joined with its neighbour's, so that a steep flank has no holes.
+            inside = (rows >= np.minimum(tip, before)) & (rows < np.maximum(tip, before) + step)
+            np.copyto(part, np.uint32(outline), where=here & inside)
 
 
-def grid_codes(
-    line: UInt16Array, columns: npt.NDArray[np.int64], paused: npt.NDArray[np.int64]
+@dataclass(frozen=True)
+class Bars:
+    """Where the lines of a frame go: `compiled.BAR` of each, and the tables that they point to."""
+
+    described: npt.NDArray[Any]
+    tables: tuple[UInt32Array, ...]
+
+
+def make_bars(table: ColorTable, bars: Sequence[Bar]) -> Bars:
+    """Bars with their tables, as long as the colour table has this version."""
+    tables = tuple(table.table(bar.height, bar.background) for bar in bars)
+    described = np.zeros(len(bars), compiled.BAR)
+    for index, (bar, colors) in enumerate(zip(bars, tables, strict=True)):
+        described[index] = (bar.top, bar.height, bar.clip, compiled.at(colors), colors.shape[1])
+    return Bars(described, tables)
+
+
+def empty_codes(
+    width: int, grid: npt.NDArray[np.int64], paused: npt.NDArray[np.int64], phase: int
 ) -> UInt16Array:
-    """A line with the grid and the texture of pauses where it is empty; a copy when there is any."""
-    if not len(paused) and not len(columns):
-        return line
-    result = line.copy()
-    if len(paused):
-        empty = paused[result[paused] == codes.EMPTY]
-        result[empty] = np.where(empty % 3 == 0, codes.PAUSE, codes.EMPTY)
-    if len(columns):
-        empty = columns[result[columns] == codes.EMPTY]
-        result[empty] = codes.GRID
+    """What stands in the columns of a line where it is empty: the texture of pauses, else the grid.
+
+    ``phase`` (see `codes.PHASES`) keeps the texture in place when the view pans.
+    """
+    result = np.zeros(width, np.uint16)
+    result[grid] = codes.GRID
+    result[paused[(paused + phase) % codes.PAUSE_PHASES == 0]] = codes.PAUSE
     return result

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from warpline_app.theme import Theme
 
+from . import compiled
 from .layout import Layout, Line, PlacedRow
 from .name_index import NameGroup
 from .rows import Content
 
 Int64Array = npt.NDArray[np.int64]
+
+_COVERED = -1
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,8 @@ class Bar:
 class FramePlan:
     """``bars`` are those of ``lanes``, then those of ``groups``; ``tops`` and ``heights`` are their columns.
 
-    ``whole`` tells which bars are not cut by the pinned area. ``fills`` are bands of one colour: first, last, rgb.
+    ``whole`` tells which bars are not cut by the pinned area. ``bands`` (`compiled.BAND`) are what is left of the
+    background between the bars.
     """
 
     layout: Layout
@@ -53,7 +58,7 @@ class FramePlan:
     bars: tuple[Bar, ...]
     lanes: tuple[int, ...]
     groups: tuple[NameGroup, ...]
-    fills: tuple[tuple[int, int, int], ...]
+    bands: npt.NDArray[Any]
     tops: Int64Array
     heights: Int64Array
     whole: npt.NDArray[np.bool_]
@@ -99,36 +104,30 @@ def make_plan(
         bars,
         tuple(bar.line.lane for bar in of_lanes),
         tuple(bar.line.group for bar in of_groups if bar.line.group is not None),
-        tuple(_fills(spots, height, colors, max(1, int(ratio)))),
+        _bands(spots, bars, height, colors, max(1, int(ratio))),
         tops,
         np.array([bar.height for bar in bars] or [1], np.int64),
         tops >= np.array([bar.clip for bar in bars] or [0], np.int64),
     )
 
 
-def _fills(spots: list[Spot], height: int, colors: dict[str, int], thin: int) -> list[tuple[int, int, int]]:
-    """One fill for each run of rows with the same background, and a hairline above each group."""
-    runs: list[tuple[int, int, int]] = []
+def _bands(
+    spots: list[Spot], bars: Sequence[Bar], height: int, colors: dict[str, int], thin: int
+) -> npt.NDArray[Any]:
+    """The background of rows with a hairline above each group, where no bar covers it."""
+    rows = np.full(max(1, height), colors["canvas"], np.int64)
     for place in spots:
-        first, last = max(place.top, place.clip), min(place.top + place.height, height)
-        if runs and runs[-1][2] == place.background and runs[-1][1] >= first:
-            runs[-1] = (runs[-1][0], last, place.background)
-        else:
-            runs.append((first, last, place.background))
-    fills: list[tuple[int, int, int]] = []
-    reached = 0
-    for first, last, rgb in runs:
-        if first > reached:
-            fills.append((reached, first, colors["canvas"]))
-        fills.append((first, last, rgb))
-        reached = max(reached, last)
-    fills.append((reached, height, colors["canvas"]))
-    fills += [
-        (place.top, place.top + thin, colors["hairline"])
-        for place in spots
-        if place.row.row.is_group and place.top >= place.clip
-    ]
-    return fills
+        rows[max(place.top, place.clip, 0) : max(0, place.top + place.height)] = place.background
+    for place in spots:
+        if place.row.row.is_group and place.top >= place.clip:
+            rows[max(0, place.top) : max(0, place.top + thin)] = colors["hairline"]
+    for bar in bars:
+        rows[max(bar.top, bar.clip, 0) : max(0, bar.top + bar.height)] = _COVERED
+    edges = np.concatenate([[0], np.flatnonzero(np.diff(rows)) + 1, [len(rows)]])
+    shown = rows[edges[:-1]] != _COVERED
+    bands = np.zeros(int(shown.sum()), compiled.BAND)
+    bands["first"], bands["last"], bands["rgb"] = edges[:-1][shown], edges[1:][shown], rows[edges[:-1][shown]]
+    return bands
 
 
 def sibling_index(row: PlacedRow) -> int:

@@ -13,7 +13,8 @@ from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPixmap, QText
 from warpline.model import format_duration
 
 from . import codes
-from .strip import Boxes
+from .kernel_names import short_kernel_name
+from .lines import Boxes
 from .shapes import is_drawing
 from .time_model import TimeScale
 
@@ -158,11 +159,6 @@ class Atlas:
         painter.restore()
 
 
-def short_name(text: str) -> str:
-    """A name without what every kernel's has: the leading ``void``."""
-    return text.removeprefix("void ")
-
-
 def is_cause(reason: str) -> bool:
     """Whether a state's reason tells this state apart: a word or two, not a sentence on how all were recorded."""
     return bool(reason) and ";" not in reason and len(reason) <= LONGEST_CAUSE
@@ -186,6 +182,8 @@ class Labels:
         self._generations = [atlas.generation for atlas in self._atlases]
         self._template = np.full(size, -1, np.int8)
         state = capture.kinds.get("thread_state")
+        kernel = capture.kinds.get("kernel")
+        self._kernel_kind = kernel.code if kernel is not None else -1
         self._reason_kind = state.code if state is not None and "reason" in state.attributes else -1
         self._batches: list[tuple[Atlas, Float64Array]] = []
         self._grounds: list[QRectF] = []
@@ -260,8 +258,11 @@ class Labels:
         """Entries of the names of boxes; −1 for those that must wait for the next frame."""
         of_name = self._entry_of_name[ink]
         names = np.minimum(self._capture.events.name[boxes.row].astype(np.int64), len(of_name) - 1)
-        for name in np.unique(names[of_name[names] < 0]).tolist():
-            of_name[name] = self._add(atlas, short_name(self._capture.strings[name]))
+        is_new = of_name[names] < 0
+        kernels = set(names[is_new & self._is_kernel(boxes.row)].tolist())
+        for name in set(names[is_new].tolist()):
+            text = self._capture.strings[name]
+            of_name[name] = self._add(atlas, short_kernel_name(text) if name in kernels else text)
         entries = of_name[names].astype(np.int64)
         if self._reason_kind >= 0:
             states = np.flatnonzero(self._capture.events.kind[boxes.row] == self._reason_kind)
@@ -360,9 +361,13 @@ class Labels:
 
     def _is_template(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
         names = np.minimum(self._capture.events.name[rows].astype(np.int64), len(self._template) - 1)
-        for name in np.unique(names[self._template[names] < 0]).tolist():
+        for name in set(names[self._template[names] < 0].tolist()):
             self._template[name] = is_template(self._capture.strings[name])
-        return np.asarray(self._template[names] == 1, bool)
+        # What tells a kernel stands first in its short name.
+        return np.asarray((self._template[names] == 1) & ~self._is_kernel(rows), bool)
+
+    def _is_kernel(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        return np.asarray(self._capture.events.kind[rows] == self._kernel_kind, bool)
 
 
 def _fragments(

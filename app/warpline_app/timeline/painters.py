@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy.typing as npt
 
 from warpline.model import Flag
 
-from .codes import FIRST_HUE, HUES, INDEX, ColorTable
+from .codes import DENSITY, FIRST_HUE, HUES, INDEX, VARIANTS, ColorTable
 from .name_index import copy_family, is_communication
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class Painter:
     def colors(self, rows: Int64Array, kind: npt.NDArray[np.uint8], flags: npt.NDArray[np.uint8]) -> Colors:
         """Colour numbers of events (int32, as long as ``rows``)."""
         result = self.color_of_code[kind]
-        for code in np.unique(kind).tolist():
+        for code in np.flatnonzero(np.bincount(kind)).tolist():
             paint = PAINTERS.get(self._family_of_code.get(code, ""))
             if paint is not None:
                 chosen = np.flatnonzero(kind == code)
@@ -63,6 +64,13 @@ class Painter:
             runnable = (flags & Flag.WAITING) != 0
             result = np.where(waiting, np.where(runnable, INDEX["runnable"], INDEX["blocked"]), result)
         return result
+
+    @cached_property
+    def mark_codes(self) -> npt.NDArray[np.uint16]:
+        """For each kind and flags (256 × 256) the code below the lowest column of such a mark."""
+        kind, flags = np.indices((256, 256), np.uint8)
+        color = self.mark_colors(kind.ravel(), flags.ravel()).reshape(256, 256)
+        return (color * VARIANTS + DENSITY - 1).astype(np.uint16)
 
     def plain_colors(self, colors: Colors, kind: npt.NDArray[np.uint8]) -> Colors:
         """The same colours without those of names: a hue, or an event's own colour, becomes that of its kind."""
@@ -84,28 +92,28 @@ class Painter:
     def hue_of_names(self, names: Int64Array) -> Colors:
         """One of eight hues per name, the same in every capture."""
         hue = self._hue_of_name[names]
-        for name in np.unique(names[hue == _UNKNOWN]).tolist():
+        for name in set(names[hue == _UNKNOWN].tolist()):
             self._hue_of_name[name] = FIRST_HUE + zlib.crc32(self.capture.strings[name].encode()) % HUES
         return self._hue_of_name[names]
 
     def communication(self, names: Int64Array) -> npt.NDArray[np.bool_]:
         """Whether names are those of communication kernels."""
         known = self._is_communication[names]
-        for name in np.unique(names[known == _UNKNOWN]).tolist():
+        for name in set(names[known == _UNKNOWN].tolist()):
             self._is_communication[name] = is_communication(self.capture.strings[name])
         return np.asarray(self._is_communication[names] == 1, bool)
 
     def waits(self, names: Int64Array) -> npt.NDArray[np.bool_]:
         """Whether names are those of API calls that wait for the GPU."""
         known = self._waits[names]
-        for name in np.unique(names[known == _UNKNOWN]).tolist():
+        for name in set(names[known == _UNKNOWN].tolist()):
             self._waits[name] = "synchronize" in self.capture.strings[name].casefold()
         return np.asarray(self._waits[names] == 1, bool)
 
     def states(self, names: Int64Array) -> Colors:
         """Colour numbers of thread states by their names."""
         known = self._state_of_name[names]
-        for name in np.unique(names[known == _UNKNOWN]).tolist():
+        for name in set(names[known == _UNKNOWN].tolist()):
             self._state_of_name[name] = INDEX.get(
                 _STATE_BY_NAME.get(self.capture.strings[name].casefold().split(" ")[0], ""), _OTHER_STATE
             )

@@ -15,7 +15,7 @@ from warpline.i18n import tr
 from warpline_app.theme import Theme, mix, to_rgb, ui_font
 
 from .codes import ColorTable
-from .compositor import Frame, grid_codes
+from .compositor import Bars, Frame, empty_codes, make_bars
 from .curves import CurveStore
 from .frame_plan import Bar, FramePlan, Spot, make_plan
 from .labels import Labels
@@ -71,6 +71,7 @@ class Renderer:
         self._drawn: tuple[object, ...] = ()
         self._plan: FramePlan | None = None
         self._plan_key: tuple[int, int, int] = (0, 0, 0)
+        self._bars: tuple[FramePlan, int, Bars] | None = None
         self._limits: dict[int, float] = {}
         self.failed: dict[str, str] = {}
         """Rows that cannot be drawn, by key, with the reason."""
@@ -90,11 +91,9 @@ class Renderer:
         else:
             frame.limit(0, frame.width)
         self._drawn = same
-        for first, last, rgb in plan.fills:
-            frame.fill(first, min(last, frame.height), rgb)
-        grid = np.unique(np.floor(view.scale.to_px_array(view.ticks_ns)).astype(np.int64))
-        grid = grid[(grid >= frame.first) & (grid < frame.stop)]
-        frame.columns(grid, self._grid)
+        grid = np.floor(view.scale.to_px_array(view.ticks_ns)).astype(np.int64)
+        grid = grid[(grid >= 0) & (grid < frame.width)]
+        frame.bands(plan.bands, grid, self._grid)
         wanted: list[PlacedRow] = []
         for place in plan.curves:
             try:
@@ -102,11 +101,8 @@ class Renderer:
                     wanted.append(place.row)
             except Exception as error:  # contained in its row, which says so
                 self.failed[place.row.row.key] = str(error) or type(error).__name__
-        paused = self._paused(view.scale)
-        paused = paused[(paused >= frame.first) & (paused < frame.stop)]
-        for index, bar in enumerate(plan.bars):
-            line = grid_codes(lines.codes[index], grid, paused)
-            frame.line(self.table, line, bar.top, bar.height, bar.background, bar.clip)
+        empty = empty_codes(frame.width, grid, self._paused(view.scale), self.cache.phase)
+        frame.bars(self._bars_of(plan), lines.codes, empty)
         boxes = lines.boxes
         if plan.bars and len(boxes.row):
             boxes = boxes.chosen(plan.whole[boxes.line])
@@ -136,6 +132,13 @@ class Renderer:
             )
             self._plan_key = key
         return self._plan
+
+    def _bars_of(self, plan: FramePlan) -> Bars:
+        """The plan's bars with their tables; kept until there is another plan or another colour."""
+        known = self._bars
+        if known is None or known[0] is not plan or known[1] != self.table.version:
+            known = self._bars = (plan, self.table.version, make_bars(self.table, plan.bars))
+        return known[2]
 
     def _lines(self, layout: Layout, view: View) -> tuple[Lines, FramePlan]:
         """Codes of all visible lines from one query, and which line is where."""
@@ -177,7 +180,7 @@ class Renderer:
         first = np.clip(np.floor(scale.to_px_array(pauses[:, 0])), 0, scale.width_px).astype(np.int64)
         last = np.clip(np.ceil(scale.to_px_array(pauses[:, 1])), 0, scale.width_px).astype(np.int64)
         parts = [np.arange(a, b) for a, b in zip(first.tolist(), last.tolist(), strict=True)]
-        return np.unique(np.concatenate(parts))
+        return np.concatenate(parts)
 
     def _draw_curve(self, frame: Frame, place: Spot, view: View) -> bool:
         """Draws a curve or counter; False when a better curve should be computed."""
@@ -229,7 +232,7 @@ class Renderer:
             frame.area(peak, bar_top, bar, mix(background, ink, 0.5), None, clip, step=step)
             floor = np.where(np.isfinite(low), low, values) / top_value
             frame.area(floor, bar_top, bar, fill, None, clip, step=step)
-            frame.trace(values / top_value, bar_top, bar, outline, clip, step=step)
+            frame.area(values / top_value, bar_top, bar, None, outline, clip, step=step)
         else:
             frame.area(values / top_value, bar_top, bar, fill, outline, clip, step=step)
 

@@ -1,0 +1,119 @@
+"""The compiled inner loops of lines and pixels (``native/lines.c``): the same results as numpy's, several times faster.
+
+Everything has a twin in `lines` or `compositor` that is used where the library is not compiled. Arrays given here
+are C-contiguous and of exactly the types that are named; places in them were checked by the caller.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+LIBRARY = Path(__file__).parent / "libwarpline_lines.so"
+
+BAR = np.dtype(
+    [("top", np.int64), ("height", np.int64), ("clip", np.int64), ("table", np.uintp), ("columns", np.int64)]
+)
+"""``Bar`` of lines.c."""
+BAND = np.dtype([("first", np.int64), ("last", np.int64), ("rgb", np.int64)])
+"""``Band`` of lines.c."""
+
+GROUP = np.dtype(
+    [
+        *((name, np.uintp) for name in ("start", "duration", "row")),
+        *((name, np.int64) for name in ("count", "longest", "code")),
+    ]
+)
+"""``Group`` of lines.c."""
+
+_Pointer = ctypes.c_void_p
+_Integer = ctypes.c_int64
+_Real = ctypes.c_double
+
+
+class Boxes(ctypes.Structure):
+    """``Boxes`` of lines.c."""
+
+    _fields_ = [
+        *((name, _Pointer) for name in ("line", "start", "stop", "color", "dim", "flags")),
+        ("count", _Integer),
+        ("hatched", _Pointer),
+        ("start_ns", _Integer),
+        ("px_per_ns", _Real),
+        ("hair", _Real),
+        ("phase", _Integer),
+    ]
+
+
+class Found(ctypes.Structure):
+    """``Found`` of lines.c."""
+
+    _fields_ = [
+        *((name, _Pointer) for name in ("line", "row", "start", "stop")),
+        ("capacity", _Integer),
+        ("count", _Integer),
+    ]
+
+
+class Area(ctypes.Structure):
+    """``Area`` of lines.c."""
+
+    _fields_ = [
+        ("values", _Pointer),
+        *((name, _Integer) for name in ("top", "height", "clip", "step", "fill", "outline")),
+    ]
+
+
+class Frame(ctypes.Structure):
+    """``Frame`` of lines.c."""
+
+    _fields_ = [
+        ("pixels", _Pointer),
+        *((name, _Integer) for name in ("width", "height", "first", "stop")),
+    ]
+
+
+_SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
+    "warpline_density": (
+        None,
+        [_Integer, _Integer, *[_Pointer] * 6, _Integer, _Integer, _Pointer],
+    ),
+    "warpline_boxes": (None, [_Pointer, _Pointer, _Integer]),
+    "warpline_groups": (
+        None,
+        [_Pointer, *[_Integer] * 3, _Real, _Integer, *[_Pointer] * 3],
+    ),
+    "warpline_bars": (None, [_Pointer, _Pointer, _Integer, _Pointer, _Integer, _Pointer, _Pointer]),
+    "warpline_bands": (None, [_Pointer, _Pointer, _Integer, _Pointer, _Integer, ctypes.c_uint32]),
+    "warpline_area": (None, [_Pointer, _Pointer]),
+}
+
+
+@lru_cache(maxsize=1)
+def library() -> ctypes.CDLL | None:
+    """The compiled loops, None where they are not compiled."""
+    try:
+        found = ctypes.CDLL(str(LIBRARY))
+        for name, (result, arguments) in _SIGNATURES.items():
+            function = getattr(found, name)
+            function.restype, function.argtypes = result, arguments
+    except (OSError, AttributeError):
+        return None
+    return found
+
+
+def at(array: Array) -> int:
+    """The address of an array's first value."""
+    return int(array.__array_interface__["data"][0])
+
+
+def fits(array: Array, dtype: npt.DTypeLike) -> bool:
+    """Whether compiled code can read a column as it lies."""
+    return array.dtype == dtype and array.flags.c_contiguous and array.flags.aligned

@@ -1,0 +1,274 @@
+/* Lines of codes and the pixels they become: what lines.py and compositor.py do with numpy, with the same results.
+ *
+ * The caller is warpline_app/timeline/compiled.py. Times are a file's and may be anything: arithmetic on them wraps around,
+ * and what becomes a place in an array is clipped before. Numbers of lines, colours and columns are the caller's own.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* As in codes.py. */
+enum { VARIANTS = 64, LEVELS = 16, SOLID = 0, EDGE = 1, CUT = 2, ESTIMATED = 3, DIM = 4, DIM_EDGE = 5, HATCH = 8 };
+enum { HATCH_PHASES = 8, DIM_SHIFT = 16 };
+/* As in warpline.model.Flag. */
+enum { FLAG_CUT_START = 1, FLAG_CUT_END = 2, FLAG_ESTIMATED = 8 };
+
+static int64_t add(int64_t a, int64_t b) { return (int64_t)((uint64_t)a + (uint64_t)b); }
+static int64_t subtract(int64_t a, int64_t b) { return (int64_t)((uint64_t)a - (uint64_t)b); }
+static int64_t clip(int64_t value, int64_t low, int64_t high) {
+    return value < low ? low : value > high ? high : value;
+}
+
+/* How high a column is that is busy for this share of its pixel. */
+static int64_t level_of(double busy) {
+    double scaled = busy * LEVELS;
+    if (!(scaled > 2)) return 2;
+    if (scaled >= LEVELS) return LEVELS;
+    int64_t whole = (int64_t)scaled;
+    return whole + (scaled > (double)whole);
+}
+
+/* Columns of events shorter than a pixel: `lanes` lines of `columns` cells, each drawn `bin_px` wide.
+ * `code_of` holds the code below the lowest column of each kind and flags, `dim` which cells are dimmed (or NULL). */
+EXPORT void warpline_density(
+    int64_t lanes, int64_t columns, const float *busy, const int64_t *mark_row, const uint8_t *kind,
+    const uint8_t *flags, const uint16_t *code_of, const uint8_t *dim, int64_t bin_px, int64_t width, uint16_t *out
+) {
+    for (int64_t lane = 0; lane < lanes; lane++, out += width) {
+        for (int64_t x = 0; x < columns; x++) {
+            int64_t cell = lane * columns + x, first = x * bin_px;
+            int64_t stop = first + bin_px < width ? first + bin_px : width;
+            uint16_t code = 0;
+            if (mark_row[cell] >= 0 || busy[cell] > 0) {
+                int64_t level = busy[cell] == 0 ? LEVELS / 2 : level_of((double)busy[cell]);
+                code = (uint16_t)(code_of[kind[cell] << 8 | flags[cell]] + level);
+                if (dim && dim[cell]) code = (uint16_t)(code + DIM_SHIFT);
+            }
+            for (int64_t at = first; at < stop; at++) out[at] = code;
+        }
+    }
+}
+
+/* Where a moment lies, as a whole pixel between -2 and `width` + 2. A hair is added before rounding down. */
+static int64_t pixel_of(int64_t relative, double px_per_ns, double hair, int64_t width) {
+    double place = (double)relative * px_per_ns;
+    place = place + hair;
+    if (!(place > -2)) return -2;
+    if (place >= (double)(width + 2)) return width + 2;
+    int64_t whole = (int64_t)place;
+    return whole - (place < (double)whole);
+}
+
+typedef struct {
+    const int64_t *line, *start, *stop;
+    const int32_t *color;
+    const uint8_t *dim, *flags;
+    int64_t count;
+    const uint8_t *hatched; /* by colour */
+    int64_t start_ns;
+    double px_per_ns, hair;
+    int64_t phase;
+} Boxes;
+
+typedef struct {
+    int64_t low, high, first, last; /* the last two clipped to the line */
+} Extent;
+
+static Extent extent_of(const Boxes *b, int64_t i, int64_t width) {
+    int64_t low = pixel_of(subtract(b->start[i], b->start_ns), b->px_per_ns, b->hair, width);
+    int64_t high = pixel_of(subtract(b->stop[i], b->start_ns), b->px_per_ns, b->hair, width);
+    if (high < low + 1) high = low + 1;
+    return (Extent){low, high, clip(low, 0, width), clip(high, 0, width)};
+}
+
+/* Exact rectangles as runs of codes; all of them before the first edge, and all edges before the first torn end. */
+EXPORT void warpline_boxes(const Boxes *b, uint16_t *out, int64_t width) {
+    for (int64_t i = 0; i < b->count; i++) {
+        Extent e = extent_of(b, i, width);
+        uint16_t *line = out + b->line[i] * width;
+        bool hatched = b->hatched[b->color[i]] && !b->dim[i];
+        int variant = b->dim[i] ? DIM : (b->flags[i] & FLAG_ESTIMATED) && !hatched ? ESTIMATED : SOLID;
+        uint16_t code = (uint16_t)(b->color[i] * VARIANTS + variant);
+        if (hatched)
+            for (int64_t x = e.first; x < e.last; x++)
+                line[x] = (uint16_t)(code + HATCH + (x + b->phase) % HATCH_PHASES);
+        else
+            for (int64_t x = e.first; x < e.last; x++) line[x] = code;
+    }
+    for (int64_t i = 0; i < b->count; i++) {
+        Extent e = extent_of(b, i, width);
+        bool hatched = b->hatched[b->color[i]] && !b->dim[i];
+        if (e.last - e.first >= 3 && e.low >= 0 && !hatched)
+            out[b->line[i] * width + e.first] = (uint16_t)(b->color[i] * VARIANTS + (b->dim[i] ? DIM_EDGE : EDGE));
+    }
+    for (int64_t i = 0; i < b->count; i++) {
+        if (!(b->flags[i] & (FLAG_CUT_START | FLAG_CUT_END))) continue;
+        Extent e = extent_of(b, i, width);
+        if (e.last - e.first < 8) continue;
+        uint16_t *line = out + b->line[i] * width, torn = (uint16_t)(b->color[i] * VARIANTS + CUT);
+        for (int64_t x = 0; x < 4; x++) {
+            if (b->flags[i] & FLAG_CUT_START && e.low >= 0) line[e.first + x] = torn;
+            if (b->flags[i] & FLAG_CUT_END && e.high <= width) line[e.last - 4 + x] = torn;
+        }
+    }
+}
+
+/* Events of a track with something in common, sorted by start, perhaps overlapping. */
+typedef struct {
+    const int64_t *start, *duration, *row;
+    int64_t count, longest;
+    int64_t code; /* below the lowest column */
+} Group;
+
+typedef struct {
+    int64_t *line, *row, *start, *stop;
+    int64_t capacity, count;
+} Found;
+
+static int64_t count_before(const int64_t *values, int64_t count, int64_t time) {
+    int64_t low = 0;
+    while (low < count) {
+        int64_t middle = low + (count - low) / 2;
+        if (values[middle] < time) low = middle + 1;
+        else count = middle;
+    }
+    return low;
+}
+
+/* Groups on a line each: what is shorter than a pixel becomes columns, the rest is listed in `found`;
+ * what is more than its capacity is only counted. `busy` is room for the sums of a line. */
+EXPORT void warpline_groups(
+    const Group *groups, int64_t count, int64_t start_ns, int64_t stop_ns, double pixel_ns, int64_t width,
+    double *busy, uint16_t *out, Found *found
+) {
+    for (int64_t number = 0; number < count; number++, out += width) {
+        const Group *g = groups + number;
+        int64_t low = count_before(g->start, g->count, subtract(start_ns, g->longest));
+        int64_t high = count_before(g->start, g->count, stop_ns);
+        bool any = false;
+        for (int64_t i = low; i < high; i++) {
+            int64_t begin = subtract(g->start[i], start_ns), duration = g->duration[i];
+            if ((double)duration >= pixel_ns) {
+                if (add(begin, duration) <= 0) continue;
+                int64_t at = found->count++;
+                if (at >= found->capacity) continue;
+                found->line[at] = number;
+                found->row[at] = g->row[i];
+                found->start[at] = g->start[i];
+                found->stop[at] = add(g->start[i], duration);
+            } else if (begin >= 0) {
+                double place = (double)begin / pixel_ns;
+                int64_t column = place < (double)(width - 1) ? (int64_t)place : width - 1;
+                if (!any) memset(busy, 0xff, (size_t)width * sizeof *busy); /* NaN: nothing there */
+                any = true;
+                busy[column] = (busy[column] == busy[column] ? busy[column] : 0) + (double)duration;
+            }
+        }
+        for (int64_t x = 0; x < width; x++)
+            out[x] = any && busy[x] == busy[x] ? (uint16_t)(g->code + level_of(busy[x] / pixel_ns)) : 0;
+    }
+}
+
+typedef struct {
+    uint32_t *pixels;
+    int64_t width, height, first, stop; /* columns that are drawn */
+} Frame;
+
+typedef struct {
+    int64_t top, height, clip;
+    const uint32_t *table; /* of shape (height, columns) */
+    int64_t columns;
+} Bar;
+
+/* Lines as bars; `codes` has `stride` columns a line, and `empty` what stands for code 0 in each of them. */
+EXPORT void warpline_bars(
+    const Frame *f, const Bar *bars, int64_t count, const uint16_t *codes, int64_t stride, const uint16_t *empty,
+    uint16_t *scratch
+) {
+    int64_t n = f->stop - f->first;
+    for (int64_t i = 0; i < count; i++) {
+        const Bar *bar = bars + i;
+        const uint16_t *line = codes + i * stride + f->first;
+        int64_t top = bar->top > bar->clip ? bar->top : bar->clip, bottom = bar->top + bar->height;
+        if (top < 0) top = 0;
+        if (bottom > f->height) bottom = f->height;
+        if (top >= bottom) continue;
+        for (int64_t x = 0; x < n; x++) {
+            uint16_t code = line[x] ? line[x] : empty[f->first + x];
+            scratch[x] = code < bar->columns ? code : (uint16_t)(bar->columns - 1);
+        }
+        for (int64_t y = top; y < bottom; y++) {
+            const uint32_t *colors = bar->table + (y - bar->top) * bar->columns;
+            uint32_t *row = f->pixels + y * f->width + f->first;
+            for (int64_t x = 0; x < n; x++) row[x] = colors[scratch[x]];
+        }
+    }
+}
+
+typedef struct {
+    int64_t first, last, rgb;
+} Band;
+
+/* Bands of one colour under a grid of vertical lines. */
+EXPORT void warpline_bands(
+    const Frame *f, const Band *bands, int64_t count, const int64_t *grid, int64_t grid_count, uint32_t grid_rgb
+) {
+    for (int64_t i = 0; i < count; i++) {
+        int64_t top = clip(bands[i].first, 0, f->height), bottom = clip(bands[i].last, 0, f->height);
+        for (int64_t y = top; y < bottom; y++) {
+            uint32_t *row = f->pixels + y * f->width;
+            if (y > top) {
+                memcpy(row + f->first, row - f->width + f->first, (size_t)(f->stop - f->first) * sizeof *row);
+                continue;
+            }
+            for (int64_t x = f->first; x < f->stop; x++) row[x] = (uint32_t)bands[i].rgb;
+            for (int64_t g = 0; g < grid_count; g++)
+                if (grid[g] >= f->first && grid[g] < f->stop) row[grid[g]] = grid_rgb;
+        }
+    }
+}
+
+/* To the nearest whole number, from the middle to the even one; `value` is small and not negative. */
+static int64_t rounded(double value) {
+    int64_t whole = (int64_t)value;
+    double rest = value - (double)whole;
+    return whole + (rest > 0.5 || (rest == 0.5 && whole % 2));
+}
+
+typedef struct {
+    const double *values; /* 0 to 1, NaN for none; the first is of the column before the first that is drawn */
+    int64_t top, height, clip, step;
+    int64_t fill, outline; /* 0xffrrggbb, negative for none */
+} Area;
+
+/* The row of a value's tip; -1 where there is none. */
+static int64_t tip_of(const Area *a, double value) {
+    if (!(value - value == 0)) return -1;
+    double share = value < 0 ? 0 : value > 1 ? 1 : value;
+    return a->height - a->step - rounded(share * (double)(a->height - a->step));
+}
+
+/* A filled curve that rises from the bottom, and its outline joined with the neighbour's, so that a flank has no holes. */
+EXPORT void warpline_area(const Frame *f, const Area *a) {
+    int64_t first = a->clip > a->top ? a->clip - a->top : 0, last = a->height;
+    if (a->top + first < 0) first = -a->top;
+    if (a->top + last > f->height) last = f->height - a->top;
+    if (first >= last || a->height <= a->step) return;
+    int64_t before = tip_of(a, a->values[0]);
+    for (int64_t x = f->first; x < f->stop; x++) {
+        int64_t tip = tip_of(a, a->values[x - f->first + 1]);
+        if (tip >= 0) {
+            uint32_t *column = f->pixels + a->top * f->width + x;
+            int64_t other = before < 0 ? tip : before;
+            if (a->fill >= 0)
+                for (int64_t y = clip(tip, first, last); y < last; y++) column[y * f->width] = (uint32_t)a->fill;
+            int64_t low = clip(tip < other ? tip : other, first, last);
+            int64_t high = clip((tip > other ? tip : other) + a->step, first, last);
+            if (a->outline >= 0)
+                for (int64_t y = low; y < high; y++) column[y * f->width] = (uint32_t)a->outline;
+        }
+        before = tip;
+    }
+}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from warpline.i18n import tr
 from warpline.interchange.importer import ImportOptions, ImportSummary, IsCancelled, Progress, check_cancelled
-from warpline.interchange.nsys import api, counters, nvtx, samples, sched, session
+from warpline.interchange.nsys import api, counters, gpu_events, nvtx, samples, sched, session
 from warpline.interchange.nsys.context import Context, Window
 from warpline.interchange.nsys.devices import Devices
 from warpline.interchange.nsys.gpu import GpuWork
@@ -39,6 +39,9 @@ _SUPPORTING = (
     "SYSCALL_CALLCHAINS",
     "NVTX_PAYLOAD_",
     "NVTX_SCOPES",
+    "NVTX_EVENTS_PAYLOAD_SCHEMAS",
+    "NIC_ID_MAP",
+    "NET_IB_DEVICE_PORT_INFO",
     "MPI_RANKS",
     "GENERIC_EVENT_SOURCES",
     "GENERIC_EVENT_TYPE",
@@ -78,6 +81,18 @@ def _subjects(context: Context) -> tuple[Subject, ...]:
             on_gpu(gpu.graphs),
         ),
         Subject(
+            "memory decompression",
+            ("CUPTI_ACTIVITY_KIND_MEM_DECOMPRESS",),
+            cuda,
+            on_gpu(gpu.other_work("Memory decompression")),
+        ),
+        Subject(
+            "host nodes of CUDA graphs",
+            ("CUPTI_ACTIVITY_KIND_GRAPH_HOST_NODE_AND_HOST_LAUNCH",),
+            cuda,
+            on_gpu(gpu.other_work("Host node of a CUDA graph")),
+        ),
+        Subject(
             "CUDA synchronisation",
             ("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",),
             cuda,
@@ -107,6 +122,33 @@ def _subjects(context: Context) -> tuple[Subject, ...]:
             ("CUDA_GPU_MEMORY_USAGE_EVENTS",),
             "nsys profile --cuda-memory-usage=true",
             (lambda shared, table: counters.convert_memory_usage(shared, devices, table),),
+        ),
+        Subject(
+            "unified memory page faults",
+            ("CUDA_UM_GPU_PAGE_FAULT_EVENTS", "CUDA_UM_CPU_PAGE_FAULT_EVENTS"),
+            "nsys profile --cuda-um-gpu-page-faults=true --cuda-um-cpu-page-faults=true",
+            (
+                lambda shared, table: gpu_events.convert_gpu_faults(shared, devices, table),
+                gpu_events.convert_cpu_faults,
+            ),
+        ),
+        Subject(
+            "GPU context switches",
+            ("GPU_CONTEXT_SWITCH_EVENTS",),
+            "nsys profile --gpuctxsw=true",
+            (lambda shared, table: gpu_events.convert_context_switches(shared, devices, table),),
+        ),
+        Subject(
+            "network interfaces",
+            ("NET_NIC_METRIC",),
+            "nsys profile --nic-metrics=true",
+            (counters.convert_network,),
+        ),
+        Subject(
+            "CPU and system metrics",
+            ("PERF_EVENT_SOC_OR_CPU_METRIC_EVENT", "PERF_EVENT_SOC_OR_CPU_RAW_EVENT"),
+            "nsys profile --cpu-core-metrics=help",
+            (counters.convert_cpu_metrics,) * 2,
         ),
         Subject(
             "profiler overhead",

@@ -6,11 +6,12 @@ import re
 from collections.abc import Mapping
 
 import numpy as np
+import numpy.typing as npt
 
 from warpline.i18n import tr
 from warpline.interchange.nsys.context import Context, pick
 from warpline.interchange.nsys.devices import Devices
-from warpline.interchange.nsys.tables import NULL, decode, groups, read_all
+from warpline.interchange.nsys.tables import NULL, Batch, decode, groups, read_all
 from warpline.model import MEMORY_KINDS
 
 _UNIT = re.compile(r"\s*\[([^\]]+)\]\s*$")
@@ -70,6 +71,118 @@ def convert_gpu_metrics(context: Context, table: str) -> None:
             usable = times != NULL
             context.builder.add_counter(track, name, unit, times[usable], values[usable])
             context.window.include(times[usable], times[usable])
+
+
+def convert_network(context: Context, table: str) -> None:
+    """One counter per port of a network interface and metric; a value holds from the start of its interval."""
+    rows = read_all(
+        context.tables,
+        "TARGET_INFO_NETWORK_METRICS",
+        ints=("metricsListId", "metricsIdx"),
+        texts=("name", "unit"),
+    )
+    metrics = {
+        key: (decode(name), decode(unit))
+        for *key_parts, name, unit in zip(
+            rows["metricsListId"].tolist(),
+            rows["metricsIdx"].tolist(),
+            rows.texts["name"],
+            rows.texts["unit"],
+            strict=True,
+        )
+        for key in [tuple(key_parts)]
+    }
+    rows = read_all(context.tables, "TARGET_INFO_NIC_INFO", ints=("nicId",), texts=("name",))
+    names = dict(zip(rows["nicId"].tolist(), map(decode, rows.texts["name"]), strict=True))
+    rows = read_all(context.tables, "NIC_ID_MAP", ints=("nicId", "globalId"))
+    nic_of = dict(zip(rows["globalId"].tolist(), rows["nicId"].tolist(), strict=True))
+    columns = ("start", "end", "globalId", "portId", "metricsListId", "metricsIdx", "value")
+    for batch in context.batches(table, ints=columns):
+        keys = (batch["globalId"], batch["portId"], batch["metricsListId"], batch["metricsIdx"])
+        for (nic, port, metric_list, metric), index in groups(*keys):
+            name, unit = metrics.get((metric_list, metric)) or (f"metric {metric_list}.{metric}", "")
+            title = names.get(nic_of.get(nic, nic)) or tr("network interface {number}", number=nic)
+            if port not in (NULL, 0):
+                title = tr("{name}, port {port}", name=title, port=port)
+            _add_intervals(
+                context, batch, index, ("network", f"{nic}.{max(port, 0)}", title), name, unit, metric
+            )
+
+
+def convert_cpu_metrics(context: Context, table: str) -> None:
+    """One counter per metric and component of the CPU or the system; a value holds from the start of its interval."""
+    rows = read_all(
+        context.tables, "TARGET_INFO_PERF_METRIC", ints=("id",), texts=("name", "displayName", "unit")
+    )
+    metrics = {
+        number: (decode(display) or decode(name), decode(unit))
+        for number, name, display, unit in zip(
+            rows["id"].tolist(),
+            rows.texts["name"],
+            rows.texts["displayName"],
+            rows.texts["unit"],
+            strict=True,
+        )
+    }
+    rows = read_all(
+        context.tables, "TARGET_INFO_COMPONENT", ints=("componentId", "instance"), texts=("name",)
+    )
+    components = {
+        number: decode(name) + ("" if instance == NULL else f" {instance}")
+        for number, instance, name in zip(
+            rows["componentId"].tolist(), rows["instance"].tolist(), rows.texts["name"], strict=True
+        )
+    }
+    is_event = table.endswith("RAW_EVENT")
+    id_column, value_column = ("eventId", "count") if is_event else ("metricId", "value")
+    for batch in context.batches(
+        table, ints=("start", "end", "componentId", id_column), reals=(value_column,)
+    ):
+        for (component, metric), index in groups(batch["componentId"], batch[id_column]):
+            name, unit = metrics.get(metric) or (f"metric {metric}", "")
+            title = components.get(component) or tr("component {number}", number=component)
+            _add_intervals(
+                context,
+                batch,
+                index,
+                ("cpu-metrics", str(max(component, 0)), title),
+                name,
+                unit,
+                metric,
+                value_column,
+            )
+
+
+def _add_intervals(
+    context: Context,
+    batch: Batch,
+    index: npt.NDArray[np.int64],
+    place: tuple[str, str, str],
+    name: str,
+    unit: str,
+    sort_key: int,
+    value_column: str = "value",
+) -> None:
+    """Values over intervals as a counter; ``place`` is the folder of the URI, the part in it and its title."""
+    folder, part, title = place
+    group = context.track(f"{folder}/{part}", title=title, role="group", sort_key=2600)
+    track = context.track(
+        f"{folder}/{part}/counters/{name.replace('/', '∕')}",
+        title=name,
+        role="counter",
+        parent=group,
+        sort_key=max(sort_key, 0),
+    )
+    if value_column in batch.reals:
+        values = batch.reals[value_column][index]
+    else:
+        whole = batch[value_column][index]
+        values = np.where(whole == NULL, np.nan, whole.astype(np.float64))
+    starts, stops = batch["start"][index], batch["end"][index]
+    usable = starts != NULL
+    context.builder.add_counter(track, name, unit, starts[usable], values[usable])
+    ends = np.where(stops == NULL, starts, np.maximum(stops, starts))
+    context.window.include(starts[usable], ends[usable])
 
 
 def _distinct(types: Mapping[int, str]) -> dict[int, str]:

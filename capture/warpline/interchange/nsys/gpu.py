@@ -55,6 +55,24 @@ KERNEL_EXTRA = KindSpec(
 )
 """What Nsight tells about kernels beyond what every capture has."""
 
+COPY_EXTRA = KindSpec(
+    "memcpy",
+    "Memory copy",
+    "gpu",
+    "copy",
+    (
+        AttributeSpec(
+            "migration_cause",
+            "uint8",
+            "Migrated because of",
+            "",
+            dict(enumerate(("unknown", "user", "coherence", "prefetch", "eviction", "access counters"))),
+        ),
+        AttributeSpec("virtual_address", "uint64", "Address"),
+    ),
+)
+"""What Nsight tells about migrations of unified memory, which are copies; causes as CUPTI numbers them."""
+
 _KERNEL_COLUMNS = {
     **{f"grid_{axis}": f"grid{axis.upper()}" for axis in "xyz"},
     **{f"block_{axis}": f"block{axis.upper()}" for axis in "xyz"},
@@ -73,6 +91,8 @@ _COPY_COLUMNS = {
     "copy_kind": "copyKind",
     "src_kind": "srcKind",
     "dst_kind": "dstKind",
+    "migration_cause": "migrationCause",
+    "virtual_address": "virtualAddress",
     "graph_node_id": "graphNodeId",
     "correlation": "correlationId",
 }
@@ -129,13 +149,15 @@ class GpuWork:
         self._stream_work(table, "kernel", columns, name, attributes)
 
     def copies(self, table: str) -> None:
+        self._context.builder.add_kind(COPY_EXTRA)
         titles = self._context.builder.strings(_COPY_NAMES)
 
         def name(batch: Batch, index: npt.NDArray[np.int64]) -> npt.NDArray[np.uint32]:
             return titles[_clamped(batch["copyKind"][index], len(titles))]
 
         def attributes(batch: Batch, index: npt.NDArray[np.int64]) -> dict[str, Any]:
-            return _bytes(pick(batch, index, **_COPY_COLUMNS), "copy_kind", "src_kind", "dst_kind")
+            enumerations = ("copy_kind", "src_kind", "dst_kind", "migration_cause")
+            return _bytes(pick(batch, index, **_COPY_COLUMNS), *enumerations)
 
         self._stream_work(table, "memcpy", tuple(_COPY_COLUMNS.values()), name, attributes)
 
@@ -170,6 +192,22 @@ class GpuWork:
                     "To see them: nsys profile --cuda-graph-trace=node"
                 )
             )
+
+    def other_work(self, title: str) -> Callable[[str], None]:
+        """What a stream does beside kernels, copies and sets; every event of the table has the same name."""
+
+        def convert(table: str) -> None:
+            text = self._context.builder.string(title)
+
+            def name(_batch: Batch, index: npt.NDArray[np.int64]) -> npt.NDArray[np.uint32]:
+                return np.full(len(index), text, np.uint32)
+
+            def attributes(batch: Batch, index: npt.NDArray[np.int64]) -> dict[str, Any]:
+                return pick(batch, index, correlation="correlationId")
+
+            self._stream_work(table, "gpu_event", (), name, attributes)
+
+        return convert
 
     def synchronisations(self, table: str) -> None:
         titles = self._context.builder.strings(_SYNC_NAMES)

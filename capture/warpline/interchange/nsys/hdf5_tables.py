@@ -128,4 +128,11 @@ def _texts(column: npt.NDArray[Any] | None, count: int) -> Sequence[bytes | None
         return [None] * count
     if column.dtype.kind == "S":
         return [text or None for text in column.tolist()]
-    return [text.encode() if isinstance(text, str) else text or None for text in column.tolist()]
+    return [_bytes_of(text) for text in column.tolist()]
+
+
+def _bytes_of(cell: Any) -> bytes | None:
+    """A text, or the bytes of a binary value; None for an empty one, as HDF5 has no missing values."""
+    if isinstance(cell, np.ndarray):
+        return cell.tobytes() or None
+    return cell.encode() if isinstance(cell, str) else cell or None

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from warpline.i18n import tr
 from warpline.interchange.nsys.context import Context
+from warpline.interchange.nsys.payloads import as_bytes, read_payloads
 from warpline.interchange.nsys.tables import NULL, Batch, decode, groups
 from warpline.model import Packing
 
@@ -50,7 +51,7 @@ def convert_nvtx(context: Context, table: str) -> None:
     reals = _present(context, table, _REAL_PAYLOADS)
     ints = tuple(name for name in _INTS if name in _BASIC or name in context.tables.columns(table))
     for batch in context.batches(
-        table, ints=ints, reals=reals, texts=_present(context, table, ("text", "jsonText"))
+        table, ints=ints, reals=reals, texts=_present(context, table, ("text", "jsonText", "binaryData"))
     ):
         kinds = batch["eventType"]
         names = texts.names(batch)
@@ -78,6 +79,7 @@ def convert_nvtx(context: Context, table: str) -> None:
                 attributes=_attributes(context, batch, index, (pid, domain_id, title), definitions, texts),
                 what=table,
             )
+    context.builder.add_skipped(table, texts.undecoded, tr("binary payloads whose layout is not in the file"))
 
 
 _BASIC = ("start", "end", "eventType", "globalTid", "textId", "domainId")
@@ -114,6 +116,20 @@ class _Texts:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._known: dict[bytes, int] = {}
+        self._payloads = read_payloads(context.tables)
+        self._binary: dict[bytes, int] = {}
+        self.undecoded = 0
+
+    def binary(self, cells: Sequence[bytes | None]) -> npt.NDArray[np.uint32]:
+        """String ids of binary payloads as JSON; 0 for none and for those that cannot be decoded."""
+        known = self._binary
+        for cell in set(cells).difference(known):
+            if cell is not None:
+                text = self._payloads.text(as_bytes(cell)) if cell else None
+                known[cell] = 0 if text is None else self._context.builder.string(text)
+        ids = np.array([0 if cell is None else known[cell] for cell in cells], np.uint32)
+        self.undecoded += len(cells) - cells.count(None) - int(np.count_nonzero(ids))
+        return ids
 
     def names(self, batch: Batch) -> npt.NDArray[np.uint32]:
         """``text`` where there is one, else the string ``textId`` stands for."""
@@ -200,6 +216,10 @@ def _payload(
     json = batch.texts.get("jsonText")
     if json is not None and json.count(None) != len(json):
         own = texts.ids([json[row] for row in index.tolist()])
+        payload = np.where(own == 0, payload, own)
+    binary = batch.texts.get("binaryData")
+    if binary is not None and binary.count(None) != len(binary):
+        own = texts.binary([binary[row] for row in index.tolist()])
         payload = np.where(own == 0, payload, own)
     return payload
 

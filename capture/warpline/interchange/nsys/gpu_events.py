@@ -1,0 +1,164 @@
+"""What happens on a GPU beside the work of its streams: page faults of unified memory, switches of its contexts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.i18n import tr
+from warpline.interchange.nsys.context import Context, pick
+from warpline.interchange.nsys.devices import Devices
+from warpline.interchange.nsys.tables import NULL, Batch, Int64Array, groups, read_all
+from warpline.model import AttributeSpec, Flag, KindSpec, Packing
+
+PAGE_FAULT = KindSpec(
+    "page_fault",
+    "Page fault of unified memory",
+    "memory",
+    "memory",
+    (
+        AttributeSpec("address", "uint64", "Address"),
+        AttributeSpec("faults", "uint32", "Page faults"),
+        AttributeSpec("access", "string", "Access"),
+        AttributeSpec("module", "string", "Module"),
+    ),
+)
+GPU_SLICE = KindSpec(
+    "gpu_slice", "GPU time slice", "gpu", "core", (AttributeSpec("context", "uint64", "Context"),)
+)
+
+_ACCESSES = ("unknown", "read", "write", "atomic", "prefetch")
+"""`CUpti_ActivityUnifiedMemoryAccessType`."""
+_END, _BEGIN = 7, 8
+
+
+def convert_gpu_faults(context: Context, devices: Devices, table: str) -> None:
+    """Groups of faults that a GPU raised, with how many there were."""
+    builder = context.builder
+    builder.add_kind(PAGE_FAULT)
+    titles = builder.strings(tr("GPU page faults ({access})", access=access) for access in _ACCESSES)
+    accesses = builder.strings(_ACCESSES)
+    columns = ("start", "end", "globalPid", "deviceId", "address", "numberOfPageFaults", "faultAccessType")
+    for batch in context.batches(table, ints=columns):
+        pids = np.where(batch["globalPid"] == NULL, 0, batch["globalPid"])
+        for (pid, device), index in groups(pids, batch["deviceId"]):
+            gpu = devices.gpu(pid, device)
+            track = context.track(
+                f"gpu/{gpu}/{context.process_uri(pid)}/page-faults",
+                title=f"{context.process_title(pid)} · {tr('page faults')}",
+                role="memory",
+                parent=devices.gpu_track(gpu),
+                process=context.process(pid),
+                device=gpu,
+                packing=Packing.PACK,
+            )
+            kind = batch["faultAccessType"][index]
+            kind = np.where((kind >= 0) & (kind < len(_ACCESSES)), kind, 0)
+            attributes = pick(batch, index, address="address", faults="numberOfPageFaults")
+            context.add(
+                track,
+                "page_fault",
+                batch["start"][index],
+                batch["end"][index],
+                titles[kind],
+                attributes={**attributes, "access": accesses[kind]},
+                what=table,
+            )
+
+
+def convert_cpu_faults(context: Context, table: str) -> None:
+    """Faults of the program on the CPU, at the instruction that touched the page."""
+    builder = context.builder
+    builder.add_kind(PAGE_FAULT)
+    title = builder.string(tr("CPU page fault"))
+    for batch in context.batches(table, ints=("start", "globalPid", "address", "CpuInstruction", "module")):
+        pids = np.where(batch["globalPid"] == NULL, 0, batch["globalPid"])
+        for (pid,), index in groups(pids):
+            uri = context.process_uri(pid)
+            track = context.track(
+                f"{uri}/page-faults",
+                title=tr("CPU page faults"),
+                role="memory",
+                parent=uri,
+                process=context.process(pid),
+                packing=Packing.PACK,
+            )
+            symbol = batch["CpuInstruction"][index]
+            names = np.where(symbol == NULL, title, context.names.strings(symbol))
+            attributes: dict[str, Any] = pick(batch, index, address="address")
+            modules = context.names.strings(batch["module"][index])
+            attributes["module"] = np.ma.MaskedArray(modules, modules == 0)
+            context.add(
+                track,
+                "page_fault",
+                batch["start"][index],
+                None,
+                np.where(names == 0, title, names),
+                attributes=attributes,
+                what=table,
+            )
+
+
+def convert_context_switches(context: Context, devices: Devices, table: str) -> None:
+    """Which process a GPU worked for: from the row with which a context begins to the one with which it ends."""
+    context.builder.add_kind(GPU_SLICE)
+    columns = ("tag", "vmId", "seqNo", "contextId", "timestamp", "globalPid", "gpuId")
+    rows = read_all(context.tables, table, ints=columns)
+    context.report_rows(rows.rows)
+    pids = np.where(rows["globalPid"] == NULL, 0, rows["globalPid"])
+    for (gpu, _machine, number), index in groups(rows["gpuId"], rows["vmId"], rows["contextId"]):
+        order = index[np.lexsort((rows["seqNo"][index], rows["timestamp"][index]))]
+        starts, stops, flags, first = _slices(rows, order, context.window.start_ns)
+        context.problem(table, len(order) - _told(rows, order), tr("are of another kind; left out"))
+        gpu = max(gpu, 0)
+        for (pid,), part in groups(pids[first]):
+            name = context.process_title(pid) if pid else tr("context {number}", number=number)
+            track = context.track(
+                f"gpu/{gpu}/slices",
+                title=tr("Time slices of contexts"),
+                role="other",
+                parent=devices.gpu_track(gpu),
+                device=gpu,
+                packing=Packing.PACK,
+            )
+            context.add(
+                track,
+                "gpu_slice",
+                starts[part],
+                stops[part],
+                context.builder.string(name),
+                flags=flags[part],
+                attributes={"context": np.full(len(part), max(number, 0), np.uint64)},
+                what=table,
+            )
+
+
+def _told(rows: Batch, order: npt.NDArray[np.int64]) -> int:
+    return int(np.isin(rows["tag"][order], (_BEGIN, _END)).sum())
+
+
+def _slices(
+    rows: Batch, order: npt.NDArray[np.int64], recording_start_ns: int
+) -> tuple[Int64Array, Int64Array, npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+    """Starts, stops, flags and the row of each slice of one context; its rows are given in the order of time.
+
+    A begin without an end lasts until the recording ends (`NULL` as its stop); an end without a begin has lasted since
+    the recording began when it is the first row, and says nothing otherwise.
+    """
+    tag, time = rows["tag"][order], rows["timestamp"][order]
+    begins = np.flatnonzero(tag == _BEGIN)
+    following = np.minimum(begins + 1, len(tag) - 1)
+    is_ended = (following > begins) & (tag[following] == _END)
+    # Another begin ends the slice before it too: a context runs once at a time.
+    is_followed = (following > begins) & np.isin(tag[following], (_BEGIN, _END))
+    stops = np.where(is_followed, time[following], NULL)
+    flags = np.where(is_ended | ~is_followed, 0, int(Flag.TRUNCATED)).astype(np.uint8)
+    starts, first = time[begins], order[begins]
+    if len(tag) and tag[0] == _END:
+        starts = np.r_[min(recording_start_ns, int(time[0])), starts]
+        stops = np.r_[time[0], stops]
+        flags = np.r_[np.uint8(Flag.CUT_START), flags]
+        first = np.r_[order[0], first]
+    return starts, stops, flags, first

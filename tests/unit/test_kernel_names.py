@@ -18,17 +18,17 @@ _XMMA = (
 _NAMES = {
     f"void at::native::vectorized_elementwise_kernel<4, at::native::GeluCUDAKernelImpl({_BASE}, "
     f"at::native::GeluType){_INNER}, std::array<char*, 2ul> >(int, at::native::GeluCUDAKernelImpl({_BASE}, "
-    f"at::native::GeluType){_INNER}, std::array<char*, 2ul>)": "vectorized_elementwise · Gelu<BFloat16>",
+    f"at::native::GeluType){_INNER}, std::array<char*, 2ul>)": "Gelu<BFloat16> · vectorized",
     "void at::native::elementwise_kernel<128, 4, at::native::gpu_kernel_impl_nocast<"
     f"at::native::direct_copy_kernel_cuda({_BASE}){_INNER}>({_BASE}, at::native::direct_copy_kernel_cuda({_BASE})"
-    f"{_INNER} const&)::{{lambda(int)#1}}>(int, x)": "elementwise · direct_copy<BFloat16>",
+    f"{_INNER} const&)::{{lambda(int)#1}}>(int, x)": "direct_copy<BFloat16> · elementwise",
     "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<c10::BFloat16>, "
     "std::array<char*, 3ul> >(int, at::native::CUDAFunctor_add<c10::BFloat16>, std::array<char*, 3ul>)": (
-        "vectorized_elementwise · add<BFloat16>"
+        "add<BFloat16> · vectorized"
     ),
     "void at::native::vectorized_elementwise_kernel<4, at::native::BinaryFunctor<c10::BFloat16, c10::BFloat16, "
     "c10::BFloat16, at::native::binary_internal::MulFunctor<float> >, std::array<char*, 3ul> >(int)": (
-        "vectorized_elementwise · Binary Mul<float>"
+        "Binary Mul<float> · vectorized"
     ),
     "void at::native::(anonymous namespace)::cunn_SoftMaxForward<8, c10::BFloat16, float, c10::BFloat16, "
     "at::native::(anonymous namespace)::SoftMaxForwardEpilogue>(c10::BFloat16*, c10::BFloat16 const*, int)": (
@@ -38,15 +38,26 @@ _NAMES = {
         "vectorized_layer_norm_kernel<BFloat16, float>"
     ),
     "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<c10::BFloat16, at::native::NormTwoOps<"
-    "c10::BFloat16, float, c10::BFloat16>, unsigned int, c10::BFloat16, 4> >(x)": "reduce · NormTwoOps<BFloat16>",
+    "c10::BFloat16, float, c10::BFloat16>, unsigned int, c10::BFloat16, 4> >(x)": "NormTwoOps<BFloat16> · reduce",
     "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, at::native::func_wrapper_t<float, "
     "at::native::sum_functor<float, float, float>::operator()(at::TensorIterator&)::{lambda(float, float)#1}>, "
-    "unsigned int, float, 4> >(x)": "reduce · sum<float>",
-    f"void cutlass::Kernel2<{_CUTLASS}>({_CUTLASS}::Params)": _CUTLASS,
+    "unsigned int, float, 4> >(x)": "sum<float> · reduce",
+    f"void cutlass::Kernel2<{_CUTLASS}>({_CUTLASS}::Params)": "s16816gemm_relu_bf16_64x64_64x6_tn_align8 · cutlass_80",
     "void cutlass::device_kernel<cutlass::gemm::kernel::GemmUniversal<cute::tuple<int, int> > >(P)": (
         "GemmUniversal"
     ),
-    _XMMA: _XMMA,
+    "void cutlass::device_kernel<cutlass::gemm::kernel::GemmUniversal<cute::tuple<int, int, int, int>, "
+    "cutlass::gemm::collective::CollectiveMma<cutlass::gemm::MainloopSm90TmaGmmaWarpSpecialized<4, "
+    "cute::tuple<cute::C<2>, cute::C<1>, cute::C<1> > >, cute::tuple<cute::C<128>, cute::C<256>, cute::C<64> >, "
+    "cutlass::bfloat16_t> > >(P)": "GemmUniversal 128x256x64",
+    _XMMA: "gemm_128x128x64_tn_n_1x1x1_segment_k_off · sm90_bf16bf16_bf16f32_f32",
+    "cutlass_80_tensorop_s1688gemm_128x128_16x5_nn_align4": "s1688gemm_128x128_16x5_nn_align4 · cutlass_80",
+    "sm80_xmma_dgrad_implicit_gemm_tf32f32_tf32f32_f32_nhwckrsc_nhwc_tilesize128x128x16_stage4_warpsize2x2x1_g1": (
+        "dgrad_implicit_gemm_128x128x16_nhwckrsc_nhwc_stage4_2x2x1_g1 · sm80_tf32f32_tf32f32_f32"
+    ),
+    "void at::native::vectorized_elementwise_kernel<(int)4, void at::native::<unnamed>::pow_tensor_scalar_kernel_impl"
+    "<float, float>(at::TensorIteratorBase &, T2)::[lambda(float) (instance 1)], std::array<char *, (unsigned long)2>>"
+    "(int, T2, T3)": "pow_tensor_scalar<float> · vectorized",
     "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)": (
         "ncclDevKernel_AllReduce_Sum_bf16_RING_LL"
     ),

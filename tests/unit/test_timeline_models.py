@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from tests.gui.timeline_sample import MS, OWN_COLOR, US, write_timeline_sample
+from tests.gui.timeline_sample import MS, OWN_COLOR, SPAN_NS, US, write_timeline_sample
 
 from warpline.storage import Capture, CaptureBuilder, open_capture
 from warpline_app.state import Filter, Mark, TimelineState
@@ -18,7 +19,7 @@ from warpline_app.timeline.codes import ColorTable
 from warpline_app.timeline.curves import CurveTask, counter_text, row_figure, share_text
 from warpline_app.timeline.event_text import describe_event
 from warpline_app.timeline.labels import is_cause
-from warpline_app.timeline.layout import Layout, make_layout
+from warpline_app.timeline.layout import PINNED_KEY, Layout, make_layout
 from warpline_app.timeline.links import links_in_view, links_of_event, related_rows
 from warpline_app.timeline.painters import Painter
 from warpline_app.timeline.rows import Content, RowTree
@@ -252,8 +253,11 @@ def test_rows_are_hidden_ordered_pinned_and_filtered(capture: Capture, state: Ti
     assert "cpu/1" not in visible(make_layout(tree, state))
     state.set_pins([STREAM, "gone"])
     layout = make_layout(tree, state)
-    assert [placed.row.key for placed in layout.pinned] == [STREAM]
-    assert layout.pinned_height == layout.pinned[0].height
+    assert [placed.row.key for placed in layout.pinned] == [PINNED_KEY, STREAM]
+    assert layout.pinned_height == sum(placed.height for placed in layout.pinned)
+    assert layout.pinned[1].top == layout.pinned[0].height
+    state.set_expanded(PINNED_KEY, False)
+    assert [placed.row.key for placed in make_layout(tree, state).pinned] == [PINNED_KEY]
     state.set_hidden(())
     state.set_filter(Filter(rows="core 1"))
     assert visible(make_layout(tree, state)) == ["cpu", "cpu/1"]
@@ -262,6 +266,62 @@ def test_rows_are_hidden_ordered_pinned_and_filtered(capture: Capture, state: Ti
     state.set_filter(Filter(only=(STREAM,)))
     assert visible(make_layout(tree, state))[:2] == ["gpu/0", STREAM]
     assert all(key.startswith("gpu/0") for key in visible(make_layout(tree, state)))
+
+
+def test_what_the_hardware_waited_for_is_seen_first(tmp_path: Path) -> None:
+    """Many cores, busy helper threads and a dozen counters: the main thread and the streams still come first."""
+    with CaptureBuilder(tmp_path / "busy.h5") as builder:
+        builder.set_span(0, SPAN_NS)
+        cores = builder.track("cpu", title="CPU cores", role="cores")
+        for core in range(16):
+            track = builder.track(f"cpu/{core}", title=f"Core {core}", role="core", parent=cores)
+            builder.add_events(track, "cpu_slice", [0], [MS], builder.string("python"))
+        process = builder.add_process(71, name="python")
+        group = builder.track("process/71", title="python [71]", role="process", process=process)
+        for tid, count in ((73, 900), (72, 500), (71, 10)):
+            thread = builder.add_thread(process, tid)
+            row = builder.track(
+                f"process/71/thread/{tid}", title=str(tid), role="thread", parent=group, thread=thread
+            )
+            ranges = builder.track(f"process/71/thread/{tid}/nvtx", title="NVTX", role="ranges", parent=row)
+            builder.add_events(ranges, "range", np.arange(count) * 10 * US, 5 * US, builder.string("r"))
+        gpu = builder.track("gpu/0", title="GPU 0", role="gpu")
+        for owner in (group, gpu):
+            for number in range(6):
+                name = "Utilization" if owner == gpu and number == 3 else f"Counter {number}"
+                track = builder.track(
+                    f"{'gpu' if owner == gpu else 'process'}/c{number}",
+                    title=name,
+                    role="counter",
+                    parent=owner,
+                )
+                builder.add_counter(track, name, "%", np.array([0, MS]), np.array([1.0, 2.0]))
+        notes = builder.track("gpu/0/context/0", title="Context 0", role="context", parent=gpu)
+        marks = builder.track("gpu/0/context/0/notes", title="Annotations", role="ranges", parent=notes)
+        builder.add_events(marks, "range", [0], [90 * MS], builder.string("step"))
+        context = builder.track("gpu/0/context/1", title="Context 1", role="context", parent=gpu)
+        stream = builder.track("gpu/0/context/1/stream/7", title="Stream 7", role="stream", parent=context)
+        builder.add_events(stream, "kernel", np.arange(9) * MS, 10 * US, builder.string("gemm"))
+        builder.finish()
+    with open_capture(tmp_path / "busy.h5") as opened:
+        layout = make_layout(RowTree(opened), TimelineState(*opened.span))
+        titles = [placed.row.title for placed in layout.rows]
+        assert titles == [
+            "CPU cores",
+            "python [71]",
+            *("71", "NVTX"),  # the main thread, though it has least to tell
+            "72",
+            *("73", "NVTX"),  # the one that has most
+            "6 counters",
+            "GPU 0",
+            "Utilization",
+            "Stream 7",
+            "gemm",
+            "Annotations",
+            "5 counters",
+        ]
+        # The profiler's annotation says when it looked, not when the GPU worked.
+        assert layout.by_key["gpu/0"].row.lanes == (lane_of(opened, "gpu/0/context/1/stream/7"),)
 
 
 def test_rows_lie_under_each_other_without_gaps(capture: Capture, state: TimelineState) -> None:

@@ -23,7 +23,7 @@ from warpline_app.theme import Theme, ui_font, wash
 
 from .curves import share_text
 from .kernel_names import short_kernel_name
-from .layout import MIN_LANE_PX, PlacedRow, line_height
+from .layout import MIN_LANE_PX, PINNED_KEY, PlacedRow, line_height
 from .rows import Content
 from .scene import Scene
 from .shapes import is_drawing
@@ -179,12 +179,12 @@ class Header(QWidget):
                 figure,
             )
         painter.setFont(ui_font(12, bold=row.is_group))
-        painter.setPen(theme.color("muted" if row.content is Content.MORE else "text"))
+        painter.setPen(theme.color("muted" if row.content is Content.MORE and not row.is_group else "text"))
         left = indent + 14
         room = right - width - 10 - left
-        mode = Qt.TextElideMode.ElideMiddle if row.content is Content.SUBSET else Qt.TextElideMode.ElideRight
-        title = self._title(placed)
-        text = painter.fontMetrics().elidedText(title, mode, max(0, int(room)))
+        text = painter.fontMetrics().elidedText(
+            self._title(placed), Qt.TextElideMode.ElideRight, max(0, int(room))
+        )
         painter.drawText(QRectF(left, first.top(), room + 4, line), int(Qt.AlignmentFlag.AlignVCenter), text)
         if row.key in self.linked_keys:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing, True)
@@ -315,7 +315,7 @@ class Header(QWidget):
         if dragged is None:
             return None
         if dragged.pinned:
-            pins = self.scene.layout.pinned
+            pins = self.scene.layout.pinned[1:]  # below their title
             for other in pins:
                 if y < other.top + other.height / 2:
                     return "", other.row.key, other.top
@@ -360,7 +360,7 @@ class Header(QWidget):
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         """Asks the view for the menu of a row."""
         placed = self._row_at(event.pos().y())
-        if placed is not None:
+        if placed is not None and placed.row.key != PINNED_KEY:
             self.scene.focus_key = placed.row.key
             self.update()
             self.menu_wanted.emit(event.globalPos(), placed.row.key)

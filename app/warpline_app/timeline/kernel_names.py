@@ -1,9 +1,10 @@
-"""Short names of kernels: what tells a template instance from its neighbours, without what all of them repeat."""
+"""Short names of kernels: what tells one from its neighbours first, without what all of them repeat."""
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
+from math import prod
 
 _OPEN, _CLOSE = "<({[", ">)}]"
 _HEAD_ARGUMENTS = 2
@@ -18,6 +19,12 @@ _FUNCTOR_ENDS = re.compile(
     r"(_kernel_cuda|_kernel_impl|CUDAKernelImpl|KernelImpl|_cuda_out|_kernel|_functor|Functor)$"
 )
 _TYPE = re.compile(r"\{lambda\((?!\))(?:\w+::)*(\w+)[^{}]*\)#\d+\}$")
+_TILE = re.compile(r"tuple<((?:(?:\w+::)*(?:C<\d+>|_\d+)\s*,?\s*){3})>")
+"""Three constants in a row, as CUTLASS 3 writes the shapes of its tiles and clusters."""
+_CUTLASS = re.compile(r"(cutlass\w*?)_(?:(\d+)_)?((?:wmma_)?)tensorop_(?:[a-z]+\d+_)?(.+)")
+_XMMA = re.compile(
+    r"(sm\d+)_xmma_([a-z_]+?)_((?:[a-z]+\d+)+(?:_(?:[a-z]+\d+)+)*)_([a-z_]+)_tilesize(\d+x\d+x\d+)_?(.*)"
+)
 _CONSTANT = re.compile(r"-?\d+\w*|true|false|\(\w[\w ]*\)\d+")
 _TYPES = re.compile(r"(?:\w+::)*(BFloat16|Half|__half2?|__nv_bfloat16|Float8\w*|complex|\w+_t)")
 _BUILT_IN = frozenset(
@@ -29,27 +36,57 @@ _BUILT_IN = frozenset(
 def short_kernel_name(name: str) -> str:
     """A name without return type, parameters and the tail of template arguments.
 
-    An element-wise or reducing kernel is told with the operation it was made for, a launcher by what it
-    launches. Names that are no C++ signatures come back as they are.
+    An element-wise or reducing kernel is told by the operation it was made for, a launcher by what it launches, a
+    matrix product by its shape. Names that are neither C++ signatures nor of a known library come back as they are.
     """
     if not re.search(r"::|<|\w\(", name):
-        return name.removeprefix("void ")
-    text = name.replace("(anonymous namespace)::", "").replace("operator()", "operator")
-    path, arguments = _parse(_without_return_type(text))
+        return _product(name.removeprefix("void "))
+    path, arguments = _parse(_without_return_type(_one_dialect(name)))
     base = path[-1] if path else ""
     if not base:
         return name.removeprefix("void ")
     if base in _LAUNCHERS:
         launched = next((a for a in arguments if _is_class(a)), None)
         if launched is not None and _name_of(launched):
-            return _name_of(launched)
-    kind = re.sub(r"_kernel(?=$|_)", "", base)
+            return _product(_name_of(launched)) + _tile(launched)
+    kind = re.sub(r"(?<=[a-z])_elementwise", "", re.sub(r"_kernel(?=$|_)", "", base))
     if "elementwise_kernel" in base or base == "reduce_kernel":
         operation = _operation(arguments)
         if operation:
-            return f"{kind} · {operation}"
-    spaces = [part for part in path[:-1] if part not in _PLAIN_SPACES]
+            return f"{operation} · {kind}"
+    spaces = [part for part in path[:-1] if part and part not in _PLAIN_SPACES]
     return "::".join([*spaces[-1:], base]) + _head(arguments)
+
+
+def _one_dialect(name: str) -> str:
+    """The signature as GNU's demangler writes it, without what names nothing: NVIDIA's adds casts and return types."""
+    text = name.replace("(anonymous namespace)::", "").replace("<unnamed>::", "")
+    text = text.replace("operator ()", "operator").replace("operator()", "operator")
+    text = re.sub(r"\((?:unsigned )?(?:bool|char|short|int|long)\)(?=-?\d)|(?<=[<,( ])void (?=\w)", "", text)
+    return re.sub(r"\[lambda\(([^()]*)\) \(instance (\d+)\)\]", r"{lambda(\1)#\2}", text)
+
+
+def _product(name: str) -> str:
+    """A matrix product or convolution of CUTLASS or cuBLAS with its shape first, generation and element types last."""
+    found = _CUTLASS.fullmatch(name)
+    if found is not None:
+        library, generation, wmma, shape = found.groups()
+        return f"{shape} · {wmma}{library}" + (f"_{generation}" if generation else "")
+    found = _XMMA.fullmatch(name)
+    if found is not None:
+        generation, what, types, layout, tile, rest = found.groups()
+        rest = re.sub(r"_?(warpgroupsize|warpsize|execute|kernel|_5x_cublas)", "_", f"_{rest or ''}")
+        rest = re.sub(r"_+", "_", rest).strip("_")
+        return f"{what}_{tile}_{layout}" + (f"_{rest}" if rest else "") + f" · {generation}_{types}"
+    return name
+
+
+def _tile(argument: str) -> str:
+    """`` 128x256x64`` of a kernel of CUTLASS 3: the largest of the shapes it names."""
+    shapes = [[int(number) for number in re.findall(r"\d+", found)] for found in _TILE.findall(argument)]
+    if not shapes:
+        return ""
+    return " " + "x".join(map(str, max(shapes, key=prod)))
 
 
 def _without_return_type(text: str) -> str:
@@ -126,7 +163,7 @@ def _name_of(argument: str) -> str:
 
 def _operation_of(argument: str) -> tuple[str, list[str]]:
     """Name and template arguments of a functor; of its call operator, those of its class."""
-    parts = [part for part in _split(_until_call(argument), "::") if part != "operator"]
+    parts = [part for part in _split(_until_call(argument), "::") if not re.match(r"operator(<|$)", part)]
     path, arguments = _parse("::".join(parts))
     return path[-1] if path else "", arguments
 

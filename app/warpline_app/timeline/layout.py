@@ -7,11 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from warpline.i18n import tr
 from warpline_app.state import TimelineState
 
 from .name_index import NameGroup
 from .rows import Content, Row, RowTree, title_matcher
 
+PINNED_KEY = "#pinned"
+"""Key of the row that stands above the pinned ones and closes them."""
 MIN_LANE_PX = 6
 MAX_LANE_PX = 60
 _PADDING = 3
@@ -162,15 +165,8 @@ def make_layout(tree: RowTree, state: TimelineState) -> Layout:
         placed = place(row, depth, top, state, pinned=False, is_open=row_is_open(row, state))
         rows.append(placed)
         top += placed.height
-    pinned: list[PlacedRow] = []
-    pinned_top = 0
-    for key in state.pins:
-        pin = tree.get(key)
-        if pin is None:
-            continue
-        placed = place(pin, 0, pinned_top, state, pinned=True, is_open=row_is_open(pin, state))
-        pinned.append(placed)
-        pinned_top += placed.height
+    pinned = _pinned_rows([pin for pin in map(tree.get, state.pins) if pin is not None], state)
+    pinned_top = pinned[-1].bottom if pinned else 0
     return Layout(
         tuple(pinned),
         tuple(rows),
@@ -180,6 +176,18 @@ def make_layout(tree: RowTree, state: TimelineState) -> Layout:
         _lane_places(pinned),
         {placed.row.key: placed for placed in rows},
     )
+
+
+def _pinned_rows(pins: list[Row], state: TimelineState) -> list[PlacedRow]:
+    """The pinned rows below a title that closes them; nothing without pins."""
+    if not pins:
+        return []
+    title = Row(PINNED_KEY, tr("Pinned", "timeline"), Content.MORE, "pinned", is_group=True, children=pins)
+    is_open = row_is_open(title, state)
+    placed = [place(title, 0, 0, state, pinned=True, is_open=is_open)]
+    for pin in pins if is_open else ():
+        placed.append(place(pin, 0, placed[-1].bottom, state, pinned=True, is_open=row_is_open(pin, state)))
+    return placed
 
 
 def _lane_places(rows: list[PlacedRow]) -> dict[int, tuple[PlacedRow, Line]]:

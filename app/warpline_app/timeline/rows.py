@@ -3,90 +3,32 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
-from enum import StrEnum
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from warpline.i18n import tr
 
 from .name_index import NameGroup, NameIndex
+from .row import Content, Row
+from .row_defaults import (
+    curve_lanes,
+    fold_counters,
+    fold_idle,
+    open_by_default,
+    sort_children,
+    sort_top,
+)
 
 if TYPE_CHECKING:
     from warpline.model import Track
     from warpline.storage import Capture
 
-FOLD_FROM = 10
-"""A row with at least this many children of a role folds the idle ones into "n more…"."""
-FOLD_BELOW = 0.002
-"""Idle: fewer events than this share of what the busiest sibling has."""
+__all__ = ["NAME_ROWS", "Content", "Row", "RowTree", "title_matcher"]
+
 NAME_ROWS = 8
 """Rows per kernel name that a stream shows before "n more…"."""
 INDEX_AT_ONCE = 60_000
 """Names of captures of at most this many events are indexed on the spot, others beside the window."""
-OPEN_UP_TO = 1_000_000
-"""Streams of at most this many events are open from the beginning."""
-
-
-class Content(StrEnum):
-    """What is drawn in a row."""
-
-    LANES = "lanes"
-    """the events of ``Row.lanes``, one line per lane"""
-    CURVE = "curve"
-    """how busy ``Row.lanes`` are"""
-    COUNTER = "counter"
-    """a value over time"""
-    SUBSET = "subset"
-    """some events of a track: those of one kernel name, the copies of one direction"""
-    MORE = "more"
-    """nothing: a click unfolds what was left out"""
-
-
-@dataclass(eq=False)
-class Row:
-    """One row of the tree. ``key`` is the URI of its track, or that with ``#`` and what was singled out of it."""
-
-    key: str
-    title: str
-    content: Content
-    role: str = "other"
-    family: str = "neutral"
-    track: int = -1
-    lanes: tuple[int, ...] = ()
-    counter: int = -1
-    group: NameGroup | None = None
-    is_group: bool = False
-    is_open: bool = True
-    parent: Row | None = None
-    children: list[Row] = field(default_factory=list)
-    make_children: Callable[[], list[Row]] | None = None
-    count: int = 0
-
-    @property
-    def has_children(self) -> bool:
-        """Whether it can be opened (or its lanes folded to the first)."""
-        return bool(self.children) or self.make_children is not None
-
-    @property
-    def is_foldable(self) -> bool:
-        """Whether opening and closing changes anything."""
-        return self.has_children or (self.content is Content.LANES and len(self.lanes) > 1)
-
-    def ancestors(self) -> Iterator[Row]:
-        """What is above, nearest first, without the root."""
-        row = self.parent
-        while row is not None and row.key:
-            yield row
-            row = row.parent
-
-    def walk(self) -> Iterator[Row]:
-        """This row and everything below that has been made so far."""
-        yield self
-        for child in self.children:
-            yield from child.walk()
-
-
 _FAMILY_OF_ROLE = {
     "cores": "core",
     "core": "core",
@@ -111,8 +53,6 @@ _FAMILY_OF_ROLE = {
     "counter": "kernel",
 }
 _GROUP_ROLES = {"cores", "process", "gpu", "rank", "group"}
-_TOP_ORDER = {"rank": 0, "cores": 1, "process": 2, "gpu": 3}
-_FOLDING_ROLES = {"thread", "core", "stream", "process"}
 
 
 class RowTree:
@@ -125,14 +65,9 @@ class RowTree:
         self.index_late: Callable[[Row], None] | None = None
         """Who indexes the names of a large stream beside the window, then calls `indexed`."""
         self._by_key: dict[str, Row] = {}
-        top = sorted(
-            capture.children(-1),
-            key=lambda index: _TOP_ORDER.get(
-                capture.tracks[index].role, 9 if not capture.children(index) else 4
-            ),
-        )
-        self._adopt(self.root, self._fold(self.root, [self._row(index) for index in top]))
-        self._set_open()
+        top = [self._row(index) for index in sort_top(capture)]
+        self._adopt(self.root, fold_idle(self.root, top))
+        open_by_default(self.root, capture)
 
     def get(self, key: str) -> Row | None:
         """The row of a key; children of streams are made when somebody asks for them."""
@@ -213,7 +148,7 @@ class RowTree:
         if len(counters) == 1 and not lanes and not children:
             row.content, row.counter, row.family = Content.COUNTER, counters[0].index, "kernel"
         else:
-            children = [
+            children += [
                 Row(
                     f"{track.uri}#counter={counter.index}",
                     counter.name or track.title,
@@ -224,21 +159,25 @@ class RowTree:
                     counter=counter.index,
                 )
                 for counter in counters
-            ] + children
-        row.children = self._fold(row, children)
+            ]
+        children = sort_children(capture, track, children)
+        row.children = fold_counters(row, fold_idle(row, children))
         row.count += sum(child.count for child in children)
         if not lanes and row.content is Content.CURVE:
-            row.lanes = tuple(_curve_lanes(row))
+            row.lanes = tuple(curve_lanes(row.role, children))
         if track.role == "stream" and lanes:
             row.make_children = lambda: self._stream_children(row)
         return row
 
     def _children_of(self, track: Track, row: Row) -> list[Row]:
-        """Rows below a track: the state of a thread is drawn on the thread's own row, a single context is left out."""
+        """Rows below a track: the state of a thread is drawn on the thread's own row, a single context is left out.
+
+        A context without streams (a profiler's annotations) makes no second one.
+        """
         capture = self.capture
         children: list[Row] = []
         indexes = capture.children(track.index)
-        contexts = [child for child in indexes if capture.tracks[child].role == "context"]
+        contexts = [child for child in indexes if self._has_stream(child)]
         for child in indexes:
             role = capture.tracks[child].role
             if track.role == "thread" and role == "state" and not row.lanes:
@@ -246,13 +185,10 @@ class RowTree:
                 row.content = Content.LANES if row.lanes else Content.CURVE
                 row.count += int(capture.lanes.count[list(row.lanes)].sum()) if row.lanes else 0
                 self._by_key[capture.tracks[child].uri] = row
-            elif contexts == [child] and not capture.track_lanes(child):
+            elif role == "context" and len(contexts) < 2 and not capture.track_lanes(child):
                 children.extend(self._row(below) for below in capture.children(child))
             else:
                 children.append(self._row(child))
-        if track.role == "process":
-            # What its threads did comes before counters; a GPU's counters come before its streams.
-            children.sort(key=lambda child: child.role == "counter")
         streams = [child for child in children if child.role == "stream"]
         if len(streams) > 1 and not any(child.role == "streams" for child in children):
             lanes = tuple(lane for stream in streams for lane in stream.lanes)
@@ -268,32 +204,9 @@ class RowTree:
             children.insert(children.index(streams[0]), everything)
         return children
 
-    def _fold(self, parent: Row, children: list[Row]) -> list[Row]:
-        """Puts idle ones of many like children below one row "n more…"."""
-        result = list(children)
-        for role in _FOLDING_ROLES:
-            same = [child for child in children if child.role == role]
-            if len(same) < FOLD_FROM:
-                continue
-            limit = max(child.count for child in same) * FOLD_BELOW
-            idle = [child for child in same if child.count <= limit]
-            if len(idle) < 3:
-                continue
-            more = Row(
-                f"{parent.key}#more={role}",
-                tr("{n} more…", "timeline", n=len(idle)),
-                Content.MORE,
-                "more",
-                idle[0].family,
-                parent.track,
-                is_open=False,
-                count=sum(child.count for child in idle),
-            )
-            more.children = idle
-            result = [child for child in result if child not in idle]
-            last = max((i for i, child in enumerate(result) if child.role == role), default=-1)
-            result.insert(last + 1, more)
-        return result
+    def _has_stream(self, track: int) -> bool:
+        tracks = self.capture.tracks
+        return any(tracks[child].role in {"stream", "streams"} for child in self.capture.children(track))
 
     def _stream_children(self, stream: Row) -> list[Row]:
         kernels, copies = self.index.groups(stream.track)
@@ -326,21 +239,6 @@ class RowTree:
             group=group,
             count=group.count,
         )
-
-    def _set_open(self) -> None:
-        """What is open in the beginning: what has something to tell and does not flood the window."""
-        for row in self.root.walk():
-            siblings = row.parent.children if row.parent is not None else []
-            if row.role == "cores":
-                row.is_open = len(row.children) <= 16
-            elif row.role == "thread":
-                row.is_open = _rank(row, siblings) < 4 and bool(row.children)
-            elif row.role == "stream":
-                row.is_open = _rank(row, siblings) < 1 and row.count <= OPEN_UP_TO
-            elif row.role in {"process", "gpu"}:
-                row.is_open = _rank(row, siblings) < 4
-            elif row.role == "python":
-                row.is_open = False
 
     # what is shown
 
@@ -391,40 +289,3 @@ def title_matcher(pattern: str, *, regex: bool, case: bool) -> Callable[[str], b
         return lambda text: pattern in text
     folded = pattern.casefold()
     return lambda text: folded in text.casefold()
-
-
-def _rank(row: Row, siblings: Iterable[Row]) -> int:
-    """How many like siblings have more to tell: ranges, calls or operators at all, then more events."""
-    mine = _weight(row)
-    return sum(1 for other in siblings if other.role == row.role and _weight(other) > mine)
-
-
-def _weight(row: Row) -> tuple[int, int]:
-    """Number of tracks below that say what was done, not only when; then the number of events."""
-    return sum(1 for child in row.children if child.role not in {"state", "thread_cpu"}), row.count
-
-
-_TELLING = ("state", "operators", "api", "ranges", "phases", "osrt", "other", "samples", "python")
-"""Which of a thread's tracks tells best when it is at work, where its states were not recorded."""
-
-
-def _curve_lanes(row: Row) -> Iterator[int]:
-    """The lanes that tell how busy a group is: cores, thread states or streams; of nested ranges the outermost."""
-    if row.role == "thread":
-        tracks = [child for child in row.children if child.lanes and child.content is Content.LANES]
-        tracks.sort(key=lambda child: _TELLING.index(child.role) if child.role in _TELLING else 6)
-        yield from tracks[0].lanes[:1] if tracks else ()
-        return
-    children = [
-        below
-        for child in row.children
-        for below in (child.children if child.content is Content.MORE else [child])
-    ]
-    work = [
-        child for child in children if child.role in {"stream", "core", "thread", "context", "process", "gpu"}
-    ]
-    for child in work or children:
-        if child.content is Content.LANES:
-            yield from child.lanes if child.role in {"stream", "core"} else child.lanes[:1]
-        elif child.content is Content.CURVE and child.role != "streams":
-            yield from child.lanes

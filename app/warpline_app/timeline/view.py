@@ -22,6 +22,7 @@ from .details import Details
 from .header import Header
 from .held_keys import HeldKeys
 from .idle import IdleWork
+from .layout import PINNED_KEY
 from .menus import EVENT_MENU, ROW_MENU, VIEW_MENU, ViewContext, add_commands, menu_of, ruler_menu
 from .overview import HEIGHT as OVERVIEW_HEIGHT
 from .overview import Overview
@@ -334,7 +335,7 @@ class TimelineView(QWidget):
                 if placed is not None:
                     return placed.row
             placed = self.scene.placed_at(point.y())
-            if placed is not None:
+            if placed is not None and placed.row.key != PINNED_KEY:
                 self._pointed = (point, placed.row.key)
                 return placed.row
         found = self.scene.tree.get(self.scene.focus_key) if self.scene.focus_key else None

@@ -12,17 +12,19 @@ from tests.unit.effort import rounds
 
 pytest.importorskip("PySide6")
 
-from warpline.analysis.report import NO_NAME, Column, Table, Targets  # noqa: E402  # Qt may be missing
-from warpline.storage import CaptureBuilder, open_capture  # noqa: E402
-from warpline_app.name_filter import passing_names  # noqa: E402
-from warpline_app.panels.chart import linear_ticks, log_ticks, whole_ticks  # noqa: E402
-from warpline_app.panels.column_filter import can_filter, passing  # noqa: E402
-from warpline_app.panels.memory import thinned  # noqa: E402
-from warpline_app.panels.report_columns import share_column, text_of  # noqa: E402
-from warpline_app.panels.row_target import target_of  # noqa: E402
-from warpline_app.panels.share_view import MOST_PARTS, largest, squarified  # noqa: E402
-from warpline_app.panels.table_content import TableColumn, tsv  # noqa: E402
-from warpline_app.state import Filter  # noqa: E402
+import itertools
+
+from warpline.analysis.report import NO_NAME, Column, Table, Targets  # Qt may be missing
+from warpline.storage import CaptureBuilder, open_capture
+from warpline_app.name_filter import passing_names
+from warpline_app.panels.chart import linear_ticks, log_ticks, whole_ticks
+from warpline_app.panels.column_filter import can_filter, passing
+from warpline_app.panels.memory import thinned
+from warpline_app.panels.report_columns import share_column, text_of
+from warpline_app.panels.row_target import target_of
+from warpline_app.panels.share_view import MOST_PARTS, largest, squarified
+from warpline_app.panels.table_content import TableColumn, tsv
+from warpline_app.state import Filter
 
 NAMES = ["add", "addmm", "copy_", "Memcpy HtoD"]
 
@@ -139,7 +141,7 @@ def test_ticks_are_round_rising_and_inside(low: float, length: float, most: int)
     assert len(found) <= 2.6 * most + 2
     if length > abs(low) * 1e-9:
         assert all(low - length * 1e-6 <= value <= high + length * 1e-6 for value in found)
-        assert all(a < b for a, b in zip(found, found[1:], strict=False))
+        assert all(a < b for a, b in itertools.pairwise(found))
 
 
 def test_ticks_of_logarithms_and_of_whole_numbers() -> None:

@@ -233,7 +233,7 @@ class Chart(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
 
         def make() -> Any:
             pen = pg.mkPen(QColor(color), width=1 if thin else 2)
-            options = {"position": 0.92, "color": QColor(color), "movable": False}
+            options = {"position": 0.55 if thin else 0.92, "color": QColor(color), "movable": False}
             return pg.InfiniteLine(x, angle=90, pen=pen, label=text or None, labelOpts=options)
 
         item = self._item(("marker", color, text, thin), make, bounds=False)

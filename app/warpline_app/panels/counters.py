@@ -65,6 +65,7 @@ class CountersPanel(ComputedPanel):
         super().__init__(document, parent)
         capture = document.capture
         self.series = QListWidget()
+        self.series.setObjectName("panelList")
         self.series.setAccessibleName(tr("Counters"))
         self.series.setTextElideMode(Qt.TextElideMode.ElideRight)
         self._gpus = [track for track in capture.tracks if track.role == "gpu"]

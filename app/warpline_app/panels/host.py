@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QPoint, Qt, Signal
-from PySide6.QtWidgets import (
-    QHBoxLayout,
-    QSizePolicy,
-    QStackedWidget,
-    QTabBar,
-    QToolButton,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QToolButton, QVBoxLayout, QWidget
 
 from warpline.i18n import tr
 from warpline_app.elided import ElidedLabel
 from warpline_app.panels.registry import Area, PanelSpec
+from warpline_app.panels.tabs import PanelTabs
 from warpline_app.state import Document
 
 
@@ -42,13 +35,7 @@ class PanelHost(QWidget):
         self._document: Document | None = None
         self._fills = False
         self._panels: dict[tuple[str, int], QWidget] = {}
-        self.tabs = QTabBar()
-        self.tabs.setDrawBase(False)
-        self.tabs.setExpanding(False)
-        self.tabs.setMovable(True)
-        self.tabs.setElideMode(Qt.TextElideMode.ElideRight)
-        self.tabs.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        self.tabs.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
+        self.tabs = PanelTabs()
         self.tabs.currentChanged.connect(self._tab_changed)
         self.tabs.tabMoved.connect(self._tab_moved)
         self.tabs.customContextMenuRequested.connect(self._menu)

@@ -1,17 +1,23 @@
-"""Where the panels of a window are: below the timeline, at its right, or away."""
+"""Where the panels of a window are: below the timeline, at its right, in windows of their own, or away."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
-from PySide6.QtCore import QObject, QPoint, Qt, Signal
-from PySide6.QtWidgets import QMenu, QSplitter, QWidget
+from PySide6.QtCore import QObject, QPoint, QRect, QSize, Qt, QTimer, Signal
+from PySide6.QtWidgets import QMenu, QRubberBand, QSplitter, QWidget
 
 from warpline.i18n import tr
+from warpline_app.panels.floating import FLOATING_SIZE, FloatingPanel, zone_of
 from warpline_app.panels.host import PanelHost
 from warpline_app.panels.registry import PANELS, Area, PanelSpec
 from warpline_app.state import Document
+
+
+_GRIP = QPoint(60, 12)
+"""Where in its window a panel that begins to float is held."""
 
 
 class PanelLayout(QObject):
@@ -32,6 +38,9 @@ class PanelLayout(QObject):
         self._last_area: dict[str, Area] = {spec.id: spec.area for spec in specs}
         self.bottom = PanelHost("bottom")
         self.right = PanelHost("right")
+        self._floating: dict[str, FloatingPanel] = {}
+        self._places: dict[str, QRect] = {}
+        self._hint: QRubberBand | None = None
         self._inner = QSplitter(Qt.Orientation.Vertical)
         self._inner.setChildrenCollapsible(False)
         self._inner.addWidget(center)
@@ -47,21 +56,53 @@ class PanelLayout(QObject):
         for splitter in (self._inner, self.widget):
             splitter.setHandleWidth(3)
         self._document: Document | None = None
-        for host in self._hosts():
+        for host in (self.bottom, self.right):
             host.setMinimumSize(160, 96)
-            host.close_requested.connect(self.hide_panel)
-            host.menu_requested.connect(self._menu)
-            host.current_changed.connect(lambda _id: self.changed.emit())
+            self._follow(host)
         for panel_id, area in self._area.items():
             if area is not None:
-                self._host(area).add(self._specs[panel_id])
+                self._host_for(panel_id, area).add(self._specs[panel_id])
         self._update_visibility()
 
-    def _hosts(self) -> tuple[PanelHost, PanelHost]:
-        return self.bottom, self.right
+    def _follow(self, host: PanelHost) -> None:
+        host.close_requested.connect(self.hide_panel)
+        host.menu_requested.connect(self._menu)
+        host.current_changed.connect(lambda _id: self.changed.emit())
+        host.tabs.dragged.connect(self._show_hint)
+        host.tabs.drag_ended.connect(self._hide_hint)
+        # The host goes with its last tab: not before Qt is done with the release of the mouse.
+        host.tabs.dropped.connect(
+            lambda point: QTimer.singleShot(0, self, partial(self._dropped, host.current_id, point))
+        )
 
-    def _host(self, area: Area) -> PanelHost:
-        return self.bottom if area == "bottom" else self.right
+    def _hosts(self) -> tuple[PanelHost, ...]:
+        return self.bottom, self.right, *(window.host for window in self._floating.values())
+
+    def _host_for(self, panel_id: str, area: Area) -> PanelHost:
+        """The host of a panel in an area; a window is made for one that begins to float."""
+        if area != "float":
+            return self.bottom if area == "bottom" else self.right
+        window = self._floating.get(panel_id)
+        if window is None:
+            host = PanelHost("float")
+            self._follow(host)
+            window = FloatingPanel(self._specs[panel_id], host, self.widget.window())
+            window.closed.connect(self._window_closed)
+            host.set_document(self._document)
+            self._floating[panel_id] = window
+            place = self._places.get(panel_id)
+            if place is not None:
+                window.setGeometry(place)
+        return window.host
+
+    def _take_away(self, panel_id: str, area: Area) -> None:
+        """Take a panel out of an area, with its window if it floats."""
+        self._host_for(panel_id, area).remove(panel_id)
+        window = self._floating.pop(panel_id, None) if area == "float" else None
+        if window is not None:
+            self._places[panel_id] = window.geometry()
+            window.hide()
+            window.deleteLater()
 
     @property
     def panel_ids(self) -> tuple[str, ...]:
@@ -75,12 +116,14 @@ class PanelLayout(QObject):
     def is_in_front(self, panel_id: str) -> bool:
         """Whether the panel is the one that is seen in its area."""
         area = self._area.get(panel_id)
-        return area is not None and self._host(area).current_id == panel_id
+        return area is not None and self._host_for(panel_id, area).current_id == panel_id
 
     def panel(self, panel_id: str) -> QWidget | None:
         """The widget of a panel that is in front, None otherwise."""
         area = self._area.get(panel_id)
-        return self._host(area).current_panel() if area is not None and self.is_in_front(panel_id) else None
+        if area is None or not self.is_in_front(panel_id):
+            return None
+        return self._host_for(panel_id, area).current_panel()
 
     @property
     def is_settled(self) -> bool:
@@ -93,13 +136,15 @@ class PanelLayout(QObject):
         """Show a panel and bring it to the front; ``area`` moves it. Raises KeyError for an unknown id."""
         spec = self._specs[panel_id]
         target = area or self._area[panel_id] or self._last_area[panel_id]
-        if self._area[panel_id] not in {None, target}:
-            self._host(self._last_area[panel_id]).remove(panel_id)
+        before = self._area[panel_id]
+        if before is not None and before != target:
+            self._take_away(panel_id, before)
         self._area[panel_id] = self._last_area[panel_id] = target
-        self._host(target).add(spec)
+        host = self._host_for(panel_id, target)
+        host.add(spec)
         self._update_visibility()
-        self._host(target).raise_panel(panel_id)
-        self._host(target).ensure_shown()
+        host.raise_panel(panel_id)
+        host.ensure_shown()
         self.changed.emit()
 
     def hide_panel(self, panel_id: str) -> None:
@@ -108,9 +153,14 @@ class PanelLayout(QObject):
         if area is None:
             return
         self._area[panel_id] = None
-        self._host(area).remove(panel_id)
+        self._take_away(panel_id, area)
         self._update_visibility()
         self.changed.emit()
+
+    def _window_closed(self, panel_id: str) -> None:
+        # The main window closes its tool windows when it goes itself: that is no wish of a person.
+        if self.widget.isVisible():
+            self.hide_panel(panel_id)
 
     def toggle_panel(self, panel_id: str) -> None:
         """Bring a panel to the front; hide it when it is there already."""
@@ -139,16 +189,63 @@ class PanelLayout(QObject):
             self._document = None
 
     def _update_visibility(self) -> None:
+        has_document = self._document is not None
         for host in self._hosts():
-            host.setVisible(self._document is not None and bool(host.specs))
+            host.setVisible(has_document and bool(host.specs))
+        for window in self._floating.values():
+            window.setVisible(has_document and self.widget.isVisible())
+
+    # -- moving
+
+    def _dropped(self, panel_id: str, point: QPoint) -> None:
+        """A tab was let go: at an edge of the window it is docked there, elsewhere it floats."""
+        if panel_id not in self._specs:
+            return
+        zone = self._zone(point)
+        if zone == "float":
+            self._places[panel_id] = QRect(point - _GRIP, QSize(*FLOATING_SIZE))
+            if self._area[panel_id] == "float":
+                self._floating[panel_id].move(point - _GRIP)
+                return
+        self.show_panel(panel_id, zone)
+
+    def _zone(self, point: QPoint) -> Area:
+        return zone_of(QRect(self.widget.mapToGlobal(QPoint(0, 0)), self.widget.size()), point)
+
+    def _show_hint(self, point: QPoint) -> None:
+        """Shade what a tab would take if it were let go now."""
+        window = self.widget.window()
+        if self._hint is None:
+            # A child of the window: a splitter would take it for one more part of it.
+            self._hint = QRubberBand(QRubberBand.Shape.Rectangle, window)
+        place, zone = QRect(self.widget.mapTo(window, QPoint(0, 0)), self.widget.size()), self._zone(point)
+        if zone == "right":
+            place.setLeft(place.right() - place.width() // 4)
+        elif zone == "bottom":
+            place.setTop(place.center().y())
+        else:
+            place = QRect(window.mapFromGlobal(point) - _GRIP, QSize(*FLOATING_SIZE))
+        self._hint.setGeometry(place)
+        self._hint.show()
+
+    def _hide_hint(self) -> None:
+        if self._hint is not None:
+            self._hint.hide()
 
     def _menu(self, panel_id: str, position: QPoint) -> None:
         menu = QMenu(self.widget)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        if self._area[panel_id] == "bottom":
-            menu.addAction(tr("Move to the right"), lambda: self.show_panel(panel_id, "right"))
-        else:
-            menu.addAction(tr("Move to the bottom"), lambda: self.show_panel(panel_id, "bottom"))
+        moves: tuple[tuple[Area, str], ...] = (
+            ("bottom", tr("Move to the bottom")),
+            ("right", tr("Move to the right")),
+            ("float", tr("Move to a window of its own")),
+        )
+        for area, text in moves:
+            if area != self._area[panel_id]:
+                # Later: the menu belongs to tabs that go away with the panel.
+                menu.addAction(
+                    text, partial(QTimer.singleShot, 0, self, partial(self.show_panel, panel_id, area))
+                )
         menu.addAction(tr("Hide"), lambda: self.hide_panel(panel_id))
         menu.addSeparator()
         for other in self._specs.values():
@@ -165,8 +262,9 @@ class PanelLayout(QObject):
         return {
             "bottom": [spec.id for spec in self.bottom.specs],
             "right": [spec.id for spec in self.right.specs],
+            "float": {name: _numbers(window.geometry()) for name, window in self._floating.items()},
             "known": list(self._specs),
-            "front": [host.current_id for host in self._hosts()],
+            "front": [host.current_id for host in (self.bottom, self.right)],
             "inner": self._inner.sizes(),
             "outer": self.widget.sizes(),
         }
@@ -177,9 +275,9 @@ class PanelLayout(QObject):
             return
         known = saved.get("known")
         known_ids = set(known) if isinstance(known, list) else set(self._specs)
-        for host in self._hosts():
-            for spec in host.specs:
-                host.remove(spec.id)
+        for panel_id, before in self._area.items():
+            if before is not None:
+                self._take_away(panel_id, before)
         for panel_id, spec in self._specs.items():
             # A panel that came with a later version appears where its authors put it.
             is_new = panel_id not in known_ids
@@ -189,8 +287,9 @@ class PanelLayout(QObject):
             for panel_id in [*saved[area], *(name for name, where in self._area.items() if where == area)]:
                 if panel_id in self._specs:
                     self._area[panel_id] = self._last_area[panel_id] = area
-                    self._host(area).add(self._specs[panel_id])
-        for host, front in zip(self._hosts(), saved.get("front", ()), strict=False):
+                    self._host_for(panel_id, area).add(self._specs[panel_id])
+        self._restore_floating(saved.get("float"))
+        for host, front in zip((self.bottom, self.right), saved.get("front", ()), strict=False):
             host.raise_panel(str(front))
         for splitter, key in ((self._inner, "inner"), (self.widget, "outer")):
             sizes = saved.get(key)
@@ -201,3 +300,17 @@ class PanelLayout(QObject):
             ):
                 splitter.setSizes(sizes)
         self._update_visibility()
+
+    def _restore_floating(self, saved: Any) -> None:
+        for panel_id, numbers in saved.items() if isinstance(saved, dict) else ():
+            is_place = (
+                isinstance(numbers, list) and len(numbers) == 4 and all(isinstance(n, int) for n in numbers)
+            )
+            if panel_id in self._specs and self._area[panel_id] is None and is_place:
+                self._places[panel_id] = QRect(*numbers)
+                self._area[panel_id] = self._last_area[panel_id] = "float"
+                self._host_for(panel_id, "float").add(self._specs[panel_id])
+
+
+def _numbers(place: QRect) -> list[int]:
+    return [place.x(), place.y(), place.width(), place.height()]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from warpline_app.panels.panel import Panel
     from warpline_app.state import Document
 
-Area = Literal["bottom", "right"]
+Area = Literal["bottom", "right", "float"]
 
 
 @dataclass(frozen=True)

@@ -28,8 +28,8 @@ _SIDES = ("cpu_ratio", "gpu_ratio", "count", "cpu_total_ns", "gpu_total_ns", "cp
 """What stands first in a table of CPU and GPU times: the sides next to each other."""
 _HIDDEN = frozenset(("activity", "cause", "side"))
 """Columns for scripts: what they say is in the names already."""
-_BAR_WIDTH = 170
-_NAME_WIDTH = 300
+_BAR_WIDTH = 150
+_NAME_WIDTH = 240
 
 
 def display_columns(report: Table) -> list[Column]:

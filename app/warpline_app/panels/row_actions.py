@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QMenu, QWidget
 
 from warpline.i18n import tr
 from warpline_app.instances import longest
+from warpline_app.panels.panel import window_part
 from warpline_app.panels.row_target import RowTarget
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ class RowActions:
         """List what a row stands for in the panel of events; the timeline stays as it is."""
         from warpline_app.panels.events import EventsPanel
 
-        layout = getattr(self._owner.window(), "panels", None)
+        layout = window_part(self._owner, "panels")
         if layout is None:
             return
         self.choose(target)

@@ -20,6 +20,7 @@ from PySide6.QtWidgets import QAbstractItemView, QFileDialog, QHeaderView, QMenu
 from warpline.i18n import tr
 from warpline_app.appearance import appearance
 from warpline_app.background import Job
+from warpline_app.panels.panel import window_part
 from warpline_app.panels.table_content import Int64Array, TableContent, sorted_order, tsv, write_table
 from warpline_app.panels.table_model import Index, TableModel
 from warpline_app.panels.table_painter import CellPainter
@@ -281,6 +282,6 @@ class Table(QTableView):
         return job.launch()
 
     def _export_failed(self, error: Exception) -> None:
-        messages = getattr(self.window(), "messages", None)
+        messages = window_part(self, "messages")
         if messages is not None:
             messages.show_message(tr("the table could not be written: {error}", error=error))

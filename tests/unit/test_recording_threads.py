@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from warpline.recording import finalise as finalise_module
@@ -101,6 +101,7 @@ def test_a_thread_nobody_announced_is_added_once() -> None:
 
 
 @pytest.mark.fuzz
+@example([(1, False), (1, True), (1, False), (2, True)], [(1, 0)])
 @settings(max_examples=rounds(26, 5_000), deadline=None)
 @given(
     st.lists(st.tuples(st.integers(1, 6), st.booleans()), max_size=40),

@@ -159,6 +159,10 @@ class ThreadTable:
         pids, tids = np.atleast_1d(np.asarray(pid)), np.atleast_1d(np.asarray(tid))
         times = np.atleast_1d(np.asarray(time_ns)).astype(np.int64, copy=False)
         shape = np.broadcast_shapes(pids.shape, tids.shape, times.shape)
+        if len(tids) == 1 and shape[0]:
+            only = self._by_tid.get(int(tids[0]), [])
+            if len(only) == 1:
+                return np.full(shape, only[0])
         pids, tids, times = (np.broadcast_to(column, shape) for column in (pids, tids, times))
         found, first, inverse = _unique_ids(tids)
         single = np.empty(len(found), np.int64)
@@ -244,6 +248,9 @@ class ThreadTable:
             if pid not in self._process_now:
                 self._new_process(pid, birth_ns)
         uses = self._by_tid.setdefault(tid, [])
+        if uses:
+            # Whenever it began, its id was free by then: ``lookup`` searches births in order.
+            birth_ns = max(birth_ns, self.threads[uses[-1]].death_ns or BEFORE)
         process = self._process_now[pid]
         thread = ThreadLife(process, tid, len(uses) + 1, birth_ns)
         self._thread_now[tid] = len(self.threads)

@@ -207,7 +207,7 @@ def test_times_are_exact(times: list[tuple[str, str]]) -> None:
 @given(
     st.dictionaries(
         st.text(max_size=6),
-        st.none() | st.floats(allow_nan=False) | st.text() | st.lists(st.text()),
+        st.none() | st.floats(allow_nan=False, allow_infinity=False) | st.text() | st.lists(st.text()),
         max_size=4,
     )
 )

@@ -231,6 +231,29 @@ def test_preferences_take_effect_at_once(qtbot: QtBot, window: MainWindow) -> No
     )
 
 
+def test_converted_files_have_a_limit_and_can_be_cleared(
+    qtbot: QtBot, window: MainWindow, open_page: OpenPage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from warpline.storage import ConversionCache
+    from warpline_app.dialogs.preferences import show_preferences
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    trace = tmp_path / "trace.json"
+    trace.write_text('[{"ph":"X","name":"a","pid":1,"tid":1,"ts":0,"dur":5}]')
+    open_page(trace)
+    cache = ConversionCache()
+    assert cache.size_bytes() > 0
+    dialog = show_preferences(window)
+    assert "are taken now" in dialog.cache_note.text()
+    dialog.limit.setCurrentIndex(dialog.limit.findText("at most 5 GiB"))
+    assert ConversionCache().max_bytes == 5 << 30
+    qtbot.mouseClick(dialog.clear_button, Qt.MouseButton.LeftButton)
+    assert cache.size_bytes() == 0
+    assert dialog.cache_note.text() == "nothing is stored now"
+    assert not dialog.clear_button.isEnabled()
+    assert window.current_page is not None, "what is open stays open"
+
+
 def test_full_screen_and_quit(qtbot: QtBot, window: MainWindow) -> None:
     qtbot.keyClick(window, Qt.Key.Key_F11)
     assert window.isFullScreen()

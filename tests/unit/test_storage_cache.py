@@ -255,3 +255,32 @@ def test_monstrous_chunks_are_refused(tmp_path: Path) -> None:
         )
     with pytest.raises(CaptureFormatError, match="chunks of more than 16 MiB"):
         open_capture(target)
+
+
+def test_the_limit_is_this_users_in_every_process(cache: ConversionCache, tmp_path: Path) -> None:
+    for number in range(3):
+        source = tmp_path / f"{number}.json"
+        source.write_text(str(number))
+        entry = cache.get([source], "x", Converter())
+        os.utime(entry, (1_000 + number, 1_000 + number))
+    size = cache.size_bytes() // 3
+    cache.set_limit(2 * size + size // 2)
+    assert cache.size_bytes() == 2 * size, "what is too much goes at once, the oldest first"
+    again = ConversionCache(cache.folder)
+    assert again.max_bytes == 2 * size + size // 2
+    (cache.folder / "limit").write_text("much")
+    assert ConversionCache(cache.folder).max_bytes == ConversionCache(tmp_path / "other").max_bytes
+
+
+def test_indexes_of_names_can_be_counted_and_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from warpline.storage.names import build_name_index, forget_indexes, stored_indexes
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    assert stored_indexes() == {}
+    with open_capture(write(tmp_path / "run.h5", 500)) as capture:
+        build_name_index(capture, folder=cache_folder() / "names")
+        assert sum(stored_indexes().values()) >= 500 * 12
+        assert forget_indexes() > 0
+        assert stored_indexes() == {}

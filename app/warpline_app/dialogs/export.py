@@ -31,6 +31,7 @@ from warpline.interchange.exporter import Exporter, ExportOptions, export_captur
 from warpline.model import format_duration, format_time
 from warpline.model.errors import UsageError, WarplineError
 from warpline_app.background import IsCancelled, Job, Progress
+from warpline_app.panels.facts import format_bytes
 from warpline_app.track_choice import TrackTree, tracks_pinned, tracks_shown
 
 if TYPE_CHECKING:
@@ -237,7 +238,7 @@ class ExportDialog(QDialog):
                     n=f"{expected.samples:,}",
                 )
             )
-        parts.append(tr("about {size}", size=_size(expected.size_bytes)))
+        parts.append(tr("about {size}", size=format_bytes(expected.size_bytes)))
         self.preview.setText(" · ".join(parts))
         self.start_button.setEnabled(self._job is None and expected.events + expected.samples > 0)
 
@@ -253,7 +254,7 @@ class ExportDialog(QDialog):
                 if shapes
                 else tr("too many events for a drawing: an image in it")
             )
-            parts.append(tr("about {size}", size=_size(size)))
+            parts.append(tr("about {size}", size=format_bytes(size)))
         return " · ".join(parts)
 
     def _choose(self) -> None:
@@ -322,7 +323,7 @@ class ExportDialog(QDialog):
         self._job = None
         size = path.stat().st_size if path.is_file() else sum(file.stat().st_size for file in path.iterdir())
         self._window.messages.show_message(
-            tr("Exported {path} ({size})", path=path, size=_size(size)), level="info"
+            tr("Exported {path} ({size})", path=path, size=format_bytes(size)), level="info"
         )
         self.accept()
 
@@ -357,15 +358,6 @@ def _column(*widgets: QWidget) -> QVBoxLayout:
     for widget in widgets:
         layout.addWidget(widget)
     return layout
-
-
-def _size(size_bytes: int) -> str:
-    value = float(size_bytes)
-    for unit in ("bytes", "kB", "MB"):
-        if value < 1000:
-            return f"{value:.0f} {unit}" if unit == "bytes" or value >= 100 else f"{value:.1f} {unit}"
-        value /= 1000
-    return f"{value:.1f} GB"
 
 
 def show_export(window: MainWindow) -> ExportDialog | None:

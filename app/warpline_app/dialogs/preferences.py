@@ -11,13 +11,17 @@ from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
     QFormLayout,
+    QHBoxLayout,
     QLabel,
+    QPushButton,
     QVBoxLayout,
     QWidget,
 )
 
 from warpline.i18n import tr
+from warpline.model.errors import StorageError
 from warpline_app.appearance import appearance
+from warpline_app.panels.facts import format_bytes
 from warpline_app.settings import LanguageChoice, Settings, ThemeChoice
 
 if TYPE_CHECKING:
@@ -36,6 +40,9 @@ LANGUAGES: tuple[tuple[str, str], ...] = (
     ("en", "English"),
     ("zh_CN", "简体中文"),
 )
+
+
+CACHE_GIGABYTES = (1, 5, 20, 50, 100)
 
 
 class PreferencesDialog(QDialog):
@@ -61,6 +68,7 @@ class PreferencesDialog(QDialog):
         self.restore = QCheckBox(tr("Open the captures of the last session again"))
         self.restore.setChecked(settings.restore_session)
         self.restore.toggled.connect(lambda on: setattr(settings, "restore_session", on))
+        self._build_cache()
         form = QFormLayout()
         form.setHorizontalSpacing(18)
         form.setVerticalSpacing(10)
@@ -68,6 +76,8 @@ class PreferencesDialog(QDialog):
         form.addRow(tr("Language"), self.language)
         form.addRow("", self._language_note)
         form.addRow(tr("At start"), self.restore)
+        form.addRow(tr("Converted files"), self._cache_row)
+        form.addRow("", self.cache_note)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
         buttons.rejected.connect(self.reject)
         layout = QVBoxLayout(self)
@@ -77,6 +87,63 @@ class PreferencesDialog(QDialog):
         layout.addStretch(1)
         layout.addWidget(buttons)
         self.setMinimumWidth(440)
+
+    def _build_cache(self) -> None:
+        """What opening traces of other profilers, archives and large captures leaves behind, and how much it may be."""
+        from warpline.storage import ConversionCache
+
+        self._cache = ConversionCache()
+        self.limit = QComboBox()
+        self.limit.setAccessibleName(tr("Limit of converted files"))
+        limits = sorted({*(giga << 30 for giga in CACHE_GIGABYTES), self._cache.max_bytes})
+        for limit in limits:
+            self.limit.addItem(tr("at most {size}", size=format_bytes(limit)), limit)
+        self.limit.setCurrentIndex(self.limit.findData(self._cache.max_bytes))
+        self.limit.currentIndexChanged.connect(self._choose_limit)
+        self.clear_button = QPushButton(tr("Clear"))
+        self.clear_button.setAutoDefault(False)
+        self.clear_button.clicked.connect(self._clear_cache)
+        self.cache_note = QLabel()
+        self.cache_note.setObjectName("muted")
+        self.cache_note.setToolTip(
+            tr(
+                "{folder}; a file that is cleared is converted again when it is opened",
+                folder=self._cache.folder.parent,
+            )
+        )
+        self._cache_row = QHBoxLayout()
+        self._cache_row.addWidget(self.limit, 1)
+        self._cache_row.addWidget(self.clear_button)
+        self._show_cache()
+
+    def _show_cache(self) -> None:
+        from warpline.storage.names import stored_indexes
+
+        size = self._cache.size_bytes() + sum(stored_indexes().values())
+        self.clear_button.setEnabled(size > 0)
+        self.cache_note.setText(
+            tr(
+                "{size} are taken now",
+                size=format_bytes(size),
+            )
+            if size
+            else tr("nothing is stored now")
+        )
+
+    def _choose_limit(self) -> None:
+        try:
+            self._cache.set_limit(int(self.limit.currentData()))
+        except StorageError as error:
+            self.cache_note.setText(str(error))
+        else:
+            self._show_cache()
+
+    def _clear_cache(self) -> None:
+        from warpline.storage.names import forget_indexes
+
+        self._cache.clear()
+        forget_indexes()
+        self._show_cache()
 
     def _choose_theme(self) -> None:
         choice = cast("ThemeChoice", self.theme.currentData())

@@ -22,6 +22,7 @@ Convert = Callable[[Path, Progress, IsCancelled], object]
 
 DEFAULT_MAX_BYTES = 20 << 30
 
+_LIMIT_FILE = "limit"
 _SAMPLE_BYTES = 1 << 16
 _ABANDONED_SECONDS = 24 * 3600
 
@@ -44,12 +45,35 @@ class ConversionCache:
     """Working files by the content they were made from. Processes may use it at the same time.
 
     An entry is written under a name of its own and renamed, so it is whole or absent. Once the entries take more
-    than ``max_bytes``, those not used for longest go; the newest one stays whatever its size.
+    than ``max_bytes``, those not used for longest go; the newest one stays whatever its size. Without a number the
+    limit is the one that `set_limit` stored for this user, in the window or anywhere else.
     """
 
-    def __init__(self, folder: Path | None = None, max_bytes: int = DEFAULT_MAX_BYTES) -> None:
+    def __init__(self, folder: Path | None = None, max_bytes: int | None = None) -> None:
         self.folder = cache_folder() / "captures" if folder is None else folder
+        self.max_bytes = self._stored_limit() if max_bytes is None else max_bytes
+
+    def _stored_limit(self) -> int:
+        try:
+            limit = int((self.folder / _LIMIT_FILE).read_text("ascii"))
+        except (OSError, ValueError):
+            return DEFAULT_MAX_BYTES
+        return limit if limit >= 0 else DEFAULT_MAX_BYTES
+
+    def set_limit(self, max_bytes: int) -> None:
+        """From now on the cache takes at most this much, in every process of this user; what is too much goes at once.
+
+        Raises StorageError when the limit cannot be stored.
+        """
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            (self.folder / _LIMIT_FILE).write_text(str(max_bytes), "ascii")
+        except OSError as error:
+            raise StorageError(
+                f"{self.folder}: the limit cannot be stored: {error.strerror or error}"
+            ) from error
         self.max_bytes = max_bytes
+        self._evict()
 
     def get(
         self,
@@ -147,7 +171,7 @@ class ConversionCache:
                     found.append((path, status.st_size, status.st_mtime))
         return found
 
-    def _evict(self, keep: Path) -> None:
+    def _evict(self, keep: Path | None = None) -> None:
         entries = sorted(self._entries(), key=lambda entry: entry[2])
         total = sum(size for _, size, _ in entries)
         abandoned = time.time() - _ABANDONED_SECONDS

@@ -341,6 +341,24 @@ def _ascends(offsets: Array, last: int) -> bool:
     return bool(offsets[0] == 0 and offsets[-1] == last and np.all(offsets[1:] >= offsets[:-1]))
 
 
+def stored_indexes() -> dict[Path, int]:
+    """The indexes in the user's cache, with the bytes each takes on disk."""
+    found: dict[Path, int] = {}
+    with contextlib.suppress(OSError):
+        for place in (cache_folder() / "names").iterdir():
+            with contextlib.suppress(OSError):
+                found[place] = sum(file.stat().st_size for file in place.iterdir())
+    return found
+
+
+def forget_indexes() -> int:
+    """Removes all indexes from the user's cache and returns the bytes freed; those in use stay usable on Linux."""
+    stored = stored_indexes()
+    for place in stored:
+        shutil.rmtree(place, ignore_errors=True)
+    return sum(stored.values())
+
+
 def _forget_old(newest: Path) -> None:
     """Removes the indexes not used for longest."""
     with contextlib.suppress(OSError):

@@ -288,8 +288,6 @@ class EventsPanel(Panel):
         kind = capture.kind_of_code.get(target.kind, "")
         self.kind.setCurrentIndex(max(self.kind.findData(kind), 0))
         self.search.setText("" if name is None else f'"{capture.strings[name]}"')
-        if name is None and target.track is not None:
-            self.state.select_track(capture.tracks[target.track].uri)
         self._typing.stop()
         self.mark_stale()
 

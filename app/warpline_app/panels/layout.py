@@ -15,7 +15,6 @@ from warpline_app.panels.host import PanelHost
 from warpline_app.panels.registry import PANELS, Area, PanelSpec
 from warpline_app.state import Document
 
-
 _GRIP = QPoint(60, 12)
 """Where in its window a panel that begins to float is held."""
 

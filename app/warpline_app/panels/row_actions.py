@@ -42,7 +42,7 @@ class RowActions:
         elif target.name is not None:
             self._state.set_highlight((target.name,))
         elif target.track is not None:
-            self._state.select_track(self._capture.tracks[target.track].uri)
+            self._state.select_track(self._row_of(target.track))
 
     def show(self, target: RowTarget) -> None:
         """Bring what a row stands for into view: the event, the longest of its events, the track, the range."""
@@ -60,7 +60,14 @@ class RowActions:
         if event is not None:
             state.reveal(event)
         elif target.track is not None:
-            state.reveal_row(capture.tracks[target.track].uri)
+            state.reveal_row(self._row_of(target.track))
+
+    def _row_of(self, track: int) -> str:
+        """Key of the row that shows a track: the state of a thread is drawn on the thread's own row."""
+        found = self._capture.tracks[track]
+        if found.role == "state" and found.parent >= 0:
+            found = self._capture.tracks[found.parent]
+        return found.uri
 
     def show_in_events(self, target: RowTarget) -> None:
         """List what a row stands for in the panel of events; the timeline stays as it is."""
@@ -81,7 +88,7 @@ class RowActions:
         if name is not None:
             self._state.change_filter(kept_names=(self._capture.strings[name],))
         elif target.track is not None:
-            self._state.change_filter(only=(self._capture.tracks[target.track].uri,))
+            self._state.change_filter(only=(self._row_of(target.track),))
         elif target.kind in self._capture.kind_of_code:
             self._state.change_filter(kinds=frozenset((self._capture.kind_of_code[target.kind],)))
 
@@ -95,7 +102,7 @@ class RowActions:
                 kept_names=tuple(kept for kept in before.kept_names if kept != text),
             )
         elif target.track is not None:
-            self._state.set_hidden({*self._state.hidden, self._capture.tracks[target.track].uri})
+            self._state.set_hidden({*self._state.hidden, self._row_of(target.track)})
 
     def can_hide(self, target: RowTarget) -> bool:
         """Whether `hide` would do anything."""

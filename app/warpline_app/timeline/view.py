@@ -12,6 +12,8 @@ from PySide6.QtWidgets import QGridLayout, QInputDialog, QMenu, QScrollBar, QWid
 
 from warpline.i18n import tr
 from warpline_app.appearance import appearance
+from warpline_app.background import Job
+from warpline_app.instances import instances
 from warpline_app.name_filter import passing_names
 from warpline_app.settings import Settings
 from warpline_app.state import Document, Filter, TimelineState
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
     from warpline_app.commands import Command
 
 HEADER_WIDTH = 270
+MARK_AT_ONCE = 2_000_000
+"""In captures with more events than this, those of a highlighted name are collected beside the window."""
 
 
 class TimelineView(QWidget):
@@ -127,6 +131,7 @@ class TimelineView(QWidget):
             signal.connect(self._scroll_bar_changed)
         for signal in (state.filter_changed, state.highlight_changed):
             signal.connect(self._emphasis_changed)
+        state.highlight_changed.connect(self._mark_in_overview)
         state.selection_changed.connect(self._selection_changed)
         state.range_selection_changed.connect(self._range_changed)
         self.search.changed.connect(self._search_changed)
@@ -224,8 +229,27 @@ class TimelineView(QWidget):
     def _selection_changed(self, _row: int | None) -> None:
         self.details.find_linked_soon()
 
+    def _mark_in_overview(self, *_: object) -> None:
+        """Ticks where the search found something, or else where the events of highlighted names are."""
+        names, found = self.state.highlight, self.search.found
+        if not names or names == frozenset(found.names.tolist()):
+            self.overview.set_found(found.times)
+            return
+        capture = self.document.capture
+
+        def show(answer: tuple[object, np.ndarray]) -> None:
+            if self.state.highlight == names:
+                self.overview.set_found(answer[1])
+
+        if len(capture.events) <= MARK_AT_ONCE:
+            show(instances(capture, names))
+            return
+        job = Job(lambda _progress, _cancelled: instances(capture, names), self)
+        job.succeeded.connect(show)
+        job.launch()
+
     def _search_changed(self) -> None:
-        self.overview.set_found(self.search.found.times)
+        self._mark_in_overview()
         self._check_idle_soon()
         self.status_changed.emit(self.search.text())
 

@@ -46,6 +46,10 @@ class ComputedPanel(Panel):
         self._hand.setSingleShot(True)
         self._hand.setInterval(_HAND_STOPS_MS)
         self._hand.timeout.connect(self.mark_stale)
+        self._rest = QTimer(self)
+        self._rest.setSingleShot(True)
+        self._rest.setInterval(_PAUSE_MS)
+        self._rest.timeout.connect(self.refresh)
 
     def arrange(
         self, controls: Sequence[QWidget], content: QWidget, stretching: QWidget | None = None
@@ -83,7 +87,7 @@ class ComputedPanel(Panel):
     @property
     def is_busy(self) -> bool:
         """Whether something is computed, or waits for the hand to stop."""
-        return self._job is not None or self._hand.isActive()
+        return self._job is not None or self._hand.isActive() or self._rest.isActive()
 
     @property
     def is_moving(self) -> bool:
@@ -117,8 +121,8 @@ class ComputedPanel(Panel):
         self.mark_stale()
 
     def refresh(self) -> None:
-        """Begin the newest request unless one is under way."""
-        if self._job is not None:
+        """Begin the newest request unless one is under way, or the last picture of a drag is too new."""
+        if self._job is not None or self._rest.isActive():
             return
         request = self.request()
         if request is None or request == self._shown:
@@ -150,6 +154,6 @@ class ComputedPanel(Panel):
             self.mark_stale()
         elif self.is_moving:
             # The timeline follows the hand first: a table that changes a few times a second is fast enough to read.
-            QTimer.singleShot(_PAUSE_MS, self, self.refresh)
+            self._rest.start()
         else:
             self.refresh()

@@ -27,7 +27,7 @@ from warpline_app.panels.scope import scope_suffix, selection_of
 from warpline_app.state import Document
 from warpline_app.theme import Theme
 
-MAX_POINTS = 800
+MAX_POINTS = 600
 FloatArray = npt.NDArray[np.float64]
 
 

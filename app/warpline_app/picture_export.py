@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QApplication
 
 from warpline.i18n import tr
 from warpline.interchange.export_selection import ExportSelection
-from warpline.interchange.exporter import ExportOptions, IsCancelled, Progress, SizeModel
+from warpline.interchange.exporter import ExportJob, SizeModel
 from warpline.model.errors import ExportError
 from warpline_app.rendering import Picture, prepare_offscreen, render, save_picture
 from warpline_app.timeline.shapes import MAX_SHAPES, rectangles_of
@@ -49,17 +49,9 @@ class PngExporter:
         """What a person reads."""
         return tr("Picture (PNG)")
 
-    def export(
-        self,
-        capture: Capture,
-        out: Path,
-        selection: ExportSelection,
-        options: ExportOptions,
-        progress: Progress,
-        cancelled: IsCancelled,
-    ) -> Path:
+    def export(self, job: ExportJob) -> Path:
         """See `warpline.interchange.exporter.Exporter`. Draws in the calling thread, which must be Qt's."""
-        del options, progress, cancelled  # one frame
+        capture, selection, out = job.capture, job.selection, job.out
         if QApplication.instance() is None:
             prepare_offscreen(1.0)
         self._draw(capture, picture_of(capture, selection), out)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +15,9 @@ from warpline.interchange.export_selection import (
     ExportSelection,
     Int64Array,
     chunks,
-    count_events,
     counter_slice,
 )
-from warpline.interchange.exporter import ExportOptions, IsCancelled, Progress, SizeModel, check_cancelled
+from warpline.interchange.exporter import ExportJob, SizeModel
 from warpline.model import Flag, Packing
 from warpline.storage import NO_ROW, NO_STACK, CaptureBuilder
 from warpline.storage.utilization import BINS_PER_EVENT, MAX_BINS, MIN_BINS
@@ -54,20 +54,12 @@ class CaptureExporter:
                 size += _BYTES_PER_BIN * min(MAX_BINS, max(MIN_BINS, BINS_PER_EVENT * events))
         return size
 
-    def export(
-        self,
-        capture: Capture,
-        out: Path,
-        selection: ExportSelection,
-        options: ExportOptions,
-        progress: Progress,
-        cancelled: IsCancelled,
-    ) -> Path:
-        with CaptureBuilder(out, compress=options.compress) as builder:
-            _Copy(capture, builder, selection).run(progress, cancelled)
+    def export(self, job: ExportJob) -> Path:
+        with CaptureBuilder(job.out, compress=job.options.compress) as builder:
+            _Copy(job.capture, builder, job.selection).run(job.counted(tr("copying events"), _COPYING_SHARE))
             return builder.finish(
-                lambda fraction, text: progress(_COPYING_SHARE + (1 - _COPYING_SHARE) * fraction, text),
-                cancelled,
+                lambda fraction, text: job.progress(_COPYING_SHARE + (1 - _COPYING_SHARE) * fraction, text),
+                job.is_cancelled,
             )
 
 
@@ -84,18 +76,13 @@ class _Copy:
         self._chunk_rows: list[tuple[int, int]] = []
         self._ids: list[Int64Array] = []
 
-    def run(self, progress: Progress, cancelled: IsCancelled) -> None:
-        """Adds everything to the builder."""
+    def run(self, count: Callable[[int], None]) -> None:
+        """Adds everything to the builder; ``count`` is told the number of events in each piece."""
         self._copy_tables()
         tracks = self._copy_tracks()
-        total = max(1, count_events(self._capture, self._selection))
-        done = 0
-        text = tr("copying events")
         for track, rows in chunks(self._capture, self._selection):
-            check_cancelled(cancelled)
             self._copy_events(tracks[track], rows)
-            done += rows.stop - rows.start
-            progress(_COPYING_SHARE * done / total, text)
+            count(rows.stop - rows.start)
         self._copy_links()
         self._copy_counters(tracks)
 

@@ -18,18 +18,16 @@ from warpline.interchange.chrome_text import lines_of, microseconds, quoted, rea
 from warpline.interchange.export_files import writing
 from warpline.interchange.export_selection import (
     CHUNK_EVENTS,
-    ExportSelection,
     Int64Array,
     chunks,
-    count_events,
     counter_slice,
 )
-from warpline.interchange.exporter import ExportOptions, IsCancelled, Progress, SizeModel, check_cancelled
+from warpline.interchange.exporter import ExportJob, SizeModel
 from warpline.model import Flag
 
 if TYPE_CHECKING:
     from warpline.model import Track
-    from warpline.storage import Capture, Counter
+    from warpline.storage import Counter
 
 _CATEGORIES = {
     "kernel": "kernel",
@@ -57,6 +55,8 @@ _DEVICE_PROPERTIES = {
     "max_registers_per_sm": "regsPerMultiprocessor",
     "max_shared_memory_per_sm_bytes": "sharedMemPerMultiprocessor",
 }
+_EVENTS_SHARE = 0.8
+"""Of the whole time; the rest is counters and links."""
 _BATCH = 1 << 15
 """Events formatted by one operation: the text of a batch should stay in cache."""
 
@@ -72,27 +72,20 @@ class ChromeExporter:
     def title(self) -> str:
         return tr("Chrome / Perfetto JSON")
 
-    def export(
-        self,
-        capture: Capture,
-        out: Path,
-        selection: ExportSelection,
-        options: ExportOptions,
-        progress: Progress,
-        cancelled: IsCancelled,
-    ) -> Path:
-        del options  # .gz in the name decides
-        with writing(out) as file:
-            _Writer(capture, selection, file).run(progress, cancelled)
-        return out
+    def export(self, job: ExportJob) -> Path:
+        # .gz in the name decides whether it is packed.
+        with writing(job.out) as file:
+            _Writer(job, file).run()
+        return job.out
 
 
 class _Writer:
     """One export, event by event in batches; nothing but the rows and the used texts is kept."""
 
-    def __init__(self, capture: Capture, selection: ExportSelection, file: BinaryIO) -> None:
-        self._capture = capture
-        self._selection = selection
+    def __init__(self, job: ExportJob, file: BinaryIO) -> None:
+        self._job = job
+        self._capture = capture = job.capture
+        self._selection = job.selection
         self._file = file
         self._rows = Rows(capture)
         self._texts = JsonTexts(capture)
@@ -102,26 +95,23 @@ class _Writer:
         self._stacks: set[int] = set()
         self._is_first = True
 
-    def run(self, progress: Progress, cancelled: IsCancelled) -> None:
+    def run(self) -> None:
         """Writes the whole document."""
         self._file.write(self._header())
-        total = max(1, count_events(self._capture, self._selection))
-        done = 0
+        count = self._job.counted(tr("writing events"), _EVENTS_SHARE)
         for track, rows in chunks(self._capture, self._selection):
             for first in range(rows.start, rows.stop, _BATCH):
-                check_cancelled(cancelled)
                 part = slice(first, min(first + _BATCH, rows.stop))
                 self._events(self._capture.tracks[track], part)
-                done += part.stop - part.start
-                progress(0.8 * done / total, tr("writing events"))
-        self._counters(cancelled)
-        progress(0.85, tr("writing links"))
-        self._links(cancelled)
+                count(part.stop - part.start)
+        self._counters()
+        self._job.progress(0.85, tr("writing links"))
+        self._links()
         self._metadata()
         self._file.write(b"\n]")
         self._stack_frames()
         self._file.write(b"}\n")
-        progress(1.0, tr("done"))
+        self._job.progress(1.0, tr("done"))
 
     def _write(self, text: str) -> None:
         """Events as lines without a separator after the last."""
@@ -280,11 +270,11 @@ class _Writer:
 
     # Counters, links, names
 
-    def _counters(self, cancelled: IsCancelled) -> None:
+    def _counters(self) -> None:
         for counter in self._capture.counters:
             if not self._selection.has_track(counter.track) or self._is_repeated(counter):
                 continue
-            check_cancelled(cancelled)
+            self._job.check_cancelled()
             rows = counter_slice(self._capture, counter.index, self._selection)
             times, values = counter.times[rows], counter.values[rows]
             known = np.isfinite(values)
@@ -307,12 +297,12 @@ class _Writer:
             and counter.name.startswith(_MEMORY_COUNTERS)
         )
 
-    def _links(self, cancelled: IsCancelled) -> None:
+    def _links(self) -> None:
         """A flow from one event to the other. A link with one end outside has none."""
         capture = self._capture
         links = capture.links
         for first in range(0, len(links), CHUNK_EVENTS // 4):
-            check_cancelled(cancelled)
+            self._job.check_cancelled()
             part = slice(first, first + CHUNK_EVENTS // 4)
             sources, targets, kinds = links.from_row[part], links.to_row[part], links.kind[part]
             both = (sources >= 0) & (targets >= 0)

@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from warpline.i18n import tr
 from warpline.interchange.export_files import writing
-from warpline.interchange.export_selection import CHUNK_EVENTS, ExportSelection, count_events, counter_slice
+from warpline.interchange.export_selection import CHUNK_EVENTS, ExportSelection, counter_slice
 from warpline.interchange.export_table import COMMON, Column, TableReader, attribute_types, kinds_in
-from warpline.interchange.exporter import ExportOptions, IsCancelled, Progress, SizeModel, check_cancelled
+from warpline.interchange.exporter import ExportJob, SizeModel
 
 if TYPE_CHECKING:
     from warpline.storage import Capture
@@ -32,26 +32,11 @@ class CsvExporter:
     def title(self) -> str:
         return tr("CSV table")
 
-    def export(
-        self,
-        capture: Capture,
-        out: Path,
-        selection: ExportSelection,
-        options: ExportOptions,
-        progress: Progress,
-        cancelled: IsCancelled,
-    ) -> Path:
-        del options  # .gz in the name decides
+    def export(self, job: ExportJob) -> Path:
+        # .gz in the name decides whether it is packed.
+        capture, selection, out = job.capture, job.selection, job.out
         kinds = kinds_in(capture, selection)
-        total = max(1, count_events(capture, selection))
-        done = 0
-
-        def report(count: int) -> None:
-            nonlocal done
-            done += count
-            check_cancelled(cancelled)
-            progress(min(1.0, done / total), tr("writing events"))
-
+        report = job.counted(tr("writing events"))
         if not out.is_dir():
             with writing(out) as file:
                 _write_events(capture, TableReader(capture, selection), kinds, file, report)

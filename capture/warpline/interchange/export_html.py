@@ -10,8 +10,8 @@ import numpy as np
 
 from warpline.i18n import tr
 from warpline.interchange.export_files import writing
-from warpline.interchange.export_selection import ExportSelection, Int64Array, count_events, lane_slices
-from warpline.interchange.exporter import ExportOptions, IsCancelled, Progress, SizeModel, check_cancelled
+from warpline.interchange.export_selection import Int64Array, count_events, lane_slices
+from warpline.interchange.exporter import ExportJob, SizeModel
 from warpline.model import NOT_BUSY, format_duration, format_time
 
 if TYPE_CHECKING:
@@ -51,25 +51,17 @@ class HtmlExporter:
     def title(self) -> str:
         return tr("Page with drawing and tables (HTML)")
 
-    def export(
-        self,
-        capture: Capture,
-        out: Path,
-        selection: ExportSelection,
-        options: ExportOptions,
-        progress: Progress,
-        cancelled: IsCancelled,
-    ) -> Path:
-        del options  # a page has one form
+    def export(self, job: ExportJob) -> Path:
+        capture, selection = job.capture, job.selection
         start, stop = selection.interval(capture)
         lanes = np.array(
             [lane for lane in range(len(capture.lanes)) if selection.has_track(_track(capture, lane))]
         )
-        progress(0.1, tr("drawing"))
+        job.progress(0.1, tr("drawing"))
         picture, left_out = _picture(capture, lanes.astype(np.int64), start, stop)
-        check_cancelled(cancelled)
-        progress(0.5, tr("adding up"))
-        tables = "".join(_tables(capture, selection, cancelled))
+        job.check_cancelled()
+        job.progress(0.5, tr("adding up"))
+        tables = "".join(_tables(job))
         title = html.escape(capture.path.name)
         duration = format_duration(stop - start)
         first = format_time(start - capture.span[0], max(1, (stop - start) // 1000))
@@ -93,10 +85,10 @@ class HtmlExporter:
             f"<body><h1>{title}</h1><p>{html.escape(facts)}</p><p><code>{line}</code></p>{picture}{more}{tables}"
             f"{absent}</body></html>\n"
         )
-        with writing(out) as file:
+        with writing(job.out) as file:
             file.write(page.encode("utf-8", "replace"))
-        progress(1.0, tr("done"))
-        return out
+        job.progress(1.0, tr("done"))
+        return job.out
 
 
 def _track(capture: Capture, lane: int) -> int:
@@ -170,12 +162,13 @@ def _busy_path(busy: np.ndarray, top: int) -> str:
     return "".join(parts)
 
 
-def _tables(capture: Capture, selection: ExportSelection, cancelled: IsCancelled) -> list[str]:
+def _tables(job: ExportJob) -> list[str]:
     """For each kind the names that took most time; durations are those of whole events."""
+    capture = job.capture
     sums: dict[int, tuple[Int64Array, Int64Array]] = {}
     names = len(capture.strings) + 1
-    for _track_index, rows in lane_slices(capture, selection):
-        check_cancelled(cancelled)
+    for _track_index, rows in lane_slices(capture, job.selection):
+        job.check_cancelled()
         kinds = capture.events.kind[rows]
         for code in np.unique(kinds).tolist():
             chosen = kinds == code

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import orjson
 
 from warpline.i18n import tr
 from warpline.interchange.export_files import replacing
-from warpline.interchange.export_selection import ExportSelection, count_events
 from warpline.interchange.export_table import COMMON, Column, TableReader, attribute_types, kinds_in
-from warpline.interchange.exporter import ExportOptions, IsCancelled, Progress, SizeModel, check_cancelled
+from warpline.interchange.exporter import ExportJob, SizeModel
 from warpline.model import ExportError
-
-if TYPE_CHECKING:
-    from warpline.storage import Capture
 
 _GROUP_ROWS = 1 << 18
 """Rows per row group: small tracks share one."""
@@ -33,16 +29,9 @@ class ParquetExporter:
     def title(self) -> str:
         return tr("Parquet table")
 
-    def export(
-        self,
-        capture: Capture,
-        out: Path,
-        selection: ExportSelection,
-        options: ExportOptions,
-        progress: Progress,
-        cancelled: IsCancelled,
-    ) -> Path:
-        del options  # Parquet is always compressed
+    def export(self, job: ExportJob) -> Path:
+        # Parquet is always compressed.
+        capture, selection, out = job.capture, job.selection, job.out
         try:
             import pyarrow as pa
             import pyarrow.parquet as pq
@@ -56,13 +45,11 @@ class ParquetExporter:
             [pa.field(name, _arrow_type(pa, kind)) for name, kind in types.items()],
             metadata={"warpline": orjson.dumps(about).decode()},
         )
-        total = max(1, count_events(capture, selection))
-        done = 0
+        report = job.counted(tr("writing events"))
         with replacing(out) as part, pq.ParquetWriter(part, schema, compression="zstd") as writer:
             waiting: list[Any] = []
             rows = 0
             for _kind, count, columns in TableReader(capture, selection).batches():
-                check_cancelled(cancelled)
                 arrays = [
                     _arrow(pa, columns[name], schema.field(name).type)
                     if name in columns
@@ -71,11 +58,10 @@ class ParquetExporter:
                 ]
                 waiting.append(pa.record_batch(arrays, schema=schema))
                 rows += count
-                done += count
                 if rows >= _GROUP_ROWS:
                     writer.write_table(pa.Table.from_batches(waiting, schema).combine_chunks())
                     waiting, rows = [], 0
-                progress(done / total, tr("writing events"))
+                report(count)
             if waiting:
                 writer.write_table(pa.Table.from_batches(waiting, schema).combine_chunks())
         return out

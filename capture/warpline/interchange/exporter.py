@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from warpline.i18n import tr
-from warpline.interchange.export_selection import ExportSelection
+from warpline.interchange.export_selection import ExportSelection, count_events
 from warpline.model import Cancelled, ExportError, UsageError, WarplineError
 from warpline.storage import Capture
 
@@ -36,6 +36,47 @@ class ExportOptions:
     """``compress``: the archive form of a capture, where the format has one."""
 
     compress: bool = False
+
+
+def _silent(_fraction: float, _text: str) -> None:
+    return None
+
+
+def _never() -> bool:
+    return False
+
+
+@dataclass(frozen=True)
+class ExportJob:
+    """One export: which part of which capture goes where and how, and who wants to know how far it is."""
+
+    capture: Capture
+    out: Path
+    selection: ExportSelection = field(default_factory=ExportSelection)
+    options: ExportOptions = field(default_factory=ExportOptions)
+    progress: Progress = _silent
+    is_cancelled: IsCancelled = _never
+
+    def check_cancelled(self) -> None:
+        """Raise Cancelled when the person who started the export has changed their mind."""
+        if self.is_cancelled():
+            raise Cancelled(tr("the export was cancelled"))
+
+    def counted(self, text: str, share: float = 1.0) -> Callable[[int], None]:
+        """What to call with the number of events that are done, again and again; they are ``share`` of all the work.
+
+        The function raises Cancelled.
+        """
+        total = max(1, count_events(self.capture, self.selection))
+        done = 0
+
+        def add(events: int) -> None:
+            nonlocal done
+            done += events
+            self.check_cancelled()
+            self.progress(share * min(1.0, done / total), text)
+
+        return add
 
 
 @dataclass(frozen=True)
@@ -72,16 +113,8 @@ class Exporter(Protocol):
         """How large events become, for the preview."""
         ...
 
-    def export(
-        self,
-        capture: Capture,
-        out: Path,
-        selection: ExportSelection,
-        options: ExportOptions,
-        progress: Progress,
-        cancelled: IsCancelled,
-    ) -> Path:
-        """Write the part into ``out`` (replacing it only when complete) and return what was written.
+    def export(self, job: ExportJob) -> Path:
+        """Write the part into ``job.out`` (replacing it only when complete) and return what was written.
 
         Raises ExportError, StorageError, OSError, Cancelled.
         """
@@ -146,18 +179,13 @@ class _Missing:
     def suffixes(self) -> tuple[str, ...]:
         return (f".{self.name}",)
 
-    def export(
-        self,
-        capture: Capture,
-        out: Path,
-        selection: ExportSelection,
-        options: ExportOptions,
-        progress: Progress,
-        cancelled: IsCancelled,
-    ) -> Path:
-        del capture, selection, options, progress, cancelled
+    def export(self, job: ExportJob) -> Path:
         raise ExportError(
-            tr("{out}: this format needs {module}: pip install 'warpline[gui]'", out=out, module=self.module)
+            tr(
+                "{out}: this format needs {module}: pip install 'warpline[gui]'",
+                out=job.out,
+                module=self.module,
+            )
         )
 
 
@@ -184,12 +212,6 @@ def _longest_match(name: str, among: tuple[Exporter, ...]) -> Exporter | None:
     return lengths[max(lengths)] if lengths else None
 
 
-def check_cancelled(cancelled: IsCancelled) -> None:
-    """Raise Cancelled when the person who started the export has changed their mind."""
-    if cancelled():
-        raise Cancelled(tr("the export was cancelled"))
-
-
 def export_capture(
     capture: Capture,
     out: Path | str,
@@ -213,22 +235,16 @@ def export_capture(
         )
     try:
         return exporter.export(
-            capture,
-            path,
-            selection or ExportSelection(),
-            options or ExportOptions(),
-            progress or _silent,
-            cancelled or _never,
+            ExportJob(
+                capture,
+                path,
+                selection or ExportSelection(),
+                options or ExportOptions(),
+                progress or _silent,
+                cancelled or _never,
+            )
         )
     except OSError as error:
         raise ExportError(
             tr("{out}: cannot be written: {reason}", out=path, reason=error.strerror or error)
         ) from error
-
-
-def _silent(_fraction: float, _text: str) -> None:
-    return None
-
-
-def _never() -> bool:
-    return False

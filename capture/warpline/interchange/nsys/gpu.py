@@ -13,33 +13,12 @@ from warpline.interchange.nsys.context import Context, pick
 from warpline.interchange.nsys.devices import Devices
 from warpline.interchange.nsys.tables import NULL, Batch, Int64Array, groups
 from warpline.model import AttributeSpec, KindSpec
+from warpline.recording.cupti_names import COPY_NAMES, SYNC_NAMES
 
 NO_STREAM = 4_294_967_295
 """Stream of rows that belong to none (event synchronisation)."""
 
-_COPY_NAMES = (
-    "Memcpy",
-    "Memcpy HtoD",
-    "Memcpy DtoH",
-    "Memcpy HtoA",
-    "Memcpy AtoH",
-    "Memcpy AtoA",
-    "Memcpy AtoD",
-    "Memcpy DtoA",
-    "Memcpy DtoD",
-    "Memcpy HtoH",
-    "Memcpy PtoP",
-    "Memcpy Unified HtoD",
-    "Memcpy Unified DtoH",
-    "Memcpy Unified DtoD",
-)
-_SYNC_NAMES = (
-    "Synchronize",
-    "Event synchronize",
-    "Stream wait event",
-    "Stream synchronize",
-    "Context synchronize",
-)
+_COPY_NAMES = (*COPY_NAMES, "Memcpy Unified HtoD", "Memcpy Unified DtoH", "Memcpy Unified DtoD")
 _PLACE = ("start", "end", "deviceId", "contextId", "streamId", "correlationId", "globalPid")
 
 KERNEL_EXTRA = KindSpec(
@@ -210,7 +189,7 @@ class GpuWork:
         return convert
 
     def synchronisations(self, table: str) -> None:
-        titles = self._context.builder.strings(_SYNC_NAMES)
+        titles = self._context.builder.strings(SYNC_NAMES)
         columns = (*_PLACE, *_SYNC_COLUMNS.values())
         for batch in self._context.batches(table, ints=tuple(dict.fromkeys(columns))):
             pids = self._pids(batch)

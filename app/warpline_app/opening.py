@@ -139,8 +139,16 @@ def _recover(spool: Path, progress: Progress) -> Opened:
 
 def open_job(path: Path, parent: QObject | None = None) -> Job:
     """A job that opens ``path``; it succeeds with `Opened`. A result nobody wants any more is closed."""
+
+    def work(progress: Progress, is_cancelled: IsCancelled) -> Opened:
+        opened = open_path(path, progress, is_cancelled)
+        # What shows it is imported here too: in the window's thread that would be a pause.
+        import warpline_app.timeline.view  # noqa: F401  # for the sake of having it imported
+
+        return opened
+
     return Job(
-        lambda progress, is_cancelled: open_path(path, progress, is_cancelled),
+        work,
         parent,
         discard=lambda opened: opened.capture.close(),
     )

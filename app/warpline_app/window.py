@@ -21,11 +21,13 @@ from PySide6.QtWidgets import (
 from warpline.i18n import tr
 from warpline_app.actions import CommandActions
 from warpline_app.alignment import Alignment, moved, remembered
+from warpline_app.background import Job
 from warpline_app.command_list import all_commands
 from warpline_app.messages import MessageStack
 from warpline_app.opening import Opened, OpenProblem, open_job, problem_of
 from warpline_app.page import CapturePage
 from warpline_app.panels.layout import PanelLayout
+from warpline_app.panels.registry import PANELS
 from warpline_app.search_link import SearchLink
 from warpline_app.settings import Settings
 from warpline_app.state import Document, TimelineState
@@ -35,7 +37,6 @@ from warpline_app.welcome import OpeningPage, WelcomePage
 
 if TYPE_CHECKING:
     from warpline.storage import Capture
-    from warpline_app.background import Job
     from warpline_app.recording_page import RecordingPage
     from warpline_app.timeline.view import TimelineView
 
@@ -336,11 +337,19 @@ class MainWindow(QMainWindow):
         self.panels.set_document(document)
         if page is not None:
             # Panels are not what the person is waiting for: the timeline's first frame comes before they are made.
-            page.after_first_frame(self._fill_panels)
+            page.after_first_frame(self._load_panels)
         self.setWindowTitle(f"{document.title} — Warpline" if document is not None else "Warpline")
         self.current_changed.emit()
 
-    def _fill_panels(self) -> None:
+    def _load_panels(self) -> None:
+        """Import the panels that are seen in a thread, so that the timeline can be moved meanwhile, then make them."""
+        seen = [spec for spec in PANELS if self.panels.is_in_front(spec.id)]
+        job = Job(lambda _progress, _is_cancelled: [spec.load() for spec in seen], self)
+        job.succeeded.connect(self._fill_panels)
+        job.failed.connect(self._fill_panels)  # which meets the failure again, where it is told
+        job.launch()
+
+    def _fill_panels(self, _loaded: object = None) -> None:
         if self.current_page is self._page:
             self.panels.fill()
 

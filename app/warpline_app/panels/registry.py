@@ -37,12 +37,17 @@ class PanelSpec:
         """The title in the user's language."""
         return tr(self.title, "panel")
 
+    def load(self) -> type[Panel]:
+        """The class, its module imported if it is not there yet; may be called in any thread."""
+        module_name, _, class_name = self.factory.partition(":")
+        panel: type[Panel] = getattr(
+            importlib.import_module(f"warpline_app.panels.{module_name}"), class_name
+        )
+        return panel
+
     def make(self, document: Document, parent: QWidget | None = None) -> Panel:
         """A panel for a capture."""
-        module_name, _, class_name = self.factory.partition(":")
-        module = importlib.import_module(f"warpline_app.panels.{module_name}")
-        panel: Panel = getattr(module, class_name)(document, parent)
-        return panel
+        return self.load()(document, parent)
 
 
 PANELS: tuple[PanelSpec, ...] = (

@@ -35,7 +35,9 @@ def _previous(view: TimelineView) -> None:
 def _step(view: TimelineView, direction: int) -> None:
     """Along the lane; while names are highlighted, from one of their events to the next."""
     capture, selected, names = view.document.capture, view.state.selection, view.state.highlight
-    if names and (selected is None or int(capture.events.name[selected]) in names):
+    if names and names == frozenset(view.search.found.names.tolist()):
+        _select(view, view.search.step(direction))
+    elif names and (selected is None or int(capture.events.name[selected]) in names):
         _select(view, neighbour(capture, names, selected, direction, view.state.view[0]))
     elif selected is None:
         _select(view, _first_in_view(view))

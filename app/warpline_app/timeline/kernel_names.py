@@ -13,20 +13,16 @@ _PLAIN_SPACES = frozenset(("at", "native", "std", "internal", "detail", "engines
 """Namespaces that say nothing about what a kernel does."""
 _LAUNCHERS = frozenset(("Kernel", "Kernel2", "device_kernel"))
 """Kernels that only run the class they are given."""
-_WRAPPERS = re.compile(r"gpu_kernel_impl\w*|gpu_index_kernel|ReduceOp|func_wrapper_t")
-_PAIRING = re.compile(r"(AUnary|BUnary|Binary)Functor")
-_FUNCTOR_ENDS = re.compile(
-    r"(_kernel_cuda|_kernel_impl|CUDAKernelImpl|KernelImpl|_cuda_out|_kernel|_functor|Functor)$"
-)
-_TYPE = re.compile(r"\{lambda\((?!\))(?:\w+::)*(\w+)[^{}]*\)#\d+\}$")
-_TILE = re.compile(r"tuple<((?:(?:\w+::)*(?:C<\d+>|_\d+)\s*,?\s*){3})>")
+_WRAPPERS = r"gpu_kernel_impl\w*|gpu_index_kernel|ReduceOp|func_wrapper_t"
+_PAIRING = r"(AUnary|BUnary|Binary)Functor"
+_FUNCTOR_ENDS = r"(_kernel_cuda|_kernel_impl|CUDAKernelImpl|KernelImpl|_cuda_out|_kernel|_functor|Functor)$"
+_TYPE = r"\{lambda\((?!\))(?:\w+::)*(\w+)[^{}]*\)#\d+\}$"
+_TILE = r"tuple<((?:(?:\w+::)*(?:C<\d+>|_\d+)\s*,?\s*){3})>"
 """Three constants in a row, as CUTLASS 3 writes the shapes of its tiles and clusters."""
-_CUTLASS = re.compile(r"(cutlass\w*?)_(?:(\d+)_)?((?:wmma_)?)tensorop_(?:[a-z]+\d+_)?(.+)")
-_XMMA = re.compile(
-    r"(sm\d+)_xmma_([a-z_]+?)_((?:[a-z]+\d+)+(?:_(?:[a-z]+\d+)+)*)_([a-z_]+)_tilesize(\d+x\d+x\d+)_?(.*)"
-)
-_CONSTANT = re.compile(r"-?\d+\w*|true|false|\(\w[\w ]*\)\d+")
-_TYPES = re.compile(r"(?:\w+::)*(BFloat16|Half|__half2?|__nv_bfloat16|Float8\w*|complex|\w+_t)")
+_CUTLASS = r"(cutlass\w*?)_(?:(\d+)_)?((?:wmma_)?)tensorop_(?:[a-z]+\d+_)?(.+)"
+_XMMA = r"(sm\d+)_xmma_([a-z_]+?)_((?:[a-z]+\d+)+(?:_(?:[a-z]+\d+)+)*)_([a-z_]+)_tilesize(\d+x\d+x\d+)_?(.*)"
+_CONSTANT = r"-?\d+\w*|true|false|\(\w[\w ]*\)\d+"
+_TYPES = r"(?:\w+::)*(BFloat16|Half|__half2?|__nv_bfloat16|Float8\w*|complex|\w+_t)"
 _BUILT_IN = frozenset(
     ["bool", "char", "short", "int", "long", "float", "double", "unsigned", "signed", "half", "void"]
 )
@@ -68,11 +64,11 @@ def _one_dialect(name: str) -> str:
 
 def _product(name: str) -> str:
     """A matrix product or convolution of CUTLASS or cuBLAS with its shape first, generation and element types last."""
-    found = _CUTLASS.fullmatch(name)
+    found = re.fullmatch(_CUTLASS, name)
     if found is not None:
         library, generation, wmma, shape = found.groups()
         return f"{shape} · {wmma}{library}" + (f"_{generation}" if generation else "")
-    found = _XMMA.fullmatch(name)
+    found = re.fullmatch(_XMMA, name)
     if found is not None:
         generation, what, types, layout, tile, rest = found.groups()
         rest = re.sub(r"_?(warpgroupsize|warpsize|execute|kernel|_5x_cublas)", "_", f"_{rest or ''}")
@@ -83,7 +79,7 @@ def _product(name: str) -> str:
 
 def _tile(argument: str) -> str:
     """`` 128x256x64`` of a kernel of CUTLASS 3: the largest of the shapes it names."""
-    shapes = [[int(number) for number in re.findall(r"\d+", found)] for found in _TILE.findall(argument)]
+    shapes = [[int(number) for number in re.findall(r"\d+", found)] for found in re.findall(_TILE, argument)]
     if not shapes:
         return ""
     return " " + "x".join(map(str, max(shapes, key=prod)))
@@ -139,7 +135,7 @@ def _parse(text: str) -> tuple[list[str], list[str]]:
 
 def _is_class(argument: str) -> bool:
     """Whether a template argument may be an operation: no number, no type of elements."""
-    if _CONSTANT.fullmatch(argument) or _TYPES.fullmatch(argument):
+    if re.fullmatch(_CONSTANT, argument) or re.fullmatch(_TYPES, argument):
         return False
     return argument.split(" ", maxsplit=1)[0].rstrip("*&") not in _BUILT_IN and not argument.startswith(
         "std::"
@@ -174,13 +170,13 @@ def _operation(arguments: list[str]) -> str:
     if chosen is None:
         return ""
     name, inner = _operation_of(chosen)
-    pairing = _PAIRING.fullmatch(name)
-    if pairing is not None or _WRAPPERS.fullmatch(name):
+    pairing = re.fullmatch(_PAIRING, name)
+    if pairing is not None or re.fullmatch(_WRAPPERS, name):
         within = _operation(inner)
         if within:
             return f"{pairing[1]} {within}" if pairing is not None else within
-    short = _FUNCTOR_ENDS.sub("", name).removeprefix("CUDAFunctor_").removeprefix("CUDAFunctor") or name
-    told = _TYPE.search(chosen)
+    short = re.sub(_FUNCTOR_ENDS, "", name).removeprefix("CUDAFunctor_").removeprefix("CUDAFunctor") or name
+    told = re.search(_TYPE, chosen)
     of = told[1] if told is not None else _last_name(inner[0]) if inner and not _is_class(inner[0]) else ""
     return f"{short}<{of}>" if of else short
 

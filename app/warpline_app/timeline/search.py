@@ -162,8 +162,12 @@ class Search(QObject):
     def position(self) -> int | None:
         """Which of the found events is selected, counted from 0."""
         row = self._state.selection
-        hits = np.flatnonzero(self._found.rows == (-1 if row is None else row))
-        return int(hits[0]) if len(hits) else None
+        if row is None or not len(self._found.rows):
+            return None
+        start = self._capture.event_span(row)[0]
+        first, stop = (int(np.searchsorted(self._found.times, start, side)) for side in ("left", "right"))
+        hits = np.flatnonzero(self._found.rows[first:stop] == row)
+        return first + int(hits[0]) if len(hits) else None
 
     def step(self, direction: int) -> int | None:
         """Row of the next (1) or previous (−1) found event after the selection, or else in the view; round the end."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from functools import cached_property
 
 import numpy as np
@@ -77,8 +78,10 @@ class Links:
 
     def arriving(self, row: int) -> tuple[Int64Array, UInt8Array]:
         """Rows that lead to an event (−1: outside the capture) and the kinds of these links."""
-        first, stop = self._arriving_bounds(np.array([row]))
-        index = np.clip(self._by_to[int(first[0]) : int(stop[0])], 0, max(0, len(self) - 1))
+        # One row: Python's own search is a hundred times faster than the one for many.
+        first = bisect_left(range(len(self._by_to)), row, key=self._arrives_at)
+        stop = bisect_right(range(len(self._by_to)), row, first, key=self._arrives_at)
+        index = np.clip(self._by_to[first:stop], 0, max(0, len(self) - 1))
         return self._clamp(self._from_row[index]), self.kind[index]
 
     def leaving_many(self, rows: Int64Array) -> Int64Array:
@@ -100,6 +103,9 @@ class Links:
         """Indexes of all links that arrive at rows [first_row, stop_row), by the row they arrive at."""
         first, stop = _search(self._to_row, self._by_to, np.array([first_row, stop_row]), False).tolist()
         return np.clip(self._by_to[first:stop], 0, max(0, len(self) - 1))
+
+    def _arrives_at(self, place: int) -> int:
+        return int(self._to_row[min(max(int(self._by_to[place]), 0), len(self._to_row) - 1)])
 
     def _arriving_bounds(self, rows: Int64Array) -> tuple[Int64Array, Int64Array]:
         # A binary search through the permutation, so that opening costs nothing.

@@ -95,6 +95,7 @@ def style_sheet(theme: Theme) -> str:
     QComboBox::drop-down {{ border: none; width: 22px; }}
     QComboBox::down-arrow {{ image: url("{icons}/down-{ink_text}.svg"); width: 10px; height: 10px; }}
     QTreeWidget::item {{ height: 20px; }}
+    QAbstractScrollArea::corner {{ background: {theme.panel}; border: none; }}
     QListWidget#panelList {{ padding: 4px 0px; }}
     QListWidget#panelList::item {{ height: 22px; padding-left: 10px; }}
     QListWidget#panelList::item:disabled {{ color: {theme.muted}; }}

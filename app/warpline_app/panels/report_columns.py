@@ -188,11 +188,16 @@ def _bar(report: Table, column: Column, values: Values) -> Callable[[int], float
     tops = values if depth is None else np.ma.asarray(values)[depth == 0]
     most = highest(tops) or 1.0
     read = value_reader(values)
+    parents = tree_of(report)[0] if depth is not None else None
 
     def bar(item: int) -> float:
-        share = float(read(item) or 0.0)
-        # A part's share is of its parent: only shares of the same whole are stretched alike.
-        return share if depth is not None and depth[item] else share / most
+        # A part's share is of its parent: its bar is that part of the parent's bar.
+        length = float(read(item) or 0.0)
+        above = -1 if parents is None else int(parents[item])
+        while parents is not None and above >= 0:
+            length *= float(read(above) or 0.0)
+            above = int(parents[above])
+        return length / most
 
     return bar
 

@@ -221,6 +221,19 @@ class ReportTable(Table):
             self._closed ^= {item}
             self._fill(self._chosen())
 
+    def show_one_of(self, items: list[int]) -> None:
+        """Select the first of some rows that is seen; where none is, open what is above the first of them."""
+        shown = set(self.model_.items_shown().tolist())
+        found = next((item for item in items if item in shown), None)
+        if found is None and items and not self._search:
+            found = items[0]
+            above = int(self._parents[found])
+            while above >= 0:
+                self._closed.discard(above)
+                above = int(self._parents[above])
+            self._fill(None)
+        self.show_item(found)
+
     def open_all(self, on: bool) -> None:
         """Open or close every row of a tree."""
         self._closed = set() if on else set(np.flatnonzero(self._has_children).tolist())

@@ -19,7 +19,7 @@ from warpline_app.theme import Theme, contrast_ratio, to_rgb, ui_font
 
 MOST_PARTS = 16
 _LEAST_SHARE = 0.004
-_LABEL_PX = (44, 16)
+_LABEL_PX = (34, 16)
 _TWO_LINES_PX = 34
 Rect = tuple[float, float, float, float]
 
@@ -174,7 +174,9 @@ class ShareView(QWidget):
         metrics = painter.fontMetrics()
         room = rect.width() - 10
         share = f"{part.share:.1%}"
-        lines = [part.name, share] if rect.height() >= _TWO_LINES_PX else [f"{part.name}  {share}"]
+        # Where the whole name does not fit, what stands after its namespaces tells more than their beginning.
+        name = part.name if metrics.horizontalAdvance(part.name) <= room else part.name.rpartition("::")[2]
+        lines = [name, share] if rect.height() >= _TWO_LINES_PX else [f"{name}  {share}"]
         for number, line in enumerate(lines):
             text = metrics.elidedText(line, Qt.TextElideMode.ElideRight, room)
             painter.drawText(rect.left() + 5, rect.top() + 13 + 15 * number, text)

@@ -85,7 +85,7 @@ class SummaryPanel(ComputedPanel):
         split.addWidget(self.table)
         split.addWidget(self.shares)
         split.setStretchFactor(0, 1)
-        split.setSizes([760, 300])
+        split.setSizes([720, 340])
         self.arrange((self.report, self.search, self.by_thread, self.has_chart, self.note), split)
         self._typing = QTimer(self)
         self._typing.setSingleShot(True)
@@ -191,7 +191,13 @@ class SummaryPanel(ComputedPanel):
             other = self.theme.family("neutral")
             self.shares.show_parts(
                 self.table.parts(column.name, other),
-                tr("Share of {whole}", whole=tr(column.of, "report")) if column.of else "",
+                tr(
+                    "{column}: share of {whole}",
+                    column=tr(column.title, "report"),
+                    whole=tr(column.of, "report"),
+                )
+                if column.of
+                else tr(column.title, "report"),
             )
             self.shares.set_chosen(self.table.current_item())
 
@@ -226,7 +232,7 @@ class SummaryPanel(ComputedPanel):
 
     def _mark(self, items: list[int]) -> None:
         if items and self.table.current_item() not in items:
-            self.table.show_item(items[0])
+            self.table.show_one_of(items)
         self.shares.set_chosen(self.table.current_item())
 
     def _let_go(self, *_values: object) -> None:

@@ -1,10 +1,11 @@
-"""How fast a PyTorch trace becomes a capture, and in how much memory, beside sorting as many numbers with numpy.
+"""How fast traces become captures, and in how much memory, beside sorting as many numbers with numpy.
 
-    python tests/benchmarks/bench_import.py [--events N] [--gzip] [--smoke]
+    python tests/benchmarks/bench_import.py [--events N] [--smoke]
 
-Takes the 216 k-event trace of the test data as often as needed, each time later (a made-up trace without the data).
-Every row is a process of its own; memory is its peak together with that of its decoding processes. The bars: at least
-400 k events a second, at most 300 MB + 100 B per event.
+The 216 k-event trace of the test data as it is (gzip), unpacked, and repeated, each time later (a made-up trace without
+the data); then the largest Nsight SQLite export there. Every row is a process of its own; memory is its peak together
+with that of its decoding processes. The bars: at least 400 k events a second from JSON, at most 300 MB + 100 B per
+event. Loading Python's modules is not counted, which takes about half a second.
 """
 
 from __future__ import annotations
@@ -28,66 +29,84 @@ TRACE = "torch/facebookresearch+HolisticTraceAnalysis/tests/data/df_index_resolv
 _NUMBER = re.compile(rb'"(ts|correlation|id|External id)": (\d+)')
 
 
+COLUMNS = (
+    ("input", 30), ("events", 12), ("size", 10), ("import", 10), ("CPU", 10), ("speed", 14), ("per CPU s", 14),
+    ("numpy", 10), ("ratio", 8), ("peak", 10), ("bar", 10),
+)  # fmt: skip
+
+
 def main() -> None:
     """Print one table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--events", type=int, default=5_000_000)
-    parser.add_argument("--gzip", action="store_true", help="pack the trace, as profilers often do")
     parser.add_argument("--smoke", action="store_true")
     parser.add_argument("--measure", nargs=2, metavar=("IN", "OUT"), help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.measure:
         print(json.dumps(measure(*map(Path, args.measure))))
         return
-    sizes = [20_000] if args.smoke else sorted({216_092, args.events})
-    titles = (
-        ("events", 12),
-        ("size", 10),
-        ("import", 10),
-        ("CPU", 10),
-        ("speed", 15),
-        ("numpy", 10),
-        ("ratio", 8),
+    print("".join(f"{title:>{width}}" for title, width in COLUMNS))
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        if args.smoke:
+            inputs = [(folder / "trace.json", 20_000), (folder / "trace.json.gz", 20_000)]
+        else:
+            inputs = [(folder / "trace.json.gz", 216_092), (folder / "trace.json", 216_092)]
+            inputs.append((folder / f"{args.events / 1e6:.0f}M.json", args.events))
+        for path, size in inputs:
+            write_trace(path, size)
+            print_row(path, folder)
+            path.unlink()
+        exports = sorted((data_folder() / "nsys").rglob("*.sqlite"), key=lambda path: path.stat().st_size)
+        if exports:
+            print_row(exports[-1], folder)
+
+
+def print_row(path: Path, folder: Path) -> None:
+    """Import one file in a process of its own and print what it took."""
+    command = [sys.executable, __file__, "--measure", str(path), str(folder / "out.h5")]
+    found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    events = found["events"]
+    yardstick = numpy_yardstick(events)
+    print(
+        f"{path.name[-29:]:>30}{events:>12,}{path.stat().st_size / 1e6:>7.1f} MB{found['wall']:>8.2f} s"
+        f"{found['cpu']:>8.2f} s{events / found['wall'] / 1e3:>7.0f} k ev/s{events / found['cpu'] / 1e3:>7.0f} k ev/s"
+        f"{yardstick:>8.2f} s{found['wall'] / yardstick:>8.1f}"
+        f"{found['peak_mb']:>7.0f} MB{300 + 100 * events / 1e6:>7.0f} MB"
     )
-    print("".join(f"{title:>{width}}" for title, width in (*titles, ("peak", 10), ("bar", 10))))
-    with tempfile.TemporaryDirectory() as folder:
-        for size in sizes:
-            path = Path(folder) / ("trace.json.gz" if args.gzip else "trace.json")
-            events = write_trace(path, size)
-            answer = subprocess.run(
-                [sys.executable, __file__, "--measure", str(path), str(Path(folder) / "out.h5")],
-                check=True,
-                capture_output=True,
-                text=True,
-            )
-            found = json.loads(answer.stdout)
-            yardstick = numpy_yardstick(events)
-            bar = 300 + 100 * events / 1e6
-            print(
-                f"{events:>12,}{path.stat().st_size / 1e6:>7.0f} MB{found['wall']:>8.2f} s{found['cpu']:>8.2f} s"
-                f"{events / found['wall'] / 1e3:>8.0f} k ev/s{yardstick:>8.2f} s{found['wall'] / yardstick:>8.1f}"
-                f"{found['peak_mb']:>7.0f} MB{bar:>7.0f} MB"
-            )
 
 
 def measure(trace: Path, output: Path) -> dict[str, float]:
-    """Import one trace in this process: wall and CPU seconds, peak memory in MB."""
-    from warpline.interchange import import_files
+    """Import one trace in this process: events read, wall and CPU seconds, peak memory in MB."""
+    import warpline.storage  # noqa: F401  # what every import loads
+    from warpline.interchange import import_files, registry
 
-    began = time.perf_counter()
+    registry.importers()
+    began, used = time.perf_counter(), cpu_seconds()
     import_files([trace], output)
-    wall = time.perf_counter() - began
-    usage = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    wall, used = time.perf_counter() - began, cpu_seconds() - used
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
     cores = len(os.sched_getaffinity(0))
     # Not ru_maxrss, which a process inherits from the one that started it.
     status = Path("/proc/self/status").read_text()
     own_kib = int(re.search(r"^VmHWM:\s*(\d+)", status, re.MULTILINE)[1])  # type: ignore[index]  # Linux has it
+    from warpline.storage import open_capture
+
+    with open_capture(output) as capture:
+        # Metadata and the points of arrows are events of the trace, but not of the capture.
+        told = [re.search(r"([\d,]+) events", source.reason) for source in capture.sources]
     return {
+        "events": sum(int(match[1].replace(",", "")) for match in told if match),
         "wall": wall,
-        "cpu": sum(one.ru_utime + one.ru_stime for one in usage),
+        "cpu": used,
         # The children's figure is that of the largest one.
-        "peak_mb": (own_kib + usage[1].ru_maxrss * min(cores, 6)) * 1024 / 1e6,
+        "peak_mb": (own_kib + children.ru_maxrss * min(cores, 6)) * 1024 / 1e6,
     }
+
+
+def cpu_seconds() -> float:
+    """Of this process, all threads, and of its children that have ended."""
+    return sum(os.times()[:4])
 
 
 def write_trace(path: Path, events: int) -> int:
@@ -115,11 +134,16 @@ def shifted(events: bytes, copy: int) -> bytes:
     return _NUMBER.sub(later, events)
 
 
-def source_events(events: int) -> tuple[bytes, int]:
-    """The text of a list of events, without brackets, and their number."""
-    data = Path(
+def data_folder() -> Path:
+    """The folder of real captures."""
+    return Path(
         os.environ.get("WARPLINE_TEST_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data"
     )
+
+
+def source_events(events: int) -> tuple[bytes, int]:
+    """The text of a list of events, without brackets, and their number."""
+    data = data_folder()
     if events >= 216_092 and (data / TRACE).is_file():
         text = gzip.decompress((data / TRACE).read_bytes())
         begin = text.index(b"[", text.index(b'"traceEvents"')) + 1

@@ -28,7 +28,7 @@ from tests.unit.import_tools import (
     x,
 )
 
-from warpline.interchange import detect
+from warpline.interchange import detect, import_files
 from warpline.interchange.columns import nanoseconds
 from warpline.interchange.json_repair import mend, save_events, scan_events
 from warpline.interchange.json_stream import EventStream
@@ -444,6 +444,8 @@ def expected(data_dir: Path) -> dict[str, dict[str, int]]:
 
 def test_real_files_lose_nothing(data_dir: Path, tmp_path: Path) -> None:
     for name, values in expected(data_dir).items():
+        if name.endswith("trace-with-bad-world-bounds.json"):
+            continue  # names and an object snapshot: see the next test
         capture = imported(tmp_path, data_dir / name)
         assert detect(data_dir / name).name == "chrome", name
         if "events" not in values:
@@ -458,6 +460,40 @@ def test_real_files_lose_nothing(data_dir: Path, tmp_path: Path) -> None:
         assert sum(len(counter.times) for counter in capture.counters) == values["counter_events"], name
         assert f"{values['events']:,} events" in capture.sources[0].reason
         capture.close()
+
+
+def test_a_real_file_without_a_place_on_a_timeline_says_what_is_in_it(data_dir: Path, tmp_path: Path) -> None:
+    (name,) = (name for name in expected(data_dir) if name.endswith("trace-with-bad-world-bounds.json"))
+    with pytest.raises(ImportFormatError, match="timeline: object snapshot"):
+        imported(tmp_path, data_dir / name)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("[]", "it has none"),
+        ('{"traceEvents": []}', "it has none"),
+        ('{"traceEvents": [{}]}', "it has none"),
+        ('[{"ph": "X", "name": "n"}]', r"events without a time: 1 \("),
+        ('[{"ph": "X", "name": "n", "ts": 5, "dur": -1}]', "events with a negative duration: 1"),
+        (
+            '[{"ph": "X", "name": "n", "ts": NaN}, {"ph": "?", "ts": 1}]',
+            "phase .*; events without a time: 1",
+        ),
+        (
+            '[{"ph": "X", "name": "n", "ts": 1e400, "dur": 1}, {"ph": "M", "name": "process_name"}]',
+            "without a time",
+        ),
+        ("[", "the list of events has no end"),
+        ('{"traceEvents": [{"ph": "X", "na', "the file ends inside an event"),
+    ],
+)
+def test_a_trace_without_a_usable_event_ends_in_one_line(tmp_path: Path, content: str, reason: str) -> None:
+    path = text_file(tmp_path, content)
+    with pytest.raises(ImportFormatError, match=f"timeline: .*{reason}") as caught:
+        import_files([path], tmp_path / "out.h5", format="chrome")
+    assert "\n" not in str(caught.value)
+    assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
 
 
 def snapshot_stacks(text: str, file: str) -> list[dict[str, int]]:

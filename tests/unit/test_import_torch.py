@@ -27,7 +27,7 @@ from tests.unit.import_tools import (
 
 from warpline.interchange import detect
 from warpline.interchange.torch_gpu import copy_codes
-from warpline.model import COPY_KINDS, MEMORY_KINDS, Flag
+from warpline.model import COPY_KINDS, MEMORY_KINDS, Flag, ImportFormatError
 from warpline.storage import Capture
 
 PROCESS, THREAD = "process/71.1", "process/71.1/thread/72.1"
@@ -292,10 +292,15 @@ def test_names_ranks_and_header_are_kept(tmp_path: Path) -> None:
     assert capture.meta["trace"]["file"]["distributedInfo"]["world_size"] == 8
 
 
-def test_a_trace_of_no_events_says_nothing_of_a_gpu(tmp_path: Path) -> None:
-    capture = torch_trace(tmp_path, [])
-    assert len(capture.events) == 0
+def test_a_trace_without_gpu_events_says_nothing_of_a_gpu(tmp_path: Path) -> None:
+    capture = torch_trace(tmp_path, [cpu("cpu_op", "op", 0, 1)])
     assert capture.devices == ()
+    assert not [track for track in capture.tracks if track.role == "gpu"]
+
+
+def test_a_trace_of_no_events_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ImportFormatError, match="it has none"):
+        torch_trace(tmp_path, [])
 
 
 # Files of others

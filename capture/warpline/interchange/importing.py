@@ -17,7 +17,7 @@ from warpline.interchange.importer import (
     Progress,
     check_cancelled,
 )
-from warpline.model import UsageError
+from warpline.model import ImportFormatError, UsageError
 
 if TYPE_CHECKING:
     from warpline.storage import CaptureBuilder
@@ -102,6 +102,8 @@ def _convert(
 
         report_part(0.0, tr("reading {name}", name=path.name))
         summary = converter.convert(path, builder, option, report_part, is_cancelled)
+        if summary.start_ns is None:
+            raise ImportFormatError(_why_nothing(path, builder))
         summaries.append(summary)
         builder.add_source(
             f"import {path.name}",
@@ -110,6 +112,17 @@ def _convert(
         )
         done += size
     return summaries
+
+
+def _why_nothing(path: Path, builder: CaptureBuilder) -> str:
+    """A file of a known format from which nothing came: what was in it instead, and whether it is damaged."""
+    contents = builder.contents()
+    left_out = [f"{entry.what}: {entry.count:,} ({entry.reason})" for entry in contents.skipped]
+    return tr(
+        "{path}: no event in it can be shown on a timeline: {reasons}",
+        path=path,
+        reasons="; ".join([*left_out, *contents.warnings][:4]) or tr("it has none"),
+    )
 
 
 def _options_of_ranks(files: list[Path], builder: CaptureBuilder) -> list[ImportOptions]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -373,11 +373,14 @@ class _Assembly:
 
     def _write_strings(self) -> None:
         group = self._file.create_group("strings")
-        encoded = [utf8(text) for text in self._string_list]
+        data = "".join(self._string_list)
+        encoded: Sequence[str | bytes] = self._string_list
+        if not data.isascii():  # otherwise a character is a byte
+            encoded = [utf8(text) for text in self._string_list]
         offsets = np.zeros(len(encoded) + 1, np.int64)
-        np.cumsum([len(text) for text in encoded], out=offsets[1:])
+        np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)), out=offsets[1:])
         self._put(group, "offset", offsets, "<u8")
-        self._put(group, "data", np.frombuffer(b"".join(encoded), np.uint8), "|u1")
+        self._put(group, "data", np.frombuffer(utf8(data), np.uint8), "|u1")
 
     def _write_meta(self) -> None:
         contents = self._contents

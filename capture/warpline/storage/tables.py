@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -69,7 +70,12 @@ class TableBuilder:
 
     def strings(self, texts: Iterable[str]) -> npt.NDArray[np.uint32]:
         """Ids of texts, uint32, in their order."""
-        return np.fromiter(map(self.string, texts), np.uint32)
+        wanted = texts if isinstance(texts, list) else list(texts)
+        known = self._string_ids
+        new = [text for text in dict.fromkeys(wanted) if text not in known]
+        known.update(zip(new, itertools.count(len(self._string_list))))  # one of them is endless
+        self._string_list += new
+        return np.fromiter(map(known.__getitem__, wanted), np.uint32, len(wanted))
 
     def text(self, string_id: int) -> str:
         """The text with this id."""

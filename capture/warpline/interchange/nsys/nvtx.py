@@ -115,7 +115,7 @@ class _Texts:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._known: dict[bytes, int] = {}
+        self._known: dict[bytes | None, int] = {None: 0}
         self._payloads = read_payloads(context.tables)
         self._binary: dict[bytes, int] = {}
         self.undecoded = 0
@@ -143,11 +143,11 @@ class _Texts:
     def ids(self, texts: Sequence[bytes | None]) -> npt.NDArray[np.uint32]:
         """String ids of texts of the table; 0 for none."""
         known = self._known
-        for text in set(texts).difference(known):
-            if text is not None:
-                known[text] = self._context.builder.string(decode(text))
-        find = known.get
-        return np.fromiter((find(text, 0) for text in texts), np.uint32, len(texts))  # type: ignore[arg-type]  # None is no key
+        new = [text for text in dict.fromkeys(texts) if text not in known]
+        if new:
+            ids = self._context.builder.strings([decode(text) for text in new])
+            known.update(zip(new, ids.tolist(), strict=True))
+        return np.fromiter(map(known.__getitem__, texts), np.uint32, len(texts))
 
 
 def _attributes(

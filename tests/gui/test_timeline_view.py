@@ -724,7 +724,7 @@ def test_a_track_that_cannot_be_drawn_says_so_in_its_row(
     assert ((text[..., 2] - text[..., 0]) > 60).sum() > 40, "the reason, in the colour of warnings"
 
 
-NEEDS_SETTINGS = {"view.save_view", "view.apply_view"}
+NEEDS_SETTINGS = {"view.save_view", "view.apply_view", "view.rename_view", "view.delete_view"}
 
 
 @pytest.mark.parametrize(
@@ -831,9 +831,20 @@ def test_named_views_and_the_layout_are_remembered(
     assert list(again.state.pins) == []
     assert [mark.text for mark in again.state.marks] == ["five"]
     monkeypatch.setattr(QInputDialog, "getItem", lambda *_a, **_k: ("start", True))
+    monkeypatch.setattr(QInputDialog, "getText", lambda *_a, **_k: ("warm-up", True))
+    commands["view.rename_view"].callback(ViewContext(again))
+    uuid = again.document.capture.uuid
+    assert list(again.layouts.views(uuid)) == ["warm-up"]
+    monkeypatch.setattr(QInputDialog, "getItem", lambda *_a, **_k: ("warm-up", True))
     commands["view.apply_view"].callback(ViewContext(again))
     assert list(again.state.pins) == [STREAM]
     assert again.state.view == (10 * MS, 20 * MS)
+    commands["view.delete_view"].callback(ViewContext(again))
+    assert not again.layouts.views(uuid)
+    said: list[str] = []
+    again.status_changed.connect(said.append)
+    commands["view.apply_view"].callback(ViewContext(again))
+    assert said == ["No view of this capture was saved yet"]
 
 
 def test_keys_are_unique() -> None:

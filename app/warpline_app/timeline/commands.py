@@ -10,10 +10,16 @@ from PySide6.QtGui import QKeyEvent, QKeySequence
 from warpline_app.commands import Command
 
 from .event_commands import EVENT_COMMANDS
+from .layout_commands import LAYOUT_COMMANDS
 from .row_commands import ROW_COMMANDS
 from .view_commands import VIEW_COMMANDS
 
-TIMELINE_COMMANDS: tuple[Command, ...] = (*VIEW_COMMANDS, *EVENT_COMMANDS, *ROW_COMMANDS)
+TIMELINE_COMMANDS: tuple[Command, ...] = (
+    *VIEW_COMMANDS,
+    *LAYOUT_COMMANDS,
+    *EVENT_COMMANDS,
+    *ROW_COMMANDS,
+)
 """In the order of the menus. Commands that are ``held`` are watched by the timeline itself."""
 
 COMMANDS_BY_ID: dict[str, Command] = {command.id: command for command in TIMELINE_COMMANDS}

@@ -87,6 +87,12 @@ class LayoutStore:
         """Remembers the present layout under a name."""
         self._settings.set_record(f"{_VIEWS}/{uuid}", {**self.views(uuid), name: layout_of(state)})
 
+    def rename_view(self, uuid: str, name: str, new: str) -> None:
+        """Keeps a view under another name, in place of the one that may have it already."""
+        value = self.views(uuid)[name]
+        self.remove_view(uuid, name)
+        self._settings.set_record(f"{_VIEWS}/{uuid}", {**self.views(uuid), new: value})
+
     def remove_view(self, uuid: str, name: str) -> None:
         """Forgets a named view."""
         rest = {key: value for key, value in self.views(uuid).items() if key != name}

@@ -83,41 +83,6 @@ def _filter_names(view: TimelineView) -> None:
         view.state.change_filter(names=text[1:-1] if is_regex else text, regex=is_regex)
 
 
-def _save_view(view: TimelineView) -> None:
-    if view.layouts is None:
-        return
-    name = view.ask_text(tr("Save view", "timeline"), tr("Name of the view:", "timeline"))
-    if name:
-        view.layouts.save_view(view.document.capture.uuid, name, view.state)
-
-
-def _apply_view(view: TimelineView) -> None:
-    from PySide6.QtWidgets import QInputDialog
-
-    from .saved_layout import apply_layout
-
-    if view.layouts is None:
-        return
-    views = view.layouts.views(view.document.capture.uuid)
-    if not views:
-        view.status_changed.emit(tr("No view of this capture was saved yet", "timeline"))
-        return
-    name, accepted = QInputDialog.getItem(
-        view, tr("Apply view", "timeline"), tr("View:", "timeline"), sorted(views), 0, False
-    )
-    if accepted and name in views:
-        apply_layout(view.state, views[name])
-
-
-def _reset_layout(view: TimelineView) -> None:
-    state = view.state
-    state.set_pins(())
-    state.set_orders({})
-    state.set_hidden(())
-    state.set_all_expanded({})
-    state.set_heights({})
-
-
 VIEW_COMMANDS: tuple[Command, ...] = (
     timeline_command(
         "view.zoom_in", "Zoom In", "View", _zoom(1 / STEP), ("W", "Up"), held=True, group="zoom"
@@ -187,23 +152,6 @@ VIEW_COMMANDS: tuple[Command, ...] = (
     timeline_command(
         "view.arrows", "Arrows: Selection, All in View, Off", "View", _arrows, ("L",), group="links"
     ),
-    timeline_command(
-        "view.save_view",
-        "Save View…",
-        "View",
-        _save_view,
-        group="layout",
-        enabled=lambda view: view.layouts is not None,
-    ),
-    timeline_command(
-        "view.apply_view",
-        "Apply View…",
-        "View",
-        _apply_view,
-        group="layout",
-        enabled=lambda view: view.layouts is not None,
-    ),
-    timeline_command("view.reset_layout", "Reset the Layout of Rows", "View", _reset_layout, group="layout"),
     timeline_command(
         "navigate.left", "Pan Left", "Navigate", _pan(-0.25), ("A", "Left"), held=True, group="pan"
     ),

@@ -141,7 +141,7 @@ def _memory_batches(view: View, value: str) -> Iterator[tuple[npt.NDArray[Any], 
                 continue
             size = view.column(kind, "bytes", events.index)
             known = ~np.ma.getmaskarray(size)
-            yield key[known], np.ma.getdata(size)[known].astype(np.int64)
+            yield key[known], np.maximum(np.ma.getdata(size)[known].astype(np.int64), 0)
 
 
 def _operation(key: int) -> str:

@@ -228,7 +228,7 @@ def cuda_kern_exec_trace(view: View, _options: Options) -> Table | NotRecorded:
     queued = queue > 0
     pids, tids = pid_tid(view, launches.thread)
     devices = np.array([-1 if t.device is None else t.device for t in view.capture.tracks], np.int64)
-    calls = view.capture.events.name[launches.call]
+    calls = view.names(launches.call)
     axes = {
         part: [view.column("kernel", f"{part}_{axis}", events.index) for axis in "xyz"]
         for part in ("grid", "block")
@@ -283,7 +283,7 @@ def cuda_kern_exec_sum(view: View, _options: Options) -> Table | NotRecorded:
     events, launches, name = found
     devices = np.array([-1 if t.device is None else t.device for t in view.capture.tracks], np.int64)
     device = devices[view.track_of(events.row)] if len(events) else np.empty(0, np.int64)
-    calls = view.capture.events.name[launches.call].astype(np.int64)
+    calls = view.names(launches.call).astype(np.int64)
     key, first = combine_keys(launches.thread, device, calls, name)
     queue = queue_ns(launches)
     queued = queue > 0

@@ -106,7 +106,8 @@ def _of_categories(view: View, ids: npt.NDArray[Any]) -> Int64Array:
     by_text = {text.casefold(): code for code, text in enumerate(HOST_TYPES)}
     codes = np.full(n_strings, -1, np.int8)
     codes[distinct] = [by_text.get(t.casefold(), -1) for t in view.capture.strings.get(distinct.tolist())]
-    return codes[ids].astype(np.int64)
+    typed: Int64Array = codes[ids].astype(np.int64)
+    return typed
 
 
 def _distinct(ids: npt.NDArray[Any], n_strings: int) -> Int64Array:

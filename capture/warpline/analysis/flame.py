@@ -111,7 +111,7 @@ def _tree_of_events(view: View, kinds: tuple[str, ...]) -> Tree:
         parent = flat_parents(lanes)
         inside = np.maximum(np.minimum(stop, view.stop_ns) - np.maximum(start, view.start_ns), 0)
         own = np.maximum(self_times(inside, parent), 0)
-        names = view.capture.events.name[row].astype(np.int64)
+        names = view.names(row).astype(np.int64)
         zeros = np.zeros(len(row), np.int64)
         found.append(thread_tree(Lines(zeros, names, parent, (inside, own, zeros + 1))))
     joined = joined_tree(found, MAX_BOXES)
@@ -247,7 +247,7 @@ def _in_time(view: View, kinds: tuple[str, ...]) -> Flame:
     position[keep] = np.arange(len(keep))
     below = parent[keep]
     return Flame(
-        view.capture.events.name[row[keep]],
+        view.names(row[keep]),
         np.where(below >= 0, position[np.maximum(below, 0)], -1),
         depth[keep],
         left[keep],

@@ -125,7 +125,7 @@ def _assembled(
     owned = np.flatnonzero(owner >= 0)
     self_gpu = np.bincount(owner[owned], weights=launches.work_ns[owned], minlength=len(row)).astype(np.int64)
     cpu = _inside(view, start, stop)
-    name = np.minimum(capture.events.name[row], np.uint32(max(len(capture.strings) - 1, 0)))
+    name = view.names(row)
     code = capture.events.kind[row]
     kind_type = np.full(len(row), -1, np.int64)
     index = np.full(len(row), -1, np.int64)

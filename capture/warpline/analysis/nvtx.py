@@ -45,7 +45,8 @@ class RangeNames:
 
     def domains(self, index: Int64Array) -> Int64Array:
         """String ids of the domains of ranges, 0 for none."""
-        return np.ma.filled(self._view.column("range", "domain", index), 0).astype(np.int64)
+        domain = np.ma.filled(self._view.column("range", "domain", index), 0).astype(np.int64)
+        return np.where((domain >= 0) & (domain < len(self._view.capture.strings)), domain, 0)
 
     def lookup(self, code: int) -> str:
         """The text of a code."""
@@ -201,7 +202,7 @@ def nvtx_pushpop_trace(view: View, _options: Options) -> Table | NotRecorded:
         return missing("range")
     ranges = all_ranges(view)
     names = RangeNames(view)
-    name = names.codes(ranges.index, view.capture.events.name[ranges.row])
+    name = names.codes(ranges.index, view.names(ranges.row))
     pushed = np.flatnonzero(styles(view, ranges.index, ranges.row) == PUSH_POP)
     pids, tids = pid_tid(view, ranges.thread[pushed])
     duration = (ranges.stop - ranges.start)[pushed]

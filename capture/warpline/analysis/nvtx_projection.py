@@ -53,7 +53,7 @@ def nvtx_gpu_proj_sum(view: View, _options: Options) -> Table | NotRecorded:
         return ranges
     names = RangeNames(view)
     used = np.flatnonzero(ranges.work > 0)
-    code = names.codes(ranges.index, view.capture.events.name[ranges.row])[used]
+    code = names.codes(ranges.index, view.names(ranges.row))[used]
     style = styles(view, ranges.index, ranges.row)[used]
     key, first = combine_keys(code, style)
     stats = group_statistics(key, (ranges.work_stop - ranges.work_start)[used])
@@ -127,7 +127,7 @@ def nvtx_gpu_proj_trace(view: View, _options: Options) -> Table | NotRecorded:
             Column("range_stack", "RangeStack"),
         ),
         {
-            "name": names.texts(names.codes(ranges.index, view.capture.events.name[ranges.row])[used]),
+            "name": names.texts(names.codes(ranges.index, view.names(ranges.row))[used]),
             "projected_start_ns": ranges.work_start[used] - origin,
             "projected_duration_ns": (ranges.work_stop - ranges.work_start)[used],
             "start_ns": ranges.start[used] - origin,
@@ -218,7 +218,7 @@ def _kernel_pairs(view: View, found: ThreadLanes) -> Iterable[tuple[Int64Array, 
         projection = project(launches, lane.start, lane.stop)
         which, launch = projection.pairs()
         place = view.capture.kinds["range"].indices_of(lane.row)
-        code = names.codes(place, view.capture.events.name[lane.row])
+        code = names.codes(place, view.names(lane.row))
         style = styles(view, place, lane.row)
         yield (
             code[which],
@@ -231,7 +231,7 @@ def _kernel_pairs(view: View, found: ThreadLanes) -> Iterable[tuple[Int64Array, 
 
 
 def _kernel_names(view: View, rows: Int64Array, index: Int64Array) -> Int64Array:
-    name = view.capture.events.name[rows]
+    name = view.names(rows)
     zeros = np.zeros(len(rows), np.int64)
     return full_names(view, Events(rows, index, zeros, zeros, zeros, name)).astype(np.int64)
 

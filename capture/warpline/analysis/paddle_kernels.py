@@ -124,7 +124,7 @@ def operator_of_kernels(view: View) -> tuple[Int64Array, Int64Array, Int64Array]
         rows = enclosing_of_launches(view, launches.take(place[linked]), ("operator",))
         found = rows >= 0
         names.append(full_names(view, picked)[found].astype(np.int64))
-        operators.append(view.capture.events.name[rows[found]].astype(np.int64))
+        operators.append(view.names(rows[found]).astype(np.int64))
         times.append(picked.inside[found])
     if not names:
         empty = np.empty(0, np.int64)
@@ -197,7 +197,7 @@ def _memory_calls(view: View) -> tuple[Int64Array, Int64Array, Int64Array, list[
         launches, place = launch_of_each(view, events)
         linked = place >= 0
         events, launches = events.take(linked), launches.take(place[linked])
-        call = capture.events.name[launches.call].astype(np.int64)
+        call = view.names(launches.call).astype(np.int64)
         if kind == "memcpy":
             side = np.ma.filled(view.column(kind, "copy_kind", events.index), 0).astype(np.int64)
             pinned = np.ma.filled(view.column(kind, "src_kind", events.index), 255).astype(np.int64) == 1

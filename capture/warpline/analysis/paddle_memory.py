@@ -74,7 +74,7 @@ def memory(view: View, _options: Options) -> Table | NotRecorded:
     found = memory_events(view)
     thread = threads_of_tracks(view)[view.track_of(found.row)] if len(found.row) else np.empty(0, np.int64)
     owner = enclosing_of_calls(view, thread, found.time, [k for k in HOST_KINDS if k != "cuda_api"])
-    name = np.where(owner >= 0, view.capture.events.name[np.maximum(owner, 0)].astype(np.int64), -1)
+    name = np.where(owner >= 0, view.names(np.maximum(owner, 0)).astype(np.int64), -1)
     key, first = combine_keys(found.device, found.reserved, name)
     n = len(first)
 

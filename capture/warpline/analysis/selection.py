@@ -23,6 +23,7 @@ Int64Array = npt.NDArray[np.int64]
 GPU_KINDS = ("kernel", "memcpy", "memset", "graph", "gpu_event")
 """Kinds whose events occupy a GPU."""
 BATCH_EVENTS = 1 << 20
+_FARTHEST_NS = 1 << 61
 
 
 @dataclass(frozen=True)
@@ -294,26 +295,32 @@ class View:
                 if self.is_whole and self.selection.names is None:
                     self.check_cancelled()
                     place = self._places(kind, begin, end)[1]
-                    yield self._names(place), self._durations(place)
+                    yield self.names(place), self._durations(place)
                 else:
                     events = self._read(kind, begin, end, offset)
                     yield events.name, events.inside
 
     def _places(self, kind: str, first: int, stop: int) -> tuple[Int64Array, Any]:
         """Event rows of a part of a kind's table, and the same as an index into columns: a slice where it can be."""
-        row = self.capture.kinds[kind].stored_rows[first:stop].astype(np.int64)
+        last = max(len(self.capture.events) - 1, 0)
+        row = np.clip(self.capture.kinds[kind].stored_rows[first:stop], 0, last).astype(np.int64)
         is_run = int(row[-1]) - int(row[0]) == stop - first - 1
         return row, slice(int(row[0]), int(row[-1]) + 1) if is_run else row
 
-    def _names(self, place: Any) -> npt.NDArray[np.uint32]:
+    def names(self, place: Any) -> npt.NDArray[np.uint32]:
         """String ids of events; never beyond the capture's strings, whatever stands in the file."""
         last = np.uint32(max(len(self.capture.strings) - 1, 0))
         names: npt.NDArray[np.uint32] = np.minimum(self.capture.events.name[place], last)
         return names
 
+    def _starts(self, place: Any, offset: int) -> Int64Array:
+        """Starts of events in capture ns; never so far off that adding a duration overflows."""
+        starts: Int64Array = np.clip(self.capture.events.start[place], -_FARTHEST_NS, _FARTHEST_NS) - offset
+        return starts
+
     def _durations(self, place: Any) -> Int64Array:
         """Durations of events; never negative, whatever stands in the file."""
-        durations: Int64Array = np.maximum(self.capture.events.duration[place], 0)
+        durations: Int64Array = np.clip(self.capture.events.duration[place], 0, _FARTHEST_NS)
         return durations
 
     def events(self, kind: str, tracks: frozenset[int] | None = None) -> Events:
@@ -323,9 +330,9 @@ class View:
     def _read(self, kind: str, first: int, stop: int, offset: int) -> Events:
         self.check_cancelled()
         row, place = self._places(kind, first, stop)
-        start = self.capture.events.start[place] - offset
+        start = self._starts(place, offset)
         duration = self._durations(place)
-        name = self._names(place)
+        name = self.names(place)
         inside = duration
         if not self.is_whole:
             end = np.minimum(start + duration, self.stop_ns)
@@ -382,8 +389,8 @@ class View:
             if span.stop <= span.first:
                 continue
             row = np.arange(span.first, span.stop)
-            start = self.capture.events.start[span.first : span.stop].astype(np.int64) - offset
-            stop = start + self.capture.events.duration[span.first : span.stop].astype(np.int64)
+            start = self._starts(slice(span.first, span.stop), offset)
+            stop = start + self._durations(slice(span.first, span.stop))
             if codes is not None:
                 keep = np.isin(self.capture.events.kind[span.first : span.stop], codes)
                 if not keep.all():
@@ -397,5 +404,5 @@ class View:
         offsets = np.array(
             [self.capture.clock_offset_of_track(t.index) for t in self.capture.tracks] or [0], np.int64
         )
-        start = self.capture.events.start[rows].astype(np.int64) - offsets[self.track_of(rows)]
-        return start, start + self.capture.events.duration[rows].astype(np.int64)
+        start = self._starts(rows, 0) - offsets[self.track_of(rows)]
+        return start, start + self._durations(rows)

@@ -202,14 +202,18 @@ class Chart(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         height: FloatArray,
         color: str,
         base: FloatArray | None = None,
+        *,
+        is_outline: bool = False,
     ) -> Any:
-        """Upright bars from ``base`` (0 by default)."""
+        """Upright bars from ``base`` (0 by default), or outlines of some."""
         options = {"x": x, "y0": np.zeros(len(x)) if base is None else base, "height": height, "width": width}
 
         def make() -> Any:
-            return pg.BarGraphItem(brush=QColor(color), pen=QPen(Qt.PenStyle.NoPen), **options)
+            ground = QColor(0, 0, 0, 0) if is_outline else QColor(color)
+            pen = pg.mkPen(QColor(color), width=2) if is_outline else QPen(Qt.PenStyle.NoPen)
+            return pg.BarGraphItem(brush=ground, pen=pen, **options)
 
-        item = self._item(("bars", color), make)
+        item = self._item(("bars", color, is_outline), make)
         item.setOpts(**options)
         return item
 

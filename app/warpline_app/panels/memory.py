@@ -47,11 +47,15 @@ class Curve:
 
 @dataclass(frozen=True)
 class DeviceMemory:
-    """One device in the selected range: totals that were recorded, and who took and released memory."""
+    """One device in the selected range: totals that were recorded, and who took and released memory.
+
+    ``net`` is what was taken less what was released since the range began, where no totals were recorded.
+    """
 
     title: str
     allocated: Curve | None
     reserved: Curve | None
+    net: Curve | None
     table: Table
 
 
@@ -143,6 +147,7 @@ class MemoryPanel(ComputedPanel):
         curves = [
             (tr("reserved"), memory.reserved, "neutral", False),
             (tr("allocated"), memory.allocated, "memory", True),
+            (tr("taken less released since the range began"), memory.net, "memory", True),
         ]
         known = [(title, curve, color, filled) for title, curve, color, filled in curves if curve is not None]
         peaks = [curve.peak for _, curve, _, _ in known]
@@ -161,8 +166,13 @@ class MemoryPanel(ComputedPanel):
         self.chart.end()
         time_axis(self.chart, first, last)
         highest = max((value for _, value in peaks), default=0.0)
-        self.chart.show_range((first, max(last, first + 1)), (0, highest / scale * 1.08 or 1.0))
-        self.facts.setText(" · ".join(parts) or tr("totals were not recorded"))
+        lowest = min((float(curve.values.min()) for _, curve, _, _ in known), default=0.0)
+        self.chart.show_range(
+            (first, max(last, first + 1)), (min(lowest, 0.0) / scale * 1.08, highest / scale * 1.08 or 1.0)
+        )
+        if memory.net is not None:
+            parts.append(tr("totals were not recorded"))
+        self.facts.setText(" · ".join(parts))
 
     def _clicked(self, x: float, _y: float) -> None:
         """Go to the memory event nearest to the click."""
@@ -190,10 +200,13 @@ def devices_of(capture: Capture, events: MemoryEvents, table: Table) -> dict[int
         name = capture.strings[device] or None
         rows = [row for row in range(len(table)) if table.value(row, "device") == name]
         times = (events.time[here] - capture.span[0]).astype(np.float64)
+        allocated = curve_of(times, events.allocated[here])
+        reserved = curve_of(times, events.total_reserved[here])
         result[device] = DeviceMemory(
             name or tr("Memory"),
-            curve_of(times, events.allocated[here]),
-            curve_of(times, events.total_reserved[here]),
+            allocated,
+            reserved,
+            None if allocated or reserved else net_curve(times, events, here),
             _of_device(capture, table.take(np.array(rows, np.int64))),
         )
     return result
@@ -205,6 +218,12 @@ def curve_of(times: FloatArray, totals: npt.NDArray[np.int64]) -> Curve | None:
     if not known.any():
         return None
     return Curve(*thinned(times[known], np.ma.getdata(totals)[known].astype(np.float64)))
+
+
+def net_curve(times: FloatArray, events: MemoryEvents, rows: npt.NDArray[np.int64]) -> Curve:
+    """Bytes taken less bytes released since the first of some events; ``times`` are theirs."""
+    signed = np.where(events.is_release[rows], -events.bytes[rows], events.bytes[rows])
+    return Curve(*thinned(times, np.cumsum(signed).astype(np.float64)))
 
 
 def _of_device(capture: Capture, table: Table) -> Table:

@@ -85,6 +85,7 @@ class StepsPanel(ComputedPanel):
         split.setSizes([520, 480])
         self.arrange((self.stack, self.step, self.legend), split)
         self._breakdown: Table | None = None
+        self._marked = np.empty(0, np.int64)
         self._steps: Table | None = None
         self.state.range_selection_changed.connect(self._mark_range)
         self.state.filter_changed.connect(self.mark_stale)
@@ -118,7 +119,9 @@ class StepsPanel(ComputedPanel):
         if outliers:
             text += " · " + tr_n("{count} outlier", "{count} outliers", outliers)
         self.set_scope(text)
+        self._marked = self._marked[self._marked < len(found)]
         self._draw()
+        self._mark_range()
 
     def _parts(self) -> list[tuple[str, str, np.ndarray]]:
         """(title, colour, ns per step) of the stack."""
@@ -155,6 +158,9 @@ class StepsPanel(ComputedPanel):
         if not parts:
             base = np.asarray(self._steps.data["duration_ns"]).astype(np.float64)
             self.chart.bars(x, 0.78, base, self.theme.family("phase"))
+        marked = self._marked
+        if len(marked) < count:
+            self.chart.bars(x[marked], 0.78, base[marked], self.theme.hex("selection"), is_outline=True)
         numbers = np.asarray(self._steps.data["step"]).tolist()
         self.chart.x_axis.text = lambda v: str(numbers[round(v)]) if v == round(v) and 0 <= v < count else ""
         self.chart.x_axis.ticks = whole_ticks
@@ -165,17 +171,27 @@ class StepsPanel(ComputedPanel):
         self.legend.setText(
             "   ".join(f'<span style="color:{color}">■</span> {title}' for title, color, _ in parts)
         )
-        self._mark_range()
 
     def _mark_range(self, *_values: object) -> None:
-        selected = self.state.range_selection
-        if self._steps is None or self._steps.targets.starts is None or selected is None:
-            return
-        starts, stops = self._steps.targets.starts, self._steps.targets.stops
-        assert stops is not None
-        inside = np.flatnonzero((starts == selected[0]) & (stops == selected[1]))
-        if len(inside) and self.table.report is not None and self.table.report.targets.starts is not None:
-            items = np.flatnonzero(self.table.report.targets.starts == selected[0])
+        """Outline the steps that the selected range touches; where it is one, select its row."""
+        selected, steps = self.state.range_selection, self._steps
+        marked = np.empty(0, np.int64)
+        if steps is not None and steps.targets.starts is not None and selected is not None:
+            assert steps.targets.stops is not None
+            touched = (steps.targets.starts < selected[1]) & (steps.targets.stops > selected[0])
+            marked = np.flatnonzero(touched)
+        if marked.tolist() != self._marked.tolist():
+            self._marked = marked
+            self._draw()
+        report = self.table.report
+        if (
+            len(marked) == 1
+            and steps is not None
+            and report is not None
+            and report.targets.starts is not None
+        ):
+            assert steps.targets.starts is not None
+            items = np.flatnonzero(report.targets.starts == steps.targets.starts[marked[0]])
             if len(items):
                 self.table.show_item(int(items[0]))
 

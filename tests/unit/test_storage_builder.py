@@ -342,11 +342,10 @@ ENDS = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 20)), max_size=40)
 def test_keys_join_with_the_latest_before(
     sources: list[tuple[int, int]], targets: list[tuple[int, int]]
 ) -> None:
-    def columns(pairs: list[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        keys, starts = np.array(pairs, np.int64).reshape(-1, 2).T
-        return keys, np.arange(len(pairs)), starts
-
-    from_rows, to_rows = join_keys(*columns(sources), *columns(targets))
+    keys, starts = np.array(sources + targets, np.int64).reshape(-1, 2).T
+    n, rows = len(sources), np.arange(len(keys))
+    from_rows, to_rows = join_keys(keys[:n], rows[:n], keys[n:], rows[n:], lambda rows: starts[rows])
+    to_rows = to_rows - n
     found = dict(zip(to_rows.tolist(), from_rows.tolist(), strict=True))
     assert len(found) == len(to_rows)
     for row, (key, start) in enumerate(targets):

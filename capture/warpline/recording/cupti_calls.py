@@ -50,6 +50,7 @@ class CallTracks:
         self._spool = spool
         self._clock = clock
         self._scope = scope
+        self._tracks: dict[int, int] = {}
         builder.add_kind(API_EXTRA)
         functions = spool.records(records.CUPTI_FUNCTION, records.cupti_function).values
         self._functions = {
@@ -63,52 +64,70 @@ class CallTracks:
     def add_calls(self) -> Calls:
         """Runtime and driver calls, on a track of the thread that made them; the launching end of links."""
         parts = [
-            self._add(records.CUPTI_RUNTIME, is_driver=False),
-            self._add(records.CUPTI_DRIVER, is_driver=True),
+            *self._add(records.CUPTI_RUNTIME, is_driver=False),
+            *self._add(records.CUPTI_DRIVER, is_driver=True),
         ]
+        none = np.empty(0, np.int64)
         return Calls(
-            np.concatenate([part.correlation for part in parts]),
-            np.concatenate([part.thread for part in parts]),
-            np.concatenate([part.start_ns for part in parts]),
+            np.concatenate([none, *(part.correlation for part in parts)]),
+            np.concatenate([none, *(part.thread for part in parts)]),
+            np.concatenate([none, *(part.start_ns for part in parts)]),
         )
 
-    def _add(self, record_type: int, is_driver: bool) -> Calls:
-        values = self._spool.records(record_type, records.cupti_api).values
-        start, stop = self._clock.monotonic(values["start_ns"]), self._clock.monotonic(values["end_ns"])
-        known = make_sense(start, stop) & (values["start_ns"] > 0)
-        self._builder.add_skipped("CUDA API calls", int((~known).sum()), "they have no time that makes sense")
-        if not known.all():
-            values, start, stop = values[known], start[known], stop[known]
-        threads = self._translation.threads.lookup(self._spool.header.pid, values["tid"], start)
-        names = self._names(values["function"], is_driver)
+    def _add(self, record_type: int, is_driver: bool) -> list[Calls]:
+        pid = self._spool.header.pid
         layer = self._builder.string("driver" if is_driver else "runtime")
-        for thread in np.unique(threads).tolist():
-            rows = np.flatnonzero(threads == thread)
-            part = take_records(values, rows)
+        done: list[Calls] = []
+        for piece in self._spool.pieces(record_type, records.cupti_api):
+            values = piece.values
+            start, stop = self._clock.monotonic(values["start_ns"]), self._clock.monotonic(values["end_ns"])
+            known = make_sense(start, stop) & (values["start_ns"] > 0)
+            self._builder.add_skipped(
+                "CUDA API calls", int((~known).sum()), "they have no time that makes sense"
+            )
+            if not known.all():
+                values, start, stop = values[known], start[known], stop[known]
+            threads = self._translation.threads.lookup(pid, values["tid"], start)
+            done.append(Calls(values["correlation"].astype(np.int64), threads, start))
+            found, inverse = distinct(threads)
+            tracks = np.array([self._track(thread) for thread in found.tolist()], np.int64)[inverse]
+            if len(found) > 1:
+                rows = np.argsort(
+                    inverse.astype(np.uint16) if len(found) < 1 << 16 else inverse, kind="stable"
+                )
+                values, start, stop = take_records(values, rows), start[rows], stop[rows]
+                tracks = tracks[rows]
             attributes: dict[str, npt.ArrayLike] = {
-                "correlation": part["correlation"].astype(np.int64),
-                "return_value": part["result"],
-                "return_name": self._results(part["result"], is_driver),
-                "callback_id": part["function"],
+                "correlation": values["correlation"].astype(np.int64),
+                "return_value": values["result"],
+                "return_name": self._results(values["result"], is_driver),
+                "callback_id": values["function"],
                 "layer": layer,
             }
             if len(self._external):
-                attributes["external_id"] = self._external_ids(part["correlation"])
+                attributes["external_id"] = self._external_ids(values["correlation"])
             first = self._builder.add_events(
-                self._translation.thread_child(
-                    thread, "api", title=tr("CUDA API"), role="api", sort_key=API_SORT
-                ),
+                tracks,
                 "cuda_api",
-                self._translation.capture_time(start[rows]),
-                stop[rows] - start[rows],
-                names[rows],
+                self._translation.capture_time(start),
+                stop - start,
+                self._names(values["function"], is_driver),
                 attributes=attributes,
             )
-            linked = np.flatnonzero(part["correlation"])
-            self._builder.add_link_keys(
-                "launch", self._scope, "from", part["correlation"][linked].astype(np.int64), first + linked
+            linked = np.flatnonzero(values["correlation"])
+            keys = values["correlation"]
+            if len(linked) < len(keys):
+                keys = keys[linked]
+            self._builder.add_link_keys("launch", self._scope, "from", keys, first + linked)
+        return done
+
+    def _track(self, thread: int) -> int:
+        track = self._tracks.get(thread)
+        if track is None:
+            track = self._tracks[thread] = self._translation.thread_child(
+                thread, "api", title=tr("CUDA API"), role="api", sort_key=API_SORT
             )
-        return Calls(values["correlation"].astype(np.int64), threads, start)
+        return track
 
     def _names(self, functions: npt.NDArray[np.uint32], is_driver: bool) -> npt.NDArray[np.uint32]:
         found, inverse = distinct(functions)
@@ -119,7 +138,9 @@ class CallTracks:
         return self._builder.strings(texts)[inverse]
 
     def _results(self, results: npt.NDArray[np.int32], is_driver: bool) -> npt.ArrayLike:
-        found, inverse = np.unique(results, return_inverse=True)
+        if not results.any():
+            return self._builder.string(result_name(is_driver, 0))
+        found, inverse = distinct(results)
         ids = self._builder.strings(result_name(is_driver, int(result)) for result in found.tolist())[inverse]
         return np.ma.masked_equal(ids, 0)
 
@@ -138,7 +159,7 @@ class CallTracks:
         threads = self._translation.threads.lookup(
             pid, np.where(values["tid"] > 0, values["tid"], pid), start
         )
-        kinds, inverse = np.unique(values["kind"], return_inverse=True)
+        kinds, inverse = distinct(values["kind"])
         names = self._builder.strings(map(overhead_name, kinds.tolist()))[inverse]
         for thread in np.unique(threads).tolist():
             rows = np.flatnonzero(threads == thread)

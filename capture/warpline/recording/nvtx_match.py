@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,9 @@ from .spool import SpoolFile
 Int64Array = npt.NDArray[np.int64]
 Integers = npt.NDArray[np.integer[Any]]
 Structured = npt.NDArray[np.void]
+
+_FEW = 24
+"""So many lanes are looked for one by one; more are sorted."""
 
 
 @dataclass(frozen=True)
@@ -39,13 +43,13 @@ class PushPopRecords:
     def take(self, rows: Int64Array) -> PushPopRecords:
         """Some of the records."""
         return PushPopRecords(
-            self.serial[rows],
-            self.tid[rows],
+            _take(self.serial, rows),
+            _take(self.tid, rows),
             self.time_ns[rows],
             self.name[rows],
             self.domain[rows],
             self.level[rows],
-            self.attributes[rows],
+            _take(self.attributes, rows),
         )
 
 
@@ -67,27 +71,54 @@ class Ranges:
     unbalanced: int
 
 
-def push_pop_records(spool: SpoolFile) -> PushPopRecords:
-    """The pushes and pops of one process's spool file; without those of a damaged file whose time cannot be."""
-    plain = spool.records(records.NVTX_RANGE, records.nvtx_range)
-    rich = spool.records(records.NVTX_RANGE_ATTRIBUTES, records.nvtx_range_attributes)
+def push_pop_serials(spool: SpoolFile) -> list[int]:
+    """Serial numbers of the threads that wrote pushes and pops to a process's spool file."""
+    kinds = (records.NVTX_RANGE, records.NVTX_RANGE_ATTRIBUTES)
+    return sorted({chunk.free for kind in kinds for chunk in spool.of_type(kind)})
 
-    def both(field: str) -> npt.NDArray[Any]:
-        return np.concatenate([plain.values[field], rich.values[field]])
 
-    attributes = np.full(len(plain.values) + len(rich.values), -1, np.int64)
-    attributes[len(plain.values) :] = np.arange(len(rich.values))
-    found = PushPopRecords(
-        serial=np.concatenate([plain.free, rich.free]).view(np.int64),
-        tid=np.concatenate([plain.tid, rich.tid]),
-        time_ns=both("time_ns").view(np.int64),
-        name=both("name"),
-        domain=both("domain"),
-        level=both("level"),
-        attributes=attributes,
+def push_pop_records(spool: SpoolFile, serial: int | None = None) -> PushPopRecords:
+    """The pushes and pops of one process's spool file, or of one of its threads.
+
+    Without those of a damaged file whose time cannot be. ``attributes`` are rows of the file's records of this kind
+    (with ``serial``: of those of this thread).
+    """
+    names = ("time_ns", "name", "domain", "level")
+    plain = spool.columns(records.NVTX_RANGE, records.nvtx_range, names, free=serial)
+    rich = spool.columns(records.NVTX_RANGE_ATTRIBUTES, records.nvtx_range_attributes, names, free=serial)
+    few, many = len(rich[0]), len(plain[0])
+    attributes: Int64Array = np.broadcast_to(np.int64(-1), many)
+    if few:
+        attributes = np.concatenate([attributes, np.arange(few)])
+    time, name, domain, level = (
+        np.concatenate(pair) if few else pair[0] for pair in zip(plain, rich, strict=True)
     )
+    writers = [
+        spool.writers(records.NVTX_RANGE, records.nvtx_range, free=serial),
+        spool.writers(records.NVTX_RANGE_ATTRIBUTES, records.nvtx_range_attributes, free=serial),
+    ]
+    serials, tids = (_spread(column) for column in zip(*writers, strict=True))
+    found = PushPopRecords(serials.view(np.int64), tids, time.view(np.int64), name, domain, level, attributes)
     good = (found.time_ns > 0) & (found.time_ns < LATEST_NS)
     return found if good.all() else found.take(np.flatnonzero(good))
+
+
+def _spread(columns: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    """Columns one after the other; without a copy when one value fills them."""
+    parts = [column for column in columns if len(column)]
+    if not parts:
+        return columns[0]
+    value = parts[0][0]
+    if all(part.strides == (0,) and part[0] == value for part in parts):
+        return np.broadcast_to(value, sum(map(len, parts)))
+    return np.concatenate(parts)
+
+
+def _take(column: npt.NDArray[Any], rows: Int64Array) -> npt.NDArray[Any]:
+    """``column[rows]``; without a copy when one value fills the column."""
+    if column.strides == (0,) and len(column):
+        return np.broadcast_to(column[0], len(rows))
+    return column[rows]
 
 
 def match_push_pop(found: PushPopRecords, start_ns: int, stop_ns: int, resumes: npt.ArrayLike = ()) -> Ranges:
@@ -96,58 +127,80 @@ def match_push_pop(found: PushPopRecords, start_ns: int, stop_ns: int, resumes: 
     Within a thread and a domain a range is the push at a level up to the next pop of that level: levels are counted by
     the agent, also while nothing is recorded. What began before the file, or while the recording was paused, starts
     at ``start_ns`` or at the last of ``resumes`` (ns) before its pop and is flagged; what never ended runs to
-    ``stop_ns`` and is flagged; what ended during a pause ends where the agent says, flagged.
+    ``stop_ns`` and is flagged; what ended during a pause ends where the agent says, flagged. The ranges of one thread
+    come in the order of their pushes, then those without one.
     """
-    unbalanced = (found.name == records.POP) & (found.level == records.LEVEL_UNBALANCED)
+    unbalanced = found.level == records.LEVEL_UNBALANCED
+    if unbalanced.any():
+        unbalanced &= found.name == records.POP
     table = _with_unseen_spread(found, unbalanced)
-    code = _lane_codes(table)
-    # Two stable sorts of what is nearly sorted, and of few distinct small numbers, take a fifth of one lexsort.
-    order = np.argsort(table.time_ns, kind="stable")
-    order = order[np.argsort(code[order], kind="stable")]
-    code = code[order]
-    time, name = table.time_ns[order], table.name[order]
-    n = len(order)
-    is_push = name < records.POPPED_UNSEEN
-    same = np.zeros(n + 1, bool)  # whether record i continues the group of i − 1
-    if n:
-        same[1:n] = code[1:] == code[:-1]
-
-    begins = np.flatnonzero(is_push)
-    has_next = same[begins + 1]
-    next_index = np.minimum(begins + 1, max(n - 1, 0))
-    next_name = name[next_index] if n else name
-    stops = np.where(has_next, time[next_index] if n else 0, max(stop_ns, 0))
-    stops = np.maximum(stops, time[begins])
-    push_flags = np.zeros(len(begins), np.uint8)
-    push_flags[has_next & (next_name != records.POP)] |= np.uint8(Flag.TRUNCATED)
-    push_flags[~has_next] |= np.uint8(Flag.CUT_END)
-
-    follows_push = np.zeros(n, bool)
-    if n:
-        follows_push[1:] = same[1:n] & is_push[:-1]
-    orphans = np.flatnonzero((name == records.POP) & ~follows_push)
-    floor = np.full(len(orphans), start_ns, np.int64)
-    has_previous = same[orphans]
-    floor[has_previous] = np.maximum(floor[has_previous], time[orphans[has_previous] - 1])
+    if len(table.time_ns) and np.any(table.time_ns[1:] < table.time_ns[:-1]):
+        table = table.take(np.argsort(table.time_ns, kind="stable"))
+    time, name = table.time_ns, table.name
+    stops, flags = np.empty(len(time), np.int64), np.zeros(len(time), np.uint8)
+    orphans: list[Int64Array] = [np.empty(0, np.int64)]
+    floors: list[Int64Array] = [np.empty(0, np.int64)]
+    for rows in _lanes(_lane_codes(table)):
+        moments, names = time[rows], name[rows]
+        stops[rows[:-1]] = moments[1:]
+        stops[rows[-1]] = max(stop_ns, int(moments[-1]))
+        # Mostly push, pop, push, pop …
+        is_pop = names == records.POP
+        if is_pop[1::2].all() and not (names[::2] >= records.POPPED_UNSEEN).any():
+            if len(rows) % 2:
+                flags[rows[-1]] = Flag.CUT_END
+            continue
+        is_push = names < records.POPPED_UNSEEN
+        flags[rows[:-1][~is_pop[1:]]] = Flag.TRUNCATED
+        flags[rows[-1]] = Flag.CUT_END
+        alone = is_pop.copy()
+        alone[1:] &= ~is_push[:-1]
+        alone_at = np.flatnonzero(alone)
+        floor = np.where(alone_at > 0, moments[np.maximum(alone_at - 1, 0)], start_ns)
+        orphans.append(rows[alone_at])
+        floors.append(np.maximum(floor, start_ns))
+    begins = np.flatnonzero(name < records.POPPED_UNSEEN)
+    ends, floor = np.concatenate(orphans), np.concatenate(floors)
     resumed = np.sort(np.asarray(resumes, np.int64))
-    if len(resumed) and len(orphans):
-        last = np.searchsorted(resumed, time[orphans], "right") - 1
+    if len(resumed) and len(ends):
+        last = np.searchsorted(resumed, time[ends], "right") - 1
         floor = np.maximum(floor, np.where(last >= 0, resumed[np.maximum(last, 0)], start_ns))
-    floor = np.minimum(floor, time[orphans])
-
-    rows = order[np.concatenate([begins, orphans])]
+    floor = np.minimum(floor, time[ends])
+    chosen = np.concatenate([begins, ends]) if len(ends) else begins
+    without = np.full(len(ends), -1, np.int64)
     return Ranges(
-        serial=table.serial[rows],
-        tid=table.tid[rows],
-        domain=table.domain[rows],
-        level=table.level[rows],
+        serial=_take(table.serial, chosen),
+        tid=_take(table.tid, chosen),
+        domain=_take(table.domain, chosen),
+        level=_take(table.level, chosen),
         start_ns=np.concatenate([time[begins], floor]),
-        stop_ns=np.concatenate([stops, time[orphans]]),
-        name=np.concatenate([name[begins].astype(np.int64), np.zeros(len(orphans), np.int64)]),
-        attributes=np.concatenate([table.attributes[order[begins]], np.full(len(orphans), -1, np.int64)]),
-        flags=np.concatenate([push_flags, np.full(len(orphans), Flag.CUT_START, np.uint8)]),
+        stop_ns=np.concatenate([stops[begins], time[ends]]),
+        name=np.concatenate([name[begins].astype(np.int64), np.zeros(len(ends), np.int64)]),
+        attributes=np.concatenate([_take(table.attributes, begins), without])
+        if len(ends)
+        else _take(table.attributes, begins),
+        flags=np.concatenate([flags[begins], np.full(len(ends), Flag.CUT_START, np.uint8)]),
         unbalanced=int(unbalanced.sum()),
     )
+
+
+def _lanes(code: Integers) -> Iterator[Int64Array]:
+    """Where each distinct code occurs, ascending."""
+    if not len(code):
+        return
+    if code.dtype == np.uint16:
+        counts = np.bincount(code)
+        present = np.flatnonzero(counts)
+        if len(present) == 1:
+            yield np.arange(len(code))
+            return
+        if len(present) <= _FEW:
+            for number in present.tolist():
+                yield np.flatnonzero(code == number)
+            return
+    order = np.argsort(code, kind="stable")
+    ordered = code[order]
+    yield from np.split(order, np.flatnonzero(ordered[1:] != ordered[:-1]) + 1)
 
 
 def _lane_codes(table: PushPopRecords) -> Integers:
@@ -155,6 +208,10 @@ def _lane_codes(table: PushPopRecords) -> Integers:
     if not len(table.serial):
         return np.empty(0, np.uint16)
     domains, levels = int(table.domain.max()) + 1, int(table.level.max()) + 1
+    if table.serial.strides == (0,) and domains * levels < 1 << 16:
+        if domains == 1:
+            return table.level.astype(np.uint16)
+        return table.domain.astype(np.uint16) * np.uint16(levels) + table.level.astype(np.uint16)
     serial = table.serial - table.serial.min()
     # Domain and level have 16 bits; serial numbers of threads beyond 2^31 in one process do not occur.
     code: Int64Array = (serial * domains + table.domain) * levels + table.level
@@ -166,9 +223,10 @@ def _with_unseen_spread(found: PushPopRecords, without: npt.NDArray[np.bool_]) -
 
     They are rare. Records marked in ``without`` are left out.
     """
-    unseen = np.flatnonzero((found.name == records.POPPED_UNSEEN) & ~without)
+    unseen = np.flatnonzero(found.name == records.POPPED_UNSEEN)
     if not len(unseen) and not without.any():
         return found
+    unseen = unseen[~without[unseen]]
     keep = ~without
     extra_rows: list[int] = []
     extra_levels: list[int] = []

@@ -13,10 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from .spool_strings import distinct
+
 Int64Array = npt.NDArray[np.int64]
 
 _REGISTER_UNIT = 256
 _DRIVER_SHARED_BYTES = 1024
+_FEW = 256
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,14 @@ def occupancy(
     )
     if min(device.threads_per_warp, device.max_warps, device.max_blocks, device.registers) <= 0:
         return np.ma.MaskedArray(np.zeros(len(threads)), True)
+    # Programs launch in few shapes: each is worked out once.
+    if len(threads) > _FEW and max(map(np.max, (threads, registers, shared_bytes))) < 1 << 20:
+        shape = (threads << 40) | (registers << 20) | shared_bytes
+        shapes, each = distinct(shape)
+        if len(shapes) <= _FEW:
+            mask = (1 << 20) - 1
+            found = occupancy(device, shapes >> 40, shapes >> 20 & mask, shapes & mask)
+            return np.ma.MaskedArray(found.data[each], np.ma.getmaskarray(found)[each])
     warps = _divide_up(threads, device.threads_per_warp)
     by_warps = device.max_warps // np.maximum(warps, 1)
     by_registers = _blocks_by_registers(device, warps, registers)

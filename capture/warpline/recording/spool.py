@@ -81,20 +81,46 @@ class SpoolFile:
         self.header = _parse_header(path, self._data[: HEADER.size].tobytes())
         self.chunks: tuple[Chunk, ...] = tuple(_scan(self._data))
 
-    def of_type(self, record_type: int) -> list[Chunk]:
-        """The chunks of one record type, in file order."""
-        return [chunk for chunk in self.chunks if chunk.record_type == record_type and len(chunk.payload)]
+    def of_type(self, record_type: int, free: int | None = None) -> list[Chunk]:
+        """The chunks of one record type, in file order; with ``free``, those that carry this value."""
+        return [
+            chunk
+            for chunk in self.chunks
+            if chunk.record_type == record_type
+            and len(chunk.payload)
+            and (free is None or chunk.free == free)
+        ]
 
-    def records(self, record_type: int, dtype: npt.DTypeLike) -> Records:
-        """All records of a type as one structured array, in file order.
+    def records(self, record_type: int, dtype: npt.DTypeLike, free: int | None = None) -> Records:
+        """All records of a type (with ``free``: of chunks that carry it) as one structured array, in file order.
 
         Records longer than ``dtype`` come from a newer writer that appended fields: their beginning is used. Chunks of
         shorter records are left out. An incomplete last record of a chunk is left out.
         """
         wanted = np.dtype(dtype)
-        parts: list[Bytes] = []
-        chunks: list[Chunk] = []
-        for chunk in self.of_type(record_type):
+        return _joined(list(self._blocks(record_type, wanted, free)), wanted)
+
+    def pieces(self, record_type: int, dtype: npt.DTypeLike, size: int = 1 << 14) -> Iterator[Records]:
+        """All records of a type as `records` gives them, about ``size`` at a time: those fit the processor's cache."""
+        wanted = np.dtype(dtype)
+        waiting: list[tuple[Bytes, Chunk]] = []
+        count = 0
+        for block, chunk in self._blocks(record_type, wanted, None):
+            for first in range(0, len(block), size * wanted.itemsize):
+                part = block[first : first + size * wanted.itemsize]
+                waiting.append((part, chunk))
+                count += len(part) // wanted.itemsize
+                if count >= size:
+                    yield _joined(waiting, wanted)
+                    waiting, count = [], 0
+        if waiting:
+            yield _joined(waiting, wanted)
+
+    def _blocks(
+        self, record_type: int, wanted: np.dtype[Any], free: int | None
+    ) -> Iterator[tuple[Bytes, Chunk]]:
+        """The whole records of each chunk, as bytes, cut to the size that is wanted."""
+        for chunk in self.of_type(record_type, free):
             size = chunk.record_bytes
             if size < wanted.itemsize:
                 continue
@@ -102,30 +128,24 @@ class SpoolFile:
             block = chunk.payload[: count * size]
             if size > wanted.itemsize:
                 block = np.ascontiguousarray(block.reshape(count, size)[:, : wanted.itemsize]).reshape(-1)
-            parts.append(block)
-            chunks.append(chunk)
-        counts = [len(part) // wanted.itemsize for part in parts]
-        return Records(
-            # As bytes: records would be copied one by one.
-            np.concatenate(parts).view(wanted) if parts else np.empty(0, wanted),
-            np.repeat(np.array([chunk.tid for chunk in chunks], np.uint32), counts),
-            np.repeat(np.array([chunk.free for chunk in chunks], np.uint64), counts),
-        )
+            yield block, chunk
 
-    def columns(self, record_type: int, dtype: npt.DTypeLike, names: Sequence[str]) -> list[npt.NDArray[Any]]:
-        """Some fields of all records of a type, in file order: one array [n] per name.
+    def columns(
+        self, record_type: int, dtype: npt.DTypeLike, names: Sequence[str], free: int | None = None
+    ) -> list[npt.NDArray[Any]]:
+        """Some fields of all records of a type (with ``free``: of chunks that carry it), in file order: [n] per name.
 
         What `records` would give, without copying whole records: for millions of them.
         """
         wanted = np.dtype(dtype)
         parts: list[npt.NDArray[np.void]] = []
-        for chunk in self.of_type(record_type):
+        for chunk in self.of_type(record_type, free):
             if chunk.record_bytes == wanted.itemsize:
                 parts.append(
                     chunk.payload[: len(chunk.payload) // wanted.itemsize * wanted.itemsize].view(wanted)
                 )
             elif chunk.record_bytes > wanted.itemsize:
-                return [self.records(record_type, dtype).values[name] for name in names]
+                return [self.records(record_type, dtype, free).values[name] for name in names]
         total = sum(len(part) for part in parts)
         found: list[npt.NDArray[Any]] = [np.empty(total, wanted[name]) for name in names]
         position = 0
@@ -134,6 +154,26 @@ class SpoolFile:
                 column[position : position + len(part)] = part[name]
             position += len(part)
         return found
+
+    def writers(
+        self, record_type: int, dtype: npt.DTypeLike, free: int | None = None
+    ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32]]:
+        """``free`` and ``tid`` of the chunk of each record that `columns` gives: [n] each.
+
+        Without strides when one value is that of all.
+        """
+        size = np.dtype(dtype).itemsize
+        chunks = [chunk for chunk in self.of_type(record_type, free) if chunk.record_bytes >= size]
+        counts = [len(chunk.payload) // chunk.record_bytes for chunk in chunks]
+        frees = np.array([chunk.free for chunk in chunks], np.uint64)
+        tids = np.array([chunk.tid for chunk in chunks], np.uint32)
+
+        def each(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+            if len(values) and (values == values[0]).all():
+                return np.broadcast_to(values[0], sum(counts))
+            return np.repeat(values, counts)
+
+        return each(frees), each(tids)
 
     @cached_property
     def strings(self) -> dict[int, str]:
@@ -155,6 +195,16 @@ class SpoolFile:
     def text(self, number: int) -> str:
         """The string of an id; an id that was never defined reads ``?``."""
         return self.strings.get(int(number), "?")
+
+
+def _joined(blocks: Sequence[tuple[Bytes, Chunk]], wanted: np.dtype[Any]) -> Records:
+    counts = [len(block) // wanted.itemsize for block, _chunk in blocks]
+    return Records(
+        # As bytes: records would be copied one by one.
+        np.concatenate([block for block, _chunk in blocks]).view(wanted) if blocks else np.empty(0, wanted),
+        np.repeat(np.array([chunk.tid for _block, chunk in blocks], np.uint32), counts),
+        np.repeat(np.array([chunk.free for _block, chunk in blocks], np.uint64), counts),
+    )
 
 
 def read_spools(directory: Path) -> tuple[list[SpoolFile], list[str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -20,7 +21,7 @@ from .demangle import demangle
 from .gpu_clock import GpuClock, gpu_clock, make_sense
 from .gpu_tracks import GpuTracks, machine_numbers
 from .gpu_work import Calls, HostRanges, StreamWork, project_ranges
-from .nvtx_match import match_push_pop, push_pop_records
+from .nvtx_match import match_push_pop, push_pop_records, push_pop_serials
 from .occupancy import occupancy
 from .spool import SpoolFile
 from .spool_strings import capture_strings, distinct, take_records
@@ -29,10 +30,13 @@ from .translation import Translation
 Int64Array = npt.NDArray[np.int64]
 Structured = npt.NDArray[np.void]
 Attributes = dict[str, npt.ArrayLike]
+Describe = Callable[[Structured, int], tuple[npt.ArrayLike, Attributes]]
+"""Names and attributes of records of one device."""
 
 LAUNCH = "launch"
 _UNKNOWN_MEMORY = 7
 _ALLOCATION = 1
+_NO_WORK = StreamWork(*(np.empty(0, np.int64) for _ in range(6)))
 
 
 def translate(translation: Translation, spools: Sequence[SpoolFile], builder: CaptureBuilder) -> None:
@@ -58,6 +62,8 @@ class _Process:
         self._spool = spool
         self._builder = builder
         self._numbers = numbers
+        self._names: dict[int, tuple[int, int]] = {}
+        self._streams: dict[tuple[int, int, int], int] = {}
 
     def translate(self) -> None:
         sessions = self._spool.records(records.CUPTI_SESSION, records.cupti_session).values
@@ -67,6 +73,8 @@ class _Process:
         self._clock: GpuClock = gpu_clock(self._spool, int(session["clock"]) == 0)
         self._tracks = GpuTracks(self._translation, self._builder, self._spool, self._numbers)
         self._scope = self._translation.process_index(self._tracks.process)
+        # Only they are projected on all the work there is.
+        self._has_ranges = bool(push_pop_serials(self._spool))
         if session["per_graph"]:
             self._builder.add_warning(
                 tr(
@@ -92,52 +100,83 @@ class _Process:
         record_type: int,
         dtype: np.dtype[np.void],
         kind: str,
-        describe: Callable[[Structured, int], tuple[npt.ArrayLike, Attributes]],
+        describe: Describe,
     ) -> StreamWork:
-        values = self._spool.records(record_type, dtype).values
-        start, stop = self._clock.monotonic(values["start_ns"]), self._clock.monotonic(values["end_ns"])
-        known = make_sense(start, stop) & (values["start_ns"] > 0)
-        self._builder.add_skipped(f"{kind} events", int((~known).sum()), "they have no time that makes sense")
-        if not known.all():
-            values, start, stop = values[known], start[known], stop[known]
-        columns = {name: values[name].astype(np.int64) for name in ("device", "context", "stream")}
-        for (device, context, stream), rows in _groups(*columns.values()):
-            part = take_records(values, rows)
-            self._tracks.know_context(context, device)
-            name, attributes = describe(part, device)
-            attributes["correlation"] = part["correlation"].astype(np.int64)
-            priority = self._tracks.priority(context, stream)
-            if kind == "kernel" and priority is not None:
-                attributes["priority"] = priority
-            first = self._builder.add_events(
-                self._tracks.stream_track(device, context, stream),
-                kind,
-                self._translation.capture_time(start[rows]),
-                stop[rows] - start[rows],
-                name,
-                attributes=attributes,
+        done: list[StreamWork] = []
+        for piece in self._spool.pieces(record_type, dtype):
+            values = piece.values
+            start, stop = self._clock.monotonic(values["start_ns"]), self._clock.monotonic(values["end_ns"])
+            known = make_sense(start, stop) & (values["start_ns"] > 0)
+            self._builder.add_skipped(
+                f"{kind} events", int((~known).sum()), "they have no time that makes sense"
             )
-            self._launched(part["correlation"], first)
-        return StreamWork(
-            values["correlation"].astype(np.int64),
-            columns["device"],
-            columns["context"],
-            columns["stream"],
-            start,
-            stop,
+            if not known.all():
+                values, start, stop = values[known], start[known], stop[known]
+            device_of, context, stream = (
+                values[name].astype(np.int64) for name in ("device", "context", "stream")
+            )
+            if self._has_ranges:
+                correlation = values["correlation"].astype(np.int64)
+                done.append(StreamWork(correlation, device_of, context, stream, start, stop))
+            by_device: dict[int, list[tuple[tuple[int, ...], Int64Array]]] = {}
+            for place, rows in _groups(device_of, context, stream):
+                by_device.setdefault(place[0], []).append((place, rows))
+            for device, groups in by_device.items():
+                self._add_work(kind, values, start, stop, device, groups, describe)
+        return StreamWork(*map(np.concatenate, zip(_columns(_NO_WORK), *map(_columns, done), strict=True)))
+
+    def _add_work(
+        self,
+        kind: str,
+        values: Structured,
+        start: Int64Array,
+        stop: Int64Array,
+        device: int,
+        groups: list[tuple[tuple[int, ...], Int64Array]],
+        describe: Describe,
+    ) -> None:
+        """The records of one device; ``groups`` are where the records of each of its streams stand."""
+        tracks = [self._stream_track(*place) for place, _rows in groups]
+        counts = [len(rows) for _place, rows in groups]
+        rows: Int64Array | slice = slice(None)
+        if counts[0] < len(values):
+            rows = np.concatenate([rows for _place, rows in groups])
+        part = values if isinstance(rows, slice) else take_records(values, rows)
+        name, attributes = describe(part, device)
+        attributes["correlation"] = part["correlation"].astype(np.int64)
+        priorities = [self._tracks.priority(context, stream) for (_, context, stream), _rows in groups]
+        if kind == "kernel" and any(priority is not None for priority in priorities):
+            attributes["priority"] = np.ma.MaskedArray(
+                np.repeat([priority or 0 for priority in priorities], counts),
+                np.repeat([priority is None for priority in priorities], counts),
+            )
+        first = self._builder.add_events(
+            np.repeat(tracks, counts),
+            kind,
+            self._translation.capture_time(start[rows]),
+            stop[rows] - start[rows],
+            name,
+            attributes=attributes,
         )
+        self._launched(part["correlation"], first)
+
+    def _stream_track(self, device: int, context: int, stream: int) -> int:
+        track = self._streams.get((device, context, stream))
+        if track is None:
+            self._tracks.know_context(context, device)
+            track = self._tracks.stream_track(device, context, stream)
+            self._streams[device, context, stream] = track
+        return track
 
     def _launched(self, correlation: npt.NDArray[np.uint32], first: int) -> None:
         """Correlation ids are unique within a process only, so the process is the scope of the link."""
         known = np.flatnonzero(correlation)
-        self._builder.add_link_keys(
-            LAUNCH, self._scope, "to", correlation[known].astype(np.int64), first + known
-        )
+        if len(known) < len(correlation):
+            correlation = correlation[known]
+        self._builder.add_link_keys(LAUNCH, self._scope, "to", correlation, first + known)
 
     def _kernels(self, part: Structured, device: int) -> tuple[npt.ArrayLike, Attributes]:
-        found, inverse = distinct(part["name"])
-        mangled = [self._spool.text(name) for name in found.tolist()]
-        full = self._builder.strings(map(demangle, mangled))[inverse]
+        full, mangled = self._kernel_names(part["name"])
         threads = part["block_x"].astype(np.int64) * part["block_y"] * part["block_z"]
         attributes: Attributes = {
             **{f"grid_{axis}": part[f"grid_{axis}"] for axis in "xyz"},
@@ -147,7 +186,7 @@ class _Process:
             "dynamic_shared_memory_bytes": part["dynamic_shared_bytes"],
             "local_memory_per_thread_bytes": part["local_per_thread_bytes"],
             "demangled_name": full,
-            "mangled_name": self._builder.strings(mangled)[inverse],
+            "mangled_name": mangled,
             **self._graph_attributes(part),
         }
         gpu = self._tracks.devices.get(device)
@@ -163,6 +202,19 @@ class _Process:
                 wait = self._clock.monotonic(part["start_ns"]) - self._clock.monotonic(raw)
                 attributes[f"{name}_ns"] = np.ma.MaskedArray(wait, raw == 0)
         return full, attributes
+
+    def _kernel_names(
+        self, names: npt.NDArray[np.uint32]
+    ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
+        """String ids of the capture: kernels' names as people write them, and as the compiler did."""
+        found, inverse = distinct(names)
+        for name in found.tolist():
+            if name not in self._names:
+                mangled = self._spool.text(name)
+                full = self._builder.string(demangle(mangled))
+                self._names[name] = (full, self._builder.string(mangled))
+        ids = np.array([self._names[name] for name in found.tolist()], np.uint32).reshape(-1, 2)
+        return ids[:, 0].take(inverse), ids[:, 1].take(inverse)
 
     def _copies(self, part: Structured, _device: int) -> tuple[npt.ArrayLike, Attributes]:
         kinds, inverse = distinct(part["copy_kind"])
@@ -263,9 +315,9 @@ class _Process:
 
     def _annotations(self, calls: Calls, work: Sequence[StreamWork]) -> None:
         """The host's push/pop ranges as they are felt on the streams."""
-        found = push_pop_records(self._spool)
-        if not len(found.time_ns) or not len(calls.correlation):
+        if not self._has_ranges or not len(calls.correlation):
             return
+        found = push_pop_records(self._spool)
         since = max(self._translation.start_ns, self._spool.header.monotonic_ns)
         resumes = self._translation.pauses[:, 1] + self._translation.start_ns
         ranges = match_push_pop(found, since, self._translation.stop_ns, resumes)
@@ -300,16 +352,26 @@ def _memory_kind(cupti_kind: npt.NDArray[np.integer]) -> npt.NDArray[np.uint8]:
 
 
 def _groups(*columns: Int64Array) -> list[tuple[tuple[int, ...], Int64Array]]:
-    """The distinct rows of some columns, and where each occurs (ascending)."""
+    """The distinct rows of some columns of numbers that are not negative, and where each occurs (ascending)."""
     if not len(columns[0]):
         return []
+    if all((column == column[0]).all() for column in columns):
+        return [(tuple(int(column[0]) for column in columns), np.arange(len(columns[0])))]
     code = np.zeros(len(columns[0]), np.int64)
-    for column in columns:
-        found, inverse = distinct(column)
-        code = code * len(found) + inverse
-    keys, group = distinct(code)
+    sizes = [int(column.max()) + 1 for column in columns]
+    if math.prod(sizes) < 1 << 16:
+        for column, size in zip(columns, sizes, strict=True):
+            code = code * size + column
+    else:
+        for column in columns:
+            found, inverse = distinct(column)
+            code = code * len(found) + inverse
+    counts = np.bincount(code) if int(code.max()) < 1 << 16 else None
     # Few groups: as 16-bit numbers they are sorted by counting.
-    order = np.argsort(group.astype(np.uint16) if len(keys) < 1 << 16 else group, kind="stable")
-    borders = np.r_[0, np.cumsum(np.bincount(group, minlength=len(keys)))]
-    parts = [order[borders[index] : borders[index + 1]] for index in range(len(keys))]
+    order = np.argsort(code if counts is None else code.astype(np.uint16), kind="stable")
+    if counts is None:
+        ordered = code[order]
+        parts = np.split(order, np.flatnonzero(ordered[1:] != ordered[:-1]) + 1)
+    else:
+        parts = np.split(order, np.cumsum(counts[counts > 0])[:-1])
     return [(tuple(int(column[rows[0]]) for column in columns), rows) for rows in parts]

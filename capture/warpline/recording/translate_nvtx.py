@@ -16,9 +16,9 @@ from warpline.storage import CaptureBuilder
 from .agent import records
 from .agent_sources import add_agent_losses, add_agent_source
 from .gpu_clock import LATEST_NS
-from .nvtx_match import match_push_pop, match_start_end, push_pop_records
+from .nvtx_match import match_push_pop, match_start_end, push_pop_records, push_pop_serials
 from .spool import Records, SpoolFile
-from .spool_strings import capture_strings, distinct
+from .spool_strings import capture_strings, distinct, take_records
 from .translation import Translation
 
 Int64Array = npt.NDArray[np.int64]
@@ -89,8 +89,11 @@ class _Process:
 
     def translate(self) -> None:
         self._thread_names()
-        for batch, suffix in ((self._push_pop(), ""), (self._started(), "/started"), (self._marks(), "")):
-            self._add(batch, suffix)
+        # Thread by thread: what is worked on stays small.
+        for serial in push_pop_serials(self._spool):
+            self._add(self._push_pop(serial), "")
+        self._add(self._started(), "/started")
+        self._add(self._marks(), "")
 
     def _thread_names(self) -> None:
         named = self._spool.records(records.NVTX_THREAD_NAME, records.nvtx_thread_name).values
@@ -101,16 +104,20 @@ class _Process:
             self._builder.update_thread(index, name=text)
             self._builder.update_track(self._translation.thread_track(thread), title=f"{text}  {tid}")
 
-    def _push_pop(self) -> _Batch:
+    def _push_pop(self, serial: int) -> _Batch:
         translation = self._translation
         resumes = translation.pauses[:, 1] + translation.start_ns
         since = max(translation.start_ns, self._spool.header.monotonic_ns)
-        ranges = match_push_pop(push_pop_records(self._spool), since, translation.stop_ns, resumes)
+        found = push_pop_records(self._spool, serial)
+        ranges = match_push_pop(found, since, translation.stop_ns, resumes)
         self._builder.add_skipped("NVTX pops", ranges.unbalanced, "they had no push")
-        rich = self._spool.records(records.NVTX_RANGE_ATTRIBUTES, records.nvtx_range_attributes).values
-        threads = translation.threads.lookup(self._pid, ranges.tid, ranges.start_ns)
+        rich = self._spool.records(
+            records.NVTX_RANGE_ATTRIBUTES, records.nvtx_range_attributes, free=serial
+        ).values
+        threads = translation.threads.lookup(self._pid, ranges.tid[:1], ranges.start_ns)
         stop_ns = self._before_death(threads, ranges.start_ns, ranges.stop_ns, ranges.flags)
-        name = np.where(ranges.flags & Flag.CUT_START, -1, ranges.name)
+        name = ranges.name
+        name[np.flatnonzero(ranges.flags & Flag.CUT_START)] = -1
         return _Batch(
             threads, ranges.domain, ranges.start_ns, stop_ns, name, ranges.flags, rich, ranges.attributes
         )
@@ -171,10 +178,12 @@ class _Process:
     def _add(self, batch: _Batch, suffix: str) -> None:
         if not len(batch.thread):
             return
-        codes, group = distinct((batch.thread << 16) | batch.domain)
-        for number, code in enumerate(codes.tolist()):
-            thread, domain = code >> 16, code & 0xFFFF
-            part = batch if len(codes) == 1 else batch.take(np.flatnonzero(group == number))
+        code = (batch.thread << 16) | batch.domain
+        is_one = bool((code == code[0]).all())
+        codes, group = (code[:1], code) if is_one else distinct(code)
+        for number, one in enumerate(codes.tolist()):
+            thread, domain = one >> 16, one & 0xFFFF
+            part = batch if is_one else batch.take(np.flatnonzero(group == number))
             text = self._domains.get(domain, "") if domain else ""
             track = self._translation.thread_child(
                 thread,
@@ -210,7 +219,8 @@ class _Process:
             result["end_thread"] = part.end_thread
         if not len(part.attributes) or not (part.row >= 0).any():
             return result
-        values, has = part.attributes[np.maximum(part.row, 0)], part.row >= 0
+        has = part.row >= 0
+        values = take_records(part.attributes, part.row if has.all() else np.maximum(part.row, 0))
         has_color = has & (values["flags"] & records.HAS_COLOR != 0)
         if has_color.any():
             result["color_argb"] = np.ma.MaskedArray(values["color_argb"], ~has_color)
@@ -231,7 +241,8 @@ class _Process:
             raw = np.ascontiguousarray(values["payload"][rows])
             dtype = np.dtype(_PAYLOADS.get(code, np.uint64))
             decoded = raw.view(dtype)[:: 8 // dtype.itemsize]
-            found, inverse = np.unique(decoded, return_inverse=True)
+            is_small = dtype.kind in "iu" and decoded.min() >= 0
+            found, inverse = distinct(decoded) if is_small else np.unique(decoded, return_inverse=True)
             result[rows] = self._builder.strings(map(str, found.tolist()))[inverse]
         return result
 

@@ -104,7 +104,9 @@ class CaptureBuilder(TableBuilder):
         buffer = self._kinds.get(kind)
         if buffer is None:
             raise StorageError(f"{self.path}: unknown kind {kind!r}; add_kind makes it known")
-        runs = self._runs_of_tracks(track) if isinstance(track, np.ndarray) and track.ndim else None
+        if isinstance(track, np.ndarray) and not len(track):
+            return self._n_events
+        runs = self._runs_of_tracks(track) if isinstance(track, np.ndarray) else None
         first_track = int(track) if runs is None else runs[0][0]
         self._check_track(first_track)
         try:
@@ -125,7 +127,7 @@ class CaptureBuilder(TableBuilder):
         self._check_times(first_track, starts, durations)
         if attributes:
             for column, values, valid in self._attribute_values(buffer, n, attributes):
-                column.append(buffer.count, values, valid)
+                column.append(buffer.count, n, values, valid)
         for run_track, first, stop in runs or ((first_track, 0, n),):
             columns = (starts, durations, names, flag_bits)
             if runs is not None:
@@ -148,8 +150,6 @@ class CaptureBuilder(TableBuilder):
 
     def _runs_of_tracks(self, tracks: npt.NDArray[np.integer]) -> list[tuple[int, int, int]]:
         """Track, first and stop of each run of equal tracks."""
-        if tracks.ndim != 1 or not len(tracks):
-            return [(0, 0, 0)]
         if int(tracks.min()) < 0 or int(tracks.max()) >= len(self._tracks):
             raise StorageError(f"{self.path}: there is no track {int(tracks.min())} or {int(tracks.max())}")
         borders = (np.flatnonzero(tracks[1:] != tracks[:-1]) + 1).tolist()
@@ -174,9 +174,14 @@ class CaptureBuilder(TableBuilder):
         if first < -MAX_TIME or last > MAX_TIME or longest >= MAX_TIME:
             raise StorageError(f"{self._tracks[track].uri}: an event has a time beyond 2^62 ns")
 
-    def _fitting(self, values: npt.ArrayLike, dtype: np.dtype[Any], n: int, what: str) -> Array:
-        """A copy of a column of the batch; without dimension when one value is meant for all."""
-        if dtype == _FLOAT32:
+    def _fitting(
+        self, values: npt.ArrayLike, dtype: np.dtype[Any], n: int, what: str, *, copy: bool = True
+    ) -> Array:
+        """A column of the batch; without dimension when one value is meant for all. A copy unless told otherwise."""
+        column: Array
+        if not copy and isinstance(values, np.ndarray) and values.dtype.kind in "iub" and dtype.kind in "iu":
+            column = values
+        elif dtype == _FLOAT32:
             # A number that is too large becomes infinity.
             with np.errstate(over="ignore"):
                 column = np.array(values, dtype)
@@ -207,11 +212,10 @@ class CaptureBuilder(TableBuilder):
             if isinstance(values, np.ma.MaskedArray):
                 data = values.data
                 if values.mask is not np.ma.nomask:
-                    valid = ~self._fitting(values.mask, _BOOL, n, f"values of {name}")
-                    valid = None if valid.all() else np.array(np.broadcast_to(valid, n)).view(np.uint8)
-            fitting = self._fitting(data, column.values.dtype, n, f"values of {name}")
-            if fitting.ndim == 0:
-                fitting = np.full(n, fitting, column.values.dtype)
+                    missing = self._fitting(values.mask, _BOOL, n, f"values of {name}")
+                    if missing.any():
+                        valid = ~np.broadcast_to(missing, n)
+            fitting = self._fitting(data, column.values.dtype, n, f"values of {name}", copy=False)
             found.append((column, fitting, valid))
         return found
 
@@ -233,8 +237,8 @@ class CaptureBuilder(TableBuilder):
         if kind not in self._links:
             self._links[kind] = (self.spill.column("<i8"), self.spill.column("<i8"))
         sources, targets = self._links[kind]
-        sources.append(from_array.astype(np.int64))
-        targets.append(to_array.astype(np.int64))
+        sources.append_copy(from_array)
+        targets.append_copy(to_array)
 
     def add_link_keys(
         self, kind: str, scope: int, end: Literal["from", "to"], keys: npt.ArrayLike, ids: npt.ArrayLike
@@ -252,8 +256,8 @@ class CaptureBuilder(TableBuilder):
             buffer = self._keys[kind, scope, end] = KeyBuffer(
                 self.spill.column("<i8"), self.spill.column("<i8")
             )
-        buffer.keys.append(key_array.astype(np.int64))
-        buffer.ids.append(id_array.astype(np.int64))
+        buffer.keys.append_copy(key_array)
+        buffer.ids.append_copy(id_array)
 
     def add_counter(
         self,
@@ -281,8 +285,8 @@ class CaptureBuilder(TableBuilder):
                 track, name, unit, interpolation, self.spill.column("<i8"), self.spill.column("<f8")
             )
             self._counters[track, name] = counter
-        counter.times.append(time_array.astype(np.int64))
-        counter.values.append(value_array.astype(np.float64))
+        counter.times.append_copy(time_array)
+        counter.values.append_copy(value_array)
 
     # The end
 

@@ -38,17 +38,24 @@ class AttributeColumn:
         self._spill = spill
         self._valid: SpillColumn | None = None
 
-    def append(self, first: int, values: Array, valid: Array | None) -> None:
-        """Values of the next events from number ``first`` on; events since the last call are missing.
+    def append(self, first: int, count: int, values: Array, valid: Array | None) -> None:
+        """Values of the next ``count`` events from number ``first`` on; events since the last call are missing.
 
-        ``valid`` is uint8, None when every value exists.
+        ``values`` are copied; an array without dimension is the value of all. ``valid`` is uint8, None when every value
+        exists.
         """
         self.fill(first)
         if valid is not None and self._valid is None:
             self._start_validity()
-        self.values.append(values)
+        if values.ndim:
+            self.values.append_copy(values)
+        else:
+            self.values.append_one(values, count)
         if self._valid is not None:
-            self._valid.append(np.ones(len(values), np.uint8) if valid is None else valid)
+            if valid is None:
+                self._valid.append_one(1, count)
+            else:
+                self._valid.append_copy(valid)
 
     def fill(self, count: int) -> None:
         """Marks the events up to ``count`` that brought no value as missing."""
@@ -58,10 +65,8 @@ class AttributeColumn:
         if self._valid is None:
             self._start_validity()
         assert self._valid is not None
-        for first in range(0, gap, 1 << 16):
-            n = min(gap - first, 1 << 16)
-            self.values.append(np.zeros(n, self.values.dtype))
-            self._valid.append(np.zeros(n, np.uint8))
+        self.values.append_one(0, gap)
+        self._valid.append_one(0, gap)
 
     @property
     def valid(self) -> SpillColumn | None:
@@ -70,8 +75,7 @@ class AttributeColumn:
 
     def _start_validity(self) -> None:
         self._valid = self._spill.column("|u1")
-        for first in range(0, len(self.values), 1 << 16):
-            self._valid.append(np.ones(min(len(self.values) - first, 1 << 16), np.uint8))
+        self._valid.append_one(1, len(self.values))
 
 
 @dataclass

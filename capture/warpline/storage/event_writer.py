@@ -12,7 +12,7 @@ import numpy.typing as npt
 from warpline.model import Packing, StorageError
 
 from .contents import BuilderContents
-from .packing import Packer
+from .packing import Packer, lane_order
 from .runs import Run, sorting
 from .schema import EVENT_COLUMNS, LANE_COLUMNS
 from .spill import SpillColumn, SpillDirectory
@@ -220,7 +220,7 @@ class EventWriter:
     def _write_whole(self, packed: _PackedTrack) -> None:
         for part, lanes in packed.parts():
             several = len(packed.lane_counts) > 1
-            order = np.argsort(_narrow(lanes), kind="stable") if several else None
+            order = lane_order(lanes) if several else None
             values = part if order is None else [column[order] for column in part]
             for buffer, value in zip(self._buffers, values[:5], strict=True):
                 buffer.put(self._row, value)
@@ -228,7 +228,7 @@ class EventWriter:
 
     def _write_parts(self, packed: _PackedTrack, written: Int64Array) -> None:
         for part, lanes in packed.parts():
-            order = np.argsort(_narrow(lanes), kind="stable")
+            order = lane_order(lanes)
             counts = np.bincount(lanes, minlength=len(written))
             values = [column[order] for column in part]
             rows = np.repeat(written - (np.cumsum(counts) - counts), counts) + np.arange(len(order))
@@ -275,11 +275,6 @@ class Buffered:
             self._dataset[self._at : self._at + self._count] = values
         self._pieces = []
         self._count = 0
-
-
-def _narrow(lanes: Array) -> Array:
-    """Lanes as 16-bit numbers where they fit: those are sorted by counting."""
-    return lanes.astype(np.uint16) if len(lanes) and int(lanes.max()) < 1 << 16 else lanes
 
 
 class _PackedTrack:

@@ -13,6 +13,7 @@ from warpline.model import StorageError
 
 from .contents import BuilderContents
 from .linking import join_keys
+from .runs import sorting
 from .schema import LINK_COLUMNS, NO_ROW
 from .spill import SpillColumn
 
@@ -24,6 +25,7 @@ PART_LINKS = 1 << 21
 
 _PIECE = 1 << 20
 _BEYOND = 1 << 62
+_CLOSE = 8
 
 
 class LinkWriter:
@@ -55,7 +57,9 @@ class LinkWriter:
         columns = [column.read() for column in self._columns]
         for chosen in _parts_by_value(columns[0]):
             part = [column[chosen] for column in columns]
-            order = np.lexsort((part[1], part[0]))
+            order = _order_of_distinct(part[0])
+            if order is None:
+                order = sorting(part[0], -part[1])
             yield tuple(values[order] for values in part)
 
     def _put(self, code: int, sources: Int64Array, targets: Int64Array) -> None:
@@ -87,24 +91,39 @@ class LinkWriter:
                 chosen = (
                     _where(lambda piece, part=part: piece % parts == part, keys) if parts > 1 else slice(None)
                 )
-                rows = self._rows(ids[chosen])
-                ends.append((keys[chosen], rows, self._capture_starts(rows)))
-            yield join_keys(*ends[0], *ends[1])
+                ends.append((keys[chosen], self._rows(ids[chosen])))
+            yield join_keys(*ends[0], *ends[1], self._capture_starts)
 
     def _rows(self, ids: Int64Array) -> Int64Array:
         assert self._row_of_id is not None
         if len(ids) and (int(ids.max()) >= self._contents.n_events or int(ids.min()) < -1):
             raise StorageError(f"{self._contents.path}: a link names an event that was never added")
-        rows = np.full(len(ids), NO_ROW, np.int64)
-        inside = ids >= 0
-        rows[inside] = self._row_of_id[ids[inside]]
+        if not len(self._row_of_id):
+            return np.full(len(ids), NO_ROW, np.int64)
+        rows = self._row_of_id[ids].astype(np.int64)
+        rows[ids < 0] = NO_ROW
         return rows
 
 
 def sorting_order(values: Int64Array) -> Iterator[Int64Array]:
     """The permutation that sorts a column (mapped is fine), stable, in pieces."""
     for chosen in _parts_by_value(values):
-        yield chosen[np.argsort(values[chosen], kind="stable")]
+        part = values[chosen]
+        order = _order_of_distinct(part)
+        yield chosen[np.argsort(part, kind="stable") if order is None else order]
+
+
+def _order_of_distinct(values: Int64Array) -> Array | None:
+    """The permutation that sorts values that are close together, each there once; None for others."""
+    low = int(values.min())
+    size = int(values.max()) - low + 1
+    if size > _CLOSE * len(values):
+        return None
+    place = np.full(size, -1, np.int32)
+    numbers = np.arange(len(values), dtype=np.int32)
+    place[values - low] = numbers
+    order = place[place >= 0]
+    return order if len(order) == len(values) else None
 
 
 def _parts_by_value(values: Int64Array) -> Iterator[Int64Array]:

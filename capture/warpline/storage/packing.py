@@ -17,6 +17,7 @@ Int64Array = npt.NDArray[np.int64]
 Int32Array = npt.NDArray[np.int32]
 
 _MAX_PEELED_LANES = 48
+_FEW_LANES = 12
 _FOREVER_AGO = np.iinfo(np.int64).min
 
 
@@ -32,7 +33,10 @@ class Packer:
 
         On a lane no event starts before the previous one stops. Properly nested events get their nesting depth.
         """
-        lanes = self._by_depth(starts, stops) if self._packing is Packing.NEST else None
+        if self._are_flat(starts, stops):
+            lanes: Int32Array | None = np.zeros(len(starts), np.int32)
+        else:
+            lanes = self._by_depth(starts, stops) if self._packing is Packing.NEST else None
         if lanes is None:
             lanes = _first_fit(starts, stops, self._lane_stops)
         if len(lanes):
@@ -42,6 +46,12 @@ class Packer:
             np.maximum.at(lane_stops, lanes, stops)
             self._lane_stops = lane_stops
         return lanes
+
+    def _are_flat(self, starts: Int64Array, stops: Int64Array) -> bool:
+        """Whether no event overlaps another, or what is still open on the lowest lane."""
+        if len(starts) and len(self._lane_stops) and np.any(self._lane_stops > starts[0]):
+            return False
+        return not np.any(starts[1:] < stops[:-1])
 
     def _by_depth(self, starts: Int64Array, stops: Int64Array) -> Int32Array | None:
         """Nesting depth of each event, or None when some events overlap without nesting."""
@@ -61,7 +71,7 @@ class Packer:
     def _fits(self, lanes: Int32Array, starts: Int64Array, stops: Int64Array) -> bool:
         if lanes.min() < 0:
             return False
-        order = np.argsort(lanes.astype(np.uint16) if lanes.max() < 65536 else lanes, kind="stable")
+        order = lane_order(lanes)
         sorted_lanes, sorted_starts, sorted_stops = lanes[order], starts[order], stops[order]
         neighbours = sorted_lanes[1:] == sorted_lanes[:-1]
         if np.any(neighbours & (sorted_starts[1:] < sorted_stops[:-1])):
@@ -69,6 +79,15 @@ class Packer:
         first = np.flatnonzero(np.r_[True, ~neighbours])
         carried = sorted_lanes[first] < len(self._lane_stops)
         return not np.any(sorted_starts[first[carried]] < self._lane_stops[sorted_lanes[first[carried]]])
+
+
+def lane_order(lanes: Int32Array) -> Int64Array:
+    """The stable permutation that sorts by lane; ``lanes`` are not negative."""
+    highest = int(lanes.max(initial=0))
+    if highest < _FEW_LANES:
+        return np.concatenate([np.flatnonzero(lanes == lane) for lane in range(highest + 1)])
+    # 16-bit numbers are sorted by counting.
+    return np.argsort(lanes.astype(np.uint16) if highest < 1 << 16 else lanes, kind="stable")
 
 
 def _first_fit(starts: Int64Array, stops: Int64Array, lane_stops: Int64Array) -> Int32Array:

@@ -79,7 +79,9 @@ class SpillColumn:
     """A column that grows at its end and is read back by slices. Small columns never touch the disk."""
 
     _BUFFER_BYTES = 1 << 18
-    _SMALL = 1 << 10
+    # Large enough for the system's large pages.
+    _BLOCK_BYTES = 1 << 22
+    _LEAST = 1 << 8
 
     def __init__(self, directory: SpillDirectory, path: Path, dtype: np.dtype[Any]) -> None:
         self._directory = directory
@@ -88,93 +90,99 @@ class SpillColumn:
         self._written = 0
         self._pending: list[Array] = []
         self._pending_count = 0
-        self._small: list[Array] = []
-        self._small_count = 0
-        self._singles: list[Any] = []
+        self._block = np.empty(0, dtype)
+        self._filled = 0
 
     def __len__(self) -> int:
-        return self._written + self._pending_count + self._small_count + len(self._singles)
+        return self._written + self._pending_count + self._filled
 
     def append(self, values: Array) -> None:
-        """Appends values; they are copied unless they already have the column's type."""
-        if values.dtype is not self.dtype or not values.flags.c_contiguous:
-            values = np.ascontiguousarray(values, self.dtype)
-        if self._singles:
-            self._gather()
-        count = len(values)
-        if count < self._SMALL:
-            # An array of one number costs a hundred bytes: small ones are gathered before they are kept.
-            self._small.append(values)
-            self._small_count += count
-            if len(self._small) >= self._SMALL:
-                self._gather()
+        """Appends values, which must not change any more: large ones of the column's type are not copied."""
+        if values.nbytes < self._BUFFER_BYTES or values.dtype != self.dtype or not values.flags.c_contiguous:
+            self.append_copy(values)
             return
-        if self._small:
-            self._gather()
-        self._keep(values)
+        self._close_block()
+        self._pending.append(values)
+        self._pending_count += len(values)
+        self._hold(len(values))
 
-    def append_one(self, value: Any) -> None:
-        """Appends one number that fits the column's type: costs a tenth of an array of it."""
-        if self._small:
-            self._gather()
-        self._singles.append(value)
-        if len(self._singles) >= 1 << 12:
-            self._gather()
+    def append_copy(self, values: Array) -> None:
+        """Appends a copy of values, converted to the column's type; one without dimension must be `append_one`'s."""
+        done, count = 0, len(values)
+        while done < count:
+            room = len(self._block) - self._filled
+            if not room:
+                self._new_block(count - done)
+                continue
+            n = min(room, count - done)
+            self._block[self._filled : self._filled + n] = values[done : done + n]
+            self._filled += n
+            done += n
+        self._hold(count)
+
+    def append_one(self, value: Any, count: int = 1) -> None:
+        """Appends one number, ``count`` times."""
+        if count == 1 and self._filled < len(self._block):
+            self._block[self._filled] = value
+            self._filled += 1
+            self._hold(1)
+            return
+        self.append_copy(np.broadcast_to(np.asarray(value).astype(self.dtype), count))
 
     def read(self) -> Array:
         """The whole column; memory-mapped when it went to disk. Valid until the next append."""
-        self._gather()
         if not self._written:
+            self._close_block()
             if len(self._pending) != 1:
                 self._pending = [np.concatenate([np.empty(0, self.dtype), *self._pending])]
             return self._pending[0]
-        if self._pending_count:
+        if self._pending_count or self._filled:
             self._flush()
         # A plain view: slicing a memmap object costs ten times as much.
         return np.asarray(np.memmap(self._path, self.dtype, "r", shape=(self._written,)))
 
-    def _gather(self) -> None:
-        small, singles = self._small, self._singles
-        self._small, self._small_count, self._singles = [], 0, []
-        if small:
-            self._keep(np.concatenate(small))
-        if singles:
-            self._keep(np.array(singles, self.dtype))
+    def _new_block(self, wanted: int) -> None:
+        self._close_block()
+        largest = self._BLOCK_BYTES // self.dtype.itemsize
+        size = min(max(self._LEAST, wanted, 3 * len(self)), largest)
+        self._block, self._filled = np.empty(size, self.dtype), 0
 
-    def _keep(self, values: Array) -> None:
-        self._pending.append(values)
-        self._pending_count += len(values)
-        self._directory.held_bytes += values.nbytes
-        if self._directory.is_full and self._pending_count * self.dtype.itemsize >= self._BUFFER_BYTES:
+    def _close_block(self) -> None:
+        if self._filled:
+            self._pending.append(self._block[: self._filled])
+            self._pending_count += self._filled
+        self._block, self._filled = np.empty(0, self.dtype), 0
+
+    def _hold(self, count: int) -> None:
+        self._directory.held_bytes += count * self.dtype.itemsize
+        if (
+            self._directory.is_full
+            and (self._pending_count + self._filled) * self.dtype.itemsize >= self._BUFFER_BYTES
+        ):
             self._flush()
 
     def _flush(self) -> None:
         try:
             # Opened each time: a capture may have more columns than a process may have open files.
             with self._path.open("ab", buffering=0) as file:
-                for values in self._whole_pieces():
+                for values in (*self._pending, self._block[: self._filled]):
                     view = values.view(np.uint8).data
                     while view:
                         view = view[file.write(view) :]
         except OSError as error:
             raise disk_error(self._path.parent.parent, error) from error
-        self._written += self._pending_count
+        self._written += self._pending_count + self._filled
         self._let_go()
 
-    def _whole_pieces(self) -> list[Array]:
-        """What waits, in pieces worth a call."""
-        if self._pending_count * self.dtype.itemsize > 64 * len(self._pending) << 10:
-            return self._pending
-        return [np.concatenate(self._pending)]
-
     def _let_go(self) -> None:
-        self._directory.held_bytes -= self._pending_count * self.dtype.itemsize
+        self._directory.held_bytes -= (self._pending_count + self._filled) * self.dtype.itemsize
         self._pending = []
-        self._pending_count = 0
+        # The block's memory serves again.
+        self._pending_count = self._filled = 0
 
     def close(self) -> None:
         self._let_go()
-        self._small, self._small_count, self._singles = [], 0, []
+        self._block = np.empty(0, self.dtype)
         if self._written:
             self._path.unlink(missing_ok=True)
             self._written = 0

@@ -100,3 +100,31 @@ class Program:
         with self.builder as builder:
             builder.finish()
         return open_capture(self.path)
+
+
+def training_capture(path: Path) -> Capture:
+    """Three steps of 1 ms, the second twice as long, with loading, a forward pass, launches and a copy each."""
+    program = Program(path)
+    us = 1000
+    at = 0
+    for step, scale in ((7, 1), (8, 2), (9, 1)):
+        length = 1000 * us * scale
+        program.host("phases", "phase", at, at + length, f"ProfilerStep#{step}")
+        program.host("ranges", "range", at + 10 * us, at + 310 * us, "enumerate(DataLoader)#__next__")
+        program.host("ranges", "range", at + 320 * us, at + 620 * us, "forward")
+        program.host(
+            "operators", "operator", at + 330 * us, at + 480 * us, "aten::linear", input_shapes="[8, 4]"
+        )
+        program.host(
+            "operators", "operator", at + 340 * us, at + 460 * us, "aten::addmm", input_shapes="[8, 4]"
+        )
+        call = program.launch(at + 350 * us, at + 360 * us)
+        program.gpu("kernel", 7, at + 365 * us, at + 565 * us, "sm90_xmma_gemm_bf16", call)
+        call = program.launch(at + 370 * us, at + 380 * us)
+        program.gpu("kernel", 8, at + 465 * us, at + 665 * us, "ncclDevKernel_AllReduce", call)
+        call = program.launch(at + 700 * us, at + 705 * us, "cudaMemcpyAsync")
+        program.gpu("memcpy", 7, at + 710 * us, at + 760 * us, "Memcpy DtoH", call, copy_kind=2, bytes=5_000)
+        program.launch(at + 705 * us, at + 765 * us, "cudaStreamSynchronize")
+        at += length
+    program.builder.set_span(0, at)
+    return program.finish()

@@ -79,6 +79,8 @@ def _weighted(view: View, attribute: str, keys: Int64Array, options: Options) ->
     for events in view.batches("kernel"):
         values = view.column("kernel", attribute, events.index)
         known = ~np.ma.getmaskarray(values)
+        if attribute == "occupancy_ratio":
+            known &= (np.ma.getdata(values) != 0) | (_least_occupancy(view, events.index) < _ROUNDED)
         name = full_names(view, events)[known]
         share = events.duration[known].astype(np.float64)
         total += np.bincount(name, weights=np.ma.getdata(values)[known] * share, minlength=n)
@@ -87,6 +89,24 @@ def _weighted(view: View, attribute: str, keys: Int64Array, options: Options) ->
         return None
     gone = weight[keys] == 0
     return np.ma.MaskedArray(total[keys] / np.where(gone, 1, weight[keys]), gone)
+
+
+_ROUNDED = 0.01
+_WARP, _WARPS_OF_SM = 32, 64
+
+
+def _least_occupancy(view: View, index: Int64Array) -> npt.NDArray[np.float64]:
+    """What one block alone occupies, 0 where it is not known.
+
+    Kineto writes 0 % for less than half a percent, but also where it could not estimate: the latter is not recorded.
+    """
+    blocks, *sides = (
+        view.column("kernel", name, index) for name in ("blocks_per_sm", "block_x", "block_y", "block_z")
+    )
+    threads = np.prod([np.ma.filled(side, 0).astype(np.float64) for side in sides], axis=0)
+    per_sm = np.minimum(np.ma.filled(blocks, 0).astype(np.float64), 1.0)
+    least: npt.NDArray[np.float64] = per_sm * np.ceil(threads / _WARP) / _WARPS_OF_SM
+    return least
 
 
 def _operators(view: View, keys: Int64Array, options: Options) -> Int64Array | None:

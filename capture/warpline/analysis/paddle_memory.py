@@ -128,5 +128,10 @@ def _peaks(view: View, found: MemoryEvents) -> list[str]:
             if highest is not np.ma.masked:
                 parts.append(f"{title} {int(highest):,} bytes")
         where = view.capture.strings[device] or "the recorded device"
-        notes.append(f"Peak on {where}: {', '.join(parts) if parts else 'totals were not recorded'}.")
+        if not parts:
+            tensors = here & ~found.reserved
+            change = np.where(found.is_release[tensors], -found.bytes[tensors], found.bytes[tensors])
+            highest = int(np.cumsum(change).max(initial=0))
+            parts.append(f"{highest:,} bytes more than at the start; totals were not recorded")
+        notes.append(f"Peak on {where}: {', '.join(parts)}.")
     return notes

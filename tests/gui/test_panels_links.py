@@ -244,7 +244,14 @@ def test_events_are_filtered_by_the_value_of_a_column(
         chip.close_button.click()
     settle(qtbot, window)
     assert [int(text) for text in column(panel, "duration")] == durations
+    panel = events(qtbot, window, "memcpy")
+    assert set(column(panel, "memcpy.Launched by")) == {"cudaMemcpyAsync"}
+    panel.filter_column("memcpy.Launched by", "=cudaLaunchKernel")
+    settle(qtbot, window)
+    assert not panel.table.model_.rowCount()
+    assert "no event passes" in panel.note.text()
     panel = events(qtbot, window)
+    assert not panel.chips, "a filter on a column of another kind is gone with the column"
     section = [column.identity for column in panel.table.model_.columns].index("track")
     assert panel.fill_header_menu(QMenu(panel), section)["filter"].isEnabled()
     panel.filter_column("track", "stream 7")

@@ -15,10 +15,12 @@ pytest.importorskip("PySide6")
 import itertools
 
 from warpline.analysis.report import NO_NAME, Column, Table, Targets  # Qt may be missing
+from warpline.cli import main
 from warpline.storage import CaptureBuilder, open_capture
 from warpline_app.name_filter import passing_names
 from warpline_app.panels.chart import linear_ticks, log_ticks, whole_ticks
 from warpline_app.panels.column_filter import can_filter, passing
+from warpline_app.panels.event_context import EventContext, KindContext
 from warpline_app.panels.memory import thinned
 from warpline_app.panels.report_columns import share_column, text_of
 from warpline_app.panels.row_target import target_of
@@ -207,3 +209,23 @@ def test_a_row_stands_for_what_its_targets_say() -> None:
 def test_copied_rows_are_tab_separated_lines_below_the_titles() -> None:
     columns = (text_column(["a\tb", "c\nd"], [0, 1]), number_column([1.0, 2.0]))
     assert tsv(columns, [1, 0]) == "t\tn\nc d\t2.0\na b\t1.0"
+
+
+def test_surroundings_of_a_whole_kind_are_those_of_each_event(data_dir: Path, tmp_path: Path) -> None:
+    trace = "torch/AMD-AGI+TraceLens/tests/traces/h100/gaunernst_bert-small-uncased__1016001.json.gz"
+    assert main(["import", str(data_dir / trace), "-o", str(tmp_path / "bert.h5")]) == 0
+    capture = open_capture(tmp_path / "bert.h5")
+    one = EventContext(capture)
+    for kind in ("kernel", "cuda_api"):
+        whole = KindContext(capture, kind)
+        rows = capture.kinds[kind].rows.tolist()
+        assert len(rows) > 50
+        for found, of_one in (
+            (whole.launches, one.launch),
+            (whole.around("operator"), one.operator),
+            (whole.around("phase"), one.phase),
+        ):
+            expected = [of_one(row) for row in rows]
+            assert found.tolist() == [-1 if row is None else row for row in expected]
+    assert (KindContext(capture, "kernel").launches >= 0).all()
+    assert (KindContext(capture, "kernel").around("operator") >= 0).any()

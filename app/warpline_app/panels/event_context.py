@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from warpline.analysis.attribution import enclosing_of_calls
+from warpline.analysis.launches import threads_of_tracks
+from warpline.analysis.selection import View
 from warpline.i18n import tr
 from warpline.model.times import format_duration
-from warpline_app.panels.table_content import TableColumn
+from warpline_app.panels.table_content import TableColumn, text_ranks
 
 if TYPE_CHECKING:
     from warpline.storage import Capture
 
+Int64Array = npt.NDArray[np.int64]
 _LAUNCHED = frozenset(("kernel", "memcpy", "memset", "graph", "gpu_event"))
 _CALLS = frozenset(("cuda_api",))
 _NESTED = frozenset(("range", "operator", "python", "phase", "other"))
@@ -87,6 +91,42 @@ class EventContext:
         return known
 
 
+class KindContext:
+    """The same for all events of a kind at once: what sorting and filtering by these columns compare."""
+
+    def __init__(self, capture: Capture, kind: str) -> None:
+        self._capture = capture
+        self._kind = kind
+
+    @cached_property
+    def launches(self) -> Int64Array:
+        """Row of the event that leads to each of the kind's events, −1 for none (int64)."""
+        capture, rows = self._capture, self._capture.kinds[self._kind].rows
+        index = capture.links.arriving_many(rows)
+        source, target = capture.links.from_row[index], capture.links.to_row[index]
+        known = (source >= 0) & (target >= 0)
+        found = np.full(len(rows), -1, np.int64)
+        found[np.searchsorted(rows, target[known])] = source[known]
+        return found
+
+    def around(self, kind: str) -> Int64Array:
+        """Row of the innermost event of a kind around each event or its launch, −1 for none (int64)."""
+        capture, launches = self._capture, self.launches
+        start = np.where(launches >= 0, launches, capture.kinds[self._kind].rows)
+        view = View(capture)
+        thread = threads_of_tracks(view)[view.track_of(start)] if len(start) else np.empty(0, np.int64)
+        times = capture.event_times(start)[0]
+        return np.where(thread >= 0, enclosing_of_calls(view, thread, times, [kind]), -1)
+
+    def names(self, found: Int64Array) -> Int64Array:
+        """For each event of the capture the string id of the name of what was found, −1 for nothing (int64)."""
+        capture = self._capture
+        names = np.full(len(capture.events), -1, np.int64)
+        known = found >= 0
+        names[capture.kinds[self._kind].rows[known]] = capture.events.name[found[known]]
+        return names
+
+
 def context_columns(capture: Capture, kind: str) -> list[TableColumn]:
     """Correlated partner, operator, phase and depth, as far as they make sense for a kind."""
     context = EventContext(capture)
@@ -114,22 +154,44 @@ def context_columns(capture: Capture, kind: str) -> list[TableColumn]:
             else tr("{name} and {n} more", name=first, n=len(others) - 1)
         )
 
-    columns = []
+    whole = KindContext(capture, kind)
+    columns: list[tuple[str, Callable[[int], str], int, Callable[[], Int64Array] | None]] = []
     if kind in _LAUNCHED:
-        columns.append(("Launched by", name_of(context.launch), 170))
+        columns.append(("Launched by", name_of(context.launch), 170, lambda: whole.launches))
     if kind in _CALLS:
-        columns.append(("Launches", leads_to, 260))
+        columns.append(("Launches", leads_to, 260, None))
     if kind in _LAUNCHED | _CALLS and "operator" in capture.kinds:
-        columns.append(("Operator", name_of(context.operator), 190))
+        columns.append(("Operator", name_of(context.operator), 190, lambda: whole.around("operator")))
     if kind in _LAUNCHED | _CALLS | {"operator"} and "phase" in capture.kinds:
-        columns.append(("Phase", name_of(context.phase), 150))
+        columns.append(("Phase", name_of(context.phase), 150, lambda: whole.around("phase")))
     result = [
-        TableColumn(tr(title, "events"), text, raw=raw(text), width=width, tooltip=text)
-        for title, text, width in columns
+        TableColumn(
+            tr(title, "events"),
+            text,
+            None if find is None else partial(_ranks, capture, whole, find),
+            raw=raw(text),
+            width=width,
+            tooltip=text,
+            key=f"{kind}.{title}",
+            choices=None if find is None else partial(_choices, capture, whole, find),
+        )
+        for title, text, width, find in columns
     ]
     if kind in _NESTED:
         result.append(_depth_column(capture))
     return result
+
+
+def _choices(
+    capture: Capture, whole: KindContext, find: Callable[[], Int64Array]
+) -> tuple[Int64Array, list[str]]:
+    return whole.names(find()), capture.strings.all()
+
+
+def _ranks(capture: Capture, whole: KindContext, find: Callable[[], Int64Array]) -> npt.NDArray[np.float64]:
+    names = whole.names(find())
+    ranks = np.append(text_ranks(capture.strings.all()).astype(np.float64), np.nan)
+    return ranks[np.where((names >= 0) & (names < len(ranks) - 1), names, -1)]
 
 
 def _depth_column(capture: Capture) -> TableColumn:

@@ -28,7 +28,7 @@ from warpline_app.panels.table_painter import CellPainter
 ROW_HEIGHT_PX = 23
 MIN_STRETCHED_PX = 220
 COPY_LIMIT = 200_000
-SORT_IN_THREAD_ABOVE = 500_000
+SORT_IN_THREAD_ABOVE = 100_000
 
 
 class Table(QTableView):

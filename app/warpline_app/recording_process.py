@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -38,7 +37,6 @@ class RecordingProcess(QObject):
         self._process: subprocess.Popen[bytes] | None = None
         self._streams: dict[int, tuple[QSocketNotifier, Callable[[bytes], None]]] = {}
         self._status_rest = b""
-        self.started_at = 0.0
         """When the recorder was started, seconds since the epoch."""
         self._poll = QTimer(self)
         self._poll.setInterval(_POLL_MS)
@@ -73,7 +71,6 @@ class RecordingProcess(QObject):
             *arguments[1:],
         ]
         environment = {**os.environ, **additions}
-        self.started_at = time.time()
         try:
             self._process = subprocess.Popen(
                 command,

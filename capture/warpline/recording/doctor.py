@@ -12,6 +12,7 @@ from typing import cast
 
 from warpline.i18n import tr
 
+from .not_yet import not_yet
 from .nvml import NvmlUnavailable, open_library
 from .perf import PerfRefused, open_rings, paranoid_level
 from .platforms import is_linux, linux_only
@@ -47,6 +48,7 @@ def check_sources() -> list[SourceCheck]:
             "Callable[[], Sequence[SourceCheck]]", getattr(importlib.import_module(module), function)
         )
         checks.extend(probe())
+    checks.extend(check_not_yet())
     if not is_linux():
         return [replace(check, available=False, reason=linux_only(), remedy="") for check in checks]
     return checks
@@ -95,3 +97,17 @@ def check_nvml() -> SourceCheck:
         return SourceCheck("nvml", title, False, str(unavailable), unavailable.remedy, "nvml")
     library.nvmlShutdown()
     return SourceCheck("nvml", title, True, ", ".join(gpu.name for gpu in gpus), "", "nvml")
+
+
+def check_not_yet() -> list[SourceCheck]:
+    """Sources that can be asked for and that this version cannot record."""
+    titles = {
+        "osrt": tr("Calls of the C library that block (OS runtime)"),
+        "python": tr("Python stacks, and the wait for data loaders"),
+        "torch": tr("Operators and phases of PyTorch and Paddle"),
+    }
+    found = [(title, not_yet(name)) for name, title in titles.items()]
+    return [
+        SourceCheck(source.name, title, False, source.reason, source.remedy, source.name)
+        for title, source in found
+    ]

@@ -21,6 +21,7 @@ from warpline.model.errors import Cancelled, RecordingError, WarplineError
 from warpline.model.tracks import Source
 
 from .environment import Contribution, environment_for_target
+from .not_yet import not_yet
 from .platforms import require_linux
 from .session import Options, Session
 from .spool_directory import default_spool, make_spool, remove_spool
@@ -278,9 +279,11 @@ def _unserved(options: Options, additions: Contribution) -> list[Source]:
     """Sources that were asked for and that no collector and no agent has spoken for."""
     known = {"cpu", "nvml", *(source.name for source in additions.sources)}
     agent_missing = tr("the recording agent is not part of this installation")
-    not_yet = tr("this version of Warpline cannot record it")
-    reasons = {"nvtx": agent_missing, "cuda": agent_missing}
-    return [Source(name, False, reasons.get(name, not_yet)) for name in options.trace if name not in known]
+    return [
+        Source(name, False, agent_missing) if name in {"nvtx", "cuda"} else not_yet(name)
+        for name in options.trace
+        if name not in known
+    ]
 
 
 def _check_capture_range(options: Options, additions: Contribution) -> None:

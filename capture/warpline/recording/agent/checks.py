@@ -14,7 +14,7 @@ from warpline.recording.control_page import ControlPage, RecordingState
 from warpline.recording.doctor import SourceCheck
 from warpline.recording.spool import read_spools
 
-from .environment import CUDA_VARIABLE, NVTX_VARIABLE, find_driver, find_libcupti
+from .environment import CUDA_VARIABLE, NVTX_VARIABLE, find_driver, find_libcupti, no_driver
 from .library import agent_library
 
 _SECONDS = 30
@@ -63,14 +63,8 @@ def _check_nvtx(title: str, library: Path) -> SourceCheck:
 def _check_cuda(title: str, library: Path) -> SourceCheck:
     driver = find_driver(os.environ)
     if driver is None:
-        return SourceCheck(
-            _CUDA,
-            title,
-            False,
-            tr("no NVIDIA driver: libcuda.so.1 was not found"),
-            tr("install NVIDIA's driver, or give the container the GPU"),
-            _CUDA,
-        )
+        missing = no_driver()
+        return SourceCheck(_CUDA, title, False, missing.reason, missing.remedy, _CUDA)
     status, states = _run(_TRY_CUDA, driver, library)
     if _CUDA in states:
         enabled, reason, remedy = states[_CUDA]

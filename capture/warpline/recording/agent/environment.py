@@ -124,8 +124,14 @@ def _taken(name: str, variable: str, other: str) -> Source:
 
 def _cuda_source(environment: Mapping[str, str]) -> Source:
     if find_driver(environment) is None:
-        return Source("cuda", False, tr("no NVIDIA driver: libcuda.so.1 was not found"), 0, "")
+        return no_driver()
     return Source("cuda", True)
+
+
+def no_driver() -> Source:
+    """What the doctor, a recording and the window say where there is no GPU."""
+    reason = tr("no NVIDIA driver: libcuda.so.1 was not found")
+    return Source("cuda", False, reason, 0, tr("install NVIDIA's driver, or give the container the GPU"))
 
 
 def _driver_major() -> int:

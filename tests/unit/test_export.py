@@ -187,6 +187,16 @@ def attributes_of(capture: Capture, kind: str) -> Counter[tuple[Any, ...]]:
     return found
 
 
+def rows_of(capture: Capture, kind: str) -> Counter[tuple[Any, ...]]:
+    """The roles of the tracks on which events of a kind lie, their threads, and how often each flag occurs there."""
+    found: Counter[tuple[Any, ...]] = Counter()
+    for row in capture.kinds[kind].rows.tolist():
+        track = capture.tracks[capture.track_of_row(row)]
+        tid = None if track.thread is None else capture.threads[track.thread].tid
+        found[track.role, track.title if track.thread is None else tid, int(capture.events.flags[row])] += 1
+    return found
+
+
 def samples_of(capture: Capture) -> dict[str, list[tuple[int, float]]]:
     found: dict[str, list[tuple[int, float]]] = {}
     for counter in capture.counters:
@@ -325,13 +335,27 @@ def test_chrome_json_of_an_nsight_capture_keeps_events_names_and_links(
     capture = imported[file]
     out = written(capture, tmp_path / "out.json")
     with open_capture(import_files([out], tmp_path / "again.h5")) as again:
-        shared = {"kernel", "memcpy", "memset", "sync", "cuda_api", "range", "sample", "overhead"}
+        scheduling = {"thread_state", "cpu_slice"} & set(capture.kinds)
+        shared = {
+            "kernel",
+            "memcpy",
+            "memset",
+            "sync",
+            "cuda_api",
+            "range",
+            "sample",
+            "overhead",
+            *scheduling,
+        }
         kept = events_of(capture, shared)
         assert kept <= events_of(again)
-        # Thread states and slices have no category of their own there and come back as ranges.
+        # Other kinds have no category of their own there and come back as ranges.
         rest = Counter(event[1:] for event in (events_of(capture) - kept).elements())
         assert Counter(event[1:] for event in (events_of(again) - kept).elements()) == rest
         assert links_of(again) == links_of(capture)
+        for kind in scheduling:
+            assert attributes_of(again, kind) == attributes_of(capture, kind)
+            assert rows_of(again, kind) == rows_of(capture, kind)
         if "sample" in capture.kinds:
             stacks = Counter(
                 dict(key[1:]).get("stack") for key in attributes_of(capture, "sample").elements()

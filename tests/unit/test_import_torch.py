@@ -292,6 +292,42 @@ def test_names_ranks_and_header_are_kept(tmp_path: Path) -> None:
     assert capture.meta["trace"]["file"]["distributedInfo"]["world_size"] == 8
 
 
+@pytest.mark.parametrize("pid", [0, -1, "python"])
+def test_launches_are_linked_before_the_process_is_known(tmp_path: Path, pid: int | str) -> None:
+    launch = cpu("cuda_runtime", "launch", 1, 5, correlation=7) | {"pid": pid}
+    step = cpu("user_annotation", "step", 0, 9, **{"External id": 3}) | {"pid": pid}
+    capture = torch_trace(
+        tmp_path,
+        [
+            launch,
+            step,
+            gpu("kernel", "work", 2, 3, correlation=7),
+            gpu("gpu_user_annotation", "step", 2, 4, **{"External id": 3}),
+            cpu("cpu_op", "later", 20, 1),
+        ],
+    )
+    assert links(capture, "launch") == {("launch", "work")}
+    assert links(capture, "annotation") == {("step", "step")}
+
+
+def test_states_and_slices_of_others_are_ranges(tmp_path: Path) -> None:
+    """Only our own export says whose they are."""
+    events = [
+        cpu("thread_state", "Running", 0, 5),
+        cpu("cpu_slice", "python", 6, 5, cpu=3),
+        cpu("cpu_op", "op", 0, 1),
+    ]
+    capture = torch_trace(tmp_path, events)
+    assert [row[0] for row in rows(capture, "range")] == ["Running", "python"]
+    events[0]["args"]["tid"] = 72
+    events[1]["args"]["core"] = 3
+    capture = torch_trace(tmp_path, events)
+    assert [(row[0], row[3]) for row in rows(capture, "thread_state", "cpu_slice")] == [
+        ("Running", "process/71.1/thread/72.1/state"),
+        ("python", "cpu/3"),
+    ]
+
+
 def test_a_trace_without_gpu_events_says_nothing_of_a_gpu(tmp_path: Path) -> None:
     capture = torch_trace(tmp_path, [cpu("cpu_op", "op", 0, 1)])
     assert capture.devices == ()

@@ -200,6 +200,8 @@ def arguments_of(
         done = _kernel_arguments(capture, position, found)
     if kind == "memory" and track.thread is not None:
         done = _memory_arguments(capture, position, found)
+    if kind in ("thread_state", "cpu_slice"):
+        done = _whose(capture, track, rows, position, found)
     for spec in table.spec.attributes:
         if spec.name in done or (spec.name == "category" and kind in ("range", "other")):
             continue
@@ -290,6 +292,32 @@ def _memory_arguments(capture: Capture, position: Int64Array, found: Arguments) 
 def _device_numbers(text: str) -> tuple[int, int]:
     name, _, number = text.partition(" ")
     return _DEVICE_TYPES.get(name, -1), int(number) if number.isdecimal() else -1
+
+
+def _whose(
+    capture: Capture, track: Track, rows: Int64Array, position: Int64Array, found: Arguments
+) -> set[str]:
+    """Whose state, or what ran on which core: their rows have made-up numbers, and indexes mean nothing there."""
+    flags = capture.events.flags[rows]
+    if track.thread is not None:
+        found.constant("tid", capture.threads[track.thread].tid)
+    elif track.role == "core":
+        number = track.uri.rpartition("/")[2]
+        found.constant("core", int(number) if number.isdecimal() else -1)
+        table = capture.kinds["cpu_slice"]
+        if "thread" in table.attributes:
+            index, validity = table.column("thread")
+            thread = index[position]
+            known = validity[position] & (thread >= 0) & (thread < len(capture.threads))
+            tids = np.array(
+                [(thread.tid, capture.processes[thread.process].pid) for thread in capture.threads]
+            )
+            place = np.where(known, thread, 0)
+            if known.any():
+                found.column("tid", tids[place, 0], known)
+                found.column("pid", tids[place, 1], known)
+    found.column("flags", flags, flags != 0)
+    return {"process", "thread"}
 
 
 def _bandwidth(capture: Capture, rows: Int64Array, position: Int64Array, found: Arguments) -> None:

@@ -77,7 +77,7 @@ class Scan:
     ended: bool
 
     def __len__(self) -> int:
-        return self.columns.shape[1]
+        return int(self.columns.shape[1])
 
 
 class _Room:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,7 @@ from warpline.interchange.torch_columns import (
     PROFILER,
     PYTHON,
 )
+from warpline.interchange.torch_cpu import SLICE, STATE, add_scheduling
 from warpline.interchange.torch_gpu import GpuTracks
 from warpline.interchange.torch_memory import add_memory
 from warpline.interchange.trace_converter import TraceConverter, name_ids, optional_ids
@@ -47,6 +48,8 @@ _PADDLE_MARK = re.compile(rb'"cat"\s*:\s*"(?:ProfileStep|PythonUserDefined|Dygra
 _STEP = re.compile(r"Profiler?Step#(\d{1,12})")
 _THREAD_NAME = re.compile(r"thread -?\d+ \((.*)\)")
 _MAX_META_TEXT = 4000
+_LINKS = {"fwdbwd": "forward_backward", "wakeup": "wakeup"}
+"""Kinds of links by the category of their flows."""
 CATEGORY = AttributeSpec("category", "string", "Category")
 _HEADER_NOT_META = frozenset({"stackFrames", "samples", "systemTraceEvents"})
 
@@ -63,6 +66,9 @@ class TorchConverter(TraceConverter):
         self._waiting: list[tuple[str, Group]] = []
         self._annotations: list[Group] = []
         self._unlinked = 0
+        self._scheduling_rows: dict[ThreadKey, int] = {}
+        # The trace of one process: its GPU events do not name theirs, so one scope serves the file.
+        self._scope = -1 - options.clock
 
     def absorb_group(self, name: str, group: Group) -> None:
         """See `TraceConverter.absorb_group`."""
@@ -85,6 +91,9 @@ class TorchConverter(TraceConverter):
         elif name == PHASE:
             self._find_main(group)
             self.add_phases(group)
+        elif name in (STATE, SLICE):
+            self._saw(group.start, group.start + group.duration)
+            add_scheduling(self, name, group, self._scheduling_rows)
         elif name == MEMORY:
             self._saw(group.start, group.start)
             add_memory(self, group)
@@ -214,17 +223,14 @@ class TorchConverter(TraceConverter):
         self._unlinked += int((np.ma.getmaskarray(correlation) | (np.ma.getdata(correlation) == 0)).sum())
         self._link_keys("launch", "to", correlation, ids)
 
-    def _link_keys(self, kind: str, end: str, keys: Any, ids: npt.NDArray[np.int64]) -> None:
+    def _link_keys(
+        self, kind: str, end: Literal["from", "to"], keys: Any, ids: npt.NDArray[np.int64]
+    ) -> None:
         """Register ids of events under keys; missing keys and 0 (none) are left out."""
         values = np.ma.getdata(keys)
         known = ~np.ma.getmaskarray(keys) & (values != 0)
-        if self._main is not None and known.any():
-            # The trace of one process: its GPU events do not name theirs, so one scope serves the file.
-            scope = self._main.index
-            if end == "from":
-                self.builder.add_link_keys(kind, scope, "from", values[known], ids[known])
-            else:
-                self.builder.add_link_keys(kind, scope, "to", values[known], ids[known])
+        if known.any():
+            self.builder.add_link_keys(kind, self._scope, end, values[known], ids[known])
 
     # the end
 
@@ -255,7 +261,15 @@ class TorchConverter(TraceConverter):
 
     def link_kind(self, category: str) -> str:
         """See `TraceConverter.link_kind`."""
-        return "forward_backward" if category == "fwdbwd" else "flow"
+        return _LINKS.get(category, "flow")
+
+    def _thread_indexes(self, group: Group) -> npt.NDArray[np.int64]:
+        rows = self._scheduling_rows
+        table = [
+            rows[key] if key in rows else self.tracks.thread(*self.thread_of(key)).index
+            for key in group.threads
+        ]
+        return np.array(table, np.int64)[group.thread]
 
     def thread_title(self, name: str) -> str:
         """``thread 3554 (python)`` says its number twice."""

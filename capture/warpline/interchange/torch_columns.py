@@ -22,6 +22,7 @@ from warpline.interchange.torch_args import (
     none_as_number,
     number_in,
 )
+from warpline.interchange.torch_cpu import SLICE, STATE, SchedulingArgs, extract_scheduling, fill_scheduling
 from warpline.interchange.trace_groups import (
     GENERIC_EXTRACTORS,
     INSTANTS,
@@ -57,6 +58,8 @@ ROUTES: Mapping[str, str] = {
     "pythonfunction": PYTHON,
     "overhead": OVERHEAD,
     "trace": PROFILER,
+    STATE: STATE,
+    SLICE: SLICE,
     **dict.fromkeys(("profilestep", "dataloader", "forward", "backward", "optimization"), PHASE),
 }
 """Groups of complete events by category, lower case; older spellings included."""
@@ -215,6 +218,7 @@ FILLERS: Mapping[str, tuple[type[Any] | None, Callable[[Group, Arguments], bool]
     OVERHEAD: (None, None),
     PROFILER: (None, None),
     PHASE: (None, None),
+    **dict.fromkeys((STATE, SLICE), (SchedulingArgs, fill_scheduling)),
 }
 """For each group the type of its arguments and what adds them to the group's columns."""
 
@@ -229,4 +233,5 @@ TORCH_EXTRACTORS: Mapping[str, Extractor] = {
     PROFILER: extract_spans,
     PHASE: extract_spans,
     INSTANTS: extract_instants,
+    **dict.fromkeys((STATE, SLICE), extract_scheduling),
 }

@@ -22,7 +22,7 @@ def add_memory(converter: TraceConverter, group: Group) -> None:
     ``group.numbers`` holds size (negative for releases), address, totals and the device's type and number.
     """
     kinds, places = group.numbers["device_type"], group.numbers["device"]
-    pairs, codes = distinct_rows(kinds.filled(NO_INTEGER), places.filled(NO_INTEGER))
+    pairs, codes = distinct_rows(np.ma.filled(kinds, NO_INTEGER), np.ma.filled(places, NO_INTEGER))
     names = [
         device_name(None if kind == NO_INTEGER else kind, None if place == NO_INTEGER else place)
         for kind, place in pairs

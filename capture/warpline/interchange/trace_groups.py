@@ -168,7 +168,11 @@ def split_piece(
             piece.metadata = [(_text(row.name), row.pid, row.tid, bytes(row.args)) for row in rows]
         else:
             found = extractors[name](rows, piece.losses)
-            piece.groups.update({name: found} if isinstance(found, Group) else found)
+            for made, group in ({name: found} if isinstance(found, Group) else found).items():
+                if made in piece.groups:
+                    piece.also = Piece({made: group}, also=piece.also)
+                else:
+                    piece.groups[made] = group
     return piece
 
 

@@ -41,6 +41,7 @@ from warpline.interchange.trace_groups import (
 
 Int64Array = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int64]
+_Threads = tuple[list[ThreadKey], npt.NDArray[np.uint32]]
 
 _POINTS = frozenset({MEMORY, INSTANTS, COUNTERS, BORDERS, ASYNC, FLOWS})
 """Groups of events without a duration."""
@@ -129,13 +130,12 @@ def _routed(scan: Scan, tables: _Tables, route: Route) -> tuple[Codes, list[str]
 
 def _group(scan: Scan, index: Int64Array, route: str, tables: _Tables) -> Group | None:
     columns = scan.columns
-    threads = (
-        ([(None, None)], np.zeros(len(index), np.uint32)) if route in GPU_GROUPS else _threads(scan, index)
-    )
+    threads = _no_threads(index) if route in GPU_GROUPS else _threads(scan, index)
     if threads is None:
         return None
     group = Group(
-        *threads,
+        threads[0],
+        threads[1],
         columns[Column.START, index],
         np.zeros(len(index), np.int64) if route in _POINTS else columns[Column.DURATION, index],
         _texts(_codes(scan, Column.NAME, index), tables.names),
@@ -184,7 +184,12 @@ def _texts(codes: Codes, table: Sequence[str | None]) -> TextColumn:
     return TextColumn(place[codes], [table[code] or "" for code in used.tolist()])
 
 
-def _threads(scan: Scan, index: Int64Array) -> tuple[list[ThreadKey], npt.NDArray[np.uint32]] | None:
+def _no_threads(index: Int64Array) -> _Threads:
+    """GPU work is not of a thread."""
+    return [(None, None)], np.zeros(len(index), np.uint32)
+
+
+def _threads(scan: Scan, index: Int64Array) -> _Threads | None:
     width = len(scan.tables[Column.TID]) + 1
     if (len(scan.tables[Column.PID]) + 1) * width > _MOST_THREADS:
         return None

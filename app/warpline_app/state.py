@@ -7,15 +7,15 @@ was singled out of it (``gpu/0/…/stream/7#kernel=12``).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, Signal
 
 from warpline_app.alignment import Alignment
+from warpline_app.layout_state import LayoutState, Mark
 
 if TYPE_CHECKING:
     from warpline.storage import Capture
@@ -23,15 +23,8 @@ if TYPE_CHECKING:
 UNDO_LIMIT = 200
 MIN_VIEW_NS = 1
 Range = tuple[int, int]
-_EMPTY: Mapping[str, Any] = MappingProxyType({})
 
-
-@dataclass(frozen=True)
-class Mark:
-    """A moment with a text that a person set on the ruler."""
-
-    time_ns: int
-    text: str = ""
+__all__ = ["Document", "Filter", "Mark", "Range", "TimelineState"]
 
 
 @dataclass(frozen=True)
@@ -59,10 +52,11 @@ class Filter:
         return self == Filter(regex=self.regex, case=self.case)
 
 
-class TimelineState(QObject):
+class TimelineState(LayoutState):
     """One capture's view, selection and layout, with one signal per field.
 
-    A setter that changes nothing emits nothing. `undo` takes back the last change of zoom or filter.
+    A setter that changes nothing emits nothing. `undo` takes back the last change of zoom or filter, or rows
+    that were hidden or shown.
     """
 
     view_changed = Signal(object)
@@ -85,18 +79,6 @@ class TimelineState(QObject):
     """a Filter"""
     highlight_changed = Signal(object)
     """frozenset of name ids to single out (a row chosen in a table), empty for none"""
-    pins_changed = Signal(object)
-    """tuple of row keys"""
-    order_changed = Signal(object)
-    """mapping of parent key to the order of its children's keys"""
-    hidden_changed = Signal(object)
-    """frozenset of row keys"""
-    expanded_changed = Signal(object)
-    """mapping of row key to bool, for rows that a person opened or closed"""
-    heights_changed = Signal(object)
-    """mapping of row key to pixels per lane"""
-    marks_changed = Signal(object)
-    """tuple of Mark in time order"""
     origin_changed = Signal(object)
     """time in ns that the ruler counts from"""
     arrows_changed = Signal(object)
@@ -116,12 +98,6 @@ class TimelineState(QObject):
         self._cursor_ns: int | None = None
         self._filter = Filter()
         self._highlight: frozenset[int] = frozenset()
-        self._pins: tuple[str, ...] = ()
-        self._order: Mapping[str, tuple[str, ...]] = _EMPTY
-        self._hidden: frozenset[str] = frozenset()
-        self._expanded: Mapping[str, bool] = _EMPTY
-        self._heights: Mapping[str, int] = _EMPTY
-        self._marks: tuple[Mark, ...] = ()
         self._origin_ns = self._span[0]
         self._arrows = "selection"
         self._undo: list[tuple[str, Any]] = []
@@ -195,7 +171,7 @@ class TimelineState(QObject):
 
     @property
     def can_undo(self) -> bool:
-        """Whether there is a zoom or a filter to take back."""
+        """Whether there is something to take back."""
         return bool(self._undo)
 
     @property
@@ -204,7 +180,7 @@ class TimelineState(QObject):
         return bool(self._redo)
 
     def undo(self) -> None:
-        """Take back the last change of zoom or filter."""
+        """Take back the last change of zoom, filter or hidden rows."""
         self._step(self._undo, self._redo)
 
     def redo(self) -> None:
@@ -220,6 +196,9 @@ class TimelineState(QObject):
             target.append((what, self._view))
             self._view = value
             self.view_changed.emit(value)
+        elif what == "hidden":
+            target.append((what, self.hidden))
+            self.set_hidden(value)
         else:
             target.append((what, self._filter))
             self._filter = value
@@ -332,112 +311,12 @@ class TimelineState(QObject):
 
     # -- layout -------------------------------------------------------------------------------------------
 
-    @property
-    def pins(self) -> tuple[str, ...]:
-        """Keys of the rows in the pinned area."""
-        return self._pins
-
-    def set_pins(self, keys: Iterable[str]) -> None:
-        """Pin exactly these rows, in this order."""
-        value = tuple(dict.fromkeys(keys))
-        if value != self._pins:
-            self._pins = value
-            self.pins_changed.emit(value)
-
-    def toggle_pin(self, key: str) -> None:
-        """Pin a row, or unpin it."""
-        self.set_pins(pin for pin in self._pins if pin != key) if key in self._pins else self.set_pins(
-            (*self._pins, key)
-        )
-
-    @property
-    def order(self) -> Mapping[str, tuple[str, ...]]:
-        """Order of children by parent key, where a person changed it."""
-        return self._order
-
-    def set_order(self, parent: str, keys: Iterable[str] | None) -> None:
-        """Put the children of a row in this order; None goes back to the natural one."""
-        value = dict(self._order)
-        if keys is None:
-            value.pop(parent, None)
-        else:
-            value[parent] = tuple(keys)
-        self.set_orders(value)
-
-    def set_orders(self, value: Mapping[str, Iterable[str]]) -> None:
-        """Replace all orders."""
-        orders = {parent: tuple(keys) for parent, keys in value.items()}
-        if orders != dict(self._order):
-            self._order = MappingProxyType(orders)
-            self.order_changed.emit(self._order)
-
-    @property
-    def hidden(self) -> frozenset[str]:
-        """Keys of hidden rows."""
-        return self._hidden
-
-    def set_hidden(self, keys: Iterable[str]) -> None:
-        """Hide exactly these rows."""
-        value = frozenset(keys)
-        if value != self._hidden:
-            self._hidden = value
-            self.hidden_changed.emit(value)
-
-    @property
-    def expanded(self) -> Mapping[str, bool]:
-        """Rows a person opened (True) or closed (False); others follow the default of the tree."""
-        return self._expanded
-
-    def set_expanded(self, key: str, is_open: bool) -> None:
-        """Open or close a row."""
-        self.set_all_expanded({**self._expanded, key: is_open})
-
-    def set_all_expanded(self, value: Mapping[str, bool]) -> None:
-        """Replace what was opened and closed."""
-        if dict(value) != dict(self._expanded):
-            self._expanded = MappingProxyType(dict(value))
-            self.expanded_changed.emit(self._expanded)
-
-    @property
-    def heights(self) -> Mapping[str, int]:
-        """Pixels per lane of rows whose height was changed."""
-        return self._heights
-
-    def set_height(self, key: str, height_px: int | None) -> None:
-        """Give a row this height per lane; None for the usual one."""
-        value = dict(self._heights)
-        if height_px is None:
-            value.pop(key, None)
-        else:
-            value[key] = int(height_px)
-        self.set_heights(value)
-
-    def set_heights(self, value: Mapping[str, int]) -> None:
-        """Replace all heights."""
-        if dict(value) != dict(self._heights):
-            self._heights = MappingProxyType(dict(value))
-            self.heights_changed.emit(self._heights)
-
-    @property
-    def marks(self) -> tuple[Mark, ...]:
-        """Marks in time order."""
-        return self._marks
-
-    def set_marks(self, marks: Iterable[Mark]) -> None:
-        """Replace all marks; of two at the same time the later one stays."""
-        by_time = {mark.time_ns: mark for mark in marks}
-        value = tuple(by_time[time_ns] for time_ns in sorted(by_time))
-        if value != self._marks:
-            self._marks = value
-            self.marks_changed.emit(value)
-
-    def add_mark(self, time_ns: int, text: str = "") -> None:
-        """Set a mark, or give the one at this time another text."""
-        self.set_marks((*self._marks, Mark(int(time_ns), text)))
-
-    def remove_mark(self, time_ns: int) -> None:
-        """Take the mark at this time away."""
-        self.set_marks(mark for mark in self._marks if mark.time_ns != time_ns)
+    def hide(self, keys: Iterable[str]) -> None:
+        """Hide exactly these rows; can be undone, which `set_hidden` cannot."""
+        before = self.hidden
+        self.set_hidden(keys)
+        if self.hidden != before:
+            self._remember("hidden", before)
 
     @property
     def origin_ns(self) -> int:
@@ -481,8 +360,6 @@ class TimelineState(QObject):
 class Document(QObject):
     """An open capture with its state; what a tab shows."""
 
-    title_changed = Signal(str)
-
     def __init__(self, capture: Capture, title: str = "", parent: QObject | None = None) -> None:
         """Takes over ``capture``: `close` closes it."""
         super().__init__(parent)
@@ -498,12 +375,6 @@ class Document(QObject):
     def title(self) -> str:
         """What the tab says."""
         return self._title
-
-    def set_title(self, title: str) -> None:
-        """Name the tab."""
-        if title != self._title:
-            self._title = title
-            self.title_changed.emit(title)
 
     @property
     def path(self) -> Path:

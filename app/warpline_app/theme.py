@@ -14,9 +14,6 @@ from types import MappingProxyType
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QPalette
 
-THEME_NAMES = ("system", "light", "dark", "contrast", "contrast-light")
-"""What a person can choose."""
-
 _FAMILIES = {
     "kernel": "#5b8ff0",
     "communication": "#b07be0",

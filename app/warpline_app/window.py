@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QMimeData, Qt, QUrl, Signal
-from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QGuiApplication
+from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QGuiApplication
 from PySide6.QtWidgets import (
     QFileDialog,
     QMainWindow,
@@ -30,34 +30,16 @@ from warpline_app.panels.layout import PanelLayout
 from warpline_app.panels.registry import PANELS
 from warpline_app.search_link import SearchLink
 from warpline_app.settings import Settings
-from warpline_app.state import Document, TimelineState
+from warpline_app.state import Document
 from warpline_app.statusline import StatusLine
 from warpline_app.toolrow import ToolRow
 from warpline_app.welcome import OpeningPage, WelcomePage
+from warpline_app.window_context import WindowContext
+from warpline_app.window_menus import RecentMenu, theme_menu
 
 if TYPE_CHECKING:
     from warpline.storage import Capture
     from warpline_app.recording_page import RecordingPage
-    from warpline_app.timeline.view import TimelineView
-
-
-@dataclass
-class WindowContext:
-    """Where a command of this window acts."""
-
-    window: MainWindow
-
-    @property
-    def state(self) -> TimelineState | None:
-        """The state of the capture in front."""
-        page = self.window.current_page
-        return page.document.state if page is not None else None
-
-    @property
-    def view(self) -> TimelineView | None:
-        """The timeline in front."""
-        page = self.window.current_page
-        return page.view if page is not None else None
 
 
 _windows: list[MainWindow] = []
@@ -118,9 +100,10 @@ class MainWindow(QMainWindow):
         column.addWidget(self.status_line)
         self.setCentralWidget(body)
         self.menus = self.actions_.fill_menu_bar(
-            self.menuBar(), {"file.open": self._recent_menu, "view.full_screen": self._theme_menu}
+            self.menuBar(),
+            {"file.open": self._recent_menu, "view.full_screen": partial(theme_menu, self.actions_)},
         )
-        self.menus["File"].aboutToShow.connect(self._fill_recent)
+        self.menus["File"].aboutToShow.connect(self._recent.fill)
         self.actions_.ran.connect(lambda _id: self.tool_row.refresh())
         self._jobs: dict[OpeningPage, Job] = {}
         self._page: CapturePage | None = None
@@ -357,39 +340,10 @@ class MainWindow(QMainWindow):
         """The keyboard belongs to what is in front again."""
         (self.tabs.currentWidget() or self.welcome).setFocus()
 
-    # -- menus that change ----------------------------------------------------------------------------------
-
     def _recent_menu(self, parent: QWidget) -> QMenu:
-        self._recent = QMenu(tr("Open Recent"), parent)
+        self._recent = RecentMenu(self.settings, parent)
+        self._recent.chosen.connect(self.open_file)
         return self._recent
-
-    def _fill_recent(self) -> None:
-        self._recent.clear()
-        paths = self.settings.recent_files
-        for path in paths:
-            action = self._recent.addAction(str(path).replace("&", "&&"))
-            action.setEnabled(path.exists())
-            action.triggered.connect(lambda _=False, chosen=path: self.open_file(chosen))
-        self._recent.setEnabled(bool(paths))
-        if paths:
-            self._recent.addSeparator()
-            self._recent.addAction(tr("Clear list"), self.settings.clear_recent_files)
-
-    def _theme_menu(self, parent: QWidget) -> QMenu:
-        menu = QMenu(tr("Theme"), parent)
-        entries: list[tuple[QAction, str]] = []
-        for command in self.actions_.commands.values():
-            if command.id.startswith("theme."):
-                action = self.actions_.action(command.id, menu)
-                menu.addAction(action)
-                entries.append((action, command.id))
-
-        def refresh() -> None:
-            for action, name in entries:
-                action.setChecked(self.actions_.is_checked(name))
-
-        menu.aboutToShow.connect(refresh)
-        return menu
 
     # -- drag and drop --------------------------------------------------------------------------------------
 

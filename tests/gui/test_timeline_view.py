@@ -791,6 +791,7 @@ def test_every_command_does_something(
         state.view,
         state.selection,
         state.range_selection,
+        state.track_selection,
         state.filter,
         state.highlight,
         state.pins,

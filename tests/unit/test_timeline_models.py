@@ -81,6 +81,21 @@ def test_zoom_and_filter_are_undone_in_the_order_they_were_done(state: TimelineS
     assert (state.view, state.filter.names) == ((20, 500), "gemm")
 
 
+def test_hiding_rows_is_undone_among_the_other_steps(state: TimelineState) -> None:
+    state.hide([MAIN])
+    state.set_view(10, 1000)
+    state.hide([MAIN, STREAM])
+    state.hide([STREAM, MAIN])  # nothing changes: no step
+    state.undo()
+    assert state.hidden == {MAIN}
+    state.undo()
+    state.undo()
+    assert not state.hidden
+    assert not state.can_undo
+    state.redo()
+    assert state.hidden == {MAIN}
+
+
 def test_a_held_key_is_one_step_of_undo(state: TimelineState) -> None:
     for stop in range(90_000_000, 10_000_000, -1_000_000):
         state.set_view(0, stop, gesture="keys")

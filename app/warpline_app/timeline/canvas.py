@@ -208,10 +208,9 @@ class Canvas(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draws the frame and the overlay."""
-        # An exception must not leave a virtual function of Qt: report it, keep the old frame.
         try:
             frame = self.render_frame()
-        except Exception:
+        except Exception:  # none may leave a virtual function of Qt: told, and the old frame stays
             self._dirty = False
             sys.excepthook(*sys.exc_info())
             return
@@ -222,7 +221,7 @@ class Canvas(QWidget):
             self.overlay.paint(painter)
             if self._pointer_x is not None:
                 self.overlay.paint_pointer(painter, self._pointer_x)
-        except Exception:
+        except Exception:  # as above: told, and what is painted so far stays
             sys.excepthook(*sys.exc_info())
         finally:
             painter.end()

@@ -24,7 +24,6 @@ _COMMUNICATION = re.compile(
     r"nccl|rccl|all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|broadcast.*(kernel|ring)|sendrecv",
     re.IGNORECASE,
 )
-_MOVES = {"memcpy", "memset"}
 _NOT_SHOWN = {"sync", "overhead"}
 _TO_DEVICE = {1, 3, 11}
 _TO_HOST = {2, 4, 12}

@@ -26,7 +26,7 @@ def _with_row(action: Callable[[TimelineView, Row], None]) -> Action:
 
 
 def _hide(view: TimelineView, row: Row) -> None:
-    view.state.set_hidden({*view.state.hidden, row.key})
+    view.state.hide({*view.state.hidden, row.key})
 
 
 def _select(view: TimelineView, row: Row) -> None:
@@ -194,7 +194,7 @@ ROW_COMMANDS: tuple[Command, ...] = (
         "row.show_hidden",
         "Show Hidden Rows",
         "View",
-        lambda view: view.state.set_hidden(()),
+        lambda view: view.state.hide(()),
         ("Shift+H",),
         enabled=lambda view: bool(view.state.hidden),
         group="rows",

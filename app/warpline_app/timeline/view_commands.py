@@ -133,7 +133,7 @@ VIEW_COMMANDS: tuple[Command, ...] = (
     ),
     timeline_command(
         "view.undo",
-        "Undo Zoom or Filter",
+        "Undo Zoom, Filter or Hiding",
         "View",
         lambda view: view.state.undo(),
         ("Backspace", "Ctrl+Z"),
@@ -142,7 +142,7 @@ VIEW_COMMANDS: tuple[Command, ...] = (
     ),
     timeline_command(
         "view.redo",
-        "Redo Zoom or Filter",
+        "Redo Zoom, Filter or Hiding",
         "View",
         lambda view: view.state.redo(),
         ("Shift+Backspace", "Ctrl+Shift+Z"),

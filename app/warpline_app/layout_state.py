@@ -1,0 +1,153 @@
+"""What a person made of the rows: pins, order, what is hidden, open or taller, and marks on the ruler."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from PySide6.QtCore import QObject, Signal
+
+_EMPTY: Mapping[str, Any] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A moment with a text that a person set on the ruler."""
+
+    time_ns: int
+    text: str = ""
+
+
+class LayoutState(QObject):
+    """The layout of one timeline, with one signal per field. A setter that changes nothing emits nothing."""
+
+    pins_changed = Signal(object)
+    """tuple of row keys"""
+    order_changed = Signal(object)
+    """mapping of parent key to the order of its children's keys"""
+    hidden_changed = Signal(object)
+    """frozenset of row keys"""
+    expanded_changed = Signal(object)
+    """mapping of row key to bool, for rows that a person opened or closed"""
+    heights_changed = Signal(object)
+    """mapping of row key to pixels per lane"""
+    marks_changed = Signal(object)
+    """tuple of Mark in time order"""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._pins: tuple[str, ...] = ()
+        self._order: Mapping[str, tuple[str, ...]] = _EMPTY
+        self._hidden: frozenset[str] = frozenset()
+        self._expanded: Mapping[str, bool] = _EMPTY
+        self._heights: Mapping[str, int] = _EMPTY
+        self._marks: tuple[Mark, ...] = ()
+
+    @property
+    def pins(self) -> tuple[str, ...]:
+        """Keys of the rows in the pinned area."""
+        return self._pins
+
+    def set_pins(self, keys: Iterable[str]) -> None:
+        """Pin exactly these rows, in this order."""
+        value = tuple(dict.fromkeys(keys))
+        if value != self._pins:
+            self._pins = value
+            self.pins_changed.emit(value)
+
+    def toggle_pin(self, key: str) -> None:
+        """Pin a row, or unpin it."""
+        self.set_pins(pin for pin in self._pins if pin != key) if key in self._pins else self.set_pins(
+            (*self._pins, key)
+        )
+
+    @property
+    def order(self) -> Mapping[str, tuple[str, ...]]:
+        """Order of children by parent key, where a person changed it."""
+        return self._order
+
+    def set_order(self, parent: str, keys: Iterable[str] | None) -> None:
+        """Put the children of a row in this order; None goes back to the natural one."""
+        value = dict(self._order)
+        if keys is None:
+            value.pop(parent, None)
+        else:
+            value[parent] = tuple(keys)
+        self.set_orders(value)
+
+    def set_orders(self, value: Mapping[str, Iterable[str]]) -> None:
+        """Replace all orders."""
+        orders = {parent: tuple(keys) for parent, keys in value.items()}
+        if orders != dict(self._order):
+            self._order = MappingProxyType(orders)
+            self.order_changed.emit(self._order)
+
+    @property
+    def hidden(self) -> frozenset[str]:
+        """Keys of hidden rows."""
+        return self._hidden
+
+    def set_hidden(self, keys: Iterable[str]) -> None:
+        """Hide exactly these rows."""
+        value = frozenset(keys)
+        if value != self._hidden:
+            self._hidden = value
+            self.hidden_changed.emit(value)
+
+    @property
+    def expanded(self) -> Mapping[str, bool]:
+        """Rows a person opened (True) or closed (False); others follow the default of the tree."""
+        return self._expanded
+
+    def set_expanded(self, key: str, is_open: bool) -> None:
+        """Open or close a row."""
+        self.set_all_expanded({**self._expanded, key: is_open})
+
+    def set_all_expanded(self, value: Mapping[str, bool]) -> None:
+        """Replace what was opened and closed."""
+        if dict(value) != dict(self._expanded):
+            self._expanded = MappingProxyType(dict(value))
+            self.expanded_changed.emit(self._expanded)
+
+    @property
+    def heights(self) -> Mapping[str, int]:
+        """Pixels per lane of rows whose height was changed."""
+        return self._heights
+
+    def set_height(self, key: str, height_px: int | None) -> None:
+        """Give a row this height per lane; None for the usual one."""
+        value = dict(self._heights)
+        if height_px is None:
+            value.pop(key, None)
+        else:
+            value[key] = int(height_px)
+        self.set_heights(value)
+
+    def set_heights(self, value: Mapping[str, int]) -> None:
+        """Replace all heights."""
+        if dict(value) != dict(self._heights):
+            self._heights = MappingProxyType(dict(value))
+            self.heights_changed.emit(self._heights)
+
+    @property
+    def marks(self) -> tuple[Mark, ...]:
+        """Marks in time order."""
+        return self._marks
+
+    def set_marks(self, marks: Iterable[Mark]) -> None:
+        """Replace all marks; of two at the same time the later one stays."""
+        by_time = {mark.time_ns: mark for mark in marks}
+        value = tuple(by_time[time_ns] for time_ns in sorted(by_time))
+        if value != self._marks:
+            self._marks = value
+            self.marks_changed.emit(value)
+
+    def add_mark(self, time_ns: int, text: str = "") -> None:
+        """Set a mark, or give the one at this time another text."""
+        self.set_marks((*self._marks, Mark(int(time_ns), text)))
+
+    def remove_mark(self, time_ns: int) -> None:
+        """Take the mark at this time away."""
+        self.set_marks(mark for mark in self._marks if mark.time_ns != time_ns)

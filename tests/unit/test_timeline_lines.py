@@ -40,6 +40,12 @@ def random_events(
     return (start + scale.start_ns - int(rng.integers(0, max(1, int(start[-1]))))).astype(np.int64), duration
 
 
+def group_of(row: Any, start: Any, duration: Any) -> GroupColumns:
+    before = np.concatenate([np.zeros(1, np.int64), np.cumsum(duration)])
+    blocks = lines.longest_of_blocks(duration)
+    return GroupColumns(row, start, duration, before, blocks, int(duration.max()))
+
+
 def random_boxes(rng: np.random.Generator, scale: TimeScale, line_count: int, n: int) -> Boxes:
     start, duration = random_events(rng, scale, n)
     return Boxes(
@@ -79,9 +85,10 @@ def test_damaged_times_stay_inside_their_line(time_ns: int) -> None:
     )
     lines.draw_boxes(out, boxes, np.full(4, 255, np.uint8), scale, 0)
     assert not out[[0, 2]].any()
-    group = GroupColumns(np.arange(4), boxes.start, np.array([time_ns, -1, 0, 10**6]), 10**6)
-    found = lines.draw_groups(out[1:2], [group], [100], scale)
-    assert len({len(column) for column in found}) == 1
+    for n in (1, 300):
+        group = group_of(np.arange(4 * n), np.tile(boxes.start, n), np.tile([time_ns, -1, 0, 10**6], n))
+        found = lines.draw_groups(out[1:2], [group], [100], scale)
+        assert len({len(column) for column in found}) == 1
     assert not out[[0, 2]].any()
 
 
@@ -117,9 +124,10 @@ def test_groups_are_the_same(seed: int) -> None:
     rng = np.random.default_rng(seed)
     scale = random_scale(rng, int(rng.choice([0, 2**60])))
     groups = []
-    for n in (400, 30, 1):
+    # So many on so few pixels that columns come from sums, a few, and one.
+    for n in (4000 if seed % 2 else 400, 30, 1):
         start, duration = random_events(rng, scale, n, overlap=bool(rng.integers(0, 2)))
-        groups.append(GroupColumns(rng.integers(0, 10**6, n), start, duration, int(duration.max())))
+        groups.append(group_of(rng.integers(0, 10**6, n), start, duration))
     below = [640, 1000, 20_000]
     ours, theirs = (np.full((3, scale.width_px), 7, np.uint16) for _ in range(2))
     found = lines.draw_groups(ours, groups, below, scale)
@@ -130,6 +138,21 @@ def test_groups_are_the_same(seed: int) -> None:
     start, duration = groups[0].start, groups[0].duration
     seen = (start < scale.stop_ns) & (start + duration > scale.start_ns) & (duration >= scale.ns_per_px)
     assert np.array_equal(found[2][found[0] == 0], start[seen])
+
+
+@needs_library
+@EXAMPLES
+@given(SEEDS)
+def test_damaged_groups_stay_inside_their_line(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    scale = random_scale(rng)
+    out = np.zeros((3, scale.width_px), np.uint16)
+    n = int(rng.choice([3, 5000]))
+    wild = rng.integers(-(2**63), 2**63 - 1, (2, n)) >> rng.integers(0, 60, (2, n))
+    start, duration = wild[0], wild[1]
+    start[: n // 2].sort()
+    lines.draw_groups(out[1:2], [group_of(np.arange(n), start, duration)], [100], scale)
+    assert not out[[0, 2]].any()
 
 
 class Bar(SimpleNamespace):

@@ -58,6 +58,7 @@ class Canvas(QWidget):
         self._renderer: Renderer | None = None
         self._frame: Frame | None = None
         self._dirty = True
+        self._labels_left = False
         self._exact = False
         self._last_length = 0
         self._slow_full = 0.0
@@ -97,7 +98,7 @@ class Canvas(QWidget):
     @property
     def is_settled(self) -> bool:
         """Whether the frame on screen is exact and complete."""
-        return not self._dirty and not self._settle.isActive()
+        return not (self._dirty or self._labels_left or self._settle.isActive())
 
     def set_theme(self, theme: Theme) -> None:
         """Paint in other colours."""
@@ -132,7 +133,7 @@ class Canvas(QWidget):
         """No more frames: the file is about to be closed."""
         self._settle.stop()
         self.tooltip.dismiss()
-        self._dirty = False
+        self._dirty = self._labels_left = False
         self.hide()
 
     def repaint_overlay(self, *_: object) -> None:
@@ -148,7 +149,7 @@ class Canvas(QWidget):
         if self.isVisible():
             self.update()
         else:
-            self._dirty = False
+            self._dirty = self._labels_left = False
         self.settled.emit()
 
     def _selection_changed(self, row: int | None) -> None:
@@ -176,6 +177,8 @@ class Canvas(QWidget):
             self._frame.image.setDevicePixelRatio(ratio)
             self._dirty = True
         if not self._dirty:
+            if self._labels_left:
+                self._label_later(self.renderer.label_again())
             return self._frame
         renderer = self.renderer
         scene = self.scene
@@ -199,12 +202,16 @@ class Canvas(QWidget):
         if renderer.cache.shift_px is None and view.bin_px == 1:
             self._slow_full = self.last_frame_s
         self.curves_wanted = drawn.curves_wanted
-        self._dirty = drawn.labels_left
+        self._dirty = False
         self._exact = False
-        if drawn.labels_left:
-            # Names that are new to the atlas come a few at a time, so that no frame is late.
-            self.update()
+        self._label_later(drawn.labels_left)
         return self._frame
+
+    def _label_later(self, some_left: bool) -> None:
+        """Names that are new to the atlas come a few at a time, so that no frame is late."""
+        self._labels_left = some_left
+        if some_left:
+            self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draws the frame and the overlay."""

@@ -27,7 +27,7 @@ BAND = np.dtype([("first", np.int64), ("last", np.int64), ("rgb", np.int64)])
 
 GROUP = np.dtype(
     [
-        *((name, np.uintp) for name in ("start", "duration", "row")),
+        *((name, np.uintp) for name in ("start", "duration", "row", "before", "longest_of")),
         *((name, np.int64) for name in ("count", "longest", "code")),
     ]
 )
@@ -88,7 +88,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "warpline_boxes": (None, [_Pointer, _Pointer, _Integer]),
     "warpline_groups": (
         None,
-        [_Pointer, *[_Integer] * 3, _Real, _Integer, *[_Pointer] * 3],
+        [_Pointer, *[_Integer] * 3, _Real, _Integer, *[_Pointer] * 4],
     ),
     "warpline_bars": (None, [_Pointer, _Pointer, _Integer, _Pointer, _Integer, _Pointer, _Pointer]),
     "warpline_bands": (None, [_Pointer, _Pointer, _Integer, _Pointer, _Integer, ctypes.c_uint32]),

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 import shiboken6
-from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPixmap, QTextLayout
+from PySide6.QtCore import QRectF
+from PySide6.QtGui import QColor, QFont, QPainter
 
 from warpline.model import format_duration
 
 from . import codes
+from .atlas import Atlas
 from .kernel_names import short_kernel_name
 from .lines import Boxes
 from .shapes import is_drawing
@@ -23,11 +24,7 @@ if TYPE_CHECKING:
 
 Float64Array = npt.NDArray[np.float64]
 
-PAGE_PX = 2048
-PAGE_HEIGHT_PX = 1024
-LONGEST_TEXT = 160
 LONGEST_CAUSE = 40
-ELLIPSIS = "…"
 INSET_PX = 5
 GAP_PX = 9
 MIDDLE_FROM_PX = 96
@@ -38,125 +35,6 @@ _SILENT = np.zeros(codes.MAX_COLORS, bool)
 _SILENT[[codes.INDEX["running"], codes.INDEX["runnable"]]] = True
 _HATCHED = np.zeros(codes.MAX_COLORS, bool)
 _HATCHED[list(codes.HATCHED_COLORS)] = True
-
-
-class Atlas:
-    """Texts in one ink, rendered at the device's resolution; an entry is a number. A full page starts over.
-
-    `table` has columns over entries (device pixels). `end_keys` ascend: where each glyph of each
-    entry begins, as ``entry << 16 | pixels``, so that one binary search elides all labels of a frame.
-    """
-
-    def __init__(self, font: QFont, ratio: float, ink: str) -> None:
-        self._font = QFont(font)
-        self._font.setPixelSize(max(1, round(font.pixelSize() * ratio)))
-        self._ink = QColor(ink)
-        layout = QTextLayout("Ag", self._font)
-        layout.beginLayout()
-        line = layout.createLine()
-        layout.endLayout()
-        self.line_height = int(np.ceil(line.height())) + 1
-        self.generation = 0
-        self.pixmap = QPixmap()
-        self._entries: dict[str, int] = {}
-        self._columns: list[tuple[int, int, int]] = []
-        self._ends: list[npt.NDArray[np.int64]] = []
-        self._texts: list[str] = []
-        self._table: npt.NDArray[np.int64] | None = None
-        self._end_keys: npt.NDArray[np.int64] | None = None
-        self._x = self._y = 0
-        self.ellipsis = -1
-
-    def clear(self) -> None:
-        """Start over: all entries are gone."""
-        self.generation += 1
-        self._entries.clear()
-        self._columns.clear()
-        self._ends.clear()
-        self._texts.clear()
-        self._table = self._end_keys = None
-        self.pixmap = QPixmap(PAGE_PX, PAGE_HEIGHT_PX)
-        self.pixmap.fill(Qt.GlobalColor.transparent)
-        self._x = self._y = 0
-        self.ellipsis = self.add(ELLIPSIS)
-
-    @property
-    def is_nearly_full(self) -> bool:
-        """Whether a frame's worth of new texts may not fit any more."""
-        return self._y + 14 * self.line_height > PAGE_HEIGHT_PX
-
-    def get(self, text: str) -> int:
-        """The entry of a text, −1 when it was not added."""
-        return self._entries.get(text, -1)
-
-    def add(self, text: str) -> int:
-        """Renders a text and returns its entry; one that is too long for a bar loses its middle."""
-        half = LONGEST_TEXT // 2
-        shown = text if len(text) <= LONGEST_TEXT else text[:half] + ELLIPSIS + text[-half:]
-        layout = QTextLayout(shown, self._font)
-        layout.beginLayout()
-        line = layout.createLine()
-        layout.endLayout()
-        width = min(PAGE_PX - 2, int(np.ceil(line.naturalTextWidth())) + 1)
-        if self._x + width > PAGE_PX:
-            self._x = 0
-            self._y += self.line_height
-        painter = QPainter(self.pixmap)
-        painter.setPen(self._ink)
-        layout.draw(painter, QPointF(self._x, self._y))
-        painter.end()
-        entry = len(self._columns)
-        begins = np.sort([int(point.x()) for run in layout.glyphRuns() for point in run.positions()])
-        self._columns.append((self._x, self._y, width))
-        self._ends.append((entry << 16) + np.clip(begins, 0, PAGE_PX).astype(np.int64))
-        self._texts.append(shown)
-        self._table = self._end_keys = None
-        self._x += width + 2
-        self._entries[text] = entry
-        return entry
-
-    @property
-    def table(self) -> npt.NDArray[np.int64]:
-        """Columns x, y, width of shape (entries, 3)."""
-        if self._table is None:
-            self._table = np.array(self._columns, np.int64).reshape(-1, 3)
-        return self._table
-
-    @property
-    def end_keys(self) -> npt.NDArray[np.int64]:
-        """Where glyphs begin, see the class."""
-        if self._end_keys is None:
-            self._end_keys = np.concatenate(self._ends)
-        return self._end_keys
-
-    def glyph_before(
-        self, entries: npt.NDArray[np.int64], room: npt.NDArray[np.float64]
-    ) -> npt.NDArray[np.int64]:
-        """The last border between glyphs within ``room`` pixels of each entry's left."""
-        wanted = (entries << 16) + np.clip(room, 0, PAGE_PX).astype(np.int64)
-        found = self.end_keys[np.maximum(np.searchsorted(self.end_keys, wanted, "right") - 1, 0)]
-        return np.where(found >> 16 == entries, found & 0xFFFF, 0)
-
-
-    def write(self, painter: QPainter, fragments: Float64Array) -> None:
-        """Draws fragments as text: a drawing stays readable at every size, and can be searched."""
-        table = self.table
-        place = table[:, 1] * PAGE_PX + table[:, 0]
-        painter.save()
-        painter.setFont(self._font)
-        painter.setPen(self._ink)
-        ascent = QFontMetricsF(self._font).ascent()
-        for x, y, left, top, width, height, *_ in fragments.tolist():
-            entry = int(np.searchsorted(place, top * PAGE_PX + left, "right")) - 1
-            begins = (self._ends[entry] - (entry << 16)).tolist()
-            offset = left - table[entry, 0]
-            text = self._texts[entry]
-            # Glyphs and characters are one to one but for ligatures, which names of code do not have.
-            if offset or width < table[entry, 2]:
-                inside = [offset <= begin < offset + width for begin in begins]
-                text = "".join(letter for letter, seen in zip(text, inside, strict=False) if seen)
-            painter.drawText(QPointF(x - width / 2, y - height / 2 + ascent), text)
-        painter.restore()
 
 
 def is_cause(reason: str) -> bool:

@@ -172,14 +172,29 @@ def _boxes_with_numpy(
             flat[origin[index] + n[index] - 4 : origin[index] + n[index]] = torn
 
 
+BLOCK = 256
+"""As in lines.c."""
+
+
 @dataclass(frozen=True)
 class GroupColumns:
-    """Some events of a track: rows, start and duration (int64 ns, capture time, by start), and the longest duration."""
+    """Some events of a track, by start; int64, times in ns of the capture.
+
+    ``before`` is the busy time before each event (one longer), ``longest_of`` the longest duration of each `BLOCK`
+    events, ``longest`` that of all.
+    """
 
     row: Int64Array
     start: Int64Array
     duration: Int64Array
+    before: Int64Array
+    longest_of: Int64Array
     longest: int
+
+
+def longest_of_blocks(duration: Int64Array) -> Int64Array:
+    """The longest duration of each `BLOCK` events."""
+    return np.maximum.reduceat(duration, np.arange(0, len(duration), BLOCK)) if len(duration) else duration
 
 
 def draw_groups(
@@ -190,24 +205,21 @@ def draw_groups(
     The others are returned to be drawn as boxes: line, row, start, stop.
     """
     lib = compiled.library()
-    if lib is None or not all(
-        compiled.fits(column, np.int64)
-        for group in groups
-        for column in (group.row, group.start, group.duration)
-    ):
+    columns_of = [(g.start, g.duration, g.row, g.before, g.longest_of) for g in groups]
+    if lib is None or not all(compiled.fits(column, np.int64) for some in columns_of for column in some):
         return _groups_with_numpy(out, groups, below, scale)
     described = np.zeros(len(groups), compiled.GROUP)
     for number, group in enumerate(groups):
-        places = (compiled.at(group.start), compiled.at(group.duration), compiled.at(group.row))
+        places = map(compiled.at, columns_of[number])
         described[number] = (*places, len(group.start), group.longest, below[number])
-    busy = np.empty(scale.width_px)
+    busy, count = np.empty(scale.width_px), np.empty(scale.width_px, np.int64)
     capacity = len(groups) * (scale.width_px + 2)
     while True:
         columns = np.empty((4, capacity), np.int64)
         found = compiled.Found(*(compiled.at(column) for column in columns), capacity, 0)
         lib.warpline_groups(
             compiled.at(described), len(groups), scale.start_ns, scale.stop_ns, scale.ns_per_px, scale.width_px,
-            compiled.at(busy), compiled.at(out), ctypes.byref(found),
+            compiled.at(busy), compiled.at(count), compiled.at(out), ctypes.byref(found),
         )  # fmt: skip
         n = int(found.count)
         if n <= capacity:

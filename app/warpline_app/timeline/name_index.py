@@ -13,6 +13,8 @@ import numpy.typing as npt
 
 from warpline.i18n import tr
 
+from .lines import longest_of_blocks
+
 if TYPE_CHECKING:
     from warpline.storage import Capture
     from warpline.storage import NameIndex as RowsByName
@@ -56,6 +58,8 @@ class NameGroup:
     load: Callable[[], Int64Array]
     name: int = -1
     _columns: tuple[Int64Array, Int64Array, Int64Array, int] | None = field(default=None, repr=False)
+    longest_of_blocks: Int64Array = field(default_factory=lambda: np.empty(0, np.int64), repr=False)
+    """Known when the columns are."""
 
     @cached_property
     def rows(self) -> Int64Array:
@@ -69,6 +73,7 @@ class NameGroup:
             duration = stop - start
             prefix = np.concatenate([np.zeros(1, np.int64), np.cumsum(duration)])
             self._columns = (start, duration, prefix, int(duration.max()) if len(duration) else 0)
+            self.longest_of_blocks = longest_of_blocks(duration)
         return self._columns
 
     def busy_ns(self, capture: Capture, start_ns: int, stop_ns: int) -> int:

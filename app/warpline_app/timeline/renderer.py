@@ -20,6 +20,7 @@ from .curves import CurveStore
 from .frame_plan import Bar, FramePlan, Spot, make_plan
 from .labels import Labels
 from .layout import Layout, PlacedRow
+from .lines import Boxes
 from .painters import Painter
 from .rows import Content
 from .strip import EVERYTHING, LABEL_MIN_PX, Emphasis, Lines, StripCache
@@ -72,6 +73,7 @@ class Renderer:
         self._plan: FramePlan | None = None
         self._plan_key: tuple[int, int, int] = (0, 0, 0)
         self._bars: tuple[FramePlan, int, Bars] | None = None
+        self._labelled: tuple[Boxes, View, FramePlan] | None = None
         self._limits: dict[int, float] = {}
         self.failed: dict[str, str] = {}
         """Rows that cannot be drawn, by key, with the reason."""
@@ -106,11 +108,19 @@ class Renderer:
         boxes = lines.boxes
         if plan.bars and len(boxes.row):
             boxes = boxes.chosen(plan.whole[boxes.line])
-        left = self.labels.prepare(
-            boxes, view.scale, plan.tops, plan.heights, self.table.wants_dark_ink(), view.label_budget
-        )
+        self._labelled = (boxes, view, plan)
+        left = self.label_again()
         self._draw_failures(frame, plan.spots)
         return Drawn(left, tuple(wanted))
+
+    def label_again(self) -> bool:
+        """Lays out the texts of the last frame, with more of those that are new; whether some are still left."""
+        if self._labelled is None:
+            return False
+        boxes, view, plan = self._labelled
+        return self.labels.prepare(
+            boxes, view.scale, plan.tops, plan.heights, self.table.wants_dark_ink(), view.label_budget
+        )
 
     def paint_labels(self, painter: QPainter) -> None:
         """Draws the texts of the last frame over it, on a painter in logical pixels."""

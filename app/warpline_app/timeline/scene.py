@@ -60,6 +60,7 @@ class Scene(QObject):
         self.scroll_px = 0
         self.focus_key = ""
         self._zoom = AnchoredZoom()
+        self._ticks: tuple[tuple[int, int, int, int], Ticks] | None = None
         state = self.state
         for signal in (
             state.pins_changed,
@@ -174,8 +175,11 @@ class Scene(QObject):
         return TimeScale(*self.state.view, max(1, round(self.width_px * ratio)))
 
     def ticks(self) -> Ticks:
-        """The ruler's ticks."""
-        return make_ticks(*self.state.view, self.width_px, self.state.origin_ns)
+        """The ruler's ticks; made once for each view."""
+        key = (*self.state.view, self.width_px, self.state.origin_ns)
+        if self._ticks is None or self._ticks[0] != key:
+            self._ticks = (key, make_ticks(*key))
+        return self._ticks[1]
 
     def zoom(self, factor: float, x_px: float | None = None, gesture: str | None = None) -> None:
         """Make the view ``factor`` times as long around a pixel of the canvas (the middle without one)."""

@@ -125,9 +125,7 @@ def _draw_groups(
 ) -> Boxes:
     """Writes codes of some events of a track each (one kernel name, one direction) to ``out``, as `_draw_lanes`."""
     capture = painter.capture
-    columns = [
-        GroupColumns(group.rows, *group.columns(capture)[:2], group.columns(capture)[3]) for group in groups
-    ]
+    columns = [_columns_of(capture, group) for group in groups]
     color = np.array([codes.INDEX.get(group.family, codes.INDEX["kernel"]) for group in groups], np.int32)
     is_dim = np.zeros(len(groups), bool)
     if not emphasis.is_everything:
@@ -138,6 +136,11 @@ def _draw_groups(
     boxes = Boxes(line, row, start, stop, color[line], is_dim[line])
     draw_boxes(out, boxes, capture.events.flags[row], scale, phase)
     return boxes.chosen(stop - start >= label_min_px * scale.ns_per_px)
+
+
+def _columns_of(capture: Capture, group: NameGroup) -> GroupColumns:
+    start, duration, before, longest = group.columns(capture)
+    return GroupColumns(group.rows, start, duration, before, group.longest_of_blocks, longest)
 
 
 @dataclass(frozen=True)

@@ -118,14 +118,26 @@ EXPORT void warpline_boxes(const Boxes *b, uint16_t *out, int64_t width) {
 /* Events of a track with something in common, sorted by start, perhaps overlapping. */
 typedef struct {
     const int64_t *start, *duration, *row;
+    const int64_t *before;  /* busy time before each event, and of all; one more than there are events */
+    const int64_t *longest_of; /* longest duration of each block of BLOCK events */
     int64_t count, longest;
     int64_t code; /* below the lowest column */
 } Group;
+
+enum { BLOCK = 256, MANY_PER_PIXEL = 8 };
 
 typedef struct {
     int64_t *line, *row, *start, *stop;
     int64_t capacity, count;
 } Found;
+
+/* What a line shows of events shorter than a pixel: their busy time and number in each column. */
+typedef struct {
+    double *busy;
+    int64_t *number;
+    int64_t start_ns, width;
+    double pixel_ns;
+} Columns;
 
 static int64_t count_before(const int64_t *values, int64_t count, int64_t time) {
     int64_t low = 0;
@@ -137,37 +149,90 @@ static int64_t count_before(const int64_t *values, int64_t count, int64_t time) 
     return low;
 }
 
-/* Groups on a line each: what is shorter than a pixel becomes columns, the rest is listed in `found`;
- * what is more than its capacity is only counted. `busy` is room for the sums of a line. */
+/* The column of an event that does not begin before the view. */
+static int64_t column_of(const Columns *c, int64_t begin) {
+    double place = (double)begin / c->pixel_ns;
+    /* Damaged events may lie before the view although they come later. */
+    if (!(place > 0)) return 0;
+    return place < (double)(c->width - 1) ? (int64_t)place : c->width - 1;
+}
+
+/* The first event from `at` on that begins right of a column, found in steps that double. */
+static int64_t behind_column(const Group *g, const Columns *c, int64_t at, int64_t high, int64_t column) {
+    int64_t step = 1, low = at;
+    while (low + step <= high && column_of(c, subtract(g->start[low + step - 1], c->start_ns)) <= column) {
+        low += step;
+        step *= 2;
+    }
+    int64_t stop = low + step <= high ? low + step - 1 : high;
+    while (low < stop) {
+        int64_t middle = low + (stop - low) / 2;
+        if (column_of(c, subtract(g->start[middle], c->start_ns)) <= column) low = middle + 1;
+        else stop = middle;
+    }
+    return low;
+}
+
+static void add_found(Found *found, const Group *g, int64_t number, int64_t i) {
+    int64_t at = found->count++;
+    if (at >= found->capacity) return;
+    found->line[at] = number;
+    found->row[at] = g->row[i];
+    found->start[at] = g->start[i];
+    found->stop[at] = add(g->start[i], g->duration[i]);
+}
+
+/* Events one by one: few of them in a pixel. `direction` -1 takes boxes away from columns that hold everything. */
+static void draw_events(
+    const Group *g, const Columns *c, Found *found, int64_t number, int64_t low, int64_t high, int direction
+) {
+    for (int64_t i = low; i < high; i++) {
+        int64_t begin = subtract(g->start[i], c->start_ns), duration = g->duration[i];
+        bool is_box = (double)duration >= c->pixel_ns;
+        if (is_box && add(begin, duration) > 0) add_found(found, g, number, i);
+        if (begin < 0 || is_box != (direction < 0)) continue;
+        int64_t column = column_of(c, begin);
+        c->busy[column] += direction * (double)duration;
+        c->number[column] += direction;
+    }
+}
+
+/* Many events in a pixel: columns from sums, and boxes only from blocks that have one. */
+static void draw_columns(const Group *g, const Columns *c, Found *found, int64_t number, int64_t low, int64_t high) {
+    int64_t at = count_before(g->start, g->count, c->start_ns);
+    while (at < high) {
+        int64_t column = column_of(c, subtract(g->start[at], c->start_ns));
+        int64_t stop = behind_column(g, c, at, high, column);
+        if (stop <= at) stop = at + 1;
+        c->busy[column] += (double)subtract(g->before[stop], g->before[at]);
+        c->number[column] += stop - at;
+        at = stop;
+    }
+    for (int64_t block = low / BLOCK; block * BLOCK < high; block++) {
+        if ((double)g->longest_of[block] < c->pixel_ns) continue;
+        int64_t first = block * BLOCK > low ? block * BLOCK : low;
+        int64_t last = (block + 1) * BLOCK < high ? (block + 1) * BLOCK : high;
+        draw_events(g, c, found, number, first, last, -1);
+    }
+}
+
+/* Groups on a line each: what is shorter than a pixel becomes columns, the rest is listed in `found`; what is more than
+ * its capacity is only counted. `busy` and `number` are room for a line's columns. */
 EXPORT void warpline_groups(
     const Group *groups, int64_t count, int64_t start_ns, int64_t stop_ns, double pixel_ns, int64_t width,
-    double *busy, uint16_t *out, Found *found
+    double *busy, int64_t *number, uint16_t *out, Found *found
 ) {
-    for (int64_t number = 0; number < count; number++, out += width) {
-        const Group *g = groups + number;
+    Columns c = {busy, number, start_ns, width, pixel_ns};
+    for (int64_t line = 0; line < count; line++, out += width) {
+        const Group *g = groups + line;
         int64_t low = count_before(g->start, g->count, subtract(start_ns, g->longest));
         int64_t high = count_before(g->start, g->count, stop_ns);
-        bool any = false;
-        for (int64_t i = low; i < high; i++) {
-            int64_t begin = subtract(g->start[i], start_ns), duration = g->duration[i];
-            if ((double)duration >= pixel_ns) {
-                if (add(begin, duration) <= 0) continue;
-                int64_t at = found->count++;
-                if (at >= found->capacity) continue;
-                found->line[at] = number;
-                found->row[at] = g->row[i];
-                found->start[at] = g->start[i];
-                found->stop[at] = add(g->start[i], duration);
-            } else if (begin >= 0) {
-                double place = (double)begin / pixel_ns;
-                int64_t column = place < (double)(width - 1) ? (int64_t)place : width - 1;
-                if (!any) memset(busy, 0xff, (size_t)width * sizeof *busy); /* NaN: nothing there */
-                any = true;
-                busy[column] = (busy[column] == busy[column] ? busy[column] : 0) + (double)duration;
-            }
-        }
+        for (int64_t x = 0; x < width; x++) busy[x] = 0;
+        memset(number, 0, (size_t)width * sizeof *number);
+        if (high - low > MANY_PER_PIXEL * width) draw_columns(g, &c, found, line, low, high);
+        else draw_events(g, &c, found, line, low, high, 1);
         for (int64_t x = 0; x < width; x++)
-            out[x] = any && busy[x] == busy[x] ? (uint16_t)(g->code + level_of(busy[x] / pixel_ns)) : 0;
+            out[x] = number[x] > 0 ? (uint16_t)(g->code + level_of(busy[x] / pixel_ns)) : 0;
     }
 }
 

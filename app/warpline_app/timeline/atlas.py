@@ -1,0 +1,154 @@
+"""Texts rendered once into a page of pixels, from which labels are cut."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from PySide6.QtCore import QPointF, Qt
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPixmap, QTextLayout
+
+Float64Array = npt.NDArray[np.float64]
+
+PAGE_PX = 2048
+PAGE_HEIGHT_PX = 1024
+LONGEST_TEXT = 160
+ELLIPSIS = "…"
+
+
+class _Growing:
+    """Rows of integers that are added at the end; adding does not copy those that are there."""
+
+    def __init__(self, columns: int) -> None:
+        self._room = np.empty((256, columns), np.int64)
+        self._count = 0
+
+    def clear(self) -> None:
+        self._count = 0
+
+    def extend(self, rows: npt.NDArray[np.int64]) -> None:
+        stop = self._count + len(rows)
+        if stop > len(self._room):
+            room = np.empty((2 * stop, self._room.shape[1]), np.int64)
+            room[: self._count] = self.rows
+            self._room = room
+        self._room[self._count : stop] = rows
+        self._count = stop
+
+    @property
+    def rows(self) -> npt.NDArray[np.int64]:
+        """Those there are; a view that is worth nothing after `clear`."""
+        return self._room[: self._count]
+
+
+class Atlas:
+    """Texts in one ink, rendered at the device's resolution; an entry is a number. A full page starts over.
+
+    `table` has columns over entries (device pixels). `end_keys` ascend: where each glyph of each
+    entry begins, as ``entry << 16 | pixels``, so that one binary search elides all labels of a frame.
+    """
+
+    def __init__(self, font: QFont, ratio: float, ink: str) -> None:
+        self._font = QFont(font)
+        self._font.setPixelSize(max(1, round(font.pixelSize() * ratio)))
+        self._ink = QColor(ink)
+        layout = QTextLayout("Ag", self._font)
+        layout.beginLayout()
+        line = layout.createLine()
+        layout.endLayout()
+        self.line_height = int(np.ceil(line.height())) + 1
+        self.generation = 0
+        self.pixmap = QPixmap()
+        self._entries: dict[str, int] = {}
+        self._columns = _Growing(3)
+        self._keys = _Growing(1)
+        self._ends: list[npt.NDArray[np.int64]] = []
+        self._texts: list[str] = []
+        self._x = self._y = 0
+        self.ellipsis = -1
+
+    def clear(self) -> None:
+        """Start over: all entries are gone."""
+        self.generation += 1
+        self._entries.clear()
+        self._columns.clear()
+        self._keys.clear()
+        self._ends.clear()
+        self._texts.clear()
+        self.pixmap = QPixmap(PAGE_PX, PAGE_HEIGHT_PX)
+        self.pixmap.fill(Qt.GlobalColor.transparent)
+        self._x = self._y = 0
+        self.ellipsis = self.add(ELLIPSIS)
+
+    @property
+    def is_nearly_full(self) -> bool:
+        """Whether a frame's worth of new texts may not fit any more."""
+        return self._y + 14 * self.line_height > PAGE_HEIGHT_PX
+
+    def get(self, text: str) -> int:
+        """The entry of a text, −1 when it was not added."""
+        return self._entries.get(text, -1)
+
+    def add(self, text: str) -> int:
+        """Renders a text and returns its entry; one that is too long for a bar loses its middle."""
+        half = LONGEST_TEXT // 2
+        shown = text if len(text) <= LONGEST_TEXT else text[:half] + ELLIPSIS + text[-half:]
+        layout = QTextLayout(shown, self._font)
+        layout.beginLayout()
+        line = layout.createLine()
+        layout.endLayout()
+        width = min(PAGE_PX - 2, int(np.ceil(line.naturalTextWidth())) + 1)
+        if self._x + width > PAGE_PX:
+            self._x = 0
+            self._y += self.line_height
+        painter = QPainter(self.pixmap)
+        painter.setPen(self._ink)
+        layout.draw(painter, QPointF(self._x, self._y))
+        painter.end()
+        entry = len(self._texts)
+        begins = np.sort([int(point.x()) for run in layout.glyphRuns() for point in run.positions()])
+        self._columns.extend(np.array([[self._x, self._y, width]]))
+        ends = (entry << 16) + np.clip(begins, 0, PAGE_PX).astype(np.int64)
+        self._keys.extend(ends[:, None])
+        self._ends.append(ends)
+        self._texts.append(shown)
+        self._x += width + 2
+        self._entries[text] = entry
+        return entry
+
+    @property
+    def table(self) -> npt.NDArray[np.int64]:
+        """Columns x, y, width of shape (entries, 3)."""
+        return self._columns.rows
+
+    @property
+    def end_keys(self) -> npt.NDArray[np.int64]:
+        """Where glyphs begin, see the class."""
+        return self._keys.rows[:, 0]
+
+    def glyph_before(
+        self, entries: npt.NDArray[np.int64], room: npt.NDArray[np.float64]
+    ) -> npt.NDArray[np.int64]:
+        """The last border between glyphs within ``room`` pixels of each entry's left."""
+        wanted = (entries << 16) + np.clip(room, 0, PAGE_PX).astype(np.int64)
+        found = self.end_keys[np.maximum(np.searchsorted(self.end_keys, wanted, "right") - 1, 0)]
+        return np.where(found >> 16 == entries, found & 0xFFFF, 0)
+
+    def write(self, painter: QPainter, fragments: Float64Array) -> None:
+        """Draws fragments as text: a drawing stays readable at every size, and can be searched."""
+        table = self.table
+        place = table[:, 1] * PAGE_PX + table[:, 0]
+        painter.save()
+        painter.setFont(self._font)
+        painter.setPen(self._ink)
+        ascent = QFontMetricsF(self._font).ascent()
+        for x, y, left, top, width, height, *_ in fragments.tolist():
+            entry = int(np.searchsorted(place, top * PAGE_PX + left, "right")) - 1
+            begins = (self._ends[entry] - (entry << 16)).tolist()
+            offset = left - table[entry, 0]
+            text = self._texts[entry]
+            # Glyphs and characters are one to one but for ligatures, which names of code do not have.
+            if offset or width < table[entry, 2]:
+                inside = [offset <= begin < offset + width for begin in begins]
+                text = "".join(letter for letter, seen in zip(text, inside, strict=False) if seen)
+            painter.drawText(QPointF(x - width / 2, y - height / 2 + ascent), text)
+        painter.restore()

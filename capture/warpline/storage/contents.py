@@ -37,6 +37,10 @@ class AttributeColumn:
         self.values = spill.column(attribute_dtype(spec))
         self._spill = spill
         self._valid: SpillColumn | None = None
+        whole = self.values.dtype.kind in "iu"
+        limits = np.iinfo(self.values.dtype) if whole else None
+        self.low, self.high = (int(limits.min), int(limits.max)) if limits else (0, -1)
+        """Whole numbers the column can hold; none for a column of others."""
 
     def append(self, first: int, count: int, values: Array, valid: Array | None) -> None:
         """Values of the next ``count`` events from number ``first`` on; events since the last call are missing.
@@ -56,6 +60,14 @@ class AttributeColumn:
                 self._valid.append_one(1, count)
             else:
                 self._valid.append_copy(valid)
+
+    def append_one(self, first: int, value: int) -> None:
+        """The value of the event number ``first``, between ``low`` and ``high``."""
+        if len(self.values) < first:
+            self.fill(first)
+        self.values.append_one(value)
+        if self._valid is not None:
+            self._valid.append_one(1)
 
     def fill(self, count: int) -> None:
         """Marks the events up to ``count`` that brought no value as missing."""

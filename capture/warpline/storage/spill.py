@@ -92,6 +92,7 @@ class SpillColumn:
         self._pending_count = 0
         self._block = np.empty(0, dtype)
         self._filled = 0
+        self._held = 0
 
     def __len__(self) -> int:
         return self._written + self._pending_count + self._filled
@@ -104,7 +105,7 @@ class SpillColumn:
         self._close_block()
         self._pending.append(values)
         self._pending_count += len(values)
-        self._hold(len(values))
+        self._hold()
 
     def append_copy(self, values: Array) -> None:
         """Appends a copy of values, converted to the column's type; one without dimension must be `append_one`'s."""
@@ -118,14 +119,13 @@ class SpillColumn:
             self._block[self._filled : self._filled + n] = values[done : done + n]
             self._filled += n
             done += n
-        self._hold(count)
+        self._hold()
 
     def append_one(self, value: Any, count: int = 1) -> None:
         """Appends one number, ``count`` times."""
         if count == 1 and self._filled < len(self._block):
             self._block[self._filled] = value
             self._filled += 1
-            self._hold(1)
             return
         self.append_copy(np.broadcast_to(np.asarray(value).astype(self.dtype), count))
 
@@ -153,12 +153,11 @@ class SpillColumn:
             self._pending_count += self._filled
         self._block, self._filled = np.empty(0, self.dtype), 0
 
-    def _hold(self, count: int) -> None:
-        self._directory.held_bytes += count * self.dtype.itemsize
-        if (
-            self._directory.is_full
-            and (self._pending_count + self._filled) * self.dtype.itemsize >= self._BUFFER_BYTES
-        ):
+    def _hold(self) -> None:
+        held = (self._pending_count + self._filled) * self.dtype.itemsize
+        self._directory.held_bytes += held - self._held
+        self._held = held
+        if self._directory.is_full and held >= self._BUFFER_BYTES:
             self._flush()
 
     def _flush(self) -> None:
@@ -175,7 +174,8 @@ class SpillColumn:
         self._let_go()
 
     def _let_go(self) -> None:
-        self._directory.held_bytes -= (self._pending_count + self._filled) * self.dtype.itemsize
+        self._directory.held_bytes -= self._held
+        self._held = 0
         self._pending = []
         # The block's memory serves again.
         self._pending_count = self._filled = 0

@@ -508,6 +508,27 @@ def test_an_end_outside_the_view_has_a_tab_that_goes_there(view: TimelineView, q
     assert view.state.view[0] <= 48 * MS <= view.state.view[1]
 
 
+def test_a_selected_range_shows_what_was_launched_in_it(view: TimelineView, qtbot: QtBot) -> None:
+    """The call at 5 ms launches three kernels, which run long after the range."""
+    capture = view.document.capture
+    view.state.select_range(4_500 * US, 5_500 * US)
+    wait_idle(qtbot, view)
+    launched = view.canvas.overlay.related.launched
+    call = event_of(view, f"{MAIN}/api", 5 * MS)
+    assert launched.tolist() == sorted(capture.links_from(call)[0].tolist())
+    assert len(launched) == 3
+    ratio = view.devicePixelRatioF()
+    seen = pixels(view.canvas)
+    for kernel in launched.tolist():
+        rect = view.scene.place_of_event(kernel).rect
+        row = seen[round((rect.bottom() - 2) * ratio) : round((rect.bottom() + 1) * ratio)]
+        part = row[:, max(0, round(rect.left() * ratio) - 1) : round(rect.right() * ratio) + 2]
+        assert (part == view.theme.rgb("selection")).any()
+    view.state.select_range(None)
+    wait_idle(qtbot, view)
+    assert not len(view.canvas.overlay.related.launched)
+
+
 @pytest.mark.parametrize("where", ["ruler", "tree"])
 def test_hints_in_ruler_and_tree_go_to_the_other_end(view: TimelineView, qtbot: QtBot, where: str) -> None:
     view.state.set_view(50 * MS - 100 * US, 51 * MS)

@@ -134,3 +134,5 @@ class Details:
             if len(lanes) <= COUNTED_LANES:
                 count = self._scene.capture.count_in(lanes, *selected)
         self._ruler.set_event_count(count)
+        self._canvas.overlay.find_related()
+        self._canvas.repaint_overlay()

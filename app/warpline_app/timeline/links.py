@@ -120,6 +120,24 @@ def related_rows(capture: Capture, row: int) -> tuple[Int64Array, Int64Array]:
     return nested, launched_rows(capture, np.unique(np.concatenate(callers)))[:NESTED_LIMIT]
 
 
+def launched_between(capture: Capture, start_ns: int, stop_ns: int) -> Int64Array:
+    """What API calls that began in a range launched, up to `NESTED_LIMIT` rows; nothing for more than `SCAN_LIMIT`."""
+    lanes = np.array(
+        [
+            lane
+            for track in capture.tracks
+            if track.role == "api"
+            for lane in capture.track_lanes(track.index)
+        ],
+        np.int64,
+    )
+    if not len(lanes) or capture.count_in(lanes, start_ns, stop_ns) > SCAN_LIMIT:
+        return np.empty(0, np.int64)
+    calls = capture.rows_in(lanes, start_ns, stop_ns)
+    begin = capture.event_times(calls)[0]
+    return launched_rows(capture, calls[(begin >= start_ns) & (begin < stop_ns)])[:NESTED_LIMIT]
+
+
 def launch_delay_ns(capture: Capture, row: int) -> tuple[int, int] | None:
     """What launched an event and how long it waited: (row of the launch, ns from the launch's end or start on).
 

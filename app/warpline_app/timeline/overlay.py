@@ -15,7 +15,7 @@ from warpline.i18n import tr
 from warpline_app.theme import Theme, ui_font
 
 from .arrows import LinkPicture, Tab, link_picture, paint_links
-from .links import NO_LINKS, LinkSet, links_in_view, links_of_event, related_rows
+from .links import NO_LINKS, LinkSet, launched_between, links_in_view, links_of_event, related_rows
 from .scene import Scene
 
 if TYPE_CHECKING:
@@ -63,9 +63,14 @@ class Overlay:
         self.selection_links = NO_LINKS if row is None else links_of_event(self.capture, row)
 
     def find_related(self) -> None:
-        """Look up what is nested in the selected event and what was launched there."""
-        row = self._selected
-        self.related = _NOTHING if row is None else Related(*related_rows(self.capture, row))
+        """Look up what is nested in the selected event and what was launched there, or else in the selected range."""
+        row, between = self._selected, self.scene.state.range_selection
+        if row is not None:
+            self.related = Related(*related_rows(self.capture, row))
+        elif between is not None:
+            self.related = Related(_NOTHING.nested, launched_between(self.capture, *between))
+        else:
+            self.related = _NOTHING
 
     def set_hover(self, row: int | None) -> None:
         """Look up the links of the hovered event."""

@@ -126,8 +126,9 @@ class Ruler(QWidget):
             painter.drawPolygon(mark_flag(round(x) + 0.5, self.height() - 1))
             if mark.text:
                 width = painter.fontMetrics().horizontalAdvance(mark.text)
-                box = QRectF(x + 6, self.height() - 15, width + 6, 14)
-                painter.fillRect(box, self.theme.color("header", 220))
+                # As high as the texts of ticks, which it hides where they meet.
+                box = QRectF(x + 6, 2, width + 6, self.height() - 5)
+                painter.fillRect(box, self.theme.color("header"))
                 painter.setPen(self.theme.color("text"))
                 painter.drawText(box, int(Qt.AlignmentFlag.AlignCenter), mark.text)
 

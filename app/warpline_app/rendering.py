@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from PySide6.QtWidgets import QApplication
 
     from warpline.storage import Capture
+    from warpline_app.state import TimelineState
     from warpline_app.timeline.view import TimelineView
 
 IDLE_TIMEOUT_MS = 60_000
@@ -119,10 +120,12 @@ def render(
     title: str = "",
     *,
     paint: Callable[[TimelineView], None] | None = None,
+    prepare: Callable[[TimelineState], None] | None = None,
 ) -> QImage:
     """Draws a capture; `prepare_offscreen` was called before, and the caller closes the capture.
 
-    ``paint`` is handed the finished timeline as well, to paint it on something else than an image.
+    ``paint`` is handed the finished timeline as well, to paint it on something else than an image; ``prepare`` is
+    handed the state before anything is drawn, to select, pin or filter.
 
     Raises UsageError for a range or tracks the capture does not have, ExportError when drawing does not end.
     """
@@ -139,6 +142,8 @@ def render(
     document.state.set_view(start, stop)
     if tracks:
         document.state.change_filter(only=tracks)
+    if prepare is not None:
+        prepare(document.state)
     if picture.window:
         return _window_picture(document, picture)
     from warpline_app.timeline.view import TimelineView

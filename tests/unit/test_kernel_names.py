@@ -51,6 +51,8 @@ _NAMES = {
     "cute::tuple<cute::C<2>, cute::C<1>, cute::C<1> > >, cute::tuple<cute::C<128>, cute::C<256>, cute::C<64> >, "
     "cutlass::bfloat16_t> > >(P)": "GemmUniversal 128x256x64",
     _XMMA: "gemm_128x128x64_tn_n_1x1x1_segment_k_off · sm90_bf16bf16_bf16f32_f32",
+    "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize64x256x8_stage3_warpsize1x4x1_ffma_execute_split_k_kernel"
+    "__5x_cublas": ("gemm_64x256x8_split_k_tn_n_stage3_1x4x1_ffma · sm80_f32f32_f32f32_f32"),
     "cutlass_80_tensorop_s1688gemm_128x128_16x5_nn_align4": "s1688gemm_128x128_16x5_nn_align4 · cutlass_80",
     "sm80_xmma_dgrad_implicit_gemm_tf32f32_tf32f32_f32_nhwckrsc_nhwc_tilesize128x128x16_stage4_warpsize2x2x1_g1": (
         "dgrad_implicit_gemm_128x128x16_nhwckrsc_nhwc_stage4_2x2x1_g1 · sm80_tf32f32_tf32f32_f32"

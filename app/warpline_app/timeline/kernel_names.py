@@ -72,8 +72,9 @@ def _product(name: str) -> str:
     if found is not None:
         generation, what, types, layout, tile, rest = found.groups()
         rest = re.sub(r"_?(warpgroupsize|warpsize|execute|kernel|_5x_cublas)", "_", f"_{rest or ''}")
-        rest = re.sub(r"_+", "_", rest).strip("_")
-        return f"{what}_{tile}_{layout}" + (f"_{rest}" if rest else "") + f" · {generation}_{types}"
+        split = "_split_k" if "_split_k" in rest else ""
+        rest = re.sub(r"_+", "_", rest.replace("_split_k", "")).strip("_")
+        return f"{what}_{tile}{split}_{layout}" + (f"_{rest}" if rest else "") + f" · {generation}_{types}"
     return name
 
 

@@ -24,7 +24,7 @@ FOLD_BELOW = 0.002
 FOLD_COUNTERS = 3
 """A row with at least this many counters beside other rows shows them below one row."""
 OPEN_UP_TO = 1_000_000
-"""Streams of at most this many events are open from the beginning."""
+"""The busiest stream of an only GPU is open from the beginning if it has at most this many events."""
 
 _TOP_ORDER = {"rank": 0, "cores": 1, "process": 2, "gpu": 3}
 _GPU_ORDER = {"counter": 0, "streams": 1, "stream": 1, "context": 2, "sync": 3}
@@ -126,6 +126,7 @@ def open_by_default(root: Row, capture: Capture) -> None:
     """Opens what has something to tell and does not flood the window; with a GPU, less, so that its rows are seen."""
     rows = list(root.walk())
     has_streams = any(row.role == "stream" and row.count for row in rows)
+    gpus = sum(1 for row in rows if row.role == "gpu")
     cores, threads, processes = (2, 1, 1) if has_streams else (4, 4, 4)
     for row in rows:
         siblings = row.parent.children if row.parent is not None else []
@@ -137,7 +138,7 @@ def open_by_default(root: Row, capture: Capture) -> None:
             is_first = has_streams and _is_main_thread(capture, row)
             row.is_open = _weight(row)[0] > 0 and (is_first or _rank(row, siblings) < threads)
         elif row.role == "stream":
-            row.is_open = _rank(row, siblings) < 1 and row.count <= OPEN_UP_TO
+            row.is_open = gpus < 2 and _rank(row, siblings) < 1 and row.count <= OPEN_UP_TO
         elif row.role == "process":
             row.is_open = _rank(row, siblings) < processes
         elif row.role == "gpu":

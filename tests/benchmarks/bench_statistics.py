@@ -4,8 +4,10 @@
 
 First the statistics themselves (count, total, average, exact median, extremes, deviation by name) per selected event
 against numpy yardsticks of the same length in the same run: `np.sort` and `np.bincount`. Bar: 30 ns per event. Then
-every report on a synthetic capture, whole and a tenth, with the anonymous memory it needed. At last a hand that drags
-a range: how long until counts and totals are there, and until the medians are.
+every report on a synthetic capture, whole and a tenth, in ns per selected event (those it is about: kernels for a table
+of kernels), times `np.sort` of as many durations, and with the anonymous memory it needed. The bar is for tables of
+statistics by name; trees and unions do more than statistics. At last a hand that drags a range: how long until counts
+and totals are there, and until the medians are. All times are of the processor.
 """
 
 from __future__ import annotations
@@ -62,25 +64,72 @@ def bench_statistics(events: int) -> None:
         print(f"{title:26}{took:10.1f}{took / yardstick:11.2f}{bar}")
 
 
+_GPU = ("kernel", "memcpy", "memset")
+_HOST = ("range", "operator", "phase")
+_LAUNCHES = ("kernel", "cuda_api")
+ABOUT = {
+    "cuda_api_sum": ("cuda_api",),
+    "cuda_gpu_kern_sum": ("kernel",),
+    "cuda_gpu_kern_gb_sum": ("kernel",),
+    "cuda_gpu_mem_time_sum": ("memcpy", "memset"),
+    "cuda_gpu_mem_size_sum": ("memcpy", "memset"),
+    "cuda_gpu_sum": _GPU,
+    "cuda_api_gpu_sum": (*_GPU, "cuda_api"),
+    "cuda_kern_exec_sum": _LAUNCHES,
+    "kernel": ("kernel",),
+    "distributed": ("kernel",),
+    "memory_manipulation": ("memcpy", "memset"),
+    "overlap": _GPU,
+    "stream_concurrency": _GPU,
+    "gpu_idle": _GPU,
+    "launch_latency": _LAUNCHES,
+    "queue_length": _LAUNCHES,
+    "nvtx_sum": ("range",),
+    "nvtx_pushpop_sum": ("range",),
+    "nvtx_startend_sum": ("range",),
+    "nvtx_gpu_proj_sum": ("range",),
+    "nvtx_kern_sum": ("range",),
+    "osrt_sum": ("osrt",),
+    "thread_state": ("thread_state",),
+    "core_utilization": ("cpu_slice",),
+}
+"""The kinds whose events a report counts; every other one counts what nests on threads."""
+BY_NAME = ("cuda_api_sum", "cuda_gpu_kern_sum", "cuda_gpu_sum", "cuda_api_gpu_sum", "osrt_sum")
+"""Statistics by name alone: what the bar is for."""
+
+
 def bench_reports(capture: Capture) -> None:
     start, stop = capture.span
     middle = start + (stop - start) // 2
     tenth = Selection(middle, middle + (stop - start) // 10)
-    print(f"\n{len(capture.events):,} events in the capture")
-    print(f"{'report':24}{'whole s':>10}{'tenth s':>10}{'tenth/whole':>13}{'MB anon':>10}")
+    durations = np.array(capture.events.duration[: 1 << 22])
+    yardstick = best_of(3, lambda: np.sort(durations)) / max(len(durations), 1) * 1e9
+    print(f"\n{len(capture.events):,} events in the capture; np.sort {yardstick:.1f} ns per value")
+    print(f"{'':22}{'---- whole ----------------':>38}{'---- a tenth ------':>22}")
+    print(f"{'report':22}{'s':>8}{'ns/event':>10}{'× sort':>8}{'MB':>7}{'s':>12}{'ns/event':>10}")
     for spec in REPORTS:
         if spec.name.endswith("_trace"):
             continue
         if compute_report(capture, spec.name, tenth).table is None:
             continue
+        about = ABOUT.get(spec.name, _HOST)
+        events, part = (
+            max(sum(View(capture, chosen).count(kind) for kind in about), 1) for chosen in (None, tenth)
+        )
         before = anonymous_bytes()
         began = time.process_time()
         with PeakMemory() as memory:
             compute_report(capture, spec.name)
         whole = time.process_time() - began
-        part = best_of(2, partial(compute_report, capture, spec.name, tenth))
+        took = best_of(2, partial(compute_report, capture, spec.name, tenth))
         used = (memory.peak_bytes - before) / 1e6
-        print(f"{spec.name:24}{whole:10.3f}{part:10.3f}{part / whole:13.2f}{used:10.0f}")
+        per_event = whole / events * 1e9
+        bar = f"   bar {BAR_NS:.0f}" if spec.name in BY_NAME else ""
+        print(
+            f"{spec.name:22}{whole:8.2f}{per_event:10.1f}{per_event / yardstick:8.1f}{used:7.0f}"
+            f"{took:12.3f}{took / part * 1e9:10.1f}{bar}",
+            flush=True,
+        )
 
 
 def bench_drag(capture: Capture) -> None:

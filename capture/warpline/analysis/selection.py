@@ -294,34 +294,38 @@ class View:
                 end = min(begin + BATCH_EVENTS, stop)
                 if self.is_whole and self.selection.names is None:
                     self.check_cancelled()
-                    place = self._places(kind, begin, end)[1]
+                    place = self._places(kind, begin, end)
                     yield self.names(place), self._durations(place)
                 else:
                     events = self._read(kind, begin, end, offset)
                     yield events.name, events.inside
 
-    def _places(self, kind: str, first: int, stop: int) -> tuple[Int64Array, Any]:
-        """Event rows of a part of a kind's table, and the same as an index into columns: a slice where it can be."""
+    def _places(self, kind: str, first: int, stop: int) -> slice | Int64Array:
+        """Event rows of a part of a kind's table as an index into columns: a slice where they follow each other."""
+        stored = self.capture.kinds[kind].stored_rows
         last = max(len(self.capture.events) - 1, 0)
-        row = np.clip(self.capture.kinds[kind].stored_rows[first:stop], 0, last).astype(np.int64)
-        is_run = int(row[-1]) - int(row[0]) == stop - first - 1
-        return row, slice(int(row[0]), int(row[-1]) + 1) if is_run else row
+        low, high = int(stored[first]), int(stored[stop - 1])
+        if high - low == stop - first - 1 and low >= 0 and high <= last:
+            return slice(low, high + 1)
+        rows: Int64Array = np.clip(stored[first:stop], 0, last).astype(np.int64)
+        return rows
 
-    def names(self, place: Any) -> npt.NDArray[np.uint32]:
+    def names(self, place: slice | Int64Array) -> npt.NDArray[np.uint32]:
         """String ids of events; never beyond the capture's strings, whatever stands in the file."""
-        last = np.uint32(max(len(self.capture.strings) - 1, 0))
-        names: npt.NDArray[np.uint32] = np.minimum(self.capture.events.name[place], last)
-        return names
+        names: npt.NDArray[np.uint32] = self.capture.events.name[place]
+        last = max(len(self.capture.strings) - 1, 0)
+        return np.minimum(names, np.uint32(last)) if len(names) and names.max() > last else names
 
-    def _starts(self, place: Any, offset: int) -> Int64Array:
+    def _starts(self, place: slice | Int64Array, offset: int) -> Int64Array:
         """Starts of events in capture ns; never so far off that adding a duration overflows."""
-        starts: Int64Array = np.clip(self.capture.events.start[place], -_FARTHEST_NS, _FARTHEST_NS) - offset
-        return starts
+        starts: Int64Array = np.clip(self.capture.events.start[place], -_FARTHEST_NS, _FARTHEST_NS)
+        return starts - offset
 
-    def _durations(self, place: Any) -> Int64Array:
+    def _durations(self, place: slice | Int64Array) -> Int64Array:
         """Durations of events; never negative, whatever stands in the file."""
-        durations: Int64Array = np.clip(self.capture.events.duration[place], 0, _FARTHEST_NS)
-        return durations
+        found: Int64Array = self.capture.events.duration[place]
+        is_sound = not len(found) or (int(found.min()) >= 0 and int(found.max()) <= _FARTHEST_NS)
+        return found if is_sound else np.clip(found, 0, _FARTHEST_NS)
 
     def events(self, kind: str, tracks: frozenset[int] | None = None) -> Events:
         """All selected events of a kind, ordered by row."""
@@ -329,7 +333,8 @@ class View:
 
     def _read(self, kind: str, first: int, stop: int, offset: int) -> Events:
         self.check_cancelled()
-        row, place = self._places(kind, first, stop)
+        place = self._places(kind, first, stop)
+        row = np.arange(place.start, place.stop) if isinstance(place, slice) else place
         start = self._starts(place, offset)
         duration = self._durations(place)
         name = self.names(place)

@@ -57,17 +57,30 @@ class GroupStatistics:
 
 def group_statistics(keys: KeyArray, values: Int64Array) -> GroupStatistics:
     """Statistics of ``values`` (int64 ≥ 0, any unit) by equal ``keys`` (integers ≥ 0 of the same length)."""
-    if not len(keys):
+    return _statistics_of_parts([(keys, values)])
+
+
+def _statistics_of_parts(parts: list[tuple[KeyArray, Int64Array]]) -> GroupStatistics:
+    """`group_statistics` of several pieces, without putting them together first."""
+    parts = [(keys, values) for keys, values in parts if len(keys)]
+    if not parts:
         empty = np.empty(0, np.float64)
         return GroupStatistics(_EMPTY, _EMPTY, _EMPTY, empty, empty, _EMPTY, _EMPTY, empty)
-    if int(values.min()) < 0 or int(keys.min()) < 0:
+    if min(int(min(keys.min(), values.min())) for keys, values in parts) < 0:
         raise ValueError("group_statistics takes keys and values of at least 0")
-    bits = max(int(values.max()).bit_length(), 1)
-    if bits + int(keys.max()).bit_length() > 64:
-        return _statistics_by_lexsort(keys, values)
-    packed = _packed(keys, values, bits)
+    highest = max(int(keys.max()) for keys, _ in parts)
+    bits = max(1, *(int(values.max()).bit_length() for _, values in parts))
+    if bits + highest.bit_length() > 64:
+        return _statistics_by_lexsort(
+            _joined([keys for keys, _ in parts]), _joined([values for _, values in parts])
+        )
+    packed = np.empty(sum(len(keys) for keys, _ in parts), np.uint64)
+    filled = 0
+    for keys, values in parts:
+        _pack(keys, values, bits, packed[filled : filled + len(keys)])
+        filled += len(keys)
     packed.sort()
-    first = _group_starts(packed, bits, int(keys.max()))
+    first = _group_starts(packed, bits, highest)
     key = (packed[first] >> np.uint64(bits)).astype(np.int64)
     return _statistics_of_runs(key, packed.view(np.int64), first, (1 << bits) - 1)
 
@@ -88,20 +101,20 @@ def batch_statistics(batches: Batches, limit: int = PACKED_LIMIT) -> GroupStatis
     Up to ``limit`` values the batches are read once; beyond it once to count and once per portion of groups, and a
     group that alone exceeds the limit is treated by `_large_group`. Memory grows with the largest key.
     """
-    counts = _EMPTY
-    parts: list[tuple[KeyArray, Int64Array]] | None = []
+    parts: list[tuple[KeyArray, Int64Array]] = []
     filled = 0
+    counts = _EMPTY
     for keys, values in batches():
-        counts = _added(counts, np.bincount(keys))
+        parts.append((keys, values))
         filled += len(keys)
-        if parts is not None:
-            parts.append((keys, values))
-            parts = parts if filled <= limit else None
-    if parts is not None:
-        return group_statistics(
-            _joined([_EMPTY, *(keys for keys, _ in parts)]),
-            _joined([_EMPTY, *(values for _, values in parts)]),
-        )
+        if filled > limit:
+            for counted, _ in parts:
+                counts = _added(counts, np.bincount(counted))
+            parts = []
+    if filled <= limit:
+        return _statistics_of_parts(parts)
+    for counted, _ in parts:
+        counts = _added(counts, np.bincount(counted))
     results = []
     for portion in _portions(counts, limit):
         if len(portion) == 1 and counts[portion[0]] > limit:
@@ -110,7 +123,7 @@ def batch_statistics(batches: Batches, limit: int = PACKED_LIMIT) -> GroupStatis
         wanted = np.zeros(len(counts), bool)
         wanted[portion] = True
         picked = [(keys[take], values[take]) for keys, values in batches() for take in [wanted[keys]]]
-        results.append(group_statistics(_joined([k for k, _ in picked]), _joined([v for _, v in picked])))
+        results.append(_statistics_of_parts(picked))
     joined = GroupStatistics(
         *(_joined([getattr(r, f.name) for r in results]) for f in fields(GroupStatistics))
     )
@@ -168,15 +181,14 @@ def _portions(counts: Int64Array, limit: int) -> Iterator[Int64Array]:
         yield present[start:]
 
 
-def _packed(keys: KeyArray, values: Int64Array, bits: int) -> npt.NDArray[np.uint64]:
-    packed = np.empty(len(keys), np.uint64)
+def _pack(keys: KeyArray, values: Int64Array, bits: int, out: npt.NDArray[np.uint64]) -> None:
+    """``keys << bits | values``, in blocks that stay in the processor's cache."""
     shift = np.uint64(bits)
     for start in range(0, len(keys), _BLOCK):
-        block = packed[start : start + _BLOCK]
+        block = out[start : start + _BLOCK]
         block[:] = keys[start : start + _BLOCK]
         block <<= shift
         block |= values[start : start + _BLOCK].astype(np.uint64)
-    return packed
 
 
 def _group_starts(packed: npt.NDArray[np.uint64], bits: int, highest: int) -> Int64Array:

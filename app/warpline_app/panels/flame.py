@@ -85,7 +85,7 @@ class FlamePanel(ComputedPanel):
 
     def compute(self, request: Request, is_cancelled: IsCancelled) -> Flame | NotRecorded:
         """The boxes."""
-        view = View(self.document.capture, request.selection)
+        view = View(self.document.capture, request.selection, is_cancelled)
         return flame_graph(
             view, request.source, bottom_up=request.order == "bottom", by_time=request.order == "time"
         )

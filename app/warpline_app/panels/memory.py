@@ -102,7 +102,7 @@ class MemoryPanel(ComputedPanel):
     def compute(self, request: Selection, is_cancelled: IsCancelled) -> Answer:
         """Events, curves and tables."""
         capture = self.document.capture
-        report = compute_report(capture, "memory", request, Options())
+        report = compute_report(capture, "memory", request, Options(), is_cancelled)
         if report.table is None:
             return Answer(None, {}, report)
         events = memory_events(View(capture, request))

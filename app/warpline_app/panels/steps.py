@@ -99,8 +99,8 @@ class StepsPanel(ComputedPanel):
     def compute(self, request: Request, is_cancelled: IsCancelled) -> tuple[Report, Report]:
         """The steps and where their time went."""
         capture, options = self.document.capture, Options(step=request.step)
-        steps = compute_report(capture, "steps", request.selection, options)
-        return steps, compute_report(capture, "step_breakdown", request.selection, options)
+        steps = compute_report(capture, "steps", request.selection, options, is_cancelled)
+        return steps, compute_report(capture, "step_breakdown", request.selection, options, is_cancelled)
 
     def show_result(self, request: Request, answer: tuple[Report, Report]) -> None:
         """Fill table and chart."""

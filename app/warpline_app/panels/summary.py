@@ -151,7 +151,7 @@ class SummaryPanel(ComputedPanel):
     def compute(self, request: Request, is_cancelled: IsCancelled) -> tuple[Report, float | None]:
         """The report, and the share of the range in which the GPUs are busy, where the report is about kernels."""
         capture = self.document.capture
-        report = compute_report(capture, request.report, request.selection, request.options)
+        report = compute_report(capture, request.report, request.selection, request.options, is_cancelled)
         busy = None
         if request.report in _ABOUT_GPU and report.table is not None and not request.options.quick:
             busy = busy_share(View(capture, request.selection))

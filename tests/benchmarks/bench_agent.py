@@ -1,11 +1,11 @@
-"""What the agent costs the program it is in, and how fast its records become a capture.
+"""What the agent costs the program it is in, and how soon it obeys; `bench_finalise.py` turns its records into events.
 
     python tests/benchmarks/bench_agent.py [--events N] [--spool DIR] [--smoke]
 
 Costs are CPU time of the thread, the best of several rounds, so that other programs on the machine do not count. The
 spool is written to a disk, never to memory: the kind of file system is printed. Bars: 150 ns per NVTX record (a range
-has two) and per CUPTI record; ``warpline.annotate`` at most twice ``nvtx`` when nothing is recorded; 2 million events a
-second.
+has two) and per CUPTI record; ``warpline.annotate`` at most twice ``nvtx`` when nothing is recorded; pause, resume and
+stop within 50 ms.
 """
 
 from __future__ import annotations
@@ -58,6 +58,18 @@ for function in (each, reused, called):
         function(n)
         best = min(best, (time.thread_time_ns() - began) / n)
     print(best)
+"""
+
+
+BUSY = """
+import ctypes, select, sys, time
+import warpline
+cuda = ctypes.CDLL("libcuda.so.1")
+cuda.cuInit(0)
+while not select.select([sys.stdin], [], [], 0)[0]:
+    with warpline.annotate("turn"):
+        cuda.fakeLaunch(ctypes.c_char_p(b"kernel"), 7, ctypes.c_uint64(1000))
+    time.sleep(0.0005)
 """
 
 
@@ -122,7 +134,7 @@ def main() -> None:
         native_costs(bench)
         python_costs(bench)
         startup(bench)
-        finalising(bench)
+        control(bench)
 
 
 def file_system(path: Path) -> str:
@@ -225,73 +237,52 @@ def startup(bench: Bench) -> None:
         print(f"  {label:<34}{without:>8.1f} ms{with_agent:>8.1f} ms{with_agent - without:>8.2f} ms")
 
 
-def finalising(bench: Bench) -> None:
-    """Events per second from a spool of ranges, and of calls and kernels, to a capture."""
+def control(bench: Bench) -> None:
+    """How soon pause, resume and stop act: from the request to the last event before, and the first after, it."""
     sys.path.insert(0, str(ROOT / "capture"))
-    from warpline.recording.finalise import finalise
-    from warpline.recording.session import Options, Session
+    from warpline.recording.control import send_command
+    from warpline.storage import open_capture
 
-    print("\nfinalising                              events       took")
-    # The program for NVTX runs seven rounds.
-    for what, program, count in (("nvtx", "nvtx", bench.events // 7), ("cupti", "cupti-file", bench.events)):
-        environment = bench.session()
-        spool = Path(environment["WARPLINE_SPOOL"])
-        subprocess.run(
-            [str(bench.folder / "agent_costs"), program, str(count)],
-            env=environment,
-            check=True,
-            capture_output=True,
-        )
-        if what == "cupti":
-            add_session(spool)
-        start = time.monotonic_ns() - 600_000_000_000 if what == "nvtx" else 0
-        session = Session(
-            spool,
-            spool / "x.h5",
-            ("x",),
-            "/",
-            start,
-            0,
-            1,
-            2,
-            Options(),
-            stop_monotonic_ns=time.monotonic_ns(),
-        )
-        session.save()
-        began, cpu = time.perf_counter(), time.process_time()
-        done = finalise(spool, spool / "x.h5")
-        seconds, cpu = time.perf_counter() - began, time.process_time() - cpu
-        rate = done.events / seconds / 1e6
-        yardstick = sort_yardstick(done.events)
-        print(
-            f"  {what:<34}{done.events:>12,}{seconds:>9.2f} s  {rate:.2f} M/s (bar 2), on a core {cpu:.2f} s"
-            f"   numpy sorting as many {yardstick:.2f} s"
-        )
-
-
-def add_session(spool: Path) -> None:
-    """The record that says CUPTI was on, which the bare library does not write: as another spool chunk."""
-    from warpline.recording.agent import records
-
-    (path,) = spool.glob("agent.*.spool")
-    data = bytearray(path.read_bytes())
-    size = struct.unpack_from("<Q", data, 32)[0]
-    del data[size:]
-    session = np.zeros(1, records.cupti_session).tobytes()
-    header = struct.pack(
-        "<IIIIQQQ", 0x4B4E4843, records.CUPTI_SESSION, len(session), 0, 4096, len(session), 0
-    ).ljust(64, b"\0")
-    data += (header + session).ljust(4096, b"\0")
-    struct.pack_into("<Q", data, 32, len(data))
-    path.write_bytes(data)
-
-
-def sort_yardstick(count: int) -> float:
-    """Seconds numpy takes to sort as many times."""
-    values = np.random.default_rng(1).integers(0, 1 << 60, count)
-    began = time.perf_counter()
-    np.argsort(values, kind="stable")
-    return time.perf_counter() - began
+    output, spool = bench.folder / "control.h5", bench.folder / "control.h5.spool"
+    here = {**os.environ, "PYTHONPATH": str(ROOT / "capture"), "LD_LIBRARY_PATH": str(bench.folder)}
+    here["WARPLINE_LIBCUPTI"] = str(bench.folder / "libcupti.so.12")
+    command = [
+        sys.executable,
+        "-m",
+        "warpline",
+        "record",
+        "--quiet",
+        "-o",
+        str(output),
+        "--trace",
+        "cpu,nvtx,cuda",
+    ]
+    recorder = subprocess.Popen([*command, "--", sys.executable, "-c", BUSY], stdin=subprocess.PIPE, env=here)
+    while not (spool / "control.sock").exists():
+        time.sleep(0.01)
+    time.sleep(1.0)
+    asked: list[tuple[str, int]] = []
+    for word in (*("pause", "resume") * (2 if bench.smoke else 10), "stop"):
+        asked.append((word, time.monotonic_ns()))
+        send_command(spool, word)
+        time.sleep(0.15)
+    recorder.communicate()
+    took: dict[tuple[str, str], list[float]] = {}
+    with open_capture(output) as capture:
+        for kind in ("thread_state", "range", "cuda_api", "kernel"):
+            start, stop = capture.event_times(capture.kinds[kind].rows)
+            # What a state was when the recording paused is known to the end; ranges and calls count where they begin.
+            times = np.sort(stop if kind == "thread_state" else start) + int(
+                capture.meta["start_monotonic_ns"]
+            )
+            for number, (word, time_ns) in enumerate(asked):
+                following = asked[number + 1][1] if number + 1 < len(asked) else time_ns + 10**10
+                inside = times[(times > time_ns) & (times < following)]
+                late = (inside[0] if word == "resume" else inside[-1]) - time_ns if len(inside) else 0
+                took.setdefault((kind, word), []).append(late / 1e6)
+    print("\nfrom a request to its effect (bar 50 ms)    median     worst")
+    for (kind, word), values in took.items():
+        print(f"  {kind + ', ' + word:<38}{np.median(values):>8.1f} ms{max(values):>8.1f} ms")
 
 
 def test_smoke(monkeypatch: object) -> None:

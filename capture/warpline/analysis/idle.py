@@ -10,10 +10,11 @@ import numpy.typing as npt
 
 from warpline.analysis.gpus import Gpu, gpu_work, gpus
 from warpline.analysis.launches import has_launches, launch_of_each
+from warpline.analysis.name_matches import matching_names
 from warpline.analysis.options import Options
 from warpline.analysis.overlap import covered_ns, gaps
 from warpline.analysis.report import Column, NotRecorded, Table
-from warpline.analysis.selection import GPU_KINDS, Selection, View, join_events, matching_names
+from warpline.analysis.selection import GPU_KINDS, Selection, View, join_events
 from warpline.analysis.tables import missing, ratio, scope_text
 from warpline.model.intervals import merge_intervals
 

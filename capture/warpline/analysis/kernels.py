@@ -8,7 +8,8 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from warpline.analysis.selection import Events, View, matching_names
+from warpline.analysis.name_matches import matching_names
+from warpline.analysis.selection import Events, View
 
 COMMUNICATION = re.compile(
     r"nccl|rccl|hccl|oneccl|nvshmem|mscclpp?|deep_?ep|custom_?all_?reduce|cross_device_reduce", re.IGNORECASE

@@ -12,7 +12,14 @@ from warpline.analysis.options import Options
 from warpline.analysis.report import Column, NotRecorded, Table, Targets
 from warpline.analysis.selection import GPU_KINDS, View
 from warpline.analysis.statistics import group_statistics
-from warpline.analysis.tables import kind_code, missing, name_texts, scope_text
+from warpline.analysis.tables import (
+    kind_code,
+    missing,
+    name_texts,
+    scope_text,
+    stat_columns,
+    stat_data,
+)
 
 Int64Array = npt.NDArray[np.int64]
 _WEIGHTS = (
@@ -46,26 +53,14 @@ def launch_latency(view: View, _options: Options) -> Table | NotRecorded:
     short = np.bincount(name, weights=launches.work_ns < call_ns, minlength=n)[stats.key].astype(np.int64)
     return Table(
         (
-            Column("count", "Launches"),
-            Column("total_ns", "Total Delay", "ns"),
-            Column("avg_ns", "Avg", "ns"),
-            Column("med_ns", "Med", "ns"),
-            Column("min_ns", "Min", "ns"),
-            Column("max_ns", "Max", "ns"),
-            Column("stddev_ns", "StdDev", "ns"),
+            *stat_columns("Launches", "", with_ratio=False, title="Delay"),
             Column("call_avg_ns", "Call Avg", "ns"),
             Column("kernel_avg_ns", "Kernel Avg", "ns"),
             Column("shorter_than_call", "Shorter than call"),
             Column("name", "Kernel"),
         ),
         {
-            "count": stats.count,
-            "total_ns": stats.total,
-            "avg_ns": stats.avg,
-            "med_ns": stats.med,
-            "min_ns": stats.min,
-            "max_ns": stats.max,
-            "stddev_ns": stats.stddev,
+            **stat_data(stats, with_ratio=False),
             "call_avg_ns": calls / stats.count,
             "kernel_avg_ns": kernels / stats.count,
             "shorter_than_call": short,

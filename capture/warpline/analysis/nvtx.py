@@ -204,10 +204,8 @@ def nvtx_pushpop_trace(view: View, _options: Options) -> Table | NotRecorded:
     names = RangeNames(view)
     name = names.codes(ranges.index, view.names(ranges.row))
     pushed = np.flatnonzero(styles(view, ranges.index, ranges.row) == PUSH_POP)
-    pids, tids = pid_tid(view, ranges.thread[pushed])
     duration = (ranges.stop - ranges.start)[pushed]
     origin = view.capture.span[0]
-    level = ranges.level[pushed]
     indent = Texts(pushed, lambda i: "  " * int(ranges.level[i]) + names.lookup(int(name[i])))
     return Table(
         (
@@ -217,13 +215,8 @@ def nvtx_pushpop_trace(view: View, _options: Options) -> Table | NotRecorded:
             Column("children_ns", "DurChild", "ns"),
             Column("own_ns", "DurNonChild", "ns"),
             Column("name", "Name"),
-            Column("pid", "PID"),
-            Column("tid", "TID"),
-            Column("level", "Lvl"),
-            Column("children", "NumChild"),
-            Column("range_id", "RangeId"),
-            Column("parent_id", "ParentId"),
-            Column("range_stack", "RangeStack"),
+            *THREAD_COLUMNS,
+            *NESTING_COLUMNS,
             Column("name_tree", "NameTree"),
         ),
         {
@@ -233,18 +226,36 @@ def nvtx_pushpop_trace(view: View, _options: Options) -> Table | NotRecorded:
             "children_ns": duration - ranges.own[pushed],
             "own_ns": ranges.own[pushed],
             "name": names.texts(name[pushed]),
-            "pid": masked_below_zero(pids),
-            "tid": masked_below_zero(tids),
-            "level": level,
-            "children": ranges.children[pushed],
-            "range_id": pushed,
-            "parent_id": masked_below_zero(ranges.parent[pushed]),
-            "range_stack": Texts(pushed, stack_of(ranges)),
+            **nesting_data(view, ranges, pushed),
             "name_tree": indent,
         },
         targets=event_targets(ranges.row[pushed]),
         scope=scope_text(view, "Nested ranges"),
     )
+
+
+THREAD_COLUMNS = (Column("pid", "PID"), Column("tid", "TID"))
+NESTING_COLUMNS = (
+    Column("level", "Lvl"),
+    Column("children", "NumChild"),
+    Column("range_id", "RangeId"),
+    Column("parent_id", "ParentId"),
+    Column("range_stack", "RangeStack"),
+)
+
+
+def nesting_data(view: View, ranges: NestedRanges, index: Int64Array) -> dict[str, Values]:
+    """The data of `THREAD_COLUMNS` and `NESTING_COLUMNS` for some ranges."""
+    pids, tids = pid_tid(view, ranges.thread[index])
+    return {
+        "pid": masked_below_zero(pids),
+        "tid": masked_below_zero(tids),
+        "level": ranges.level[index],
+        "children": ranges.children[index],
+        "range_id": index,
+        "parent_id": masked_below_zero(ranges.parent[index]),
+        "range_stack": Texts(index, stack_of(ranges)),
+    }
 
 
 def stack_of(ranges: NestedRanges) -> Callable[[int], str]:

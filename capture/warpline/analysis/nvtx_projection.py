@@ -10,11 +10,13 @@ import numpy.typing as npt
 from warpline.analysis.kernels import full_names
 from warpline.analysis.launches import has_launches
 from warpline.analysis.nvtx import (
+    NESTING_COLUMNS,
+    THREAD_COLUMNS,
     NestedRanges,
     RangeNames,
     all_ranges,
+    nesting_data,
     range_targets,
-    stack_of,
     style_texts,
     styles,
 )
@@ -67,13 +69,7 @@ def nvtx_gpu_proj_sum(view: View, _options: Options) -> Table | NotRecorded:
         (
             Column("name", "Range"),
             Column("style", "Style"),
-            Column("count", "Range Instances"),
-            Column("total_ns", "Total Proj Time", "ns"),
-            Column("avg_ns", "Proj Avg", "ns"),
-            Column("med_ns", "Proj Med", "ns"),
-            Column("min_ns", "Proj Min", "ns"),
-            Column("max_ns", "Proj Max", "ns"),
-            Column("stddev_ns", "Proj StdDev", "ns"),
+            *stat_columns("Range Instances", "", with_ratio=False, title="Proj"),
             Column("gpu_operations", "Total GPU Ops"),
             Column("avg_gpu_operations", "Avg GPU Ops"),
             Column("avg_level", "Avg Range Lvl"),
@@ -82,13 +78,7 @@ def nvtx_gpu_proj_sum(view: View, _options: Options) -> Table | NotRecorded:
         {
             "name": names.texts(code[of_group]),
             "style": style_texts(style[of_group]),
-            "count": stats.count,
-            "total_ns": stats.total,
-            "avg_ns": stats.avg,
-            "med_ns": stats.med,
-            "min_ns": stats.min,
-            "max_ns": stats.max,
-            "stddev_ns": stats.stddev,
+            **stat_data(stats, with_ratio=False),
             "gpu_operations": operations[order],
             "avg_gpu_operations": operations[order] / stats.count,
             "avg_level": levels[order] / stats.count,
@@ -107,7 +97,6 @@ def nvtx_gpu_proj_trace(view: View, _options: Options) -> Table | NotRecorded:
     names = RangeNames(view)
     used = np.flatnonzero(ranges.work > 0)
     used = used[np.argsort(ranges.work_start[used], kind="stable")]
-    pids, tids = pid_tid(view, ranges.thread[used])
     origin = view.capture.span[0]
     return Table(
         (
@@ -117,14 +106,9 @@ def nvtx_gpu_proj_trace(view: View, _options: Options) -> Table | NotRecorded:
             Column("start_ns", "Orig Start", "ns"),
             Column("duration_ns", "Orig Duration", "ns"),
             Column("style", "Style"),
-            Column("pid", "PID"),
-            Column("tid", "TID"),
+            *THREAD_COLUMNS,
             Column("gpu_operations", "NumGPUOps"),
-            Column("level", "Lvl"),
-            Column("children", "NumChild"),
-            Column("range_id", "RangeId"),
-            Column("parent_id", "ParentId"),
-            Column("range_stack", "RangeStack"),
+            *NESTING_COLUMNS,
         ),
         {
             "name": names.texts(names.codes(ranges.index, view.names(ranges.row))[used]),
@@ -133,14 +117,8 @@ def nvtx_gpu_proj_trace(view: View, _options: Options) -> Table | NotRecorded:
             "start_ns": ranges.start[used] - origin,
             "duration_ns": (ranges.stop - ranges.start)[used],
             "style": style_texts(styles(view, ranges.index, ranges.row)[used]),
-            "pid": masked_below_zero(pids),
-            "tid": masked_below_zero(tids),
+            **nesting_data(view, ranges, used),
             "gpu_operations": ranges.work[used],
-            "level": ranges.level[used],
-            "children": ranges.children[used],
-            "range_id": used,
-            "parent_id": masked_below_zero(ranges.parent[used]),
-            "range_stack": Texts(used, stack_of(ranges)),
         },
         targets=event_targets(ranges.row[used]),
         scope=scope_text(view, "Ranges that launched GPU work"),

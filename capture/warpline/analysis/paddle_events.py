@@ -11,11 +11,12 @@ from warpline.analysis.cpu_gpu import Sides, plain_statistics, side_columns, sid
 from warpline.analysis.event_types import MEMORY_OPERATION
 from warpline.analysis.gpus import windows_of
 from warpline.analysis.host_events import TREE_KINDS, ThreadEvents, threads_with_events
+from warpline.analysis.name_matches import matching_names
 from warpline.analysis.options import Options
 from warpline.analysis.overlap import combination_times, time_of
 from warpline.analysis.path_tree import Lines, PathTree, depth_first, joined_tree, thread_tree
 from warpline.analysis.report import Column, NotRecorded, Table, Targets, Values, unrecorded
-from warpline.analysis.selection import GPU_KINDS, View, join_events, matching_names
+from warpline.analysis.selection import GPU_KINDS, View, join_events
 from warpline.analysis.tables import (
     masked_below_zero,
     missing,

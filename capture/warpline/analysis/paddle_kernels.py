@@ -14,9 +14,10 @@ from warpline.analysis.event_types import MEMORY_OPERATION, type_code
 from warpline.analysis.host_events import threads_with_events
 from warpline.analysis.kernels import full_names, uses_tensor_cores
 from warpline.analysis.launches import gpu_events, has_launches, launch_of_each
+from warpline.analysis.name_matches import matching_names
 from warpline.analysis.options import Options
 from warpline.analysis.report import Column, NotRecorded, Table, Texts, Values, unrecorded
-from warpline.analysis.selection import View, matching_names
+from warpline.analysis.selection import View
 from warpline.analysis.step_times import find_steps
 from warpline.analysis.tables import (
     combine_keys,

@@ -11,9 +11,10 @@ import numpy.typing as npt
 from warpline.analysis.attribution import enclosing_of_calls
 from warpline.analysis.event_types import HOST_KINDS
 from warpline.analysis.launches import threads_of_tracks
+from warpline.analysis.name_matches import matching_names
 from warpline.analysis.options import Options
 from warpline.analysis.report import Column, NotRecorded, Table, Values
-from warpline.analysis.selection import View, matching_names
+from warpline.analysis.selection import View
 from warpline.analysis.tables import combine_keys, missing, scope_text
 
 Int64Array = npt.NDArray[np.int64]

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import fnmatch
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -61,26 +59,6 @@ def tracks_matching(capture: Capture, globs: Iterable[str]) -> frozenset[int] | 
             raise UsageError(f"no track matches {pattern!r}; warpline info lists the tracks")
         found.update(hits)
     return frozenset(found) if patterns else None
-
-
-_MATCHES: WeakKeyDictionary[Capture, dict[tuple[str, int], npt.NDArray[np.bool_]]] = WeakKeyDictionary()
-
-
-def matching_names(capture: Capture, pattern: re.Pattern[str]) -> npt.NDArray[np.bool_]:
-    """For each string id whether a pattern is found in the text; remembered as long as the capture is open.
-
-    One entry at least, so that it can be indexed by the ids of an empty capture.
-    """
-    known = _MATCHES.setdefault(capture, {})
-    key = (pattern.pattern, pattern.flags)
-    flags = known.get(key)
-    if flags is None:
-        flags = np.zeros(max(len(capture.strings), 1), bool)
-        flags[capture.strings.find(pattern.pattern, regex=True, case=not pattern.flags & re.IGNORECASE)] = (
-            True
-        )
-        known[key] = flags
-    return flags
 
 
 @dataclass(frozen=True)

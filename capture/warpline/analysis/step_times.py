@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.event_types import HOST_KINDS, event_types, step_pattern, type_code
+from warpline.analysis.name_matches import matching_names
 from warpline.analysis.options import Options
 from warpline.analysis.overlap import Intervals
-from warpline.analysis.selection import Events, Selection, View, join_events, matching_names
+from warpline.analysis.selection import Events, Selection, View, join_events
 from warpline.model.intervals import merge_intervals
 
 Int64Array = npt.NDArray[np.int64]

@@ -147,8 +147,11 @@ class MainWindow(QMainWindow):
             if page.source == path and not console_text:
                 self.tabs.setCurrentWidget(page)
                 return
+        self.watch_opening(path, open_job(path, self), console_text)
+
+    def watch_opening(self, path: Path, job: Job, console_text: str = "") -> None:
+        """Show a job that will succeed with `Opened` in a tab of its own, and the capture in its place."""
         opening = OpeningPage(path)
-        job = open_job(path, self)
         self._jobs[opening] = job
         opening.cancel_requested.connect(lambda: self._stop_opening(opening))
         job.progressed.connect(opening.report)
@@ -165,8 +168,9 @@ class MainWindow(QMainWindow):
         self._remove_opening(opening)
 
     def _remove_opening(self, opening: OpeningPage) -> None:
-        self._jobs.pop(opening, None)
-        self._drop_tab(opening)
+        # A job that was cancelled says so once it has ended; its tab is gone by then.
+        if self._jobs.pop(opening, None) is not None:
+            self._drop_tab(opening)
 
     def _opened(self, opening: OpeningPage, opened: Opened, console_text: str) -> None:
         if opening not in self._jobs:

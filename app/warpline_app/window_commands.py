@@ -27,6 +27,12 @@ def _new_capture(context: Context) -> None:
     show_new_capture(context.window)
 
 
+def _join_ranks(context: Context) -> None:
+    from warpline_app.joining import choose_ranks
+
+    choose_ranks(context.window)
+
+
 def _export(context: Context) -> None:
     from warpline_app.dialogs.export import show_export
 
@@ -149,6 +155,13 @@ def _panel_command(spec: PanelSpec) -> Command:
 FILE_COMMANDS: tuple[Command, ...] = (
     Command(
         "file.open", "Open…", "File", _open, ("Ctrl+O",), hint="Open captures or traces of other profilers"
+    ),
+    Command(
+        "file.join_ranks",
+        "Join Ranks…",
+        "File",
+        _join_ranks,
+        hint="Make one capture of the traces of several ranks of a job",
     ),
     Command(
         "file.new_capture",

@@ -8,16 +8,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLineEdit
+from PySide6.QtWidgets import QFileDialog, QLineEdit
 from pytestqt.qtbot import QtBot
 from tests.unit.test_import_ranks import rank_file
 
 from warpline.interchange import import_files
 from warpline.storage import Capture
+from warpline_app import background
 from warpline_app.dialogs.align_ranks import AlignRanksDialog, parse_shift, shift_text, show_align_ranks
 from warpline_app.dialogs.palette import CommandPalette, show_palette
+from warpline_app.joining import join_ranks
 from warpline_app.page import CapturePage
 from warpline_app.settings import Settings
+from warpline_app.welcome import OpeningPage
 from warpline_app.window import MainWindow
 
 OpenPage = Callable[[Path], CapturePage]
@@ -195,3 +198,42 @@ def test_a_capture_with_one_clock_greys_it_out_and_says_why(
 def test_shifts_are_exact(text: str, unit: str, shift: int) -> None:
     assert parse_shift(text, unit) == shift
     assert parse_shift(shift_text(shift, "ms"), "ns") == shift
+
+
+def test_files_of_several_ranks_are_joined_in_the_window(
+    window: MainWindow, tmp_path: Path, qtbot: QtBot
+) -> None:
+    files = [rank_file(tmp_path, 0, 100), rank_file(tmp_path, 1, 777_000)]
+    assert window.actions_.run("file.join_ranks")
+    (dialog,) = window.findChildren(QFileDialog)
+    dialog.filesSelected.emit([str(file) for file in files])
+    dialog.close()
+    target = next(found for found in window.findChildren(QFileDialog) if found is not dialog)
+    out = tmp_path / "job.h5"
+    with qtbot.waitSignal(window.capture_opened, timeout=20_000):
+        target.fileSelected.emit(str(out))
+    target.close()
+    page = shown(window)
+    assert page.source == out
+    assert [track.uri for track in page.document.capture.tracks if track.role == "rank"] == [
+        "rank/0",
+        "rank/1",
+    ]
+    assert window.actions_.is_enabled("analyze.align_ranks")
+
+
+def test_joining_can_be_cancelled_and_says_what_is_wrong(
+    window: MainWindow, tmp_path: Path, qtbot: QtBot
+) -> None:
+    files = [rank_file(tmp_path, 0, 100), rank_file(tmp_path, 1, 777_000)]
+    out = tmp_path / "job.h5"
+    join_ranks(window, files, out)
+    (opening,) = window.findChildren(OpeningPage)
+    opening.cancel.click()
+    qtbot.waitUntil(lambda: not window.is_opening)
+    background.wait_for_jobs()
+    assert window.tabs.count() == 0
+    with qtbot.waitSignal(window.open_failed, timeout=20_000):
+        join_ranks(window, files, files[0])
+    assert "choose another name" in window.messages.bars[0].text
+    assert files[0].read_bytes()[:1] == b"{"

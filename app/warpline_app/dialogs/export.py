@@ -91,6 +91,7 @@ class ExportDialog(QDialog):
         self.problem.hide()
         self.progress = QProgressBar()
         self.progress.setRange(0, 1000)
+        self.progress.setTextVisible(False)
         self.progress.hide()
         self.buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
         self.start_button = self.buttons.addButton(tr("Export"), QDialogButtonBox.ButtonRole.AcceptRole)

@@ -41,6 +41,7 @@ class ImportCommand:
     def run(self, args: argparse.Namespace) -> int:
         """Convert, and say what was left out."""
         from warpline.interchange import import_files
+        from warpline.interchange.ranks import clock_text
         from warpline.storage import open_capture
 
         with ProgressLine() as line:
@@ -58,20 +59,9 @@ class ImportCommand:
                     number=f"{count:,}",
                 )
             )
-            for clock in capture.clocks[1:] if len(args.files) > 1 else ():
-                residual = (
-                    ""
-                    if clock.residual_ns is None
-                    else tr(", at most {residual} ns apart", residual=clock.residual_ns)
-                )
-                print(
-                    tr(
-                        "{clock}: aligned by {method}{residual}",
-                        clock=clock.name,
-                        method=clock.method,
-                        residual=residual,
-                    )
-                )
+            for clock in capture.clocks:
+                if clock.method:
+                    print(tr("{clock}: aligned by {how}", clock=clock.name, how=clock_text(clock)))
             for skipped in capture.skipped:
                 print(
                     tr(

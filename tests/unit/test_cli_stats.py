@@ -79,6 +79,10 @@ def test_a_range_and_tracks_select(path: Path, capsys: pytest.CaptureFixture[str
         run(capsys, str(path), "--report", "cuda_gpu_sum", "--format", "json", "--track", "*/stream/7")
     )
     assert sum(row["count"] for row in found["rows"]) == 10
+    text = run(capsys, str(path), "--report", "cuda_gpu_sum", "--track", "*/stream/7")
+    assert "GPU work in the whole capture, tracks */stream/7 only\n" in text
+    text = run(capsys, str(path), "--report", "steps", "--step", "epoch")
+    assert "no range is called 'epoch' here" in text
 
 
 def test_sorting_by_name_title_and_backwards(path: Path, capsys: pytest.CaptureFixture[str]) -> None:

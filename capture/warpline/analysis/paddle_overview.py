@@ -17,7 +17,7 @@ from warpline.analysis.options import Options
 from warpline.analysis.overlap import combination_times, time_of, time_of_all
 from warpline.analysis.report import Column, NotRecorded, Table
 from warpline.analysis.selection import GPU_KINDS, Events, View, join_events
-from warpline.analysis.step_times import find_steps
+from warpline.analysis.step_times import find_steps, missing_steps
 from warpline.analysis.tables import missing, ratio, scope_text
 from warpline.model.intervals import merge_intervals
 from warpline.storage import Counter
@@ -143,7 +143,7 @@ def model(view: View, options: Options) -> Table | NotRecorded:
     """The phases of a step: Dataloader, Forward, Backward, Optimization, and what is none of them."""
     steps = find_steps(view, options)
     if not len(steps):
-        return missing("phase")
+        return missing_steps(options)
     tracks = frozenset(t.index for t in view.capture.tracks if t.device is None)
     launches = launches_from(view)
     first, last = windows(launches.call_start, steps.start, steps.stop)

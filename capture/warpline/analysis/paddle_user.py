@@ -12,7 +12,7 @@ from warpline.analysis.options import Options
 from warpline.analysis.overlap import covered_ns
 from warpline.analysis.report import Column, NotRecorded, Table, Values, unrecorded
 from warpline.analysis.selection import GPU_KINDS, View
-from warpline.analysis.step_times import find_steps, phase_intervals
+from warpline.analysis.step_times import find_steps, missing_steps, phase_intervals
 from warpline.analysis.tables import (
     combine_keys,
     missing,
@@ -80,7 +80,7 @@ def benchmark(view: View, options: Options) -> Table | NotRecorded:
     """Reader cost, batch cost and steps per second."""
     steps = find_steps(view, options)
     if not len(steps):
-        return missing("phase")
+        return missing_steps(options)
     batch = steps.stop - steps.start
     reader = np.zeros(len(steps), np.int64)
     wide = view.everything()

@@ -20,7 +20,7 @@ KeyArray = npt.NDArray[Any]
 Batches = Callable[[], Iterable[tuple[KeyArray, Int64Array]]]
 """Gives the same batches of (keys, values) each time it is called."""
 
-PACKED_LIMIT = 1 << 24
+PACKED_LIMIT = 1 << 25
 _BLOCK = 1 << 15
 _EMPTY = np.empty(0, np.int64)
 

@@ -12,7 +12,10 @@ from warpline.analysis.event_types import HOST_KINDS, event_types, step_pattern,
 from warpline.analysis.name_matches import matching_names
 from warpline.analysis.options import Options
 from warpline.analysis.overlap import Intervals
+from warpline.analysis.report import NotRecorded
 from warpline.analysis.selection import Events, Selection, View, join_events
+from warpline.analysis.tables import missing
+from warpline.i18n import tr
 from warpline.model.intervals import merge_intervals
 
 Int64Array = npt.NDArray[np.int64]
@@ -81,6 +84,16 @@ def find_steps(view: View, options: Options) -> Steps:
         _numbers(view, events, process, rank),
         process,
         rank,
+    )
+
+
+def missing_steps(options: Options) -> NotRecorded:
+    """Why there are no steps: nothing recorded them, or no range has the name that was declared the step."""
+    if not options.step:
+        return missing("phase")
+    return NotRecorded(
+        tr("no range is called {name!r} here", name=options.step),
+        tr("warpline stats --report nvtx_sum, or operator, lists the names; /…/ is a pattern"),
     )
 
 

@@ -13,8 +13,8 @@ from warpline.analysis.options import Options
 from warpline.analysis.overlap import Intervals, covered_ns
 from warpline.analysis.report import Column, NotRecorded, Table, Targets, Values
 from warpline.analysis.selection import GPU_KINDS, Selection, View, join_events
-from warpline.analysis.step_times import Steps, find_steps, mean_outliers, phase_intervals
-from warpline.analysis.tables import masked_below_zero, missing, name_texts, ratios, scope_text
+from warpline.analysis.step_times import Steps, find_steps, mean_outliers, missing_steps, phase_intervals
+from warpline.analysis.tables import masked_below_zero, name_texts, ratios, scope_text
 from warpline.model.intervals import intersect_intervals, merge_intervals, subtract_intervals
 
 Int64Array = npt.NDArray[np.int64]
@@ -79,7 +79,7 @@ def steps(view: View, options: Options) -> Table | NotRecorded:
     """Each step: duration, phases, GPU busy time, and whether it is far longer than the others."""
     found = find_steps(view, options)
     if not len(found):
-        return missing("phase")
+        return missing_steps(options)
     duration = found.stop - found.start
     outlier = np.zeros(len(found), bool)
     deviation = np.zeros(len(found))
@@ -161,7 +161,7 @@ def step_breakdown(view: View, options: Options) -> Table | NotRecorded:
     """Where the time of each step goes, each moment counted once: GPU work before runtime, runtime before loading …"""
     found = find_steps(view, options)
     if not len(found):
-        return missing("phase")
+        return missing_steps(options)
     wide = _wide(view, found)
     values = np.zeros((len(found), len(CATEGORIES)), np.int64)
     starts, stops = found.start.copy(), found.stop.copy()

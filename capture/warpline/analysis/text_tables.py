@@ -22,11 +22,12 @@ _FOR_PROGRAMS = frozenset(("activity", "cause"))
 
 
 def write_text(
-    report: Report, width: int, unit: str | None = None, limit: int | None = None
+    report: Report, width: int, unit: str | None = None, limit: int | None = None, only: str = ""
 ) -> Iterator[str]:
     """Lines of a table of at most ``width`` columns of text; times in ``unit``, or in one picked for each column.
 
-    Long names are shortened in the middle. At most ``limit`` rows are shown, and it says how many there are.
+    Long names are shortened in the middle. At most ``limit`` rows are shown, and it says how many there are. ``only``
+    says what was chosen beside the time range.
     """
     yield from wrapped(f"{report.title} ({report.name})", width)
     if isinstance(report.result, NotRecorded):
@@ -34,7 +35,7 @@ def write_text(
         return
     table = report.result
     if table.scope:
-        yield from wrapped(table.scope, width, _GAP)
+        yield from wrapped(f"{table.scope}, {only}" if only else table.scope, width, _GAP)
     if not len(table):
         yield _GAP + tr("nothing to list")
     elif limit != 0:

@@ -186,6 +186,7 @@ def _print(reports: list[Report], args: argparse.Namespace, asked: bool) -> int:
         return 0
     width = shutil.get_terminal_size((_PIPE_WIDTH, 24)).columns
     limit = args.rows if args.rows is not None else None if asked else _DEFAULT_ROWS
+    only = tr("tracks {patterns} only", patterns=", ".join(args.track)) if args.track else ""
     missing: list[str] = []
     if not asked:
         # Who asked for nothing in particular wants what there is, not a page of what there is not.
@@ -195,7 +196,7 @@ def _print(reports: list[Report], args: argparse.Namespace, asked: bool) -> int:
     for number, report in enumerate(reports):
         if number:
             print()
-        for line in write_text(report, width, args.unit, limit):
+        for line in write_text(report, width, args.unit, limit, only):
             print(line)
     if missing:
         if reports:

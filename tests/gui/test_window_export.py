@@ -135,7 +135,8 @@ def test_pictures_show_the_timeline_as_it_stands(
 
 
 def is_alike(one: QColor, other: QColor) -> bool:
-    return all(abs(a - b) <= 8 for a, b in zip(one.getRgb()[:3], other.getRgb()[:3], strict=True))
+    differences = (one.red() - other.red(), one.green() - other.green(), one.blue() - other.blue())
+    return all(abs(difference) <= 8 for difference in differences)
 
 
 def test_a_drawing_is_made_of_rectangles_and_text_and_looks_like_the_timeline(

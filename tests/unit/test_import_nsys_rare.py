@@ -239,7 +239,7 @@ def payload(schema: int, data: bytes, domain: int = 1) -> bytes:
 
 def test_binary_payloads_are_decoded_by_their_schema(convert: Callable[[Tables], Capture]) -> None:
     sizes = [4096, 1 << 33]
-    events = [
+    events: list[tuple[Any, ...]] = [
         (start, start + 5, 59, TID, f"ncclAllReduce {start}", 1,
          payload(COMMUNICATOR, struct.pack("<QQ", 0xFEED, size)))
         for start, size in zip((0, 10), sizes, strict=True)
@@ -342,7 +342,7 @@ def test_ranks_of_a_job_from_two_exports(tmp_path: Path) -> None:
             [capture.tracks[capture.track_of_row(row)].rank for row in ends.tolist()]
             for ends in (links.from_row, links.to_row)
         ]
-        assert sorted(ranks[0]) == [0, 1]
+        assert set(ranks[0]) == {0, 1}
         assert ranks[0] == ranks[1]
         assert [process.rank for process in capture.processes] == [0, 1]
     with open_capture(import_files(files, tmp_path / "start.h5", align="start")) as capture:

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
 from tests.gui.sample import COPY, GEMM, KERNELS, MS
+from tests.unit.effort import rounds
 
 from warpline.storage import Capture, open_capture
 from warpline_app.page import CapturePage
@@ -326,6 +327,7 @@ def test_large_captures_are_not_sorted_unasked(
     assert "ordered by track" in panel.note.text()
 
 
+@settings(max_examples=rounds(30))
 @given(st.integers(0, 110), st.integers(0, 110))
 def test_rows_of_a_range_are_those_a_loop_finds(sample: Path, low: int, high: int) -> None:
     capture = open_capture(sample)

@@ -21,11 +21,11 @@ from PySide6.QtWidgets import (
 
 from warpline.i18n import tr, tr_n
 from warpline.model.times import format_duration
-from warpline_app.background import IsCancelled, Job, Progress
+from warpline_app.background import IsCancelled
 from warpline_app.panels.column_filter import ColumnFilter, can_filter
+from warpline_app.panels.computed import ComputedPanel
 from warpline_app.panels.event_columns import event_columns
 from warpline_app.panels.event_query import Int64Array, Query, capture_starts, rows_of
-from warpline_app.panels.panel import Panel
 from warpline_app.panels.row_actions import RowActions
 from warpline_app.panels.row_target import RowTarget
 from warpline_app.panels.scope import scope_suffix, selected_tracks
@@ -42,7 +42,6 @@ _TYPING_MS = 120
 
 @dataclass(frozen=True)
 class _Answer:
-    query: Query
     columns: list[TableColumn]
     items: Int64Array | None
     order: Int64Array | None
@@ -68,7 +67,7 @@ class EventTable(Table):
         return {**actions, **super().fill_menu(menu, item)}
 
 
-class EventsPanel(Panel):
+class EventsPanel(ComputedPanel):
     """Follows range selection and filter; zooming changes nothing here unless the table is asked to follow."""
 
     def __init__(self, document: Document, parent: QWidget | None = None) -> None:
@@ -119,22 +118,21 @@ class EventsPanel(Panel):
         layout.setSpacing(0)
         layout.addLayout(row)
         layout.addWidget(self.table, 1)
-        self._job: Job | None = None
-        self._shown: Query | None = None
         self._filters: tuple[ColumnFilter, ...] = ()
-        self.state.range_selection_changed.connect(self.mark_stale)
+        self._kind: str | None = None
+        self.state.range_selection_changed.connect(self.range_moved)
         self.state.track_selection_changed.connect(self.mark_stale)
         self.state.filter_changed.connect(self.mark_stale)
         self.state.view_changed.connect(self._view_changed)
-        self.state.origin_changed.connect(self.forget)
+        self.state.origin_changed.connect(lambda _origin: self.forget())
         self.state.selection_changed.connect(self._show_selection)
 
     @property
     def is_busy(self) -> bool:
         """Whether rows are being collected, or a zoom is still going on."""
-        return self._job is not None or self._typing.isActive()
+        return super().is_busy or self._typing.isActive()
 
-    def query(self) -> Query:
+    def request(self) -> Query:
         """What shall be listed."""
         state = self.state
         visible = state.view if self.follows.isChecked() else None
@@ -149,35 +147,21 @@ class EventsPanel(Panel):
             self._filters,
         )
 
-    def refresh(self) -> None:
-        """Collect the rows in the background; what is shown stays until they are there."""
-        query = self.query()
-        if self._job is not None:
-            self._job.cancel()
-            self._job = None
-        if query == self._shown:
-            return
-        capture, origin, theme = self.document.capture, self.state.origin_ns, self.theme
+    def compute(self, request: Query, is_cancelled: IsCancelled) -> _Answer:
+        """Collect the rows and, where they are not too many, put them in the order of time."""
+        capture = self.document.capture
+        columns = event_columns(capture, request.kind, self.state.origin_ns, self.theme)
+        rows = rows_of(capture, request, columns, is_cancelled)
+        count = len(capture.events) if rows is None else len(rows)
+        by_time = count <= SORT_BY_TIME_UP_TO
+        order = sorted_order(capture_starts(capture), rows, False) if by_time else None
+        return _Answer(columns, rows, order, by_time)
 
-        def work(_progress: Progress, is_cancelled: IsCancelled) -> _Answer:
-            columns = event_columns(capture, query.kind, origin, theme)
-            rows = rows_of(capture, query, columns, is_cancelled)
-            count = len(capture.events) if rows is None else len(rows)
-            by_time = count <= SORT_BY_TIME_UP_TO
-            order = sorted_order(capture_starts(capture), rows, False) if by_time else None
-            return _Answer(query, columns, rows, order, by_time)
-
-        job = Job(work, self)
-        self._job = job
-        job.succeeded.connect(self._show)
-        job.failed.connect(self._failed)
-        job.launch()
-
-    def _show(self, answer: _Answer) -> None:
-        self._job = None
-        capture, query = self.document.capture, answer.query
-        kind_changed = self._shown is None or self._shown.kind != query.kind
-        self._shown = query
+    def show_result(self, query: Query, answer: _Answer) -> None:
+        """Fill the table; what is sorted stays so while the kind is the same."""
+        capture = self.document.capture
+        kind_changed = self._kind != query.kind
+        self._kind = query.kind
         count = len(capture.events) if answer.items is None else len(answer.items)
         keeps_sorting = self.table.model_.sort_column > 0 and not kind_changed
         self.table.set_content(
@@ -202,9 +186,8 @@ class EventsPanel(Panel):
             self.set_scope(text + suffix)
         self._show_selection()
 
-    def _failed(self, error: Exception) -> None:
-        self._job = None
-        self._shown = self.query()
+    def show_failure(self, error: Exception) -> None:
+        """Say why, beside the rows that were listed before."""
         self.note.setText(tr("The events could not be collected: {error}", error=error))
 
     def _say_order(self) -> None:
@@ -305,11 +288,6 @@ class EventsPanel(Panel):
     def _show_selection(self, *_values: object) -> None:
         if self.isVisible():
             self.table.show_item(self.state.selection)
-
-    def forget(self, *_values: object) -> None:
-        """List again even when the query is the same: texts or colours changed."""
-        self._shown = None
-        self.mark_stale()
 
     def apply_theme(self, theme: Theme) -> None:
         """Colours of kinds are made from the theme."""

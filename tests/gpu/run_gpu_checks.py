@@ -1,23 +1,30 @@
 """Everything that can only be seen on a machine with an NVIDIA GPU, in one run, as a table: what, expected, seen.
 
-    python tests/gpu/run_gpu_checks.py [--only NAME]… [--output DIR] [--keep]
+    python tests/gpu/run_gpu_checks.py [--only NAME]… [--output DIR] [--keep] [--minutes M] [--python PATH]
 
-Needs a driver; what needs PyTorch is skipped where it is not installed. Exit status 1 when something was unexpected.
-With ``--keep`` the captures and spool directories stay in the output folder: small ones are worth having as test data.
+Needs the driver and a libcupti (`WARPLINE_LIBCUPTI`, the nvidia-cuda-cupti package or a toolkit); what needs PyTorch is
+skipped where it is not installed. Each check stands alone: one that fails or takes too long does not end the others.
+All together they end after ``--minutes`` (8). Exit status 1 when something was unexpected. The rows are also in
+``checks.json`` in the output folder. With ``--keep`` captures of at most 4 MB stay there, and the raw activity buffers
+(``*.raw``, at most 4 MB each): they are worth having as test data. The GPU's settings are left as they are.
 Programs are recorded with ``warpline record`` of the checkout this file lies in.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import json
 import os
+import platform
 import signal
 import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -25,11 +32,13 @@ sys.path.insert(0, str(ROOT / "capture"))
 
 import numpy as np  # noqa: E402  # after the path
 
-from warpline.recording.agent.environment import find_driver  # noqa: E402
+from warpline.recording.agent.environment import find_driver, find_libcupti  # noqa: E402
 from warpline.storage import Capture, open_capture  # noqa: E402
 
 PROGRAMS = Path(__file__).resolve().parent / "programs"
-SECONDS = 300
+SECONDS = 90
+"""A program that takes longer is ended, and its check has failed."""
+KEPT_BYTES = 4 << 20
 
 
 class NotHere(Exception):
@@ -52,6 +61,8 @@ class Bench:
     """Where things go, and what was seen."""
 
     folder: Path
+    python: str = sys.executable
+    until: float = float("inf")
     rows: list[Row] = field(default_factory=list)
     check: str = ""
     number: int = 0
@@ -66,22 +77,34 @@ class Bench:
         self.rows.append(Row(self.check, what, "–", str(seen), True))
 
     def program(self, name: str, *arguments: str) -> list[str]:
-        return [sys.executable, str(PROGRAMS / name), *arguments]
+        return [self.python, str(PROGRAMS / name), *arguments]
 
     def run(self, command: Sequence[str], **variables: str) -> tuple[subprocess.CompletedProcess[str], float]:
         began = time.monotonic()
-        done = subprocess.run(
+        seconds = min(SECONDS, self.until - began)
+        if seconds <= 0:
+            raise NotHere("no time was left")
+        process = subprocess.Popen(
             command,
-            env={**os.environ, **variables},
-            capture_output=True,
+            env={**os.environ, "PYTHONPATH": str(ROOT / "capture"), **variables},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
-            check=False,
-            timeout=SECONDS,
+            start_new_session=True,
         )
+        try:
+            output, errors = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            # The program that is recorded, too.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            output, errors = process.communicate()
+            raise TimeoutError(f"ended after {seconds:.0f} s: {errors.strip()[-300:]}") from None
+        done = subprocess.CompletedProcess(command, process.returncode, output, errors)
         if done.returncode == 77:
-            raise NotHere(
-                done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "not on this machine"
-            )
+            # The program's own words; the recorder's line comes after them.
+            words = [line for line in errors.splitlines() if line and not line.startswith("warpline:")]
+            raise NotHere(words[-1] if words else "not on this machine")
         return done, time.monotonic() - began
 
     def record(
@@ -91,8 +114,10 @@ class Bench:
         self.number += 1
         output = self.folder / f"{self.number:02d}-{self.check}.h5"
         recorder = [sys.executable, "-m", "warpline", "record", "-o", str(output), *options, "--", *command]
-        path = f"{ROOT / 'capture'}:{os.environ.get('PYTHONPATH', '')}".rstrip(":")
-        done, seconds = self.run(recorder, PYTHONPATH=path, **(variables or {}))
+        raw = {"WARPLINE_CUPTI_RAW": str(output.with_suffix(".raw"))}
+        done, seconds = self.run(recorder, **raw, **(variables or {}))
+        if not output.exists():
+            raise RuntimeError(f"no capture, status {done.returncode}: {done.stderr.strip()[-400:]}")
         return output, done, seconds
 
 
@@ -130,6 +155,81 @@ def check_link_times(bench: Bench, capture: Capture) -> None:
     bench.expect("kernels that start before their launch", 0, int((wait < 0).sum()))
     if len(wait):
         bench.tell("median launch to start", f"{np.median(wait) / 1e3:.1f} µs")
+
+
+def check_driver(bench: Bench) -> None:
+    """Kernels, copies and sets through the driver alone, on four streams: exact counts, times, source, threads."""
+    command = bench.program("driver.py", "--launches", "2000", "--streams", "4")
+    plain, _seconds = bench.run(command)
+    path, done, _seconds = bench.record(command)
+    bench.expect("exit status", plain.returncode, done.returncode)
+    with open_capture(path) as capture:
+        found = counts(capture)
+        cuda = source_state(capture, "cuda")
+        bench.expect("source cuda", "on", cuda, cuda.startswith("on"))
+        for key, kind in (("kernels", "kernel"), ("copies", "memcpy"), ("sets", "memset")):
+            bench.expect(key, printed(done, key), str(found.get(kind, 0)))
+        bench.expect("streams", 4, len([track for track in capture.tracks if track.role == "stream"]))
+        bench.expect("records dropped", 0, sum(source.lost for source in capture.sources))
+        bench.expect("ranges on the GPU", "≥ 1", found.get("gpu_annotation", 0), "gpu_annotation" in found)
+        check_link_times(bench, capture)
+        kernel = capture.kinds["kernel"].at(int(capture.kinds["kernel"].rows[0])) if "kernel" in found else {}
+        for name, value in (("grid_x", 16), ("block_x", 128)):
+            bench.expect(name, value, kernel.get(name))
+        bench.tell(
+            "occupancy, registers", (kernel.get("occupancy_ratio"), kernel.get("registers_per_thread"))
+        )
+        states = {track.uri.removesuffix("/state") for track in capture.tracks if track.role == "state"}
+        calls = {track.uri.removesuffix("/api") for track in capture.tracks if track.role == "api"}
+        bench.expect("threads of calls that have states", sorted(calls), sorted(calls & states))
+        for device in capture.devices:
+            bench.tell(f"GPU {device.index}", f"{device.name} {dict(device.properties)}")
+
+
+def check_driver_graphs(bench: Bench) -> None:
+    """CUDA graphs through the driver, a record per node and a record per launch."""
+    command = bench.program("driver.py", "--launches", "10", "--replays", "50")
+    path, done, _seconds = bench.record(command, "--cuda-graphs", "node")
+    nodes, replays, single = (int(printed(done, key)) for key in ("nodes", "replays", "kernels"))
+    with open_capture(path) as capture:
+        bench.expect("kernels, per node", nodes * replays + single, counts(capture).get("kernel", 0))
+        check_link_times(bench, capture)
+    path, done, _seconds = bench.record(command, "--cuda-graphs", "graph")
+    with open_capture(path) as capture:
+        bench.expect("graph launches, per graph", replays, counts(capture).get("graph", 0))
+        bench.expect("single kernels, per graph", single, counts(capture).get("kernel", 0))
+
+
+def check_driver_range(bench: Bench) -> None:
+    """cuProfilerStart/Stop bound the capture."""
+    command = bench.program("driver.py", "--launches", "500", "--range")
+    path, done, _seconds = bench.record(command, "--capture-range", "cuda-profiler")
+    with open_capture(path) as capture:
+        bench.expect("kernels inside", printed(done, "kernels"), str(counts(capture).get("kernel", 0)))
+
+
+def check_driver_ends(bench: Bench) -> None:
+    """Exit, exception, SIGTERM and kill -9 after work of the driver."""
+    for how, status in (("exit", 0), ("exception", 1), ("sigterm", 143), ("sigkill", 137)):
+        path, done, _seconds = bench.record(bench.program("driver.py", "--launches", "3000", "--end", how))
+        bench.expect(f"{how}: exit status", status, done.returncode)
+        with open_capture(path) as capture:
+            seen = str(counts(capture).get("kernel", 0))
+            # What CUPTI still held is lost with kill -9; the program waited 0.6 s, longer than CUPTI holds anything.
+            bench.expect(f"{how}: kernels kept", printed(done, "kernels"), seen)
+
+
+def check_driver_overhead(bench: Bench) -> None:
+    """What a launch costs, plain and recorded: the worst case, kernels of a few microseconds."""
+    command = bench.program("driver.py", "--launches", "100000")
+    plain, _seconds = bench.run(command)
+    path, done, _seconds = bench.record(command)
+    before, after = float(printed(plain, "launch_us")), float(printed(done, "launch_us"))
+    bench.tell("per launch, plain", f"{before:.2f} µs")
+    bench.tell("per launch, recorded", f"{after:.2f} µs (× {after / before:.2f})")
+    with open_capture(path) as capture:
+        bench.expect("kernels", printed(done, "kernels"), str(counts(capture).get("kernel", 0)))
+        bench.expect("records dropped", 0, sum(source.lost for source in capture.sources))
 
 
 def check_training(bench: Bench) -> None:
@@ -262,7 +362,7 @@ def check_annotations(bench: Bench) -> None:
 
 def check_nvml(bench: Bench) -> None:
     """The GPU's counters."""
-    path, _done, _seconds = bench.record(bench.program("training.py", "--steps", "60"))
+    path, _done, _seconds = bench.record(bench.program("driver.py", "--launches", "300000"))
     with open_capture(path) as capture:
         tracks = {capture.tracks[counter.track].uri for counter in capture.counters}
         gpu = sorted(uri for uri in tracks if uri.startswith("gpu/"))
@@ -271,6 +371,12 @@ def check_nvml(bench: Bench) -> None:
 
 
 CHECKS: tuple[Callable[[Bench], None], ...] = (
+    check_driver,
+    check_driver_graphs,
+    check_driver_range,
+    check_driver_ends,
+    check_driver_overhead,
+    check_nvml,
     check_training,
     check_inference,
     check_small_kernels,
@@ -280,7 +386,6 @@ CHECKS: tuple[Callable[[Bench], None], ...] = (
     check_profiler_beside,
     check_workers,
     check_annotations,
-    check_nvml,
 )
 
 
@@ -294,38 +399,74 @@ def print_table(rows: Sequence[Row]) -> None:
         print(mark, "  ".join(cell.ljust(width) for cell, width in cells), row.seen, sep="  ")
 
 
+def run_check(bench: Bench, check: Callable[[Bench], None]) -> None:
+    """One check; whatever happens in it becomes a row."""
+    bench.check = check.__name__.removeprefix("check_")
+    print(f"… {bench.check}", file=sys.stderr, flush=True)
+    began = time.monotonic()
+    try:
+        check(bench)
+    except NotHere as why:
+        bench.rows.append(Row(bench.check, "not run", "", str(why), None))
+    except Exception as error:  # a check that breaks is one row, and the others go on
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        text = f"{type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})"
+        bench.rows.append(Row(bench.check, "failed", "", text, False))
+    bench.tell("seconds", f"{time.monotonic() - began:.1f}")
+
+
+def tidy(folder: Path, keep: bool) -> None:
+    """Leaves of the captures and raw buffers what is small, and nothing without ``keep``."""
+    for path in (*folder.glob("*.h5"), *folder.glob("*.raw")):
+        if not keep or path.stat().st_size > KEPT_BYTES:
+            path.unlink()
+
+
+def machine(python: str) -> dict[str, str]:
+    """What the figures belong to."""
+    version = Path("/proc/driver/nvidia/version")
+    probe = "import torch; print(torch.__version__, torch.version.cuda)"
+    torch = subprocess.run([python, "-c", probe], capture_output=True, text=True, check=False)
+    return {
+        "python": platform.python_version(),
+        "kernel": platform.release(),
+        "driver": version.read_text().splitlines()[0] if version.exists() else "",
+        "libcupti": str(find_libcupti([python], os.environ) or os.environ.get("WARPLINE_LIBCUPTI", "")),
+        "torch": torch.stdout.strip() or "not installed",
+    }
+
+
 def main() -> int:
     """Run the checks; exit status 1 when one was not as expected, 2 when there is no GPU."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     names = [check.__name__.removeprefix("check_") for check in CHECKS]
     parser.add_argument("--only", action="append", choices=names)
-    parser.add_argument("--output", type=Path, help="keep captures here (with --keep)")
+    parser.add_argument("--output", type=Path, help="where the table goes as JSON, and captures with --keep")
     parser.add_argument("--keep", action="store_true")
+    parser.add_argument("--minutes", type=float, default=8)
+    parser.add_argument("--python", default=sys.executable, help="the interpreter of the recorded programs")
     args = parser.parse_args()
     if find_driver(os.environ) is None:
         print("no NVIDIA driver here: libcuda.so.1 was not found", file=sys.stderr)
         return 2
     folder = args.output or Path(tempfile.mkdtemp(prefix="warpline-gpu-"))
     folder.mkdir(parents=True, exist_ok=True)
-    bench = Bench(folder)
+    bench = Bench(folder, args.python, time.monotonic() + 60 * args.minutes)
+    about = machine(args.python)
     for check, name in zip(CHECKS, names, strict=True):
         if args.only and name not in args.only:
             continue
-        bench.check = name
-        print(f"… {name}", file=sys.stderr, flush=True)
-        try:
-            check(bench)
-        except NotHere as why:
-            bench.rows.append(Row(name, "not run", "", str(why), None))
-        except (OSError, ValueError, KeyError, subprocess.TimeoutExpired) as error:
-            bench.rows.append(Row(name, "failed", "", f"{type(error).__name__}: {error}", False))
+        run_check(bench, check)
+        tidy(folder, args.keep)
+        # After each: what was seen is there whatever comes.
+        document = {"machine": about, "rows": [asdict(row) for row in bench.rows]}
+        (folder / "checks.json").write_text(json.dumps(document, indent=1, ensure_ascii=False))
+    for key, value in about.items():
+        print(f"{key}: {value}")
     print_table(bench.rows)
-    if args.keep:
-        print(f"captures: {folder}")
-    else:
-        for path in folder.glob("*.h5"):
-            path.unlink()
-    return 1 if any(row.is_good is False for row in bench.rows) else 0
+    bad = sum(row.is_good is False for row in bench.rows)
+    print(f"{len(bench.rows)} rows, {bad} not as expected; {folder / 'checks.json'}")
+    return 1 if bad else 0
 
 
 if __name__ == "__main__":

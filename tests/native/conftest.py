@@ -67,8 +67,12 @@ def fake_gpu(built: Path) -> Path:
     """A folder with a fake libcuda.so.1 and libcupti.so.12."""
     folder = built / "fake"
     folder.mkdir()
-    for name, source in (("libcuda.so.1", "fake_cuda.c"), ("libcupti.so.12", "fake_cupti.c")):
-        compile_c(folder / name, [HERE / "fake" / source], "-shared", "-fPIC", f"-Wl,-soname,{name}")
+    for name, sources in (
+        ("libcuda.so.1", ("fake_cuda.c", "fake_driver_api.c")),
+        ("libcupti.so.12", ("fake_cupti.c",)),
+    ):
+        files = [HERE / "fake" / source for source in sources]
+        compile_c(folder / name, files, "-shared", "-fPIC", f"-Wl,-soname,{name}")
     return folder
 
 

@@ -3,6 +3,7 @@
  * wrong is written as the state of the source "cuda"; the program runs on. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -20,6 +21,7 @@
 #define POLL_NS 20000000u
 #define FLUSH_EVERY_NS 250000000u
 #define CLOCKS_EVERY_NS 1000000000u
+#define RAW_BYTES (4 << 20)
 
 static void *subscriber;
 static pid_t owner;
@@ -66,11 +68,31 @@ static void keep_buffer(uint8_t *buffer)
         munmap(buffer, BUFFER_BYTES);
 }
 
+/* WARPLINE_CUPTI_RAW names a file that gets the first buffers as CUPTI gave them, each after its size (u64): what a
+ * real GPU wrote, for tests on machines without one. */
+static char raw_path[512];
+static _Atomic int raw_left;
+
+static void save_raw(const uint8_t *buffer, size_t size)
+{
+    uint64_t length = size;
+    if (atomic_fetch_sub(&raw_left, (int)size) < (int)size)
+        return;
+    int file = open(raw_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (file < 0)
+        return;
+    if (write(file, &length, sizeof length) != (ssize_t)sizeof length || write(file, buffer, size) != (ssize_t)size)
+        atomic_store(&raw_left, 0);
+    close(file);
+}
+
 static void complete_buffer(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid_size)
 {
     (void)size;
     if (getpid() == owner) {
         size_t dropped = 0;
+        if (valid_size > 0 && UNLIKELY(atomic_load_explicit(&raw_left, memory_order_relaxed) > 0))
+            save_raw(buffer, valid_size);
         if (valid_size > 0)
             cupti_write_records(buffer, valid_size);
         if (cupti.dropped_records(context, stream, &dropped) == CUPTI_OK && dropped > 0) {
@@ -351,6 +373,11 @@ static void read_options(void)
     is_with_memory = options != NULL && strstr(options, "memory=1") != NULL;
     cupti_keeps_every_call = options != NULL && strstr(options, "calls=all") != NULL;
     is_cuda_capture_range = range != NULL && strcmp(range, "cuda-profiler") == 0;
+    const char *raw = getenv("WARPLINE_CUPTI_RAW");
+    if (raw != NULL && raw[0] != 0 && strlen(raw) < sizeof raw_path) {
+        strcpy(raw_path, raw);
+        atomic_store(&raw_left, RAW_BYTES);
+    }
 }
 
 static void start_session(void)

@@ -7,11 +7,14 @@ from pathlib import Path
 
 from warpline.i18n import tr
 from warpline.interchange.importer import IsCancelled, Progress, check_cancelled
-from warpline.interchange.json_stream import EventStream, StreamState
+from warpline.interchange.json_stream import CHUNK_BYTES, EventStream, StreamState
 from warpline.interchange.scanner import Scanner, library
 from warpline.interchange.trace_converter import TraceConverter
 from warpline.interchange.trace_native import SCANNED
 from warpline.interchange.trace_pool import pieces
+
+SCAN_BYTES = 8 << 20
+"""How much is scanned in one go. What it costs to make columns hardly depends on how many events are in them."""
 
 
 def read_trace(
@@ -31,7 +34,7 @@ def read_trace(
     """
     lib = library()
     scanner = Scanner(lib) if lib is not None and format_name in SCANNED else None
-    stream = EventStream(path, scanner=scanner)
+    stream = EventStream(path, SCAN_BYTES if scanner else CHUNK_BYTES, scanner)
     size = max(1, path.stat().st_size)
     with closing(pieces(stream, format_name, workers=workers)) as columns:
         for piece in columns:

@@ -18,8 +18,13 @@ from warpline_app.settings import Settings
 DESKTOP_FILE = "warpline"
 
 
-def make_application(settings: Settings, arguments: Sequence[str] = ()) -> QApplication:
-    """The application of this process, made if there is none; speaks the user's language, wears their theme."""
+def make_application(
+    settings: Settings, arguments: Sequence[str] = (), *, is_themed: bool = True
+) -> QApplication:
+    """The application of this process, made if there is none; speaks the user's language, wears their theme.
+
+    With ``is_themed`` False the theme is only prepared: the first window is made before it is applied.
+    """
     existing = QApplication.instance()
     application = existing if isinstance(existing, QApplication) else QApplication([sys.argv[0], *arguments])
     QCoreApplication.setOrganizationName("Warpline")
@@ -29,7 +34,7 @@ def make_application(settings: Settings, arguments: Sequence[str] = ()) -> QAppl
     application.setStyle("Fusion")
     application.setWindowIcon(QIcon(str(resources.path("icons/warpline.svg"))))
     translation.install(settings.language)
-    appearance().choose(settings.theme)
+    (appearance().choose if is_themed else appearance().prepare)(settings.theme)
     appearance().follow_desktop()
     application.aboutToQuit.connect(wait_for_jobs)
     return application

@@ -60,16 +60,18 @@ def run_window(paths: list[Path]) -> int:
             )
         )
     _load_reader()
+    from warpline_app.appearance import appearance
     from warpline_app.application import make_application
     from warpline_app.settings import Settings
 
     settings = Settings()
-    application = make_application(settings)
+    application = make_application(settings, is_themed=False)
     # Ctrl-C in the terminal ends the window at once: Qt's loop would never look at Python's own handler.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     from warpline_app.window import MainWindow
 
     window = MainWindow(settings)
+    appearance().choose(settings.theme)
     tell_failures()
     window.show()
     files = paths or (settings.open_files if settings.restore_session else [])

@@ -178,7 +178,10 @@ def test_a_column_of_times_has_one_unit_and_what_is_missing_is_no_zero() -> None
     values = np.ma.MaskedArray([1_500_000, 0, 250], [False, True, False])
     text, unit = text_of(Column("total_ns", "Total", "ns"), values)
     assert unit == "µs"
-    assert [text(i) for i in range(3)] == ["1,500", "–", "0"]
+    assert [text(i) for i in range(3)] == ["1,500", "–", "0.2"]
+    text, unit = text_of(Column("total_ns", "Total", "ns"), np.array([1_901_000_000, 300_000, 120, 0]))
+    assert unit == "ms"
+    assert [text(i) for i in range(4)] == ["1,901", "0.3", "<0.001", "0"], "what is there is no 0"
     text, unit = text_of(Column("ratio", "Share", "ratio"), np.array([0.4781, 1.0, np.nan]))
     assert [text(i) for i in range(3)] == ["47.8%", "100%", "–"]
 

@@ -12,6 +12,7 @@ from warpline.model.flags import Flag
 from warpline.model.kinds import BUILTIN_KINDS_BY_NAME, AttributeSpec
 from warpline.model.times import format_duration, format_time
 from warpline.storage import NO_ROW
+from warpline_app.panels.event_context import EventContext
 
 if TYPE_CHECKING:
     from warpline.storage import Capture
@@ -86,7 +87,7 @@ def event_facts(capture: Capture, row: int, origin_ns: int | None = None) -> Eve
             tr(table.spec.title, "kind") if table is not None else tr("Attributes"),
             _attributes(capture, kind, row, attributes),
         ),
-        Section(tr("Links"), _links(capture, row)),
+        Section(tr("Links"), (*_links(capture, row), *_context(capture, row))),
         Section(tr("Inside of"), _parents(capture, row)),
         *_children(capture, row),
         Section(tr("Stack"), _stack(capture, attributes)),
@@ -264,6 +265,15 @@ def _links(capture: Capture, row: int) -> tuple[Fact, ...]:
         if len(rows) > LINKS_SHOWN:
             facts.append(Fact("", tr("and {count} more", count=f"{len(rows) - LINKS_SHOWN:,}")))
     return tuple(facts)
+
+
+def _context(capture: Capture, row: int) -> tuple[Fact, ...]:
+    """The operator and the phase that an event, or the call that launched it, belongs to."""
+    context = EventContext(capture)
+    if context.launch(row) is None:
+        return ()
+    found = ((tr("Operator", "events"), context.operator(row)), (tr("Phase", "events"), context.phase(row)))
+    return tuple(_event_fact(capture, title, other) for title, other in found if other is not None)
 
 
 def _parents(capture: Capture, row: int) -> tuple[Fact, ...]:

@@ -28,6 +28,8 @@ _SIDES = ("cpu_ratio", "gpu_ratio", "count", "cpu_total_ns", "gpu_total_ns", "cp
 """What stands first in a table of CPU and GPU times: the sides next to each other."""
 _HIDDEN = frozenset(("activity", "cause", "side"))
 """Columns for scripts: what they say is in the names already."""
+_LEAST_SHOWN = 0.001
+_ROLE_COLORS = {"state": "running", "core": "core", "stream": "kernel"}
 _BAR_WIDTH = 150
 _NAME_WIDTH = 240
 
@@ -92,11 +94,17 @@ def text_of(column: Column, values: Values) -> tuple[Callable[[int], str], str]:
     read = value_reader(values)
     if column.unit == "ns":
         unit, decimals = unit_of(values)
-        scale = NS_PER_UNIT[unit]
+        scale, finest = NS_PER_UNIT[unit], 10.0**-decimals
 
         def time_text(item: int) -> str:
             value = read(item)
-            return "–" if value is None else f"{value / scale:,.{decimals}f}"
+            if value is None:
+                return "–"
+            shown = value / scale
+            # What is there is no 0: beside much larger times it keeps a digit that counts.
+            if shown and abs(shown) < finest / 2:
+                return f"{shown:.1g}" if abs(shown) >= _LEAST_SHOWN else f"<{_LEAST_SHOWN}"
+            return f"{shown:,.{decimals}f}"
 
         return time_text, "µs" if unit == "us" else unit
     if column.unit == "ratio":
@@ -232,15 +240,24 @@ def colors_of(report: Table, capture: Capture, theme: Theme) -> ColorOf:
     """The colour of the kind a row stands for."""
     from warpline.analysis.kernels import is_communication
 
-    kinds = report.targets.kinds
-    names = report.targets.names
+    kinds, names, events, tracks = (
+        report.targets.kinds,
+        report.targets.names,
+        report.targets.rows,
+        report.targets.tracks,
+    )
     families = {table.code: theme.family(table.spec.color) for table in capture.kinds.values()}
     kernel = capture.kinds["kernel"].code if "kernel" in capture.kinds else -2
 
     def color(item: int) -> str | None:
-        if kinds is None:
+        if kinds is None and events is None and tracks is not None and tracks[item] >= 0:
+            return theme.family(_ROLE_COLORS.get(capture.tracks[int(tracks[item])].role, "neutral"))
+        if kinds is None and events is not None and events[item] >= 0:
+            code = int(capture.events.kind[events[item]])
+        elif kinds is None:
             return theme.hex("kernel")
-        code = int(kinds[item])
+        else:
+            code = int(kinds[item])
         is_named = code == kernel and names is not None and names[item] != NO_NAME
         if is_named and names is not None and is_communication(capture.strings[int(names[item])]):
             return theme.family("communication")

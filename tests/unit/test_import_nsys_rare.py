@@ -6,6 +6,7 @@ Every number is compared with plain SQL over the same rows, and the HDF5 form gi
 from __future__ import annotations
 
 import json
+import random
 import sqlite3
 import struct
 from collections.abc import Callable, Iterator
@@ -17,11 +18,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.unit.effort import rounds
 
 from warpline.interchange import import_files
 from warpline.interchange.nsys.payloads import Payloads, _Entry, as_bytes
-from warpline.model import Flag
-from warpline.storage import Capture, open_capture
+from warpline.model import Flag, ImportFormatError
+from warpline.storage import Capture, open_capture, verify
 
 TID = (1 << 24 | 1) + (7 << 24)  # process 8, thread 1
 PID = TID & ~0xFFFFFF
@@ -348,3 +350,39 @@ def test_ranks_of_a_job_from_two_exports(tmp_path: Path) -> None:
     with open_capture(import_files(files, tmp_path / "start.h5", align="start")) as capture:
         rows = capture.kinds["kernel"].rows
         assert len(set(capture.event_times(rows)[0].tolist())) == 1
+
+
+HOSTILE: dict[str, str] = {
+    "CUDA_UM_GPU_PAGE_FAULT_EVENTS": "start, end, globalPid, deviceId, address, numberOfPageFaults, faultAccessType",
+    "CUDA_UM_CPU_PAGE_FAULT_EVENTS": "start, globalPid, address, CpuInstruction, module",
+    "GPU_CONTEXT_SWITCH_EVENTS": "tag, vmId, seqNo, contextId, timestamp, globalPid, gpuId",
+    "NET_NIC_METRIC": "start, end, globalId, portId, metricsListId, metricsIdx, value",
+    "PERF_EVENT_SOC_OR_CPU_METRIC_EVENT": "start, end, componentId, metricId, value",
+    "CUPTI_ACTIVITY_KIND_MEM_DECOMPRESS": "start, end, deviceId, contextId, streamId, correlationId, globalPid",
+    "CUDA_GPU_MEMORY_USAGE_EVENTS": "start, globalPid, deviceId, contextId, address, bytes, memKind",
+    "GPU_METRICS": "timestamp, typeId, metricId, value",
+    "NVTX_EVENTS": "start, end, eventType, globalTid, text, domainId, binaryData",
+    "NVTX_PAYLOAD_SCHEMA_ENTRIES": "domainId, schemaId, idx, flags, type, name, arrayOrUnionDetail, offset",
+    "NVTX_PAYLOAD_SCHEMAS": "domainId, schemaId, payloadSize",
+}
+CELLS = (0, 1, 7, 8, 59, -1, None, 1 << 31, 1 << 40, 1 << 62, -(1 << 62), (1 << 63) - 1, -(1 << 63), PID, TID,
+         "text", b"\xff\0", 1.5, float("inf"), payload(1, bytes(8)))  # fmt: skip
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("seed", range(rounds(8)))
+def test_cells_of_any_kind_end_in_a_sound_capture_or_one_line(tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    tables: Tables = {"StringIds": ("id, value", [(1, "a")])}
+    for name, columns in HOSTILE.items():
+        if chance.random() < 0.7:
+            width = len(columns.split(","))
+            rows = [tuple(chance.choice(CELLS) for _ in range(width)) for _ in range(chance.randrange(1, 12))]
+            tables[name] = (columns, rows)
+    source = write_sqlite(tmp_path / "hostile.sqlite", tables)
+    try:
+        written = import_files([source], tmp_path / "out.h5")
+    except ImportFormatError:
+        return
+    with open_capture(written) as capture:
+        assert list(verify(capture)) == []

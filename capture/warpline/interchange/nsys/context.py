@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 _PID_BITS = 24
 _LOW = (1 << _PID_BITS) - 1
-_FAR = 1 << 61
+FAR = 1 << 61
+"""Times that are further away than this are no times."""
 
 ROLE_ORDER = (
     "state",
@@ -228,7 +229,7 @@ class Context:
         An event without an end gets the end of the recording and is flagged; one that ends before it starts keeps its
         start, has no duration and is flagged. Rows without a usable start are counted as skipped and have id -1.
         """
-        usable = (starts > -_FAR) & (starts < _FAR)
+        usable = (starts > -FAR) & (starts < FAR)
         marks = np.array(np.broadcast_to(np.asarray(flags, np.uint8), len(starts)))
         if stops is None:
             stops = starts
@@ -246,7 +247,7 @@ class Context:
                 self.problem(
                     what or kind, int(is_open.sum()), tr("had no end; shown until the end of the recording")
                 )
-            is_negative = usable & ((stops < starts) | (stops > _FAR))
+            is_negative = usable & ((stops < starts) | (stops > FAR))
             if is_negative.any():
                 stops = np.where(is_negative, starts, stops)
                 marks[is_negative] |= np.uint8(Flag.TRUNCATED)
@@ -287,6 +288,22 @@ class Context:
         self.events += len(starts)
         self.window.include(starts, stops)
         return np.arange(first, first + len(starts))
+
+    def add_counter(
+        self,
+        track: int,
+        name: str,
+        unit: str,
+        times: Int64Array,
+        values: npt.NDArray[np.float64],
+        *,
+        what: str,
+    ) -> None:
+        """Adds a counter; samples without a usable time are counted as skipped."""
+        usable = (times > -FAR) & (times < FAR)
+        self.builder.add_skipped(what, int((~usable).sum()), tr("rows without a usable start time"))
+        self.builder.add_counter(track, name, unit, times[usable], values[usable])
+        self.window.include(times[usable], times[usable])
 
     def problem(self, what: str, count: int, text: str) -> None:
         """Something odd in the data that was kept; counted and shown."""

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.i18n import tr
-from warpline.interchange.nsys.context import Context, pick
+from warpline.interchange.nsys.context import FAR, Context, pick
 from warpline.interchange.nsys.devices import Devices
 from warpline.interchange.nsys.tables import NULL, Batch, decode, groups, read_all
 from warpline.model import MEMORY_KINDS
@@ -68,9 +68,7 @@ def convert_gpu_metrics(context: Context, table: str) -> None:
             )
             times, values = batch["timestamp"][index], batch["value"][index].astype(np.float64)
             values[batch["value"][index] == NULL] = np.nan
-            usable = times != NULL
-            context.builder.add_counter(track, name, unit, times[usable], values[usable])
-            context.window.include(times[usable], times[usable])
+            context.add_counter(track, name, unit, times, values, what=table)
 
 
 def convert_network(context: Context, table: str) -> None:
@@ -178,11 +176,10 @@ def _add_intervals(
     else:
         whole = batch[value_column][index]
         values = np.where(whole == NULL, np.nan, whole.astype(np.float64))
-    starts, stops = batch["start"][index], batch["end"][index]
-    usable = starts != NULL
-    context.builder.add_counter(track, name, unit, starts[usable], values[usable])
-    ends = np.where(stops == NULL, starts, np.maximum(stops, starts))
-    context.window.include(starts[usable], ends[usable])
+    context.add_counter(track, name, unit, batch["start"][index], values, what=folder)
+    ends = batch["end"][index]
+    ends = ends[(ends > -FAR) & (ends < FAR)]
+    context.window.include(ends, ends)
 
 
 def _distinct(types: Mapping[int, str]) -> dict[int, str]:
@@ -251,4 +248,4 @@ def convert_memory_usage(context: Context, devices: Devices, table: str) -> None
             device=gpu,
             sort_key=100,
         )
-        context.builder.add_counter(track, name, "bytes", rows["start"][index], held.astype(np.float64))
+        context.add_counter(track, name, "bytes", rows["start"][index], held.astype(np.float64), what=table)

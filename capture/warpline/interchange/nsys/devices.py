@@ -128,7 +128,9 @@ class Devices:
             self._added[gpu] = self.context.builder.add_device(gpu, "", rank=self.context.options.rank)
         name = self._names.get(gpu, "")
         title = tr("GPU {number}", number=gpu) + (f" · {name}" if name else "")
-        return self.context.track(f"gpu/{gpu}", title=title, role="gpu", device=gpu, sort_key=2000 + gpu)
+        return self.context.track(
+            f"gpu/{gpu}", title=title, role="gpu", device=gpu, sort_key=2000 + min(gpu, _LOW)
+        )
 
     def device_of_context(self, global_pid: int, context: int, device: int) -> int:
         """The device on which this context's work ran; ``device`` when it did none.

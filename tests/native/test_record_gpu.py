@@ -272,6 +272,44 @@ launch(C)
         assert first[1] <= kernel["start"] <= second[0]
 
 
+NAMED = """
+import ctypes, os
+cuda = ctypes.CDLL("libcuda.so.1")
+cuda.cuInit(0)
+agent = ctypes.CDLL(os.environ["NVTX_INJECTION64_PATH"])
+# What NVTX's headers do: tables of pointers to the functions that a tool may fill in.
+tables = {module: (ctypes.c_void_p * 16)() for module in (1, 2, 4, 5)}
+pointers = {m: (ctypes.c_void_p * 16)(*(ctypes.addressof(t) + 8 * i for i in range(16))) for m, t in tables.items()}
+@ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(ctypes.c_uint))
+def get_table(module, table, size):
+    table[0], size[0] = ctypes.addressof(pointers[module]), 16
+    return 1
+class Callbacks(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("get_table", type(get_table))]
+callbacks = Callbacks(16, get_table)
+@ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_uint32)
+def get_export_table(number): return ctypes.addressof(callbacks)
+assert agent.InitializeInjectionNvtx2(get_export_table) == 1
+def name(module, number, what, kind, text):
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p, kind)(tables[module][number])(what, text)
+name(2, 1, 0, ctypes.c_char_p, b"the only one")
+name(2, 3, 1, ctypes.c_char_p, b"training")
+name(2, 5, 8, ctypes.c_char_p, b"compute")
+name(4, 4, 9, ctypes.c_wchar_p, "kopieren \u00fc")
+for stream in (7, 8, 9): cuda.fakeLaunch(ctypes.c_char_p(b"kernel"), stream, ctypes.c_uint64(1000))
+"""
+
+
+def test_names_given_through_nvtx_are_titles(record: Record) -> None:
+    with open_capture(record(sys.executable, "-c", NAMED)) as capture:
+        titles = {track.stream: track.title for track in capture.tracks if track.role == "stream"}
+        assert titles == {7: "Stream 7 · default", 8: "compute · Stream 8", 9: "kopieren ü · Stream 9"}
+        (context,) = (track for track in capture.tracks if track.role == "context")
+        assert context.title.startswith("training · ")
+        (gpu,) = (track for track in capture.tracks if track.role == "gpu")
+        assert gpu.title.endswith("Fake H100 · the only one")
+
+
 @pytest.mark.fuzz
 def test_a_damaged_spool_still_gives_a_capture(gpu_session: Session, training: Path, tmp_path: Path) -> None:
     gpu_session.run(sys.executable, training, WARPLINE_CUPTI="memory=1")

@@ -62,6 +62,7 @@ class GpuTracks:
     _device_of_context: dict[int, int] = field(default_factory=dict)
     _default_streams: set[tuple[int, int]] = field(default_factory=set)
     _priorities: dict[tuple[int, int], int] = field(default_factory=dict)
+    _names: dict[tuple[int, int, int], str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for row in self.spool.records(records.CUPTI_DEVICE, records.cupti_device).values:
@@ -76,6 +77,9 @@ class GpuTracks:
                 self._default_streams.add((context, stream))
             if priority:
                 self._priorities[context, stream] = priority
+        named = self.spool.records(records.CUPTI_NAME, records.cupti_name).values
+        for what, context, number, name in named.tolist():
+            self._names[what, context, number] = self.spool.text(name)
         self.process = self.translation.threads.process_of(
             self.spool.header.pid, self.spool.header.monotonic_ns
         )
@@ -128,15 +132,21 @@ class GpuTracks:
         """The machine's number of a device of this process."""
         return self.devices[device].number if device in self.devices else device
 
+    def _named(self, title: str, what: int, context: int, number: int) -> str:
+        """A title with the name that the program gave through NVTX, where it did."""
+        name = self._names.get((what, context, number)) or self._names.get((what, records.NOBODY, number))
+        return f"{name} · {title}" if name else title
+
     def gpu_track(self, device: int) -> int:
         """The track of a GPU."""
         number = self.number(device)
         gpu = self.devices.get(device)
         self.translation.device_index(number, gpu.name if gpu else "", gpu.properties if gpu else {})
         name = f" · {gpu.name}" if gpu and gpu.name else ""
+        given = self._names.get((records.NAMED_DEVICE, records.NOBODY, device))
         return self.builder.track(
             f"gpu/{number}",
-            title=tr("GPU {number}", number=number) + name,
+            title=tr("GPU {number}", number=number) + name + (f" · {given}" if given else ""),
             role="gpu",
             device=number,
             sort_key=GPUS_FROM + number,
@@ -149,7 +159,9 @@ class GpuTracks:
         title = command_title(life.command, life.name, life.pid)
         return self.builder.track(
             self._context_uri(device, context),
-            title=f"{title} · {tr('context {number}', number=context)}",
+            title=self._named(
+                f"{title} · {tr('context {number}', number=context)}", records.NAMED_CONTEXT, context, context
+            ),
             role="context",
             parent=parent,
             process=self.translation.process_index(self.process),
@@ -162,6 +174,7 @@ class GpuTracks:
         title = tr("Stream {number}", number=stream)
         if (context, stream) in self._default_streams:
             title = f"{title} · {tr('default')}"
+        title = self._named(title, records.NAMED_STREAM, context, stream)
         return self._below(
             device, context, f"stream/{stream}", "stream", title, stream=stream, packing=Packing.PACK
         )
@@ -173,7 +186,7 @@ class GpuTracks:
             context,
             f"stream/{stream}/annotations",
             "ranges",
-            tr("Stream {number} · NVTX", number=stream),
+            self._named(tr("Stream {number} · NVTX", number=stream), records.NAMED_STREAM, context, stream),
             stream=stream,
             sort_key=2 * stream + 1,
         )

@@ -275,6 +275,20 @@ EXPORT int cuptiSetThreadIdType(uint32_t type)
     has_system_tids = type == 1;
     return 0;
 }
+/* Handles are their ids; the null stream is 7. */
+EXPORT int cuptiGetContextId(void *context, uint32_t *id)
+{
+    *id = (uint32_t)(uintptr_t)context;
+    return context ? 0 : 1;
+}
+
+EXPORT int cuptiGetStreamIdEx(void *context, void *stream, uint8_t is_per_thread, uint32_t *id)
+{
+    (void)context, (void)is_per_thread;
+    *id = stream ? (uint32_t)(uintptr_t)stream : 7;
+    return 0;
+}
+
 EXPORT int cuptiActivityFlushPeriod(uint32_t ms)
 {
     (void)ms;

@@ -33,6 +33,11 @@ EXPORT int cuModuleGetFunction(uintptr_t *function, uintptr_t module, const char
 EXPORT int cuMemAlloc_v2(uintptr_t *memory, size_t size) { return *memory = (uintptr_t)malloc(size), 0; }
 EXPORT int cuMemHostAlloc(void **memory, size_t size, unsigned flags) { return *memory = malloc(size), (int)(flags * 0); }
 EXPORT int cuStreamCreate(uintptr_t *stream, unsigned flags) { return *stream = ++streams, (int)(flags * 0); }
+EXPORT int cuStreamGetCtx(uintptr_t stream, uintptr_t *context)
+{
+    (void)stream;
+    return *context = 1, 0;
+}
 EXPORT int cuStreamSynchronize(uintptr_t stream) { return fakeSynchronize(number_of(stream)), 0; }
 EXPORT int cuCtxSynchronize(void)
 {

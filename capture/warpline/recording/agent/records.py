@@ -29,12 +29,14 @@ CUPTI_MEMORY = 312
 CUPTI_FUNCTION = 313
 CUPTI_SESSION = 314
 CUPTI_DROPPED = 315
+CUPTI_NAME = 316
 
 POP = 0xFFFFFFFF
 POPPED_UNSEEN = 0xFFFFFFFE
 """Names that are none: the record ends a range, or says that ranges from a level on ended during a pause."""
 LEVEL_UNBALANCED = 0xFFFF
 """Level of a pop that had no push."""
+NAMED_DEVICE, NAMED_CONTEXT, NAMED_STREAM = 0, 1, 2
 HAS_COLOR, HAS_CATEGORY = 1, 2
 NOBODY = 0xFFFFFFFF
 """No device, stream or event."""
@@ -225,3 +227,4 @@ cupti_session = np.dtype(
     ]
 )
 cupti_dropped = np.dtype([("time_ns", "<u8"), ("count", "<u8")])
+cupti_name = np.dtype([("what", "<u4"), ("context", "<u4"), ("id", "<u4"), ("name", "<u4")])

@@ -248,6 +248,8 @@ struct cupti {
     int (*set_thread_id_type)(uint32_t type);
     int (*flush_period)(uint32_t milliseconds);
     int (*latency_timestamps)(uint8_t is_on);
+    int (*context_id)(void *context, uint32_t *id);
+    int (*stream_id)(void *context, void *stream, uint8_t is_per_thread, uint32_t *id); /* NULL: the current context */
 };
 
 #endif

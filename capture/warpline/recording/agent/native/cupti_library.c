@@ -7,19 +7,54 @@
 #include <string.h>
 
 #include "cupti_internal.h"
+#include "spool.h"
 
 struct cupti cupti;
+
+/* A function of the CUDA driver, if the program has loaded it. */
+static void *of_driver(const char *name)
+{
+    void *address = dlsym(RTLD_DEFAULT, name);
+    void *library = address ? NULL : dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+    return library != NULL ? dlsym(library, name) : address;
+}
 
 uint32_t cupti_driver_version(void)
 {
     int version = 0;
     int (*get)(int *);
-    void *address = dlsym(RTLD_DEFAULT, "cuDriverGetVersion");
-    void *library = address ? NULL : dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-    if (library != NULL)
-        address = dlsym(library, "cuDriverGetVersion");
+    void *address = of_driver("cuDriverGetVersion");
     memcpy(&get, &address, sizeof address);
     return address != NULL && get(&version) == 0 ? (uint32_t)version : 0;
+}
+
+static void write_name(uint32_t what, uint32_t context, uint32_t id, uint32_t name)
+{
+    struct record_cupti_name record = {what, context, id, name};
+    wl_define(SLOT_CUPTI_NAME, &record, sizeof record);
+}
+
+void cupti_name_device(int device, uint32_t name) { write_name(CUPTI_NAMED_DEVICE, UINT32_MAX, (uint32_t)device, name); }
+
+void cupti_name_context(void *context, uint32_t name)
+{
+    uint32_t id;
+    if (cupti.context_id != NULL && cupti.context_id(context, &id) == CUPTI_OK)
+        write_name(CUPTI_NAMED_CONTEXT, id, id, name);
+}
+
+void cupti_name_stream(void *stream, uint32_t name)
+{
+    int (*get_context)(void *, void **);
+    void *address = of_driver("cuStreamGetCtx"), *context = NULL;
+    uint32_t id, context_id = UINT32_MAX;
+    if (cupti.stream_id == NULL || cupti.stream_id(NULL, stream, 0, &id) != CUPTI_OK)
+        return;
+    memcpy(&get_context, &address, sizeof address);
+    if (address != NULL && get_context(stream, &context) == 0 && cupti.context_id != NULL &&
+        cupti.context_id(context, &context_id) != CUPTI_OK)
+        context_id = UINT32_MAX;
+    write_name(CUPTI_NAMED_STREAM, context_id, id, name);
 }
 
 static void *open_any(const char *const *names, size_t count, int flags)
@@ -75,6 +110,8 @@ bool cupti_load(char *reason, size_t size)
         {"cuptiSetThreadIdType", &cupti.set_thread_id_type, false},
         {"cuptiActivityFlushPeriod", &cupti.flush_period, false},
         {"cuptiActivityEnableLatencyTimestamps", &cupti.latency_timestamps, false},
+        {"cuptiGetContextId", &cupti.context_id, false},
+        {"cuptiGetStreamIdEx", &cupti.stream_id, false},
     };
     for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
         void *address = dlsym(library, symbols[i].name);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <wchar.h>
 
+#include "cupti_internal.h"
 #include "nvtx_abi.h"
 #include "spool_internal.h"
 
@@ -342,6 +343,13 @@ static void category_w(uint32_t category, const wchar_t *text) { name_category(0
 static void thread_a(uint32_t tid, const char *text) { name_thread(tid, intern(text)); }
 static void thread_w(uint32_t tid, const wchar_t *text) { name_thread(tid, wl_intern_wide(text)); }
 
+static void device_a(int device, const char *text) { cupti_name_device(device, intern(text)); }
+static void device_w(int device, const wchar_t *text) { cupti_name_device(device, wl_intern_wide(text)); }
+static void context_a(void *context, const char *text) { cupti_name_context(context, intern(text)); }
+static void context_w(void *context, const wchar_t *text) { cupti_name_context(context, wl_intern_wide(text)); }
+static void stream_a(void *stream, const char *text) { cupti_name_stream(stream, intern(text)); }
+static void stream_w(void *stream, const wchar_t *text) { cupti_name_stream(stream, wl_intern_wide(text)); }
+
 static void domain_mark_ex(const void *domain, const struct nvtx_event_attributes *event)
 {
     mark(domain_id(domain), NULL, NULL, event);
@@ -421,6 +429,15 @@ EXPORT int InitializeInjectionNvtx2(nvtx_get_export_table get_export_table)
         ENTRY(NVTX_CORE2_STRING_W, domain_string_w),     ENTRY(NVTX_CORE2_DOMAIN_A, domain_create_a),
         ENTRY(NVTX_CORE2_DOMAIN_W, domain_create_w),
     };
+    static const struct entry cuda[] = {
+        ENTRY(NVTX_CUDA_DEVICE_A, device_a),   ENTRY(NVTX_CUDA_DEVICE_W, device_w),
+        ENTRY(NVTX_CUDA_CONTEXT_A, context_a), ENTRY(NVTX_CUDA_CONTEXT_W, context_w),
+        ENTRY(NVTX_CUDA_STREAM_A, stream_a),   ENTRY(NVTX_CUDA_STREAM_W, stream_w),
+    };
+    static const struct entry cudart[] = {
+        ENTRY(NVTX_CUDART_DEVICE_A, device_a), ENTRY(NVTX_CUDART_DEVICE_W, device_w),
+        ENTRY(NVTX_CUDART_STREAM_A, stream_a), ENTRY(NVTX_CUDART_STREAM_W, stream_w),
+    };
     static _Atomic bool is_announced;
     if (!wl_start() || get_export_table == NULL)
         return 0;
@@ -433,6 +450,8 @@ EXPORT int InitializeInjectionNvtx2(nvtx_get_export_table get_export_table)
     }
     bool has_core = fill(callbacks, NVTX_MODULE_CORE, core, sizeof core / sizeof core[0]);
     fill(callbacks, NVTX_MODULE_CORE2, core2, sizeof core2 / sizeof core2[0]);
+    fill(callbacks, NVTX_MODULE_CUDA, cuda, sizeof cuda / sizeof cuda[0]);
+    fill(callbacks, NVTX_MODULE_CUDART, cudart, sizeof cudart / sizeof cudart[0]);
     return has_core;
 }
 

@@ -36,6 +36,7 @@ enum {
     RECORD_CUPTI_FUNCTION = 313,
     RECORD_CUPTI_SESSION = 314,
     RECORD_CUPTI_DROPPED = 315,
+    RECORD_CUPTI_NAME = 316,
 };
 
 struct record_clock_pair {
@@ -162,6 +163,11 @@ struct record_cupti_session {
 struct record_cupti_dropped {
     uint64_t time_ns, count;
 };
+/* What the program called a device, a context or a stream through NVTX; the context of a stream may be unknown. */
+enum { CUPTI_NAMED_DEVICE = 0, CUPTI_NAMED_CONTEXT = 1, CUPTI_NAMED_STREAM = 2 };
+struct record_cupti_name {
+    uint32_t what, context, id, name;
+};
 
 #define RECORD_SIZE(type, size) _Static_assert(sizeof(struct type) == (size), "docs/spool.md promises this size")
 RECORD_SIZE(record_clock_pair, 24);
@@ -189,5 +195,6 @@ RECORD_SIZE(record_cupti_memory, 56);
 RECORD_SIZE(record_cupti_function, 16);
 RECORD_SIZE(record_cupti_session, 24);
 RECORD_SIZE(record_cupti_dropped, 16);
+RECORD_SIZE(record_cupti_name, 16);
 
 #endif

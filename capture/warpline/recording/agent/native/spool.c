@@ -66,6 +66,7 @@ static const uint32_t slot_type[SLOT_COUNT] = {
     [SLOT_CUPTI_FUNCTION] = RECORD_CUPTI_FUNCTION,
     [SLOT_CUPTI_SESSION] = RECORD_CUPTI_SESSION,
     [SLOT_CUPTI_DROPPED] = RECORD_CUPTI_DROPPED,
+    [SLOT_CUPTI_NAME] = RECORD_CUPTI_NAME,
 };
 
 /* What a forked child has to be told again, in the order it was said. */

@@ -106,6 +106,21 @@ def test_kernels_copies_and_sets_are_on_their_streams_and_linked(trained: Captur
     assert capture.links.counts() == {"launch": 65 + 10 + 10 + 10}
 
 
+def test_the_agents_own_thread_is_last_and_says_whose_it_is(trained: Capture) -> None:
+    perf = next(source for source in trained.sources if source.name == "perf")
+    if not perf.enabled:
+        pytest.skip(perf.reason)
+    (process,) = {track.parent for track in trained.tracks if track.role == "thread"}
+    threads = [
+        trained.tracks[index]
+        for index in trained.children(process)
+        if trained.tracks[index].role == "thread"
+    ]
+    own = [track.title.endswith("· Warpline's own") for track in threads]
+    assert own == [False] * (len(own) - 1) + [True]
+    assert threads[-1].title.startswith("warpline-agent  ")
+
+
 def test_a_graph_launch_has_its_many_kernels(trained: Capture) -> None:
     capture = trained
     launches = [call for call in table(capture, "cuda_api") if call["name"] == "cudaGraphLaunch"]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from warpline.i18n import tr
 from warpline.model import Packing
 from warpline.storage import CaptureBuilder
 
@@ -18,6 +19,9 @@ from .threads import ThreadTable, command_title
 Int64Array = npt.NDArray[np.int64]
 
 _CPU_SORT, _PROCESS_SORT = 0, 100
+AGENT_THREAD = "warpline-agent"
+"""The thread the agent runs in programs that use CUDA: recorded as every other, and told apart."""
+_LAST = 1 << 40
 
 
 @dataclass
@@ -108,14 +112,16 @@ class Translation:
         """The track of a thread of ``threads``, below that of its process; the first thread comes first."""
         life = self.threads.threads[thread]
         process = self.threads.processes[life.process]
+        title = f"{life.name or 'thread'}  {life.tid}"
+        is_own = life.name == AGENT_THREAD
         return self.builder.track(
             self.thread_uri(thread),
-            title=f"{life.name or 'thread'}  {life.tid}",
+            title=tr("{thread} · Warpline's own", thread=title) if is_own else title,
             role="thread",
             parent=self.process_track(life.process),
             process=self.process_index(life.process),
             thread=self.thread_index(thread),
-            sort_key=0 if life.tid == process.pid else 1 + thread,
+            sort_key=_LAST if is_own else 0 if life.tid == process.pid else 1 + thread,
         )
 
     def thread_child(

@@ -234,6 +234,28 @@ def test_a_curve_stands_on_its_baseline_and_has_no_holes() -> None:
     assert not frame.pixels[[0, 11]].any()
 
 
+def test_a_frame_pans_through_its_memory_and_back() -> None:
+    """Columns that stay in view keep their pixels, however far one pans."""
+    rng = np.random.default_rng(4)
+    frame = Frame(50, 7, 1.0)
+    frame.image.setDevicePixelRatio(2.0)
+    world = rng.integers(0, 2**32, (7, 40_000), dtype=np.uint32)
+    at = 20_000
+    frame.pixels[:] = world[:, at : at + 50]
+    steps = [*[37] * 500, *[-49] * 700, *rng.integers(-49, 50, 300).tolist()]
+    for step in steps:
+        if not step or not 0 <= at + step <= 39_950:
+            continue
+        at += step
+        frame.shift(step)
+        assert frame.stop - frame.first == abs(step)
+        frame.pixels[:, frame.first : frame.stop] = world[:, at + frame.first : at + frame.stop]
+        assert np.array_equal(frame.pixels, world[:, at : at + 50])
+    assert frame.image.devicePixelRatio() == 2.0
+    seen = np.frombuffer(frame.image.constBits(), np.uint32).reshape(7, 50)
+    assert np.array_equal(seen, frame.pixels)
+
+
 def test_tables_of_other_colours_are_not_used_any_more() -> None:
     table = ColorTable(DARK)
     places: Any = [Bar(top=0, height=10, clip=0, background=1)]

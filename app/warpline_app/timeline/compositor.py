@@ -22,6 +22,10 @@ UInt32Array = npt.NDArray[np.uint32]
 Float64Array = npt.NDArray[np.float64]
 
 
+SLACK_PX = 1 << 14
+"""Room before and behind a picture in memory, in pixels: so far it pans without being moved."""
+
+
 class Frame:
     """The pixels of a frame: ``pixels`` uint32 0xffrrggbb of shape (height, width), and a QImage on the same memory.
 
@@ -29,12 +33,21 @@ class Frame:
     """
 
     def __init__(self, width: int, height: int, ratio: float) -> None:
-        self.pixels: UInt32Array = np.zeros((max(1, height), max(1, width)), np.uint32)
         self.width, self.height, self.ratio = max(1, width), max(1, height), ratio
         self.first, self.stop = 0, self.width
+        self._memory: UInt32Array = np.zeros(self.width * self.height + 2 * SLACK_PX, np.uint32)
+        self._origin = SLACK_PX
         self._scratch = np.empty(self.width, np.uint16)
-        buffer: Any = self.pixels.data
-        self.image = QImage(buffer, self.width, self.height, 4 * self.width, QImage.Format.Format_RGB32)
+        self.pixels, self.image = self._placed(1.0)
+
+    def _placed(self, image_ratio: float) -> tuple[UInt32Array, QImage]:
+        """The pixels and their image where they are in memory now."""
+        size = self.width * self.height
+        pixels = self._memory[self._origin : self._origin + size].reshape(self.height, self.width)
+        buffer: Any = pixels.data
+        image = QImage(buffer, self.width, self.height, 4 * self.width, QImage.Format.Format_RGB32)
+        image.setDevicePixelRatio(image_ratio)
+        return pixels, image
 
     def limit(self, first: int, stop: int) -> None:
         """Draw only on these columns from now on."""
@@ -43,15 +56,21 @@ class Frame:
     def shift(self, pixels: int) -> None:
         """Moves everything ``pixels`` columns to the left (negative: right) and limits drawing to the gap.
 
-        One move of the whole memory: rows run into each other just in the columns that are drawn anew.
+        Nothing is moved but the place where the picture begins in memory: rows run into each other just in the
+        columns that are drawn anew. Only at the end of the memory the picture goes back to its middle.
         """
-        address, size = self.pixels.ctypes.data, self.pixels.nbytes
-        by = 4 * abs(pixels)
+        origin = self._origin + pixels
+        if not 0 <= origin <= 2 * SLACK_PX:
+            size = self.width * self.height
+            first, stop = max(0, -pixels), size - max(0, pixels)
+            kept = self._memory[origin + first : origin + stop].copy()
+            self._memory[SLACK_PX + first : SLACK_PX + stop] = kept
+            origin = SLACK_PX
+        self._origin = origin
+        self.pixels, self.image = self._placed(self.image.devicePixelRatio())
         if pixels > 0:
-            ctypes.memmove(address, address + by, size - by)
             self.limit(self.width - pixels, self.width)
         else:
-            ctypes.memmove(address + by, address, size - by)
             self.limit(0, -pixels)
 
     def fill(self, top: int, bottom: int, rgb: int) -> None:

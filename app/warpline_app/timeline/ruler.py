@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+import numpy.typing as npt
+import shiboken6
 from PySide6.QtCore import QLine, QPoint, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import (
     QColor,
@@ -94,10 +97,11 @@ class Ruler(QWidget):
         minor = xs[1] - xs[0] if len(xs) > 1 else 0.0
         painter.setPen(theme.color("muted", 110))
         if minor > 40:
-            parts = [round(x + part * minor / 5) for x in xs.tolist() for part in range(1, 5)]
-            painter.drawLines([QLine(at, bottom - 3, at, bottom - 1) for at in parts])
+            _draw_ticks(
+                painter, np.add.outer(xs, np.arange(1, 5) * (minor / 5)).ravel(), bottom - 3, bottom - 1
+            )
         painter.setPen(theme.color("muted"))
-        painter.drawLines([QLine(round(x), bottom - 7, round(x), bottom - 1) for x in xs.tolist()])
+        _draw_ticks(painter, xs, bottom - 7, bottom - 1)
         baseline = 2 + (bottom - 8 + painter.fontMetrics().ascent() - painter.fontMetrics().descent()) // 2
         for x, text in zip(xs.tolist(), ticks.texts, strict=True):
             painter.drawText(QPoint(round(x) + 5, baseline), text)
@@ -214,6 +218,16 @@ class Ruler(QWidget):
         mark = self._mark_at(event.pos().x())
         time_ns = mark.time_ns if mark else self.scene.scale.to_ns(event.pos().x())
         self.menu_wanted.emit(event.globalPos(), time_ns)
+
+
+def _draw_ticks(painter: QPainter, xs: npt.NDArray[np.float64], top: int, bottom: int) -> None:
+    """Vertical lines in one call, from an array that has the layout of `QLine`."""
+    if not len(xs):
+        return
+    lines = np.empty((len(xs), 4), np.int32)
+    lines[:, 0] = lines[:, 2] = np.round(xs)
+    lines[:, 1], lines[:, 3] = top, bottom
+    painter.drawLines(shiboken6.wrapInstance(lines.ctypes.data, QLine), len(lines))
 
 
 class Corner(QWidget):

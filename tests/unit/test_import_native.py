@@ -110,6 +110,7 @@ def test_every_real_trace_reads_the_same(data_dir: Path) -> None:
             # The first piece of each, and some of the others.
             if number % rounds(75, 1):
                 continue
+            assert isinstance(text, bytes)
             scanned, decoded, taken = both_ways(text, form)
             assert scanned.keys() == decoded.keys(), name
             for key, rows in decoded.items():

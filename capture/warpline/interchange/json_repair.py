@@ -196,3 +196,13 @@ def until_damaged(pieces: Sequence[bytes]) -> list[bytes]:
             break
         good.append(whole)
     return good
+
+
+def json_object(text: str) -> dict[str, Any] | None:
+    """The object in a text, None when it is none."""
+    try:
+        # Not msgspec: it refuses numbers beyond what a float holds, and with them everything beside them.
+        value = json.loads(text) if text else None
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None

@@ -7,6 +7,8 @@ not UTF-8; all of that is read as far as it goes and counted.
 
 from __future__ import annotations
 
+import json
+import math
 import re
 import sys
 from collections.abc import Iterator
@@ -280,5 +282,19 @@ class EventStream:
 
 
 def _decoded(text: bytes) -> Any:
+    """A value outside of the events; None when it is no JSON."""
     mended = mend(text)
-    return None if mended is None else msgspec.json.decode(mended)
+    try:
+        return None if mended is None else msgspec.json.decode(mended)
+    except msgspec.MsgspecError:
+        # A number beyond what a float holds somewhere in it.
+        return json.loads(mended or b"null", parse_int=_number, parse_float=_number)
+
+
+def _number(text: str) -> float | None:
+    value = float(text)
+    return (
+        (int(text) if text.lstrip("-").isdecimal() and abs(value) < 1e18 else value)
+        if math.isfinite(value)
+        else None
+    )

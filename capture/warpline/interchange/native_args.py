@@ -161,7 +161,7 @@ def is_json(token: bytes) -> bool:
     """Whether a piece of text is one JSON value."""
     try:
         _RAW.decode(token)
-    except (msgspec.MsgspecError, RecursionError):
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
         return False
     return True
 

@@ -69,7 +69,7 @@ class PaddleConverter(TorchConverter):
             self._find_main(group)
             self.add_ranges(group)
         elif name == MEMORY and "device" in group.texts:
-            self._saw(group.start, group.start)
+            self.saw(group.start, group.start)
             numbers = group.numbers
             add_allocations(
                 self,

@@ -92,10 +92,10 @@ class TorchConverter(TraceConverter):
             self._find_main(group)
             self.add_phases(group)
         elif name in (STATE, SLICE):
-            self._saw(group.start, group.start + group.duration)
+            self.saw(group.start, group.start + group.duration)
             add_scheduling(self, name, group, self._scheduling_rows)
         elif name == MEMORY:
-            self._saw(group.start, group.start)
+            self.saw(group.start, group.start)
             add_memory(self, group)
         else:
             super().absorb_group(name, group)
@@ -189,7 +189,7 @@ class TorchConverter(TraceConverter):
 
     def _add_apart(self, name: str, group: Group) -> None:
         """The profiler's own activity: what it cost, and the window it recorded."""
-        self._saw(group.start, group.start + group.duration)
+        self.saw(group.start, group.start + group.duration)
         overhead = name == OVERHEAD
         track = self.tracks.add_track(
             f"{self.options.prefix}{'overhead' if overhead else 'profiler'}",
@@ -212,7 +212,7 @@ class TorchConverter(TraceConverter):
         if self._main is None:
             self._waiting.append((name, group))
             return
-        self._saw(group.start, group.start + group.duration)
+        self.saw(group.start, group.start + group.duration)
         self.durations_noted(group)
         ids, kind = self.gpu.add(name, group, self._main)
         if kind == GPU_ANNOTATION:

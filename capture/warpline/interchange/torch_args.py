@@ -227,7 +227,11 @@ class DecodedArguments:
         """A field of any JSON as text, "" where it is missing."""
         if not self.has(name):
             return repeated_text("", len(self.values))
-        return texts([bytes(value) for value in map(attrgetter(name), self.values)], raw_text)
+        return texts([bytes(value) for value in map(attrgetter(name), self.values)], _json_text)
+
+
+def _json_text(value: bytes) -> str:
+    return "" if value == b"null" else raw_text(value)
 
 
 _NAMES: dict[str, Mapping[str, bytes]] = {}
@@ -248,7 +252,7 @@ def decode_args(rows: Sequence[Any], args_type: type[Any], losses: Counter[Loss]
     text = b"[" + b",".join([row.args or b"{}" for row in rows]) + b"]"
     try:
         values: list[Any] = msgspec.json.decode(text, type=list[args_type])  # type: ignore[valid-type]  # run time
-    except (msgspec.MsgspecError, RecursionError):
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
         values = [_fitting(bytes(row.args), args_type, losses) for row in rows]
     return DecodedArguments(values, text, _names(args_type))
 
@@ -257,11 +261,11 @@ def _fitting(text: bytes, args_type: type[Any], losses: Counter[Loss]) -> Any:
     """Arguments of which some are not of the expected type."""
     try:
         return msgspec.json.decode(text or b"{}", type=args_type)
-    except (msgspec.MsgspecError, RecursionError):
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
         losses["arguments of events", "not what the profiler writes there; the events are kept"] += 1
     try:
         values = msgspec.json.decode(text)
-    except (msgspec.MsgspecError, RecursionError):
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
         return args_type()
     if not isinstance(values, dict):
         return args_type()
@@ -270,7 +274,7 @@ def _fitting(text: bytes, args_type: type[Any], losses: Counter[Loss]) -> Any:
         value = values.get(field.encode_name)
         try:
             setattr(result, field.name, msgspec.convert(_plain(value, field.type), field.type))
-        except (msgspec.MsgspecError, RecursionError):
+        except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
             continue
     return result
 

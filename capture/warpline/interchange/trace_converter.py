@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from warpline.i18n import tr
 from warpline.interchange.columns import TextColumn, clean_text
 from warpline.interchange.importer import ImportOptions, ImportSummary
+from warpline.interchange.json_repair import json_object
 from warpline.interchange.json_stream import StreamState
+from warpline.interchange.trace_counters import add_counters
 from warpline.interchange.trace_events import Scalar
 from warpline.interchange.trace_groups import (
     ASYNC,
@@ -29,6 +29,7 @@ from warpline.interchange.trace_groups import (
     ThreadKey,
 )
 from warpline.interchange.trace_pending import PendingAsync, PendingBorders, PendingFlows, SliceRegistry
+from warpline.interchange.trace_samples import add_samples
 from warpline.interchange.trace_tracks import UNKNOWN_ID, ThreadEntry, TraceTracks, number_of
 from warpline.model import AttributeSpec, Flag, KindSpec
 
@@ -46,7 +47,6 @@ _RANGE_EXTRA = KindSpec(
     "range",
     (AttributeSpec("thread_duration_ns", "int64", "Duration by the thread's clock", "ns"),),
 )
-_JSON_OBJECTS = msgspec.json.Decoder(list[dict[str, Any] | None])
 
 
 def name_ids(builder: CaptureBuilder, column: TextColumn) -> npt.NDArray[np.uint32]:
@@ -105,14 +105,14 @@ class TraceConverter:
         elif name == INSTANTS:
             self._add_instants(group)
         elif name == COUNTERS:
-            self._add_counters(group)
+            add_counters(self, group)
         elif name == BORDERS:
             for thread, index in self.by_thread(group):
-                self._saw(group.start[index], group.start[index])
+                self.saw(group.start[index], group.start[index])
                 self.borders.add(thread, group, index, self.builder)
                 self.slices.reach(thread.index, int(group.start[index].max()))
         elif name == ASYNC:
-            self._saw(group.start, group.start)
+            self.saw(group.start, group.start)
             self.asyncs.add(group, self.builder)
         elif name == FLOWS:
             self.flows.add(group, self._thread_indexes(group))
@@ -159,7 +159,7 @@ class TraceConverter:
             names = name_ids(self.builder, group.name)
         flag_array = np.broadcast_to(np.asarray(flags, np.uint8), len(group))
         stops = group.start + group.duration
-        self._saw(group.start, stops)
+        self.saw(group.start, stops)
         for thread, index in self.by_thread(group):
             part = {key: values[index] for key, values in attributes.items()} if attributes else None
             start = group.start[index]
@@ -200,7 +200,8 @@ class TraceConverter:
         if count:
             self.notes[text] += count
 
-    def _saw(self, starts: Int64Array, stops: Int64Array) -> None:
+    def saw(self, starts: Int64Array, stops: Int64Array) -> None:
+        """Widen the time in which the file has events."""
         low, high = int(starts.min()), int(stops.max())
         self.start_ns = low if self.start_ns is None else min(self.start_ns, low)
         self.stop_ns = high if self.stop_ns is None else max(self.stop_ns, high)
@@ -208,7 +209,7 @@ class TraceConverter:
     # instants, counters
 
     def _add_instants(self, group: Group) -> None:
-        self._saw(group.start, group.start)
+        self.saw(group.start, group.start)
         names = name_ids(self.builder, group.name)
         scope = np.array([text or "t" for text in group.texts["scope"].table])[group.texts["scope"].codes]
         sample = np.array(group.phases) == "P"
@@ -259,48 +260,12 @@ class TraceConverter:
         thread = self.tracks.thread(*self.thread_of(key))
         return self.tracks.sub_track(thread, "ranges"), thread.index
 
-    def _add_counters(self, group: Group) -> None:
-        """Each numeric argument of a counter event is a series of its process."""
-        table = [text or "null" for text in group.texts["payload"].table]
-        try:
-            arguments = _JSON_OBJECTS.decode(("[" + ",".join(table) + "]").encode())
-        except msgspec.MsgspecError:
-            arguments = [_object(text) for text in table]
-        samples: dict[tuple[Scalar, str, str], tuple[list[int], list[float]]] = {}
-        names = group.name.table
-        unusable = 0
-        for thread, name, start, payload in zip(
-            group.thread.tolist(),
-            group.name.codes.tolist(),
-            group.start.tolist(),
-            group.texts["payload"].codes.tolist(),
-            strict=True,
-        ):
-            pid = self.thread_of(group.threads[thread])[0]
-            usable = False
-            for series, value in (arguments[payload] or {}).items():
-                number = _number(value)
-                if number is None:
-                    continue
-                usable = True
-                times, values = samples.setdefault((pid, names[name], series), ([], []))
-                times.append(start)
-                values.append(number)
-            unusable += not usable
-        if unusable:
-            self.losses["counter events without a value", "no argument is a number"] += unusable
-        for (pid, name, series), (times, values) in samples.items():
-            title = name if series in ("value", "", name) else f"{name} {series}"
-            track = self.tracks.counter_track(self.tracks.process(pid), title)
-            self.builder.add_counter(track, clean_text(title), "", times, values)
-            self._saw(np.array(times), np.array(times))
-
     # the end
 
     def finish(self, state: StreamState) -> ImportSummary:
         """Resolve what was waiting for the whole file, name threads, report oddities."""
         self._apply_metadata()
-        self._finish_samples(state.header.get("stackFrames"))
+        add_samples(self, self._samples, state.header.get("stackFrames"))
         for text, count in self.borders.finish(self.builder, self.tracks, self.slices).items():
             self.note(text, count)
         for text, count in self.asyncs.finish(self.builder, self.tracks).items():
@@ -341,7 +306,7 @@ class TraceConverter:
     def _apply_metadata(self) -> None:
         process_order: dict[str, int] = {}
         for name, pid, tid, raw in self.metadata:
-            arguments = _object(raw.decode("utf-8", "replace")) or {}
+            arguments = json_object(raw.decode("utf-8", "replace")) or {}
             key = self.thread_of((pid, tid))
             text = arguments.get("name")
             if name == "process_name" and isinstance(text, str):
@@ -362,79 +327,6 @@ class TraceConverter:
     def thread_title(self, name: str) -> str:
         """A thread's name from its recorded one."""
         return name
-
-    def _finish_samples(self, frames: Any) -> None:
-        """Stack samples (P) refer to frames that may stand behind the events."""
-        known = frames if isinstance(frames, dict) else {}
-        stacks: dict[str, int] = {}
-        for group in self._samples:
-            sample = np.flatnonzero(np.array(group.phases) == "P")
-            names = name_ids(self.builder, group.name)
-            refs = [group.texts["frame"].table[code] for code in group.texts["frame"].codes[sample].tolist()]
-            values = np.array([self._stack_of(ref, known, stacks) for ref in refs], np.int64)
-            stack = np.ma.MaskedArray(np.maximum(values, 0).astype(np.uint32), values < 0)
-            for code, key in enumerate(group.threads):
-                chosen = np.flatnonzero(group.thread[sample] == code)
-                if not len(chosen):
-                    continue
-                thread = self.tracks.thread(*self.thread_of(key))
-                track = self.tracks.add_track(
-                    f"{thread.uri}/samples",
-                    title=tr("Samples"),
-                    role="samples",
-                    parent=thread.track,
-                    process=thread.process.index,
-                    thread=thread.index,
-                    sort_key=90,
-                )
-                self.builder.add_events(
-                    track,
-                    "sample",
-                    group.start[sample[chosen]],
-                    0,
-                    names[sample[chosen]],
-                    flags=int(Flag.INSTANT),
-                    attributes={"stack": stack[chosen]},
-                )
-
-    def _stack_of(self, ref: str, frames: Mapping[str, Any], stacks: dict[str, int]) -> int:
-        if ref in stacks:
-            return stacks[ref]
-        chain: list[str] = []
-        at: Any = ref
-        while isinstance(at, (str, int)) and isinstance(frames.get(str(at)), dict) and len(chain) < 1000:
-            chain.append(str(at))
-            at = frames[str(at)].get("parent")
-        stack = -1
-        for frame in reversed(chain):
-            text = self.builder.string(clean_text(str(frames[frame].get("name", ""))))
-            stack = self.builder.stack(text, stack) if stack >= 0 else self.builder.stack(text)
-        stacks[ref] = stack
-        return stack
-
-
-def _object(text: str) -> dict[str, Any] | None:
-    try:
-        # Not msgspec: it refuses numbers beyond what a float holds, and with them everything beside them.
-        value = json.loads(text) if text else None
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
-
-
-def _number(value: Any) -> float | None:
-    if isinstance(value, str):
-        try:
-            value = float(value)
-        except ValueError:
-            return None
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    try:
-        number = float(value)
-    except OverflowError:
-        return None
-    return number if np.isfinite(number) else None
 
 
 __all__ = ["UNKNOWN_ID", "TraceConverter", "name_ids", "optional_ids"]

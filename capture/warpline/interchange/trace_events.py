@@ -89,7 +89,7 @@ class EventDecoder:
     def _decode_saved(self, piece: bytes) -> tuple[list[Any], DecodeLoss]:
         try:
             return self._decoder.decode(piece), DecodeLoss()
-        except (msgspec.MsgspecError, RecursionError):
+        except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
             return self._decode_singly(piece)
 
     def _decode_singly(self, piece: bytes) -> tuple[list[Any], DecodeLoss]:

@@ -25,7 +25,7 @@ static inline bool read_integer(const uint8_t *at, int64_t *value) {
     return true;
 }
 
-/* Microseconds with or without a fraction, as nanoseconds rounded to nearest. */
+/* Microseconds with or without a fraction, as nanoseconds rounded to nearest; not exactly half a nanosecond. */
 static inline bool read_nanoseconds(const uint8_t *at, int64_t *value) {
     bool negative = *at == '-';
     at += negative;
@@ -39,12 +39,18 @@ static inline bool read_nanoseconds(const uint8_t *at, int64_t *value) {
     int64_t fraction = 0;
     if (*at == '.') {
         const uint8_t *decimals = ++at;
+        bool is_half = false;
         for (int64_t scale = 100; is_digit(*at); at++, scale /= 10) {
-            /* Of the fourth digit only what it rounds; of later ones nothing. */
-            if (scale) fraction += (*at - '0') * scale;
-            else if (at - decimals == 3) fraction += *at >= '5';
+            if (scale) {
+                fraction += (*at - '0') * scale;
+            } else if (at - decimals == 3) {
+                fraction += *at >= '5';
+                is_half = *at == '5';
+            } else {
+                is_half = is_half && *at == '0';
+            }
         }
-        if (at == decimals) return false;
+        if (at == decimals || is_half) return false;
     }
     if (is_word(*at)) return false;
     int64_t result = whole * 1000 + fraction;

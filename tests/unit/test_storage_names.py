@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from warpline.model import Cancelled, Flag, Packing
-from warpline.storage import Capture, CaptureBuilder, build_name_index, open_capture
+from warpline.storage import Capture, CaptureBuilder, build_name_index, index_lanes, open_capture
 from warpline.storage import names as names_module
 from warpline.storage.names import NameIndex
 
@@ -74,6 +74,20 @@ def test_rows_and_totals_agree_with_brute_force(tmp_path: Path, seed: int, n: in
         patch.setattr(names_module, "PIECE", piece)
         check(capture, build_name_index(capture), seed)
         check(capture, build_name_index(capture, folder=tmp_path / "names"), seed)
+        check(capture, index_lanes(capture, range(len(capture.lanes))), seed)
+
+
+def test_an_index_of_some_lanes_knows_these_and_no_others(tmp_path: Path) -> None:
+    with write(tmp_path / "x.h5", 5, 300) as capture:
+        whole, lanes = build_name_index(capture), [1, len(capture.lanes) - 1]
+        part = index_lanes(capture, lanes)
+        every = np.arange(len(capture.strings))
+        assert part.rows(every).tolist() == whole.rows(every, lanes).tolist()
+        found, expected = part.totals(), whole.totals(lanes)
+        assert found.name.tolist() == expected.name.tolist()
+        assert found.busy_ns.tolist() == expected.busy_ns.tolist()
+        with pytest.raises(Cancelled):
+            index_lanes(capture, lanes, lambda: True)
 
 
 def test_large_captures_keep_their_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.i18n import tr
+from warpline.storage import index_lanes
 
 from .lines import longest_of_blocks
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from warpline.storage.kind_table import KindTable
 
 Int64Array = npt.NDArray[np.int64]
+
+OWN_INDEX_UP_TO = 5_000_000
+"""Tracks of at most this many events are indexed alone, in memory; others by the index that the user's cache keeps."""
 
 _COMMUNICATION = re.compile(
     r"nccl|rccl|all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|broadcast.*(kernel|ring)|sendrecv",
@@ -106,8 +110,8 @@ class NameIndex:
     ) -> tuple[list[NameGroup], list[NameGroup]]:
         """Kernels (and graphs) by name, longest total first; copies and sets by direction.
 
-        Takes the capture's index of names, which is made when it is first wanted: for large captures work for a
-        thread, which also reads the columns of the first ``ready`` groups of both. Raises Cancelled.
+        Indexes the names of the track, or takes the capture's index where the track is most of it: for large tracks
+        work for a thread, which also reads the columns of the first ``ready`` groups of both. Raises Cancelled.
         """
         if track not in self._cache:
             found = _TrackNames(self._capture, track, is_cancelled).groups()
@@ -169,7 +173,10 @@ class _TrackNames:
         if not kinds:
             return []
         events = self._capture.events
-        index = self._capture.name_index(cancelled=self._is_cancelled)
+        if self._part.stop - self._part.start > OWN_INDEX_UP_TO:
+            index = self._capture.name_index(cancelled=self._is_cancelled)
+        else:
+            index = index_lanes(self._capture, self._lanes.tolist(), self._is_cancelled)
         totals = index.totals(self._lanes)
         counts = np.bincount(self._kind)
         codes = [int(code) for code in np.flatnonzero(counts)]

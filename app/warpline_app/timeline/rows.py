@@ -28,7 +28,7 @@ __all__ = ["NAME_ROWS", "Content", "Row", "RowTree", "title_matcher"]
 NAME_ROWS = 8
 """Rows per kernel name that a stream shows before "n more…"."""
 INDEX_AT_ONCE = 60_000
-"""Names of captures of at most this many events are indexed on the spot, others beside the window."""
+"""Names of streams of at most this many events are indexed on the spot, others beside the window."""
 _FAMILY_OF_ROLE = {
     "cores": "core",
     "core": "core",
@@ -86,11 +86,7 @@ class RowTree:
         """Makes the children of a row, if they are made late."""
         if row.make_children is None:
             return
-        if (
-            self.index_late is not None
-            and len(self.capture.events) > INDEX_AT_ONCE
-            and not self.index.has(row.track)
-        ):
+        if self.index_late is not None and row.count > INDEX_AT_ONCE and not self.index.has(row.track):
             if not row.children:
                 waiting = Row(f"{row.key}#waiting", tr("indexing names…", "timeline"), Content.MORE, "more")
                 self._adopt(row, [waiting])

@@ -12,7 +12,7 @@ from .directories import Events, Lanes
 from .kind_table import KindTable
 from .links import Links
 from .mapped import is_capture
-from .names import NameIndex, NameTotals, build_name_index
+from .names import NameIndex, NameTotals, build_name_index, index_lanes
 from .query import Strip
 from .schema import NO_ROW, NO_STACK
 from .strings import Strings
@@ -38,6 +38,7 @@ __all__ = [
     "Strip",
     "build_name_index",
     "cache_folder",
+    "index_lanes",
     "is_capture",
     "open_capture",
     "verify",

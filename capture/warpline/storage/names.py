@@ -225,15 +225,22 @@ def build_name_index(
     return NameIndex(capture, columns or _in_memory(capture, progress, cancelled))
 
 
+def index_lanes(capture: Capture, lanes: Sequence[int], cancelled: IsCancelled | None = None) -> NameIndex:
+    """An index of some lanes alone, in memory: 12 bytes and about 0.1 us an event of theirs. Raises Cancelled."""
+    return NameIndex(capture, _in_memory(capture, None, cancelled, lanes))
+
+
 def _pieces(
-    capture: Capture, progress: Progress | None, cancelled: IsCancelled | None
+    capture: Capture,
+    progress: Progress | None,
+    cancelled: IsCancelled | None,
+    lanes: Sequence[int] | None = None,
 ) -> Iterator[tuple[int, int, UInt32Array, Int64Array, UInt32Array, Int64Array]]:
     """Lane, base, names, counts of entries of each name, rows less base by name, busy time of each entry."""
     events = capture.events
     total = max(1, len(events))
-    for lane, (first, count) in enumerate(
-        zip(capture.lanes.first.tolist(), capture.lanes.count.tolist(), strict=True)
-    ):
+    for lane in range(len(capture.lanes)) if lanes is None else lanes:
+        first, count = int(capture.lanes.first[lane]), int(capture.lanes.count[lane])
         for base in range(first, first + count, PIECE):
             if cancelled is not None and cancelled():
                 raise Cancelled(f"{capture.path}: indexing names was cancelled")
@@ -252,10 +259,15 @@ def _pieces(
 
 
 def _in_memory(
-    capture: Capture, progress: Progress | None, cancelled: IsCancelled | None
+    capture: Capture,
+    progress: Progress | None,
+    cancelled: IsCancelled | None,
+    lanes: Sequence[int] | None = None,
 ) -> dict[str, Array]:
     collected: dict[str, list[Array]] = {name: [] for name in _COLUMNS}
-    _collect(_pieces(capture, progress, cancelled), lambda name, values: collected[name].append(values))
+    _collect(
+        _pieces(capture, progress, cancelled, lanes), lambda name, values: collected[name].append(values)
+    )
     return {
         name: np.concatenate([np.empty(0, dtype), *collected[name]]).astype(dtype)
         for name, dtype in _COLUMNS.items()

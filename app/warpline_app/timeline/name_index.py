@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.i18n import tr
-from warpline.storage import index_lanes
 
 from .lines import longest_of_blocks
 
@@ -176,6 +175,9 @@ class _TrackNames:
         if self._part.stop - self._part.start > OWN_INDEX_UP_TO:
             index = self._capture.name_index(cancelled=self._is_cancelled)
         else:
+            # The window appears without HDF5: only who reads a file needs it.
+            from warpline.storage import index_lanes
+
             index = index_lanes(self._capture, self._lanes.tolist(), self._is_cancelled)
         totals = index.totals(self._lanes)
         counts = np.bincount(self._kind)

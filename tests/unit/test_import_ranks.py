@@ -85,6 +85,25 @@ def test_a_rank_can_be_moved_without_importing_again(tmp_path: Path) -> None:
     assert capture_times(moved, "kernel of rank 0") == capture_times(capture, "kernel of rank 0")
 
 
+def test_a_rank_is_moved_as_often_as_one_likes_in_an_archive_too(tmp_path: Path) -> None:
+    from warpline.interchange.exporter import ExportOptions, export_capture
+    from warpline.storage import open_capture
+
+    capture = imported(tmp_path, rank_file(tmp_path, 0, 100), rank_file(tmp_path, 1, 500))
+    archive = export_capture(capture, tmp_path / "job.h5", options=ExportOptions(compress=True))
+    with open_capture(archive) as packed:
+        clock = next(index for index, clock in enumerate(packed.clocks) if clock.name == "rank 1")
+        offset, span = packed.clocks[clock].offset_ns, packed.span
+        before = capture_times(packed, "kernel of rank 1")
+        moved = packed
+        for step in range(300):
+            moved = moved.with_clock_offsets({clock: offset - step})
+        assert capture_times(moved, "kernel of rank 1") == [time + 299 for time in before]
+        assert moved.span == (span[0], span[1] + 299)
+        back = moved.with_clock_offsets({})
+        assert (back.span, back.clocks) == (span, packed.clocks)
+
+
 def test_utc_is_used_where_no_step_is_shared(tmp_path: Path) -> None:
     first = rank_file(tmp_path, 0, 0, base=10**18)
     second = rank_file(tmp_path, 1, 0, base=10**18 + 5 * STEP_NS, steps=range(7, 9))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import re
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -18,6 +20,7 @@ from warpline.model import CaptureFormatError, Clock, Device, Process, Skipped, 
 from .archive import working_file
 from .cache import ConversionCache
 from .counters import Counter
+from .description import MAX_TIME
 from .directories import (
     read_clocks,
     read_counters,
@@ -225,26 +228,35 @@ class Capture(ExactQueries):
         Clocks that are not named are as in the file, whatever they are here. The span grows or shrinks with the events
         at its ends. Both captures share the file: closing either closes it for both.
         """
-        other = Capture(self._file, self.path)
-        first, last = other._extent()
+        other = copy.copy(self)
+        for name in ("counters_of_tracks", "strip_loop"):
+            other.__dict__.pop(name, None)
+        other._name_index, other._name_index_lock = None, threading.Lock()
         other.clocks = tuple(
             Clock(clock.name, offsets_ns[index], "set by hand") if index in offsets_ns else clock
-            for index, clock in enumerate(other.clocks)
+            for index, clock in enumerate(self.recorded_clocks)
         )
         other.lane_offset_ns = other._offsets_of_lanes()
+        other.__dict__["counters"] = tuple(
+            replace(counter, offset_ns=other.clock_offset_of_track(counter.track))
+            for counter in self.counters
+        )
+        first, last = self._extent()
         moved_first, moved_last = other._extent()
-        start, stop = other.span[0] + moved_first - first, other.span[1] + moved_last - last
+        start, stop = self.span[0] + moved_first - first, self.span[1] + moved_last - last
         other.span = (start, max(start, stop))
         return other
 
     def _extent(self) -> tuple[int, int]:
-        """First and last moment of events and counters, by the clocks as they are now; searches lanes, no events."""
+        """First and last moment of events and counters, by the clocks as they are now; looks at the ends of lanes."""
         first, count = self.lanes.first, self.lanes.count
         rows = np.concatenate([first, first + count - 1])
-        starts = self.events.start[rows] - np.tile(self.lane_offset_ns, 2)
+        # Damaged times must not wrap around.
+        starts = np.clip(self.events.start[rows], -MAX_TIME, MAX_TIME) - np.tile(self.lane_offset_ns, 2)
+        lengths = np.clip(self.events.duration[rows], 0, MAX_TIME)
         low = starts[: len(first)].tolist()
-        high = (starts + self.events.duration[rows])[len(first) :].tolist()
-        for counter in read_counters(self._file, self.strings, self.tracks, self.clocks):
+        high = (starts + lengths)[len(first) :].tolist()
+        for counter in self.counters:
             if len(counter.recorded_times):
                 low.append(int(counter.recorded_times[0]) - counter.offset_ns)
                 high.append(int(counter.recorded_times[-1]) - counter.offset_ns)

@@ -61,6 +61,12 @@ def test_combinations_equal_counting_every_nanosecond(
     everything = (1 << len(sets)) - 1
     assert time_of(times, everything) == sum(expected[1:])
     assert time_of_all(times, everything) == expected[-1]
+    for any_of in range(1, everything + 1):
+        for none_of in range(everything + 1):
+            alone = [t for mask, t in enumerate(expected) if mask & any_of and not mask & none_of]
+            assert time_of(times, any_of, none_of) == sum(alone)
+        together = [t for mask, t in enumerate(expected) if mask & any_of == any_of]
+        assert time_of_all(times, any_of) == sum(together)
     busy = concurrency_times([columns(found) for found in sets], start, stop)
     for count in range(len(sets) + 1):
         assert busy[count] == sum(t for mask, t in enumerate(expected) if mask.bit_count() == count)
@@ -152,6 +158,26 @@ def test_parents_levels_and_own_times(events: list[tuple[int, int, int]]) -> Non
         inside = sum(d - c for c, d, below in ordered if below == depth + 1 and a <= c and d <= b)
         assert own[place] == b - a - inside
     assert own.sum() == sum(b - a for a, b, depth in ordered if depth == 0)
+
+
+any_lane = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=6)
+
+
+@settings(max_examples=50)
+@given(st.lists(any_lane, max_size=3))
+def test_parents_of_damaged_lanes_form_no_ring(found: list[list[tuple[int, int]]]) -> None:
+    lanes = []
+    for lane in found:
+        start = np.array([start for start, _ in lane], np.int64)
+        stop = start + np.array([length for _, length in lane], np.int64)
+        lanes.append(LaneEvents(start, stop, np.arange(len(lane))))
+    parent = flat_parents(lanes)
+    for place in range(len(parent)):
+        seen = set()
+        while place >= 0:
+            assert place not in seen
+            seen.add(place)
+            place = int(parent[place])
 
 
 @settings(max_examples=50)

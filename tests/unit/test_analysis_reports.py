@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from warpline.analysis import paddle_operators
 from warpline.analysis.options import Options
 from warpline.analysis.registry import REPORTS, compute_report
 from warpline.analysis.report import NotRecorded, sort_table
@@ -126,6 +127,26 @@ def test_operators_with_their_parts_and_kernels(training: Capture) -> None:
     ]
     shapes = rows_of(training, "operator_shapes")
     assert [row["name"] for row in shapes if row["depth"]] == ["[8, 4]", "[8, 4]"]
+
+
+def test_places_beyond_what_a_network_has_stand_together(
+    training: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def places(options: Options) -> dict[str, int]:
+        rows = rows_of(training, "operator_places", options=options)
+        return {row["name"]: row["count"] for row in rows if row["depth"]}
+
+    assert places(Options()) == {"aten::linear #0": 3, "aten::addmm #0": 3}
+    no_steps = Options(step="nothing is called so")
+    assert places(no_steps)["aten::linear #2"] == 1
+    monkeypatch.setattr(paddle_operators, "_MOST_LINES", 2)
+    monkeypatch.setattr(paddle_operators, "_LEAST_PLACES", 1)
+    assert places(no_steps) == dict.fromkeys(("aten::linear #0", "aten::addmm #0"), 1) | dict.fromkeys(
+        ("aten::linear #1", "aten::addmm #1"), 2
+    )
+    report = compute_report(training, "operator_places", options=no_steps)
+    assert report.table is not None
+    assert "stand together in #1" in report.table.notes[-1]
 
 
 def test_launch_latency_queue_and_execution(training: Capture) -> None:

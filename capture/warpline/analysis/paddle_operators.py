@@ -27,6 +27,8 @@ _EXPLANATION = (
     "GPU time is that of the work launched inside, counted whole. "
     "Self is without the operators, parts and CUDA calls inside."
 )
+_MOST_LINES, _LEAST_PLACES = 200_000, 100
+"""How many places are told apart: enough for a network, and few enough for a capture without steps."""
 TextOf = Callable[[int], str] | None
 """Text of a code of the last level; None numbers it behind the operator's name."""
 
@@ -66,13 +68,26 @@ def operator_places(view: View, options: Options) -> Table | NotRecorded:
     if not view.has("operator"):
         return missing("operator")
     steps = find_steps(view, options)
+    names = np.zeros(max(len(view.capture.strings), 1), bool)
+    for name, _ in view.times_by_name("operator"):
+        names[name] = True
+    last = max(_MOST_LINES // max(int(names.sum()), 1), _LEAST_PLACES)
     parts: list[Groups] = []
+    is_cut = False
     for found in threads_with_events(view):
         events = _operators_of(found)
         if len(events):
             place = occurrence(events.name, events.start, steps.start, steps.stop)
+            is_cut |= bool((place >= last).any())
+            place = np.minimum(place, last)
             parts += summed([_operator_lines(view, events, below, options) for below in ((place,), ())])
-    return _table(view, parts, options, None, "Operators by their place in a step")
+    table = _table(view, parts, options, None, "Operators by their place in a step")
+    if not is_cut:
+        return table
+    note = (
+        f"Calls from #{last} on stand together in #{last}; outside steps every call has a place of its own."
+    )
+    return replace(table, notes=(*table.notes, note))
 
 
 def occurrence(

@@ -186,7 +186,16 @@ def test_a_click_on_a_title_has_all_panels_count_that_row(
     settle(qtbot, window)
     assert flame.view.flame is not None
     assert len(flame.view.flame)
-    state.select_track(STREAM)
+    # A row of one kernel is about that kernel alone.
+    gemm = page.document.capture.strings.id(GEMM)
+    key = next(key for key in scene.layout.by_key if key.startswith(f"{STREAM}#kernel="))
+    assert key == f"{STREAM}#kernel={gemm}"
+    state.select_track(key)
+    listed = events(qtbot, window)
+    assert column(listed, "name") == [GEMM] * (KERNELS - KERNELS // 4)
+    assert "gemm" in listed.scope
+    panel = summary(qtbot, window, "cuda_gpu_sum")
+    assert column(panel, "operation") == [GEMM]
     state.clear()
     assert state.track_selection is None
 

@@ -26,7 +26,7 @@ Int64Array = npt.NDArray[np.int64]
 @dataclass(frozen=True)
 class Query:
     """Which events: ``kind`` empty for all, ``range_ns`` None for the whole capture, ``text`` sought in names;
-    ``tracks`` are indices, None for all; ``columns`` are filters on the values of columns.
+    ``tracks`` are indices and ``name`` a string id, None for all; ``columns`` are filters on the values of columns.
     """
 
     kind: str = ""
@@ -34,6 +34,7 @@ class Query:
     text: str = ""
     filter: Filter = field(default_factory=Filter)
     tracks: frozenset[int] | None = None
+    name: int | None = None
     columns: tuple[ColumnFilter, ...] = ()
 
 
@@ -81,6 +82,8 @@ def rows_of(
         let_pass = np.empty(0, np.int64)
     if let_pass is not None:
         wanted_names.append(let_pass)
+    if query.name is not None:
+        wanted_names.append(np.array([query.name], np.int64))
     for ids in wanted_names:
         if not is_cancelled():
             wanted = np.zeros(len(capture.strings) + 1, bool)

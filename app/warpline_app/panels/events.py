@@ -28,7 +28,7 @@ from warpline_app.panels.event_columns import event_columns
 from warpline_app.panels.event_query import Int64Array, Query, capture_starts, rows_of
 from warpline_app.panels.row_actions import RowActions
 from warpline_app.panels.row_target import RowTarget
-from warpline_app.panels.scope import scope_suffix, selected_tracks
+from warpline_app.panels.scope import scope_suffix, selected_name, selected_tracks
 from warpline_app.panels.table import Table
 from warpline_app.panels.table_content import TableColumn, TableContent, sorted_order
 from warpline_app.state import Document
@@ -144,6 +144,7 @@ class EventsPanel(ComputedPanel):
             self.search.text().strip(),
             chosen,
             selected_tracks(self.document.capture, state),
+            selected_name(self.document.capture, state),
             self._filters,
         )
 

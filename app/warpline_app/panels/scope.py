@@ -9,10 +9,14 @@ from warpline.analysis.report import NotRecorded
 from warpline.analysis.selection import Selection
 from warpline.i18n import tr
 from warpline_app.name_filter import passing_names
+from warpline_app.timeline.kernel_names import short_kernel_name
 
 if TYPE_CHECKING:
     from warpline.storage import Capture
     from warpline_app.state import TimelineState
+
+_NAME_ROW = re.compile(r"#(\w+)=(\d+)$")
+"""The end of a row's key that singles out the events of a kind and a name (string id) on a track."""
 
 
 def selection_of(capture: Capture, state: TimelineState) -> Selection:
@@ -27,7 +31,17 @@ def _names(capture: Capture, state: TimelineState) -> frozenset[int] | None:
     except re.error:
         # Still being typed: nothing matches.
         return frozenset()
-    return None if names is None else frozenset(names.tolist())
+    passing = None if names is None else frozenset(names.tolist())
+    chosen = selected_name(capture, state)
+    if chosen is None:
+        return passing
+    return frozenset((chosen,)) if passing is None or chosen in passing else frozenset()
+
+
+def selected_name(capture: Capture, state: TimelineState) -> int | None:
+    """String id of the name that the selected row is about (a stream has a row per kernel), None for other rows."""
+    part = _NAME_ROW.search(state.track_selection or "")
+    return int(part[2]) if part is not None and part[1] in capture.kinds else None
 
 
 def selected_tracks(capture: Capture, state: TimelineState) -> frozenset[int] | None:
@@ -35,7 +49,7 @@ def selected_tracks(capture: Capture, state: TimelineState) -> frozenset[int] | 
     keys = (state.track_selection,) if state.track_selection is not None else state.filter.only
     if not keys:
         return None
-    # A key may single out a part of a track (stream#kernel=12): its track is what can be selected.
+    # Of a key that singles out a part of a track (stream#kernel=12), the name is `selected_name`.
     uris = {key.partition("#")[0] for key in keys}
     found = frozenset(track.index for track in capture.tracks if track.uri in uris)
     # A row without a track of its own (all cores, say) stands for what is below its name.
@@ -50,7 +64,9 @@ def scope_suffix(capture: Capture, state: TimelineState) -> str:
         return ""
     uri = key.partition("#")[0]
     titles = [track_title(capture, track.index) for track in capture.tracks if track.uri == uri]
-    return " · " + (titles[0] if titles else uri)
+    name = selected_name(capture, state)
+    of_name = "" if name is None else f" › {short_kernel_name(capture.strings[name])}"
+    return " · " + (titles[0] if titles else uri) + of_name
 
 
 def track_title(capture: Capture, index: int) -> str:

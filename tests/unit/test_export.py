@@ -602,6 +602,15 @@ def test_the_command_exports_a_range(
     assert all(line.startswith("warpline: error:") for line in capsys.readouterr().err.splitlines())
 
 
+def test_one_event_is_an_event(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with CaptureBuilder(tmp_path / "run.h5") as builder:
+        builder.add_events(builder.track("cpu/0"), "cpu_slice", [0, 100], 50, builder.string("python"))
+        path = builder.finish()
+    for part, said in (("0ns:60ns", "1 event"), ("0ns:200ns", "2 events")):
+        assert main(["export", str(path), str(tmp_path / "out.csv"), "--range", part]) == 0
+        assert capsys.readouterr().out == f"{tmp_path / 'out.csv'}: {said}\n"
+
+
 def test_a_format_whose_packages_are_missing_says_what_to_install(
     made: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

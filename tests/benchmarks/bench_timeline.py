@@ -5,7 +5,7 @@
 Bars (60 lanes × 2000 pixels): first frame ≤ 1 s, and that of the largest ≤ 1.5 × that of 10 M events, cold and warm;
 99 % of the frames of a pan ≤ 16.7 ms; p95 of a zoom ≤ 20 ms; a whole redraw ≤ 0.25 us per lane and pixel; at most 150
 MB of anonymous memory at the first frame; level of detail ≤ 25 % of the event columns and ≤ 60 ns/event to build.
-`bench_query.py` has the bar for queries.
+Queries follow as `bench_query.py` takes them.
 
 Frames are taken by the clock and by the processor time of the painting thread. On a machine that others use the clock
 tells of them: then processor time is what can be compared, and its ratio to the yardstick, which fills the pixels of
@@ -33,12 +33,13 @@ from typing import Any
 sys.path[:0] = [str(Path(__file__).resolve().parents[2])]
 
 import h5py  # noqa: E402  # the path above comes first
-import numpy as np  # noqa: E402
-from tests.benchmarks.bench_startup import CHILD, YARDSTICK, child  # noqa: E402
-from tests.benchmarks.measuring import best_of, capture_of, make_cold, table  # noqa: E402
+import numpy as np  # noqa: E402  # the path above comes first
+from tests.benchmarks import bench_query  # noqa: E402  # the path above comes first
+from tests.benchmarks.bench_startup import CHILD, YARDSTICK, child  # noqa: E402  # the path above comes first
+from tests.benchmarks.measuring import best_of, capture_of, make_cold, table  # noqa: E402  # the path above comes first
 
-from warpline.storage import open_capture  # noqa: E402
-from warpline.storage.lod import build_levels  # noqa: E402
+from warpline.storage import open_capture  # noqa: E402  # the path above comes first
+from warpline.storage.lod import build_levels  # noqa: E402  # the path above comes first
 
 WORKER = Path(__file__).with_name("timeline_worker.py")
 SIZES = ("2000x1200", "3840x2160")
@@ -240,6 +241,9 @@ def main() -> None:
     parser.add_argument(
         "--folder", type=Path, default=Path(os.environ.get("WARPLINE_BENCH_DATA", "build/bench"))
     )
+    parser.add_argument(
+        "--query", type=int, nargs="*", default=[5_000_000, 50_000_000], help="sizes for queries"
+    )
     parser.add_argument("--runs", type=int, default=5, help="starts of the program for each first frame")
     parser.add_argument("--frames", type=int, default=120)
     parser.add_argument("--cgroup", type=Path, help="an empty control group that may be limited")
@@ -247,8 +251,12 @@ def main() -> None:
     options = parser.parse_args()
     if options.smoke:
         options.events, options.lanes, options.runs, options.frames = [20_000], [], 1, 3
+        options.query = [20_000]
     options.folder.mkdir(parents=True, exist_ok=True)
     run(options.events, options.lanes, options.folder, options.runs, options.frames, options.cgroup)
+    if options.query:
+        print("Queries of all lanes on 2000 pixels, at every zoom")
+        bench_query.run(options.query, options.folder)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import re
 
 from PySide6.QtCore import QPoint, Qt, QTimer
@@ -73,12 +72,14 @@ class Tooltip(QLabel):
             return
         text = describe_event(self._scene.capture, self._row, self._scene.state.origin_ns)
         name = text.title if len(text.title) <= 240 else text.title[:239] + "…"
+        from html import escape  # a table of 2000 entities, which the first frame does without
+
         # Names have no spaces: tell where a line may be broken.
-        title = html.escape(re.sub(r"([,:<>_(])(?=[^,:<>_(]{3})", "\\1\u200b", name))
+        title = escape(re.sub(r"([,:<>_(])(?=[^,:<>_(]{3})", "\\1\u200b", name))
         lines = [f"<b>{title}</b>"]
         for index, line in enumerate(text.lines):
             color = self._theme.text if index == 0 else self._theme.muted
-            body = html.escape(line).replace("   ", "&nbsp;&nbsp; ")
+            body = escape(line).replace("   ", "&nbsp;&nbsp; ")
             lines.append(f'<span style="color:{color}">{body}</span>')
         self.setText('<div style="line-height:135%">' + "<br>".join(lines) + "</div>")
         metrics = self.fontMetrics()

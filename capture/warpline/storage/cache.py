@@ -8,7 +8,6 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Sequence
-from hashlib import blake2b
 from pathlib import Path
 
 from warpline.model import Cancelled, CaptureFormatError, StorageError
@@ -117,6 +116,8 @@ class ConversionCache:
         The name is a fingerprint of their paths, sizes, times of change, first and last 64 KiB, and the converter.
         Raises CaptureFormatError when a file cannot be read.
         """
+        from hashlib import blake2b  # loads OpenSSL, which opening a capture does without
+
         digest = blake2b(f"{VERSION}\0{converter}".encode(), digest_size=16)
         for source in sources:
             try:

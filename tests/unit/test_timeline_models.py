@@ -185,6 +185,11 @@ def test_the_ruler_has_a_fixed_base_and_short_offsets() -> None:
     assert moved.base == ticks.base
     # Counted from a mark, the same moments have other names.
     assert make_ticks(716_354_000, 718_954_000, 1300, 716_354_000).texts[0] == "0 µs"
+    around = make_ticks(716_354_000, 718_954_000, 1300, 716_800_000)
+    assert (around.base, around.texts[:4]) == ("", ("-400 µs", "-200 µs", "0 µs", "200 µs"))
+    ahead = make_ticks(716_354_000, 718_954_000, 1300, 720_954_000)
+    assert (ahead.base, ahead.texts[-1]) == ("-2 ms", "0 µs")
+    assert (ahead.texts[-2], int(ahead.times[-2])) == ("-200 µs", 720_954_000 - 2_200_000)
 
 
 @given(st.integers(0, 1 << 60), st.integers(1, 10**13), st.integers(0, 1 << 60))

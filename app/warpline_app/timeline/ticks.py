@@ -37,8 +37,8 @@ def tick_step_ns(length_ns: int, width_px: float, min_px: float = 90.0) -> int:
 def make_ticks(start_ns: int, stop_ns: int, width_px: float, origin_ns: int, min_px: float = 90.0) -> Ticks:
     """Ticks of a view, counted from ``origin_ns``.
 
-    The base is the multiple of a coarse unit at or before the view's left edge, so it stays put while the view pans
-    a little; a tick says how far it is from the base.
+    The base is the multiple of a coarse unit between the origin and the view's nearer edge, so it stays put while the
+    view pans a little; a tick says how far it is from the base. With the origin in view there is none.
     """
     length = max(1, stop_ns - start_ns)
     step = tick_step_ns(length, width_px, min_px)
@@ -46,7 +46,8 @@ def make_ticks(start_ns: int, stop_ns: int, width_px: float, origin_ns: int, min
     count = max(0, (stop_ns - origin_ns - first) // step + 1)
     relative = first + step * np.arange(min(count, 10_000), dtype=np.int64)
     base_step = base_step_ns(step)
-    base = (start_ns - origin_ns) // base_step * base_step if base_step else 0
+    before, after = max(0, origin_ns - stop_ns), max(0, start_ns - origin_ns)
+    base = (after // base_step - before // base_step) * base_step if base_step else 0
     scale, unit = next((s, u) for s, u in _UNITS if step >= s)
     # A step is a multiple of the unit it is told in, so an offset is a whole number of them.
     texts = [f"{value // scale} {unit}" for value in (relative - base).tolist()]

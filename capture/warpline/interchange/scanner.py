@@ -15,7 +15,7 @@ import numpy.typing as npt
 Int64Array = npt.NDArray[np.int64]
 
 LIBRARY = Path(__file__).parent / "libwarpline_scan.so"
-_FUNCTIONS = ("warpline_scan_events", "warpline_scan_members", "warpline_intern")
+_FUNCTIONS = ("warpline_scan_events", "warpline_scan_members", "warpline_intern", "warpline_sqlite_rows")
 
 
 class Column(IntEnum):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 
 from warpline.i18n import tr
 from warpline.interchange.nsys.cells import Cells, Constant, int_column, real_column, text_column
+from warpline.interchange.nsys.sqlite_rows import INTEGER, REAL, TEXT, SqliteRows
 from warpline.interchange.nsys.tables import CHUNK_ROWS, Batch
 from warpline.model import ImportFormatError
 
@@ -40,6 +41,7 @@ class SqliteTables:
             # A hostile schema may define views and triggers; with this pragma their functions do nothing unsafe.
             self._connection.execute("PRAGMA trusted_schema=OFF")
             self._columns = self._read_columns()
+            self._rows = SqliteRows.open(path)
         except _UNREADABLE as error:
             self._connection.close()
             raise self._damaged(error) from error
@@ -93,8 +95,11 @@ class SqliteTables:
         condition = ""
         if only is not None:
             condition = f"WHERE {_quoted(only[0])} IN ({','.join(str(int(value)) for value in only[1])})"
+        done = yield from self._compiled(table, ints, reals, texts, condition, chunk_rows)
+        if done is None:
+            return
         try:
-            for count, columns in self._chunks(table, wanted, condition, chunk_rows):
+            for count, columns in self._chunks(table, wanted, condition, chunk_rows, done):
                 yield Batch(
                     count,
                     {name: int_column(columns.get(name), count) for name in ints},
@@ -104,10 +109,45 @@ class SqliteTables:
         except _UNREADABLE as error:
             raise self._damaged(error) from error
 
+    def _compiled(
+        self,
+        table: str,
+        ints: Sequence[str],
+        reals: Sequence[str],
+        texts: Sequence[str],
+        condition: str,
+        chunk_rows: int,
+    ) -> Generator[Batch, None, int | None]:
+        """The rows as far as the compiled loop reads them; returns how many, None when these were all."""
+        have = self.columns(table)
+        types = {
+            name: kind
+            for kind, names in ((INTEGER, ints), (REAL, reals), (TEXT, texts))
+            for name in names
+            if name in have
+        }
+        if self._rows is None or len(types) < sum(name in have for name in (*ints, *reals, *texts)):
+            return 0  # a column may be wanted as two types
+        columns = ",".join(map(_quoted, types))
+        query = f"SELECT {columns} FROM {_quoted(table)} {condition} ORDER BY rowid"
+        done = 0
+        for found in self._rows.read(query, types, chunk_rows):
+            if found is None:
+                return done
+            count = found.rows
+            yield Batch(
+                count,
+                {name: found.ints[name] if name in have else int_column(None, count) for name in ints},
+                {name: found.reals[name] if name in have else real_column(None, count) for name in reals},
+                {name: found.texts[name] if name in have else text_column(None, count) for name in texts},
+            )
+            done += count
+        return None
+
     def _chunks(
-        self, table: str, wanted: list[str], condition: str, chunk_rows: int
+        self, table: str, wanted: list[str], condition: str, chunk_rows: int, done: int = 0
     ) -> Iterator[tuple[int, dict[str, Cells]]]:
-        """The rows in pieces, each column as a `Constant` or as a tuple of cells.
+        """The rows behind the first ``done`` in pieces, each column as a `Constant` or as a tuple of cells.
 
         Most columns of an export hold one value in all rows, mostly nothing, and fetching a cell costs more than
         anything done with it later. So a column that was constant in the first piece is compared by SQLite instead
@@ -115,7 +155,6 @@ class SqliteTables:
         """
         varying: set[str] = set()
         constants: dict[str, Constant] = {}
-        done = 0
         is_full = True
         while True:
             fetched = wanted if is_full else [name for name in wanted if name not in constants]
@@ -153,6 +192,8 @@ class SqliteTables:
 
     def close(self) -> None:
         self._connection.close()
+        if self._rows is not None:
+            self._rows.close()
 
 
 def _is_constant(column: Cells) -> bool:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication, QImage
-from PySide6.QtWidgets import QMenu, QWidget
+from PySide6.QtWidgets import QMenu
 from pytestqt.qtbot import QtBot
+from tests.gui.panel_tools import column, events_of, panel_of, pixels, settle, summary_of
 from tests.gui.sample import COPY, GEMM, KERNELS, MS
 
 from warpline_app.appearance import appearance
@@ -18,7 +18,6 @@ from warpline_app.page import CapturePage
 from warpline_app.panels.events import EventsPanel
 from warpline_app.panels.flame import FlamePanel
 from warpline_app.panels.histogram import HistogramPanel
-from warpline_app.panels.summary import SummaryPanel
 from warpline_app.window import MainWindow
 
 OpenPage = Callable[[Path], CapturePage]
@@ -33,55 +32,13 @@ def page(window: MainWindow, open_page: OpenPage, sample: Path) -> CapturePage:
     return open_page(sample)
 
 
-def settle(qtbot: QtBot, window: MainWindow) -> None:
-    page = window.current_page
-    assert page is not None
-    qtbot.waitUntil(lambda: window.panels.is_settled and page.view.is_idle, timeout=15_000)
-
-
-def shown(qtbot: QtBot, window: MainWindow, panel_id: str) -> QWidget:
-    window.panels.show_panel(panel_id)
-    settle(qtbot, window)
-    panel = window.panels.panel(panel_id)
-    assert panel is not None
-    return panel
-
-
-def summary(qtbot: QtBot, window: MainWindow, report: str) -> SummaryPanel:
-    panel = shown(qtbot, window, "summary")
-    assert isinstance(panel, SummaryPanel)
-    panel.choose(report)
-    settle(qtbot, window)
-    return panel
-
-
-def events(qtbot: QtBot, window: MainWindow, kind: str = "") -> EventsPanel:
-    panel = shown(qtbot, window, "events")
-    assert isinstance(panel, EventsPanel)
-    panel.kind.setCurrentIndex(panel.kind.findData(kind))
-    settle(qtbot, window)
-    return panel
-
-
-def column(panel: EventsPanel | SummaryPanel, key: str) -> list[str]:
-    model = panel.table.model_
-    (found,) = [column for column in model.columns if column.identity == key]
-    return [found.raw_text(item) for item in model.items_shown().tolist()]
-
-
-def pixels(widget: QWidget, color: int) -> int:
-    image = widget.grab().toImage().convertToFormat(QImage.Format.Format_RGB32)
-    data = np.frombuffer(image.constBits(), np.uint32).reshape(image.height(), image.bytesPerLine() // 4)
-    return int(np.count_nonzero((data & 0xFFFFFF) == (color & 0xFFFFFF)))
-
-
 # -- a name ---------------------------------------------------------------------------------------------------
 
 
 def test_a_row_lights_up_its_instances_in_the_overview_too(
     qtbot: QtBot, window: MainWindow, page: CapturePage
 ) -> None:
-    panel = summary(qtbot, window, "cuda_api_gpu_sum")
+    panel = summary_of(qtbot, window, "cuda_api_gpu_sum")
     overview = page.view.overview
     assert not len(overview.found_columns)
     before = pixels(overview, appearance().theme.rgb("text"))
@@ -99,7 +56,7 @@ def test_a_row_lights_up_its_instances_in_the_overview_too(
 def test_hiding_adds_up_and_each_chip_takes_its_own_off(
     qtbot: QtBot, window: MainWindow, page: CapturePage
 ) -> None:
-    panel = summary(qtbot, window, "nvtx_sum")
+    panel = summary_of(qtbot, window, "nvtx_sum")
     everything = set(column(panel, "name"))
     hidden = column(panel, "name")[:2]
     for name in hidden:
@@ -121,7 +78,7 @@ def test_a_row_is_shown_in_events_without_a_filter_of_the_timeline(
     qtbot: QtBot, window: MainWindow, page: CapturePage
 ) -> None:
     for wanted, listed_as in (("cudaMemcpyAsync", "cudaMemcpyAsync"), (COPY_ROW, COPY)):
-        panel = summary(qtbot, window, "cuda_api_gpu_sum")
+        panel = summary_of(qtbot, window, "cuda_api_gpu_sum")
         item = panel.table.model_.item(column(panel, "operation").index(wanted))
         actions = panel.table.fill_menu(QMenu(panel), item)
         actions["events"].trigger()
@@ -139,7 +96,7 @@ def test_a_row_is_shown_in_events_without_a_filter_of_the_timeline(
 def test_an_area_of_the_chart_is_a_row_of_the_table(
     qtbot: QtBot, window: MainWindow, page: CapturePage, tmp_path: Path
 ) -> None:
-    panel = summary(qtbot, window, "cuda_gpu_sum")
+    panel = summary_of(qtbot, window, "cuda_gpu_sum")
     parts = panel.shares.parts
     assert sum(part.share for part in parts) == pytest.approx(1.0)
     assert [part.full_name for part in parts] == [GEMM, COPY_ROW]
@@ -167,7 +124,7 @@ def test_a_click_on_a_title_has_all_panels_count_that_row(
     qtbot: QtBot, window: MainWindow, page: CapturePage
 ) -> None:
     state, header, scene = page.document.state, page.view.header, page.view.scene
-    listed = events(qtbot, window)
+    listed = events_of(qtbot, window)
     whole = listed.table.model_.rowCount()
     placed = scene.layout.by_key[STREAM]
     middle = QPoint(header.width() // 2, scene.top_of(placed) + 6)
@@ -178,8 +135,7 @@ def test_a_click_on_a_title_has_all_panels_count_that_row(
     assert listed.table.model_.rowCount() == KERNELS < whole
     assert "Stream 7" in listed.scope
     assert pixels(header, appearance().theme.rgb("header")) < header_before
-    flame = shown(qtbot, window, "flame")
-    assert isinstance(flame, FlamePanel)
+    flame = panel_of(qtbot, window, "flame", FlamePanel)
     assert flame.view.flame is None or not len(flame.view.flame), "no ranges stand on a stream"
     qtbot.mouseClick(header, LEFT, pos=middle)
     assert state.track_selection is None
@@ -191,10 +147,10 @@ def test_a_click_on_a_title_has_all_panels_count_that_row(
     key = next(key for key in scene.layout.by_key if key.startswith(f"{STREAM}#kernel="))
     assert key == f"{STREAM}#kernel={gemm}"
     state.select_track(key)
-    listed = events(qtbot, window)
+    listed = events_of(qtbot, window)
     assert column(listed, "name") == [GEMM] * (KERNELS - KERNELS // 4)
     assert "gemm" in listed.scope
-    panel = summary(qtbot, window, "cuda_gpu_sum")
+    panel = summary_of(qtbot, window, "cuda_gpu_sum")
     assert column(panel, "operation") == [GEMM]
     state.clear()
     assert state.track_selection is None
@@ -203,7 +159,7 @@ def test_a_click_on_a_title_has_all_panels_count_that_row(
 def test_rows_that_stand_for_tracks_choose_show_and_hide_them(
     qtbot: QtBot, window: MainWindow, page: CapturePage
 ) -> None:
-    panel = summary(qtbot, window, "thread_state")
+    panel = summary_of(qtbot, window, "thread_state")
     state = page.document.state
     count = panel.table.model_.rowCount()
     assert count == 2
@@ -216,9 +172,9 @@ def test_rows_that_stand_for_tracks_choose_show_and_hide_them(
     assert state.track_selection == track.uri
     settle(qtbot, window)
     assert panel.table.model_.rowCount() == count, "a table of tracks goes on showing the others"
-    listed = events(qtbot, window, "thread_state")
+    listed = events_of(qtbot, window, "thread_state")
     assert listed.table.model_.rowCount() == 20
-    panel = summary(qtbot, window, "thread_state")
+    panel = summary_of(qtbot, window, "thread_state")
     panel.table.fill_menu(QMenu(panel), item)["hide"].trigger()
     assert track.uri in state.hidden
     with qtbot.waitSignal(state.row_wanted, timeout=2_000) as wanted:
@@ -233,7 +189,7 @@ def test_rows_that_stand_for_tracks_choose_show_and_hide_them(
 def test_events_are_filtered_by_the_value_of_a_column(
     qtbot: QtBot, window: MainWindow, page: CapturePage
 ) -> None:
-    panel = events(qtbot, window, "kernel")
+    panel = events_of(qtbot, window, "kernel")
     durations = [int(text) for text in column(panel, "duration")]
     panel.filter_column("duration", "> 1.2ms")
     settle(qtbot, window)
@@ -253,13 +209,13 @@ def test_events_are_filtered_by_the_value_of_a_column(
         chip.close_button.click()
     settle(qtbot, window)
     assert [int(text) for text in column(panel, "duration")] == durations
-    panel = events(qtbot, window, "memcpy")
+    panel = events_of(qtbot, window, "memcpy")
     assert set(column(panel, "memcpy.Launched by")) == {"cudaMemcpyAsync"}
     panel.filter_column("memcpy.Launched by", "=cudaLaunchKernel")
     settle(qtbot, window)
     assert not panel.table.model_.rowCount()
     assert "no event passes" in panel.note.text()
-    panel = events(qtbot, window)
+    panel = events_of(qtbot, window)
     assert not panel.chips, "a filter on a column of another kind is gone with the column"
     section = [column.identity for column in panel.table.model_.columns].index("track")
     assert panel.fill_header_menu(QMenu(panel), section)["filter"].isEnabled()
@@ -271,7 +227,7 @@ def test_events_are_filtered_by_the_value_of_a_column(
 def test_events_follow_the_zoom_only_when_asked_to(
     qtbot: QtBot, window: MainWindow, page: CapturePage
 ) -> None:
-    panel = events(qtbot, window, "range")
+    panel = events_of(qtbot, window, "range")
     state = page.document.state
     state.set_view(30 * MS, 34 * MS)
     settle(qtbot, window)
@@ -287,7 +243,7 @@ def test_events_follow_the_zoom_only_when_asked_to(
 def test_a_row_of_events_has_the_verbs_of_all_rows(
     qtbot: QtBot, window: MainWindow, page: CapturePage
 ) -> None:
-    panel = events(qtbot, window)
+    panel = events_of(qtbot, window)
     state = page.document.state
     item = panel.table.model_.item(column(panel, "name").index("layer 3"))
     actions = panel.table.fill_menu(QMenu(panel), item)
@@ -310,15 +266,13 @@ def test_a_row_of_events_has_the_verbs_of_all_rows(
 def test_a_box_of_the_flame_graph_is_chosen_like_a_row(
     qtbot: QtBot, window: MainWindow, page: CapturePage
 ) -> None:
-    flame = shown(qtbot, window, "flame")
-    assert isinstance(flame, FlamePanel)
+    flame = panel_of(qtbot, window, "flame", FlamePanel)
     assert flame.view.flame is not None
     box = flame.view.rect_of(0)
     qtbot.mouseClick(flame.view, LEFT, pos=box.center())
     name = int(flame.view.flame.name[0])
     assert page.document.state.highlight == frozenset({name})
-    histogram = shown(qtbot, window, "histogram")
-    assert isinstance(histogram, HistogramPanel)
+    histogram = panel_of(qtbot, window, "histogram", HistogramPanel)
     assert histogram.title.text() == page.document.capture.strings[name]
     page.document.state.set_highlight(())
     settle(qtbot, window)

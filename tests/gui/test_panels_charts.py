@@ -1,0 +1,169 @@
+"""Steps, histogram, flame graph, counters and memory: drawn of what is selected, clicked, saved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QPointF, Qt
+from PySide6.QtGui import QImage
+from pytestqt.qtbot import QtBot
+from tests.gui.panel_tools import cells, headers, panel_of, settle
+from tests.gui.sample import MS
+
+from warpline.model import Flag
+from warpline.storage import CaptureBuilder
+from warpline_app.page import CapturePage
+from warpline_app.panels.chart import Chart
+from warpline_app.panels.counters import CountersPanel
+from warpline_app.panels.flame import FlamePanel
+from warpline_app.panels.histogram import HistogramPanel
+from warpline_app.panels.memory import MemoryPanel
+from warpline_app.panels.steps import StepsPanel
+from warpline_app.window import MainWindow
+
+OpenPage = Callable[[Path], CapturePage]
+
+
+@pytest.fixture
+def page(window: MainWindow, open_page: OpenPage, sample: Path) -> CapturePage:
+    return open_page(sample)
+
+
+def test_any_range_can_be_the_step_and_a_bar_selects_it(
+    qtbot: QtBot, window: MainWindow, page: CapturePage
+) -> None:
+    panel = panel_of(qtbot, window, "steps", StepsPanel)
+    assert "not recorded" in panel.missing.text()
+    panel.step.setText(r"/^step \d/")
+    qtbot.waitUntil(lambda: panel.chart.isVisible() and window.panels.is_settled, timeout=10_000)
+    assert [row[0] for row in cells(panel)] == ["0", "1", "2", "3"]
+    assert panel.scope == "4 steps"
+    box = panel.chart.getPlotItem().getViewBox()
+    point = panel.chart.mapFromScene(box.mapViewToScene(QPointF(2.0, 1.0 * MS)))
+    qtbot.mouseClick(panel.chart.viewport(), Qt.MouseButton.LeftButton, pos=point)
+    qtbot.waitUntil(lambda: page.document.state.range_selection == (50 * MS, 70 * MS))
+    panel.table.item_selected.emit(1)
+    assert page.document.state.range_selection == (30 * MS, 50 * MS)
+
+
+def test_the_histogram_marks_the_selected_event(qtbot: QtBot, window: MainWindow, page: CapturePage) -> None:
+    panel = panel_of(qtbot, window, "histogram", HistogramPanel)
+    capture = page.document.capture
+    kernels = capture.kinds["kernel"].rows
+    page.document.state.select(int(kernels[3]))
+    settle(qtbot, window)
+    assert panel.spread is not None
+    assert panel.spread.count == 30 == int(panel.spread.counts.sum())
+    assert panel.scope == "30 events in the whole capture"
+    markers = [item for item in panel.chart.getPlotItem().items if type(item).__name__ == "InfiniteLine"]
+    assert [round(marker.value()) for marker in markers] == [int(capture.events.duration[kernels[3]])]
+    page.document.state.select_range(10 * MS, 30 * MS)
+    settle(qtbot, window)
+    inside = capture.events.start[kernels] < 30 * MS
+    assert panel.spread.count == int(inside.sum())
+
+
+def test_the_flame_graph_follows_the_range_and_lights_up_names(
+    qtbot: QtBot, window: MainWindow, page: CapturePage
+) -> None:
+    panel = panel_of(qtbot, window, "flame", FlamePanel)
+    assert panel.source.currentData() == "ranges"
+    flame = panel.view.flame
+    assert flame is not None
+    assert flame.total == 80 * MS
+    assert int(flame.own.sum()) == flame.total
+    capture = page.document.capture
+    box = panel.view.rect_of(0)
+    assert box.width() > panel.view.width() // 5
+    qtbot.mouseClick(panel.view, Qt.MouseButton.LeftButton, pos=box.center())
+    name = capture.strings[int(flame.name[0])]
+    assert page.document.state.highlight == frozenset({capture.strings.id(name)})
+    qtbot.mouseDClick(panel.view, Qt.MouseButton.LeftButton, pos=box.center())
+    assert panel.view.rect_of(0).width() >= panel.view.width() - 1
+    page.document.state.select_range(10 * MS, 30 * MS)
+    settle(qtbot, window)
+    assert panel.view.flame is not None
+    assert panel.view.flame.total == 20 * MS
+    panel.order.setCurrentIndex(panel.order.findData("time"))
+    settle(qtbot, window)
+    assert set(panel.view.flame.row.tolist()) > {-1} or (panel.view.flame.row >= 0).all()
+    panel.order.setCurrentIndex(panel.order.findData("bottom"))
+    settle(qtbot, window)
+    roots = [
+        capture.strings[int(panel.view.flame.name[i])] for i in np.flatnonzero(panel.view.flame.depth == 0)
+    ]
+    assert "layer 0" in roots
+    page.document.state.set_highlight(())
+
+
+def test_counters_show_utilization_and_values(qtbot: QtBot, window: MainWindow, page: CapturePage) -> None:
+    panel = panel_of(qtbot, window, "counters", CountersPanel)
+    texts = [panel.series.item(i).text() for i in range(panel.series.count())]
+    assert texts[0].startswith("GPU 0")
+    assert texts[1].strip() == "Utilization"
+    (resident,) = [place for place, text in enumerate(texts) if "Resident memory" in text]
+    assert "mean" in panel.facts.text()
+    panel.series.setCurrentRow(resident)
+    settle(qtbot, window)
+    assert "highest 56.27 MiB" in panel.facts.text()
+    page.document.state.select_range(0, 15 * MS)
+    settle(qtbot, window)
+    assert panel.scope.startswith("the selected range")
+
+
+def test_memory_says_what_to_record(qtbot: QtBot, window: MainWindow, page: CapturePage) -> None:
+    panel = panel_of(qtbot, window, "memory", MemoryPanel)
+    assert panel.missing.isVisible()
+    assert "memory allocations were not recorded" in panel.missing.text().casefold()
+
+
+def test_memory_shows_the_whole_range_and_one_device(
+    qtbot: QtBot, window: MainWindow, open_page: OpenPage, tmp_path: Path
+) -> None:
+    path = tmp_path / "memory.h5"
+    with CaptureBuilder(path) as builder:
+        track = builder.track("process/7.1/memory", title="Memory", role="memory")
+        devices = builder.strings(["GPU 0", "GPU 0", "CPU"])
+        builder.add_events(
+            track,
+            "memory",
+            np.array([1_040, 1_050, 1_060]) * MS,
+            0,
+            builder.string("alloc"),
+            flags=int(Flag.INSTANT),
+            attributes={"bytes": np.array([64, 64, 32]), "device": devices},
+        )
+        ranges = builder.track("process/7.1/range", title="Ranges", role="ranges")
+        builder.add_events(ranges, "range", [1_000 * MS], [100 * MS], builder.string("all"))
+        builder.finish()
+    page = open_page(path)
+    page.document.state.select_range(1_020 * MS, 1_080 * MS)
+    panel = panel_of(qtbot, window, "memory", MemoryPanel)
+    low, high = panel.chart.viewRange()[0]
+    assert low == pytest.approx(20 * MS, abs=1 * MS)
+    assert high == pytest.approx(80 * MS, abs=1 * MS)
+    for device, taken in (("GPU 0", "128 B"), ("CPU", "32 B")):
+        panel.device.setCurrentText(device)
+        (row,) = cells(panel)
+        assert dict(zip(headers(panel), row, strict=True))["Allocated"] == taken
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg"])
+def test_charts_are_saved(
+    qtbot: QtBot, window: MainWindow, page: CapturePage, tmp_path: Path, suffix: str
+) -> None:
+    panel = panel_of(qtbot, window, "counters", CountersPanel)
+    assert isinstance(panel.chart, Chart)
+    panel.chart.export(tmp_path / f"chart.{suffix}")
+    flame = panel_of(qtbot, window, "flame", FlamePanel)
+    flame.view.export(tmp_path / f"flame.{suffix}")
+    for name in ("chart", "flame"):
+        path = tmp_path / f"{name}.{suffix}"
+        assert path.stat().st_size > 500
+        if suffix == "png":
+            assert not QImage(str(path)).isNull()
+        else:
+            assert "<svg" in path.read_text(encoding="utf-8")[:400]

@@ -99,6 +99,31 @@ def test_the_flame_graph_follows_the_range_and_lights_up_names(
     page.document.state.set_highlight(())
 
 
+def test_the_flame_graph_is_walked_with_the_arrow_keys(
+    qtbot: QtBot, window: MainWindow, page: CapturePage
+) -> None:
+    panel = panel_of(qtbot, window, "flame", FlamePanel)
+    view, state = panel.view, page.document.state
+    flame = view.flame
+    assert flame is not None
+    view.setFocus()
+    qtbot.keyClick(view, Qt.Key.Key_Down)
+    assert view.current == 0
+    qtbot.keyClick(view, Qt.Key.Key_Down)
+    inner = view.current
+    assert flame.parent[inner] == 0
+    assert state.highlight == frozenset({int(flame.name[inner])})
+    qtbot.keyClick(view, Qt.Key.Key_Right)
+    assert flame.depth[view.current] == flame.depth[inner]
+    assert flame.left[view.current] > flame.left[inner]
+    qtbot.keyClick(view, Qt.Key.Key_Return)
+    assert view.rect_of(view.current).width() >= view.width() - 1
+    qtbot.keyClick(view, Qt.Key.Key_Backspace)
+    assert view.zoomed == -1
+    qtbot.keyClick(view, Qt.Key.Key_Up)
+    assert view.current == 0
+
+
 def test_counters_show_utilization_and_values(qtbot: QtBot, window: MainWindow, page: CapturePage) -> None:
     panel = panel_of(qtbot, window, "counters", CountersPanel)
     texts = [panel.series.item(i).text() for i in range(panel.series.count())]

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 from PySide6.QtCore import QEvent, QPoint, QRect, Qt, Signal
-from PySide6.QtGui import QColor, QHelpEvent, QMouseEvent, QPainter, QPaintEvent, QWheelEvent
+from PySide6.QtGui import QColor, QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QWheelEvent
 from PySide6.QtWidgets import QMenu, QScrollBar, QToolTip, QWidget
 
 from warpline.analysis.flame import Flame
@@ -23,7 +23,7 @@ _LABEL_PX = 34
 
 class FlameView(QWidget):
     """Draws a `Flame`; the widest boxes at the top, children below. Click selects, double click zooms in,
-    a click on the empty ground zooms out.
+    a click on the empty ground zooms out. Arrows go from box to box, Return zooms in, Backspace out.
     """
 
     box_clicked = Signal(int)
@@ -37,8 +37,12 @@ class FlameView(QWidget):
         self.flame: Flame | None = None
         self.highlight: frozenset[int] = frozenset()
         self.zoomed = -1
+        self.current = -1
+        """The box that arrows go on from."""
         self._search: npt.NDArray[np.bool_] | None = None
         self.setMouseTracking(True)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setAccessibleName(tr("Flame graph", "panel"))
         self.setMinimumHeight(60)
         self.bar = QScrollBar(Qt.Orientation.Vertical, self)
         self.bar.valueChanged.connect(lambda _value: self.update())
@@ -47,7 +51,7 @@ class FlameView(QWidget):
     def show_flame(self, flame: Flame) -> None:
         """Draw another graph, zoomed out."""
         self.flame = flame
-        self.zoomed = -1
+        self.zoomed = self.current = -1
         self._fit_bar()
         self.update()
 
@@ -146,6 +150,9 @@ class FlameView(QWidget):
                 painter.setPen(self.theme.color("selection"))
                 painter.drawRect(box.adjusted(0, 0, -1, -1))
                 painter.drawRect(box.adjusted(1, 1, -2, -2))
+            if place == self.current and self.hasFocus():
+                painter.setPen(self.theme.color("text"))
+                painter.drawRect(box.adjusted(0, 0, -1, -1))
             if width > _LABEL_PX:
                 dark, light = to_rgb(self.theme.ink_dark), to_rgb(self.theme.ink_light)
                 ground = color.rgb()
@@ -183,7 +190,11 @@ class FlameView(QWidget):
     # -- events
 
     def event(self, event: QEvent) -> bool:
-        """Tooltips."""
+        """Tooltips; Backspace is the graph's own while it is zoomed in, and the timeline's otherwise."""
+        is_override = event.type() == QEvent.Type.ShortcutOverride and self.zoomed >= 0
+        if is_override and isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_Backspace:
+            event.accept()
+            return True
         if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
             box = self.box_at(event.pos())
             if box >= 0:
@@ -199,7 +210,45 @@ class FlameView(QWidget):
         if event.button() == Qt.MouseButton.RightButton:
             self.box_menu.emit(box, event.globalPosition().toPoint())
         elif box >= 0:
-            self.box_clicked.emit(box)
+            self._go(box)
+
+    def _go(self, box: int) -> None:
+        self.current = box
+        self.update()
+        self.box_clicked.emit(box)
+
+    def neighbour(self, box: int, key: Qt.Key) -> int:
+        """The box above, below (the widest part), to the left or right of another; itself where there is none."""
+        flame = self.flame
+        if flame is None or not len(flame):
+            return -1
+        if box < 0:
+            return 0
+        if key == Qt.Key.Key_Up:
+            return int(flame.parent[box]) if flame.parent[box] >= 0 else box
+        if key == Qt.Key.Key_Down:
+            parts = np.flatnonzero(flame.parent == box)
+            return int(parts[np.argmax(flame.value[parts])]) if len(parts) else box
+        # Boxes stand in the order of depth and place.
+        beside = box + (1 if key == Qt.Key.Key_Right else -1)
+        return beside if 0 <= beside < len(flame) and flame.depth[beside] == flame.depth[box] else box
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Arrows go from box to box, Return zooms in, Backspace out, the menu key opens the menu."""
+        key = Qt.Key(event.key())
+        if key in {Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_Left, Qt.Key.Key_Right}:
+            box = self.neighbour(self.current, key)
+            if box >= 0:
+                self._go(box)
+        elif key in {Qt.Key.Key_Return, Qt.Key.Key_Enter}:
+            self.zoom(self.current)
+        elif key == Qt.Key.Key_Backspace:
+            self.zoom(-1)
+        elif key == Qt.Key.Key_Menu:
+            place = self.rect_of(self.current).center() if self.current >= 0 else QPoint(20, 20)
+            self.box_menu.emit(self.current, self.mapToGlobal(place))
+        else:
+            super().keyPressEvent(event)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         """Zoom into a box; on the ground zoom out."""

@@ -752,3 +752,41 @@ def test_planted_defects_are_found(tmp_path: Path, path: str, index: int, value:
     with open_capture(target) as capture:
         defects = list(verify(capture))
     assert any(message in defect for defect in defects), defects
+
+
+@pytest.mark.fuzz
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 40), st.integers(0, 12)), min_size=1, max_size=60),
+    st.sampled_from([1, 500, 1 << 20]),
+    st.integers(1, 7),
+)
+@settings(max_examples=rounds(12, 3_000), suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_events_of_many_tracks_at_once_are_those_added_one_by_one(
+    tmp_path: Path, events: list[tuple[int, int, int]], budget: int, size: int
+) -> None:
+    def write(path: Path, at_once: bool) -> list[tuple[object, ...]]:
+        with CaptureBuilder(path, memory_budget_bytes=budget) as builder:
+            tracks = np.array([builder.track(f"t/{number}") for number in range(4)])
+            ids: list[int] = []
+            pieces = range(0, len(events), size) if at_once else range(len(events))
+            for first in pieces:
+                part = events[first : first + (size if at_once else 1)]
+                track, start, duration = np.array(part).T
+                numbers = np.arange(first, first + len(part))
+                values = {"correlation": np.ma.MaskedArray(numbers, numbers % 3 == 0)}
+                where = tracks[track] if at_once else int(tracks[track[0]])
+                added = builder.add_events(where, "kernel", start, duration, 0, attributes=values)
+                ids.extend(range(added, added + len(part)))
+            builder.add_links("flow", ids[:-1], ids[1:])
+            builder.finish()
+        with open_capture(path) as capture:
+            found, valid = capture.kinds["kernel"].column("correlation")
+            own = zip(found.tolist(), valid.tolist(), strict=True)
+            number = dict(zip(capture.kinds["kernel"].rows.tolist(), own, strict=True))
+            rows = range(len(capture.events))
+            times = zip(capture.events.start.tolist(), capture.events.duration.tolist(), strict=True)
+            links = sorted(zip(capture.links.from_row.tolist(), capture.links.to_row.tolist(), strict=True))
+            lanes = capture.lanes_of_rows(np.arange(len(capture.events))).tolist()
+            return [*zip(times, lanes, (number[row] for row in rows), strict=True), *links]
+
+    assert write(tmp_path / "a.h5", True) == write(tmp_path / "b.h5", False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from warpline_app.timeline.event_text import describe_event
 from warpline_app.timeline.labels import is_cause
 from warpline_app.timeline.layout import PINNED_KEY, Layout, make_layout
 from warpline_app.timeline.links import links_in_view, links_of_event, related_rows
+from warpline_app.timeline.overview import side_by_side
 from warpline_app.timeline.painters import Painter
 from warpline_app.timeline.rows import Content, RowTree
 from warpline_app.timeline.saved_layout import apply_layout, layout_of
@@ -620,3 +622,10 @@ def test_only_what_tells_a_state_apart_stands_on_its_bar() -> None:
     assert is_cause("waiting for a lock")
     assert not is_cause("")
     assert not is_cause("includes the wait for a core; wake-ups were not traced")
+
+
+@given(st.sets(st.integers(0, 60)))
+def test_ticks_side_by_side_are_painted_as_one(columns: set[int]) -> None:
+    runs = side_by_side(np.array(sorted(columns), np.int64))
+    assert [column for first, stop in runs for column in range(first, stop)] == sorted(columns)
+    assert all(stop < first for (_, stop), (first, _) in itertools.pairwise(runs))

@@ -121,7 +121,7 @@ def related_rows(capture: Capture, row: int) -> tuple[Int64Array, Int64Array]:
 
 
 def launched_between(capture: Capture, start_ns: int, stop_ns: int) -> Int64Array:
-    """What API calls that began in a range launched, up to `NESTED_LIMIT` rows; nothing for more than `SCAN_LIMIT`."""
+    """What API calls that began in a range launched, up to `NESTED_LIMIT` rows; of more calls than that nothing."""
     lanes = np.array(
         [
             lane
@@ -131,7 +131,7 @@ def launched_between(capture: Capture, start_ns: int, stop_ns: int) -> Int64Arra
         ],
         np.int64,
     )
-    if not len(lanes) or capture.count_in(lanes, start_ns, stop_ns) > SCAN_LIMIT:
+    if not len(lanes) or capture.count_in(lanes, start_ns, stop_ns) > NESTED_LIMIT:
         return np.empty(0, np.int64)
     calls = capture.rows_in(lanes, start_ns, stop_ns)
     begin = capture.event_times(calls)[0]

@@ -6,7 +6,7 @@ from enum import Enum, auto
 
 import numpy as np
 import numpy.typing as npt
-from PySide6.QtCore import QRectF, Qt
+from PySide6.QtCore import QRect, QRectF, Qt
 from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent, QWheelEvent
 from PySide6.QtWidgets import QWidget
 
@@ -43,6 +43,13 @@ def overview_row(rows: list[Row]) -> Row | None:
     return (
         Row("#overview", "", rows[0].content, "gpu", rows[0].family, lanes=everything) if everything else None
     )
+
+
+def side_by_side(columns: npt.NDArray[np.int64]) -> list[tuple[int, int]]:
+    """Ascending columns as [first, stop) of those that stand side by side."""
+    heads = np.flatnonzero(np.diff(columns, prepend=-2) > 1)
+    tails = np.append(heads, len(columns))[1:] - 1
+    return list(zip(columns[heads].tolist(), (columns[tails] + 1).tolist(), strict=True))
 
 
 class Overview(QWidget):
@@ -153,9 +160,12 @@ class Overview(QWidget):
             painter.fillRect(
                 QRectF(left, 0, max(1.5, right - left), self.height()), theme.color("selection", 60)
             )
-        columns = self.found_columns
-        for x in columns.tolist():
-            painter.fillRect(QRectF(x, self.height() - 8, 1, 7), theme.color("text"))
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(theme.color("text"))
+        top = self.height() - 8
+        painter.drawRects(
+            [QRect(first, top, stop - first, 7) for first, stop in side_by_side(self.found_columns)]
+        )
         for mark in state.marks:
             painter.fillRect(
                 QRectF(round(scale.to_px(mark.time_ns)), 0, 1, self.height()), theme.color("text", 170)

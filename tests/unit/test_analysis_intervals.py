@@ -160,26 +160,6 @@ def test_parents_levels_and_own_times(events: list[tuple[int, int, int]]) -> Non
     assert own.sum() == sum(b - a for a, b, depth in ordered if depth == 0)
 
 
-any_lane = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=6)
-
-
-@settings(max_examples=50)
-@given(st.lists(any_lane, max_size=3))
-def test_parents_of_damaged_lanes_form_no_ring(found: list[list[tuple[int, int]]]) -> None:
-    lanes = []
-    for lane in found:
-        start = np.array([start for start, _ in lane], np.int64)
-        stop = start + np.array([length for _, length in lane], np.int64)
-        lanes.append(LaneEvents(start, stop, np.arange(len(lane))))
-    parent = flat_parents(lanes)
-    for place in range(len(parent)):
-        seen = set()
-        while place >= 0:
-            assert place not in seen
-            seen.add(place)
-            place = int(parent[place])
-
-
 @settings(max_examples=50)
 @given(forests())
 def test_outermost_events(events: list[tuple[int, int, int]]) -> None:
@@ -246,6 +226,8 @@ def test_queue_length_counts_what_was_launched_and_has_not_begun(found: list[tup
     begins = calls + np.array([delay for _, delay in found], np.int64)
     times, length = queue_lengths(calls, begins)
     assert length[-1] == 0
+    # What begins at the moment of its call was launched first.
+    assert length.min() >= 0
     for moment in set(times.tolist()):
         last = int(np.flatnonzero(times == moment)[-1])
         assert length[last] == sum(

@@ -100,6 +100,16 @@ def test_a_cut_tree_keeps_outer_levels_and_the_heaviest_of_the_last_one(
         assert max(lost) <= min((every[path][0] for path in last & set(kept)), default=max(lost))
 
 
+def test_a_level_that_one_thread_lost_is_not_shown_for_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    wide = [(-1, 0, 9), *[(0, name, 1) for name in (0, 1, 2)]]
+    deep = [(-1, 0, 9), (0, 0, 5), (1, 0, 4), (2, 0, 3)]
+    monkeypatch.setattr(path_tree, "_THREAD_PATHS", 3)
+    tree = built([wide, deep], 1_000)
+    # The first thread keeps one level and the second three: deeper sums would be the second thread's alone.
+    assert named(tree) == {(0,): (18, 2, 9, 9)}
+    assert tree.is_cut
+
+
 @given(threads())
 @settings(max_examples=rounds(30))
 def test_the_printed_order_has_children_below_their_parents(found: list[list[tuple[int, int, int]]]) -> None:

@@ -73,8 +73,6 @@ def parents(lanes: Sequence[LaneEvents]) -> list[tuple[Int64Array, Int64Array]]:
             start, stop = outer.start[candidate], outer.stop[candidate]
             # An empty event contains nothing, not even another empty one at the same moment.
             contains = (index >= 0) & (stop >= lane.stop) & (stop > start)
-            # Starts of a damaged file may not ascend; parents must never form a ring.
-            contains &= start <= lane.start
             if outer_number > number:
                 contains &= (start < lane.start) | (stop > lane.stop)
             tighter = (start > best_start) | ((start == best_start) & (stop <= best_stop))

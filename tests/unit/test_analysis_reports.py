@@ -389,3 +389,47 @@ def test_sums_of_a_range_equal_brute_force(
                 for row in rows_of(capture, "overlap", Selection(start, stop))
             }
             assert overlap["busy"] == busy
+
+
+def test_the_head_of_the_older_report(training: Capture) -> None:
+    rows = {row["name"]: row for row in rows_of(training, "framework_overhead")}
+    us = 1_000
+    # Steps fill 4 ms; each has an operator of 150 us and a copying call of 5 us outside it.
+    assert rows["Total"]["total_ns"] == 4_000 * us
+    assert rows["Computation"]["total_ns"] == 3 * 150 * us
+    assert (rows["Asynchronous"]["count"], rows["Asynchronous"]["total_ns"]) == (3, 15 * us)
+    assert (rows["Synchronous"]["count"], rows["Synchronous"]["total_ns"]) == (0, 0)
+    assert rows["Framework overhead"]["total_ns"] == (4_000 - 450 - 15) * us
+    assert rows["Copies and sets"]["ratio"] == pytest.approx(15 / 4_000)
+    table = compute_report(training, "events").table
+    assert table is not None
+    assert "Framework overhead: 3.535 ms (88.4%)" in table.notes[-1]
+
+
+def test_an_occupancy_that_cannot_be_is_not_recorded(tmp_path: Path) -> None:
+    program = Program(tmp_path / "kernels.h5")
+    shape = {"block_x": 256, "block_y": 1, "block_z": 1}
+    for place, (name, occupancy, blocks) in enumerate(
+        (
+            ("known", 0.5, 2.0),
+            ("failed", 0.0, 2.0),
+            ("tiny", 0.0, 0.01),
+            ("mixed", 0.0, 2.0),
+            ("mixed", 0.25, 2.0),
+        )
+    ):
+        at = place * 1_000
+        program.gpu("kernel", 7, at, at + 500, name, occupancy_ratio=occupancy, blocks_per_sm=blocks, **shape)
+    with program.finish() as capture:
+        found = {row["name"]: row["occupancy_ratio"] for row in rows_of(capture, "kernel")}
+    assert found == {"known": 0.5, "failed": None, "tiny": 0.0, "mixed": 0.25}
+
+
+def test_the_peak_of_memory_without_totals(tmp_path: Path) -> None:
+    program = Program(tmp_path / "memory.h5")
+    for at, size in ((10, 400), (20, 300), (30, -400), (40, 200)):
+        program.host("memory", "memory", at, at, "[memory]", bytes=size)
+    with program.finish() as capture:
+        table = compute_report(capture, "memory").table
+    assert table is not None
+    assert "700 bytes more than at the start" in table.notes[0]

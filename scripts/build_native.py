@@ -11,8 +11,8 @@ import shlex
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 PACKAGE_NAME = "warpline/recording/agent"
 PACKAGE_FOLDER = f"capture/{PACKAGE_NAME}"
@@ -23,8 +23,7 @@ AGENT_OPTIONS = ["-ldl", "-Wl,-z,nodelete"]
 SCANNER_OPTIONS = ["-O3"]
 
 
-@dataclass(frozen=True)
-class Helper:
+class Helper(NamedTuple):
     """A library beside its package that only makes it faster; the sources are in the package's ``native`` folder."""
 
     root: str

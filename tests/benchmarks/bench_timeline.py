@@ -78,7 +78,8 @@ def first_frames(paths: list[Path], runs: int) -> None:
 
 def in_motion(path: Path, size: str, lines: int, frames: int) -> Found:
     """What the worker measured in a fresh process."""
-    command = [sys.executable, WORKER, path, "--size", size, "--lines", str(lines), "--frames", str(frames)]
+    command: list[str | Path] = [sys.executable, WORKER, path, "--size", size]
+    command += ["--lines", str(lines), "--frames", str(frames)]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     found: Found = json.loads(done.stdout.splitlines()[-1])
     return found

@@ -5,7 +5,6 @@ Arrays lie on the heap exactly as long as they are, so that a sanitizer in the l
 
 from __future__ import annotations
 
-import ctypes
 import sys
 import tempfile
 from pathlib import Path
@@ -37,7 +36,8 @@ def main(library: str, rounds: int) -> None:
     from warpline.storage import strip_native
 
     strip_native.LIBRARY = Path(library)
-    ctypes.CDLL(library)
+    lib = strip_native.library()
+    assert lib is not None
     rng = np.random.default_rng(5)
     with tempfile.TemporaryDirectory() as folder:
         shapes = ("bursty", "uniform", "adjacent", "instants")

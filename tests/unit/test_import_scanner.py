@@ -113,3 +113,16 @@ def test_a_file_of_hostile_values_imports(tmp_path: Path) -> None:
             entry.what for entry in capture.skipped
         }
         assert not list(verify(capture))
+
+
+@pytest.mark.parametrize("form", ["torch", "paddle", "chrome"])
+def test_arguments_that_are_not_utf8_cost_no_other_event(tmp_path: Path, form: str) -> None:
+    bad = (
+        (GOOD % 5)
+        .encode()
+        .replace(b'"External id":1', b'"External id":1,"Input Dims":"\xff","callstack":"\xff"')
+    )
+    events = b",".join([(GOOD % 1).encode(), bad, (GOOD % 9).encode()])
+    path = text_file(tmp_path, b'{"deviceProperties": [], "traceEvents": [' + events + b"]}")
+    with imported(tmp_path, path, format=form) as capture:
+        assert sorted(capture.events.start.tolist()) == [1000, 5000, 9000]

@@ -98,7 +98,7 @@ def matching_tracks(capture: Capture, patterns: tuple[str, ...]) -> tuple[str, .
     if patterns and not matched:
         raise UsageError(
             tr(
-                "{path}: no track matches {patterns}; warpline info lists them",
+                "{path}: no track matches {patterns}; warpline info --json lists them",
                 path=capture.path,
                 patterns=", ".join(patterns),
             )

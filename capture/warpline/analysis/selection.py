@@ -56,7 +56,9 @@ def tracks_matching(capture: Capture, globs: Iterable[str]) -> frozenset[int] | 
     for pattern in patterns:
         hits = [track.index for track in capture.tracks if fnmatch.fnmatchcase(track.uri, pattern)]
         if not hits:
-            raise UsageError(f"no track matches {pattern!r}; warpline info lists the tracks")
+            raise UsageError(
+                tr("no track matches {pattern!r}; warpline info --json lists the tracks", pattern=pattern)
+            )
         found.update(hits)
     return frozenset(found) if patterns else None
 

@@ -61,7 +61,9 @@ def match_tracks(capture: Capture, patterns: list[str]) -> frozenset[int] | None
     for pattern in patterns:
         hits = {track.index for track in capture.tracks if fnmatchcase(track.uri, pattern)}
         if not hits:
-            raise UsageError(tr("no track matches {pattern!r}", pattern=pattern))
+            raise UsageError(
+                tr("no track matches {pattern!r}; warpline info --json lists the tracks", pattern=pattern)
+            )
         found |= hits
     # A parent always comes before its children.
     for track in capture.tracks:

@@ -20,7 +20,7 @@ LIBRARY_NAME = "libwarpline_agent.so"
 FLAGS = ["-std=c11", "-O2", "-Wall", "-Wextra", "-shared", "-fPIC", "-fvisibility=hidden", "-pthread"]
 # It must never be unmapped: threads and handlers of the program point into it.
 AGENT_OPTIONS = ["-ldl", "-Wl,-z,nodelete"]
-SCANNER_OPTIONS = ["-O3"]
+HELPER_OPTIONS = ["-O3"]
 
 
 class Helper(NamedTuple):
@@ -57,7 +57,7 @@ def build(root: Path, folder: Path) -> Path | None:
 
 def build_helper(helper: Helper, root: Path, folder: Path) -> Path | None:
     """Likewise one of `HELPERS`."""
-    return _compile(root / helper.folder / "native", folder / helper.name, [])
+    return _compile(root / helper.folder / "native", folder / helper.name, HELPER_OPTIONS)
 
 
 def _compile(native: Path, library: Path, options: list[str]) -> Path | None:

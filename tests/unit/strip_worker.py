@@ -51,7 +51,7 @@ def main(library: str, rounds: int) -> None:
             chosen = {name: damaged(rng, columns[name]) for name in mapped} if number % 5 else columns
             for name in ("skip_events", "skip_entries"):
                 chosen = {**chosen, name: damaged(rng, columns[name])}
-            loop = strip_native.StripLoop(strip_native.library(), {**columns, **chosen}, len(capture.events))
+            loop = strip_native.StripLoop(lib, {**columns, **chosen}, len(capture.events))
             length = max(1, (high - low) >> int(rng.integers(0, 20)))
             start = low + int(rng.integers(-length, high - low))
             width = int(rng.integers(1, 400))

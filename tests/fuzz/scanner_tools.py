@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-SOURCE = REPOSITORY / "capture" / "warpline" / "interchange" / "native" / "trace_scan.c"
+SOURCES = sorted((REPOSITORY / "capture" / "warpline" / "interchange" / "native").glob("*.c"))
 _FLAGS = (
     "-std=c11", "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-shared", "-fPIC",
     "-fvisibility=hidden",
@@ -27,7 +27,7 @@ def build(folder: Path, *flags: str) -> Path:
         pytest.skip("no gcc, whose sanitizers are used")
     library = folder / "libscan_sanitized.so"
     done = subprocess.run(
-        [compiler, *_FLAGS, *flags, "-o", str(library), str(SOURCE)],
+        [compiler, *_FLAGS, *flags, "-o", str(library), *map(str, SOURCES)],
         capture_output=True,
         text=True,
         check=False,

@@ -52,7 +52,7 @@ HOSTILE = (
     "0.0005", "0.00049999", "-0", "-0.001", "1e3", "1E-3", "true", "null", '""', '"7"', '"7.25"', '"1e3"', '"nan"',
     "[1]", "{}", '{"a": [1, {"b": 2}]}', "9" * 400, "0." + "3" * 400, "[" * 70 + "]" * 70,
     '"\\ud800"', '"\\udc00\\ud800"',
-    '"\\u0000"', '"\\""', '"' + "x" * 100_000 + '"', '"\\\\"',
+    '"\\u0000"', '"\\""', '"' + "x" * 10_000 + '"', '"\\\\"',
     # No JSON:
     "00", "01", "1.", ".5", "+1", "0x10", "--1", "1.2.3", "-", "-a", '"\\"', '"', "[", "}", "", '"a" "b"', "1 2", "[1}",
 )  # fmt: skip
@@ -83,7 +83,7 @@ GOOD = '{"ph":"X","cat":"cpu_op","name":"op","ts":%d,"dur":9,"pid":4,"tid":4,"ar
 @pytest.mark.parametrize("member", MEMBERS)
 def test_hostile_values_are_read_as_the_decoder_reads_them(member: str) -> None:
     """Every member with every value nobody should write."""
-    for category in ("kernel", "cuda_runtime", "cpu_op", "python_function", "other"):
+    for category in ("kernel", "cpu_op", "python_function"):
         for value in HOSTILE:
             if (member, value) == ("dur", "2305843009213692.999"):
                 continue  # the scanner keeps the digits that a float has not

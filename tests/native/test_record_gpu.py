@@ -112,9 +112,7 @@ def test_the_agents_own_thread_is_last_and_says_whose_it_is(trained: Capture) ->
         pytest.skip(perf.reason)
     (process,) = {track.parent for track in trained.tracks if track.role == "thread"}
     threads = [
-        trained.tracks[index]
-        for index in trained.children(process)
-        if trained.tracks[index].role == "thread"
+        trained.tracks[index] for index in trained.children(process) if trained.tracks[index].role == "thread"
     ]
     own = [track.title.endswith("· Warpline's own") for track in threads]
     assert own == [False] * (len(own) - 1) + [True]

@@ -520,7 +520,9 @@ def test_a_selected_range_shows_what_was_launched_in_it(view: TimelineView, qtbo
     ratio = view.devicePixelRatioF()
     seen = pixels(view.canvas)
     for kernel in launched.tolist():
-        rect = view.scene.place_of_event(kernel).rect
+        place = view.scene.place_of_event(kernel)
+        assert place is not None
+        rect = place.rect
         row = seen[round((rect.bottom() - 2) * ratio) : round((rect.bottom() + 1) * ratio)]
         part = row[:, max(0, round(rect.left() * ratio) - 1) : round(rect.right() * ratio) + 2]
         assert (part == view.theme.rgb("selection")).any()
@@ -856,6 +858,7 @@ def test_named_views_and_the_layout_are_remembered(
     monkeypatch.setattr(QInputDialog, "getText", lambda *_a, **_k: ("warm-up", True))
     commands["view.rename_view"].callback(ViewContext(again))
     uuid = again.document.capture.uuid
+    assert again.layouts is not None
     assert list(again.layouts.views(uuid)) == ["warm-up"]
     monkeypatch.setattr(QInputDialog, "getItem", lambda *_a, **_k: ("warm-up", True))
     commands["view.apply_view"].callback(ViewContext(again))

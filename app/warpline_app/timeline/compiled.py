@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from warpline.compiled import Signatures, load
+
 Array = npt.NDArray[Any]
 
 LIBRARY = Path(__file__).parent / "libwarpline_lines.so"
@@ -80,7 +82,7 @@ class Frame(ctypes.Structure):
     ]
 
 
-_SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
+_SIGNATURES: Signatures = {
     "warpline_density": (
         None,
         [_Integer, _Integer, *[_Pointer] * 6, _Integer, _Integer, _Pointer],
@@ -99,14 +101,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
 @lru_cache(maxsize=1)
 def library() -> ctypes.CDLL | None:
     """The compiled loops, None where they are not compiled."""
-    try:
-        found = ctypes.CDLL(str(LIBRARY))
-        for name, (result, arguments) in _SIGNATURES.items():
-            function = getattr(found, name)
-            function.restype, function.argtypes = result, arguments
-    except (OSError, AttributeError):
-        return None
-    return found
+    return load(LIBRARY, _SIGNATURES)
 
 
 def at(array: Array) -> int:

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from warpline.compiled import load
+
 Int64Array = npt.NDArray[np.int64]
 
 LIBRARY = Path(__file__).parent / "libwarpline_scan.so"
@@ -51,13 +53,7 @@ _MOST_EVENTS = 1 << 16
 @lru_cache(maxsize=1)
 def library() -> ctypes.CDLL | None:
     """The scanner, None where it is not compiled."""
-    try:
-        found = ctypes.CDLL(str(LIBRARY))
-        for name in _FUNCTIONS:
-            getattr(found, name).restype = ctypes.c_int64
-    except (OSError, AttributeError):
-        return None
-    return found
+    return load(LIBRARY, {name: (ctypes.c_int64, None) for name in _FUNCTIONS})
 
 
 @dataclass(frozen=True)

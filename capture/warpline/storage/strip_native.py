@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from warpline.compiled import load
 from warpline.model.flags import NOT_BUSY
 
 if TYPE_CHECKING:
@@ -40,13 +41,7 @@ _Integer = ctypes.c_int64
 @lru_cache(maxsize=1)
 def library() -> ctypes.CDLL | None:
     """The compiled loop, None where it is not compiled."""
-    try:
-        found = ctypes.CDLL(str(LIBRARY))
-        found.warpline_strip_choose.restype = None
-        found.warpline_strip_draw.restype = _Integer
-    except (OSError, AttributeError):
-        return None
-    return found
+    return load(LIBRARY, {"warpline_strip_choose": (None, None), "warpline_strip_draw": (_Integer, None)})
 
 
 class _Columns(ctypes.Structure):

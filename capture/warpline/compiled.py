@@ -1,0 +1,32 @@
+"""Loads compiled loops that have a twin in Python: whoever has no library, or an old one, is slower and no worse."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+Signatures = Mapping[str, tuple[Any, list[Any] | None]]
+"""Result and arguments of each function; None leaves the arguments to ctypes."""
+
+
+def load(library: Path, signatures: Signatures) -> ctypes.CDLL | None:
+    """The library with its functions declared; None where it is not compiled or older than its sources.
+
+    In a checkout the sources lie in ``native`` beside the library. An update may have brought others, and calling the
+    old functions with new arguments would end the process.
+    """
+    try:
+        built = library.stat().st_mtime
+        if any(source.stat().st_mtime > built for source in (library.parent / "native").glob("*.[ch]")):
+            return None
+        found = ctypes.CDLL(str(library))
+        for name, (result, arguments) in signatures.items():
+            function = getattr(found, name)
+            function.restype = result
+            if arguments is not None:
+                function.argtypes = arguments
+    except (OSError, AttributeError):
+        return None
+    return found

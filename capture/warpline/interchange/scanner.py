@@ -53,7 +53,7 @@ _MOST_EVENTS = 1 << 16
 @lru_cache(maxsize=1)
 def library() -> ctypes.CDLL | None:
     """The scanner, None where it is not compiled."""
-    return load(LIBRARY, {name: (ctypes.c_int64, None) for name in _FUNCTIONS})
+    return load(LIBRARY, dict.fromkeys(_FUNCTIONS, (ctypes.c_int64, None)))
 
 
 @dataclass(frozen=True)

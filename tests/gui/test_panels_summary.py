@@ -196,7 +196,10 @@ def test_what_is_not_recorded_is_said_with_what_to_record(
     panel = summary_of(qtbot, window, "osrt_sum")
     assert panel.missing.isVisible()
     assert not panel.table.isVisible()
-    assert panel.missing.text() == "OS runtime calls were not recorded. Record with --trace osrt."
+    assert (
+        panel.missing.text()
+        == "OS runtime calls were not recorded. Import an export of Nsight Systems with OS runtime calls."
+    )
 
 
 def test_a_tree_opens_closes_sorts_and_searches(qtbot: QtBot, window: MainWindow, page: CapturePage) -> None:

@@ -31,22 +31,24 @@ NOT_RECORDED = {
     "range": NotRecorded(
         "ranges were not recorded", "annotate the program with NVTX and record with --trace nvtx"
     ),
-    "osrt": NotRecorded("OS runtime calls were not recorded", "record with --trace osrt"),
+    "osrt": NotRecorded(
+        "OS runtime calls were not recorded", "import an export of Nsight Systems with OS runtime calls"
+    ),
     "operator": NotRecorded(
         "operators were not recorded",
-        "record with --trace torch, or import a capture of the framework's profiler",
+        "import a trace of the framework's profiler",
     ),
     "phase": NotRecorded(
         "steps and phases were not recorded",
-        "record with --trace torch or call the framework profiler's step(); --step NAME declares a range the step",
+        "import a trace in which the framework profiler's step() was called; --step NAME declares a range the step",
     ),
     "thread_state": NotRecorded("thread states were not recorded", "record with --trace cpu"),
     "cpu_slice": NotRecorded("which thread ran on which core was not recorded", "record with --trace cpu"),
     "python": NotRecorded(
         "Python calls were not recorded",
-        "record with --trace python, or switch with_stack on in the framework's profiler",
+        "switch with_stack on in the framework's profiler and import its trace",
     ),
-    "samples": NotRecorded("stacks were not sampled", "record with --trace python"),
+    "samples": NotRecorded("stacks were not sampled", "import an export of Nsight Systems with CPU samples"),
     "memory": NotRecorded(
         "memory allocations were not recorded", "switch memory profiling on in the framework's profiler"
     ),

@@ -28,8 +28,9 @@ from tests.benchmarks.generate import generate
 CHILD = """
 import json, os, sys, time
 started = float(sys.argv[1])
-from PySide6.QtCore import QEvent, QObject, QTimer
 import warpline_app.main as main
+main._load_reader()  # as run_window does, before anything of Qt
+from PySide6.QtCore import QEvent, QObject, QTimer
 times = {}
 
 class Watch(QObject):

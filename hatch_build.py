@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import sys
 import sysconfig
 import tempfile
 from pathlib import Path
@@ -23,8 +22,6 @@ def _build_native(root: Path) -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    # Its dataclasses look their module up by name.
-    sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     return module
 

@@ -629,3 +629,22 @@ def test_ticks_side_by_side_are_painted_as_one(columns: set[int]) -> None:
     runs = side_by_side(np.array(sorted(columns), np.int64))
     assert [column for first, stop in runs for column in range(first, stop)] == sorted(columns)
     assert all(stop < first for (_, stop), (first, _) in itertools.pairwise(runs))
+
+
+def test_helpers_of_a_shell_stand_below_one_row(tmp_path: Path) -> None:
+    path = tmp_path / "shell.h5"
+    with CaptureBuilder(path) as builder:
+        running = builder.string("running")
+        for number, events in enumerate([200, 150, *range(1, 11)]):
+            process = builder.track(f"process/{number + 1}", title=f"bash [{number + 1}]", role="process")
+            state = builder.track(
+                f"process/{number + 1}/thread/{number + 1}/state", title="State", role="state", parent=process
+            )
+            starts = np.arange(events) * MS
+            builder.add_events(state, "thread_state", starts, np.full(events, US), running)
+        builder.set_span(0, 1000 * MS)
+        builder.finish()
+    with open_capture(path) as capture:
+        top = RowTree(capture).root.children
+        assert [row.title for row in top] == ["bash [1]", "bash [2]", "10 more processes…"]
+        assert [row.title for row in top[2].children] == [f"bash [{n}]" for n in range(3, 13)]

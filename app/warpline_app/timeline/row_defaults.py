@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 FOLD_FROM = 10
 """A row with at least this many children of a role folds the idle ones into "n more…"."""
 FOLD_BELOW = 0.002
-"""Idle: fewer events than this share of what the busiest sibling has."""
+"""Idle: no more events than this share of what the busiest sibling has."""
+FOLD_PROCESSES_BELOW = 0.05
+"""Likewise of processes: a shell that starts the program runs dozens of helpers, each for milliseconds."""
 FOLD_COUNTERS = 3
 """A row with at least this many counters beside other rows shows them below one row."""
 OPEN_UP_TO = 1_000_000
@@ -81,11 +83,15 @@ def fold_idle(parent: Row, children: Sequence[Row]) -> list[Row]:
         same = [child for child in children if child.role == role]
         if len(same) < FOLD_FROM:
             continue
-        limit = max(child.count for child in same) * FOLD_BELOW
+        share = FOLD_PROCESSES_BELOW if role == "process" else FOLD_BELOW
+        limit = max(child.count for child in same) * share
         idle = [child for child in same if child.count <= limit]
         if len(idle) < 3:
             continue
-        more = _more(parent, role, tr("{n} more…", "timeline", n=len(idle)), idle)
+        title = tr("{n} more…", "timeline", n=len(idle))
+        if role == "process":
+            title = tr("{n} more processes…", "timeline", n=len(idle))
+        more = _more(parent, role, title, idle)
         result = [child for child in result if child not in idle]
         last = max((i for i, child in enumerate(result) if child.role == role), default=-1)
         result.insert(last + 1, more)

@@ -219,17 +219,21 @@ def check_driver_ends(bench: Bench) -> None:
             bench.expect(f"{how}: kernels kept", printed(done, "kernels"), seen)
 
 
-def check_driver_overhead(bench: Bench) -> None:
-    """What a launch costs, plain and recorded: the worst case, kernels of a few microseconds."""
-    command = bench.program("driver.py", "--launches", "100000")
+def check_launches(bench: Bench, command: Sequence[str], count: str) -> None:
+    """What a launch costs without and with recording, and that each is in the capture; it prints them as ``count``."""
     plain, _seconds = bench.run(command)
     path, done, _seconds = bench.record(command)
     before, after = float(printed(plain, "launch_us")), float(printed(done, "launch_us"))
     bench.tell("per launch, plain", f"{before:.2f} µs")
     bench.tell("per launch, recorded", f"{after:.2f} µs (× {after / before:.2f})")
     with open_capture(path) as capture:
-        bench.expect("kernels", printed(done, "kernels"), str(counts(capture).get("kernel", 0)))
+        bench.expect("kernels", printed(done, count), str(counts(capture).get("kernel", 0)))
         bench.expect("records dropped", 0, sum(source.lost for source in capture.sources))
+
+
+def check_driver_overhead(bench: Bench) -> None:
+    """What a launch costs, plain and recorded: the worst case, kernels of a few microseconds."""
+    check_launches(bench, bench.program("driver.py", "--launches", "100000"), "kernels")
 
 
 def check_training(bench: Bench) -> None:
@@ -270,15 +274,7 @@ def check_inference(bench: Bench) -> None:
 
 def check_small_kernels(bench: Bench) -> None:
     """The worst case: a loop of tiny kernels."""
-    command = bench.program("small_kernels.py", "--launches", "200000")
-    plain, _plain = bench.run(command)
-    path, done, _seconds = bench.record(command)
-    before, after = float(printed(plain, "launch_us")), float(printed(done, "launch_us"))
-    bench.tell("per launch, plain", f"{before:.2f} µs")
-    bench.tell("per launch, recorded", f"{after:.2f} µs (× {after / before:.2f})")
-    with open_capture(path) as capture:
-        bench.expect("kernels", printed(done, "launches"), str(counts(capture).get("kernel", 0)))
-        bench.expect("records dropped", 0, sum(source.lost for source in capture.sources))
+    check_launches(bench, bench.program("small_kernels.py", "--launches", "200000"), "launches")
 
 
 def check_graphs(bench: Bench) -> None:

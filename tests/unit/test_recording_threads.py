@@ -127,7 +127,7 @@ def test_lookup_is_a_search_through_all_lives(
 @pytest.mark.parametrize(
     ("command", "title"),
     [
-        ("/usr/bin/python3\0/home/me/train.py\0--epochs\x003", "python3 train.py --epochs 3 [7]"),
+        ("/usr/bin/python3\0/srv/models/train.py\0--epochs\x003", "python3 train.py --epochs 3 [7]"),
         ("sleep 5", "sleep 5 [7]"),
         ("", "comm [7]"),
         ("x\0" + "y" * 100, "x " + "y" * 57 + "… [7]"),

@@ -41,7 +41,7 @@ MACHINE_PATH = re.compile(
         ("see /" + "home/jane/x.py", True),
         ("'/" + "work/main'", True),
         ("/" + "root/.cache", True),
-        ("docs/work/plan, ~/" + "work/x", False),
+        ("docs/" + "work/plan, ~" + "/" + "work/x", False),
         ("https://example.org/homepage/", False),
     ],
 )

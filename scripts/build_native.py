@@ -37,9 +37,9 @@ class Helper(NamedTuple):
 
 
 HELPERS = (
-    Helper("capture", "warpline/interchange", "libwarpline_scan.so"),
-    Helper("capture", "warpline/storage", "libwarpline_strip.so"),
-    Helper("app", "warpline_app/timeline", "libwarpline_lines.so"),
+    Helper("capture", "warpline/interchange/trace_json", "libwarpline_scan.so"),
+    Helper("capture", "warpline/storage/index", "libwarpline_strip.so"),
+    Helper("app", "warpline_app/timeline/draw", "libwarpline_lines.so"),
 )
 
 

@@ -51,14 +51,14 @@ def literals(node: ast.AST) -> Iterator[str]:
 def listed_texts() -> Iterator[tuple[str, str]]:
     """(context, text) of the texts that stand in tables and are translated where they are shown."""
     from warpline.model.kinds import BUILTIN_KINDS
-    from warpline_app.actions import MENU_ORDER, SUBMENUS
-    from warpline_app.command_list import all_commands
+    from warpline_app.commands.actions import MENU_ORDER, SUBMENUS
     from warpline_app.dialogs.help_sheet import MOUSE
     from warpline_app.dialogs.preferences import LANGUAGES, THEMES
     from warpline_app.dialogs.source_choice import TRACES
     from warpline_app.panels.facts import FLAG_TEXTS, LINK_TITLES
-    from warpline_app.panels.registry import PANELS
-    from warpline_app.statusline import HINTS
+    from warpline_app.panels.frame.registry import PANELS
+    from warpline_app.verbs.catalogue import all_commands
+    from warpline_app.window.statusline import HINTS
 
     for command in all_commands():
         yield "command", command.title

@@ -25,7 +25,7 @@ from warpline.model.times import parse_time
 from warpline.storage import Capture, open_capture
 
 if TYPE_CHECKING:
-    from warpline_app.state import TimelineState
+    from warpline_app.session.timeline_state import TimelineState
 
 HTA = "torch/facebookresearch+HolisticTraceAnalysis/tests/data"
 
@@ -112,7 +112,7 @@ SCENES = (
 
 def draw(scene: Scene, capture_path: Path, out: Path, theme: str, size: tuple[int, int]) -> None:
     """Draws one scene in one theme; Qt is running offscreen."""
-    from warpline_app.rendering import Picture, render, save_picture
+    from warpline_app.pictures.rendering import Picture, render, save_picture
 
     with open_capture(capture_path) as capture:
         picture = Picture((parse_time(scene.start), parse_time(scene.stop)), size=size, theme=theme)
@@ -138,7 +138,7 @@ def main() -> None:
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
-    from warpline_app.rendering import prepare_offscreen
+    from warpline_app.pictures.rendering import prepare_offscreen
 
     application = prepare_offscreen(options.scale)
     width, height = map(int, options.size.split("x"))

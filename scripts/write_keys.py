@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from warpline_app.command_list import all_commands
-from warpline_app.keys_page import keys_page
+from warpline_app.verbs.catalogue import all_commands
+from warpline_app.window.keys_page import keys_page
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "keys.md"
 

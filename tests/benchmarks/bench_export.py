@@ -16,9 +16,9 @@ from pathlib import Path
 
 import numpy as np
 
-from warpline.interchange.export_preview import estimate
-from warpline.interchange.export_selection import ExportSelection
-from warpline.interchange.exporter import ExportOptions, export_capture, exporter_for
+from warpline.interchange.export.exporter import ExportOptions, export_capture, exporter_for
+from warpline.interchange.export.preview import estimate
+from warpline.interchange.export.selection import ExportSelection
 from warpline.storage import Capture, open_capture
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[2])]

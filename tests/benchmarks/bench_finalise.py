@@ -26,12 +26,12 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[2])]
 
 from tests.benchmarks.measuring import PeakMemory, table  # noqa: E402  # found through the path above
 
-from warpline.recording import records  # noqa: E402  # the same
 from warpline.recording.agent import records as agent_records  # noqa: E402  # the same
 from warpline.recording.finalise import finalise  # noqa: E402  # the same
-from warpline.recording.perf_abi import MISC_SWITCH_OUT, MISC_SWITCH_OUT_PREEMPT  # noqa: E402  # the same
 from warpline.recording.session import Options, Session  # noqa: E402  # the same
-from warpline.recording.spool_writer import SpoolWriter  # noqa: E402  # the same
+from warpline.recording.sources.perf.abi import MISC_SWITCH_OUT, MISC_SWITCH_OUT_PREEMPT  # noqa: E402  # the same
+from warpline.recording.spool import records  # noqa: E402  # the same
+from warpline.recording.spool.writer import SpoolWriter  # noqa: E402  # the same
 
 START = 10**12
 PID = 100

@@ -28,12 +28,12 @@ from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget  # noqa: E402
 from tests.benchmarks.measuring import table  # noqa: E402
 
 from warpline.storage import open_capture  # noqa: E402
-from warpline_app.application import make_application  # noqa: E402
-from warpline_app.panels.computed import ComputedPanel  # noqa: E402
-from warpline_app.panels.panel import Panel  # noqa: E402
-from warpline_app.panels.registry import PANELS  # noqa: E402
-from warpline_app.settings import Settings  # noqa: E402
-from warpline_app.state import Document  # noqa: E402
+from warpline_app.panels.frame.computed import ComputedPanel  # noqa: E402
+from warpline_app.panels.frame.panel import Panel  # noqa: E402
+from warpline_app.panels.frame.registry import PANELS  # noqa: E402
+from warpline_app.session.application import make_application  # noqa: E402
+from warpline_app.session.settings import Settings  # noqa: E402
+from warpline_app.session.timeline_state import Document  # noqa: E402
 
 BAR_MS = 10.0
 MOVE_S = 0.016

@@ -24,10 +24,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from warpline.recording import records
-from warpline.recording.perf import PerfCollector, open_rings
-from warpline.recording.spool import SpoolFile
-from warpline.recording.spool_writer import SpoolWriter
+from warpline.recording.sources.perf.collect import PerfCollector, open_rings
+from warpline.recording.spool import records
+from warpline.recording.spool.reader import SpoolFile
+from warpline.recording.spool.writer import SpoolWriter
 from warpline.storage import open_capture
 
 TRAINING = """

@@ -28,7 +28,7 @@ from tests.benchmarks.generate import generate
 CHILD = """
 import json, os, sys, time
 started = float(sys.argv[1])
-import warpline_app.main as main
+import warpline_app.window.start as main
 main._load_reader()  # as run_window does, before anything of Qt
 from PySide6.QtCore import QEvent, QObject, QTimer
 times = {}
@@ -58,7 +58,7 @@ def follow(page):
         os._exit(0)
     page.view.canvas.frame_drawn.connect(drawn)
 
-import warpline_app.window as window_module
+import warpline_app.window.main_window as window_module
 shown = window_module.MainWindow.show
 def show(window):
     window.watch = Watch(window)

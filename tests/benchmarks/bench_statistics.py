@@ -29,10 +29,10 @@ from tests.benchmarks.measuring import (  # noqa: E402  # found through the path
     capture_of,
 )
 
-from warpline.analysis.options import Options  # noqa: E402  # found through the path above
-from warpline.analysis.registry import REPORTS, compute_report  # noqa: E402  # found through the path above
-from warpline.analysis.selection import Selection, View  # noqa: E402  # found through the path above
-from warpline.analysis.statistics import batch_statistics, group_statistics, group_totals  # noqa: E402  # found through the path above
+from warpline.analysis.framework.options import Options  # noqa: E402  # found through the path above
+from warpline.analysis.framework.registry import REPORTS, compute_report  # noqa: E402  # found through the path above
+from warpline.analysis.framework.selection import Selection, View  # noqa: E402  # found through the path above
+from warpline.analysis.framework.statistics import batch_statistics, group_statistics, group_totals  # noqa: E402  # found through the path above
 from warpline.storage import Capture, open_capture  # noqa: E402  # found through the path above
 
 BAR_NS = 30.0

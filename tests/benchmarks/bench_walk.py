@@ -34,10 +34,10 @@ from PySide6.QtWidgets import QApplication, QDialog, QMenu, QWidget  # noqa: E40
 from tests.benchmarks.generate import generate  # noqa: E402
 from tests.benchmarks.measuring import table  # noqa: E402
 
-from warpline_app.application import make_application  # noqa: E402
-from warpline_app.panels.registry import PANELS  # noqa: E402
-from warpline_app.settings import Settings  # noqa: E402
-from warpline_app.window import MainWindow  # noqa: E402
+from warpline_app.panels.frame.registry import PANELS  # noqa: E402
+from warpline_app.session.application import make_application  # noqa: E402
+from warpline_app.session.settings import Settings  # noqa: E402
+from warpline_app.window.main_window import MainWindow  # noqa: E402
 
 FRAME_MS = 1000 / 60
 SIZE = (1480, 900)

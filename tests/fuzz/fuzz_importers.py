@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.unit.test_import_fuzz import SEEDS, run
+from tests.unit.interchange.test_import_fuzz import SEEDS, run
 
 _HTA = "torch/facebookresearch+HolisticTraceAnalysis/tests/data"
 LARGER = (

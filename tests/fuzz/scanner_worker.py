@@ -11,14 +11,14 @@ from pathlib import Path
 
 import numpy as np
 
-from warpline.interchange import scanner
-from warpline.interchange.native_args import NativeArguments
-from warpline.interchange.torch_args import ApiArgs, GpuArgs, MemoryArgs, OperatorArgs, PythonArgs
-from warpline.interchange.trace_events import EventDecoder
-from warpline.interchange.trace_worker import piece_of
+from warpline.interchange.torch.args import ApiArgs, GpuArgs, MemoryArgs, OperatorArgs, PythonArgs
+from warpline.interchange.trace_json import scanner
+from warpline.interchange.trace_json.events import EventDecoder
+from warpline.interchange.trace_json.native_args import NativeArguments
+from warpline.interchange.trace_json.worker import piece_of
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[2])]
-from tests.unit.test_import_fuzz import mutated  # noqa: E402  # the path is known only now
+from tests.unit.interchange.test_import_fuzz import mutated  # noqa: E402  # the path is known only now
 
 
 def exercise(text: bytes, rng: random.Random) -> None:

@@ -11,12 +11,12 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 from tests.gui.sample import write_sample
 
-from warpline_app import background
-from warpline_app.appearance import appearance
-from warpline_app.application import make_application
-from warpline_app.page import CapturePage
-from warpline_app.settings import Settings
-from warpline_app.window import MainWindow, open_windows
+from warpline_app.look.appearance import appearance
+from warpline_app.session import background
+from warpline_app.session.application import make_application
+from warpline_app.session.page import CapturePage
+from warpline_app.session.settings import Settings
+from warpline_app.window.main_window import MainWindow, open_windows
 
 
 @pytest.fixture(scope="session")

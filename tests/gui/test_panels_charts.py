@@ -15,14 +15,14 @@ from tests.gui.sample import MS
 
 from warpline.model import Flag
 from warpline.storage import CaptureBuilder
-from warpline_app.page import CapturePage
 from warpline_app.panels.chart import Chart
 from warpline_app.panels.counters import CountersPanel
 from warpline_app.panels.flame import FlamePanel
 from warpline_app.panels.histogram import HistogramPanel
 from warpline_app.panels.memory import MemoryPanel
 from warpline_app.panels.steps import StepsPanel
-from warpline_app.window import MainWindow
+from warpline_app.session.page import CapturePage
+from warpline_app.window.main_window import MainWindow
 
 OpenPage = Callable[[Path], CapturePage]
 

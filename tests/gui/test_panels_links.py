@@ -13,12 +13,12 @@ from pytestqt.qtbot import QtBot
 from tests.gui.panel_tools import column, events_of, panel_of, pixels, settle, summary_of
 from tests.gui.sample import COPY, GEMM, KERNELS, MS
 
-from warpline_app.appearance import appearance
-from warpline_app.page import CapturePage
+from warpline_app.look.appearance import appearance
 from warpline_app.panels.events import EventsPanel
 from warpline_app.panels.flame import FlamePanel
 from warpline_app.panels.histogram import HistogramPanel
-from warpline_app.window import MainWindow
+from warpline_app.session.page import CapturePage
+from warpline_app.window.main_window import MainWindow
 
 OpenPage = Callable[[Path], CapturePage]
 LEFT = Qt.MouseButton.LeftButton

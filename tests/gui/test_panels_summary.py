@@ -15,14 +15,14 @@ from pytestqt.qtbot import QtBot
 from tests.gui.panel_tools import cells, headers, panel_of, pixels, settle, summary_of
 from tests.gui.sample import GEMM, MS
 
-from warpline.analysis.registry import compute_report
-from warpline.analysis.selection import Selection
-from warpline_app.appearance import appearance
-from warpline_app.page import CapturePage
-from warpline_app.panels.panel import Panel
+from warpline.analysis.framework.registry import compute_report
+from warpline.analysis.framework.selection import Selection
+from warpline_app.look.appearance import appearance
+from warpline_app.panels.frame.panel import Panel
 from warpline_app.panels.summary import SummaryPanel
-from warpline_app.timeline.kernel_names import short_kernel_name
-from warpline_app.window import MainWindow
+from warpline_app.session.page import CapturePage
+from warpline_app.timeline.model.kernel_names import short_kernel_name
+from warpline_app.window.main_window import MainWindow
 
 OpenPage = Callable[[Path], CapturePage]
 

@@ -12,9 +12,9 @@ from pytestqt.qtbot import QtBot
 from tests.gui.sample import MS
 
 from warpline.cli import main
-from warpline_app.page import CapturePage
 from warpline_app.panels.summary import SummaryPanel
-from warpline_app.window import MainWindow
+from warpline_app.session.page import CapturePage
+from warpline_app.window.main_window import MainWindow
 
 OpenPage = Callable[[Path], CapturePage]
 TRACE = "torch/AMD-AGI+TraceLens/tests/traces/h100/gaunernst_bert-small-uncased__1016001.json.gz"

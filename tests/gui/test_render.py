@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from PySide6.QtGui import QColor, QImage
 
-from warpline_app.theme import DARK, LIGHT
+from warpline_app.look.theme import DARK, LIGHT
 
 
 def warpline(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -18,14 +18,14 @@ from pytestqt.qtbot import QtBot
 from tests.gui.timeline_sample import MS, US, write_timeline_sample
 
 from warpline.storage import open_capture
-from warpline_app.commands import Command
-from warpline_app.settings import Settings
-from warpline_app.state import Document
-from warpline_app.theme import CONTRAST, DARK, LIGHT, Theme
-from warpline_app.timeline.commands import TIMELINE_COMMANDS
-from warpline_app.timeline.menus import ViewContext
-from warpline_app.timeline.rows import Content
-from warpline_app.timeline.view import TimelineView
+from warpline_app.commands.command import Command
+from warpline_app.look.theme import CONTRAST, DARK, LIGHT, Theme
+from warpline_app.session.settings import Settings
+from warpline_app.session.timeline_state import Document
+from warpline_app.timeline.model.rows import Content
+from warpline_app.timeline.widgets.menus import ViewContext
+from warpline_app.timeline.widgets.view import TimelineView
+from warpline_app.verbs.timeline import TIMELINE_COMMANDS
 
 MAIN = "process/71.1/thread/71.1"
 STREAM = "gpu/0/process/71.1/context/1/stream/7"
@@ -550,7 +550,7 @@ def test_hints_in_ruler_and_tree_go_to_the_other_end(view: TimelineView, qtbot: 
 def test_names_of_a_large_stream_are_indexed_beside_the_window(
     make_view: MakeView, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("warpline_app.timeline.rows.INDEX_AT_ONCE", 0)
+    monkeypatch.setattr("warpline_app.timeline.model.rows.INDEX_AT_ONCE", 0)
     view = make_view()
     assert not view.scene.indexing
     titles = [placed.row.title for placed in view.scene.layout.rows]
@@ -567,7 +567,7 @@ def test_all_links_in_view_are_drawn_on_demand_and_a_cap_is_told(
     shown = view.canvas.overlay.all_links
     assert shown is not None
     assert (len(shown.links), shown.total, view.canvas.overlay.notice) == (53, 53, "")
-    monkeypatch.setattr("warpline_app.timeline.overlay.links_in_view", lambda *_args: None)
+    monkeypatch.setattr("warpline_app.timeline.widgets.overlay.links_in_view", lambda *_args: None)
     view.canvas.overlay.find_all_links()
     pixels(view.canvas)
     assert "zoom in" in view.canvas.overlay.notice
@@ -696,7 +696,7 @@ def test_search_counts_steps_and_ticks(view: TimelineView, qtbot: QtBot) -> None
 def test_a_search_in_a_worker_is_overtaken_by_the_next(
     view: TimelineView, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("warpline_app.timeline.search.AT_ONCE", 0)
+    monkeypatch.setattr("warpline_app.timeline.model.search.AT_ONCE", 0)
     view.search.find_text("gemm")
     assert view.search.is_running
     view.search.find_text("memcpy")

@@ -12,15 +12,15 @@ from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import QApplication, QDialog, QMenu
 from pytestqt.qtbot import QtBot
 
-from warpline_app.actions import CommandActions, is_window_wide
-from warpline_app.appearance import appearance
-from warpline_app.command_list import all_commands
-from warpline_app.commands import Command
+from warpline_app.commands.actions import CommandActions, is_window_wide
+from warpline_app.commands.command import Command
 from warpline_app.dialogs.help_sheet import HelpSheet
 from warpline_app.dialogs.palette import CommandPalette
-from warpline_app.keys_page import keys_page
-from warpline_app.page import CapturePage
-from warpline_app.window import MainWindow
+from warpline_app.look.appearance import appearance
+from warpline_app.session.page import CapturePage
+from warpline_app.verbs.catalogue import all_commands
+from warpline_app.window.keys_page import keys_page
+from warpline_app.window.main_window import MainWindow
 
 OpenPage = Callable[[Path], CapturePage]
 

@@ -16,12 +16,12 @@ from PySide6.QtSvg import QSvgRenderer
 from pytestqt.qtbot import QtBot
 from tests.gui.sample import MS
 
-from warpline.interchange.export_selection import ExportSelection, count_events
+from warpline.interchange.export.selection import ExportSelection, count_events
 from warpline.storage import open_capture
 from warpline_app.dialogs.export import ExportDialog, show_export
-from warpline_app.page import CapturePage
-from warpline_app.picture_export import drawing_size
-from warpline_app.window import MainWindow
+from warpline_app.pictures.export import drawing_size
+from warpline_app.session.page import CapturePage
+from warpline_app.window.main_window import MainWindow
 
 OpenPage = Callable[[Path], CapturePage]
 

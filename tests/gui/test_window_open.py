@@ -14,11 +14,11 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QApplication, QFileDialog
 from pytestqt.qtbot import QtBot
 
-from warpline_app.main import tell_failures
-from warpline_app.page import CapturePage
-from warpline_app.settings import Settings
-from warpline_app.welcome import OpeningPage
-from warpline_app.window import MainWindow, open_windows
+from warpline_app.session.page import CapturePage
+from warpline_app.session.settings import Settings
+from warpline_app.window.main_window import MainWindow, open_windows
+from warpline_app.window.start import tell_failures
+from warpline_app.window.welcome import OpeningPage
 
 OpenPage = Callable[[Path], CapturePage]
 

@@ -18,17 +18,17 @@ from tests.gui.sample import COPY, GEMM, KERNELS, MS
 from tests.unit.effort import rounds
 
 from warpline.storage import Capture, open_capture
-from warpline_app.page import CapturePage
 from warpline_app.panels import events as events_module
 from warpline_app.panels.details import DetailsPanel
 from warpline_app.panels.event_query import Query, capture_starts, rows_of
 from warpline_app.panels.events import EventsPanel
 from warpline_app.panels.facts import event_facts, format_bytes
-from warpline_app.panels.registry import PANELS
+from warpline_app.panels.frame.registry import PANELS
 from warpline_app.panels.sources import SourcesPanel
-from warpline_app.panels.table_content import sorted_order, text_ranks
-from warpline_app.state import Filter
-from warpline_app.window import MainWindow
+from warpline_app.panels.table.content import sorted_order, text_ranks
+from warpline_app.session.page import CapturePage
+from warpline_app.session.timeline_state import Filter
+from warpline_app.window.main_window import MainWindow
 
 OpenPage = Callable[[Path], CapturePage]
 LEFT = Qt.MouseButton.LeftButton
@@ -296,8 +296,8 @@ def test_rows_are_copied_as_tsv_and_exported(
 
 
 def test_ten_million_rows_are_shown_at_once(qtbot: QtBot) -> None:
-    from warpline_app.panels.table import Table
-    from warpline_app.panels.table_content import TableColumn, TableContent
+    from warpline_app.panels.table.content import TableColumn, TableContent
+    from warpline_app.panels.table.table import Table
 
     values = np.arange(10_000_000)[::-1]
     table = Table()

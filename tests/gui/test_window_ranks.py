@@ -10,18 +10,18 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFileDialog, QLineEdit
 from pytestqt.qtbot import QtBot
-from tests.unit.test_import_ranks import rank_file
+from tests.unit.interchange.test_import_ranks import rank_file
 
 from warpline.interchange import import_files
 from warpline.storage import Capture
-from warpline_app import background
 from warpline_app.dialogs.align_ranks import AlignRanksDialog, parse_shift, shift_text, show_align_ranks
 from warpline_app.dialogs.palette import CommandPalette, show_palette
-from warpline_app.joining import join_ranks
-from warpline_app.page import CapturePage
-from warpline_app.settings import Settings
-from warpline_app.welcome import OpeningPage
-from warpline_app.window import MainWindow
+from warpline_app.session import background
+from warpline_app.session.joining import join_ranks
+from warpline_app.session.page import CapturePage
+from warpline_app.session.settings import Settings
+from warpline_app.window.main_window import MainWindow
+from warpline_app.window.welcome import OpeningPage
 
 OpenPage = Callable[[Path], CapturePage]
 KERNEL = "kernel of rank 1"

@@ -15,12 +15,12 @@ from pytestqt.qtbot import QtBot
 
 from warpline_app.dialogs.new_capture import SETTINGS_KEY, NewCaptureDialog
 from warpline_app.dialogs.source_choice import SourceChoice
-from warpline_app.doctor_report import SourceReport, parse_doctor
-from warpline_app.page import CapturePage
 from warpline_app.panels.console import ConsolePanel
-from warpline_app.recording_page import RecordingPage
-from warpline_app.settings import Settings
-from warpline_app.window import MainWindow
+from warpline_app.recording.doctor_report import SourceReport, parse_doctor
+from warpline_app.recording.page import RecordingPage
+from warpline_app.session.page import CapturePage
+from warpline_app.session.settings import Settings
+from warpline_app.window.main_window import MainWindow
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="recording works on Linux only")
 

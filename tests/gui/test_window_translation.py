@@ -12,9 +12,9 @@ from types import ModuleType
 import pytest
 
 from warpline import i18n
-from warpline_app import translation
-from warpline_app.settings import Settings
-from warpline_app.window import MainWindow
+from warpline_app.look import translation
+from warpline_app.session.settings import Settings
+from warpline_app.window.main_window import MainWindow
 
 # Texts of the last days may be waiting for a translator; a language that falls behind is no language.
 SHARE_TRANSLATED = 0.9

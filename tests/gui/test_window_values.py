@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from warpline.model.errors import UsageError
-from warpline_app.console_text import ConsoleText
 from warpline_app.dialogs.palette import match_score
-from warpline_app.interpreters import find_interpreters
-from warpline_app.recording_request import RecordingRequest, suggested_output
-from warpline_app.settings import RECENT_LIMIT, Settings
+from warpline_app.recording.console_text import ConsoleText
+from warpline_app.recording.interpreters import find_interpreters
+from warpline_app.recording.request import RecordingRequest, suggested_output
+from warpline_app.session.settings import RECENT_LIMIT, Settings
 
 
 def console(*parts: bytes, max_lines: int = 100) -> ConsoleText:
@@ -208,7 +208,8 @@ def test_settings_survive_and_bad_values_read_as_defaults(tmp_path: Path) -> Non
 
 def test_the_window_needs_neither_hdf5_nor_plots_to_appear() -> None:
     code = (
-        "import sys, warpline_app.application, warpline_app.window, warpline_app.command_list as c; c.all_commands();"
+        "import sys, warpline_app.session.application, warpline_app.window.main_window;"
+        "import warpline_app.verbs.catalogue as c; c.all_commands();"
         "print([name for name in ('h5py', 'pyqtgraph', 'pandas', 'dask') if name in sys.modules])"
     )
     result = subprocess.run(

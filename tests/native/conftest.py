@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pytest
 
 from warpline.recording.agent import records
-from warpline.recording.spool import SpoolFile, read_spools
+from warpline.recording.spool.reader import SpoolFile, read_spools
 
 HERE = Path(__file__).parent
 NATIVE = HERE.parents[1] / "capture" / "warpline" / "recording" / "agent" / "native"

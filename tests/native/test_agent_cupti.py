@@ -11,11 +11,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.native.conftest import PAUSED, RECORDING, STOPPING, Session, column, names, states
 
 from warpline.recording.agent import records
-from warpline.recording.gpu_clock import gpu_clock
-
-from .conftest import PAUSED, RECORDING, STOPPING, Session, column, names, states
+from warpline.recording.agent.gpu_clock import gpu_clock
 
 VERSIONS = ("12.1", "12.9", "13.0", "13.1", "13.3", "13.5")
 KERNEL = (records.CUPTI_KERNEL, records.cupti_kernel)

@@ -11,10 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.native.conftest import Session
 
 from warpline.recording.agent import records
-
-from .conftest import Session
 
 RANGE = (records.NVTX_RANGE, records.nvtx_range)
 

@@ -10,11 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.native.conftest import PAUSED, RECORDING, STOPPING, Session, names, states
 
 from warpline.recording.agent import records
-from warpline.recording.nvtx_match import match_push_pop, push_pop_records
-
-from .conftest import PAUSED, RECORDING, STOPPING, Session, names, states
+from warpline.recording.sources.nvtx.pairing import match_push_pop, push_pop_records
 
 RANGE = (records.NVTX_RANGE, records.nvtx_range)
 RICH = (records.NVTX_RANGE_ATTRIBUTES, records.nvtx_range_attributes)

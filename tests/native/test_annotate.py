@@ -7,11 +7,10 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from tests.native.conftest import Session, names
 
 from warpline.recording.agent import records
-from warpline.recording.nvtx_match import match_push_pop, push_pop_records
-
-from .conftest import Session, names
+from warpline.recording.sources.nvtx.pairing import match_push_pop, push_pop_records
 
 PACKAGE = Path(__file__).parents[2] / "capture"
 

@@ -9,8 +9,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-
-from .conftest import compile_c
+from tests.native.conftest import compile_c
 
 ROOT = Path(__file__).resolve().parents[2]
 

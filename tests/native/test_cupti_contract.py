@@ -12,10 +12,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tests.native.conftest import HERE, NATIVE, Session, column, compile_c, names
 
 from warpline.recording.agent import records
-
-from .conftest import HERE, NATIVE, Session, column, compile_c, names
 
 # Sizes in bytes from NVIDIA's headers (12.9: as DWARF of cupti_activity.h; 13.0 likewise).
 SIZES = {10: (208, 216, 224), 1: (88, 96), 22: (96,), 2: (88,), 5: (40,), 4: (40,), 38: (40, 56), 39: (24,)}

@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.native.conftest import Record, Session
 
 from warpline.recording import session as recorded
 from warpline.recording.finalise import finalise
 from warpline.storage import Capture, open_capture
-
-from .conftest import Record, Session
 
 TRAINING = """
 import ctypes, threading

@@ -14,13 +14,12 @@ import numpy as np
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
+from tests.native.conftest import Record
 
 from warpline.storage import open_capture
-from warpline_app.state import Document
-from warpline_app.theme import DARK
-from warpline_app.timeline.view import TimelineView
-
-from .conftest import Record
+from warpline_app.look.theme import DARK
+from warpline_app.session.timeline_state import Document
+from warpline_app.timeline.widgets.view import TimelineView
 
 PROGRAM = """
 import ctypes

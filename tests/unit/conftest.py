@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.unit.analysis.analysis_tools import Open
 
 from warpline.interchange import import_files
 from warpline.storage import Capture, open_capture
-
-from .analysis_tools import Open
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from warpline.compiled import load
-from warpline.storage.strip_native import LIBRARY
+from warpline.storage.index.strip_native import LIBRARY
 
 
 def test_no_library_is_no_error(tmp_path: Path) -> None:

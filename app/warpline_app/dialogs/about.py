@@ -13,7 +13,7 @@ from warpline import __version__
 from warpline.i18n import tr
 
 if TYPE_CHECKING:
-    from warpline_app.window import MainWindow
+    from warpline_app.window.main_window import MainWindow
 
 
 def versions() -> list[tuple[str, str]]:

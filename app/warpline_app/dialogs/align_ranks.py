@@ -21,14 +21,14 @@ from PySide6.QtWidgets import (
 )
 
 from warpline.i18n import tr
-from warpline.interchange.ranks import clock_text
+from warpline.interchange.framework.ranks import clock_text
 from warpline.model import format_duration
 from warpline.model.times import NS_PER_UNIT, parse_time
-from warpline_app.alignment import FURTHEST_NS, Alignment, MovableClock, movable_clocks, realign
+from warpline_app.session.alignment import FURTHEST_NS, Alignment, MovableClock, movable_clocks, realign
 
 if TYPE_CHECKING:
-    from warpline_app.page import CapturePage
-    from warpline_app.window import MainWindow
+    from warpline_app.session.page import CapturePage
+    from warpline_app.window.main_window import MainWindow
 
 UNITS = ("ns", "µs", "ms")
 _STEP_MS = 120

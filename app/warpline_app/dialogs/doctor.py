@@ -18,12 +18,12 @@ from PySide6.QtWidgets import (
 )
 
 from warpline.i18n import tr
-from warpline_app.appearance import appearance
-from warpline_app.background import Job
-from warpline_app.doctor_report import SourceReport, read_doctor
+from warpline_app.look.appearance import appearance
+from warpline_app.recording.doctor_report import SourceReport, read_doctor
+from warpline_app.session.background import Job
 
 if TYPE_CHECKING:
-    from warpline_app.window import MainWindow
+    from warpline_app.window.main_window import MainWindow
 
 
 class DoctorDialog(QDialog):

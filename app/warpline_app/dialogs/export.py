@@ -25,18 +25,24 @@ from PySide6.QtWidgets import (
 )
 
 from warpline.i18n import tr, tr_n
-from warpline.interchange.export_preview import estimate
-from warpline.interchange.export_selection import ExportSelection
-from warpline.interchange.exporter import Exporter, ExportOptions, export_capture, exporter_for, exporters
+from warpline.interchange.export.exporter import (
+    Exporter,
+    ExportOptions,
+    export_capture,
+    exporter_for,
+    exporters,
+)
+from warpline.interchange.export.preview import estimate
+from warpline.interchange.export.selection import ExportSelection
 from warpline.model import format_duration, format_time
 from warpline.model.errors import UsageError, WarplineError
-from warpline_app.background import IsCancelled, Job, Progress
+from warpline_app.dialogs.track_choice import TrackTree, tracks_pinned, tracks_shown
 from warpline_app.panels.facts import format_bytes
-from warpline_app.track_choice import TrackTree, tracks_pinned, tracks_shown
+from warpline_app.session.background import IsCancelled, Job, Progress
 
 if TYPE_CHECKING:
-    from warpline_app.page import CapturePage
-    from warpline_app.window import MainWindow
+    from warpline_app.session.page import CapturePage
+    from warpline_app.window.main_window import MainWindow
 
 PICTURES = ("png", "svg")
 """Formats that show the timeline as it stands: range and tracks are those in view."""
@@ -244,7 +250,7 @@ class ExportDialog(QDialog):
         self.start_button.setEnabled(self._job is None and expected.events + expected.samples > 0)
 
     def _picture_preview(self, name: str) -> str:
-        from warpline_app.picture_export import drawing_size
+        from warpline_app.pictures.export import drawing_size
 
         view = self._page.view
         parts = [tr("{width} × {height} pixels", width=view.width(), height=view.height())]
@@ -296,8 +302,8 @@ class ExportDialog(QDialog):
 
     def _save_picture(self, path: Path) -> None:
         # Drawn here and not in the background: only Qt's own thread may draw widgets.
-        from warpline_app.picture_export import save_svg
-        from warpline_app.rendering import save_picture
+        from warpline_app.pictures.export import save_svg
+        from warpline_app.pictures.rendering import save_picture
 
         try:
             if path.suffix.lower() == ".svg":

@@ -18,11 +18,11 @@ from PySide6.QtWidgets import (
 )
 
 from warpline.i18n import tr
-from warpline_app.actions import MENU_ORDER, key_text
-from warpline_app.commands import Command
+from warpline_app.commands.actions import MENU_ORDER, key_text
+from warpline_app.commands.command import Command
 
 if TYPE_CHECKING:
-    from warpline_app.window import MainWindow
+    from warpline_app.window.main_window import MainWindow
 
 MOUSE: tuple[tuple[str, str], ...] = (
     ("Click", "Select the event under the pointer"),

@@ -26,15 +26,15 @@ from PySide6.QtWidgets import (
 
 from warpline.i18n import tr
 from warpline.model.errors import UsageError
-from warpline_app.background import Job
 from warpline_app.dialogs.source_choice import SourceChoice
-from warpline_app.doctor_report import read_doctor
-from warpline_app.interpreters import find_interpreters
-from warpline_app.recording_request import RecordingRequest, suggested_output
+from warpline_app.recording.doctor_report import read_doctor
+from warpline_app.recording.interpreters import find_interpreters
+from warpline_app.recording.request import RecordingRequest, suggested_output
+from warpline_app.session.background import Job
 
 if TYPE_CHECKING:
-    from warpline_app.recording_page import RecordingPage
-    from warpline_app.window import MainWindow
+    from warpline_app.recording.page import RecordingPage
+    from warpline_app.window.main_window import MainWindow
 
 SETTINGS_KEY = "record/request"
 
@@ -259,7 +259,7 @@ class NewCaptureDialog(QDialog):
             self.problem.setText(str(error))
             self.problem.show()
             return
-        from warpline_app.recording_page import RecordingPage
+        from warpline_app.recording.page import RecordingPage
 
         self._window.settings.set_record(SETTINGS_KEY, request.to_json())
         self._window.settings.save()

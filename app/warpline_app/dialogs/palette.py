@@ -29,13 +29,13 @@ from PySide6.QtWidgets import (
 )
 
 from warpline.i18n import tr
-from warpline_app.actions import CommandActions, key_text
-from warpline_app.appearance import appearance
-from warpline_app.commands import Command
-from warpline_app.theme import wash
+from warpline_app.commands.actions import CommandActions, key_text
+from warpline_app.commands.command import Command
+from warpline_app.look.appearance import appearance
+from warpline_app.look.theme import wash
 
 if TYPE_CHECKING:
-    from warpline_app.window import MainWindow
+    from warpline_app.window.main_window import MainWindow
 
 _Index = QModelIndex | QPersistentModelIndex
 ROW_HEIGHT_PX = 30

@@ -20,12 +20,12 @@ from PySide6.QtWidgets import (
 
 from warpline.i18n import tr
 from warpline.model.errors import StorageError
-from warpline_app.appearance import appearance
+from warpline_app.look.appearance import appearance
 from warpline_app.panels.facts import format_bytes
-from warpline_app.settings import LanguageChoice, Settings, ThemeChoice
+from warpline_app.session.settings import LanguageChoice, Settings, ThemeChoice
 
 if TYPE_CHECKING:
-    from warpline_app.window import MainWindow
+    from warpline_app.window.main_window import MainWindow
 
 THEMES: tuple[tuple[str, str], ...] = (
     ("system", "Follow the system"),
@@ -117,7 +117,7 @@ class PreferencesDialog(QDialog):
         self._show_cache()
 
     def _show_cache(self) -> None:
-        from warpline.storage.names import stored_indexes
+        from warpline.storage.index.name_index import stored_indexes
 
         size = self._cache.size_bytes() + sum(stored_indexes().values())
         self.clear_button.setEnabled(size > 0)
@@ -139,7 +139,7 @@ class PreferencesDialog(QDialog):
             self._show_cache()
 
     def _clear_cache(self) -> None:
-        from warpline.storage.names import forget_indexes
+        from warpline.storage.index.name_index import forget_indexes
 
         self._cache.clear()
         forget_indexes()

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from PySide6.QtWidgets import QCheckBox, QGridLayout, QWidget
 
 from warpline.i18n import tr
-from warpline_app.doctor_report import SourceReport
-from warpline_app.elided import ElidedLabel
+from warpline_app.look.elided import ElidedLabel
+from warpline_app.recording.doctor_report import SourceReport
 
 TRACES: tuple[tuple[str, str, str], ...] = (
     ("cpu", "CPU cores and threads", "Who ran on which core, and what every thread waited for"),

@@ -7,9 +7,9 @@ from PySide6.QtGui import QFont, QFontDatabase, QTextCursor
 from PySide6.QtWidgets import QLabel, QPlainTextEdit, QStackedLayout, QWidget
 
 from warpline.i18n import tr
-from warpline_app.console_text import MAX_LINES, ConsoleText
-from warpline_app.panels.panel import Panel
-from warpline_app.state import Document
+from warpline_app.panels.frame.panel import Panel
+from warpline_app.recording.console_text import MAX_LINES, ConsoleText
+from warpline_app.session.timeline_state import Document
 
 LINES_AT_ONCE = 400
 """Of a program that prints faster than anybody reads, so many lines are shown per refresh: more would cost frames."""

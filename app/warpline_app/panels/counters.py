@@ -12,11 +12,11 @@ from PySide6.QtWidgets import QLabel, QListWidget, QListWidgetItem, QSplitter, Q
 from warpline.i18n import tr
 from warpline.model.times import format_duration
 from warpline.storage import Capture
-from warpline_app.background import IsCancelled
+from warpline_app.look.theme import Theme
 from warpline_app.panels.chart import Chart, size_unit, time_axis
-from warpline_app.panels.computed import ComputedPanel
-from warpline_app.state import Document
-from warpline_app.theme import Theme
+from warpline_app.panels.frame.computed import ComputedPanel
+from warpline_app.session.background import IsCancelled
+from warpline_app.session.timeline_state import Document
 
 BINS = 400
 _NARROWEST_LIST, _WIDEST_LIST = 150, 340
@@ -46,8 +46,8 @@ def gpu_utilization(
     capture: Capture, tracks: list[int], start_ns: int, stop_ns: int, bins: int
 ) -> FloatArray:
     """Busy share 0–1 of a GPU in equal parts of a range: union over its streams, exact per part."""
-    from warpline.analysis.overlap import covered_ns
-    from warpline.analysis.selection import GPU_KINDS, Selection, View, join_events
+    from warpline.analysis.framework.selection import GPU_KINDS, Selection, View, join_events
+    from warpline.analysis.structure.overlap import covered_ns
     from warpline.model.intervals import merge_intervals
 
     view = View(capture, Selection(start_ns, stop_ns, tracks=frozenset(tracks)))

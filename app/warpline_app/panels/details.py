@@ -19,10 +19,10 @@ from PySide6.QtWidgets import (
 )
 
 from warpline.i18n import tr
+from warpline_app.look.theme import Theme
 from warpline_app.panels.facts import EventFacts, Fact, event_facts
-from warpline_app.panels.panel import Panel
-from warpline_app.state import Document
-from warpline_app.theme import Theme
+from warpline_app.panels.frame.panel import Panel
+from warpline_app.session.timeline_state import Document
 
 ROW_ROLE = Qt.ItemDataRole.UserRole
 _LINES_OF_NAME = 4

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from warpline.analysis.attribution import enclosing_of_calls
-from warpline.analysis.launches import threads_of_tracks
-from warpline.analysis.selection import View
+from warpline.analysis.framework.selection import View
+from warpline.analysis.structure.attribution import enclosing_of_calls
+from warpline.analysis.structure.launches import threads_of_tracks
 from warpline.i18n import tr
 from warpline.model.times import format_duration
-from warpline_app.panels.table_content import TableColumn, text_ranks
+from warpline_app.panels.table.content import TableColumn, text_ranks
 
 if TYPE_CHECKING:
     from warpline.storage import Capture

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from warpline.analysis.selection import Selection, View
-from warpline_app.background import IsCancelled
-from warpline_app.name_filter import passing_names
-from warpline_app.panels.column_filter import ColumnFilter, passing
-from warpline_app.panels.table_content import TableColumn
-from warpline_app.state import Filter
+from warpline.analysis.framework.selection import Selection, View
+from warpline_app.panels.table.column_filter import ColumnFilter, passing
+from warpline_app.panels.table.content import TableColumn
+from warpline_app.session.background import IsCancelled
+from warpline_app.session.name_filter import passing_names
+from warpline_app.session.timeline_state import Filter
 
 if TYPE_CHECKING:
     from warpline.storage import Capture

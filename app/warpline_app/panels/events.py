@@ -21,19 +21,19 @@ from PySide6.QtWidgets import (
 
 from warpline.i18n import tr, tr_n
 from warpline.model.times import format_duration
-from warpline_app.background import IsCancelled
-from warpline_app.panels.column_filter import ColumnFilter, can_filter
-from warpline_app.panels.computed import ComputedPanel
+from warpline_app.look.theme import Theme
 from warpline_app.panels.event_columns import event_columns
 from warpline_app.panels.event_query import Int64Array, Query, capture_starts, rows_of
-from warpline_app.panels.row_actions import RowActions
-from warpline_app.panels.row_target import RowTarget
-from warpline_app.panels.scope import scope_suffix, selected_name, selected_tracks
-from warpline_app.panels.table import Table
-from warpline_app.panels.table_content import TableColumn, TableContent, sorted_order
-from warpline_app.state import Document
-from warpline_app.theme import Theme
-from warpline_app.toolrow import Chip
+from warpline_app.panels.frame.computed import ComputedPanel
+from warpline_app.panels.frame.scope import scope_suffix, selected_name, selected_tracks
+from warpline_app.panels.table.column_filter import ColumnFilter, can_filter
+from warpline_app.panels.table.content import TableColumn, TableContent, sorted_order
+from warpline_app.panels.table.row_actions import RowActions
+from warpline_app.panels.table.row_target import RowTarget
+from warpline_app.panels.table.table import Table
+from warpline_app.session.background import IsCancelled
+from warpline_app.session.timeline_state import Document
+from warpline_app.window.toolrow import Chip
 
 SORT_BY_TIME_UP_TO = 3_000_000
 """More events than this come in the order of the file (track by track) until a header is clicked."""

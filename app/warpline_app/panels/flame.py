@@ -9,18 +9,18 @@ import numpy as np
 from PySide6.QtCore import QPoint, Qt, QTimer
 from PySide6.QtWidgets import QComboBox, QLabel, QLineEdit, QMenu, QWidget
 
-from warpline.analysis.flame import Flame, flame_graph
-from warpline.analysis.report import NotRecorded
-from warpline.analysis.selection import Selection, View
+from warpline.analysis.framework.report import NotRecorded
+from warpline.analysis.framework.selection import Selection, View
+from warpline.analysis.structure.flame import Flame, flame_graph
 from warpline.i18n import tr
-from warpline_app.background import IsCancelled
-from warpline_app.panels.computed import ComputedPanel
+from warpline_app.look.theme import Theme
 from warpline_app.panels.flame_view import FlameView
-from warpline_app.panels.row_actions import RowActions
-from warpline_app.panels.row_target import RowTarget
-from warpline_app.panels.scope import scope_suffix, selection_of
-from warpline_app.state import Document
-from warpline_app.theme import Theme
+from warpline_app.panels.frame.computed import ComputedPanel
+from warpline_app.panels.frame.scope import scope_suffix, selection_of
+from warpline_app.panels.table.row_actions import RowActions
+from warpline_app.panels.table.row_target import RowTarget
+from warpline_app.session.background import IsCancelled
+from warpline_app.session.timeline_state import Document
 
 _SOURCES = (("operators", "Operators"), ("ranges", "Ranges"), ("python", "Python"), ("samples", "Samples"))
 _ORDERS = (("heavy", "Left-heavy"), ("bottom", "Bottom-up"), ("time", "In time"))

@@ -10,12 +10,12 @@ from PySide6.QtCore import QEvent, QPoint, QRect, Qt, Signal
 from PySide6.QtGui import QColor, QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QWheelEvent
 from PySide6.QtWidgets import QMenu, QScrollBar, QToolTip, QWidget
 
-from warpline.analysis.flame import Flame
+from warpline.analysis.structure.flame import Flame
 from warpline.i18n import tr
 from warpline.model.times import format_duration
 from warpline.storage import Capture
-from warpline_app.panels.picture_saving import ask_and_save, save_picture
-from warpline_app.theme import Theme, contrast_ratio, to_rgb, ui_font
+from warpline_app.look.theme import Theme, contrast_ratio, to_rgb, ui_font
+from warpline_app.panels.frame.picture_saving import ask_and_save, save_picture
 
 ROW_PX = 19
 _LABEL_PX = 34

@@ -10,9 +10,8 @@ from PySide6.QtWidgets import QCheckBox, QLabel, QWidget
 
 from warpline.i18n import tr, tr_n
 from warpline.model.times import format_duration
-from warpline_app.background import IsCancelled
-from warpline_app.elided import ElidedLabel
-from warpline_app.instances import instances
+from warpline_app.look.elided import ElidedLabel
+from warpline_app.look.theme import Theme
 from warpline_app.panels.chart import (
     Chart,
     duration_text,
@@ -21,10 +20,11 @@ from warpline_app.panels.chart import (
     log_ticks,
     whole_ticks,
 )
-from warpline_app.panels.computed import ComputedPanel
-from warpline_app.state import Document
-from warpline_app.theme import Theme
-from warpline_app.timeline.kernel_names import short_kernel_name
+from warpline_app.panels.frame.computed import ComputedPanel
+from warpline_app.session.background import IsCancelled
+from warpline_app.session.instances import instances
+from warpline_app.session.timeline_state import Document
+from warpline_app.timeline.model.kernel_names import short_kernel_name
 
 Int64Array = npt.NDArray[np.int64]
 BINS = 80

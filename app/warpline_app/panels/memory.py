@@ -10,22 +10,22 @@ import numpy.typing as npt
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QComboBox, QLabel, QSplitter, QWidget
 
-from warpline.analysis.options import Options
-from warpline.analysis.paddle_memory import MemoryEvents, memory_events
-from warpline.analysis.registry import compute_report
-from warpline.analysis.report import NO_NAME, NotRecorded, Report, Table, Targets, sort_table
-from warpline.analysis.selection import Selection, View
+from warpline.analysis.framework.options import Options
+from warpline.analysis.framework.registry import compute_report
+from warpline.analysis.framework.report import NO_NAME, NotRecorded, Report, Table, Targets, sort_table
+from warpline.analysis.framework.selection import Selection, View
+from warpline.analysis.paddle.memory import MemoryEvents, memory_events
 from warpline.i18n import tr, tr_n
 from warpline.model.times import format_time
 from warpline.storage import Capture
-from warpline_app.background import IsCancelled
+from warpline_app.look.theme import Theme
 from warpline_app.panels.chart import Chart, size_unit, time_axis
-from warpline_app.panels.computed import ComputedPanel
-from warpline_app.panels.report_table import ReportTable
-from warpline_app.panels.row_actions import RowActions
-from warpline_app.panels.scope import scope_suffix, selection_of
-from warpline_app.state import Document
-from warpline_app.theme import Theme
+from warpline_app.panels.frame.computed import ComputedPanel
+from warpline_app.panels.frame.scope import scope_suffix, selection_of
+from warpline_app.panels.table.report_table import ReportTable
+from warpline_app.panels.table.row_actions import RowActions
+from warpline_app.session.background import IsCancelled
+from warpline_app.session.timeline_state import Document
 
 MAX_POINTS = 600
 FloatArray = npt.NDArray[np.float64]

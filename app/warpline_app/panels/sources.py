@@ -9,11 +9,11 @@ from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
 from warpline.i18n import tr, tr_n
-from warpline.interchange.ranks import clock_text
+from warpline.interchange.framework.ranks import clock_text
 from warpline.model.times import format_duration
-from warpline_app.panels.panel import Panel
-from warpline_app.state import Document
-from warpline_app.theme import Theme
+from warpline_app.look.theme import Theme
+from warpline_app.panels.frame.panel import Panel
+from warpline_app.session.timeline_state import Document
 
 if TYPE_CHECKING:
     from warpline.storage import Capture

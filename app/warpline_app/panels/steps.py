@@ -8,21 +8,21 @@ import numpy as np
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QComboBox, QLabel, QLineEdit, QSplitter, QWidget
 
-from warpline.analysis.options import Options
-from warpline.analysis.registry import compute_report
-from warpline.analysis.report import NotRecorded, Report, Table
-from warpline.analysis.selection import Selection
-from warpline.analysis.steps import CATEGORIES, CATEGORY_TITLES
+from warpline.analysis.framework.options import Options
+from warpline.analysis.framework.registry import compute_report
+from warpline.analysis.framework.report import NotRecorded, Report, Table
+from warpline.analysis.framework.selection import Selection
+from warpline.analysis.steps.steps import CATEGORIES, CATEGORY_TITLES
 from warpline.i18n import tr, tr_n
-from warpline_app.background import IsCancelled
+from warpline_app.look.theme import Theme
 from warpline_app.panels.chart import Chart, duration_ticks, whole_ticks
-from warpline_app.panels.computed import ComputedPanel
-from warpline_app.panels.report_table import ReportTable
-from warpline_app.panels.row_actions import RowActions
-from warpline_app.panels.row_target import target_of
-from warpline_app.panels.scope import selection_of
-from warpline_app.state import Document
-from warpline_app.theme import Theme
+from warpline_app.panels.frame.computed import ComputedPanel
+from warpline_app.panels.frame.scope import selection_of
+from warpline_app.panels.table.report_table import ReportTable
+from warpline_app.panels.table.row_actions import RowActions
+from warpline_app.panels.table.row_target import target_of
+from warpline_app.session.background import IsCancelled
+from warpline_app.session.timeline_state import Document
 
 _CATEGORY_COLORS = {
     "kernel": "kernel",

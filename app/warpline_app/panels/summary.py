@@ -9,24 +9,24 @@ from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QStandardItemModel
 from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QSplitter, QWidget
 
-from warpline.analysis.gpus import activity_combinations, gpus
-from warpline.analysis.options import Options
-from warpline.analysis.overlap import time_of
-from warpline.analysis.registry import REPORTS, ReportSpec, compute_report
-from warpline.analysis.report import NotRecorded, Report
-from warpline.analysis.selection import Selection, View
+from warpline.analysis.framework.options import Options
+from warpline.analysis.framework.registry import REPORTS, ReportSpec, compute_report
+from warpline.analysis.framework.report import NotRecorded, Report
+from warpline.analysis.framework.selection import Selection, View
+from warpline.analysis.gpu.gpus import activity_combinations, gpus
+from warpline.analysis.structure.overlap import time_of
 from warpline.i18n import tr
 from warpline.model.times import format_duration
-from warpline_app.background import IsCancelled
-from warpline_app.elided import ElidedLabel
-from warpline_app.panels.computed import ComputedPanel
-from warpline_app.panels.report_columns import share_column
-from warpline_app.panels.report_table import ReportTable
-from warpline_app.panels.row_actions import RowActions
-from warpline_app.panels.scope import scope_suffix, selected_tracks, selection_of
-from warpline_app.panels.share_view import ShareView
-from warpline_app.state import Document
-from warpline_app.theme import Theme
+from warpline_app.look.elided import ElidedLabel
+from warpline_app.look.theme import Theme
+from warpline_app.panels.frame.computed import ComputedPanel
+from warpline_app.panels.frame.scope import scope_suffix, selected_tracks, selection_of
+from warpline_app.panels.table.report_columns import share_column
+from warpline_app.panels.table.report_table import ReportTable
+from warpline_app.panels.table.row_actions import RowActions
+from warpline_app.panels.table.share_view import ShareView
+from warpline_app.session.background import IsCancelled
+from warpline_app.session.timeline_state import Document
 
 QUICK_ABOVE = 300_000
 """Events of a capture above which medians wait until the hand that drags a range stops."""

@@ -38,9 +38,9 @@ class ExportCommand:
 
     def run(self, args: argparse.Namespace) -> int:
         """Write the file and say what is in it."""
-        from warpline.interchange.export_preview import estimate
-        from warpline.interchange.export_selection import ExportSelection, match_tracks
-        from warpline.interchange.exporter import ExportOptions, export_capture, exporter_for
+        from warpline.interchange.export.exporter import ExportOptions, export_capture, exporter_for
+        from warpline.interchange.export.preview import estimate
+        from warpline.interchange.export.selection import ExportSelection, match_tracks
         from warpline.storage import open_capture
 
         out = Path(args.out)

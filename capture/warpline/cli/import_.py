@@ -41,7 +41,7 @@ class ImportCommand:
     def run(self, args: argparse.Namespace) -> int:
         """Convert, and say what was left out."""
         from warpline.interchange import import_files
-        from warpline.interchange.ranks import clock_text
+        from warpline.interchange.framework.ranks import clock_text
         from warpline.storage import open_capture
 
         with ProgressLine() as line:

@@ -91,7 +91,7 @@ def describe(capture: Capture) -> dict[str, Any]:
 
 
 def _lines(capture: Capture, document: dict[str, Any]) -> list[str]:
-    from warpline.interchange.ranks import clock_text
+    from warpline.interchange.framework.ranks import clock_text
     from warpline.model import format_duration
 
     lines = [

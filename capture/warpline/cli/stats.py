@@ -12,8 +12,8 @@ from warpline.i18n import tr, tr_n
 from warpline.model import UsageError, format_duration
 
 if TYPE_CHECKING:
-    from warpline.analysis.report import Report, Table
-    from warpline.analysis.selection import Selection
+    from warpline.analysis.framework.report import Report, Table
+    from warpline.analysis.framework.selection import Selection
     from warpline.storage import Capture
 
 _PIPE_WIDTH = 160
@@ -72,9 +72,9 @@ class StatsCommand:
 
     def run(self, args: argparse.Namespace) -> int:
         """Print the reports."""
-        from warpline.analysis.options import Options
-        from warpline.analysis.registry import REPORTS, compute_report, find_report
-        from warpline.analysis.report import sort_table
+        from warpline.analysis.framework.options import Options
+        from warpline.analysis.framework.registry import REPORTS, compute_report, find_report
+        from warpline.analysis.framework.report import sort_table
         from warpline.storage import open_capture
 
         if args.file is None:
@@ -109,7 +109,7 @@ class StatsCommand:
 
 
 def _selection(capture: Capture, args: argparse.Namespace) -> Selection:
-    from warpline.analysis.selection import Selection, tracks_matching
+    from warpline.analysis.framework.selection import Selection, tracks_matching
 
     origin = capture.span[0]
     start, stop = args.range
@@ -129,8 +129,8 @@ def _selection(capture: Capture, args: argparse.Namespace) -> Selection:
 
 
 def _list(capture: Capture, selection: Selection, options: object) -> int:
-    from warpline.analysis.options import Options
-    from warpline.analysis.registry import REPORTS, compute_report
+    from warpline.analysis.framework.options import Options
+    from warpline.analysis.framework.registry import REPORTS, compute_report
 
     assert isinstance(options, Options)
     for spec in REPORTS:
@@ -167,8 +167,8 @@ def _with_table(report: Report, table: Table) -> Report:
 
 
 def _print(reports: list[Report], args: argparse.Namespace, asked: bool) -> int:
-    from warpline.analysis import rendering
-    from warpline.analysis.text_tables import write_text
+    from warpline.analysis.framework import report_json as rendering
+    from warpline.analysis.framework.text_tables import write_text
 
     if args.format == "json":
         sys.stdout.flush()

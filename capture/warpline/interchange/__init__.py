@@ -1,8 +1,8 @@
 """Captures of other profilers in, captures out: importers and exporters, one module per format."""
 
-from warpline.interchange.detection import detect
-from warpline.interchange.importer import Importer, ImportOptions, ImportSummary
-from warpline.interchange.importing import import_files
+from warpline.interchange.framework.detection import detect
+from warpline.interchange.framework.importer import Importer, ImportOptions, ImportSummary
+from warpline.interchange.framework.importing import import_files
 
 __all__ = [
     "ImportOptions",

@@ -1,6 +1,6 @@
 """Values without files or windows: errors, times, intervals, kinds, tracks."""
 
-from .errors import (
+from warpline.model.errors import (
     Cancelled,
     CaptureFormatError,
     ExportError,
@@ -10,8 +10,8 @@ from .errors import (
     UsageError,
     WarplineError,
 )
-from .flags import NOT_BUSY, Flag
-from .kinds import (
+from warpline.model.flags import NOT_BUSY, Flag
+from warpline.model.kinds import (
     BUILTIN_KINDS,
     BUILTIN_KINDS_BY_NAME,
     COPY_KINDS,
@@ -20,8 +20,8 @@ from .kinds import (
     AttributeSpec,
     KindSpec,
 )
-from .times import format_duration, format_time, parse_range, parse_time
-from .tracks import Clock, Device, Packing, Process, Skipped, Source, Thread, Track
+from warpline.model.times import format_duration, format_time, parse_range, parse_time
+from warpline.model.tracks import Clock, Device, Packing, Process, Skipped, Source, Thread, Track
 
 __all__ = [
     "BUILTIN_KINDS",

@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import cast
 
 from warpline.i18n import tr
-
-from .not_yet import not_yet
-from .nvml import NvmlUnavailable, open_library
-from .perf import PerfRefused, open_rings, paranoid_level
-from .platforms import is_linux, linux_only
-from .spool_writer import SpoolWriter
-from .wakeups import WakeupCollector, WakeupsUnavailable
+from warpline.recording.not_yet import not_yet
+from warpline.recording.platforms import is_linux, linux_only
+from warpline.recording.sources.nvml.collect import NvmlUnavailable, open_library
+from warpline.recording.sources.perf.collect import PerfRefused, open_rings, paranoid_level
+from warpline.recording.sources.wakeups.collect import WakeupCollector, WakeupsUnavailable
+from warpline.recording.spool.writer import SpoolWriter
 
 
 @dataclass(frozen=True)

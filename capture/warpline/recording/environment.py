@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, cast
 
 from warpline.model.tracks import Source
-
-from .session import Session
+from warpline.recording.session import Session
 
 CONTRIBUTORS: tuple[str, ...] = ("warpline.recording.agent.environment",)
 """Modules with a function ``contribute(session, inherited) -> Contribution``, asked in this order."""

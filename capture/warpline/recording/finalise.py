@@ -8,13 +8,17 @@ from pathlib import Path
 
 from warpline.i18n import tr
 from warpline.model.errors import RecordingError, StorageError, WarplineError
+from warpline.recording.session import Session, load_session, readable
+from warpline.recording.sources.cuda import translate as translate_cupti
+from warpline.recording.sources.nvml import translate as translate_nvml
+from warpline.recording.sources.nvtx import translate as translate_nvtx
+from warpline.recording.sources.perf import translate as translate_cpu
+from warpline.recording.sources.procfs import translate as translate_procfs
+from warpline.recording.spool import records
+from warpline.recording.spool.reader import SpoolFile, read_spools
+from warpline.recording.spool.spool_to_tracks import Translation, Translator
+from warpline.recording.spool.thread_history import read_schedule, read_threads
 from warpline.storage import CaptureBuilder
-
-from . import records, translate_cpu, translate_cupti, translate_nvml, translate_nvtx, translate_procfs
-from .lives import read_schedule, read_threads
-from .session import Session, load_session, readable
-from .spool import SpoolFile, read_spools
-from .translation import Translation, Translator
 
 TRANSLATORS: tuple[tuple[str, Translator], ...] = (
     ("perf", translate_cpu.translate),

@@ -19,17 +19,16 @@ from warpline._version import __version__
 from warpline.i18n import tr
 from warpline.model.errors import Cancelled, RecordingError, WarplineError
 from warpline.model.tracks import Source
-
-from .environment import Contribution, environment_for_target
-from .not_yet import not_yet
-from .platforms import require_linux
-from .session import Options, Session
-from .spool_directory import default_spool, make_spool, remove_spool
+from warpline.recording.environment import Contribution, environment_for_target
+from warpline.recording.not_yet import not_yet
+from warpline.recording.platforms import require_linux
+from warpline.recording.session import Options, Session
+from warpline.recording.spool.directory import default_spool, make_spool, remove_spool
 
 if TYPE_CHECKING:
-    from .launch import Target
-    from .recorder import Outcome
-    from .signals import SignalQueue
+    from warpline.recording.launch import Target
+    from warpline.recording.recorder import Outcome
+    from warpline.recording.signals import SignalQueue
 
 Report = Callable[[dict[str, Any]], None]
 
@@ -69,8 +68,8 @@ def record(
     """
     tell: Report = report or (lambda _status: None)
     require_linux()
-    from .launch import spawn
-    from .signals import SignalQueue
+    from warpline.recording.launch import spawn
+    from warpline.recording.signals import SignalQueue
 
     output = output.absolute()
     _check_output(output)
@@ -97,9 +96,9 @@ def _record(
     signals: SignalQueue,
     tell: Report,
 ) -> Result:
-    from .control import announced
-    from .launch import failure_status
-    from .recorder import Recorder
+    from warpline.recording.control import announced
+    from warpline.recording.launch import failure_status
+    from warpline.recording.recorder import Recorder
 
     recorder = None
     _allow_many_files()
@@ -167,7 +166,7 @@ def _record(
 
 def _write(session: Session, outcome: Outcome, signals: SignalQueue, tell: Report, result: Result) -> Result:
     """Finalise; the spool directory goes away only after the capture is in place."""
-    from .finalise import finalise
+    from warpline.recording.finalise import finalise
 
     interrupts = 0
     told = 0.0

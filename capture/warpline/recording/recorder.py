@@ -14,19 +14,18 @@ from typing import Any
 import numpy as np
 
 from warpline.model.tracks import Source
-
-from . import records
-from .control import ControlServer
-from .control_page import ControlPage, RecordingState
-from .launch import Target, terminate
-from .nvml import NvmlCollector
-from .perf import PerfCollector, PerfRefused, Refusal, open_rings
-from .procfs import process_stat
-from .sampler import Sampler
-from .session import Session
-from .signals import SignalQueue
-from .spool_writer import SpoolWriter
-from .wakeups import WakeupCollector, WakeupsUnavailable
+from warpline.recording.control import ControlServer
+from warpline.recording.control_page import ControlPage, RecordingState
+from warpline.recording.launch import Target, terminate
+from warpline.recording.procfs import process_stat
+from warpline.recording.session import Session
+from warpline.recording.signals import SignalQueue
+from warpline.recording.sources.nvml.collect import NvmlCollector
+from warpline.recording.sources.perf.collect import PerfCollector, PerfRefused, Refusal, open_rings
+from warpline.recording.sources.procfs.procfs_sampler import Sampler
+from warpline.recording.sources.wakeups.collect import WakeupCollector, WakeupsUnavailable
+from warpline.recording.spool import records
+from warpline.recording.spool.writer import SpoolWriter
 
 STATUS_PERIOD_NS = 200_000_000
 AGENT_FLUSH_S = 0.15

@@ -6,11 +6,10 @@ from pathlib import Path
 
 from warpline.i18n import tr
 from warpline.model.errors import RecordingError
-
-from .control import send_command
-from .finalise import Finalised, finalise
-from .session import load_session
-from .spool_directory import remove_spool
+from warpline.recording.control import send_command
+from warpline.recording.finalise import Finalised, finalise
+from warpline.recording.session import load_session
+from warpline.recording.spool.directory import remove_spool
 
 
 def recover(directory: Path, output: Path | None = None, *, keep: bool = False) -> Finalised:

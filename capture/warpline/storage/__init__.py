@@ -5,21 +5,21 @@ The builder is loaded when it is first named: a window or a report that only rea
 
 from typing import TYPE_CHECKING, Any
 
-from .cache import ConversionCache, cache_folder
-from .capture import Capture, open_capture
-from .counters import Counter
-from .directories import Events, Lanes
-from .kind_table import KindTable
-from .links import Links
-from .mapped import is_capture
-from .names import NameIndex, NameTotals, build_name_index, index_lanes
-from .query import Strip
-from .schema import NO_ROW, NO_STACK
-from .strings import Strings
-from .verify import verify
+from warpline.storage.cache import ConversionCache, cache_folder
+from warpline.storage.columns.counters import Counter
+from warpline.storage.columns.kind_table import KindTable
+from warpline.storage.columns.links import Links
+from warpline.storage.columns.mapped import is_capture
+from warpline.storage.columns.schema import NO_ROW, NO_STACK
+from warpline.storage.columns.strings import Strings
+from warpline.storage.index.name_index import NameIndex, NameTotals, build_name_index, index_lanes
+from warpline.storage.index.query import Strip
+from warpline.storage.read.capture import Capture, open_capture
+from warpline.storage.read.read_tables import Events, Lanes
+from warpline.storage.read.verify import verify
 
 if TYPE_CHECKING:
-    from .builder import CaptureBuilder
+    from warpline.storage.write.builder import CaptureBuilder
 
 __all__ = [
     "NO_ROW",
@@ -48,7 +48,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name != "CaptureBuilder":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from .builder import CaptureBuilder
+    from warpline.storage.write.builder import CaptureBuilder
 
     globals()[name] = CaptureBuilder
     return CaptureBuilder

@@ -11,9 +11,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from warpline.model import Cancelled, CaptureFormatError, StorageError
-
-from .mapped import MappedFile
-from .schema import VERSION
+from warpline.storage.columns.mapped import MappedFile
+from warpline.storage.columns.schema import VERSION
 
 Progress = Callable[[float, str], None]
 IsCancelled = Callable[[], bool]

@@ -12,7 +12,7 @@ from warpline.i18n import tr
 from warpline.interchange.nsys.context import Context, pick
 from warpline.interchange.nsys.names import as_is, without_version
 from warpline.interchange.nsys.stacks import Stacks
-from warpline.interchange.nsys.tables import NULL, groups
+from warpline.interchange.nsys.tables.access import NULL, groups
 from warpline.model import AttributeSpec, KindSpec
 
 _EVENT_CLASSES = {

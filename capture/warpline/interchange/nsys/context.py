@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.i18n import tr
-from warpline.interchange.importer import ImportOptions, IsCancelled, check_cancelled
+from warpline.interchange.framework.importer import ImportOptions, IsCancelled, check_cancelled
 from warpline.interchange.nsys.names import Names
-from warpline.interchange.nsys.tables import NULL, Batch, Int64Array, TableFile, decode, read_all
+from warpline.interchange.nsys.tables.access import NULL, Batch, Int64Array, TableFile, decode, read_all
 from warpline.model import Flag, Packing
 
 if TYPE_CHECKING:

@@ -7,13 +7,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from warpline.i18n import tr
-from warpline.interchange.importer import ImportOptions, ImportSummary, IsCancelled, Progress, check_cancelled
+from warpline.interchange.framework.importer import (
+    ImportOptions,
+    ImportSummary,
+    IsCancelled,
+    Progress,
+    check_cancelled,
+)
 from warpline.interchange.nsys import api, counters, gpu_events, nvtx, samples, sched, session
 from warpline.interchange.nsys.context import Context, Window
 from warpline.interchange.nsys.devices import Devices
 from warpline.interchange.nsys.gpu import GpuWork
 from warpline.interchange.nsys.names import Names
-from warpline.interchange.nsys.tables import TableFile
+from warpline.interchange.nsys.tables.access import TableFile
 from warpline.model import ImportFormatError
 
 if TYPE_CHECKING:

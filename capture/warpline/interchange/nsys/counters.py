@@ -11,7 +11,7 @@ import numpy.typing as npt
 from warpline.i18n import tr
 from warpline.interchange.nsys.context import FAR, Context, pick
 from warpline.interchange.nsys.devices import Devices
-from warpline.interchange.nsys.tables import NULL, Batch, decode, groups, read_all
+from warpline.interchange.nsys.tables.access import NULL, Batch, decode, groups, read_all
 from warpline.model import MEMORY_KINDS
 
 _UNIT = re.compile(r"\s*\[([^\]]+)\]\s*$")

@@ -8,7 +8,7 @@ import numpy as np
 
 from warpline.i18n import tr
 from warpline.interchange.nsys.context import Context
-from warpline.interchange.nsys.tables import NULL, decode, read_all
+from warpline.interchange.nsys.tables.access import NULL, decode, read_all
 from warpline.model import Packing
 
 _PID_BITS = 24

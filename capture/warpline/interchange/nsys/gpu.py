@@ -11,9 +11,9 @@ import numpy.typing as npt
 from warpline.i18n import tr
 from warpline.interchange.nsys.context import Context, pick
 from warpline.interchange.nsys.devices import Devices
-from warpline.interchange.nsys.tables import NULL, Batch, Int64Array, groups
+from warpline.interchange.nsys.tables.access import NULL, Batch, Int64Array, groups
 from warpline.model import AttributeSpec, KindSpec
-from warpline.recording.cupti_names import COPY_NAMES, SYNC_NAMES
+from warpline.model.cuda_names import COPY_NAMES, SYNC_NAMES
 
 NO_STREAM = 4_294_967_295
 """Stream of rows that belong to none (event synchronisation)."""

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from warpline.i18n import tr
 from warpline.interchange.nsys.context import Context, pick
 from warpline.interchange.nsys.devices import Devices
-from warpline.interchange.nsys.tables import NULL, Batch, Int64Array, groups, read_all
+from warpline.interchange.nsys.tables.access import NULL, Batch, Int64Array, groups, read_all
 from warpline.model import AttributeSpec, Flag, KindSpec, Packing
 
 PAGE_FAULT = KindSpec(

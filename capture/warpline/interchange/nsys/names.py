@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from warpline.interchange.nsys.tables import Int64Array, TableFile, decode, read_all
+from warpline.interchange.nsys.tables.access import Int64Array, TableFile, decode, read_all
 
 if TYPE_CHECKING:
     from warpline.storage import CaptureBuilder

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from warpline.i18n import tr
 from warpline.interchange.nsys.context import Context
 from warpline.interchange.nsys.payloads import as_bytes, read_payloads
-from warpline.interchange.nsys.tables import NULL, Batch, decode, groups
+from warpline.interchange.nsys.tables.access import NULL, Batch, decode, groups
 from warpline.model import Packing
 
 CATEGORY, MARK, THREAD, PUSH_POP, START_END, DOMAIN, DOMAIN_DESTROY = 33, 34, 39, 59, 60, 75, 76

@@ -15,7 +15,7 @@ from typing import Any
 
 import orjson
 
-from warpline.interchange.nsys.tables import NULL, TableFile, decode, read_all
+from warpline.interchange.nsys.tables.access import NULL, TableFile, decode, read_all
 
 _HEADER = struct.Struct("<QQQQ")
 _LOW = 0xFFFF_FFFF

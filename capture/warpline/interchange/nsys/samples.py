@@ -7,7 +7,7 @@ import numpy as np
 from warpline.i18n import tr
 from warpline.interchange.nsys.context import Context, pick
 from warpline.interchange.nsys.stacks import Stacks
-from warpline.interchange.nsys.tables import groups
+from warpline.interchange.nsys.tables.access import groups
 from warpline.model import AttributeSpec, Flag, KindSpec
 
 EVENT_STACK_KIND = KindSpec(

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from warpline.i18n import tr
 from warpline.interchange.nsys.context import Context
-from warpline.interchange.nsys.tables import NULL, Int64Array, groups, read_all
+from warpline.interchange.nsys.tables.access import NULL, Int64Array, groups, read_all
 from warpline.model import Flag
 
 _PID_AND_TID = (1 << 48) - 1

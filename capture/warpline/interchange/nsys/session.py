@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from warpline.i18n import tr
-from warpline.interchange.nsys.tables import NULL, TableFile, decode, read_all
+from warpline.interchange.nsys.tables.access import NULL, TableFile, decode, read_all
 
 if TYPE_CHECKING:
     from warpline.interchange.nsys.context import Context, Window

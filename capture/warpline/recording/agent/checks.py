@@ -9,13 +9,18 @@ import tempfile
 from pathlib import Path
 
 from warpline.i18n import tr
-from warpline.recording import records as common
+from warpline.recording.agent.environment import (
+    CUDA_VARIABLE,
+    NVTX_VARIABLE,
+    find_driver,
+    find_libcupti,
+    no_driver,
+)
+from warpline.recording.agent.library import agent_library
 from warpline.recording.control_page import ControlPage, RecordingState
 from warpline.recording.doctor import SourceCheck
-from warpline.recording.spool import read_spools
-
-from .environment import CUDA_VARIABLE, NVTX_VARIABLE, find_driver, find_libcupti, no_driver
-from .library import agent_library
+from warpline.recording.spool import records as common
+from warpline.recording.spool.reader import read_spools
 
 _SECONDS = 30
 # Some versions of libcupti crash where there is no driver, and cuInit takes memory on a GPU: not in our own process.

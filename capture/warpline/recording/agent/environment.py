@@ -10,10 +10,9 @@ from pathlib import Path
 
 from warpline.i18n import tr
 from warpline.model import Source
+from warpline.recording.agent.library import agent_library
 from warpline.recording.environment import Contribution
 from warpline.recording.session import Session
-
-from .library import agent_library
 
 NVTX_VARIABLE = "NVTX_INJECTION64_PATH"
 CUDA_VARIABLE = "CUDA_INJECTION64_PATH"

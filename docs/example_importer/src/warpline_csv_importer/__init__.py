@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from warpline.interchange import ImportOptions, ImportSummary
-from warpline.interchange.importer import IsCancelled, Progress, check_cancelled
+from warpline.interchange.framework.importer import IsCancelled, Progress, check_cancelled
 from warpline.model import ImportFormatError
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ BATCH = 50_000
 
 
 class CsvImporter:
-    """What `warpline.interchange.importer.Importer` asks for."""
+    """What `warpline.interchange.framework.importer.Importer` asks for."""
 
     name = "csv-events"
     title = "Table of timed events (CSV)"

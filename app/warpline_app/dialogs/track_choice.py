@@ -1,0 +1,91 @@
+"""Which tracks: those a timeline shows, and a tree in which a person ticks some."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtWidgets import QTreeWidget, QTreeWidgetItem, QWidget
+
+from warpline_app.timeline.model.layout import row_is_open
+from warpline_app.timeline.model.rows import Content, Row
+
+if TYPE_CHECKING:
+    from warpline.storage import Capture
+    from warpline_app.timeline.widgets.view import TimelineView
+
+_ITEM_SIZE = QSize(0, 24)
+
+
+def tracks_shown(view: TimelineView) -> frozenset[int]:
+    """Tracks with a row in the timeline, pinned or scrolled to or not; what lies below a closed row is shown by it."""
+    scene = view.scene
+    found: set[int] = set()
+    for placed in (*scene.layout.pinned, *scene.layout.rows):
+        row = placed.row
+        if row.track >= 0:
+            found.add(row.track)
+        if row.content is Content.CURVE and not row_is_open(row, view.state):
+            found.update(_tracks_below(row))
+    return frozenset(found)
+
+
+def _tracks_below(row: Row) -> Iterable[int]:
+    return (below.track for below in row.walk() if below.track >= 0)
+
+
+def tracks_pinned(view: TimelineView) -> frozenset[int]:
+    """Tracks of pinned rows, and that of the selected event."""
+    found = {
+        row.track
+        for key in view.state.pins
+        if (row := view.scene.tree.get(key)) is not None and row.track >= 0
+    }
+    if view.state.selection is not None:
+        found.add(view.document.capture.track_of_row(view.state.selection))
+    return frozenset(found)
+
+
+class TrackTree(QTreeWidget):
+    """All tracks of a capture with a box each; ticking a track ticks what is below it."""
+
+    changed = Signal()
+
+    def __init__(self, capture: Capture, checked: frozenset[int], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setHeaderHidden(True)
+        self.setUniformRowHeights(True)
+        self._items: dict[int, QTreeWidgetItem] = {}
+        self._add(capture, -1, self.invisibleRootItem(), checked)
+        self._open_to_checked(checked)
+        # A box that a tick sets in all below it says so once, at the end.
+        self._pending = False
+        self.itemChanged.connect(self._item_changed)
+
+    def _add(self, capture: Capture, parent: int, above: QTreeWidgetItem, checked: frozenset[int]) -> None:
+        for track in capture.children(parent):
+            item = QTreeWidgetItem(above, [capture.tracks[track].title])
+            item.setSizeHint(0, _ITEM_SIZE)
+            item.setToolTip(0, capture.tracks[track].uri)
+            item.setFlags(item.flags() | Qt.ItemFlag.ItemIsUserCheckable | Qt.ItemFlag.ItemIsAutoTristate)
+            self._items[track] = item
+            self._add(capture, track, item, checked)
+            if item.childCount() == 0 or track in checked:
+                item.setCheckState(0, Qt.CheckState.Checked if track in checked else Qt.CheckState.Unchecked)
+
+    def _open_to_checked(self, checked: frozenset[int]) -> None:
+        for track in checked:
+            item = self._items[track].parent()
+            while item is not None:
+                item.setExpanded(True)
+                item = item.parent()
+
+    def _item_changed(self) -> None:
+        self.changed.emit()
+
+    def checked(self) -> frozenset[int]:
+        """Ticked tracks; of a track that is ticked in part the ticked ones below it."""
+        return frozenset(
+            track for track, item in self._items.items() if item.checkState(0) is Qt.CheckState.Checked
+        )

@@ -1,0 +1,185 @@
+"""One row of panel tabs with the chosen panel below it: plain text with an accent underline, the scope at the right."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QToolButton, QVBoxLayout, QWidget
+
+from warpline.i18n import tr
+from warpline_app.look.elided import ElidedLabel
+from warpline_app.panels.frame.registry import Area, PanelSpec
+from warpline_app.panels.frame.tabs import PanelTabs
+from warpline_app.session.timeline_state import Document
+
+
+class PanelHost(QWidget):
+    """Shows the panels of one area for the document in front.
+
+    Panels are made when they are first seen and kept per document, so that each keeps what it shows while other
+    tabs are in front.
+    """
+
+    menu_requested = Signal(str, QPoint)
+    """id of a panel and where its menu belongs, in global coordinates"""
+    close_requested = Signal(str)
+    """id of the panel to hide"""
+    current_changed = Signal(str)
+    """id of the panel in front"""
+
+    def __init__(self, area: Area, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("panelHost")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self.area = area
+        self._specs: list[PanelSpec] = []
+        self._document: Document | None = None
+        self._fills = False
+        self._panels: dict[tuple[str, int], QWidget] = {}
+        self.tabs = PanelTabs()
+        self.tabs.currentChanged.connect(self._tab_changed)
+        self.tabs.tabMoved.connect(self._tab_moved)
+        self.tabs.customContextMenuRequested.connect(self._menu)
+        self._scope = ElidedLabel()
+        self._scope.setObjectName("scope")
+        self._scope.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        close = QToolButton()
+        close.setObjectName("flat")
+        close.setText("✕")
+        close.setToolTip(tr("Hide this panel"))
+        close.setAccessibleName(tr("Hide this panel"))
+        close.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        close.clicked.connect(self._close_current)
+        strip = QWidget()
+        strip.setObjectName("panelStrip")
+        strip.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        row = QHBoxLayout(strip)
+        row.setContentsMargins(4, 1, 6, 0)
+        row.setSpacing(8)
+        row.addWidget(self.tabs)
+        row.addWidget(self._scope, 1)
+        row.addWidget(close)
+        self._stack = QStackedWidget()
+        self._blank = QWidget()
+        self._stack.addWidget(self._blank)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(strip)
+        layout.addWidget(self._stack, 1)
+
+    @property
+    def specs(self) -> tuple[PanelSpec, ...]:
+        """The panels of this area in the order of their tabs."""
+        return tuple(self._specs)
+
+    @property
+    def current_id(self) -> str:
+        """The panel in front, empty when there is none."""
+        index = self.tabs.currentIndex()
+        return self._specs[index].id if 0 <= index < len(self._specs) else ""
+
+    def current_panel(self) -> QWidget | None:
+        """The widget in front, None while it is not made."""
+        widget = self._stack.currentWidget()
+        return None if widget is self._blank else widget
+
+    def add(self, spec: PanelSpec) -> None:
+        """Give a panel a tab here."""
+        if spec not in self._specs:
+            self._specs.append(spec)
+            self.tabs.addTab(spec.text)
+
+    def remove(self, panel_id: str) -> None:
+        """Take a panel's tab away and let its widgets go."""
+        for index, spec in enumerate(self._specs):
+            if spec.id == panel_id:
+                # The list first: removing the tab asks which panel is in front now.
+                del self._specs[index]
+                self.tabs.removeTab(index)
+                break
+        for key in [key for key in self._panels if key[0] == panel_id]:
+            self._drop(key)
+
+    def raise_panel(self, panel_id: str) -> None:
+        """Bring a panel to the front."""
+        for index, spec in enumerate(self._specs):
+            if spec.id == panel_id:
+                self.tabs.setCurrentIndex(index)
+
+    def set_document(self, document: Document | None) -> None:
+        """Show the panels of this document: those that are made already now, the others with `fill`."""
+        self._document = document
+        self._fills = False
+        self._show_current()
+
+    def fill(self) -> None:
+        """Make the panel in front, now that nobody waits for anything else."""
+        self._fills = True
+        self._show_current()
+
+    def forget_document(self, document: Document) -> None:
+        """Let the panels of a document go before it is closed."""
+        for key in [key for key in self._panels if key[1] == id(document)]:
+            self._drop(key)
+        if self._document is document:
+            self._document = None
+
+    def ensure_shown(self) -> None:
+        """Make the panel in front if that was put off."""
+        self.fill()
+
+    def _drop(self, key: tuple[str, int]) -> None:
+        panel = self._panels.pop(key)
+        self._stack.removeWidget(panel)
+        panel.hide()
+        panel.deleteLater()
+
+    def _show_current(self) -> None:
+        index = self.tabs.currentIndex()
+        if self._document is None or not self.isVisible() or not 0 <= index < len(self._specs):
+            self._stack.setCurrentWidget(self._blank)
+            self._scope.clear()
+            return
+        spec = self._specs[index]
+        key = (spec.id, id(self._document))
+        panel = self._panels.get(key)
+        if panel is None and not self._fills:
+            self._stack.setCurrentWidget(self._blank)
+            return
+        if panel is None:
+            made = spec.make(self._document, self._stack)
+            made.scope_changed.connect(self._refresh_labels)
+            made.badge_changed.connect(self._refresh_labels)
+            panel = self._panels[key] = made
+            self._stack.addWidget(panel)
+        self._stack.setCurrentWidget(panel)
+        self._refresh_labels()
+
+    def _refresh_labels(self, *_values: object) -> None:
+        for index, spec in enumerate(self._specs):
+            panel = self._panels.get((spec.id, id(self._document)))
+            badge = getattr(panel, "badge", "")
+            text = f"{spec.text}  {badge}" if badge else spec.text
+            # Setting a text lays the row of tabs out again, even when it is the same.
+            if text != self.tabs.tabText(index):
+                self.tabs.setTabText(index, text)
+        scope = getattr(self.current_panel(), "scope", "")
+        self._scope.setText(scope)
+        self._scope.setToolTip(scope)
+
+    def _tab_changed(self, _index: int) -> None:
+        self._show_current()
+        if self.current_id:
+            self.current_changed.emit(self.current_id)
+
+    def _tab_moved(self, start: int, stop: int) -> None:
+        self._specs.insert(stop, self._specs.pop(start))
+
+    def _menu(self, position: QPoint) -> None:
+        index = self.tabs.tabAt(position)
+        if 0 <= index < len(self._specs):
+            self.menu_requested.emit(self._specs[index].id, self.tabs.mapToGlobal(position))
+
+    def _close_current(self) -> None:
+        if self.current_id:
+            self.close_requested.emit(self.current_id)

@@ -1,0 +1,315 @@
+"""Where the panels of a window are: below the timeline, at its right, in windows of their own, or away."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from PySide6.QtCore import QObject, QPoint, QRect, QSize, Qt, QTimer, Signal
+from PySide6.QtWidgets import QMenu, QRubberBand, QSplitter, QWidget
+
+from warpline.i18n import tr
+from warpline_app.panels.frame.floating import FLOATING_SIZE, FloatingPanel, zone_of
+from warpline_app.panels.frame.host import PanelHost
+from warpline_app.panels.frame.registry import PANELS, Area, PanelSpec
+from warpline_app.session.timeline_state import Document
+
+_GRIP = QPoint(60, 12)
+"""Where in its window a panel that begins to float is held."""
+
+
+class PanelLayout(QObject):
+    """Puts the timeline's widget and two panel areas into splitters and remembers who is where.
+
+    ``widget`` is what the window shows. Nothing is made for an area that is empty or hidden.
+    """
+
+    changed = Signal()
+    """A panel was shown, hidden, moved or raised."""
+
+    def __init__(
+        self, center: QWidget, specs: Sequence[PanelSpec] = PANELS, parent: QObject | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._specs = {spec.id: spec for spec in specs}
+        self._area: dict[str, Area | None] = {spec.id: spec.area if spec.shown else None for spec in specs}
+        self._last_area: dict[str, Area] = {spec.id: spec.area for spec in specs}
+        self.bottom = PanelHost("bottom")
+        self.right = PanelHost("right")
+        self._floating: dict[str, FloatingPanel] = {}
+        self._places: dict[str, QRect] = {}
+        self._hint: QRubberBand | None = None
+        self._inner = QSplitter(Qt.Orientation.Vertical)
+        self._inner.setChildrenCollapsible(False)
+        self._inner.addWidget(center)
+        self._inner.addWidget(self.bottom)
+        self._inner.setStretchFactor(0, 1)
+        self._inner.setSizes([520, 280])
+        self.widget = QSplitter(Qt.Orientation.Horizontal)
+        self.widget.setChildrenCollapsible(False)
+        self.widget.addWidget(self._inner)
+        self.widget.addWidget(self.right)
+        self.widget.setStretchFactor(0, 1)
+        self.widget.setSizes([1100, 300])
+        for splitter in (self._inner, self.widget):
+            splitter.setHandleWidth(3)
+        self._document: Document | None = None
+        for host in (self.bottom, self.right):
+            host.setMinimumSize(160, 96)
+            self._follow(host)
+        for panel_id, area in self._area.items():
+            if area is not None:
+                self._host_for(panel_id, area).add(self._specs[panel_id])
+        self._update_visibility()
+
+    def _follow(self, host: PanelHost) -> None:
+        host.close_requested.connect(self.hide_panel)
+        host.menu_requested.connect(self._menu)
+        host.current_changed.connect(lambda _id: self.changed.emit())
+        host.tabs.dragged.connect(self._show_hint)
+        host.tabs.drag_ended.connect(self._hide_hint)
+        # The host goes with its last tab: not before Qt is done with the release of the mouse.
+        host.tabs.dropped.connect(
+            lambda point: QTimer.singleShot(0, self, partial(self._dropped, host.current_id, point))
+        )
+
+    def _hosts(self) -> tuple[PanelHost, ...]:
+        return self.bottom, self.right, *(window.host for window in self._floating.values())
+
+    def _host_for(self, panel_id: str, area: Area) -> PanelHost:
+        """The host of a panel in an area; a window is made for one that begins to float."""
+        if area != "float":
+            return self.bottom if area == "bottom" else self.right
+        window = self._floating.get(panel_id)
+        if window is None:
+            host = PanelHost("float")
+            self._follow(host)
+            window = FloatingPanel(self._specs[panel_id], host, self.widget.window())
+            window.closed.connect(self._window_closed)
+            host.set_document(self._document)
+            self._floating[panel_id] = window
+            place = self._places.get(panel_id)
+            if place is not None:
+                window.setGeometry(place)
+        return window.host
+
+    def _take_away(self, panel_id: str, area: Area) -> None:
+        """Take a panel out of an area, with its window if it floats."""
+        self._host_for(panel_id, area).remove(panel_id)
+        window = self._floating.pop(panel_id, None) if area == "float" else None
+        if window is not None:
+            self._places[panel_id] = window.geometry()
+            window.hide()
+            window.deleteLater()
+
+    @property
+    def panel_ids(self) -> tuple[str, ...]:
+        """All panels there are."""
+        return tuple(self._specs)
+
+    def is_shown(self, panel_id: str) -> bool:
+        """Whether the panel has a tab in this window."""
+        return self._area.get(panel_id) is not None
+
+    def is_in_front(self, panel_id: str) -> bool:
+        """Whether the panel is the one that is seen in its area."""
+        area = self._area.get(panel_id)
+        return area is not None and self._host_for(panel_id, area).current_id == panel_id
+
+    def panel(self, panel_id: str) -> QWidget | None:
+        """The widget of a panel that is in front, None otherwise."""
+        area = self._area.get(panel_id)
+        if area is None or not self.is_in_front(panel_id):
+            return None
+        return self._host_for(panel_id, area).current_panel()
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether every panel that is seen shows what the state says."""
+        visible = [host for host in self._hosts() if host.isVisible()]
+        panels = [host.current_panel() for host in visible]
+        return all(panel is not None and getattr(panel, "is_settled", True) for panel in panels)
+
+    def show_panel(self, panel_id: str, area: Area | None = None) -> None:
+        """Show a panel and bring it to the front; ``area`` moves it. Raises KeyError for an unknown id."""
+        spec = self._specs[panel_id]
+        target = area or self._area[panel_id] or self._last_area[panel_id]
+        before = self._area[panel_id]
+        if before is not None and before != target:
+            self._take_away(panel_id, before)
+        self._area[panel_id] = self._last_area[panel_id] = target
+        host = self._host_for(panel_id, target)
+        host.add(spec)
+        self._update_visibility()
+        host.raise_panel(panel_id)
+        host.ensure_shown()
+        self.changed.emit()
+
+    def hide_panel(self, panel_id: str) -> None:
+        """Take a panel away; `show_panel` brings it back to the same area."""
+        area = self._area[panel_id]
+        if area is None:
+            return
+        self._area[panel_id] = None
+        self._take_away(panel_id, area)
+        self._update_visibility()
+        self.changed.emit()
+
+    def _window_closed(self, panel_id: str) -> None:
+        # The main window closes its tool windows when it goes itself: that is no wish of a person.
+        if self.widget.isVisible():
+            self.hide_panel(panel_id)
+
+    def toggle_panel(self, panel_id: str) -> None:
+        """Bring a panel to the front; hide it when it is there already."""
+        if self.is_in_front(panel_id) and self._document is not None:
+            self.hide_panel(panel_id)
+        else:
+            self.show_panel(panel_id)
+
+    def set_document(self, document: Document | None) -> None:
+        """Show the panels of this document, those that must be made first with `fill`; without one none."""
+        self._document = document
+        self._update_visibility()
+        for host in self._hosts():
+            host.set_document(document)
+
+    def fill(self) -> None:
+        """Make the panels that are seen."""
+        for host in self._hosts():
+            host.fill()
+
+    def forget_document(self, document: Document) -> None:
+        """Let the panels of a document go before it is closed."""
+        for host in self._hosts():
+            host.forget_document(document)
+        if self._document is document:
+            self._document = None
+
+    def _update_visibility(self) -> None:
+        has_document = self._document is not None
+        for host in self._hosts():
+            host.setVisible(has_document and bool(host.specs))
+        for window in self._floating.values():
+            window.setVisible(has_document and self.widget.isVisible())
+
+    # -- moving
+
+    def _dropped(self, panel_id: str, point: QPoint) -> None:
+        """A tab was let go: at an edge of the window it is docked there, elsewhere it floats."""
+        if panel_id not in self._specs:
+            return
+        zone = self._zone(point)
+        if zone == "float":
+            self._places[panel_id] = QRect(point - _GRIP, QSize(*FLOATING_SIZE))
+            if self._area[panel_id] == "float":
+                self._floating[panel_id].move(point - _GRIP)
+                return
+        self.show_panel(panel_id, zone)
+
+    def _zone(self, point: QPoint) -> Area:
+        return zone_of(QRect(self.widget.mapToGlobal(QPoint(0, 0)), self.widget.size()), point)
+
+    def _show_hint(self, point: QPoint) -> None:
+        """Shade what a tab would take if it were let go now."""
+        window = self.widget.window()
+        if self._hint is None:
+            # A child of the window: a splitter would take it for one more part of it.
+            self._hint = QRubberBand(QRubberBand.Shape.Rectangle, window)
+        place, zone = QRect(self.widget.mapTo(window, QPoint(0, 0)), self.widget.size()), self._zone(point)
+        if zone == "right":
+            place.setLeft(place.right() - place.width() // 4)
+        elif zone == "bottom":
+            place.setTop(place.center().y())
+        else:
+            place = QRect(window.mapFromGlobal(point) - _GRIP, QSize(*FLOATING_SIZE))
+        self._hint.setGeometry(place)
+        self._hint.show()
+
+    def _hide_hint(self) -> None:
+        if self._hint is not None:
+            self._hint.hide()
+
+    def _menu(self, panel_id: str, position: QPoint) -> None:
+        menu = QMenu(self.widget)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        moves: tuple[tuple[Area, str], ...] = (
+            ("bottom", tr("Move to the bottom")),
+            ("right", tr("Move to the right")),
+            ("float", tr("Move to a window of its own")),
+        )
+        for area, text in moves:
+            if area != self._area[panel_id]:
+                # Later: the menu belongs to tabs that go away with the panel.
+                menu.addAction(
+                    text, partial(QTimer.singleShot, 0, self, partial(self.show_panel, panel_id, area))
+                )
+        menu.addAction(tr("Hide"), lambda: self.hide_panel(panel_id))
+        menu.addSeparator()
+        for other in self._specs.values():
+            action = menu.addAction(other.text)
+            action.setCheckable(True)
+            action.setChecked(self.is_shown(other.id))
+            action.toggled.connect(
+                lambda on, name=other.id: self.show_panel(name) if on else self.hide_panel(name)
+            )
+        menu.popup(position)
+
+    def save(self) -> dict[str, Any]:
+        """Who is where, as a JSON-able object for the settings."""
+        return {
+            "bottom": [spec.id for spec in self.bottom.specs],
+            "right": [spec.id for spec in self.right.specs],
+            "float": {name: _numbers(window.geometry()) for name, window in self._floating.items()},
+            "known": list(self._specs),
+            "front": [host.current_id for host in (self.bottom, self.right)],
+            "inner": self._inner.sizes(),
+            "outer": self.widget.sizes(),
+        }
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        """Arrange as `save` told; what it does not know or the version no longer has is left out."""
+        if not (isinstance(saved.get("bottom"), list) and isinstance(saved.get("right"), list)):
+            return
+        known = saved.get("known")
+        known_ids = set(known) if isinstance(known, list) else set(self._specs)
+        for panel_id, before in self._area.items():
+            if before is not None:
+                self._take_away(panel_id, before)
+        for panel_id, spec in self._specs.items():
+            # A panel that came with a later version appears where its authors put it.
+            is_new = panel_id not in known_ids
+            self._area[panel_id] = spec.area if is_new and spec.shown else None
+        areas: tuple[Area, Area] = ("bottom", "right")
+        for area in areas:
+            for panel_id in [*saved[area], *(name for name, where in self._area.items() if where == area)]:
+                if panel_id in self._specs:
+                    self._area[panel_id] = self._last_area[panel_id] = area
+                    self._host_for(panel_id, area).add(self._specs[panel_id])
+        self._restore_floating(saved.get("float"))
+        for host, front in zip((self.bottom, self.right), saved.get("front", ()), strict=False):
+            host.raise_panel(str(front))
+        for splitter, key in ((self._inner, "inner"), (self.widget, "outer")):
+            sizes = saved.get(key)
+            if (
+                isinstance(sizes, list)
+                and len(sizes) == 2
+                and all(isinstance(s, int) and s > 0 for s in sizes)
+            ):
+                splitter.setSizes(sizes)
+        self._update_visibility()
+
+    def _restore_floating(self, saved: Any) -> None:
+        for panel_id, numbers in saved.items() if isinstance(saved, dict) else ():
+            is_place = (
+                isinstance(numbers, list) and len(numbers) == 4 and all(isinstance(n, int) for n in numbers)
+            )
+            if panel_id in self._specs and self._area[panel_id] is None and is_place:
+                self._places[panel_id] = QRect(*numbers)
+                self._area[panel_id] = self._last_area[panel_id] = "float"
+                self._host_for(panel_id, "float").add(self._specs[panel_id])
+
+
+def _numbers(place: QRect) -> list[int]:
+    return [place.x(), place.y(), place.width(), place.height()]

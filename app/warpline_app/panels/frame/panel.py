@@ -1,0 +1,123 @@
+"""What a panel is: a view of one open capture that follows its state and works only while it is seen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import QTimer, Signal
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import QWidget
+
+from warpline_app.look.appearance import appearance
+from warpline_app.look.theme import Theme
+
+if TYPE_CHECKING:
+    from warpline_app.session.timeline_state import Document, TimelineState
+
+
+class Panel(QWidget):
+    """Base of panels that show a capture.
+
+    Connect the signals of ``self.state`` that matter to `mark_stale` and do the work in `refresh`: it is called
+    once however many signals came, and not before the panel is visible. What takes longer than a frame belongs
+    into a `background.Job`.
+    """
+
+    scope_changed = Signal(str)
+    """What the numbers are about; shown at the right of the panel's tab."""
+    badge_changed = Signal(str)
+    """A short figure shown behind the title (how many findings)."""
+
+    def __init__(self, document: Document, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("panel")
+        self.document = document
+        self._scope = ""
+        self._badge = ""
+        self._stale = True
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(0)
+        self._timer.timeout.connect(self._refresh_if_stale)
+        appearance().theme_changed.connect(self._theme_changed)
+
+    @property
+    def state(self) -> TimelineState:
+        """What is in view and selected."""
+        return self.document.state
+
+    @property
+    def scope(self) -> str:
+        """What the numbers are about."""
+        return self._scope
+
+    def set_scope(self, text: str) -> None:
+        """Say what the numbers are about."""
+        if text != self._scope:
+            self._scope = text
+            self.scope_changed.emit(text)
+
+    @property
+    def badge(self) -> str:
+        """The figure behind the title."""
+        return self._badge
+
+    def set_badge(self, text: str) -> None:
+        """Show a figure behind the title; empty for none."""
+        if text != self._badge:
+            self._badge = text
+            self.badge_changed.emit(text)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether the panel is still at work; overridden by panels that work in the background."""
+        return False
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the panel shows what the state says."""
+        return not self._stale and not self.is_busy
+
+    @property
+    def theme(self) -> Theme:
+        """The theme in use."""
+        return appearance().theme
+
+    def mark_stale(self, *_values: object) -> None:
+        """What is shown is out of date. Takes and ignores what a signal carries."""
+        self._stale = True
+        if self.isVisible():
+            self._timer.start()
+
+    def refresh(self) -> None:
+        """Show what the state says now; overridden by panels."""
+
+    def apply_theme(self, theme: Theme) -> None:
+        """Colours have changed; overridden by panels that keep colours."""
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Catch up with what happened while hidden."""
+        super().showEvent(event)
+        if self._stale:
+            self._timer.start()
+
+    def _refresh_if_stale(self) -> None:
+        if self._stale and self.isVisible():
+            self._stale = False
+            self.refresh()
+
+    def _theme_changed(self, theme: Theme) -> None:
+        self.apply_theme(theme)
+        self.update()
+
+
+def window_part(widget: QWidget, name: str) -> Any:
+    """Something of the main window that a widget stands in or floats above; None outside of one (in a test, say)."""
+    window: QWidget | None = widget.window()
+    while window is not None:
+        part = getattr(window, name, None)
+        if part is not None:
+            return part
+        above = window.parentWidget()
+        window = above.window() if above is not None else None
+    return None

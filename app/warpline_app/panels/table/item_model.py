@@ -1,0 +1,128 @@
+"""Qt's face of a table: which item stands in which row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
+
+from warpline_app.panels.table.content import Int64Array, TableColumn, TableContent
+
+Index = QModelIndex | QPersistentModelIndex
+MOST_ROWS = 90_000_000
+"""Qt counts the pixels of all rows in 32 bits."""
+
+
+class TableModel(QAbstractTableModel):
+    """A window on a `TableContent`; a row of the table is an item of the content."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._content = TableContent()
+        self._order: Int64Array | None = None
+        self.sort_column = -1
+        self.sort_descending = False
+
+    @property
+    def columns(self) -> Sequence[TableColumn]:
+        """The columns."""
+        return self._content.columns
+
+    @property
+    def content(self) -> TableContent:
+        """What is shown, before sorting."""
+        return self._content
+
+    def set_content(self, content: TableContent, order: Int64Array | None = None) -> None:
+        """Show something else; ``order`` are the items as they shall stand, where that is known already.
+
+        Columns that are the same stay: only rows come and go, which leaves header and geometry alone.
+        """
+        order = content.items if order is None else order
+        rows = min(content.count if order is None else len(order), MOST_ROWS)
+        before = self.rowCount()
+        former = self.columns
+        same = [c.identity for c in content.columns] == [c.identity for c in former]
+        if not same:
+            self.beginResetModel()
+        elif rows > before:
+            self.beginInsertRows(QModelIndex(), before, rows - 1)
+        elif rows < before:
+            self.beginRemoveRows(QModelIndex(), rows, before - 1)
+        self._content, self._order = content, order
+        if not same:
+            self.endResetModel()
+            return
+        if rows > before:
+            self.endInsertRows()
+        elif rows < before:
+            self.endRemoveRows()
+        if [c.title for c in content.columns] != [c.title for c in former]:
+            self.headerDataChanged.emit(Qt.Orientation.Horizontal, 0, self.columnCount() - 1)
+        if rows:
+            self.dataChanged.emit(self.index(0, 0), self.index(rows - 1, self.columnCount() - 1))
+
+    def set_order(self, order: Int64Array | None) -> None:
+        """Show the same items in another order."""
+        self.layoutAboutToBeChanged.emit()
+        self._order = order
+        self.layoutChanged.emit()
+
+    def item(self, row: int) -> int:
+        """The item in a row."""
+        return row if self._order is None else int(self._order[row])
+
+    def row_of(self, item: int) -> int:
+        """The row that shows an item, −1 when none does."""
+        if self._order is None:
+            return item if 0 <= item < self._content.count else -1
+        found = np.flatnonzero(self._order == item)
+        return int(found[0]) if len(found) else -1
+
+    def items_shown(self) -> Int64Array:
+        """All items in the order shown."""
+        return np.arange(self._content.count) if self._order is None else self._order
+
+    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008  # Qt's own default
+        """Number of items shown."""
+        if parent.isValid():
+            return 0
+        return min(self._content.count if self._order is None else len(self._order), MOST_ROWS)
+
+    def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008  # Qt's own default
+        """Number of columns."""
+        return 0 if parent.isValid() else len(self._content.columns)
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        """Text, alignment and tooltip of a cell."""
+        column = self._content.columns[index.column()]
+        if role == Qt.ItemDataRole.DisplayRole:
+            return column.text(self.item(index.row()))
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return column.tooltip(self.item(index.row())) if column.tooltip is not None else None
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return _alignment(column)
+        return None
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> Any:
+        """Titles of the columns."""
+        if orientation != Qt.Orientation.Horizontal or section >= len(self._content.columns):
+            return None
+        column = self._content.columns[section]
+        if role == Qt.ItemDataRole.DisplayRole:
+            arrow = (" ▾" if self.sort_descending else " ▴") if section == self.sort_column else ""
+            return column.title + arrow
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return column.description or None
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return _alignment(column)
+        return None
+
+
+def _alignment(column: TableColumn) -> Qt.AlignmentFlag:
+    side = Qt.AlignmentFlag.AlignRight if column.is_number else Qt.AlignmentFlag.AlignLeft
+    return side | Qt.AlignmentFlag.AlignVCenter

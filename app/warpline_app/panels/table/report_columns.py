@@ -1,0 +1,266 @@
+"""How the columns of a report read in a table: order, one unit per column, shares as bars, short names, colours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.analysis.framework.report import NO_NAME, Column, Table, Texts, Values, python_value
+from warpline.analysis.framework.report_json import NS_PER_UNIT, format_value
+from warpline.i18n import tr
+from warpline.storage import Capture
+from warpline_app.look.theme import Theme
+from warpline_app.panels.table.content import TableColumn
+from warpline_app.timeline.model.kernel_names import short_kernel_name
+
+Int64Array = npt.NDArray[np.int64]
+ColorOf = Callable[[int], str | None]
+_NAME_COLUMNS = ("name", "operation", "Event")
+_BARS = frozenset(("ratio", "cpu_ratio", "gpu_ratio", "idle_ratio", "utilization_ratio"))
+"""Shares that are drawn as bars."""
+_SHARES = frozenset(("ratio", "cpu_ratio", "gpu_ratio", "idle_ratio"))
+"""Of these, the parts of one whole (of the whole that the column names)."""
+_WHOLE = 1.001
+_SIDES = ("cpu_ratio", "gpu_ratio", "count", "cpu_total_ns", "gpu_total_ns", "cpu_self_ns", "gpu_self_ns")
+"""What stands first in a table of CPU and GPU times: the sides next to each other."""
+_HIDDEN = frozenset(("activity", "cause", "side"))
+"""Columns for scripts: what they say is in the names already."""
+_LEAST_SHOWN = 0.001
+_ROLE_COLORS = {"state": "running", "core": "core", "stream": "kernel"}
+_BAR_WIDTH = 150
+_NAME_WIDTH = 240
+
+
+def display_columns(report: Table) -> list[Column]:
+    """Names first, then the share, the rest as the report has it."""
+    columns = [column for column in report.columns if column.name not in _HIDDEN]
+    texts = [column for column in columns if not isinstance(report.data[column.name], np.ndarray)]
+    named = [column for column in texts if column.name in _NAME_COLUMNS]
+    # Steps are known by their number; their names only repeat it.
+    numbered = [column for column in columns if column.name == "step"]
+    first = (numbered or named or texts or columns)[0]
+    by_name = {column.name: column for column in columns}
+    wanted = _SIDES if "cpu_total_ns" in by_name else ("ratio",)
+    lead = [first, *(by_name[name] for name in wanted if name in by_name and by_name[name] is not first)]
+    return [*lead, *(column for column in columns if column not in lead)]
+
+
+def share_column(report: Table) -> Column | None:
+    """The first column whose top rows are shares of one whole, None where a report has none."""
+    for column in display_columns(report):
+        if column.name in _SHARES:
+            tops: Any = np.ma.asarray(report.data[column.name])
+            total = np.ma.filled(tops if report.depth is None else tops[report.depth == 0], 0.0).sum()
+            if 0 < total < _WHOLE:
+                return column
+    return None
+
+
+def value_reader(values: Values) -> Callable[[int], Any]:
+    """Reads single values of a column as Python values, None where not recorded; masks are looked up once."""
+    if not isinstance(values, np.ndarray):
+        return lambda item: python_value(values, item)
+    plain = np.ma.getdata(values)
+    missing = np.ma.getmaskarray(values)
+    if plain.dtype.kind == "f":
+        missing = missing | np.isnan(plain)
+    return lambda item: None if missing[item] else plain[item].item()
+
+
+def highest(values: Values) -> float:
+    """The largest number of a column, 0 when it has none."""
+    if not isinstance(values, np.ndarray) or not len(values):
+        return 0.0
+    plain = np.ma.filled(np.ma.asarray(values).astype(np.float64), np.nan)
+    plain = plain[np.isfinite(plain)]
+    return float(plain.max()) if len(plain) else 0.0
+
+
+def unit_of(values: Values) -> tuple[str, int]:
+    """The unit in which the largest time of a column stays below 10,000, and how many decimals are worth reading."""
+    most = highest(values)
+    for unit, scale in NS_PER_UNIT.items():
+        if most < scale * 1e4 or unit == "s":
+            shown = most / scale
+            return unit, 0 if unit == "ns" or shown >= 1000 else 1 if shown >= 100 else 2 if shown >= 1 else 3
+    return "s", 3
+
+
+def text_of(column: Column, values: Values) -> tuple[Callable[[int], str], str]:
+    """How a column's cells read, and the unit that belongs into its title (empty for none)."""
+    read = value_reader(values)
+    if column.unit == "ns":
+        unit, decimals = unit_of(values)
+        scale, finest = NS_PER_UNIT[unit], 10.0**-decimals
+
+        def time_text(item: int) -> str:
+            value = read(item)
+            if value is None:
+                return "–"
+            shown = value / scale
+            # What is there is no 0: beside much larger times it keeps a digit that counts.
+            if shown and abs(shown) < finest / 2:
+                return f"{shown:.1g}" if abs(shown) >= _LEAST_SHOWN else f"<{_LEAST_SHOWN}"
+            return f"{shown:,.{decimals}f}"
+
+        return time_text, "µs" if unit == "us" else unit
+    if column.unit == "ratio":
+
+        def ratio_text(item: int) -> str:
+            value = read(item)
+            return "–" if value is None else "100%" if 0.9995 <= value <= 1 else f"{value:.1%}"
+
+        return ratio_text, ""
+
+    def text(item: int) -> str:
+        shown = format_value(read(item), column, "ns")
+        return "–" if shown == "-" else shown
+
+    return text, ""
+
+
+def names_reader(report: Table, column: Column, capture: Capture) -> Callable[[int], str]:
+    """How the names of a report's rows read: those of kernels as short as on the timeline."""
+    kinds = report.targets.kinds
+    code = capture.kinds["kernel"].code if "kernel" in capture.kinds else -2
+    text, _ = text_of(column, report.data[column.name])
+    if kinds is None or not np.any(kinds == code):
+        return text
+    return lambda item: short_kernel_name(text(item)) if kinds[item] == code else text(item)
+
+
+def make_column(
+    report: Table, column: Column, color: ColorOf, width: Callable[[str, Callable[[int], str], bool], int]
+) -> TableColumn:
+    """A column of figures or texts; ``width`` measures (title, text, whether it is numbers)."""
+    values = report.data[column.name]
+    is_number = isinstance(values, np.ndarray)
+    text, unit = text_of(column, values)
+    title = tr(column.title, "report") + (f" ({unit})" if unit else "")
+    bar = _bar(report, column, values)
+    return TableColumn(
+        title,
+        text,
+        lambda: sortable(values),
+        raw=raw_of(values),
+        bar=bar,
+        color=color if bar is not None else None,
+        is_number=is_number and bar is None,
+        width=_BAR_WIDTH if bar is not None else width(title, text, is_number),
+        tooltip=None if is_number else text,
+        description=tr("of {whole}", whole=tr(column.of, "report")) if column.of else "",
+        key=column.name,
+    )
+
+
+def name_column(
+    report: Table,
+    column: Column,
+    text: Callable[[int], str],
+    color: ColorOf | None,
+) -> TableColumn:
+    """The column that says what a row is; it takes the room that is left, and its tooltip has the whole name."""
+    values = report.data[column.name]
+    is_number = isinstance(values, np.ndarray)
+    return TableColumn(
+        tr(column.title, "report"),
+        text,
+        lambda: sortable(values),
+        raw=raw_of(values),
+        color=color,
+        width=90 if is_number else _NAME_WIDTH,
+        stretches=not is_number,
+        tooltip=raw_of(values),
+        key=column.name,
+    )
+
+
+def raw_of(values: Values) -> Callable[[int], str]:
+    """How a cell is copied and exported: times in ns, ratios 0–1, names whole, nothing where not recorded."""
+    read = value_reader(values)
+
+    def raw(item: int) -> str:
+        value = read(item)
+        return "" if value is None else str(value)
+
+    return raw
+
+
+def _bar(report: Table, column: Column, values: Values) -> Callable[[int], float] | None:
+    if column.unit != "ratio" or column.name not in _BARS:
+        return None
+    depth = report.depth
+    tops = values if depth is None else np.ma.asarray(values)[depth == 0]
+    most = highest(tops) or 1.0
+    read = value_reader(values)
+    parents = tree_of(report)[0] if depth is not None else None
+
+    def bar(item: int) -> float:
+        # A part's share is of its parent: its bar is that part of the parent's bar.
+        length = float(read(item) or 0.0)
+        above = -1 if parents is None else int(parents[item])
+        while parents is not None and above >= 0:
+            length *= float(read(above) or 0.0)
+            above = int(parents[above])
+        return length / most
+
+    return bar
+
+
+def sortable(values: Values) -> npt.NDArray[Any]:
+    """What sorting compares: numbers with NaN where not recorded, or the ranks of texts."""
+    if isinstance(values, np.ndarray):
+        return np.ma.filled(np.ma.asarray(values).astype(np.float64), np.nan)
+    if isinstance(values, Texts):
+        return values.ranks()[0]
+    rank = {text: place for place, text in enumerate(sorted({text or "" for text in values}))}
+    return np.array([rank[text or ""] for text in values], np.int64)
+
+
+def tree_of(report: Table) -> tuple[Int64Array, npt.NDArray[np.bool_]]:
+    """Parent of each row (−1: none) and which rows have children."""
+    n = len(report)
+    parents = np.full(n, -1, np.int64)
+    if report.depth is None:
+        return parents, np.zeros(n, bool)
+    path: list[int] = []
+    for row, level in enumerate(report.depth.tolist()):
+        del path[level:]
+        parents[row] = path[-1] if path else -1
+        path.append(row)
+    has_children = np.zeros(n, bool)
+    has_children[parents[parents >= 0]] = True
+    return parents, has_children
+
+
+def colors_of(report: Table, capture: Capture, theme: Theme) -> ColorOf:
+    """The colour of the kind a row stands for."""
+    from warpline.analysis.structure.kernels import is_communication
+
+    kinds, names, events, tracks = (
+        report.targets.kinds,
+        report.targets.names,
+        report.targets.rows,
+        report.targets.tracks,
+    )
+    families = {table.code: theme.family(table.spec.color) for table in capture.kinds.values()}
+    kernel = capture.kinds["kernel"].code if "kernel" in capture.kinds else -2
+
+    def color(item: int) -> str | None:
+        if kinds is None and events is None and tracks is not None and tracks[item] >= 0:
+            return theme.family(_ROLE_COLORS.get(capture.tracks[int(tracks[item])].role, "neutral"))
+        if kinds is None and events is not None and events[item] >= 0:
+            code = int(capture.events.kind[events[item]])
+        elif kinds is None:
+            return theme.hex("kernel")
+        else:
+            code = int(kinds[item])
+        is_named = code == kernel and names is not None and names[item] != NO_NAME
+        if is_named and names is not None and is_communication(capture.strings[int(names[item])]):
+            return theme.family("communication")
+        return families.get(code, theme.family("neutral"))
+
+    return color

@@ -1,0 +1,322 @@
+"""A report of the analysis as a table: one unit per column, shares as bars, trees that open and close."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QAction, QKeyEvent, QMouseEvent
+from PySide6.QtWidgets import QMenu, QWidget
+
+from warpline.analysis.framework.report import Column, python_value, sort_table
+from warpline.analysis.framework.report import Table as ReportData
+from warpline.i18n import tr, tr_n
+from warpline.storage import Capture
+from warpline_app.look.theme import Theme
+from warpline_app.panels.table.content import TableContent
+from warpline_app.panels.table.report_columns import (
+    ColorOf,
+    Int64Array,
+    colors_of,
+    display_columns,
+    make_column,
+    name_column,
+    names_reader,
+    tree_of,
+)
+from warpline_app.panels.table.row_actions import RowActions
+from warpline_app.panels.table.row_target import RowTarget, target_of
+from warpline_app.panels.table.share_view import Part, largest
+from warpline_app.panels.table.table import Table
+
+INDENT = "    "
+_OPEN, _CLOSED, _LEAF = "▾ ", "▸ ", "   "
+_OPEN_ALL_UP_TO = 60
+_MEASURED_ROWS = 40
+_WIDEST_NUMBER, _WIDEST_TEXT = 150, 260
+
+
+class ReportTable(Table):
+    """Shows a `warpline.analysis.framework.report.Table`. Items are rows of it.
+
+    A click chooses what the row stands for (see `RowActions`), a double click goes there.
+    """
+
+    def __init__(self, actions: RowActions, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.report: ReportData | None = None
+        self.row_actions = actions
+        self._capture: Capture | None = None
+        self._theme: Theme | None = None
+        self._name: Callable[[int], str] = str
+        self._colors: ColorOf = lambda _item: None
+        self._columns: list[Column] = []
+        self._closed: set[int] = set()
+        self._parents: Int64Array = np.empty(0, np.int64)
+        self._has_children: npt.NDArray[np.bool_] = np.empty(0, bool)
+        self._search = ""
+        self._sorting: tuple[str, bool] | None = None
+        self._widths: dict[str, int] = {}
+        self.item_selected.connect(lambda item: self.row_actions.choose(self.target(item)))
+        self.item_activated.connect(lambda item: self.row_actions.show(self.target(item)))
+
+    # -- content
+
+    def show_report(self, report: ReportData, capture: Capture, theme: Theme) -> None:
+        """Show a report; what was sorted, closed and chosen stays where the table has the same columns."""
+        same = self.report is not None and [c.name for c in self.report.columns] == [
+            c.name for c in report.columns
+        ]
+        chosen = self._chosen() if same else None
+        closed = {self._identity(item) for item in self._closed} if same else set()
+        was_tree = same and self._has_children.any()
+        if not same:
+            self._sorting = None
+            self._widths = {}
+        elif self._sorting is not None:
+            report = sort_table(report, *self._sorting)
+        self._capture, self._theme = capture, theme
+        self._columns = display_columns(report)
+        self._take(report)
+        if was_tree:
+            self._close(closed)
+        else:
+            many = report.depth is not None and len(report) > _OPEN_ALL_UP_TO
+            self._closed = set(np.flatnonzero(self._has_children).tolist()) if many else set()
+        self._fill(chosen)
+
+    def _take(self, report: ReportData) -> None:
+        """Makes what belongs to the places of rows."""
+        assert self._capture is not None
+        assert self._theme is not None
+        self.report = report
+        self._colors = colors_of(report, self._capture, self._theme)
+        self._name = names_reader(report, self.name_column, self._capture)
+        self._parents, self._has_children = tree_of(report)
+
+    def set_search(self, text: str) -> None:
+        """Show only rows whose name contains a text (in a tree with what is above them)."""
+        if text != self._search:
+            self._search = text
+            if self.report is not None:
+                self._fill(self._chosen())
+
+    def _fill(self, chosen: tuple[str, ...] | None) -> None:
+        report = self.report
+        assert report is not None
+        first = self.name_column
+        is_tree = report.depth is not None
+        columns = [
+            name_column(
+                report,
+                first,
+                (lambda item: self._lead(item) + self._name(item)) if is_tree else self._name,
+                None if is_tree else self._colors,
+            ),
+            *(
+                make_column(report, column, self._colors, self._width_of(column))
+                for column in self._columns[1:]
+            ),
+        ]
+        items = self._visible()
+        self.set_content(TableContent(columns, len(report), items), items)
+        names = [column.name for column in self._columns]
+        if self._sorting is not None and self._sorting[0] in names:
+            self.show_sorted(names.index(self._sorting[0]), self._sorting[1])
+        if chosen is not None:
+            found = next((item for item in items.tolist() if self._identity(item) == chosen), None)
+            if found is not None:
+                self.show_item(found, scroll=False)
+
+    def _visible(self) -> Int64Array:
+        assert self.report is not None
+        n = len(self.report)
+        shown = np.ones(n, bool)
+        if self._search:
+            wanted = self._search.casefold()
+            name = self.report.data[self.name_column.name]
+            shown = np.array([wanted in str(python_value(name, i) or "").casefold() for i in range(n)], bool)
+            for item in np.flatnonzero(shown).tolist() if self.report.depth is not None else ():
+                above = int(self._parents[item])
+                while above >= 0 and not shown[above]:
+                    shown[above] = True
+                    above = int(self._parents[above])
+        elif self._closed:
+            for item in range(n):
+                above = int(self._parents[item])
+                shown[item] = above < 0 or (shown[above] and above not in self._closed)
+        return np.flatnonzero(shown).astype(np.int64)
+
+    @property
+    def name_column(self) -> Column:
+        """The column that says what a row is."""
+        return self._columns[0]
+
+    def _width_of(self, column: Column) -> Callable[[str, Callable[[int], str], bool], int]:
+        """Room for a title and for the first texts, within limits; measured once for a table."""
+
+        def width(title: str, text: Callable[[int], str], is_number: bool) -> int:
+            assert self.report is not None
+            known = self._widths.get(column.name)
+            if known is None:
+                metrics = self.fontMetrics()
+                rows = range(min(len(self.report), _MEASURED_ROWS))
+                longest = max((metrics.horizontalAdvance(text(item)) for item in rows), default=0)
+                needed = max(longest, metrics.horizontalAdvance(title + " ▾")) + 24
+                known = min(needed, _WIDEST_NUMBER if is_number else _WIDEST_TEXT)
+                self._widths[column.name] = known
+            return known
+
+        return width
+
+    def _lead(self, item: int) -> str:
+        if self.report is None or self.report.depth is None:
+            return ""
+        sign = _LEAF if not self._has_children[item] else _CLOSED if item in self._closed else _OPEN
+        return INDENT * int(self.report.depth[item]) + sign
+
+    # -- sorting
+
+    def sort_by(self, section: int, descending: bool | None = None) -> None:
+        """Sort the report itself, so that a tree stays a tree."""
+        if self.report is None:
+            return
+        column = self._columns[section]
+        is_number = isinstance(self.report.data[column.name], np.ndarray)
+        if descending is None:
+            same = self._sorting is not None and self._sorting[0] == column.name
+            descending = not self._sorting[1] if same and self._sorting is not None else is_number
+        self._sorting = (column.name, descending)
+        chosen, closed = self._chosen(), {self._identity(item) for item in self._closed}
+        self._take(sort_table(self.report, column.name, descending))
+        self._close(closed)
+        self._fill(chosen)
+        self.sorted_changed.emit()
+
+    def _close(self, identities: set[tuple[str, ...]]) -> None:
+        parents = np.flatnonzero(self._has_children).tolist() if identities else []
+        self._closed = {item for item in parents if self._identity(item) in identities}
+
+    def _chosen(self) -> tuple[str, ...] | None:
+        item = self.current_item()
+        return None if item is None or self.report is None else self._identity(item)
+
+    def _identity(self, item: int) -> tuple[str, ...]:
+        """The names from the top down to a row."""
+        assert self.report is not None
+        names = self.report.data[self.name_column.name]
+        path = []
+        while item >= 0:
+            path.append(str(python_value(names, item)))
+            item = int(self._parents[item]) if len(self._parents) else -1
+        return tuple(reversed(path))
+
+    # -- opening and closing
+
+    def toggle(self, item: int) -> None:
+        """Open or close a row of a tree."""
+        if self.report is not None and self.report.depth is not None and self._has_children[item]:
+            self._closed ^= {item}
+            self._fill(self._chosen())
+
+    def show_one_of(self, items: list[int]) -> None:
+        """Select the first of some rows that is seen; where none is, open what is above the first of them."""
+        shown = set(self.model_.items_shown().tolist())
+        found = next((item for item in items if item in shown), None)
+        if found is None and items and not self._search:
+            found = items[0]
+            above = int(self._parents[found])
+            while above >= 0:
+                self._closed.discard(above)
+                above = int(self._parents[above])
+            self._fill(None)
+        self.show_item(found)
+
+    def open_all(self, on: bool) -> None:
+        """Open or close every row of a tree."""
+        self._closed = set() if on else set(np.flatnonzero(self._has_children).tolist())
+        self._fill(self._chosen())
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """A click on the triangle opens and closes; anything else selects."""
+        index = self.indexAt(event.position().toPoint())
+        is_tree = self.report is not None and self.report.depth is not None
+        if index.isValid() and index.column() == 0 and is_tree:
+            item = self.model_.item(index.row())
+            lead = self.fontMetrics().horizontalAdvance(self._lead(item)) + 14
+            if self._has_children[item] and event.position().x() - self.columnViewportPosition(0) < lead:
+                self.toggle(item)
+                return
+        super().mousePressEvent(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Left and right close and open; the rest is the table's."""
+        item = self.current_item()
+        is_tree = self.report is not None and self.report.depth is not None
+        if is_tree and item is not None and event.key() in {Qt.Key.Key_Left, Qt.Key.Key_Right}:
+            if (item in self._closed) == (event.key() == Qt.Key.Key_Right) and self._has_children[item]:
+                self.toggle(item)
+            return
+        super().keyPressEvent(event)
+
+    # -- rows
+
+    def target(self, item: int) -> RowTarget:
+        """What a row stands for."""
+        return RowTarget() if self.report is None else target_of(self.report, item)
+
+    def full_name(self, item: int) -> str:
+        """The name of a row as recorded."""
+        if self.report is None:
+            return ""
+        return str(python_value(self.report.data[self.name_column.name], item) or "")
+
+    def items_named(self, names: frozenset[int]) -> list[int]:
+        """Rows that stand for one of some names."""
+        if self.report is None or self.report.targets.names is None or not names:
+            return []
+        return np.flatnonzero(np.isin(self.report.targets.names, list(names))).tolist()
+
+    def items_of_event(self, event: int) -> list[int]:
+        """Rows that stand for one event."""
+        rows = None if self.report is None else self.report.targets.rows
+        return [] if rows is None else np.flatnonzero(rows == event).tolist()
+
+    def items_on(self, tracks: frozenset[int]) -> list[int]:
+        """Rows that stand for one of some tracks, or for what is below them."""
+        if self.report is None or self.report.targets.tracks is None or not tracks:
+            return []
+        return np.flatnonzero(np.isin(self.report.targets.tracks, list(tracks))).tolist()
+
+    def parts(self, column: str, other_color: str) -> list[Part]:
+        """The largest shares of the rows at the top level and what is left, as a chart shows them."""
+        report = self.report
+        if report is None:
+            return []
+        tops = np.arange(len(report)) if report.depth is None else np.flatnonzero(report.depth == 0)
+        shares = np.ma.filled(np.ma.asarray(report.data[column])[tops].astype(np.float64), 0.0)
+        shown, rest = largest(shares)
+        parts = [
+            Part(item, self._name(item), share, self._colors(item) or other_color, self.full_name(item))
+            for item, share in zip(tops[shown].tolist(), shares[shown].tolist(), strict=True)
+        ]
+        if len(rest):
+            text = tr_n("{text} other", "{text} others", len(rest), text=f"{len(rest):,}")
+            parts.append(Part(-1, text, float(shares[rest].sum()), other_color))
+        return parts
+
+    def fill_menu(self, menu: QMenu, item: int | None) -> dict[str, QAction]:
+        """What can be done with a row and with the table, by id."""
+        actions: dict[str, QAction] = {}
+        if item is not None:
+            target = self.target(item)
+            actions = self.row_actions.fill_menu(menu, target, lambda: self.full_name(item))
+            actions["copy_row"] = menu.addAction(tr("Copy row"), lambda: self.copy_items([item]))
+        actions |= super().fill_menu(menu, item)
+        if self._has_children.any():
+            menu.addSeparator()
+            actions["open_all"] = menu.addAction(tr("Open all"), lambda: self.open_all(True))
+            actions["close_all"] = menu.addAction(tr("Close all"), lambda: self.open_all(False))
+        return actions

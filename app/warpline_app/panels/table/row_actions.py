@@ -1,0 +1,130 @@
+"""What can be done with a row of any panel: choose it, show it in the timeline or in the events, filter, hide, copy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from PySide6.QtGui import QAction, QGuiApplication
+from PySide6.QtWidgets import QMenu, QWidget
+
+from warpline.i18n import tr
+from warpline_app.panels.frame.panel import window_part
+from warpline_app.panels.table.row_target import RowTarget
+from warpline_app.session.instances import longest
+
+if TYPE_CHECKING:
+    from warpline.storage import Capture
+    from warpline_app.session.timeline_state import Document, TimelineState
+
+
+class RowActions:
+    """The verbs of one panel's rows; ``owner`` is the panel, through which its window is found."""
+
+    def __init__(self, document: Document, owner: QWidget) -> None:
+        self._document = document
+        self._owner = owner
+
+    @property
+    def _state(self) -> TimelineState:
+        return self._document.state
+
+    @property
+    def _capture(self) -> Capture:
+        return self._document.capture
+
+    def choose(self, target: RowTarget) -> None:
+        """Light up what a row stands for, without moving the timeline."""
+        if target.range_ns is not None:
+            self._state.select_range(*target.range_ns)
+        if target.event is not None:
+            self._state.select(target.event)
+        elif target.name is not None:
+            self._state.set_highlight((target.name,))
+        elif target.track is not None:
+            self._state.select_track(self._row_of(target.track))
+
+    def show(self, target: RowTarget) -> None:
+        """Bring what a row stands for into view: the event, the longest of its events, the track, the range."""
+        state, capture = self._state, self._capture
+        self.choose(target)
+        if target.range_ns is not None:
+            start, stop = target.range_ns
+            margin = (stop - start) // 10
+            state.set_view(start - margin, stop + margin)
+            return
+        event = target.event
+        if event is None and (target.name is not None or target.kind >= 0):
+            names = None if target.name is None else frozenset((target.name,))
+            event = longest(capture, names, target.kind, state.range_selection)
+        if event is not None:
+            state.reveal(event)
+        elif target.track is not None:
+            state.reveal_row(self._row_of(target.track))
+
+    def _row_of(self, track: int) -> str:
+        """Key of the row that shows a track: the state of a thread is drawn on the thread's own row."""
+        found = self._capture.tracks[track]
+        if found.role == "state" and found.parent >= 0:
+            found = self._capture.tracks[found.parent]
+        return found.uri
+
+    def show_in_events(self, target: RowTarget) -> None:
+        """List what a row stands for in the panel of events; the timeline stays as it is."""
+        from warpline_app.panels.events import EventsPanel
+
+        layout = window_part(self._owner, "panels")
+        if layout is None:
+            return
+        self.choose(target)
+        layout.show_panel("events")
+        panel = layout.panel("events")
+        if isinstance(panel, EventsPanel):
+            panel.show_events_of(target)
+
+    def keep(self, target: RowTarget) -> None:
+        """Let only what a row stands for pass."""
+        name = target.name_in(self._capture)
+        if name is not None:
+            self._state.change_filter(kept_names=(self._capture.strings[name],))
+        elif target.track is not None:
+            self._state.change_filter(only=(self._row_of(target.track),))
+        elif target.kind in self._capture.kind_of_code:
+            self._state.change_filter(kinds=frozenset((self._capture.kind_of_code[target.kind],)))
+
+    def hide(self, target: RowTarget) -> None:
+        """Leave out what a row stands for: its name, or its row of the timeline."""
+        name = target.name_in(self._capture)
+        if name is not None:
+            text, before = self._capture.strings[name], self._state.filter
+            self._state.change_filter(
+                hidden_names=tuple(dict.fromkeys((*before.hidden_names, text))),
+                kept_names=tuple(kept for kept in before.kept_names if kept != text),
+            )
+        elif target.track is not None:
+            self._state.set_hidden({*self._state.hidden, self._row_of(target.track)})
+
+    def can_hide(self, target: RowTarget) -> bool:
+        """Whether `hide` would do anything."""
+        return target.track is not None or target.name_in(self._capture) is not None
+
+    def fill_menu(self, menu: QMenu, target: RowTarget, copy_name: Callable[[], str]) -> dict[str, QAction]:
+        """Adds the verbs to a menu; ``copy_name`` gives the text that is copied. Returns the entries by id."""
+        is_one = target.event is not None or target.track is not None or target.range_ns is not None
+        actions = {
+            "show": menu.addAction(
+                tr("Show in the timeline") if is_one else tr("Show the longest in the timeline"),
+                lambda: self.show(target),
+            ),
+            "events": menu.addAction(tr("Show in events"), lambda: self.show_in_events(target)),
+            "filter": menu.addAction(tr("Filter to this"), lambda: self.keep(target)),
+            "hide": menu.addAction(tr("Hide this"), lambda: self.hide(target)),
+        }
+        for action in actions.values():
+            action.setEnabled(not target.is_nothing)
+        actions["hide"].setEnabled(self.can_hide(target))
+        menu.addSeparator()
+        actions["copy_name"] = menu.addAction(
+            tr("Copy name"), lambda: QGuiApplication.clipboard().setText(copy_name())
+        )
+        return actions

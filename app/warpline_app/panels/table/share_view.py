@@ -1,0 +1,222 @@
+"""Shares of a whole as areas: the largest named, the rest together; click chooses, double click goes there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from PySide6.QtCore import QEvent, QPoint, QRect, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QHelpEvent, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import QMenu, QToolTip, QWidget
+
+from warpline.i18n import tr
+from warpline_app.look.appearance import appearance
+from warpline_app.look.theme import Theme, contrast_ratio, to_rgb, ui_font
+from warpline_app.panels.frame.picture_saving import ask_and_save, save_picture
+
+MOST_PARTS = 16
+_LEAST_SHARE = 0.004
+_LABEL_PX = (34, 16)
+_TWO_LINES_PX = 34
+Rect = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A share 0–1 of the whole. ``item`` is the row of the table, −1 for what is left over."""
+
+    item: int
+    name: str
+    share: float
+    color: str
+    full_name: str = ""
+
+
+def largest(shares: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Places of the shares worth an area of their own, from large to small, and of all others above 0."""
+    ranked = np.argsort(-shares, kind="stable")
+    ranked = ranked[shares[ranked] > 0]
+    count = int(np.count_nonzero(shares[ranked[:MOST_PARTS]] >= _LEAST_SHARE))
+    return ranked[:count], ranked[count:]
+
+
+def squarified(shares: Sequence[float], area: Rect) -> list[Rect]:
+    """Places of shares (descending, of any sum) in an area (left, top, width, height), as square as can be.
+
+    After Bruls, Huizing and van Wijk, "Squarified treemaps" (2000): parts are put in rows along the shorter side as
+    long as that makes the worst of the row no narrower.
+    """
+    left, top, width, height = area
+    total = sum(shares)
+    if total <= 0 or width <= 0 or height <= 0:
+        return [(left, top, 0.0, 0.0) for _ in shares]
+    sizes = [share / total * width * height for share in shares]
+    places: list[Rect] = []
+    while len(places) < len(sizes):
+        begin = len(places)
+        side = max(min(width, height), 1e-9)
+        stop = begin + 1
+        while stop < len(sizes) and _worst(sizes[begin : stop + 1], side) <= _worst(sizes[begin:stop], side):
+            stop += 1
+        row = sizes[begin:stop]
+        thickness = sum(row) / side
+        at = 0.0
+        for size in row:
+            length = size / thickness if thickness else 0.0
+            if width >= height:
+                places.append((left, top + at, thickness, length))
+            else:
+                places.append((left + at, top, length, thickness))
+            at += length
+        if width >= height:
+            left, width = left + thickness, width - thickness
+        else:
+            top, height = top + thickness, height - thickness
+    return places
+
+
+def _worst(row: Sequence[float], side: float) -> float:
+    """The largest ratio of the sides in a row of areas that is ``side`` long."""
+    whole = sum(row) ** 2
+    if not whole:
+        return float("inf")
+    square = side * side
+    return max(square * max(row) / whole, whole / (square * min(row)) if min(row) else float("inf"))
+
+
+class ShareView(QWidget):
+    """Draws the parts of a whole."""
+
+    part_clicked = Signal(int)
+    part_activated = Signal(int)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.export_name = "share"
+        self.setMinimumWidth(160)
+        self.setAccessibleName(tr("Shares"))
+        self._parts: list[Part] = []
+        self._title = ""
+        self._chosen = -1
+
+    def sizeHint(self) -> QSize:
+        """A third of a panel."""
+        return QSize(360, 200)
+
+    @property
+    def parts(self) -> list[Part]:
+        """What is drawn, from large to small."""
+        return self._parts
+
+    def show_parts(self, parts: Sequence[Part], title: str) -> None:
+        """Draw other parts; ``title`` says of what they are shares."""
+        self._parts = list(parts)
+        self._title = title
+        self.update()
+
+    def set_chosen(self, item: int | None) -> None:
+        """Ring the part of this row of the table."""
+        self._chosen = -1 if item is None else item
+        self.update()
+
+    def place_of(self, item: int) -> QRect:
+        """Where a part is drawn, empty when it is not."""
+        return next(
+            (rect for part, rect in zip(self._parts, self._places(), strict=True) if part.item == item),
+            QRect(),
+        )
+
+    def _places(self) -> list[QRect]:
+        area = self.rect().adjusted(8, 20, -8, -8)
+        shares = [part.share for part in self._parts]
+        places = squarified(shares, (area.left(), area.top(), area.width(), area.height()))
+        return [QRectF(*place).toRect().adjusted(0, 0, -1, -1) for place in places]
+
+    def _part_at(self, point: QPoint) -> Part | None:
+        found = zip(self._parts, self._places(), strict=True)
+        return next((part for part, rect in found if rect.contains(point)), None)
+
+    # -- painting
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """The parts."""
+        painter = QPainter(self)
+        painter.fillRect(self.rect(), appearance().theme.color("panel"))
+        self.draw(painter)
+        painter.end()
+
+    def draw(self, painter: QPainter) -> None:
+        """Draw on anything."""
+        theme = appearance().theme
+        painter.setFont(ui_font(11))
+        painter.setPen(theme.color("muted"))
+        title = painter.fontMetrics().elidedText(self._title, Qt.TextElideMode.ElideRight, self.width() - 16)
+        painter.drawText(8, 13, title)
+        for part, rect in zip(self._parts, self._places(), strict=True):
+            painter.fillRect(rect, QColor(part.color))
+            if part.item >= 0 and part.item == self._chosen:
+                painter.setPen(theme.color("selection"))
+                painter.drawRect(rect.adjusted(0, 0, -1, -1))
+                painter.drawRect(rect.adjusted(1, 1, -2, -2))
+            self._label(painter, part, rect, theme)
+
+    def _label(self, painter: QPainter, part: Part, rect: QRect, theme: Theme) -> None:
+        if rect.width() < _LABEL_PX[0] or rect.height() < _LABEL_PX[1]:
+            return
+        ground = to_rgb(part.color)
+        dark = contrast_ratio(to_rgb(theme.ink_dark), ground) >= contrast_ratio(
+            to_rgb(theme.ink_light), ground
+        )
+        painter.setPen(QColor(theme.ink_dark if dark else theme.ink_light))
+        metrics = painter.fontMetrics()
+        room = rect.width() - 10
+        share = f"{part.share:.1%}"
+        # Where the whole name does not fit, what stands after its namespaces tells more than their beginning.
+        name = part.name if metrics.horizontalAdvance(part.name) <= room else part.name.rpartition("::")[2]
+        lines = [name, share] if rect.height() >= _TWO_LINES_PX else [f"{name}  {share}"]
+        for number, line in enumerate(lines):
+            text = metrics.elidedText(line, Qt.TextElideMode.ElideRight, room)
+            painter.drawText(rect.left() + 5, rect.top() + 13 + 15 * number, text)
+
+    # -- events
+
+    def event(self, event: QEvent) -> bool:
+        """Tooltips."""
+        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
+            part = self._part_at(event.pos())
+            if part is not None:
+                QToolTip.showText(event.globalPos(), f"{part.full_name or part.name}\n{part.share:.2%}", self)
+            else:
+                QToolTip.hideText()
+            return True
+        return super().event(event)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """Choose a part, or open the menu."""
+        part = self._part_at(event.position().toPoint())
+        if event.button() == Qt.MouseButton.RightButton:
+            menu = QMenu(self)
+            menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+            menu.addAction(tr("Save chart…"), self.choose_export)
+            menu.popup(event.globalPosition().toPoint())
+        elif part is not None and part.item >= 0:
+            self.part_clicked.emit(part.item)
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        """Go to the longest event of a part."""
+        part = self._part_at(event.position().toPoint())
+        if part is not None and part.item >= 0:
+            self.part_activated.emit(part.item)
+
+    # -- saving
+
+    def choose_export(self) -> None:
+        """Ask for a file and save the chart in it."""
+        ask_and_save(self, self.export_name, self.export)
+
+    def export(self, path: Path) -> None:
+        """Save the chart: SVG when the name ends so, PNG at twice the size otherwise."""
+        save_picture(path, self.rect(), appearance().theme.color("panel"), self.draw)

@@ -1,0 +1,287 @@
+"""Tables over numpy columns: millions of rows, sorted and filtered by permutation, one line of text a cell."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QModelIndex, QPoint, Qt, Signal
+from PySide6.QtGui import (
+    QAction,
+    QFont,
+    QGuiApplication,
+    QKeyEvent,
+    QKeySequence,
+    QPainter,
+    QPaintEvent,
+    QResizeEvent,
+)
+from PySide6.QtWidgets import QAbstractItemView, QFileDialog, QHeaderView, QMenu, QTableView, QWidget
+
+from warpline.i18n import tr
+from warpline_app.look.appearance import appearance
+from warpline_app.panels.frame.panel import window_part
+from warpline_app.panels.table.content import Int64Array, TableContent, sorted_order, tsv, write_table
+from warpline_app.panels.table.item_model import Index, TableModel
+from warpline_app.panels.table.painter import CellPainter
+from warpline_app.session.background import Job
+
+ROW_HEIGHT_PX = 23
+MIN_STRETCHED_PX = 220
+COPY_LIMIT = 200_000
+SORT_IN_THREAD_ABOVE = 100_000
+
+
+class Table(QTableView):
+    """The view: a click on a header sorts, Ctrl+C copies rows as TSV, the menu exports."""
+
+    item_selected = Signal(int)
+    """A person chose an item."""
+    item_activated = Signal(int)
+    """Return, or a double click, on an item."""
+    sorted_changed = Signal()
+    """The order is what the header says."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._silent = False
+        self._job: Job | None = None
+        self._identities: tuple[str, ...] = ()
+        self.export_name = "table"
+        self.model_ = TableModel(self)
+        self.setModel(self.model_)
+        self.setShowGrid(False)
+        self.setWordWrap(False)
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setTabKeyNavigation(False)
+        font = QFont(self.font())
+        font.setPixelSize(12)
+        self.setFont(font)
+        self._cells = CellPainter(font, ROW_HEIGHT_PX)
+        vertical = self.verticalHeader()
+        vertical.hide()
+        vertical.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        vertical.setMinimumSectionSize(1)
+        vertical.setDefaultSectionSize(ROW_HEIGHT_PX)
+        header = self.horizontalHeader()
+        header.setHighlightSections(False)
+        header.setSectionsClickable(True)
+        header.setSectionsMovable(True)
+        header.setMinimumSectionSize(36)
+        header.setFont(font)
+        header.sectionClicked.connect(self.sort_by)
+        self.doubleClicked.connect(lambda index: self.item_activated.emit(self.model_.item(index.row())))
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.customContextMenuRequested.connect(self._menu)
+
+    # -- content --------------------------------------------------------------------------------------------
+
+    def set_content(self, content: TableContent, order: Int64Array | None = None) -> None:
+        """Show something else. Sorting and widths stay when the columns are the same; nothing is chosen any more."""
+        identities = tuple(column.identity for column in content.columns)
+        same = identities == self._identities
+        if not same:
+            self.model_.sort_column = -1
+            self.model_.sort_descending = False
+        self._identities = identities
+        if self._job is not None:
+            self._job.cancel()
+            self._job = None
+        self._silent = True
+        if self.selectionModel().hasSelection():
+            self.clearSelection()
+        self.setCurrentIndex(QModelIndex())
+        self.model_.set_content(content, order)
+        self._silent = False
+        if not same:
+            for index, column in enumerate(content.columns):
+                self.setColumnWidth(index, column.width)
+            self._stretch()
+        if order is None and self.model_.sort_column >= 0:
+            self._sort()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Columns that stretch take what there is."""
+        super().resizeEvent(event)
+        self._stretch()
+
+    def _stretch(self) -> None:
+        """Give the columns that stretch what the others leave, and never less than makes them readable."""
+        columns = self.model_.columns
+        stretching = [index for index, column in enumerate(columns) if column.stretches]
+        if stretching:
+            taken = sum(self.columnWidth(index) for index in range(len(columns)) if index not in stretching)
+            share = (self.viewport().width() - taken) // len(stretching)
+            for index in stretching:
+                self.setColumnWidth(index, max(share, columns[index].width, MIN_STRETCHED_PX))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """The visible rows and columns, in one pass."""
+        theme = appearance().theme
+        area = event.rect()
+        painter = QPainter(self.viewport())
+        painter.setFont(self._cells.font)
+        first, last = self.rowAt(area.top()), self.rowAt(area.bottom())
+        count = self.model_.rowCount()
+        rows = range(first, (last if last >= 0 else count - 1) + 1) if first >= 0 else range(0)
+        begin = self.rowViewportPosition(first) if first >= 0 else 0
+        tops = [begin + ROW_HEIGHT_PX * place for place in range(len(rows))]
+        selection, root = self.selectionModel(), QModelIndex()
+        has_selection = selection.hasSelection()
+        selected = [has_selection and selection.isRowSelected(row, root) for row in rows]
+        self._cells.draw_grounds(painter, area, tops, selected, theme)
+        cells = [(self.model_.item(row), top) for row, top in zip(rows, tops, strict=True)]
+        header = self.horizontalHeader()
+        for section, column in enumerate(self.model_.columns):
+            left, width = self.columnViewportPosition(section), self.columnWidth(section)
+            if left <= area.right() and left + width > area.left() and not header.isSectionHidden(section):
+                self._cells.draw_column(painter, column, left, width, cells, theme)
+        painter.end()
+
+    # -- sorting --------------------------------------------------------------------------------------------
+
+    def show_sorted(self, section: int, descending: bool) -> None:
+        """Tell the header how the content already is sorted."""
+        if (section, descending) != (self.model_.sort_column, self.model_.sort_descending):
+            self.model_.sort_column, self.model_.sort_descending = section, descending
+            self.model_.headerDataChanged.emit(Qt.Orientation.Horizontal, 0, self.model_.columnCount() - 1)
+
+    def sort_by(self, section: int, descending: bool | None = None) -> None:
+        """Sort by a column; again turns it round. Numbers begin with the largest."""
+        column = self.model_.columns[section]
+        if column.sort_values is None:
+            return
+        if descending is None:
+            same = section == self.model_.sort_column
+            descending = not self.model_.sort_descending if same else column.is_number
+        self.show_sorted(section, descending)
+        self._sort()
+
+    def _sort(self) -> None:
+        model = self.model_
+        make = model.columns[model.sort_column].sort_values
+        if make is None:
+            return
+        content, descending = model.content, model.sort_descending
+        if self._job is not None:
+            self._job.cancel()
+            self._job = None
+        if model.rowCount() <= SORT_IN_THREAD_ABOVE:
+            self._show_order(sorted_order(make(), content.items, descending))
+            return
+        job = Job(lambda _progress, _cancelled: sorted_order(make(), content.items, descending), self)
+        self._job = job
+        job.succeeded.connect(self._show_order)
+        job.launch()
+
+    def _show_order(self, order: Int64Array) -> None:
+        self._job = None
+        chosen = self.current_item()
+        self.model_.set_order(order)
+        if chosen is not None:
+            self.show_item(chosen, scroll=False)
+        self.sorted_changed.emit()
+
+    # -- selection ------------------------------------------------------------------------------------------
+
+    def current_item(self) -> int | None:
+        """The item of the current row."""
+        index = self.currentIndex()
+        return (
+            self.model_.item(index.row())
+            if index.isValid() and index.row() < self.model_.rowCount()
+            else None
+        )
+
+    def show_item(self, item: int | None, *, scroll: bool = True) -> None:
+        """Select an item because somebody else did; emits nothing."""
+        row = -1 if item is None else self.model_.row_of(item)
+        self._silent = True
+        if row < 0:
+            self.clearSelection()
+            if item is None:
+                # A current row without a highlight would not answer the next click on it.
+                self.setCurrentIndex(QModelIndex())
+        elif row != self.currentIndex().row() or not self.selectionModel().hasSelection():
+            self.selectRow(row)
+            if scroll:
+                self.scrollTo(self.model_.index(row, 0), QAbstractItemView.ScrollHint.EnsureVisible)
+        self._silent = False
+
+    def currentChanged(self, current: Index, previous: Index) -> None:
+        """A person went to another row."""
+        super().currentChanged(current, previous)
+        if not self._silent and current.isValid() and current.row() != previous.row():
+            self.item_selected.emit(self.model_.item(current.row()))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Copy and activate; the rest is Qt's, except letters, which are commands and no search."""
+        if event.matches(QKeySequence.StandardKey.Copy):
+            self.copy()
+            return
+        if event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}:
+            item = self.current_item()
+            if item is not None:
+                self.item_activated.emit(item)
+            return
+        super().keyPressEvent(event)
+
+    def keyboardSearch(self, search: str) -> None:
+        """Off: it asks every one of a million rows."""
+
+    # -- copy and export ------------------------------------------------------------------------------------
+
+    def selected_items(self) -> list[int]:
+        """The items of the selected rows, from the top."""
+        selection = self.selectionModel().selection()
+        ranges = [selection.at(index) for index in range(selection.count())]
+        rows = sorted({row for part in ranges for row in range(part.top(), part.bottom() + 1)})
+        return [self.model_.item(row) for row in rows[:COPY_LIMIT]]
+
+    def copy(self) -> None:
+        """Put the selected rows on the clipboard as TSV with a line of titles."""
+        self.copy_items(self.selected_items())
+
+    def copy_items(self, items: list[int]) -> None:
+        """Put rows on the clipboard as TSV with a line of titles."""
+        QGuiApplication.clipboard().setText(tsv(self.model_.columns, items))
+
+    def _menu(self, position: QPoint) -> None:
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        index = self.indexAt(position)
+        self.fill_menu(menu, self.model_.item(index.row()) if index.isValid() else None)
+        menu.popup(self.viewport().mapToGlobal(position))
+
+    def fill_menu(self, menu: QMenu, item: int | None) -> dict[str, QAction]:
+        """What can be done with the table, by id; with a row in tables that know what rows stand for."""
+        copy = menu.addAction(tr("Copy rows") + "\tCtrl+C", self.copy)
+        copy.setEnabled(self.selectionModel().hasSelection())
+        export = menu.addAction(tr("Export table…"), self.choose_export)
+        export.setEnabled(self.model_.rowCount() > 0)
+        return {"copy": copy, "export": export}
+
+    def choose_export(self) -> None:
+        """Ask for a file and write the table into it."""
+        dialog = QFileDialog(self, tr("Export table"))
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setNameFilters(["CSV (*.csv)", "TSV (*.tsv)"])
+        dialog.setDefaultSuffix("csv")
+        dialog.selectFile(f"{self.export_name}.csv")
+        dialog.fileSelected.connect(lambda name: self.export(Path(name)))
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.open()
+
+    def export(self, path: Path) -> Job:
+        """Write all rows as they are shown, in the background."""
+        columns, items = list(self.model_.columns), self.model_.items_shown()
+        job = Job(lambda progress, cancelled: write_table(path, columns, items, progress, cancelled), self)
+        job.failed.connect(self._export_failed)
+        return job.launch()
+
+    def _export_failed(self, error: Exception) -> None:
+        messages = window_part(self, "messages")
+        if messages is not None:
+            messages.show_message(tr("the table could not be written: {error}", error=error))

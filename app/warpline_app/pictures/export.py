@@ -1,0 +1,126 @@
+"""Exporters for pictures of the timeline; `warpline` finds them through entry points, as it knows no window."""
+
+from __future__ import annotations
+
+import glob
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QPoint, QRect, QSize
+from PySide6.QtGui import QPainter
+from PySide6.QtSvg import QSvgGenerator
+from PySide6.QtWidgets import QApplication
+
+from warpline.i18n import tr
+from warpline.interchange.export.exporter import ExportJob, SizeModel
+from warpline.interchange.export.selection import ExportSelection
+from warpline.model.errors import ExportError
+from warpline_app.pictures.rendering import Picture, prepare_offscreen, render, save_picture
+from warpline_app.timeline.draw.shapes import MAX_SHAPES, rectangles_of
+
+if TYPE_CHECKING:
+    from warpline.storage import Capture
+    from warpline_app.timeline.widgets.view import TimelineView
+
+
+_GROUP_OF_RECTANGLES = re.compile(r"<g ([^<>]*>\s*<rect )")
+BYTES_PER_SHAPE = 46
+_BYTES_AROUND_SHAPES = 60_000
+
+
+def drawing_size(view: TimelineView) -> tuple[int, int]:
+    """How many rectangles an SVG of a timeline has, and about how many bytes; 0 where it holds an image instead."""
+    shapes = len(rectangles_of(view.canvas.render_frame().pixels))
+    if shapes > MAX_SHAPES:
+        return 0, _BYTES_AROUND_SHAPES + view.canvas.width() * view.canvas.height()
+    return shapes, _BYTES_AROUND_SHAPES + BYTES_PER_SHAPE * shapes
+
+
+class PngExporter:
+    """The timeline of a range, drawn without a display."""
+
+    name = "png"
+    suffixes: tuple[str, ...] = (".png",)
+    size_model = SizeModel()
+
+    @property
+    def title(self) -> str:
+        """What a person reads."""
+        return tr("Picture (PNG)")
+
+    def export(self, job: ExportJob) -> Path:
+        """See `warpline.interchange.export.exporter.Exporter`. Draws in the calling thread, which must be Qt's."""
+        capture, selection, out = job.capture, job.selection, job.out
+        if QApplication.instance() is None:
+            prepare_offscreen(1.0)
+        self._draw(capture, picture_of(capture, selection), out)
+        return out
+
+    def _draw(self, capture: Capture, picture: Picture, out: Path) -> None:
+        save_picture(render(capture, picture, capture.path.name), out)
+
+
+class SvgExporter(PngExporter):
+    """The same as a drawing: texts are text, lines are lines, events are rectangles."""
+
+    name = "svg"
+    suffixes = (".svg",)
+
+    @property
+    def title(self) -> str:
+        """What a person reads."""
+        return tr("Picture (SVG)")
+
+    def _draw(self, capture: Capture, picture: Picture, out: Path) -> None:
+        render(capture, picture, capture.path.name, paint=lambda view: save_svg(view, out))
+
+
+def picture_of(capture: Capture, selection: ExportSelection) -> Picture:
+    """What to draw of a selection."""
+    origin = capture.span[0]
+    start, stop = (
+        None if time is None else time - origin for time in (selection.start_ns, selection.stop_ns)
+    )
+    tracks: tuple[str, ...] = ()
+    if selection.tracks is not None:
+        # URIs are patterns there; those that hold a bracket would match something else.
+        tracks = tuple(glob.escape(capture.tracks[track].uri) for track in sorted(selection.tracks))
+    return Picture((start, stop), tracks)
+
+
+def save_svg(view: TimelineView, out: Path) -> None:
+    """Write a timeline as it stands as SVG, by way of a neighbouring file.
+
+    Raises ExportError when the file cannot be written.
+    """
+    part = out.with_name(f"{out.name}.part")
+    generator = QSvgGenerator()
+    generator.setFileName(str(part))
+    generator.setSize(QSize(view.width(), view.height()))
+    generator.setViewBox(QRect(0, 0, view.width(), view.height()))
+    generator.setTitle(view.document.title)
+    painter = QPainter()
+    try:
+        if not painter.begin(generator):
+            raise ExportError(tr("{path}: cannot be written", path=out))
+        painter.fillRect(0, 0, view.width(), view.height(), view.theme.color("header"))
+        view.render(painter, QPoint(0, 0))
+        painter.end()
+        part.write_text(with_sharp_edges(part.read_text("utf-8")), "utf-8")
+        part.replace(out)
+    except OSError as error:
+        raise ExportError(
+            tr("{path}: cannot be written: {reason}", path=out, reason=error.strerror or error)
+        ) from error
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def with_sharp_edges(svg: str) -> str:
+    """Rectangles that touch without the hairlines that smoothed edges leave between them."""
+    return _GROUP_OF_RECTANGLES.sub(r'<g shape-rendering="crispEdges" \1', svg)
+
+
+png = PngExporter()
+svg = SvgExporter()

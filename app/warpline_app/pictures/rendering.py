@@ -1,0 +1,226 @@
+"""Pictures of captures without a display: the same widgets, drawn offscreen."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from warpline.i18n import tr
+from warpline.model.errors import ExportError, UsageError
+
+if TYPE_CHECKING:
+    from PySide6.QtGui import QImage
+    from PySide6.QtWidgets import QApplication
+
+    from warpline.storage import Capture
+    from warpline_app.session.timeline_state import TimelineState
+    from warpline_app.timeline.widgets.view import TimelineView
+
+IDLE_TIMEOUT_MS = 60_000
+DEFAULT_SIZE = (1600, 900)
+MAX_PIXELS = 1 << 28
+
+
+@dataclass(frozen=True)
+class Picture:
+    """What to draw: a range in ns since the start of the capture (None: its ends), tracks by URI patterns, the size.
+
+    ``size`` is in logical pixels, of which each becomes ``scale`` × ``scale``. With ``window`` the picture shows the
+    whole window, panels included.
+    """
+
+    range_ns: tuple[int | None, int | None] = (None, None)
+    tracks: tuple[str, ...] = ()
+    size: tuple[int, int] = DEFAULT_SIZE
+    scale: float = 1.0
+    theme: str = "dark"
+    window: bool = False
+
+
+def prepare_offscreen(scale: float) -> QApplication:
+    """An application that needs no display. Must come before any other in this process.
+
+    Raises ExportError when the system has no font to write with.
+    """
+    os.environ["QT_QPA_PLATFORM"] = "offscreen"
+    os.environ["QT_SCALE_FACTOR"] = f"{scale:g}"
+    os.environ["QT_LOGGING_RULES"] = "*.debug=false;qt.qpa.*=false"
+    from PySide6.QtCore import QtMsgType, qInstallMessageHandler
+
+    def message(kind: QtMsgType, _context: object, text: str) -> None:
+        # The offscreen platform complains about everything it has no window system for.
+        if kind is not QtMsgType.QtDebugMsg and not text.startswith("This plugin does not support"):
+            print(text, file=sys.stderr)
+
+    qInstallMessageHandler(message)
+    from warpline_app.session.application import make_application
+    from warpline_app.session.settings import Settings
+
+    application = make_application(Settings(Path(os.devnull)))
+    from PySide6.QtGui import QFontMetricsF
+
+    metrics = QFontMetricsF(application.font())
+    if metrics.horizontalAdvance("iii") == metrics.horizontalAdvance("WWW"):
+        raise ExportError(tr("no font to write with; install one, for example the package fonts-dejavu-core"))
+    return application
+
+
+def picture_range(capture: Capture, wanted: tuple[int | None, int | None]) -> tuple[int, int]:
+    """A range since the start of the capture in capture times. Raises UsageError when nothing of it is inside."""
+    low, high = capture.span
+    start = low if wanted[0] is None else low + wanted[0]
+    stop = high if wanted[1] is None else low + wanted[1]
+    if start >= max(high, low + 1) or stop <= start:
+        from warpline.model.times import format_duration
+
+        raise UsageError(
+            tr(
+                "{path}: nothing in that range; the capture lasts {length}",
+                path=capture.path,
+                length=format_duration(capture.duration_ns),
+            )
+        )
+    return start, min(stop, max(high, low + 1))
+
+
+def matching_tracks(capture: Capture, patterns: tuple[str, ...]) -> tuple[str, ...]:
+    """URIs of the tracks that any pattern matches, of nested ones the outermost. Raises UsageError for none."""
+    matched = [
+        track.index
+        for track in capture.tracks
+        if any(fnmatch.fnmatchcase(track.uri, pattern) for pattern in patterns)
+    ]
+    if patterns and not matched:
+        raise UsageError(
+            tr(
+                "{path}: no track matches {patterns}; warpline info --json lists them",
+                path=capture.path,
+                patterns=", ".join(patterns),
+            )
+        )
+    chosen = set(matched)
+    outermost: list[str] = []
+    for index in matched:
+        above = capture.tracks[index].parent
+        while above >= 0 and above not in chosen:
+            above = capture.tracks[above].parent
+        if above < 0:
+            outermost.append(capture.tracks[index].uri)
+    return tuple(outermost)
+
+
+def render(
+    capture: Capture,
+    picture: Picture,
+    title: str = "",
+    *,
+    paint: Callable[[TimelineView], None] | None = None,
+    prepare: Callable[[TimelineState], None] | None = None,
+) -> QImage:
+    """Draws a capture; `prepare_offscreen` was called before, and the caller closes the capture.
+
+    ``paint`` is handed the finished timeline as well, to paint it on something else than an image; ``prepare`` is
+    handed the state before anything is drawn, to select, pin or filter.
+
+    Raises UsageError for a range or tracks the capture does not have, ExportError when drawing does not end.
+    """
+    from warpline_app.look.appearance import appearance
+    from warpline_app.session.timeline_state import Document
+
+    width, height = picture.size
+    if width * height * picture.scale**2 > MAX_PIXELS:
+        raise UsageError(tr("a picture of {width} × {height} is too large", width=width, height=height))
+    start, stop = picture_range(capture, picture.range_ns)
+    tracks = matching_tracks(capture, picture.tracks)
+    appearance().choose(picture.theme)
+    document = Document(capture, title)
+    document.state.set_view(start, stop)
+    if tracks:
+        document.state.change_filter(only=tracks)
+    if prepare is not None:
+        prepare(document.state)
+    if picture.window:
+        return _window_picture(document, picture)
+    from warpline_app.timeline.widgets.view import TimelineView
+
+    view = TimelineView(document)
+    view.resize(width, height)
+    view.show()
+    _wait_for(view)
+    if paint is not None:
+        paint(view)
+    image = view.picture()
+    view.shut_down()
+    view.hide()
+    view.deleteLater()
+    return image
+
+
+def _window_picture(document: object, picture: Picture) -> QImage:
+    from warpline_app.session.page import CapturePage
+    from warpline_app.session.settings import Settings
+    from warpline_app.session.timeline_state import Document
+    from warpline_app.window.main_window import MainWindow
+
+    assert isinstance(document, Document)
+    window = MainWindow(Settings(Path(os.devnull)))
+    window.resize(*picture.size)
+    page = CapturePage(document, document.path, None)
+    window.show()
+    window.add_page(page)
+    _wait_for(page.view)
+    # Panels are made after the timeline's first frame and fill themselves in the background.
+    _spin_until(lambda: window.panels.is_settled and page.view.is_idle)
+    image = window.grab().toImage()
+    window.close()
+    return image
+
+
+def _wait_for(view: TimelineView) -> None:
+    _spin_until(lambda: view.is_idle)
+
+
+def _spin_until(is_done: object) -> None:
+    from PySide6.QtCore import QElapsedTimer, QEventLoop, QTimer
+
+    assert callable(is_done)
+    clock = QElapsedTimer()
+    clock.start()
+    loop = QEventLoop()
+    tick = QTimer()
+    tick.timeout.connect(lambda: loop.quit() if is_done() or clock.elapsed() > IDLE_TIMEOUT_MS else None)
+    tick.start(5)
+    loop.exec()
+    tick.stop()
+    if not is_done():
+        raise ExportError(tr("the picture was not ready after a minute"))
+
+
+def save_picture(image: QImage, path: Path) -> None:
+    """Write a picture in the format its name says, by way of a neighbouring file.
+
+    Raises ExportError when the format is unknown or the file cannot be written.
+    """
+    from PySide6.QtGui import QImageWriter
+
+    suffix = path.suffix.lower().lstrip(".")
+    known = [bytes(name.data()).decode() for name in QImageWriter.supportedImageFormats()]
+    if suffix not in known:
+        raise ExportError(
+            tr("{path}: not a picture format that can be written; use for example .png", path=path)
+        )
+    part = path.with_name(f".{path.name}.part")
+    writer = QImageWriter(str(part), suffix.encode())
+    if not writer.write(image):
+        part.unlink(missing_ok=True)
+        raise ExportError(tr("{path}: {reason}", path=path, reason=writer.errorString()))
+    try:
+        part.replace(path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise ExportError(tr("{path}: {reason}", path=path, reason=error.strerror or error)) from error

@@ -1,0 +1,76 @@
+"""What this machine can record, as ``warpline doctor --json`` tells it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+
+from warpline.i18n import tr
+from warpline.model.errors import RecordingError
+from warpline_app.session.background import IsCancelled, Progress
+
+_TIMEOUT_S = 60
+
+
+@dataclass(frozen=True)
+class SourceReport:
+    """One source: whether it can be used here; if not, why, and how to enable it."""
+
+    name: str
+    title: str
+    available: bool
+    reason: str = ""
+    remedy: str = ""
+    trace: str = ""
+
+
+def read_doctor(_progress: Progress, is_cancelled: IsCancelled) -> tuple[SourceReport, ...]:
+    """Ask a child process: looking for GPUs and drivers loads libraries the window does not want.
+
+    Raises RecordingError when there is no answer.
+    """
+    command = [sys.executable, "-P", "-m", "warpline", "doctor", "--json"]
+    process = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    waited = 0.0
+    while True:
+        try:
+            out, err = process.communicate(timeout=0.1)
+            break
+        except subprocess.TimeoutExpired as error:
+            waited += 0.1
+            if is_cancelled() or waited > _TIMEOUT_S:
+                process.kill()
+                process.communicate()
+                raise RecordingError(tr("warpline doctor did not answer")) from error
+    try:
+        return parse_doctor(json.loads(out))
+    except ValueError as error:
+        lines = err.decode(errors="replace").strip().splitlines()
+        reason = lines[-1] if lines else tr("no answer")
+        raise RecordingError(tr("warpline doctor failed: {reason}", reason=reason)) from error
+
+
+def parse_doctor(answer: object) -> tuple[SourceReport, ...]:
+    """The sources in an answer of ``doctor --json``. Raises ValueError when it is none."""
+    entries = answer.get("sources") if isinstance(answer, dict) else None
+    if not isinstance(entries, list):
+        raise ValueError("no sources in the answer")
+    reports: list[SourceReport] = []
+    for entry in entries:
+        if isinstance(entry, dict) and entry.get("name"):
+            name = str(entry["name"])
+            reports.append(
+                SourceReport(
+                    name,
+                    str(entry.get("title") or name),
+                    bool(entry.get("available", entry.get("enabled"))),
+                    str(entry.get("reason") or ""),
+                    str(entry.get("remedy") or ""),
+                    str(entry.get("trace") or ""),
+                )
+            )
+    return tuple(reports)

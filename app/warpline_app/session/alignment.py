@@ -1,0 +1,94 @@
+"""Ranks moved against each other: by how much, the way back, and the same capture shown with other clocks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from warpline.model import Clock
+    from warpline.storage import Capture
+    from warpline_app.session.page import CapturePage
+    from warpline_app.session.settings import Settings
+    from warpline_app.window.main_window import MainWindow
+
+_RECORD = "alignments"
+FURTHEST_NS = 1 << 60
+"""Farther than this nobody moves a rank; times stay far from the ends of 64 bits."""
+
+
+@dataclass(frozen=True)
+class MovableClock:
+    """A clock that has tracks: its index, what a person calls it, and how the file puts it."""
+
+    index: int
+    title: str
+    recorded: Clock
+
+
+@dataclass
+class Alignment:
+    """How far each clock of a capture is moved, in ns later than in the file, by the clock's index."""
+
+    shifts: dict[int, int] = field(default_factory=dict)
+    done: list[dict[int, int]] = field(default_factory=list)
+    undone: list[dict[int, int]] = field(default_factory=list)
+
+    def changed(self, shifts: Mapping[int, int]) -> Alignment:
+        """After moving clocks; what holds now can be had back."""
+        return Alignment(_moved(shifts), [*self.done, self.shifts], [])
+
+    def before(self) -> Alignment:
+        """After taking back the last change. Raises IndexError when there is none."""
+        return Alignment(self.done[-1], self.done[:-1], [*self.undone, self.shifts])
+
+    def after(self) -> Alignment:
+        """After doing again what was taken back. Raises IndexError when there is none."""
+        return Alignment(self.undone[-1], [*self.done, self.shifts], self.undone[:-1])
+
+
+def _moved(shifts: Mapping[int, int]) -> dict[int, int]:
+    return {clock: shift for clock, shift in shifts.items() if shift}
+
+
+def movable_clocks(capture: Capture) -> list[MovableClock]:
+    """Clocks that can be moved against each other; none when all tracks have the same one."""
+    titles = {track.clock: track.title for track in capture.tracks if track.role == "rank"}
+    used = sorted({track.clock for track in capture.tracks})
+    if len(used) < 2:
+        return []
+    return [
+        MovableClock(clock, titles.get(clock) or capture.clocks[clock].name, capture.recorded_clocks[clock])
+        for clock in used
+    ]
+
+
+def moved(capture: Capture, shifts: Mapping[int, int]) -> Capture:
+    """The capture with these clocks moved and all others as in its file."""
+    return capture.with_clock_offsets(
+        {clock: capture.recorded_clocks[clock].offset_ns - shift for clock, shift in _moved(shifts).items()}
+    )
+
+
+def remembered(capture: Capture, settings: Settings) -> Alignment:
+    """How this capture was moved when it was last open; what does not fit in the user's settings is left out."""
+    clocks = {clock.recorded.name: clock.index for clock in movable_clocks(capture)}
+    found = settings.record_of(f"{_RECORD}/{capture.uuid}")
+    return Alignment(
+        {
+            clocks[name]: shift
+            for name, shift in found.items()
+            if name in clocks and isinstance(shift, int) and 0 < abs(shift) <= FURTHEST_NS
+        }
+    )
+
+
+def realign(window: MainWindow, page: CapturePage, alignment: Alignment) -> CapturePage:
+    """Show the page's capture with other clocks: the same file, nothing imported again; and remember it."""
+    capture = page.document.capture
+    window.settings.set_record(
+        f"{_RECORD}/{capture.uuid}",
+        {capture.clocks[clock].name: shift for clock, shift in alignment.shifts.items()},
+    )
+    return window.replace_capture(page, moved(capture, alignment.shifts), alignment)

@@ -1,0 +1,40 @@
+"""The QApplication: name, icon, language, theme. Made once per process."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from PySide6.QtCore import QCoreApplication
+from PySide6.QtGui import QIcon
+from PySide6.QtWidgets import QApplication
+
+from warpline import __version__, resources
+from warpline_app.look import translation
+from warpline_app.look.appearance import appearance
+from warpline_app.session.background import wait_for_jobs
+from warpline_app.session.settings import Settings
+
+DESKTOP_FILE = "warpline"
+
+
+def make_application(
+    settings: Settings, arguments: Sequence[str] = (), *, is_themed: bool = True
+) -> QApplication:
+    """The application of this process, made if there is none; speaks the user's language, wears their theme.
+
+    With ``is_themed`` False the theme is only prepared: the first window is made before it is applied.
+    """
+    existing = QApplication.instance()
+    application = existing if isinstance(existing, QApplication) else QApplication([sys.argv[0], *arguments])
+    QCoreApplication.setOrganizationName("Warpline")
+    QCoreApplication.setApplicationName("Warpline")
+    QCoreApplication.setApplicationVersion(__version__)
+    application.setDesktopFileName(DESKTOP_FILE)
+    application.setStyle("Fusion")
+    application.setWindowIcon(QIcon(str(resources.path("icons/warpline.svg"))))
+    translation.install(settings.language)
+    (appearance().choose if is_themed else appearance().prepare)(settings.theme)
+    appearance().follow_desktop()
+    application.aboutToQuit.connect(wait_for_jobs)
+    return application

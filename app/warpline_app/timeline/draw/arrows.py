@@ -1,0 +1,160 @@
+"""Geometry and painting of links: curves between events, and tabs at the edge for ends outside the view."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPainterPath, QPen, QPolygonF
+
+from warpline.i18n import tr
+from warpline.model import format_duration
+from warpline_app.look.theme import Theme, ui_font
+from warpline_app.timeline.model.links import Link
+from warpline_app.timeline.model.scene import EventPlace, Scene
+
+TAB_HEIGHT = 16.0
+_HEAD = 7.0
+
+
+@dataclass(frozen=True)
+class Tab:
+    """A hint at the edge of the canvas: a click selects ``event``, which lies outside the view."""
+
+    rect: QRectF
+    text: str
+    event: int
+
+
+@dataclass(frozen=True)
+class Arrow:
+    """A curve from ``start`` to ``stop``; ``straight`` ones are drawn thin and without a curve."""
+
+    start: QPointF
+    stop: QPointF
+    link: Link
+
+
+@dataclass(frozen=True)
+class LinkPicture:
+    """What is drawn for some links."""
+
+    arrows: tuple[Arrow, ...]
+    tabs: tuple[Tab, ...]
+
+
+def link_picture(scene: Scene, links: Iterable[Link], about: int | None) -> LinkPicture:
+    """Arrows and tabs for links. Tabs are only made for links of the event ``about``."""
+    arrows: list[Arrow] = []
+    tabs: list[Tab] = []
+    for link in links:
+        ends = [scene.place_of_event(row) if row >= 0 else None for row in (link.from_row, link.to_row)]
+        if ends[0] is None or ends[1] is None:
+            continue
+        start = _anchor(ends[0], ends[1], leaving=True)
+        stop = _anchor(ends[1], ends[0], leaving=False)
+        low, high = sorted((start.x(), stop.x()))
+        if about is None and (high < -4 or low > scene.width_px + 4):
+            continue
+        if about is not None:
+            other = link.from_row if about == link.to_row else link.to_row
+            place = ends[0] if about == link.to_row else ends[1]
+            tab = _tab(scene, link, place, other, about, tabs)
+            if tab is not None:
+                tabs.append(tab)
+                # The curve begins at the hint, so that one sees which one it is about.
+                hook = QPointF(
+                    min(max(tab.rect.center().x(), 12.0), scene.width_px - 12.0), tab.rect.bottom()
+                )
+                start, stop = (hook, stop) if about == link.to_row else (start, hook)
+        arrows.append(Arrow(_clamped(start, scene), _clamped(stop, scene), link))
+    return LinkPicture(tuple(arrows), tuple(tabs))
+
+
+def _clamped(point: QPointF, scene: Scene) -> QPointF:
+    """A point far outside is moved to just outside, so that the curve stays near what it connects."""
+    reach = 120.0
+    x = min(max(point.x(), -reach), scene.width_px + reach)
+    y = min(max(point.y(), -reach), scene.height_px + reach)
+    return QPointF(x, y)
+
+
+def _anchor(place: EventPlace, other: EventPlace, *, leaving: bool) -> QPointF:
+    """Where a curve touches an event: it leaves near the event's start and arrives at its start."""
+    rect = place.rect
+    x = rect.left() + min(rect.width() / 2, 6.0) if leaving else rect.left()
+    down = other.rect.center().y() > rect.center().y()
+    if leaving:
+        return QPointF(x, rect.bottom() if down else rect.top())
+    return QPointF(x, rect.center().y())
+
+
+def _tab(scene: Scene, link: Link, place: EventPlace, other: int, about: int, taken: list[Tab]) -> Tab | None:
+    rect = place.rect
+    left, right = rect.right() < 0, rect.left() > scene.width_px
+    top_edge = 0 if place.row.pinned else scene.layout.pinned_height
+    above, below = rect.bottom() < top_edge, rect.top() > scene.height_px
+    if not (left or right or above or below):
+        return None
+    start = scene.capture.event_span(about)[0]
+    away = abs(scene.capture.event_span(other)[0] - start)
+    sign = "◂" if left else "▸" if right else "▴" if above else "▾"
+    what = tr(link.kind.replace("_", " ") or "link", "link")
+    text = f"{sign} {what} {format_duration(away)}" if left or right else f"{sign} {what}"
+    width = QFontMetricsF(ui_font(11, bold=True)).horizontalAdvance(text) + 14
+    y = min(max(rect.center().y() - TAB_HEIGHT / 2, top_edge + 2.0), scene.height_px - TAB_HEIGHT - 2)
+    x = (
+        3.0
+        if left
+        else scene.width_px - width - 3
+        if right
+        else min(max(rect.left(), 3.0), scene.width_px - width - 3)
+    )
+    candidate = QRectF(x, y, width, TAB_HEIGHT)
+    if any(tab.rect.intersects(candidate) for tab in taken):
+        return None
+    return Tab(candidate, text, other)
+
+
+def curve(arrow: Arrow) -> QPainterPath:
+    """A soft curve that leaves and arrives horizontally."""
+    start, stop = arrow.start, arrow.stop
+    path = QPainterPath(start)
+    bend = max(24.0, min(160.0, abs(stop.x() - start.x()) / 2))
+    lift = (stop.y() - start.y()) * 0.35
+    path.cubicTo(QPointF(start.x() + 4, start.y() + lift), QPointF(stop.x() - bend, stop.y()), stop)
+    return path
+
+
+def paint_links(painter: QPainter, picture: LinkPicture, theme: Theme, *, curved: bool) -> None:
+    """Draws arrows, then tabs. Straight thin lines when there are many."""
+    color = theme.color("link")
+    if curved:
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, True)
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.setPen(QPen(color, 1.6))
+        for arrow in picture.arrows:
+            painter.drawPath(curve(arrow))
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(color)
+        for arrow in picture.arrows:
+            tip = arrow.stop
+            painter.drawPolygon(
+                QPolygonF([tip, tip + QPointF(-_HEAD, -_HEAD * 0.55), tip + QPointF(-_HEAD, _HEAD * 0.55)])
+            )
+    else:
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+        painter.setPen(QPen(theme.color("link", 170), 1))
+        for arrow in picture.arrows:
+            painter.drawLine(arrow.start, arrow.stop)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing, True)
+    painter.setFont(ui_font(11, bold=True))
+    ink = QColor(theme.ink_dark if theme.is_dark else theme.ink_light)
+    for tab in picture.tabs:
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(color)
+        painter.drawRoundedRect(tab.rect, 4, 4)
+        painter.setPen(ink)
+        painter.drawText(tab.rect, Qt.AlignmentFlag.AlignCenter, tab.text)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)

@@ -1,0 +1,191 @@
+"""Pixels as codes: which colour and which pattern a column of a lane has, and the tables that turn codes into colour.
+
+A lane is a line of uint16 codes, one per device pixel. What a code looks like over the height of the lane's bar is a
+column of a lookup table, so bars, thin bars, hatches, textures and density columns all cost the same: one `take`.
+A code is ``color * VARIANTS + variant``; colour 0 is the empty surface.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline_app.look.theme import Theme, luminance, mix, to_rgb
+
+UInt16Array = npt.NDArray[np.uint16]
+UInt32Array = npt.NDArray[np.uint32]
+
+VARIANTS = 64
+MAX_COLORS = 65536 // VARIANTS
+
+SOLID = 0
+EDGE = 1
+CUT = 2
+ESTIMATED = 3
+DIM = 4
+DIM_EDGE = 5
+HATCH = 8
+HATCH_PHASES = 8
+DENSITY = 16
+LEVELS = 16
+DIM_DENSITY = 32
+
+EMPTY = 0
+GRID = 1
+PAUSE = 2
+PAUSE_PHASES = 3
+PHASES = 24
+"""After so many pixels every texture repeats."""
+
+FIXED = (
+    "empty",
+    "kernel",
+    "communication",
+    "copy_to_device",
+    "copy_to_host",
+    "copy_on_device",
+    "set",
+    "sync",
+    "api",
+    "running",
+    "runnable",
+    "blocked",
+    "uninterruptible",
+    "core",
+    "range",
+    "operator",
+    "phase",
+    "python",
+    "os",
+    "memory",
+    "overhead",
+    "neutral",
+)
+INDEX = {name: index for index, name in enumerate(FIXED)}
+FIRST_HUE = len(FIXED)
+HUES = 8
+FIRST_CUSTOM = FIRST_HUE + HUES
+
+# Share of the bar's height that a state fills, from the top; told apart without colour.
+_SHAPES = {"running": (0.30, 0.92), "runnable": (0.62, 0.92)}
+_WHOLE = (0.0, 1.0)
+_HATCHED = {"blocked", "uninterruptible"}
+
+# Inks of a pattern, by number.
+_GROUND, _INK, _DARK, _DIM, _PALE = range(5)
+
+
+def _pattern(height: int, top: float, bottom: float) -> npt.NDArray[np.uint8]:
+    """Which ink each pixel of each variant has: uint8 of shape (height, variants)."""
+    pattern = np.zeros((height, VARIANTS), np.uint8)
+    rows = np.arange(height)
+    y = (rows + 0.5) / height
+    inside = (y >= top) & (y < bottom)
+    if not inside.any():
+        inside[-1] = True
+    for variant, ink in ((SOLID, _INK), (EDGE, _DARK), (DIM, _DIM), (DIM_EDGE, _DIM), (ESTIMATED, _PALE)):
+        pattern[inside, variant] = ink
+    pattern[inside & (rows % 4 < 2), CUT] = _INK
+    pattern[inside & (rows % 3 == 0), ESTIMATED] = _INK
+    for level in range(1, LEVELS + 1):
+        filled = rows >= height - max(1, round(level / LEVELS * height))
+        pattern[filled, DENSITY + level - 1] = _INK
+        pattern[filled, DIM_DENSITY + level - 1] = _DIM
+    return pattern
+
+
+class ColorTable:
+    """Colours by number, and lookup tables for bars of each height on each background.
+
+    Own colours of ranges are added as they are met (`custom`), quantised to 5 bits a channel so that they cannot
+    run out in earnest.
+    """
+
+    def __init__(self, theme: Theme) -> None:
+        self.theme = theme
+        self._rgb = [theme.rgb("canvas")]
+        self._rgb += [to_rgb(theme.family(name)) for name in FIXED[1:]]
+        self._rgb += [to_rgb(hue) for hue in theme.hues]
+        self._custom: dict[int, int] = {}
+        self._tables: dict[tuple[int, int], UInt32Array] = {}
+        self.version = 0
+        """Rises when there is another colour, and with it other tables."""
+        self._dark_ink: npt.NDArray[np.bool_] | None = None
+
+    def __len__(self) -> int:
+        return len(self._rgb)
+
+    def rgb(self, color: int) -> int:
+        """0xffrrggbb of a colour number."""
+        return self._rgb[color]
+
+    def custom(self, argb: int) -> int:
+        """The number of an event's own colour; one without opacity counts as neutral."""
+        key = argb & 0xF8F8F8
+        found = self._custom.get(key)
+        if found is None:
+            if len(self._rgb) >= MAX_COLORS:
+                return INDEX["neutral"]
+            found = self._custom[key] = len(self._rgb)
+            self._rgb.append(0xFF000000 | key | 0x040404)
+            self._tables.clear()
+            self.version += 1
+            self._dark_ink = None
+        return found
+
+    def wants_dark_ink(self) -> npt.NDArray[np.bool_]:
+        """For each colour, whether text on it is dark (by luminance); hatched states have the theme's own text."""
+        if self._dark_ink is None:
+            dark = np.array([luminance(rgb) > 0.21 for rgb in self._rgb])
+            for name in _HATCHED:
+                dark[INDEX[name]] = not self.theme.is_dark
+            self._dark_ink = dark
+        return self._dark_ink
+
+    def table(self, height: int, background: int) -> UInt32Array:
+        """Colours of every code over a bar of ``height`` pixels: uint32 0xffrrggbb of shape (height, codes)."""
+        found = self._tables.get((height, background))
+        if found is None:
+            if len(self._tables) > 64:
+                self._tables.clear()
+            found = self._tables[height, background] = self._build(height, background)
+        return found
+
+    def _build(self, height: int, background: int) -> UInt32Array:
+        table = np.full((height, len(self._rgb) * VARIANTS), background, np.uint32)
+        table[:, GRID] = self.theme.rgb("grid")
+        table[:, PAUSE] = mix(background, self.theme.rgb("muted"), 0.30)
+        patterns = {shape: _pattern(height, *shape) for shape in {_WHOLE, *_SHAPES.values()}}
+        for color in range(1, len(self._rgb)):
+            name = FIXED[color] if color < len(FIXED) else ""
+            rgb = self._rgb[color]
+            base = color * VARIANTS
+            inks = [
+                background,
+                rgb,
+                mix(rgb, 0xFF000000, 0.32),
+                mix(rgb, background, 0.78),
+                mix(rgb, background, 0.35),
+            ]
+            pattern = patterns[_SHAPES.get(name, _WHOLE)]
+            table[:, base : base + VARIANTS] = np.array(inks, np.uint32)[pattern]
+            if name in _HATCHED:
+                self._hatch(table, base, rgb, background)
+        return table
+
+    def _hatch(self, table: UInt32Array, base: int, rgb: int, background: int) -> None:
+        """Diagonal lines on a faint ground, framed: the states that wait."""
+        height = len(table)
+        ground = mix(rgb, background, 0.55)
+        line = mix(rgb, self.theme.rgb("text"), 0.38)
+        for phase in range(HATCH_PHASES):
+            column = np.where((np.arange(height) + phase) % HATCH_PHASES < 2, line, ground)
+            column[0] = column[-1] = mix(rgb, self.theme.rgb("text"), 0.15)
+            table[:, base + HATCH + phase] = column
+        table[:, base + SOLID] = ground
+        table[:, base + EDGE] = line
+        table[:, base + DIM] = mix(ground, background, 0.6)
+        table[:, base + DIM_EDGE] = table[:, base + DIM]
+
+
+HATCHED_COLORS = frozenset(INDEX[name] for name in _HATCHED)

@@ -1,0 +1,206 @@
+"""From lines of codes, curves and counters to the pixels of a frame. Device pixels, numpy only."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from PySide6.QtGui import QImage
+
+from warpline_app.timeline.draw import codes, compiled
+from warpline_app.timeline.draw.codes import ColorTable
+
+if TYPE_CHECKING:
+    from warpline_app.timeline.draw.frame_plan import Bar
+
+UInt16Array = npt.NDArray[np.uint16]
+UInt32Array = npt.NDArray[np.uint32]
+Float64Array = npt.NDArray[np.float64]
+
+
+SLACK_PX = 1 << 14
+"""Room before and behind a picture in memory, in pixels: so far it pans without being moved."""
+
+
+class Frame:
+    """The pixels of a frame: ``pixels`` uint32 0xffrrggbb of shape (height, width), and a QImage on the same memory.
+
+    Drawing is limited to the columns ``first`` to ``stop`` (see `limit`), so that a pan draws only what came into view.
+    """
+
+    def __init__(self, width: int, height: int, ratio: float) -> None:
+        self.width, self.height, self.ratio = max(1, width), max(1, height), ratio
+        self.first, self.stop = 0, self.width
+        self._memory: UInt32Array = np.zeros(self.width * self.height + 2 * SLACK_PX, np.uint32)
+        self._origin = SLACK_PX
+        self._scratch = np.empty(self.width, np.uint16)
+        self.pixels, self.image = self._placed(1.0)
+
+    def _placed(self, image_ratio: float) -> tuple[UInt32Array, QImage]:
+        """The pixels and their image where they are in memory now."""
+        size = self.width * self.height
+        pixels = self._memory[self._origin : self._origin + size].reshape(self.height, self.width)
+        buffer: Any = pixels.data
+        image = QImage(buffer, self.width, self.height, 4 * self.width, QImage.Format.Format_RGB32)
+        image.setDevicePixelRatio(image_ratio)
+        return pixels, image
+
+    def limit(self, first: int, stop: int) -> None:
+        """Draw only on these columns from now on."""
+        self.first, self.stop = first, stop
+
+    def shift(self, pixels: int) -> None:
+        """Moves everything ``pixels`` columns to the left (negative: right) and limits drawing to the gap.
+
+        Nothing is moved but the place where the picture begins in memory: rows run into each other just in the
+        columns that are drawn anew. Only at the end of the memory the picture goes back to its middle.
+        """
+        origin = self._origin + pixels
+        if not 0 <= origin <= 2 * SLACK_PX:
+            size = self.width * self.height
+            first, stop = max(0, -pixels), size - max(0, pixels)
+            kept = self._memory[origin + first : origin + stop].copy()
+            self._memory[SLACK_PX + first : SLACK_PX + stop] = kept
+            origin = SLACK_PX
+        self._origin = origin
+        self.pixels, self.image = self._placed(self.image.devicePixelRatio())
+        if pixels > 0:
+            self.limit(self.width - pixels, self.width)
+        else:
+            self.limit(0, -pixels)
+
+    def fill(self, top: int, bottom: int, rgb: int) -> None:
+        """One colour."""
+        self.pixels[max(0, top) : max(0, bottom), self.first : self.stop] = rgb
+
+    def bands(self, bands: npt.NDArray[Any], grid: npt.NDArray[np.int64], grid_rgb: int) -> None:
+        """Bands of one colour (`compiled.BAND`) under vertical lines at the columns ``grid``."""
+        lib = compiled.library()
+        if lib is not None:
+            lib.warpline_bands(
+                self._described(), compiled.at(bands), len(bands), compiled.at(grid), len(grid), grid_rgb
+            )
+            return
+        columns = grid[(grid >= self.first) & (grid < self.stop)]
+        for first, last, rgb in bands.tolist():
+            self.fill(first, last, rgb)
+            self.pixels[max(0, first) : max(0, last), columns] = grid_rgb
+
+    def bars(self, bars: Bars, lines: UInt16Array, empty: UInt16Array) -> None:
+        """Lines of codes as bars; ``empty`` is what stands for code 0 in each column: background, grid, pause."""
+        lib = compiled.library()
+        if lib is None or lines.strides[1] != 2 or lines.strides[0] % 2:
+            self._bars_with_numpy(bars, lines, empty)
+        elif len(bars.described):
+            lib.warpline_bars(
+                self._described(), compiled.at(bars.described), len(bars.described), compiled.at(lines),
+                lines.strides[0] // 2, compiled.at(empty), compiled.at(self._scratch),
+            )  # fmt: skip
+
+    def _described(self) -> Any:
+        return ctypes.byref(
+            compiled.Frame(compiled.at(self.pixels), self.width, self.height, self.first, self.stop)
+        )
+
+    def _bars_with_numpy(self, bars: Bars, lines: UInt16Array, empty: UInt16Array) -> None:
+        for index, (top, height, clip_top) in enumerate(bars.described[["top", "height", "clip"]].tolist()):
+            first, last = max(0, clip_top - top, -top), min(height, self.height - top)
+            if first >= last:
+                continue
+            line = lines[index, self.first : self.stop]
+            line = np.where(line == codes.EMPTY, empty[self.first : self.stop], line)
+            rows = slice(top + first, top + last)
+            np.take(
+                bars.tables[index][first:last],
+                line,
+                axis=1,
+                out=self.pixels[rows, self.first : self.stop],
+                mode="clip",
+            )
+
+    def area(
+        self,
+        values: Float64Array,
+        top: int,
+        height: int,
+        fill: int | None,
+        outline: int | None,
+        clip_top: int,
+        *,
+        step: int = 1,
+    ) -> None:
+        """A curve rising from the bottom, filled and with an outline on top, or one of both.
+
+        ``values`` 0–1, one for each column that is drawn and one for the column before; NaN or infinite: none.
+        """
+        lib = compiled.library()
+        if lib is None:
+            self._area_with_numpy(values, top, height, fill, outline, clip_top, step)
+            return
+        values = np.ascontiguousarray(values, np.float64)
+        area = compiled.Area(
+            compiled.at(values), top, height, clip_top, step,
+            -1 if fill is None else fill, -1 if outline is None else outline,
+        )  # fmt: skip
+        lib.warpline_area(self._described(), ctypes.byref(area))
+
+    def _area_with_numpy(
+        self,
+        values: Float64Array,
+        top: int,
+        height: int,
+        fill: int | None,
+        outline: int | None,
+        clip_top: int,
+        step: int,
+    ) -> None:
+        first, last = max(0, clip_top - top, -top), min(height, self.height - top)
+        if first >= last or height <= step:
+            return
+        known = np.isfinite(values)
+        level = np.where(known, np.clip(values, 0, 1) * (height - step), 0.0)
+        tips = (height - step - np.round(level)).astype(np.int64)
+        tip, here = tips[1:], known[1:]
+        before = np.where(known[:-1], tips[:-1], tip)
+        rows = np.arange(first, last)[:, None]
+        part = self.pixels[top + first : top + last, self.first : self.stop]
+        if fill is not None:
+            np.copyto(part, np.uint32(fill), where=here & (rows >= tip))
+        if outline is not None:
+            # The tip of each column, joined with its neighbour's, so that a steep flank has no holes.
+            inside = (rows >= np.minimum(tip, before)) & (rows < np.maximum(tip, before) + step)
+            np.copyto(part, np.uint32(outline), where=here & inside)
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Where the lines of a frame go: `compiled.BAR` of each, and the tables that they point to."""
+
+    described: npt.NDArray[Any]
+    tables: tuple[UInt32Array, ...]
+
+
+def make_bars(table: ColorTable, bars: Sequence[Bar]) -> Bars:
+    """Bars with their tables, as long as the colour table has this version."""
+    tables = tuple(table.table(bar.height, bar.background) for bar in bars)
+    described = np.zeros(len(bars), compiled.BAR)
+    for index, (bar, colors) in enumerate(zip(bars, tables, strict=True)):
+        described[index] = (bar.top, bar.height, bar.clip, compiled.at(colors), colors.shape[1])
+    return Bars(described, tables)
+
+
+def empty_codes(
+    width: int, grid: npt.NDArray[np.int64], paused: npt.NDArray[np.int64], phase: int
+) -> UInt16Array:
+    """What stands in the columns of a line where it is empty: the texture of pauses, else the grid.
+
+    ``phase`` (see `codes.PHASES`) keeps the texture in place when the view pans.
+    """
+    result = np.zeros(width, np.uint16)
+    result[grid] = codes.GRID
+    result[paused[(paused + phase) % codes.PAUSE_PHASES == 0]] = codes.PAUSE
+    return result

@@ -1,0 +1,198 @@
+"""Which colour an event has: one function per colour family, over columns. A plugin's family falls back to neutral."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.model import Flag
+from warpline_app.timeline.draw.codes import DENSITY, FIRST_HUE, HUES, INDEX, VARIANTS, ColorTable
+from warpline_app.timeline.model.name_rows import copy_family, is_communication
+
+if TYPE_CHECKING:
+    from warpline.storage import Capture
+
+Int64Array = npt.NDArray[np.int64]
+Colors = npt.NDArray[np.int32]
+
+_UNKNOWN = -1
+_STATE_BY_NAME = {
+    "running": "running",
+    "runnable": "runnable",
+    "blocked": "blocked",
+    "uninterruptible": "uninterruptible",
+}
+
+
+class Painter:
+    """Colours of the events of one capture with one theme. Names are looked at once each."""
+
+    def __init__(self, capture: Capture, table: ColorTable) -> None:
+        self.capture = capture
+        self.table = table
+        size = max(1, len(capture.strings))
+        self._hue_of_name = np.full(size, _UNKNOWN, np.int32)
+        self._is_communication = np.full(size, _UNKNOWN, np.int8)
+        self._state_of_name = np.full(size, _UNKNOWN, np.int32)
+        self._waits = np.full(size, _UNKNOWN, np.int8)
+        self._family_of_code = {kind.code: kind.spec.color for kind in capture.kinds.values()}
+        self.color_of_code = np.full(256, INDEX["neutral"], np.int32)
+        for code, family in self._family_of_code.items():
+            self.color_of_code[code] = INDEX.get(_PLAIN.get(family, family), INDEX["neutral"])
+
+    def colors(self, rows: Int64Array, kind: npt.NDArray[np.uint8], flags: npt.NDArray[np.uint8]) -> Colors:
+        """Colour numbers of events (int32, as long as ``rows``)."""
+        result = self.color_of_code[kind]
+        for code in np.flatnonzero(np.bincount(kind)).tolist():
+            paint = PAINTERS.get(self._family_of_code.get(code, ""))
+            if paint is not None:
+                chosen = np.flatnonzero(kind == code)
+                result[chosen] = paint(self, rows[chosen], code, flags[chosen])
+        return result
+
+    def mark_colors(self, kind: npt.NDArray[np.uint8], flags: npt.NDArray[np.uint8]) -> Colors:
+        """Colour numbers of events too short to have a name: their kind's, or their state's."""
+        result = self.color_of_code[kind]
+        waiting = (result == INDEX["running"]) & (flags & (Flag.IDLE | Flag.WAITING) != 0)
+        if waiting.any():
+            runnable = (flags & Flag.WAITING) != 0
+            result = np.where(waiting, np.where(runnable, INDEX["runnable"], INDEX["blocked"]), result)
+        return result
+
+    @cached_property
+    def mark_codes(self) -> npt.NDArray[np.uint16]:
+        """For each kind and flags (256 × 256) the code below the lowest column of such a mark."""
+        kind, flags = np.indices((256, 256), np.uint8)
+        color = self.mark_colors(kind.ravel(), flags.ravel()).reshape(256, 256)
+        return (color * VARIANTS + DENSITY - 1).astype(np.uint16)
+
+    def plain_colors(self, colors: Colors, kind: npt.NDArray[np.uint8]) -> Colors:
+        """The same colours without those of names: a hue, or an event's own colour, becomes that of its kind."""
+        return np.where(colors >= FIRST_HUE, self.color_of_code[kind], colors)
+
+    def names(self, rows: Int64Array) -> Int64Array:
+        """Name ids of events, never beyond the table of strings."""
+        return np.minimum(self.capture.events.name[rows].astype(np.int64), len(self._hue_of_name) - 1)
+
+    def attribute(self, code: int, name: str, rows: Int64Array) -> tuple[Any, Any] | None:
+        """Values and validity of an attribute of some events of one kind; None when it was not recorded."""
+        table = self.capture.kinds.get(self.capture.kind_of_code.get(code, ""))
+        if table is None or name not in table.attributes:
+            return None
+        values, valid = table.column(name)
+        index = table.indices_of(rows)
+        return values[index], valid[index] & (index >= 0)
+
+    def hue_of_names(self, names: Int64Array) -> Colors:
+        """One of eight hues per name, the same in every capture."""
+        hue = self._hue_of_name[names]
+        for name in set(names[hue == _UNKNOWN].tolist()):
+            self._hue_of_name[name] = FIRST_HUE + zlib.crc32(self.capture.strings[name].encode()) % HUES
+        return self._hue_of_name[names]
+
+    def communication(self, names: Int64Array) -> npt.NDArray[np.bool_]:
+        """Whether names are those of communication kernels."""
+        known = self._is_communication[names]
+        for name in set(names[known == _UNKNOWN].tolist()):
+            self._is_communication[name] = is_communication(self.capture.strings[name])
+        return np.asarray(self._is_communication[names] == 1, bool)
+
+    def waits(self, names: Int64Array) -> npt.NDArray[np.bool_]:
+        """Whether names are those of API calls that wait for the GPU."""
+        known = self._waits[names]
+        for name in set(names[known == _UNKNOWN].tolist()):
+            self._waits[name] = "synchronize" in self.capture.strings[name].casefold()
+        return np.asarray(self._waits[names] == 1, bool)
+
+    def states(self, names: Int64Array) -> Colors:
+        """Colour numbers of thread states by their names."""
+        known = self._state_of_name[names]
+        for name in set(names[known == _UNKNOWN].tolist()):
+            self._state_of_name[name] = INDEX.get(
+                _STATE_BY_NAME.get(self.capture.strings[name].casefold().split(" ")[0], ""), _OTHER_STATE
+            )
+        return self._state_of_name[names]
+
+
+_OTHER_STATE = 0
+_PLAIN = {"copy": "copy_on_device", "state": "running"}
+
+
+def _kernel(painter: Painter, rows: Int64Array, _code: int, _flags: Any) -> Colors:
+    talks = painter.communication(painter.names(rows))
+    return np.where(talks, INDEX["communication"], INDEX["kernel"]).astype(np.int32)
+
+
+def _copy(painter: Painter, rows: Int64Array, code: int, _flags: Any) -> Colors:
+    found = painter.attribute(code, "copy_kind", rows)
+    if found is None:
+        return np.full(len(rows), INDEX["copy_on_device"], np.int32)
+    values, valid = found
+    return _COPY_COLORS[np.where(valid, np.minimum(values, len(_COPY_COLORS) - 1), 0)]
+
+
+_COPY_COLORS = np.array([INDEX[copy_family(code)] for code in range(32)], np.int32)
+
+
+def _state(painter: Painter, rows: Int64Array, _code: int, flags: Any) -> Colors:
+    by_name = painter.states(painter.names(rows))
+    by_flag = np.where(
+        flags & Flag.IDLE,
+        INDEX["blocked"],
+        np.where(flags & Flag.WAITING, INDEX["runnable"], INDEX["running"]),
+    )
+    return np.where(by_name == _OTHER_STATE, by_flag, by_name).astype(np.int32)
+
+
+def _core(painter: Painter, rows: Int64Array, code: int, _flags: Any) -> Colors:
+    found = painter.attribute(code, "thread", rows)
+    by_name = painter.hue_of_names(painter.names(rows))
+    if found is None:
+        return by_name
+    values, valid = found
+    # A multiplicative hash: neighbours in the table of threads get different hues.
+    hue = FIRST_HUE + ((values.astype(np.int64) * 2654435761 >> 7) % HUES)
+    return np.where(valid & (values >= 0), hue, by_name).astype(np.int32)
+
+
+def _named(painter: Painter, rows: Int64Array, _code: int, _flags: Any) -> Colors:
+    return painter.hue_of_names(painter.names(rows))
+
+
+def _range(painter: Painter, rows: Int64Array, code: int, flags: Any) -> Colors:
+    result = _named(painter, rows, code, flags)
+    found = painter.attribute(code, "color_argb", rows)
+    if found is not None:
+        values, valid = found
+        own = np.flatnonzero(valid & ((values & 0xFF000000) != 0))
+        if len(own):
+            distinct, inverse = np.unique(values[own], return_inverse=True)
+            numbers = np.array([painter.table.custom(int(argb)) for argb in distinct.tolist()], np.int32)
+            result = result.copy()
+            result[own] = numbers[inverse]
+    return result
+
+
+def _api(painter: Painter, rows: Int64Array, _code: int, _flags: Any) -> Colors:
+    names = painter.names(rows)
+    return np.where(painter.waits(names), INDEX["sync"], INDEX["api"]).astype(np.int32)
+
+
+PAINTERS: Mapping[str, Callable[[Painter, Int64Array, int, Any], Colors]] = {
+    "kernel": _kernel,
+    "copy": _copy,
+    "state": _state,
+    "core": _core,
+    "range": _range,
+    "operator": _named,
+    "phase": _named,
+    "python": _named,
+    "os": _named,
+    "api": _api,
+}
+"""What is not listed has the colour of its family."""

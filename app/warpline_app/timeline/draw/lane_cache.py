@@ -1,0 +1,324 @@
+"""From events to lines of codes (`codes`), one line per lane, and keeping them while the view pans.
+
+`StripCache` shifts the lines it has and asks only for the columns that came into view. All positions here are
+device pixels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline_app.timeline.draw import codes
+from warpline_app.timeline.draw.event_colors import Painter
+from warpline_app.timeline.draw.lane_codes import (
+    Boxes,
+    GroupColumns,
+    draw_boxes,
+    draw_density,
+    draw_groups,
+    joined_boxes,
+)
+from warpline_app.timeline.model.name_rows import NameGroup
+from warpline_app.timeline.model.time_model import TimeScale
+
+if TYPE_CHECKING:
+    from warpline.storage import Capture
+
+Int64Array = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+UInt16Array = npt.NDArray[np.uint16]
+
+LABEL_MIN_PX = 24
+"""Events narrower than this (logical pixels) carry no text."""
+NAMED_SHARE = 0.125
+"""Events narrower than this share of `LABEL_MIN_PX` (3 pixels) have the colour of their kind, not of their name."""
+OVERSCAN_PX = 96
+"""Columns kept on both sides of the view, so that a pan asks for more only now and then."""
+OVERSCAN_FROM_NS = 200_000
+"""In shorter views a nanosecond is too much of a pixel to widen them."""
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Codes of shape (lines, width) for one view, and the boxes that may carry a text."""
+
+    codes: UInt16Array
+    boxes: Boxes
+    touched: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Emphasis:
+    """Which events keep their full colour. ``names`` and ``kinds`` are masks over name ids and kind codes."""
+
+    names: BoolArray | None = None
+    kinds: BoolArray | None = None
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether nothing is dimmed."""
+        return self.names is None and self.kinds is None
+
+    def dimmed(self, painter: Painter, rows: Int64Array, kind: npt.NDArray[np.uint8]) -> BoolArray:
+        """For each event whether it is dimmed."""
+        result = np.zeros(len(rows), bool)
+        if self.names is not None:
+            result |= ~self.names[painter.names(rows)]
+        if self.kinds is not None:
+            result |= ~self.kinds[kind]
+        return result
+
+
+EVERYTHING = Emphasis()
+
+
+def compose_lanes(
+    painter: Painter,
+    lanes: Int64Array,
+    scale: TimeScale,
+    *,
+    bin_px: int = 1,
+    phase: int = 0,
+    emphasis: Emphasis = EVERYTHING,
+    label_min_px: int = LABEL_MIN_PX,
+) -> Lines:
+    """Codes of lanes. ``bin_px`` 2 asks for half as many columns (while zooming), ``phase`` keeps hatches in place."""
+    out = np.empty((len(lanes), scale.width_px), np.uint16)
+    boxes = _draw_lanes(painter, lanes, scale, out, bin_px, phase, emphasis, label_min_px)
+    return Lines(out, *boxes)
+
+
+def _draw_lanes(
+    painter: Painter,
+    lanes: Int64Array,
+    scale: TimeScale,
+    out: UInt16Array,
+    bin_px: int,
+    phase: int,
+    emphasis: Emphasis,
+    label_min_px: int,
+) -> tuple[Boxes, int]:
+    """Writes codes of lanes to ``out``; returns boxes that may carry a text, and the entries that were read."""
+    columns = -(-scale.width_px // bin_px)
+    strip = painter.capture.query(lanes, scale.start_ns, scale.stop_ns, columns)
+    dim_marks = None
+    if not emphasis.is_everything:
+        marks = strip.mark_row.ravel()
+        dim_marks = emphasis.dimmed(painter, np.maximum(marks, 0), strip.mark_kind.ravel()) & (marks >= 0)
+    draw_density(out, strip, painter.mark_codes, dim_marks, bin_px)
+    color = painter.colors(strip.rect_row, strip.rect_kind, strip.rect_flags)
+    # Names have no colour below a few pixels: a rainbow would tell nothing.
+    length = strip.rect_stop - strip.rect_start
+    narrow = np.flatnonzero(length < NAMED_SHARE * label_min_px * scale.ns_per_px)
+    color[narrow] = painter.plain_colors(color[narrow], strip.rect_kind[narrow])
+    dim = emphasis.dimmed(painter, strip.rect_row, strip.rect_kind)
+    boxes = Boxes(strip.rect_lane, strip.rect_row, strip.rect_start, strip.rect_stop, color, dim)
+    draw_boxes(out, boxes, strip.rect_flags, scale, phase)
+    return boxes.chosen(length >= label_min_px * scale.ns_per_px), strip.touched
+
+
+def _draw_groups(
+    painter: Painter,
+    groups: tuple[NameGroup, ...],
+    scale: TimeScale,
+    out: UInt16Array,
+    phase: int,
+    emphasis: Emphasis,
+    label_min_px: int,
+) -> Boxes:
+    """Writes codes of some events of a track each (one kernel name, one direction) to ``out``, as `_draw_lanes`."""
+    capture = painter.capture
+    columns = [_columns_of(capture, group) for group in groups]
+    color = np.array([codes.INDEX.get(group.family, codes.INDEX["kernel"]) for group in groups], np.int32)
+    is_dim = np.zeros(len(groups), bool)
+    if not emphasis.is_everything:
+        first = np.array([group.rows[0] for group in groups], np.int64)
+        is_dim = emphasis.dimmed(painter, first, capture.events.kind[first])
+    below = color * codes.VARIANTS + np.where(is_dim, codes.DIM_DENSITY, codes.DENSITY) - 1
+    line, row, start, stop = draw_groups(out, columns, below.tolist(), scale)
+    boxes = Boxes(line, row, start, stop, color[line], is_dim[line])
+    draw_boxes(out, boxes, capture.events.flags[row], scale, phase)
+    return boxes.chosen(stop - start >= label_min_px * scale.ns_per_px)
+
+
+def _columns_of(capture: Capture, group: NameGroup) -> GroupColumns:
+    start, duration, before, longest = group.columns(capture)
+    return GroupColumns(group.rows, start, duration, before, group.longest_of_blocks, longest)
+
+
+@dataclass(frozen=True)
+class _Cached:
+    """Lines of ``wide``, a view with some columns to spare on both sides, and the view they were made for."""
+
+    key: tuple[object, ...]
+    view: TimeScale
+    wide: TimeScale
+    lines: Lines
+    phase: int
+
+
+class StripCache:
+    """Lines of the last view and a little more. A pan by whole pixels costs only the new columns, now and then.
+
+    Anything else is composed anew.
+    """
+
+    def __init__(self, painter: Painter) -> None:
+        self._painter = painter
+        self._cached: _Cached | None = None
+        self.shift_px: int | None = None
+        """Pixels by which the last lines moved against those before; None when they were composed anew."""
+
+    @property
+    def phase(self) -> int:
+        """Where textures are in the last view's first column (`codes.PHASES`)."""
+        kept = self._cached
+        return 0 if kept is None else (kept.phase + _offset_px(kept.wide, kept.view)) % codes.PHASES
+
+    def clear(self) -> None:
+        """Forget what is kept (another theme, another filter)."""
+        self._cached = None
+
+    def lines(
+        self,
+        lanes: tuple[int, ...],
+        groups: tuple[NameGroup, ...],
+        scale: TimeScale,
+        *,
+        bin_px: int = 1,
+        emphasis: Emphasis = EVERYTHING,
+        label_min_px: int = LABEL_MIN_PX,
+        exact: bool = False,
+    ) -> Lines:
+        """Codes for lanes, then groups, in this order. ``exact`` composes everything anew."""
+        key = (lanes, tuple(id(group) for group in groups), bin_px, emphasis, label_min_px)
+        cached = self._cached
+        self.shift_px = None
+        spare = OVERSCAN_PX if scale.length_ns >= OVERSCAN_FROM_NS and bin_px == 1 else 0
+        if cached is not None and cached.key == key and not exact:
+            shift = cached.view.shift_px(scale)
+            if shift is not None and abs(shift) < scale.width_px * 3 // 4:
+                self.shift_px = shift
+                kept = self._moved(cached, lanes, groups, scale, spare, emphasis, label_min_px)
+                self._cached = kept
+                return self._cut(kept, spare)
+        wide = _widened(scale, spare)
+        # Textures stay where they are when the same view is composed anew.
+        phase = (self.phase - _offset_px(wide, scale)) % codes.PHASES
+        lines = self._compose(lanes, groups, wide, bin_px, phase, emphasis, label_min_px)
+        self._cached = _Cached(key, scale, wide, lines, phase)
+        return self._cut(self._cached, spare)
+
+    def _moved(
+        self,
+        cached: _Cached,
+        lanes: tuple[int, ...],
+        groups: tuple[NameGroup, ...],
+        scale: TimeScale,
+        spare: int,
+        emphasis: Emphasis,
+        label_min_px: int,
+    ) -> _Cached:
+        """What is kept, so that it reaches over the view ``scale``."""
+        offset = _offset_px(cached.wide, scale)
+        if 0 <= offset <= 2 * spare:
+            return _Cached(cached.key, scale, cached.wide, cached.lines, cached.phase)
+        shift = offset - spare
+        wide = cached.wide.moved(shift)
+        lines = self._shifted(cached, lanes, groups, wide, shift, emphasis, label_min_px)
+        return _Cached(cached.key, scale, wide, lines, (cached.phase + shift) % codes.PHASES)
+
+    @staticmethod
+    def _cut(kept: _Cached, spare: int) -> Lines:
+        """The view's part of what is kept."""
+        if not spare:
+            return kept.lines
+        first = min(max(_offset_px(kept.wide, kept.view), 0), 2 * spare)
+        boxes = kept.lines.boxes
+        seen = (boxes.stop > kept.view.start_ns) & (boxes.start < kept.view.stop_ns)
+        return Lines(
+            kept.lines.codes[:, first : first + kept.view.width_px], boxes.chosen(seen), kept.lines.touched
+        )
+
+    def _compose(
+        self,
+        lanes: tuple[int, ...],
+        groups: tuple[NameGroup, ...],
+        scale: TimeScale,
+        bin_px: int,
+        phase: int,
+        emphasis: Emphasis,
+        label_min_px: int,
+    ) -> Lines:
+        n = len(lanes)
+        out = np.zeros((n + len(groups), scale.width_px), np.uint16)
+        boxes, touched = _draw_lanes(
+            self._painter, np.array(lanes, np.int64), scale, out[:n], bin_px, phase, emphasis, label_min_px
+        )
+        if groups:
+            more = _draw_groups(self._painter, groups, scale, out[n:], phase, emphasis, label_min_px)
+            boxes = joined_boxes([boxes, replace(more, line=more.line + n)])
+        return Lines(out, boxes, touched)
+
+    def _shifted(
+        self,
+        cached: _Cached,
+        lanes: tuple[int, ...],
+        groups: tuple[NameGroup, ...],
+        scale: TimeScale,
+        shift: int,
+        emphasis: Emphasis,
+        label_min_px: int,
+    ) -> Lines:
+        width = scale.width_px
+        first, stop = (max(0, width - shift), width) if shift > 0 else (0, min(width, -shift))
+        part = TimeScale(_column_ns(scale, first), _column_ns(scale, stop), stop - first)
+        phase = (cached.phase + shift + first) % codes.PHASES
+        fresh = self._compose(lanes, groups, part, 1, phase, emphasis, label_min_px)
+        old = cached.lines.codes
+        out = np.empty_like(old)
+        if shift > 0:
+            out[:, :first] = old[:, shift:]
+            new = fresh.boxes.start >= part.start_ns
+        else:
+            out[:, stop:] = old[:, :shift]
+            new = fresh.boxes.stop <= part.stop_ns
+        out[:, first:stop] = fresh.codes
+        kept = cached.lines.boxes
+        seen = (kept.stop > scale.start_ns) & (kept.start < scale.stop_ns)
+        return Lines(out, joined_boxes([kept.chosen(seen), fresh.boxes.chosen(new)]), fresh.touched)
+
+
+def _widened(scale: TimeScale, spare: int) -> TimeScale:
+    """The view with ``spare`` columns more on both sides, of the same length per pixel."""
+    if not spare:
+        return scale
+    air = round(spare * scale.length_ns / scale.width_px)
+    width = scale.width_px + 2 * spare
+    start = scale.start_ns - air
+    return TimeScale(start, start + round(width * scale.length_ns / scale.width_px), width)
+
+
+def _offset_px(wide: TimeScale, view: TimeScale) -> int:
+    return round((view.start_ns - wide.start_ns) * view.width_px / view.length_ns)
+
+
+def _column_ns(scale: TimeScale, column: int) -> int:
+    return scale.start_ns + round(column * scale.length_ns / scale.width_px)
+
+
+def emphasis_for(capture: Capture, names: Int64Array | None, kinds: frozenset[str]) -> Emphasis:
+    """Keeps events with these name ids (None: any) and of these kinds (empty: any)."""
+    mask = None
+    if names is not None:
+        mask = np.zeros(max(1, len(capture.strings)), bool)
+        mask[names[names < len(mask)]] = True
+    kind_mask = None
+    if kinds:
+        kind_mask = np.zeros(256, bool)
+        kind_mask[[table.code for name, table in capture.kinds.items() if name in kinds]] = True
+    return Emphasis(mask, kind_mask)

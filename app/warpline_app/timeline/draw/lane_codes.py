@@ -1,0 +1,250 @@
+"""Events as codes (`codes`) in lines: columns of those shorter than a pixel, runs for rectangles. Device pixels.
+
+Each function writes to ``out``, uint16 of shape (lines, width), with compiled code (`compiled`) where there is some and
+with numpy otherwise; the results are the same.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.model import Flag
+from warpline_app.timeline.draw import codes, compiled
+from warpline_app.timeline.model.time_model import TimeScale
+
+if TYPE_CHECKING:
+    from warpline.storage.index.query import Strip
+
+Int64Array = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+UInt8Array = npt.NDArray[np.uint8]
+UInt16Array = npt.NDArray[np.uint16]
+
+HAIR_PX = 1 / 64
+_HATCHED = np.zeros(codes.MAX_COLORS, bool)
+_HATCHED[list(codes.HATCHED_COLORS)] = True
+
+
+@dataclass(frozen=True)
+class Boxes:
+    """Rectangles: line, event row, start and stop (int64 ns), colour number, and whether dimmed."""
+
+    line: Int64Array
+    row: Int64Array
+    start: Int64Array
+    stop: Int64Array
+    color: npt.NDArray[np.int32]
+    dim: BoolArray
+
+    def chosen(self, keep: BoolArray | Int64Array) -> Boxes:
+        """Those where ``keep`` is true, or those at the positions it holds."""
+        if keep.dtype == np.bool_:
+            keep = np.flatnonzero(keep)
+        return Boxes(
+            self.line[keep],
+            self.row[keep],
+            self.start[keep],
+            self.stop[keep],
+            self.color[keep],
+            self.dim[keep],
+        )
+
+
+def joined_boxes(parts: list[Boxes]) -> Boxes:
+    """All of them, behind each other; at least one."""
+    some = [part for part in parts if len(part.row)]
+    if len(some) <= 1:
+        return some[0] if some else parts[0]
+    return Boxes(
+        *(
+            np.concatenate([getattr(part, name) for part in some])
+            for name in ("line", "row", "start", "stop", "color", "dim")
+        )
+    )
+
+
+def draw_density(
+    out: UInt16Array, strip: Strip, code_of: UInt16Array, dim: BoolArray | None, bin_px: int
+) -> None:
+    """Draws what is shorter than a pixel: a column in the lane's hue, as high as the pixel is busy.
+
+    ``strip`` has a column for every ``bin_px`` pixels; ``code_of`` of shape (256, 256) is the code below the lowest
+    column for each kind and flags; ``dim`` tells for each cell of the strip whether its mark is dimmed.
+    """
+    lib = compiled.library()
+    if lib is None:
+        _density_with_numpy(out, strip, code_of, dim, bin_px)
+        return
+    lanes, columns = strip.busy.shape
+    lib.warpline_density(
+        lanes,
+        columns,
+        compiled.at(strip.busy),
+        compiled.at(strip.mark_row),
+        compiled.at(strip.mark_kind),
+        compiled.at(strip.mark_flags),
+        compiled.at(code_of),
+        None if dim is None else compiled.at(dim),
+        bin_px,
+        out.shape[1],
+        compiled.at(out),
+    )
+
+
+def _density_with_numpy(
+    out: UInt16Array, strip: Strip, code_of: UInt16Array, dim: BoolArray | None, bin_px: int
+) -> None:
+    cells = np.zeros(strip.busy.shape, np.uint16)
+    filled = np.flatnonzero((strip.mark_row.ravel() >= 0) | (strip.busy.ravel() > 0))
+    busy = strip.busy.ravel()[filled]
+    level = np.clip(np.ceil(busy * codes.LEVELS), 2, codes.LEVELS).astype(np.uint16)
+    level[busy == 0] = codes.LEVELS // 2
+    code = code_of[strip.mark_kind.ravel()[filled], strip.mark_flags.ravel()[filled]] + level
+    if dim is not None:
+        code[dim.ravel()[filled]] += codes.DIM_DENSITY - codes.DENSITY
+    cells.ravel()[filled] = code
+    out[:] = np.repeat(cells, bin_px, axis=1)[:, : out.shape[1]] if bin_px > 1 else cells
+
+
+def draw_boxes(out: UInt16Array, boxes: Boxes, flags: UInt8Array, scale: TimeScale, phase: int) -> None:
+    """Writes exact rectangles as runs of codes, with a darker leading edge where there is room for it."""
+    if not len(boxes.row):
+        return
+    lib = compiled.library()
+    if lib is None:
+        _boxes_with_numpy(out, boxes, flags, scale, phase)
+        return
+    columns = [
+        np.ascontiguousarray(column)
+        for column in (boxes.line, boxes.start, boxes.stop, boxes.color, boxes.dim, flags)
+    ]
+    described = compiled.Boxes(
+        *(compiled.at(column) for column in columns),
+        len(boxes.row),
+        compiled.at(_HATCHED),
+        scale.start_ns,
+        scale.width_px / scale.length_ns,
+        HAIR_PX,
+        phase,
+    )
+    lib.warpline_boxes(ctypes.byref(described), compiled.at(out), scale.width_px)
+
+
+def _boxes_with_numpy(
+    out: UInt16Array, boxes: Boxes, flags: UInt8Array, scale: TimeScale, phase: int
+) -> None:
+    width = scale.width_px
+    # A hair to the right: what begins at a pixel's edge stays in that pixel when a pan rounds a nanosecond away.
+    low = np.floor(scale.to_px_array(boxes.start) + HAIR_PX).astype(np.int64)
+    high = np.maximum(np.floor(scale.to_px_array(boxes.stop) + HAIR_PX).astype(np.int64), low + 1)
+    first, last = np.clip(low, 0, width), np.clip(high, 0, width)
+    n = last - first
+    total = int(n.sum())
+    if not total:
+        return
+    flat = out.ravel()
+    origin = boxes.line * width + first
+    position = np.repeat(origin - (np.cumsum(n) - n), n) + np.arange(total)
+    hatched = _HATCHED[boxes.color] & ~boxes.dim
+    estimated = (flags & Flag.ESTIMATED) != 0
+    variant = np.where(boxes.dim, codes.DIM, np.where(estimated & ~hatched, codes.ESTIMATED, codes.SOLID))
+    code = np.repeat(boxes.color * codes.VARIANTS + variant, n)
+    if hatched.any():
+        inside = np.repeat(hatched, n)
+        code[inside] += codes.HATCH + (position[inside] % width + phase) % codes.HATCH_PHASES
+    flat[position] = code
+    base = boxes.color * codes.VARIANTS
+    edged = np.flatnonzero((n >= 3) & (low >= 0) & ~hatched)
+    flat[origin[edged]] = base[edged] + np.where(boxes.dim[edged], codes.DIM_EDGE, codes.EDGE)
+    cut = np.flatnonzero((flags & (Flag.CUT_START | Flag.CUT_END)) != 0)
+    for index in cut[n[cut] >= 8].tolist():
+        torn = base[index] + codes.CUT
+        if flags[index] & Flag.CUT_START and low[index] >= 0:
+            flat[origin[index] : origin[index] + 4] = torn
+        if flags[index] & Flag.CUT_END and high[index] <= width:
+            flat[origin[index] + n[index] - 4 : origin[index] + n[index]] = torn
+
+
+BLOCK = 256
+"""As in lines.c."""
+
+
+@dataclass(frozen=True)
+class GroupColumns:
+    """Some events of a track, by start; int64, times in ns of the capture.
+
+    ``before`` is the busy time before each event (one longer), ``longest_of`` the longest duration of each `BLOCK`
+    events, ``longest`` that of all.
+    """
+
+    row: Int64Array
+    start: Int64Array
+    duration: Int64Array
+    before: Int64Array
+    longest_of: Int64Array
+    longest: int
+
+
+def longest_of_blocks(duration: Int64Array) -> Int64Array:
+    """The longest duration of each `BLOCK` events."""
+    return np.maximum.reduceat(duration, np.arange(0, len(duration), BLOCK)) if len(duration) else duration
+
+
+def draw_groups(
+    out: UInt16Array, groups: Sequence[GroupColumns], below: Sequence[int], scale: TimeScale
+) -> tuple[Int64Array, Int64Array, Int64Array, Int64Array]:
+    """Draws groups, a line each: events shorter than a pixel as columns on the code ``below``.
+
+    The others are returned to be drawn as boxes: line, row, start, stop.
+    """
+    lib = compiled.library()
+    columns_of = [(g.start, g.duration, g.row, g.before, g.longest_of) for g in groups]
+    if lib is None or not all(compiled.fits(column, np.int64) for some in columns_of for column in some):
+        return _groups_with_numpy(out, groups, below, scale)
+    described = np.zeros(len(groups), compiled.GROUP)
+    for number, group in enumerate(groups):
+        places = map(compiled.at, columns_of[number])
+        described[number] = (*places, len(group.start), group.longest, below[number])
+    busy, count = np.empty(scale.width_px), np.empty(scale.width_px, np.int64)
+    capacity = len(groups) * (scale.width_px + 2)
+    while True:
+        columns = np.empty((4, capacity), np.int64)
+        found = compiled.Found(*(compiled.at(column) for column in columns), capacity, 0)
+        lib.warpline_groups(
+            compiled.at(described), len(groups), scale.start_ns, scale.stop_ns, scale.ns_per_px, scale.width_px,
+            compiled.at(busy), compiled.at(count), compiled.at(out), ctypes.byref(found),
+        )  # fmt: skip
+        n = int(found.count)
+        if n <= capacity:
+            line, row, start, stop = columns[:, :n]
+            return line, row, start, stop
+        # Events that overlap can be more.
+        capacity = n
+
+
+def _groups_with_numpy(
+    out: UInt16Array, groups: Sequence[GroupColumns], below: Sequence[int], scale: TimeScale
+) -> tuple[Int64Array, Int64Array, Int64Array, Int64Array]:
+    pixel, width = scale.ns_per_px, scale.width_px
+    found = []
+    for number, group in enumerate(groups):
+        low = int(group.start.searchsorted(scale.start_ns - group.longest, "left"))
+        high = int(group.start.searchsorted(scale.stop_ns, "left"))
+        begin, length = group.start[low:high] - scale.start_ns, group.duration[low:high]
+        is_box = length >= pixel
+        small = np.flatnonzero(~is_box & (begin >= 0))
+        column = np.minimum((begin[small] / pixel).astype(np.int64), width - 1)
+        busy = np.bincount(column, length[small], minlength=width) / pixel
+        level = np.clip(np.ceil(busy * codes.LEVELS), 2, codes.LEVELS).astype(np.int64)
+        out[number] = np.where(np.bincount(column, minlength=width) > 0, below[number] + level, 0)
+        box = np.flatnonzero(is_box & (begin + length > 0)) + low
+        start = group.start[box]
+        found.append((np.full(len(box), number), group.row[box], start, start + group.duration[box]))
+    line, row, start, stop = (np.concatenate(column) for column in zip(*found, strict=True))
+    return line, row, start, stop

@@ -1,0 +1,246 @@
+"""How busy groups of lanes are over time, and the figures of the header. Computed piece by piece when idle."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.model import NOT_BUSY
+from warpline_app.timeline.model.rows import Content, Row
+from warpline_app.timeline.model.time_model import TimeScale
+
+if TYPE_CHECKING:
+    from warpline.storage import Capture
+    from warpline.storage.index.query import Strip
+
+Float64Array = npt.NDArray[np.float64]
+
+OVERVIEW_BINS = 1600
+LANES_AT_ONCE = 16
+GROUP_LANES = 48
+"""Groups of more lanes are not queried in one go when the view is closer than the curve in the file."""
+UNION_LIMIT = 100_000
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Busy time over time: the mean number of busy lanes in each of equal parts of ``[start_ns, stop_ns)``."""
+
+    start_ns: int
+    stop_ns: int
+    values: Float64Array
+
+    def sample(self, scale: TimeScale) -> Float64Array:
+        """One value per pixel column; NaN outside."""
+        n = len(self.values)
+        edge = np.arange(scale.width_px) + 0.5
+        relative = (scale.start_ns - self.start_ns) + edge * scale.ns_per_px
+        position = relative * (n / max(1, self.stop_ns - self.start_ns))
+        index = np.floor(position).astype(np.int64)
+        inside = (index >= 0) & (index < n)
+        return np.where(inside, self.values[np.clip(index, 0, n - 1)], np.nan)
+
+    def covers(self, scale: TimeScale) -> bool:
+        """Whether it spans the view with bins of at most two pixels."""
+        if self.start_ns > scale.start_ns or self.stop_ns < scale.stop_ns or not len(self.values):
+            return False
+        return (self.stop_ns - self.start_ns) / len(self.values) <= 2.01 * scale.ns_per_px
+
+
+def coverage(strip: Strip) -> Float64Array:
+    """The number of lanes of a strip that are busy, mean over each column."""
+    total = strip.busy.sum(axis=0, dtype=np.float64)
+    counted = np.flatnonzero((strip.rect_flags & int(NOT_BUSY)) == 0)
+    width = strip.width_px
+    pixel = (strip.stop_ns - strip.start_ns) / width
+    change = np.zeros(width + 2)
+    for times, sign in ((strip.rect_start[counted], 1.0), (strip.rect_stop[counted], -1.0)):
+        x = np.clip((times - strip.start_ns) / pixel, 0, width)
+        column = x.astype(np.int64)
+        share = x - column
+        change += np.bincount(column, sign * (1 - share), minlength=width + 2)[: width + 2]
+        change += np.bincount(column + 1, sign * share, minlength=width + 2)[: width + 2]
+    return np.asarray(total + np.cumsum(change)[:width], np.float64)
+
+
+class CurveTask:
+    """Computes one curve, some lanes at a time. ``step`` returns True when done."""
+
+    def __init__(
+        self, capture: Capture, lanes: tuple[int, ...], start_ns: int, stop_ns: int, bins: int
+    ) -> None:
+        self._capture = capture
+        self._lanes = lanes
+        self._range = (start_ns, max(stop_ns, start_ns + 1))
+        self._bins = bins
+        self._done = 0
+        self._values = np.zeros(bins)
+
+    def step(self) -> bool:
+        """Adds some more lanes."""
+        part = np.array(self._lanes[self._done : self._done + LANES_AT_ONCE], np.int64)
+        if len(part):
+            self._values += coverage(self._capture.query(part, *self._range, self._bins))
+            self._done += len(part)
+        return self._done >= len(self._lanes)
+
+    @property
+    def curve(self) -> Curve:
+        """The result."""
+        return Curve(*self._range, self._values)
+
+
+class GroupTask:
+    """The curve of a group track, which the capture itself knows; one step."""
+
+    def __init__(self, capture: Capture, track: int, start_ns: int, stop_ns: int, bins: int) -> None:
+        self._capture = capture
+        self._track = track
+        self._range = (start_ns, max(stop_ns, start_ns + 1))
+        self._bins = bins
+        self._values = np.zeros(bins)
+
+    def step(self) -> bool:
+        """Asks for it."""
+        values = self._capture.utilization(self._track, *self._range, self._bins)
+        self._values = values.astype(np.float64) * self._capture.groups[self._track].capacity
+        return True
+
+    @property
+    def curve(self) -> Curve:
+        """The result."""
+        return Curve(*self._range, self._values)
+
+
+class CurveStore:
+    """Curves of rows: one of the whole capture each, and one of the range looked at last."""
+
+    def __init__(self, capture: Capture) -> None:
+        self._capture = capture
+        self._whole: dict[str, Curve] = {}
+        self._near: dict[str, Curve] = {}
+        self._group_keys = {capture.tracks[track].uri for track in capture.groups}
+        self.version = 0
+
+    def get(self, row: Row, scale: TimeScale) -> tuple[Curve | None, bool]:
+        """The best curve there is for a view, and whether it is good enough."""
+        for store in (self._near, self._whole):
+            found = store.get(row.key)
+            if found is not None and found.covers(scale):
+                return found, True
+        return self._near_or_whole(row, scale), False
+
+    def _near_or_whole(self, row: Row, scale: TimeScale) -> Curve | None:
+        near = self._near.get(row.key)
+        if near is not None and near.start_ns <= scale.start_ns and near.stop_ns >= scale.stop_ns:
+            return near
+        return self._whole.get(row.key)
+
+    def task(self, row: Row, scale: TimeScale, *, whole: bool) -> CurveTask | GroupTask:
+        """What computes the curve of the whole capture, or of a view with half a view on both sides."""
+        group = self._capture.groups.get(row.track) if row.key in self._group_keys else None
+        if whole:
+            if group is not None:
+                return GroupTask(self._capture, row.track, *self._capture.span, OVERVIEW_BINS)
+            return CurveTask(self._capture, row.lanes, *self._capture.span, OVERVIEW_BINS)
+        low, high = self._capture.span
+        start = max(low, scale.start_ns - scale.length_ns // 2)
+        stop = min(max(high, low + 1), scale.stop_ns + scale.length_ns // 2)
+        bins = max(1, min(4000, -(-(stop - start) * scale.width_px // (2 * scale.length_ns))))
+        if group is not None and len(group.lanes) <= GROUP_LANES:
+            return GroupTask(self._capture, row.track, start, stop, bins)
+        return CurveTask(self._capture, row.lanes if group is None else tuple(group.lanes), start, stop, bins)
+
+    def put(self, row: Row, curve: Curve, *, whole: bool) -> None:
+        """Keeps a finished curve."""
+        self.version += 1
+        (self._whole if whole else self._near)[row.key] = curve
+
+    def has_whole(self, row: Row) -> bool:
+        """Whether the curve of the whole capture is known."""
+        return row.key in self._whole
+
+    def scaled(self, row: Row, curve: Curve, scale: TimeScale) -> Float64Array:
+        """Values 0–1 per column: the share of the cores, of the GPU, or of the busiest moment of a process."""
+        values = curve.sample(scale)
+        if row.role == "cores":
+            return values / max(1, len(row.lanes))
+        if row.role == "process":
+            whole = self._whole.get(row.key)
+            peak = float(np.nanmax(whole.values, initial=0.0)) if whole is not None else 1.0
+            return values / max(1.0, float(np.ceil(peak)))
+        return np.clip(values, 0, 1)
+
+
+def share_text(ratio: float) -> str:
+    """A share as people read it: ``91 %``, ``2.1 %``, ``0 %``."""
+    percent = ratio * 100
+    if percent >= 99.95 or percent == 0:
+        return f"{percent:.0f} %"
+    return "< 0.1 %" if percent < 0.05 else f"{percent:.1f} %"
+
+
+def row_figure(capture: Capture, row: Row, start_ns: int, stop_ns: int, curve: Curve | None) -> str:
+    """The figure of a row for the visible range: share, utilization, a counter's mean; empty when there is none."""
+    length = max(1, stop_ns - start_ns)
+    if row.content is Content.COUNTER:
+        counter = capture.counters[row.counter]
+        mean = counter.query(start_ns, max(stop_ns, start_ns + 1), 1)[2][0]
+        if not np.isfinite(mean):
+            value = counter.value_at(start_ns)
+            if value is None:
+                return "–"
+            mean = value
+        return counter_text(float(mean), counter.unit)
+    if row.content is Content.SUBSET and row.group is not None:
+        return share_text(row.group.busy_ns(capture, start_ns, stop_ns) / length)
+    if not row.lanes or row.content is Content.MORE:
+        return ""
+    if row.role in {"memory", "samples"}:
+        return ""
+    if row.content is Content.LANES:
+        if row.role in {"operators", "ranges", "python"} or len(row.lanes) == 1:
+            return share_text(capture.busy_ns(row.lanes[0], start_ns, stop_ns) / length)
+        if capture.count_in(row.lanes, start_ns, stop_ns) <= UNION_LIMIT:
+            return share_text(capture.union_busy_ns(row.lanes, start_ns, stop_ns) / length)
+        busy = max(capture.busy_ns(lane, start_ns, stop_ns) for lane in row.lanes)
+        return f"≥ {share_text(busy / length)}"
+    if row.role == "cores":
+        busy = sum(capture.busy_ns(lane, start_ns, stop_ns) for lane in row.lanes[:512])
+        return share_text(busy / length / max(1, len(row.lanes[:512])))
+    if row.role == "process":
+        busy = sum(capture.busy_ns(lane, start_ns, stop_ns) for lane in row.lanes[:512])
+        return share_text(busy / length)
+    if capture.count_in(row.lanes, start_ns, stop_ns) <= UNION_LIMIT:
+        return share_text(capture.union_busy_ns(row.lanes, start_ns, stop_ns) / length)
+    if curve is not None:
+        scale = TimeScale(start_ns, stop_ns, 1000)
+        values = np.clip(curve.sample(scale), 0, 1)
+        if np.isfinite(values).any():
+            return f"≈ {share_text(float(np.nanmean(values)))}"
+    return ""
+
+
+_BYTE_STEPS = ("B", "KiB", "MiB", "GiB", "TiB")
+
+
+def counter_text(value: float, unit: str) -> str:
+    """A value with its unit; bytes with binary prefixes, ratios as percent."""
+    if unit in {"bytes", "B", "byte"}:
+        step = 0
+        while abs(value) >= 1024 and step < len(_BYTE_STEPS) - 1:
+            value /= 1024
+            step += 1
+        return f"{_three_digits(value)} {_BYTE_STEPS[step]}"
+    if unit == "ratio":
+        return share_text(value)
+    if unit in {"%", "percent"}:
+        return f"{value:.3g} %"
+    return f"{_three_digits(value)} {unit}".rstrip()
+
+
+def _three_digits(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"

@@ -1,0 +1,175 @@
+"""What a tooltip says about an event: when, how long, where, its shape, and the sentence that matters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from warpline.i18n import tr
+from warpline.model import Flag, format_duration, format_time
+from warpline_app.timeline.model.curves import counter_text, share_text
+from warpline_app.timeline.model.links import launch_delay_ns
+
+if TYPE_CHECKING:
+    from warpline.storage import Capture
+
+
+@dataclass(frozen=True)
+class EventText:
+    """``title`` is the name; ``lines`` follow in order, the first one told in full colour."""
+
+    title: str
+    lines: tuple[str, ...]
+
+    def plain(self) -> str:
+        """Everything as text, for the clipboard and assistive technology."""
+        return "\n".join((self.title, *self.lines))
+
+
+def describe_event(capture: Capture, row: int, origin_ns: int) -> EventText:
+    """The text for one event; times count from ``origin_ns``."""
+    start, stop = capture.event_span(row)
+    code = int(capture.events.kind[row])
+    kind = capture.kind_of_code.get(code, "other")
+    values = capture.kinds[kind].at(row) if kind in capture.kinds else {}
+    name = capture.strings[int(capture.events.name[row])] or tr("(no name)", "timeline")
+    full = values.get("demangled_name")
+    if isinstance(full, int) and capture.strings[full]:
+        name = capture.strings[full]
+    where = place_of(capture, row)
+    resolution = max(1, (stop - start) // 100)
+    at = format_time(start - origin_ns, resolution)
+    if stop == start:
+        first = tr("at {time}   {where}", "timeline", time=at, where=where)
+    else:
+        first = tr(
+            "{duration}   at {time}   {where}",
+            "timeline",
+            duration=format_duration(stop - start),
+            time=at,
+            where=where,
+        )
+    lines = [first, *_shape(capture, kind, values)]
+    sentence = _sentence(capture, row, kind, values)
+    lines += sentence
+    lines += _flags(int(capture.events.flags[row]))
+    return EventText(name, tuple(line for line in lines if line))
+
+
+def place_of(capture: Capture, row: int) -> str:
+    """Where an event is: the title of its track, with its thread or device where that says too little."""
+    track = capture.tracks[capture.track_of_row(row)]
+    if track.thread is not None:
+        thread = capture.threads[track.thread]
+        owner = f"{thread.name} {thread.tid}".strip()
+        return owner if track.role in {"thread", "state"} else f"{track.title} · {owner}"
+    if track.device is not None and track.role == "stream":
+        return f"GPU {track.device} · {track.title}"
+    return track.title or track.uri
+
+
+def _shape(capture: Capture, kind: str, values: dict[str, Any]) -> list[str]:
+    parts: list[str] = []
+    if kind == "kernel":
+        for title, key in ((tr("grid", "timeline"), "grid"), (tr("block", "timeline"), "block")):
+            size = [values.get(f"{key}_{axis}") for axis in "xyz"]
+            if None not in size and any(size):
+                parts.append(f"{title} {'×'.join(str(value) for value in size)}")
+        registers = values.get("registers_per_thread")
+        if registers:
+            parts.append(tr("{n} regs", "timeline", n=registers))
+        shared = (values.get("static_shared_memory_bytes") or 0) + (
+            values.get("dynamic_shared_memory_bytes") or 0
+        )
+        if shared:
+            parts.append(tr("shared {size}", "timeline", size=counter_text(shared, "bytes")))
+        occupancy = values.get("occupancy_ratio")
+        if occupancy is not None:
+            parts.append(tr("occupancy {share}", "timeline", share=share_text(float(occupancy))))
+    elif kind in {"memcpy", "memset"}:
+        size_bytes = values.get("bytes")
+        if size_bytes is not None:
+            parts.append(counter_text(float(size_bytes), "bytes"))
+        parts += _enumerated(capture, kind, values, ("copy_kind", "src_kind", "dst_kind", "memory_kind"))
+    elif kind == "operator":
+        parts += _strings(capture, values, ("input_shapes",))
+    elif kind == "range":
+        parts += _strings(capture, values, ("domain", "category", "payload"))
+    elif kind == "memory":
+        parts += _enumerated(capture, kind, values, ("operation", "memory_kind"))
+        if values.get("bytes") is not None:
+            parts.append(counter_text(float(values["bytes"]), "bytes"))
+    elif kind in {"phase", "osrt", "other"}:
+        parts += _strings(capture, values, ("category", "arguments"))
+    elif kind == "thread_state":
+        parts += _strings(capture, values, ("reason",))
+        if values.get("cpu") is not None and values["cpu"] >= 0:
+            parts.append(tr("core {n}", "timeline", n=values["cpu"]))
+    return ["   ".join(parts)] if parts else []
+
+
+def _enumerated(capture: Capture, kind: str, values: dict[str, Any], names: tuple[str, ...]) -> list[str]:
+    specs = {spec.name: spec for spec in capture.kinds[kind].spec.attributes}
+    found = []
+    for name in names:
+        value = values.get(name)
+        if value is not None and name in specs:
+            text = specs[name].enum.get(int(value), str(value))
+            if text != "unknown":
+                found.append(text)
+    return found
+
+
+def _strings(capture: Capture, values: dict[str, Any], names: tuple[str, ...]) -> list[str]:
+    found = []
+    for name in names:
+        value = values.get(name)
+        text = capture.strings[value] if isinstance(value, int) else ""
+        if text:
+            found.append(text if len(text) <= 120 else text[:119] + "…")
+    return found
+
+
+def _sentence(capture: Capture, row: int, kind: str, values: dict[str, Any]) -> list[str]:
+    launch = launch_delay_ns(capture, row)
+    result = []
+    if launch is not None:
+        caller, delay = launch
+        name = capture.strings[int(capture.events.name[caller])]
+        if delay >= 0:
+            result.append(
+                tr("queued {duration} after {call}", "timeline", duration=format_duration(delay), call=name)
+            )
+        else:
+            result.append(tr("launched by {call}", "timeline", call=name))
+    elif kind == "cuda_api":
+        started = [int(other) for other in capture.links_from(row)[0].tolist() if other >= 0]
+        if len(started) == 1:
+            delay = capture.event_span(started[0])[0] - capture.event_span(row)[0]
+            name = capture.strings[int(capture.events.name[started[0]])]
+            result.append(
+                tr(
+                    "{name} began {duration} later",
+                    "timeline",
+                    name=name[:60],
+                    duration=format_duration(delay),
+                )
+            )
+        elif started:
+            result.append(tr("launched {n} GPU activities", "timeline", n=len(started)))
+        failed = values.get("return_value")
+        if failed:
+            text = values.get("return_name")
+            named = capture.strings[text] if isinstance(text, int) else ""
+            result.append(tr("failed with {error}", "timeline", error=named or failed))
+    return result
+
+
+def _flags(flags: int) -> list[str]:
+    said = (
+        (Flag.CUT_START, tr("began before the recording", "timeline")),
+        (Flag.CUT_END, tr("had not ended when the recording did", "timeline")),
+        (Flag.TRUNCATED, tr("its end or beginning was lost and is inferred", "timeline")),
+        (Flag.ESTIMATED, tr("estimated from samples", "timeline")),
+    )
+    return [text for flag, text in said if flags & flag]

@@ -1,0 +1,243 @@
+"""Events of a track by name: a row per kernel name, the copies of each direction. Built when first wanted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.i18n import tr
+from warpline_app.timeline.draw.lane_codes import longest_of_blocks
+
+if TYPE_CHECKING:
+    from warpline.storage import Capture
+    from warpline.storage import NameIndex as RowsByName
+    from warpline.storage.columns.kind_table import KindTable
+
+Int64Array = npt.NDArray[np.int64]
+
+OWN_INDEX_UP_TO = 5_000_000
+"""Tracks of at most this many events are indexed alone, in memory; others by the index that the user's cache keeps."""
+
+_COMMUNICATION = re.compile(
+    r"nccl|rccl|all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|broadcast.*(kernel|ring)|sendrecv",
+    re.IGNORECASE,
+)
+_NOT_SHOWN = {"sync", "overhead"}
+_TO_DEVICE = {1, 3, 11}
+_TO_HOST = {2, 4, 12}
+
+
+def is_communication(name: str) -> bool:
+    """Whether a kernel of this name moves data between GPUs (NCCL, RCCL and their like)."""
+    return _COMMUNICATION.search(name) is not None
+
+
+def copy_family(copy_kind: int) -> str:
+    """Colour family of a copy by its direction (`warpline.model.COPY_KINDS`)."""
+    if copy_kind in _TO_DEVICE:
+        return "copy_to_device"
+    return "copy_to_host" if copy_kind in _TO_HOST else "copy_on_device"
+
+
+@dataclass(eq=False)
+class NameGroup:
+    """Some events of one track. Its columns are read when they are first asked for: a row that nobody sees costs none.
+
+    ``count`` events take ``total_ns`` together; ``name`` is their string id where they share one, else -1.
+    """
+
+    key: str
+    title: str
+    family: str
+    count: int
+    total_ns: int
+    load: Callable[[], Int64Array]
+    name: int = -1
+    _columns: tuple[Int64Array, Int64Array, Int64Array, int] | None = field(default=None, repr=False)
+    longest_of_blocks: Int64Array = field(default_factory=lambda: np.empty(0, np.int64), repr=False)
+    """Known when the columns are."""
+
+    @cached_property
+    def rows(self) -> Int64Array:
+        """Rows of the events (int64), ascending by start."""
+        return self.load()
+
+    def columns(self, capture: Capture) -> tuple[Int64Array, Int64Array, Int64Array, int]:
+        """Start and duration (int64 ns, capture time), busy time before each (one longer), the longest duration."""
+        if self._columns is None:
+            start, stop = capture.event_times(self.rows)
+            duration = stop - start
+            prefix = np.concatenate([np.zeros(1, np.int64), np.cumsum(duration)])
+            self._columns = (start, duration, prefix, int(duration.max()) if len(duration) else 0)
+            self.longest_of_blocks = longest_of_blocks(duration)
+        return self._columns
+
+    def busy_ns(self, capture: Capture, start_ns: int, stop_ns: int) -> int:
+        """Time of these events inside ``[start_ns, stop_ns)``; concurrent ones count each."""
+        start, duration, prefix, longest = self.columns(capture)
+        low = int(np.searchsorted(start, start_ns - longest, "left"))
+        head = int(np.searchsorted(start, start_ns, "left"))
+        high = int(np.searchsorted(start, stop_ns, "left"))
+        total = int(prefix[high] - prefix[head])
+        reach = start[low:head] + duration[low:head]
+        total += int(np.maximum(np.minimum(reach, stop_ns) - start_ns, 0).sum())
+        tail = int(np.searchsorted(start, max(start_ns, stop_ns - longest), "left"))
+        total -= int(np.maximum(start[tail:high] + duration[tail:high] - stop_ns, 0).sum())
+        return total
+
+
+class NameIndex:
+    """Groups of the events of tracks, cached by track."""
+
+    def __init__(self, capture: Capture) -> None:
+        self._capture = capture
+        self._cache: dict[int, tuple[list[NameGroup], list[NameGroup]]] = {}
+
+    def has(self, track: int) -> bool:
+        """Whether a track was indexed."""
+        return track in self._cache
+
+    def groups(
+        self, track: int, is_cancelled: Callable[[], bool] | None = None, ready: int = 0
+    ) -> tuple[list[NameGroup], list[NameGroup]]:
+        """Kernels (and graphs) by name, longest total first; copies and sets by direction.
+
+        Indexes the names of the track, or takes the capture's index where the track is most of it: for large tracks
+        work for a thread, which also reads the columns of the first ``ready`` groups of both. Raises Cancelled.
+        """
+        if track not in self._cache:
+            found = _TrackNames(self._capture, track, is_cancelled).groups()
+            for group in (*found[0][:ready], *found[1][:ready]):
+                group.columns(self._capture)
+            self._cache[track] = found
+        return self._cache[track]
+
+
+class _TrackNames:
+    """The events of one track by kind and name."""
+
+    def __init__(self, capture: Capture, track: int, is_cancelled: Callable[[], bool] | None) -> None:
+        self._capture = capture
+        self._part = capture.rows_of_track(track)
+        self._kind = capture.events.kind[self._part]
+        self._lanes = np.asarray(list(capture.track_lanes(track)), np.int64)
+        self._is_cancelled = is_cancelled
+
+    def groups(self) -> tuple[list[NameGroup], list[NameGroup]]:
+        """Kernels by name, copies and sets by direction."""
+        counts = np.bincount(self._kind, minlength=1)
+        kernels: dict[str, KindTable] = {}
+        moves: list[NameGroup] = []
+        for name, table in self._capture.kinds.items():
+            if table.code >= len(counts) or not counts[table.code]:
+                continue
+            if name == "memcpy":
+                moves += self._copies(table)
+            elif name == "memset":
+                moves.append(
+                    self._fixed(
+                        self._rows_of_kind(table.code), "kind=memset", tr("Memory sets", "timeline"), "set"
+                    )
+                )
+            elif name not in _NOT_SHOWN:
+                kernels[name] = table
+        return sorted(self._by_name(kernels), key=lambda group: -group.total_ns), moves
+
+    def _rows_of_kind(self, code: int) -> Int64Array:
+        rows: Int64Array = np.flatnonzero(self._kind == code) + self._part.start
+        return rows
+
+    def _in_time_order(self, rows: Int64Array) -> Int64Array:
+        if len(self._lanes) < 2:
+            return rows
+        return rows[np.argsort(self._capture.events.start[rows], kind="stable")]
+
+    def _fixed(self, rows: Int64Array, key: str, title: str, family: str) -> NameGroup:
+        total = int(np.asarray(self._capture.events.duration[rows]).sum())
+        return NameGroup(key, title, family, len(rows), total, lambda: self._in_time_order(rows))
+
+    def _by_name(self, kinds: Mapping[str, KindTable]) -> list[NameGroup]:
+        """A group for each name of each of these kinds.
+
+        The index tells of all kinds together; what the smaller ones have of a name is counted and taken away, so that
+        the events of the largest kind, mostly all kernels of a stream, are never looked at one by one.
+        """
+        if not kinds:
+            return []
+        events = self._capture.events
+        if self._part.stop - self._part.start > OWN_INDEX_UP_TO:
+            index = self._capture.name_index(cancelled=self._is_cancelled)
+        else:
+            # The window appears without HDF5: only who reads a file needs it.
+            from warpline.storage import index_lanes
+
+            index = index_lanes(self._capture, self._lanes.tolist(), self._is_cancelled)
+        totals = index.totals(self._lanes)
+        counts = np.bincount(self._kind)
+        codes = [int(code) for code in np.flatnonzero(counts)]
+        largest = max(codes, key=lambda code: int(counts[code]))
+        count, busy = totals.count.copy(), totals.busy_ns.copy()
+        of_kind: dict[int, tuple[Int64Array, Int64Array]] = {}
+        for code in codes:
+            if code != largest:
+                rows = self._rows_of_kind(code)
+                place = np.searchsorted(totals.name, events.name[rows])
+                mine = np.bincount(place, minlength=len(count))
+                time = np.zeros_like(busy)
+                np.add.at(time, place, events.duration[rows])
+                of_kind[code] = mine, time
+                count -= mine
+                busy -= time
+        of_kind[largest] = count, busy
+        groups = []
+        for kind, table in kinds.items():
+            count, busy = of_kind[table.code]
+            for at in np.flatnonzero(count > 0).tolist():
+                name = int(totals.name[at])
+                text = self._capture.strings[name]
+                is_talk = table.spec.color == "kernel" and is_communication(text)
+                is_only = count[at] == totals.count[at]
+                groups.append(
+                    NameGroup(
+                        f"{kind}={name}",
+                        text or tr("(no name)", "timeline"),
+                        "communication" if is_talk else table.spec.color,
+                        int(count[at]),
+                        int(busy[at]),
+                        self._loader(index, name, None if is_only else table.code),
+                        name,
+                    )
+                )
+        return groups
+
+    def _loader(self, index: RowsByName, name: int, code: int | None) -> Callable[[], Int64Array]:
+        def load() -> Int64Array:
+            rows = index.rows([name], self._lanes)
+            if code is not None:
+                rows = rows[self._capture.events.kind[rows] == code]
+            return self._in_time_order(rows)
+
+        return load
+
+    def _copies(self, table: KindTable) -> list[NameGroup]:
+        rows = self._rows_of_kind(table.code)
+        if "copy_kind" not in table.attributes:
+            return [self._fixed(rows, "kind=memcpy", tr("Copies", "timeline"), "copy_on_device")]
+        values, valid = table.column("copy_kind")
+        index = table.indices_of(rows)
+        direction = np.where(valid[index], values[index], 0)
+        enum: Mapping[int, str] = next(
+            (spec.enum for spec in table.spec.attributes if spec.name == "copy_kind"), {}
+        )
+        result = []
+        for code in np.unique(direction).tolist():
+            text = str(enum.get(code, "unknown")).replace(" to ", " → ")
+            title = tr("Copies {direction}", "timeline", direction=text)
+            result.append(self._fixed(rows[direction == code], f"copies={code}", title, copy_family(code)))
+        return result

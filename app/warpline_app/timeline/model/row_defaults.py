@@ -1,0 +1,187 @@
+"""What a tree looks like before a person touches it: order, what is folded, what is open, which lanes tell of a group.
+
+What answers "what was the hardware waiting for" comes first: the main thread, then the GPU's streams. What repeats it
+(a core per row, counters, threads that only say when they ran) is a click away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from warpline.i18n import tr
+from warpline_app.timeline.model.row import Content, Row
+
+if TYPE_CHECKING:
+    from warpline.model import Track
+    from warpline.storage import Capture
+
+FOLD_FROM = 10
+"""A row with at least this many children of a role folds the idle ones into "n more…"."""
+FOLD_BELOW = 0.002
+"""Idle: no more events than this share of what the busiest sibling has."""
+FOLD_PROCESSES_BELOW = 0.05
+"""Likewise of processes: a shell that starts the program runs dozens of helpers, each for milliseconds."""
+FOLD_COUNTERS = 3
+"""A row with at least this many counters beside other rows shows them below one row."""
+OPEN_UP_TO = 1_000_000
+"""The busiest stream of an only GPU is open from the beginning if it has at most this many events."""
+
+_TOP_ORDER = {"rank": 0, "cores": 1, "process": 2, "gpu": 3}
+_GPU_ORDER = {"counter": 0, "streams": 1, "stream": 1, "context": 2, "sync": 3}
+_FOLDING_ROLES = ("thread", "core", "stream", "process")
+_TELLING = ("state", "operators", "api", "ranges", "phases", "osrt", "other", "samples", "python")
+"""Which of a thread's tracks tells best when it is at work, where its states were not recorded."""
+_SAYS_ONLY_WHEN = {"state", "thread_cpu", "counter", "more"}
+
+
+# order
+
+
+def sort_top(capture: Capture) -> list[int]:
+    """Tracks that have no parent, in the order of their rows."""
+    return sorted(
+        capture.children(-1),
+        key=lambda index: _TOP_ORDER.get(capture.tracks[index].role, 9 if not capture.children(index) else 4),
+    )
+
+
+def sort_children(capture: Capture, track: Track, children: Sequence[Row]) -> list[Row]:
+    """Rows below a track: of a process the main thread first, of a GPU utilization and streams; counters last."""
+    if track.role == "process":
+        return sorted(children, key=lambda row: (row.role == "counter", not _is_main_thread(capture, row)))
+    if track.role in {"gpu", "context"}:
+        return sorted(
+            children,
+            key=lambda row: (
+                9 if row.role == "counter" and not _is_utilization(row) else _GPU_ORDER.get(row.role, 4)
+            ),
+        )
+    return list(children)
+
+
+def _is_main_thread(capture: Capture, row: Row) -> bool:
+    track = capture.tracks[row.track]
+    if row.role != "thread" or track.thread is None:
+        return False
+    thread = capture.threads[track.thread]
+    return thread.tid == capture.processes[thread.process].pid
+
+
+def _is_utilization(row: Row) -> bool:
+    return "utili" in row.title.casefold() and "mem" not in row.title.casefold()
+
+
+# what is folded
+
+
+def fold_idle(parent: Row, children: Sequence[Row]) -> list[Row]:
+    """Puts idle ones of many like children below one row "n more…"."""
+    result = list(children)
+    for role in _FOLDING_ROLES:
+        same = [child for child in children if child.role == role]
+        if len(same) < FOLD_FROM:
+            continue
+        share = FOLD_PROCESSES_BELOW if role == "process" else FOLD_BELOW
+        limit = max(child.count for child in same) * share
+        idle = [child for child in same if child.count <= limit]
+        if len(idle) < 3:
+            continue
+        title = tr("{n} more…", "timeline", n=len(idle))
+        if role == "process":
+            title = tr("{n} more processes…", "timeline", n=len(idle))
+        more = _more(parent, role, title, idle)
+        result = [child for child in result if child not in idle]
+        last = max((i for i, child in enumerate(result) if child.role == role), default=-1)
+        result.insert(last + 1, more)
+    return result
+
+
+def fold_counters(parent: Row, children: Sequence[Row]) -> list[Row]:
+    """Puts counters that stand beside something else below one row, but for how busy a GPU is."""
+    counters = [child for child in children if child.role == "counter" and not _is_utilization(child)]
+    if len(counters) < FOLD_COUNTERS or len(counters) == len(children):
+        return list(children)
+    rest = [child for child in children if child not in counters]
+    return [
+        *rest,
+        _more(parent, "counters", tr("{n} counters", "timeline", n=len(counters)), counters),
+    ]
+
+
+def _more(parent: Row, what: str, title: str, rows: list[Row]) -> Row:
+    more = Row(
+        f"{parent.key}#more={what}",
+        title,
+        Content.MORE,
+        "more",
+        rows[0].family,
+        parent.track,
+        is_open=False,
+        count=sum(row.count for row in rows),
+    )
+    more.children = rows
+    return more
+
+
+# what is open
+
+
+def open_by_default(root: Row, capture: Capture) -> None:
+    """Opens what has something to tell and does not flood the window; with a GPU, less, so that its rows are seen."""
+    rows = list(root.walk())
+    has_streams = any(row.role == "stream" and row.count for row in rows)
+    gpus = sum(1 for row in rows if row.role == "gpu")
+    cores, threads, processes = (2, 1, 1) if has_streams else (4, 4, 4)
+    for row in rows:
+        siblings = row.parent.children if row.parent is not None else []
+        if row.role == "cores":
+            row.is_open = len(row.children) <= cores
+        elif row.role in {"core", "python"}:
+            row.is_open = False
+        elif row.role == "thread":
+            is_first = has_streams and _is_main_thread(capture, row)
+            row.is_open = _weight(row)[0] > 0 and (is_first or _rank(row, siblings) < threads)
+        elif row.role == "stream":
+            row.is_open = gpus < 2 and _rank(row, siblings) < 1 and row.count <= OPEN_UP_TO
+        elif row.role == "process":
+            row.is_open = _rank(row, siblings) < processes
+        elif row.role == "gpu":
+            row.is_open = _rank(row, siblings) < 4
+        elif row.content is Content.MORE:
+            row.is_open = row.key.endswith("#more=counters") and not has_streams
+
+
+def _rank(row: Row, siblings: Iterable[Row]) -> int:
+    """How many like siblings have more to tell, or as much and stand before it."""
+    mine, before, rank = _weight(row), True, 0
+    for other in siblings:
+        if other is row:
+            before = False
+        elif other.role == row.role and (_weight(other) > mine or (before and _weight(other) == mine)):
+            rank += 1
+    return rank
+
+
+def _weight(row: Row) -> tuple[int, int]:
+    """Number of rows below that say what was done, not only when; then the number of events."""
+    return sum(1 for child in row.children if child.role not in _SAYS_ONLY_WHEN), row.count
+
+
+# what a group's curve is made of
+
+
+def curve_lanes(role: str, children: Sequence[Row]) -> Iterator[int]:
+    """The lanes that tell how busy a group is: cores, thread states or streams; of nested ranges the outermost."""
+    if role == "thread":
+        tracks = [child for child in children if child.lanes and child.content is Content.LANES]
+        tracks.sort(key=lambda child: _TELLING.index(child.role) if child.role in _TELLING else 6)
+        yield from tracks[0].lanes[:1] if tracks else ()
+        return
+    streams = [child for child in children if child.role == "stream"]
+    work = [child for child in children if child.role in {"core", "thread", "context", "process", "gpu"}]
+    for child in streams or work or children:
+        if child.content is Content.LANES:
+            yield from child.lanes if child.role in {"stream", "core"} else child.lanes[:1]
+        elif child.content is Content.CURVE and child.role != "streams":
+            yield from child.lanes

@@ -1,0 +1,286 @@
+"""The tree of rows: what a person sees of a capture's tracks, and in which order. No window, no pixels."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from warpline.i18n import tr
+from warpline_app.timeline.model.name_rows import NameGroup, NameIndex
+from warpline_app.timeline.model.row import Content, Row
+from warpline_app.timeline.model.row_defaults import (
+    curve_lanes,
+    fold_counters,
+    fold_idle,
+    open_by_default,
+    sort_children,
+    sort_top,
+)
+
+if TYPE_CHECKING:
+    from warpline.model import Track
+    from warpline.storage import Capture
+
+__all__ = ["NAME_ROWS", "Content", "Row", "RowTree", "title_matcher"]
+
+NAME_ROWS = 8
+"""Rows per kernel name that a stream shows before "n more…"."""
+INDEX_AT_ONCE = 60_000
+"""Names of streams of at most this many events are indexed on the spot, others beside the window."""
+_FAMILY_OF_ROLE = {
+    "cores": "core",
+    "core": "core",
+    "process": "running",
+    "thread": "running",
+    "state": "running",
+    "thread_cpu": "core",
+    "api": "api",
+    "ranges": "range",
+    "operators": "operator",
+    "phases": "phase",
+    "python": "python",
+    "osrt": "os",
+    "samples": "python",
+    "memory": "memory",
+    "gpu": "kernel",
+    "context": "kernel",
+    "streams": "kernel",
+    "stream": "kernel",
+    "sync": "sync",
+    "overhead": "overhead",
+    "counter": "kernel",
+}
+_GROUP_ROLES = {"cores", "process", "gpu", "rank", "group"}
+
+
+class RowTree:
+    """All rows of a capture. ``root`` has the key ``""`` and is not shown."""
+
+    def __init__(self, capture: Capture) -> None:
+        self.capture = capture
+        self.index = NameIndex(capture)
+        self.root = Row("", "", Content.CURVE)
+        self.index_late: Callable[[Row], None] | None = None
+        """Who indexes the names of a large stream beside the window, then calls `indexed`."""
+        self._by_key: dict[str, Row] = {}
+        top = [self._row(index) for index in sort_top(capture)]
+        self._adopt(self.root, fold_idle(self.root, top))
+        open_by_default(self.root, capture)
+
+    def get(self, key: str) -> Row | None:
+        """The row of a key; children of streams are made when somebody asks for them."""
+        row = self._by_key.get(key)
+        if row is None and "#" in key:
+            owner = self._by_key.get(key.partition("#")[0])
+            if owner is not None:
+                self.open(owner)
+                for folded in owner.children:
+                    if key not in self._by_key and folded.content is Content.MORE:
+                        self.open(folded)
+                row = self._by_key.get(key)
+        return row
+
+    def open(self, row: Row) -> None:
+        """Makes the children of a row, if they are made late."""
+        if row.make_children is None:
+            return
+        if self.index_late is not None and row.count > INDEX_AT_ONCE and not self.index.has(row.track):
+            if not row.children:
+                waiting = Row(f"{row.key}#waiting", tr("indexing names…", "timeline"), Content.MORE, "more")
+                self._adopt(row, [waiting])
+                self.index_late(row)
+            return
+        make, row.make_children = row.make_children, None
+        self._adopt(row, make())
+
+    def row_of_event(self, event_row: int) -> Row | None:
+        """The row of the tree in which an event is drawn."""
+        track = int(self.capture.track_of_row(event_row))
+        return self.row_of_track(track)
+
+    def row_of_track(self, track: int) -> Row | None:
+        """The row of the tree that shows a track: its own, or the one it was merged into."""
+        while track >= 0:
+            found = self._by_key.get(self.capture.tracks[track].uri)
+            if found is not None:
+                return found
+            track = self.capture.tracks[track].parent
+        return None
+
+    # building
+
+    def _adopt(self, parent: Row, children: list[Row]) -> None:
+        parent.children = children
+        for child in children:
+            child.parent = parent
+            self._register(child)
+
+    def _register(self, row: Row) -> None:
+        self._by_key[row.key] = row
+        for child in row.children:
+            child.parent = row
+            self._register(child)
+
+    def _row(self, index: int) -> Row:
+        capture = self.capture
+        track = capture.tracks[index]
+        lanes = tuple(capture.track_lanes(index))
+        row = Row(
+            track.uri,
+            track.title or track.uri,
+            Content.LANES if lanes else Content.CURVE,
+            track.role,
+            _FAMILY_OF_ROLE.get(track.role, "range"),
+            index,
+            lanes,
+            is_group=track.role in _GROUP_ROLES
+            or (not lanes and track.parent < 0 and track.role != "counter"),
+            count=int(capture.lanes.count[list(lanes)].sum()) if lanes else 0,
+        )
+        children = self._children_of(track, row)
+        counters = capture.counters_of_tracks.get(index, ())
+        if len(counters) == 1 and not lanes and not children:
+            row.content, row.counter, row.family = Content.COUNTER, counters[0].index, "kernel"
+        else:
+            children += [
+                Row(
+                    f"{track.uri}#counter={counter.index}",
+                    counter.name or track.title,
+                    Content.COUNTER,
+                    "counter",
+                    "kernel",
+                    index,
+                    counter=counter.index,
+                )
+                for counter in counters
+            ]
+        children = sort_children(capture, track, children)
+        row.children = fold_counters(row, fold_idle(row, children))
+        row.count += sum(child.count for child in children)
+        if not lanes and row.content is Content.CURVE:
+            row.lanes = tuple(curve_lanes(row.role, children))
+        if track.role == "stream" and lanes:
+            row.make_children = lambda: self._stream_children(row)
+        return row
+
+    def _children_of(self, track: Track, row: Row) -> list[Row]:
+        """Rows below a track: the state of a thread is drawn on the thread's own row, a single context is left out.
+
+        A context without streams (a profiler's annotations) makes no second one.
+        """
+        capture = self.capture
+        children: list[Row] = []
+        indexes = capture.children(track.index)
+        contexts = [child for child in indexes if self._has_stream(child)]
+        for child in indexes:
+            role = capture.tracks[child].role
+            if track.role == "thread" and role == "state" and not row.lanes:
+                row.lanes = tuple(capture.track_lanes(child))
+                row.content = Content.LANES if row.lanes else Content.CURVE
+                row.count += int(capture.lanes.count[list(row.lanes)].sum()) if row.lanes else 0
+                self._by_key[capture.tracks[child].uri] = row
+            elif role == "context" and len(contexts) < 2 and not capture.track_lanes(child):
+                children.extend(self._row(below) for below in capture.children(child))
+            else:
+                children.append(self._row(child))
+        streams = [child for child in children if child.role == "stream"]
+        if len(streams) > 1 and not any(child.role == "streams" for child in children):
+            lanes = tuple(lane for stream in streams for lane in stream.lanes)
+            everything = Row(
+                f"{track.uri}#streams",
+                tr("All streams", "timeline"),
+                Content.CURVE,
+                "streams",
+                "kernel",
+                track.index,
+                lanes,
+            )
+            children.insert(children.index(streams[0]), everything)
+        return children
+
+    def _has_stream(self, track: int) -> bool:
+        tracks = self.capture.tracks
+        return any(tracks[child].role in {"stream", "streams"} for child in self.capture.children(track))
+
+    def _stream_children(self, stream: Row) -> list[Row]:
+        kernels, copies = self.index.groups(stream.track)
+        shown = kernels if len(kernels) <= NAME_ROWS + 2 else kernels[:NAME_ROWS]
+        rows = [self._group_row(stream, group) for group in shown]
+        rest = kernels[len(shown) :]
+        if rest:
+            more = Row(
+                f"{stream.key}#more=names",
+                tr("{n} more kernels…", "timeline", n=len(rest)),
+                Content.MORE,
+                "more",
+                "kernel",
+                stream.track,
+                is_open=False,
+            )
+            more.make_children = lambda: [self._group_row(stream, group) for group in rest]
+            rows.append(more)
+        return rows + [self._group_row(stream, group) for group in copies]
+
+    @staticmethod
+    def _group_row(stream: Row, group: NameGroup) -> Row:
+        return Row(
+            f"{stream.key}#{group.key}",
+            group.title,
+            Content.SUBSET,
+            "names",
+            group.family,
+            stream.track,
+            group=group,
+            count=group.count,
+        )
+
+    # what is shown
+
+    def visible(
+        self,
+        is_open: Callable[[Row], bool],
+        order: Callable[[Row], list[Row]],
+        is_hidden: Callable[[Row], bool],
+        keep: Callable[[Row], bool] | None = None,
+    ) -> list[tuple[Row, int]]:
+        """Rows from top to bottom with their indentation.
+
+        With ``keep``, only rows it accepts with all that is above and below them, whatever is closed.
+        """
+        result: list[tuple[Row, int]] = []
+
+        def add(row: Row, depth: int, kept_above: bool) -> bool:
+            if is_hidden(row):
+                return False
+            place = len(result)
+            result.append((row, depth))
+            kept = kept_above or keep is None or keep(row)
+            below = False
+            if is_open(row) or (keep is not None and not kept):
+                if is_open(row):
+                    self.open(row)
+                for child in order(row):
+                    below = add(child, depth + 1, kept and keep is not None) or below
+            if not kept and not below:
+                del result[place:]
+                return False
+            return True
+
+        for row in order(self.root):
+            add(row, 0, False)
+        return result
+
+
+def title_matcher(pattern: str, *, regex: bool, case: bool) -> Callable[[str], bool]:
+    """A test of titles. A broken regular expression is taken literally while it is being typed."""
+    if regex:
+        try:
+            search = re.compile(pattern, 0 if case else re.IGNORECASE).search
+            return lambda text: search(text) is not None
+        except re.error:
+            pass
+    if case:
+        return lambda text: pattern in text
+    folded = pattern.casefold()
+    return lambda text: folded in text.casefold()

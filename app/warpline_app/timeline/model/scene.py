@@ -1,0 +1,306 @@
+"""What canvas, header, ruler and overview share: tree, layout, scroll position, and how to move about.
+
+The scene knows sizes in logical pixels but no widget. Everything a person remembers is in `TimelineState`; what
+follows from it and from the window's size is here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from PySide6.QtCore import QObject, QRectF, Signal
+
+from warpline_app.session.background import Job
+from warpline_app.session.timeline_state import Document, Filter
+from warpline_app.timeline.model.layout import Layout, PlacedRow, make_layout, row_is_open
+from warpline_app.timeline.model.rows import NAME_ROWS, Row, RowTree
+from warpline_app.timeline.model.ticks import Ticks, make_ticks
+from warpline_app.timeline.model.time_model import AnchoredZoom, TimeScale
+
+if TYPE_CHECKING:
+    from warpline.storage import Capture
+
+FRAME_SHARE = 0.6
+"""Share of the width that a framed event takes."""
+
+
+@dataclass(frozen=True)
+class EventPlace:
+    """Where an event is drawn, in canvas pixels. ``row`` is the row it is drawn in, or the visible one above it."""
+
+    rect: QRectF
+    row: PlacedRow
+    is_drawn: bool
+
+
+class Scene(QObject):
+    """The geometry of one timeline."""
+
+    layout_changed = Signal()
+    scrolled = Signal(int)
+    resized = Signal()
+
+    def __init__(self, document: Document, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.document = document
+        self.capture: Capture = document.capture
+        self.state = document.state
+        self.tree = RowTree(self.capture)
+        self.tree.index_late = self._index_late
+        self._jobs: list[Job] = []
+        self._is_shown = False
+        self.indexing: set[str] = set()
+        """Rows whose names are being indexed."""
+        self.layout: Layout = make_layout(self.tree, self.state)
+        self.width_px = 800
+        self.height_px = 400
+        self.scroll_px = 0
+        self.focus_key = ""
+        self._zoom = AnchoredZoom()
+        self._ticks: tuple[tuple[int, int, int, int], Ticks] | None = None
+        state = self.state
+        for signal in (
+            state.pins_changed,
+            state.order_changed,
+            state.hidden_changed,
+            state.expanded_changed,
+            state.heights_changed,
+        ):
+            signal.connect(self.refresh_layout)
+        state.filter_changed.connect(self._filter_changed)
+
+    # layout
+
+    def refresh_layout(self) -> None:
+        """Lay the rows out anew. What stood at the top stays there."""
+        before = self.layout
+        top = before.at(self.scroll_px, pinned=False)
+        self.layout = make_layout(self.tree, self.state)
+        kept = self.layout.by_key.get(top.row.key) if top is not None else None
+        if top is not None and kept is not None and self.scroll_px:
+            grown = self.layout.pinned_height - before.pinned_height
+            self.scroll_px = kept.top + self.scroll_px - top.top + grown
+        self.scroll_px = min(max(0, self.scroll_px), self.max_scroll_px)
+        self.layout_changed.emit()
+
+    def _filter_changed(self, _value: Filter) -> None:
+        self.refresh_layout()
+
+    def _index_late(self, row: Row) -> None:
+        """Indexes the names of a large stream in a worker; its rows appear when they are known."""
+        index = self.tree.index
+        job = Job(lambda _progress, is_cancelled: index.groups(row.track, is_cancelled, NAME_ROWS))
+        self._jobs.append(job)
+        self.indexing.add(row.key)
+
+        def done(_result: object) -> None:
+            self._jobs.remove(job)
+            self.indexing.discard(row.key)
+            self.tree.open(row)
+            self.refresh_layout()
+
+        def failed(_error: object) -> None:
+            self._jobs.remove(job)
+            self.indexing.discard(row.key)
+            row.make_children = None
+            row.children = []
+            self.refresh_layout()
+
+        job.succeeded.connect(done)
+        job.failed.connect(failed)
+        if self._is_shown:
+            job.launch()
+
+    def begin_work(self) -> None:
+        """The first frame was painted: what would have held it up may begin."""
+        if not self._is_shown:
+            self._is_shown = True
+            for job in self._jobs:
+                job.launch()
+
+    def shut_down(self) -> None:
+        """Want no results any more. A worker that is in the middle of something ends by itself."""
+        for job in self._jobs:
+            job.cancel()
+
+    def resize(self, width_px: int, height_px: int) -> None:
+        """The canvas has this size now."""
+        self.width_px, self.height_px = max(1, width_px), max(1, height_px)
+        self.scroll_px = min(self.scroll_px, self.max_scroll_px)
+        self.resized.emit()
+
+    @property
+    def max_scroll_px(self) -> int:
+        """How far down the rows can be scrolled."""
+        return max(0, self.layout.height - max(1, self.height_px - self.layout.pinned_height))
+
+    def scroll_to(self, top_px: int) -> None:
+        """Scroll the rows to this height."""
+        value = min(max(0, int(top_px)), self.max_scroll_px)
+        if value != self.scroll_px:
+            self.scroll_px = value
+            self.scrolled.emit(value)
+
+    def placed_at(self, y: float) -> PlacedRow | None:
+        """The row at a height of the canvas."""
+        if y < 0 or y >= self.height_px:
+            return None
+        if y < self.layout.pinned_height:
+            return self.layout.at(int(y), pinned=True)
+        return self.layout.at(int(y) - self.layout.pinned_height + self.scroll_px, pinned=False)
+
+    def top_of(self, placed: PlacedRow) -> int:
+        """Where a row begins on the canvas; may lie outside."""
+        if placed.pinned:
+            return placed.top
+        return placed.top + self.layout.pinned_height - self.scroll_px
+
+    def toggle(self, row: Row) -> None:
+        """Open or close a row."""
+        if row.is_foldable:
+            self.state.set_expanded(row.key, not row_is_open(row, self.state))
+
+    # time
+
+    @property
+    def scale(self) -> TimeScale:
+        """How the view lies on the canvas, in logical pixels."""
+        return TimeScale(*self.state.view, self.width_px)
+
+    def device_scale(self, ratio: float) -> TimeScale:
+        """The same in device pixels."""
+        return TimeScale(*self.state.view, max(1, round(self.width_px * ratio)))
+
+    def ticks(self) -> Ticks:
+        """The ruler's ticks; made once for each view."""
+        key = (*self.state.view, self.width_px, self.state.origin_ns)
+        if self._ticks is None or self._ticks[0] != key:
+            self._ticks = (key, make_ticks(*key))
+        return self._ticks[1]
+
+    def zoom(self, factor: float, x_px: float | None = None, gesture: str | None = None) -> None:
+        """Make the view ``factor`` times as long around a pixel of the canvas (the middle without one)."""
+        fraction = 0.5 if x_px is None else min(max(x_px / self.width_px, 0.0), 1.0)
+        view = self._zoom.zoom(self.state.view, self.state.span, fraction, factor)
+        self.state.set_view(*view, gesture=gesture)
+
+    def pan(self, pixels: int, gesture: str | None = None, ratio: float = 1.0) -> None:
+        """Move the view by whole (device) pixels."""
+        moved = self.device_scale(ratio).moved(round(pixels * ratio))
+        self.state.set_view(moved.start_ns, moved.stop_ns, gesture=gesture)
+
+    def show_range(self, start_ns: int, stop_ns: int, margin: float = 0.04) -> None:
+        """Show a range with a little air on both sides."""
+        air = int((stop_ns - start_ns) * margin)
+        self.state.set_view(start_ns - air, max(stop_ns, start_ns + 1) + air)
+
+    def center_on(self, time_ns: int) -> None:
+        """Bring a moment to the middle without zooming."""
+        length = self.state.view[1] - self.state.view[0]
+        self.state.set_view(time_ns - length // 2, time_ns - length // 2 + length)
+
+    # events
+
+    def place_of_event(self, event: int) -> EventPlace | None:
+        """Where an event is, or would be: unscrolled and unclipped. None when no row stands for it."""
+        lane = self.capture.lane_of_row(event)
+        start, stop = self.capture.event_span(event)
+        scale = self.scale
+        left = scale.to_px(start)
+        width = max(scale.to_px(stop) - left, 1.0)
+        for places in (self.layout.lane_place, self.layout.pinned_place):
+            found = places.get(lane)
+            if found is not None:
+                placed, line = found
+                return EventPlace(
+                    QRectF(left, self.top_of(placed) + line.top, width, line.height), placed, True
+                )
+        row: Row | None = self.tree.row_of_track(int(self.capture.lanes.track[lane]))
+        while row is not None and row.key:
+            placed_row = self.layout.by_key.get(row.key)
+            if placed_row is not None:
+                top = self.top_of(placed_row)
+                return EventPlace(QRectF(left, top + 3, width, placed_row.height - 6), placed_row, False)
+            row = row.parent
+        return None
+
+    def event_at(self, x_px: float, y_px: float, reach_px: float = 3.0) -> int | None:
+        """Row of the event under a point of the canvas; short ones within ``reach_px`` count too."""
+        placed = self.placed_at(y_px)
+        if placed is None:
+            return None
+        inside = y_px - self.top_of(placed)
+        scale = self.scale
+        time_ns = scale.to_ns(x_px)
+        reach_ns = max(0, int(reach_px * scale.ns_per_px))
+        for line in placed.lines:
+            if not line.top - 1 <= inside <= line.top + line.height:
+                continue
+            if line.group is None:
+                found = self.capture.event_at(line.lane, time_ns, reach_ns)
+                return None if found is None else int(found)
+            start, duration, _prefix, _longest = line.group.columns(self.capture)
+            index = int(np.searchsorted(start, time_ns, "right")) - 1
+            best, distance = None, reach_ns + 1
+            for candidate in (index, index + 1):
+                if 0 <= candidate < len(start):
+                    begin, end = int(start[candidate]), int(start[candidate] + duration[candidate])
+                    away = max(begin - time_ns, time_ns - end, 0)
+                    if away < distance:
+                        best, distance = int(line.group.rows[candidate]), away
+            return best
+        return None
+
+    def reveal_row(self, key: str) -> None:
+        """Open what is above a row, unhide it and scroll to it."""
+        row = self.tree.get(key)
+        if row is None:
+            return
+        chain = [row, *row.ancestors()]
+        hidden = self.state.hidden - {above.key for above in chain}
+        expanded = {**self.state.expanded, **{above.key: True for above in chain[1:]}}
+        self.state.set_hidden(hidden)
+        self.state.set_all_expanded(expanded)
+        placed = self.layout.by_key.get(key)
+        if placed is None:
+            return
+        area = self.height_px - self.layout.pinned_height
+        if placed.top < self.scroll_px:
+            self.scroll_to(placed.top - 8)
+        elif placed.bottom > self.scroll_px + area:
+            self.scroll_to(placed.bottom - area + 8)
+
+    def reveal_event(self, event: int) -> None:
+        """Make an event visible: its row opened and scrolled to, its time moved into the view if it is not there."""
+        lane = self.capture.lane_of_row(event)
+        row = self.tree.row_of_track(int(self.capture.lanes.track[lane]))
+        if row is not None:
+            if lane not in self.layout.lane_place:
+                if lane in row.lanes[1:]:
+                    self.state.set_expanded(row.key, True)
+                self.reveal_row(row.key)
+            else:
+                self._scroll_to_lane(lane)
+        start, stop = self.capture.event_span(event)
+        view = self.state.view
+        length = view[1] - view[0]
+        if stop <= view[0] or start >= view[1] or (start < view[0] and stop - start < length):
+            self.center_on(start + min(stop - start, length) // 2)
+
+    def _scroll_to_lane(self, lane: int) -> None:
+        placed, line = self.layout.lane_place[lane]
+        top, bottom = placed.top + line.top, placed.top + line.top + line.height
+        area = self.height_px - self.layout.pinned_height
+        if top < self.scroll_px:
+            self.scroll_to(top - 8)
+        elif bottom > self.scroll_px + area:
+            self.scroll_to(bottom - area + 8)
+
+    def frame_event(self, event: int) -> None:
+        """Zoom so that an event takes most of the width."""
+        start, stop = self.capture.event_span(event)
+        margin = int(max(stop - start, 1) * (1 / FRAME_SHARE - 1) / 2) + 1
+        self.reveal_event(event)
+        self.state.set_view(start - margin, stop + margin)

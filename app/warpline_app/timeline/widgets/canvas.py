@@ -1,0 +1,292 @@
+"""The canvas: one widget for all lanes. It draws the cached frame and the overlay and passes gestures on."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRect, Qt, QTimer, Signal
+from PySide6.QtGui import (
+    QContextMenuEvent,
+    QCursor,
+    QMouseEvent,
+    QNativeGestureEvent,
+    QPainter,
+    QPaintEvent,
+    QResizeEvent,
+    QWheelEvent,
+)
+from PySide6.QtWidgets import QWidget
+
+from warpline.i18n import tr
+from warpline_app.look.theme import Theme
+from warpline_app.timeline.draw.compositor import Frame
+from warpline_app.timeline.draw.lane_cache import EVERYTHING, Emphasis
+from warpline_app.timeline.draw.renderer import Renderer, View
+from warpline_app.timeline.draw.shapes import paint_frame
+from warpline_app.timeline.model.layout import PlacedRow
+from warpline_app.timeline.model.scene import Scene
+from warpline_app.timeline.widgets.gestures import Gestures
+from warpline_app.timeline.widgets.overlay import Overlay
+from warpline_app.timeline.widgets.tooltip import Tooltip
+
+SETTLE_MS = 90
+SLOW_FRAME_S = 0.006
+
+
+class Canvas(QWidget):
+    """All lanes of one timeline.
+
+    A frame is rendered when something changed and kept; the pointer and the overlay are painted over it. While the
+    view moves, frames may be coarse; after a short rest an exact one follows and ``settled`` is emitted.
+    """
+
+    settled = Signal()
+    menu_wanted = Signal(QPoint, object)
+    """global position, and the time in ns under it"""
+    frame_drawn = Signal()
+
+    def __init__(self, scene: Scene, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.scene = scene
+        self.theme = theme
+        self.overlay = Overlay(scene, theme)
+        self.curves_wanted: tuple[PlacedRow, ...] = ()
+        self.last_frame_s = 0.0
+        self._emphasis: Emphasis = EVERYTHING
+        self._renderer: Renderer | None = None
+        self._frame: Frame | None = None
+        self._dirty = True
+        self._labels_left = False
+        self._exact = False
+        self._last_length = 0
+        self._slow_full = 0.0
+        self._pointer_x: float | None = None
+        self._settle = QTimer(self)
+        self._settle.setSingleShot(True)
+        self._settle.setInterval(SETTLE_MS)
+        self._settle.timeout.connect(self._rest)
+        self.setMouseTracking(True)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+        self.setMinimumSize(80, 60)
+        self.setAccessibleName(tr("Timeline", "timeline"))
+        self.tooltip = Tooltip(scene, theme, self)
+        self.gestures = Gestures(scene, self)
+        state = scene.state
+        for signal in (state.view_changed, scene.layout_changed, scene.scrolled):
+            signal.connect(self.invalidate)
+        for signal in (state.range_selection_changed, state.marks_changed):
+            signal.connect(self.repaint_overlay)
+        state.arrows_changed.connect(self._arrows_changed)
+        state.selection_changed.connect(self._selection_changed)
+        state.hover_changed.connect(self._hover_changed)
+        state.origin_changed.connect(self.invalidate)
+
+    # what is shown
+
+    @property
+    def renderer(self) -> Renderer:
+        """What draws frames at this screen's resolution."""
+        ratio = self.devicePixelRatioF()
+        if self._renderer is None or self._renderer.ratio != ratio:
+            self._renderer = Renderer(self.scene.capture, self.theme, ratio)
+            self._renderer.set_emphasis(self._emphasis)
+        return self._renderer
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the frame on screen is exact and complete."""
+        return not (self._dirty or self._labels_left or self._settle.isActive())
+
+    def set_theme(self, theme: Theme) -> None:
+        """Paint in other colours."""
+        self.theme = theme
+        self.overlay.theme = theme
+        self.tooltip.set_theme(theme)
+        curves = self._renderer.curves if self._renderer is not None else None
+        self._renderer = None
+        if curves is not None:
+            self.renderer.curves = curves
+        self.invalidate()
+
+    def set_emphasis(self, emphasis: Emphasis) -> None:
+        """Dim what does not pass the filter."""
+        self._emphasis = emphasis
+        self.renderer.set_emphasis(emphasis)
+        self.invalidate()
+
+    def invalidate(self, *_: object) -> None:
+        """Something changed: draw anew with the next paint event, exactly when it rests."""
+        self._dirty = True
+        self._settle.start()
+        self.update()
+
+    def redraw(self) -> None:
+        """Draw the same view anew (a curve is ready), without another round of idle work."""
+        self._dirty = True
+        self._exact = True
+        self.update()
+
+    def shut_down(self) -> None:
+        """No more frames: the file is about to be closed."""
+        self._settle.stop()
+        self.tooltip.dismiss()
+        self._dirty = self._labels_left = False
+        self.hide()
+
+    def repaint_overlay(self, *_: object) -> None:
+        """Paint the overlay anew over the frame there is."""
+        self.update()
+
+    def _rest(self) -> None:
+        self.overlay.find_all_links()
+        if self.scene.state.selection is not None and not len(self.overlay.related.nested):
+            self.overlay.find_related()
+        self._dirty = True
+        self._exact = True
+        if self.isVisible():
+            self.update()
+        else:
+            self._dirty = self._labels_left = False
+        self.settled.emit()
+
+    def _selection_changed(self, row: int | None) -> None:
+        self.overlay.set_selection(row)
+        self._settle.start()
+        self.update()
+
+    def _hover_changed(self, row: int | None) -> None:
+        self.overlay.set_hover(row)
+        self.tooltip.show_event(row, self.mapFromGlobal(QCursor.pos()) if row is not None else QPoint())
+        self.update()
+
+    def _arrows_changed(self, _mode: str) -> None:
+        self.overlay.find_all_links()
+        self.update()
+
+    # drawing
+
+    def render_frame(self) -> Frame:
+        """The frame of the present view, drawn if it is not there yet."""
+        ratio = self.devicePixelRatioF()
+        width, height = max(1, round(self.width() * ratio)), max(1, round(self.height() * ratio))
+        if self._frame is None or (self._frame.width, self._frame.height) != (width, height):
+            self._frame = Frame(width, height, ratio)
+            self._frame.image.setDevicePixelRatio(ratio)
+            self._dirty = True
+        if not self._dirty:
+            if self._labels_left:
+                self._label_later(self.renderer.label_again())
+            return self._frame
+        renderer = self.renderer
+        scene = self.scene
+        if (scene.width_px, scene.height_px) != (self.width(), self.height()):
+            scene.resize(self.width(), self.height())
+        length = scene.state.view[1] - scene.state.view[0]
+        zooming = length != self._last_length and not self._exact
+        self._last_length = length
+        view = View(
+            scene.device_scale(ratio),
+            scene.scroll_px,
+            scene.height_px,
+            ratio,
+            scene.ticks().times,
+            bin_px=2 if zooming and self._slow_full > SLOW_FRAME_S else 1,
+            exact=self._exact,
+        )
+        begin = time.perf_counter()
+        drawn = renderer.draw(self._frame, scene.layout, view)
+        self.last_frame_s = time.perf_counter() - begin
+        if renderer.cache.shift_px is None and view.bin_px == 1:
+            self._slow_full = self.last_frame_s
+        self.curves_wanted = drawn.curves_wanted
+        self._dirty = False
+        self._exact = False
+        self._label_later(drawn.labels_left)
+        return self._frame
+
+    def _label_later(self, some_left: bool) -> None:
+        """Names that are new to the atlas come a few at a time, so that no frame is late."""
+        self._labels_left = some_left
+        if some_left:
+            self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Draws the frame and the overlay."""
+        try:
+            frame = self.render_frame()
+        except Exception:  # none may leave a virtual function of Qt: told, and the old frame stays
+            self._dirty = False
+            sys.excepthook(*sys.exc_info())
+            return
+        painter = QPainter(self)
+        try:
+            paint_frame(painter, frame)
+            self.renderer.paint_labels(painter)
+            self.overlay.paint(painter)
+            if self._pointer_x is not None:
+                self.overlay.paint_pointer(painter, self._pointer_x)
+        except Exception:  # as above: told, and what is painted so far stays
+            sys.excepthook(*sys.exc_info())
+        finally:
+            painter.end()
+        self.frame_drawn.emit()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Tells the scene."""
+        self.scene.resize(self.width(), self.height())
+        self.invalidate()
+
+    # pointer
+
+    def set_pointer(self, x: float | None) -> None:
+        """Moves the pointer line, repainting two narrow strips."""
+        before, self._pointer_x = self._pointer_x, x
+        for position in (before, x):
+            if position is not None:
+                self.update(QRect(round(position) - 2, 0, 5, self.height()))
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """Begins a gesture."""
+        self.gestures.press(event)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """Goes on with a gesture, or tells what is under the pointer."""
+        self.set_pointer(event.position().x())
+        self.gestures.move(event)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        """Ends a gesture."""
+        self.gestures.release(event)
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        """Frames the event under the pointer."""
+        self.gestures.double_click(event)
+
+    def leaveEvent(self, event: QEvent) -> None:
+        """Nothing is under the pointer any more."""
+        self.set_pointer(None)
+        self.scene.state.set_hover(None)
+        self.scene.state.set_cursor(None)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        """Scrolls, pans or zooms."""
+        self.gestures.wheel(event)
+
+    def event(self, event: QEvent) -> bool:
+        """Pinching on a trackpad."""
+        if isinstance(event, QNativeGestureEvent) and self.gestures.native(event):
+            return True
+        return super().event(event)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        """Asks the view for a menu."""
+        time_ns = self.scene.scale.to_ns(event.pos().x())
+        self.menu_wanted.emit(event.globalPos(), time_ns)
+
+    def pointer_position(self) -> QPointF | None:
+        """Where the pointer is, None while it is elsewhere."""
+        if self._pointer_x is None:
+            return None
+        return QPointF(self._pointer_x, self.gestures.last_y)

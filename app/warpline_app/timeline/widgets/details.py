@@ -1,0 +1,138 @@
+"""What is found out when the hand rests: figures, curves, the events of a range, rows with linked events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from warpline_app.timeline.model.curves import CurveTask, GroupTask, row_figure
+from warpline_app.timeline.model.idle import IdleWork
+from warpline_app.timeline.model.layout import PlacedRow
+from warpline_app.timeline.model.rows import Row
+from warpline_app.timeline.model.scene import Scene
+from warpline_app.timeline.model.time_model import TimeScale
+from warpline_app.timeline.widgets.canvas import Canvas
+from warpline_app.timeline.widgets.header import Header
+from warpline_app.timeline.widgets.overview import Overview
+from warpline_app.timeline.widgets.ruler import Ruler
+
+COUNTED_LANES = 4096
+AnyTask = CurveTask | GroupTask
+
+
+class Details:
+    """Submits pieces of work to the idle queue and hands what they find to the widgets."""
+
+    def __init__(
+        self, scene: Scene, canvas: Canvas, header: Header, ruler: Ruler, overview: Overview, work: IdleWork
+    ) -> None:
+        self._scene = scene
+        self._canvas = canvas
+        self._header = header
+        self._ruler = ruler
+        self._overview = overview
+        self._work = work
+        self._figures: dict[str, str] = {}
+
+    def refresh(self) -> None:
+        """Find out everything about the present view; what was begun for another one is dropped."""
+        start, stop = self._scene.state.view
+        self._work.cancel("figure:")
+        self._work.cancel("curve:")
+        if self._overview.row is not None and self._overview.curve is None:
+            self._submit_curve(self._overview.row, whole=True, then=self._overview_ready)
+        visible = self._visible_rows()
+        curves = self._canvas.renderer.curves
+        for placed in visible:
+            row = placed.row
+            if row.lanes and not placed.lines and row.counter < 0:
+                if not curves.has_whole(row):
+                    self._submit_curve(row, whole=True)
+                if not curves.get(row, self._device_scale())[1]:
+                    self._submit_curve(row, whole=False)
+        for placed in visible:
+            self._submit_figure(placed.row, start, stop)
+        self._work.submit("figures", self._show_figures)
+        self.count_range_soon()
+        self.find_linked_soon()
+
+    def count_range_soon(self) -> None:
+        """The selected range is another one."""
+        self._work.submit("range", self._count_range)
+
+    def find_linked_soon(self) -> None:
+        """The selected event is another one."""
+        self._work.submit("linked", self._find_linked_rows)
+
+    def _device_scale(self) -> TimeScale:
+        return self._scene.device_scale(self._canvas.devicePixelRatioF())
+
+    def _visible_rows(self) -> tuple[PlacedRow, ...]:
+        scene = self._scene
+        area = scene.height_px - scene.layout.pinned_height
+        return (*scene.layout.pinned, *scene.layout.between(scene.scroll_px, scene.scroll_px + area))
+
+    def _submit_figure(self, row: Row, start_ns: int, stop_ns: int) -> None:
+        self._work.submit(f"figure:{row.key}", lambda: self._find_figure(row, start_ns, stop_ns))
+
+    def _find_figure(self, row: Row, start_ns: int, stop_ns: int) -> None:
+        try:
+            curve = self._canvas.renderer.curves.get(row, self._device_scale())[0] if row.lanes else None
+            self._figures[row.key] = row_figure(self._scene.capture, row, start_ns, stop_ns, curve)
+        except Exception as error:  # contained in its row, which says so
+            self._fail(row, error)
+
+    def _fail(self, row: Row, error: Exception) -> None:
+        self._canvas.renderer.failed[row.key] = str(error) or type(error).__name__
+        self._figures[row.key] = "!"
+        self._canvas.redraw()
+
+    def _show_figures(self) -> None:
+        self._header.set_figures(self._figures)
+
+    def _submit_curve(self, row: Row, *, whole: bool, then: Callable[[AnyTask], None] | None = None) -> None:
+        task = self._canvas.renderer.curves.task(row, self._device_scale(), whole=whole)
+        key = f"curve:{'whole' if whole else 'near'}:{row.key}"
+
+        def step() -> None:
+            try:
+                done = task.step()
+            except Exception as error:  # contained in its row, which says so
+                self._fail(row, error)
+                return
+            if not done:
+                self._work.submit(key, step)
+            elif then is not None:
+                then(task)
+            else:
+                self._canvas.renderer.curves.put(row, task.curve, whole=whole)
+                self._canvas.redraw()
+
+        self._work.submit(key, step)
+
+    def _overview_ready(self, task: AnyTask) -> None:
+        self._overview.set_curve(task.curve)
+
+    def _find_linked_rows(self) -> None:
+        """Rows of the tree that hold an end of the selection's links: the header marks them."""
+        selected = self._scene.state.selection
+        keys = set()
+        for link in self._canvas.overlay.selection_links.links:
+            for event in (link.from_row, link.to_row):
+                place = self._scene.place_of_event(event) if event >= 0 and event != selected else None
+                if place is not None:
+                    keys.add(place.row.row.key)
+        self._header.set_linked(frozenset(keys))
+
+    def _count_range(self) -> None:
+        selected = self._scene.state.range_selection
+        count = None
+        if selected is not None:
+            # Every lane, shown or not: the panels below count the same.
+            lanes = np.arange(len(self._scene.capture.lanes))
+            if len(lanes) <= COUNTED_LANES:
+                count = self._scene.capture.count_in(lanes, *selected)
+        self._ruler.set_event_count(count)
+        self._canvas.overlay.find_related()
+        self._canvas.repaint_overlay()

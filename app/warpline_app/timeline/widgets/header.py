@@ -1,0 +1,386 @@
+"""The column of titles: tree, figures of the visible range, marks of colour; resizing, reordering, row heights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt, Signal
+from PySide6.QtGui import (
+    QColor,
+    QContextMenuEvent,
+    QHelpEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPixmap,
+    QPolygonF,
+    QWheelEvent,
+)
+from PySide6.QtWidgets import QToolTip, QWidget
+
+from warpline.i18n import tr
+from warpline_app.look.theme import Theme, ui_font, wash
+from warpline_app.timeline.draw.shapes import is_drawing
+from warpline_app.timeline.model.curves import share_text
+from warpline_app.timeline.model.kernel_names import short_kernel_name
+from warpline_app.timeline.model.layout import MIN_LANE_PX, PINNED_KEY, PlacedRow, line_height
+from warpline_app.timeline.model.rows import Content
+from warpline_app.timeline.model.scene import Scene
+
+INDENT = 14
+MIN_WIDTH = 120
+MAX_WIDTH = 700
+PICTURES = 400
+_GRIP = 4
+_MARK = 3
+
+
+class Header(QWidget):
+    """Titles left, figures right. Drags at its right edge resize it, drags of a row reorder it among its siblings."""
+
+    menu_wanted = Signal(QPoint, str)
+    """global position and key of a row"""
+    width_wanted = Signal(int)
+    link_wanted = Signal(str)
+    """key of a row whose amber dot was clicked: it holds an end of the selection's links"""
+
+    def __init__(self, scene: Scene, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.scene = scene
+        self.theme = theme
+        self.figures: Mapping[str, str] = {}
+        self.linked_keys: frozenset[str] = frozenset()
+        self._pictures: dict[tuple[object, ...], QPixmap] = {}
+        self._resizing = False
+        self._height_of: PlacedRow | None = None
+        self._height_from = (0.0, 0)
+        self._dragged: PlacedRow | None = None
+        self._drop: tuple[str, str | None, float] | None = None
+        self._pressed = QPointF()
+        self.setMouseTracking(True)
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+        self.setAccessibleName(tr("Tracks", "timeline"))
+        chosen = scene.state.track_selection_changed
+        for signal in (scene.layout_changed, scene.scrolled, scene.resized, chosen):
+            signal.connect(self._changed)
+
+    def _changed(self, *_: object) -> None:
+        self.update()
+
+    def set_theme(self, theme: Theme) -> None:
+        """Paint in other colours."""
+        self.theme = theme
+        self.update()
+
+    def set_figures(self, figures: Mapping[str, str]) -> None:
+        """Show these figures, by row key."""
+        self.figures = figures
+        self.update()
+
+    def set_linked(self, keys: frozenset[str]) -> None:
+        """Mark the rows that hold the other ends of the selection's links."""
+        if keys != self.linked_keys:
+            self.linked_keys = keys
+            self.update()
+
+    # painting
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Paints the visible rows."""
+        painter = QPainter(self)
+        painter.fillRect(self.rect(), self.theme.color("header"))
+        layout = self.scene.layout
+        area = layout.pinned_height
+        for placed in layout.pinned:
+            self._draw_row(painter, placed, placed.top)
+        painter.save()
+        painter.setClipRect(QRectF(0, area, self.width(), self.height() - area))
+        for placed in layout.between(self.scene.scroll_px, self.scene.scroll_px + self.height() - area):
+            self._draw_row(painter, placed, self.scene.top_of(placed))
+        if self._drop is not None:
+            painter.fillRect(QRectF(4, self._drop[2] - 1, self.width() - 8, 2), self.theme.color("text"))
+        painter.restore()
+        if area:
+            painter.fillRect(QRectF(0, area - 1, self.width(), 1), self.theme.color("muted", 140))
+        painter.fillRect(QRectF(self.width() - 1, 0, 1, self.height()), self.theme.color("hairline"))
+        painter.end()
+
+    def _draw_row(self, painter: QPainter, placed: PlacedRow, top: int) -> None:
+        if not is_drawing(painter):
+            painter.drawPixmap(0, top, self._picture(placed))
+            return
+        painter.save()
+        painter.translate(0, top)
+        self._paint_row(painter, placed)
+        painter.restore()
+
+    def _picture(self, placed: PlacedRow) -> QPixmap:
+        """A row as a picture, painted once for all that its looks depend on: scrolling only moves pictures."""
+        row, ratio = placed.row, self.devicePixelRatioF()
+        key = (
+            row.key,
+            placed.pinned,
+            placed.depth,
+            placed.height,
+            placed.is_open,
+            row.is_foldable,
+            row.key == self.scene.focus_key,
+            row.key == self.scene.state.track_selection,
+            row.key in self.linked_keys,
+            self._figure(placed),
+            self.width(),
+            self.theme.name,
+            ratio,
+        )
+        picture = self._pictures.get(key)
+        if picture is None:
+            if len(self._pictures) > PICTURES:
+                self._pictures.clear()
+            picture = QPixmap(round(self.width() * ratio), round(placed.height * ratio))
+            picture.setDevicePixelRatio(ratio)
+            picture.fill(self.theme.color("header"))
+            painter = QPainter(picture)
+            self._paint_row(painter, placed)
+            painter.end()
+            self._pictures[key] = picture
+        return picture
+
+    def _paint_row(self, painter: QPainter, placed: PlacedRow) -> None:
+        row, theme, top = placed.row, self.theme, 0
+        box = QRectF(0, top, self.width() - 1, placed.height)
+        if row.is_group:
+            painter.fillRect(box, theme.color("group"))
+        if row.key == self.scene.state.track_selection:
+            painter.fillRect(box, QColor(wash(theme)))
+        painter.fillRect(QRectF(0, box.bottom() - 1, box.width(), 1), theme.color("hairline", 150))
+        if row.key == self.scene.focus_key:
+            painter.fillRect(QRectF(0, top, 2, placed.height), theme.color("text", 170))
+        indent = 8 + (0 if placed.pinned else placed.depth * INDENT)
+        line = min(box.height(), 26.0)
+        first = QRectF(0, top, box.width(), line)
+        if row.is_foldable:
+            self._paint_triangle(painter, QPointF(indent + 4, first.center().y()), placed.is_open)
+        if row.content is not Content.MORE and not row.is_group:
+            painter.fillRect(
+                QRectF(box.right() - _MARK - 2, top + 3, _MARK, placed.height - 6),
+                QColor(theme.family(row.family)),
+            )
+        figure = self._figure(placed)
+        painter.setFont(ui_font(11))
+        metrics = painter.fontMetrics()
+        width = metrics.horizontalAdvance(figure) if figure else 0
+        right = box.right() - _MARK - 9
+        if figure:
+            painter.setPen(theme.color("muted"))
+            painter.drawText(
+                QRectF(right - width, first.top(), width + 1, line),
+                int(Qt.AlignmentFlag.AlignVCenter),
+                figure,
+            )
+        painter.setFont(ui_font(12, bold=row.is_group))
+        painter.setPen(theme.color("muted" if row.content is Content.MORE and not row.is_group else "text"))
+        left = indent + 14
+        room = right - width - 10 - left
+        text = painter.fontMetrics().elidedText(
+            self._title(placed), Qt.TextElideMode.ElideRight, max(0, int(room))
+        )
+        painter.drawText(QRectF(left, first.top(), room + 4, line), int(Qt.AlignmentFlag.AlignVCenter), text)
+        if row.key in self.linked_keys:
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing, True)
+            painter.setBrush(theme.color("link"))
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.drawEllipse(QPointF(4, first.center().y()), 2.6, 2.6)
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+
+    @staticmethod
+    def _title(placed: PlacedRow) -> str:
+        row = placed.row
+        is_kernel = row.content is Content.SUBSET and row.group is not None and row.group.name >= 0
+        title = short_kernel_name(row.title) if is_kernel else row.title
+        if row.role == "cores" and row.children:
+            # A core where nothing of the program ran has no lane, but its load.
+            return f"{title} ({max(len(row.lanes), len(row.children))})"
+        if placed.pinned and row.parent is not None and row.parent.key:
+            return f"{row.parent.title} · {title}"
+        return title
+
+    def _figure(self, placed: PlacedRow) -> str:
+        row = placed.row
+        if row.role == "operators" and len(row.lanes) > 1 and placed.is_open:
+            return tr("{n} levels", "timeline", n=len(row.lanes))
+        return self.figures.get(row.key, "")
+
+    def _paint_triangle(self, painter: QPainter, at: QPointF, is_open: bool) -> None:
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, True)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(self.theme.color("muted"))
+        size = 3.2
+        if is_open:
+            points = [QPointF(-size, -size * 0.6), QPointF(size, -size * 0.6), QPointF(0, size * 0.8)]
+        else:
+            points = [QPointF(-size * 0.6, -size), QPointF(-size * 0.6, size), QPointF(size * 0.8, 0)]
+        painter.drawPolygon(QPolygonF([at + point for point in points]))
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+
+    # mouse
+
+    def _row_at(self, y: float) -> PlacedRow | None:
+        return self.scene.placed_at(y)
+
+    def _border_at(self, y: float) -> PlacedRow | None:
+        """The row whose lower border is at this height and can be dragged."""
+        placed = self._row_at(y - 2)
+        if placed is None or placed.row.is_group or placed.row.content is Content.MORE:
+            return None
+        bottom = self.scene.top_of(placed) + placed.height
+        return placed if abs(bottom - y) <= 2 else None
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """Begins resizing, reordering, or opens and closes a row."""
+        point = event.position()
+        self._pressed = point
+        if event.button() != Qt.MouseButton.LeftButton:
+            return
+        if point.x() >= self.width() - _GRIP:
+            self._resizing = True
+            return
+        border = self._border_at(point.y())
+        if border is not None:
+            self._height_of = border
+            self._height_from = (point.y(), line_height(border.row, self.scene.state.heights))
+            return
+        placed = self._row_at(point.y())
+        if placed is None:
+            return
+        if point.x() <= 8 and placed.row.key in self.linked_keys:
+            self.link_wanted.emit(placed.row.key)
+            return
+        self.scene.focus_key = placed.row.key
+        indent = 8 + (0 if placed.pinned else placed.depth * INDENT)
+        if placed.row.content is Content.MORE or (placed.row.is_foldable and point.x() < indent + 14):
+            self.scene.toggle(placed.row)
+        else:
+            self._dragged = placed
+        self.update()
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """Goes on with what was begun, or shows what could be."""
+        point = event.position()
+        if self._resizing:
+            self.width_wanted.emit(min(max(round(point.x()) + 1, MIN_WIDTH), MAX_WIDTH))
+            return
+        if self._height_of is not None:
+            row = self._height_of.row
+            lanes = max(1, len(self._height_of.lines))
+            change = round((point.y() - self._height_from[0]) / lanes)
+            self.scene.state.set_height(row.key, max(MIN_LANE_PX, self._height_from[1] + change))
+            return
+        if self._dragged is not None and abs(point.y() - self._pressed.y()) > 5:
+            self._drop = self._drop_at(point.y())
+            self.setCursor(Qt.CursorShape.ClosedHandCursor)
+            self.update()
+            return
+        if point.x() >= self.width() - _GRIP:
+            self.setCursor(Qt.CursorShape.SplitHCursor)
+        elif self._border_at(point.y()) is not None:
+            self.setCursor(Qt.CursorShape.SplitVCursor)
+        else:
+            self.unsetCursor()
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        """Puts a dragged row where it was dropped."""
+        dragged, drop = self._dragged, self._drop
+        self._resizing = False
+        self._height_of = self._dragged = self._drop = None
+        self.unsetCursor()
+        if dragged is not None and drop is not None:
+            self._reorder(dragged, drop)
+        elif dragged is not None and dragged.row.content is not Content.MORE:
+            # A click on a title: panels are about this row from now on; again, about all rows.
+            state = self.scene.state
+            state.select_track(None if state.track_selection == dragged.row.key else dragged.row.key)
+        self.update()
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        """Opens or closes a row."""
+        placed = self._row_at(event.position().y())
+        indent = 8 + (placed.depth * INDENT if placed is not None and not placed.pinned else 0)
+        if placed is not None and event.position().x() >= indent + 14:
+            self.scene.toggle(placed.row)
+
+    def _drop_at(self, y: float) -> tuple[str, str | None, float] | None:
+        """Among which siblings, before which of them, and at what height a dragged row would land."""
+        dragged = self._dragged
+        if dragged is None:
+            return None
+        if dragged.pinned:
+            pins = self.scene.layout.pinned[1:]  # below their title
+            for other in pins:
+                if y < other.top + other.height / 2:
+                    return "", other.row.key, other.top
+            return "", None, pins[-1].bottom
+        parent = dragged.row.parent
+        siblings = [
+            placed
+            for placed in self.scene.layout.rows
+            if placed.row.parent is parent and placed.depth == dragged.depth
+        ]
+        key = parent.key if parent is not None else ""
+        for other in siblings:
+            top = self.scene.top_of(other)
+            if y < top + other.height / 2:
+                return key, other.row.key, top
+        return key, None, self.scene.top_of(siblings[-1]) + siblings[-1].height
+
+    def _reorder(self, dragged: PlacedRow, drop: tuple[str, str | None, float]) -> None:
+        parent_key, before, _ = drop
+        if before == dragged.row.key:
+            return
+        if dragged.pinned:
+            keys = [key for key in self.scene.state.pins if key != dragged.row.key]
+        else:
+            parent = dragged.row.parent
+            children = parent.children if parent is not None else []
+            wish = {key: index for index, key in enumerate(self.scene.state.order.get(parent_key, ()))}
+            ordered = sorted(children, key=lambda child: wish.get(child.key, len(wish)))
+            keys = [child.key for child in ordered if child.key != dragged.row.key]
+        keys.insert(keys.index(before) if before in keys else len(keys), dragged.row.key)
+        if dragged.pinned:
+            self.scene.state.set_pins(keys)
+        else:
+            self.scene.state.set_order(parent_key, keys)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        """Scrolls rows."""
+        way = event.pixelDelta().y() or round(event.angleDelta().y() / 120 * 54)
+        self.scene.scroll_to(self.scene.scroll_px - way)
+        event.accept()
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        """Asks the view for the menu of a row."""
+        placed = self._row_at(event.pos().y())
+        if placed is not None and placed.row.key != PINNED_KEY:
+            self.scene.focus_key = placed.row.key
+            self.update()
+            self.menu_wanted.emit(event.globalPos(), placed.row.key)
+
+    def event(self, event: QEvent) -> bool:
+        """Tells the whole title and what the figure means."""
+        if isinstance(event, QHelpEvent):
+            placed = self._row_at(event.pos().y())
+            if placed is not None:
+                QToolTip.showText(event.globalPos(), self._help(placed), self)
+            return True
+        return super().event(event)
+
+    def _help(self, placed: PlacedRow) -> str:
+        row = placed.row
+        parts = [row.title]
+        if row.count:
+            parts.append(tr("{n} events", "timeline", n=f"{row.count:,}"))
+        if row.group is not None and self.scene.capture.duration_ns:
+            share = row.group.total_ns / self.scene.capture.duration_ns
+            parts.append(tr("{share} of the whole capture", "timeline", share=share_text(share)))
+        if self.figures.get(row.key):
+            parts.append(tr("{figure} of the visible range", "timeline", figure=self.figures[row.key]))
+        return "\n".join(parts)

@@ -1,0 +1,245 @@
+"""The strip of the whole capture with the visible window, which can be dragged, and ticks of what was found."""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+
+import numpy as np
+import numpy.typing as npt
+from PySide6.QtCore import QRect, QRectF, Qt
+from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent, QWheelEvent
+from PySide6.QtWidgets import QWidget
+
+from warpline.i18n import tr
+from warpline_app.look.theme import Theme, mix, to_rgb
+from warpline_app.timeline.draw.compositor import Frame
+from warpline_app.timeline.draw.shapes import paint_frame
+from warpline_app.timeline.model.curves import Curve
+from warpline_app.timeline.model.rows import Row
+from warpline_app.timeline.model.scene import Scene
+from warpline_app.timeline.model.time_model import TimeScale
+
+HEIGHT = 34
+_REACH = 5
+
+
+class _Drag(Enum):
+    NONE = auto()
+    MOVE = auto()
+    LEFT = auto()
+    RIGHT = auto()
+    NEW = auto()
+
+
+def overview_row(rows: list[Row]) -> Row | None:
+    """What tells most about the whole: the GPU's streams, else the cores, else the first process."""
+    for role in ("gpu", "cores", "process"):
+        found = [row for row in rows if row.role == role and row.lanes]
+        if found:
+            lanes = tuple(lane for row in found for lane in row.lanes)
+            return Row("#overview", "", found[0].content, found[0].role, found[0].family, lanes=lanes)
+    everything = tuple(lane for row in rows for lane in row.lanes[:1])
+    return (
+        Row("#overview", "", rows[0].content, "gpu", rows[0].family, lanes=everything) if everything else None
+    )
+
+
+def side_by_side(columns: npt.NDArray[np.int64]) -> list[tuple[int, int]]:
+    """Ascending columns as [first, stop) of those that stand side by side."""
+    heads = np.flatnonzero(np.diff(columns, prepend=-2) > 1)
+    tails = np.append(heads, len(columns))[1:] - 1
+    return list(zip(columns[heads].tolist(), (columns[tails] + 1).tolist(), strict=True))
+
+
+class Overview(QWidget):
+    """The whole capture, small. Drag the window to move it, its edges to resize it, elsewhere to draw a new one."""
+
+    def __init__(self, scene: Scene, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.scene = scene
+        self.theme = theme
+        self.row = overview_row(scene.tree.root.children) if scene.tree.root.children else None
+        self._curve: Curve | None = None
+        self._picture: Frame | None = None
+        self._found: npt.NDArray[np.int64] = np.empty(0, np.int64)
+        self._columns: tuple[int, npt.NDArray[np.int64]] | None = None
+        self._drag = _Drag.NONE
+        self._from = 0.0
+        self._view_from = (0, 1)
+        self.setFixedHeight(HEIGHT)
+        self.setMouseTracking(True)
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+        self.setAccessibleName(tr("Overview", "timeline"))
+        for signal in (
+            scene.state.view_changed,
+            scene.state.range_selection_changed,
+            scene.state.marks_changed,
+            scene.resized,
+        ):
+            signal.connect(self._changed)
+
+    def _changed(self, *_: object) -> None:
+        self.update()
+
+    def set_theme(self, theme: Theme) -> None:
+        """Paint in other colours."""
+        self.theme = theme
+        self._picture = None
+        self.update()
+
+    def set_curve(self, curve: Curve) -> None:
+        """How busy the capture is over its whole length."""
+        self._curve = curve
+        self._picture = None
+        self.update()
+
+    @property
+    def curve(self) -> Curve | None:
+        """What is drawn, None until it is known."""
+        return self._curve
+
+    def set_found(self, times_ns: npt.NDArray[np.int64]) -> None:
+        """Ticks at these times: what a search found."""
+        self._found = times_ns
+        self._columns = None
+        self.update()
+
+    @property
+    def found_columns(self) -> npt.NDArray[np.int64]:
+        """Columns with a tick."""
+        if not len(self._found):
+            return np.empty(0, np.int64)
+        if self._columns is None or self._columns[0] != self.width():
+            # By the borders of columns and not by hits: there may be millions, in time order.
+            scale = self._scale()
+            borders = np.array([scale.to_ns(x) for x in range(self.width() + 1)], np.int64)
+            borders[-1] += 1
+            filled = np.flatnonzero(np.diff(np.searchsorted(self._found, borders, "left")) > 0)
+            self._columns = (self.width(), filled)
+        return self._columns[1]
+
+    def _scale(self) -> TimeScale:
+        return TimeScale(*self.scene.state.span, max(1, self.width()))
+
+    def _frame(self) -> Frame:
+        ratio = self.devicePixelRatioF()
+        width, height = round(self.width() * ratio), round(self.height() * ratio)
+        if self._picture is None or (self._picture.width, self._picture.height) != (width, height):
+            frame = Frame(width, height, ratio)
+            background = self.theme.rgb("canvas")
+            frame.fill(0, height, background)
+            if self._curve is not None and self.row is not None:
+                values = self._curve.sample(TimeScale(*self.scene.state.span, width))
+                values = np.r_[values[:1], values]
+                limit = len(self.row.lanes) if self.row.role == "cores" else 1.0
+                if self.row.role == "process":
+                    limit = max(1.0, float(np.nanmax(values, initial=1.0)))
+                ink = to_rgb(self.theme.family(self.row.family))
+                air = round(3 * ratio)
+                frame.area(
+                    values / limit,
+                    air,
+                    height - air - round(ratio),
+                    mix(background, ink, 0.7),
+                    ink,
+                    0,
+                    step=max(1, int(ratio)),
+                )
+            frame.image.setDevicePixelRatio(ratio)
+            self._picture = frame
+        return self._picture
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Paints the curve, the window, ticks and marks."""
+        painter = QPainter(self)
+        paint_frame(painter, self._frame())
+        scale, state, theme = self._scale(), self.scene.state, self.theme
+        if state.range_selection is not None:
+            left, right = (scale.to_px(edge) for edge in state.range_selection)
+            painter.fillRect(
+                QRectF(left, 0, max(1.5, right - left), self.height()), theme.color("selection", 60)
+            )
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(theme.color("text"))
+        top = self.height() - 8
+        painter.drawRects(
+            [QRect(first, top, stop - first, 7) for first, stop in side_by_side(self.found_columns)]
+        )
+        for mark in state.marks:
+            painter.fillRect(
+                QRectF(round(scale.to_px(mark.time_ns)), 0, 1, self.height()), theme.color("text", 170)
+            )
+        if state.view != state.span:
+            left, right = self._window()
+            shade = theme.color("canvas", 120)
+            painter.fillRect(QRectF(0, 0, left, self.height()), shade)
+            painter.fillRect(QRectF(right, 0, self.width() - right, self.height()), shade)
+            painter.fillRect(QRectF(left, 0, right - left, self.height()), theme.color("selection", 28))
+            for x in (left, right - 1.5):
+                painter.fillRect(QRectF(x, 0, 1.5, self.height()), theme.color("selection"))
+        painter.fillRect(QRectF(0, self.height() - 1, self.width(), 1), theme.color("hairline"))
+        painter.end()
+
+    def _window(self) -> tuple[float, float]:
+        scale = self._scale()
+        left, right = (scale.to_px(edge) for edge in self.scene.state.view)
+        if right - left < 3:
+            middle = min(max((left + right) / 2, 1.5), self.width() - 1.5)
+            return middle - 1.5, middle + 1.5
+        return left, right
+
+    # mouse
+
+    def _what(self, x: float) -> _Drag:
+        left, right = self._window()
+        if self.scene.state.view == self.scene.state.span:
+            return _Drag.NEW
+        if right - left > 12:
+            if abs(x - left) <= _REACH:
+                return _Drag.LEFT
+            if abs(x - right) <= _REACH:
+                return _Drag.RIGHT
+        return _Drag.MOVE if left - _REACH <= x <= right + _REACH else _Drag.NEW
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """Takes the window or an edge of it."""
+        if event.button() == Qt.MouseButton.LeftButton:
+            self._from = event.position().x()
+            self._drag = self._what(self._from)
+            self._view_from = self.scene.state.view
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """Moves it."""
+        x = event.position().x()
+        scale, state = self._scale(), self.scene.state
+        start, stop = self._view_from
+        if self._drag is _Drag.NONE:
+            shape = {
+                _Drag.LEFT: Qt.CursorShape.SplitHCursor,
+                _Drag.RIGHT: Qt.CursorShape.SplitHCursor,
+                _Drag.MOVE: Qt.CursorShape.OpenHandCursor,
+            }.get(self._what(x), Qt.CursorShape.CrossCursor)
+            self.setCursor(shape)
+            return
+        if self._drag is _Drag.MOVE:
+            by = round((x - self._from) * scale.ns_per_px)
+            state.set_view(start + by, stop + by, gesture="overview")
+        elif self._drag is _Drag.LEFT:
+            state.set_view(min(scale.to_ns(x), stop - 1), stop, gesture="overview")
+        elif self._drag is _Drag.RIGHT:
+            state.set_view(start, max(scale.to_ns(x), start + 1), gesture="overview")
+        elif abs(x - self._from) > 3:
+            low, high = sorted((scale.to_ns(self._from), scale.to_ns(x)))
+            state.set_view(low, max(high, low + 1), gesture="overview")
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        """A click outside the window brings it there."""
+        if self._drag is _Drag.NEW and abs(event.position().x() - self._from) <= 3:
+            self.scene.center_on(self._scale().to_ns(event.position().x()))
+        self._drag = _Drag.NONE
+        self.scene.state.end_gesture()
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        """Zooms around the middle of the view."""
+        self.scene.zoom(1.25 ** (-event.angleDelta().y() / 120), None, "wheel")
+        event.accept()

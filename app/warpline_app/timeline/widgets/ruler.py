@@ -1,0 +1,274 @@
+"""The ruler: ticks, the base they add to, marks, the length of the selected range."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import shiboken6
+from PySide6.QtCore import QLine, QPoint, QPointF, QRectF, Qt, Signal
+from PySide6.QtGui import (
+    QColor,
+    QContextMenuEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPolygonF,
+    QWheelEvent,
+)
+from PySide6.QtWidgets import QWidget
+
+from warpline.i18n import tr
+from warpline.model import format_duration
+from warpline_app.look.theme import Theme, ui_font
+from warpline_app.session.timeline_state import Mark
+from warpline_app.timeline.model.scene import Scene
+from warpline_app.timeline.widgets.overlay import Overlay, mark_flag
+
+HEIGHT = 28
+MARK_REACH = 6
+HINT_PX = 10
+
+
+class Ruler(QWidget):
+    """Ticks over the canvas. A drag selects a range, a double click sets a mark, a mark can be dragged."""
+
+    menu_wanted = Signal(QPoint, object)
+    """global position and time in ns"""
+    link_wanted = Signal(int)
+    """row of an event outside the view, whose amber arrow was clicked"""
+    mark_wanted = Signal(object)
+    """time in ns of a mark somebody wants to set or name"""
+
+    def __init__(self, scene: Scene, overlay: Overlay, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.scene = scene
+        self.theme = theme
+        self.event_count: int | None = None
+        self._overlay = overlay
+        self._from_ns: int | None = None
+        self._mark: Mark | None = None
+        self.setFixedHeight(HEIGHT)
+        self.setMouseTracking(True)
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+        self.setAccessibleName(tr("Ruler", "timeline"))
+        state = scene.state
+        for signal in (
+            state.view_changed,
+            state.range_selection_changed,
+            state.marks_changed,
+            state.origin_changed,
+            state.cursor_changed,
+            state.selection_changed,
+            scene.resized,
+        ):
+            signal.connect(self._changed)
+
+    def _changed(self, *_: object) -> None:
+        self.update()
+
+    def set_theme(self, theme: Theme) -> None:
+        """Paint in other colours."""
+        self.theme = theme
+        self.update()
+
+    def set_event_count(self, count: int | None) -> None:
+        """How many visible events the selected range touches."""
+        if count != self.event_count:
+            self.event_count = count
+            self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Paints ticks, marks, the pill of the range."""
+        theme, scene = self.theme, self.scene
+        painter = QPainter(self)
+        painter.fillRect(self.rect(), theme.color("header"))
+        scale = scene.scale
+        selected = scene.state.range_selection
+        if selected is not None:
+            left, right = scale.to_px(selected[0]), scale.to_px(selected[1])
+            left, right = max(left, -2.0), min(right, self.width() + 2.0)
+            if right > left:
+                painter.fillRect(QRectF(left, 0, right - left, self.height()), theme.color("selection", 34))
+        painter.setFont(ui_font(11))
+        ticks = scene.ticks()
+        bottom = self.height()
+        xs = scale.to_px_array(ticks.times)
+        minor = xs[1] - xs[0] if len(xs) > 1 else 0.0
+        painter.setPen(theme.color("muted", 110))
+        if minor > 40:
+            _draw_ticks(
+                painter, np.add.outer(xs, np.arange(1, 5) * (minor / 5)).ravel(), bottom - 3, bottom - 1
+            )
+        painter.setPen(theme.color("muted"))
+        _draw_ticks(painter, xs, bottom - 7, bottom - 1)
+        baseline = 2 + (bottom - 8 + painter.fontMetrics().ascent() - painter.fontMetrics().descent()) // 2
+        for x, text in zip(xs.tolist(), ticks.texts, strict=True):
+            painter.drawText(QPoint(round(x) + 5, baseline), text)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, True)
+        self._paint_marks(painter)
+        self._paint_link_hints(painter)
+        if selected is not None:
+            self._paint_pill(painter, scale.to_px(selected[0]), scale.to_px(selected[1]), selected)
+        cursor = scene.state.cursor_ns
+        if cursor is not None:
+            x = round(scale.to_px(cursor))
+            painter.fillRect(QRectF(x, bottom - 9, 1, 9), theme.color("text"))
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+        painter.fillRect(QRectF(0, bottom - 1, self.width(), 1), theme.color("hairline"))
+        painter.end()
+
+    def _paint_marks(self, painter: QPainter) -> None:
+        scale = self.scene.scale
+        painter.setFont(ui_font(11))
+        for mark in self.scene.state.marks:
+            x = scale.to_px(mark.time_ns)
+            if not -200 < x < self.width() + 10:
+                continue
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(self.theme.color("text"))
+            painter.drawPolygon(mark_flag(round(x) + 0.5, self.height() - 1))
+            if mark.text:
+                width = painter.fontMetrics().horizontalAdvance(mark.text)
+                # As high as the texts of ticks, which it hides where they meet.
+                box = QRectF(x + 6, 2, width + 6, self.height() - 5)
+                painter.fillRect(box, self.theme.color("header"))
+                painter.setPen(self.theme.color("text"))
+                painter.drawText(box, int(Qt.AlignmentFlag.AlignCenter), mark.text)
+
+    def _paint_link_hints(self, painter: QPainter) -> None:
+        """A small amber arrow at the side on which an end of the selection's links lies outside."""
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(self.theme.color("link"))
+        y = self.height() / 2
+        for side, sign in (("◂", 1), ("▸", -1)):
+            if any(tab.text.startswith(side) for tab in self._overlay.tabs):
+                tip = QPointF(2.0 if sign > 0 else self.width() - 2.0, y)
+                painter.drawPolygon(QPolygonF([tip, tip + QPointF(7 * sign, -5), tip + QPointF(7 * sign, 5)]))
+
+    def _paint_pill(self, painter: QPainter, left: float, right: float, selected: tuple[int, int]) -> None:
+        text = format_duration(selected[1] - selected[0])
+        if self.event_count is not None:
+            text += "  ·  " + tr("{n} events", "timeline", n=f"{self.event_count:,}")
+        painter.setFont(ui_font(11, bold=True))
+        width = painter.fontMetrics().horizontalAdvance(text) + 22
+        center = (max(left, 0.0) + min(right, float(self.width()))) / 2
+        x = min(max(center - width / 2, 2.0), self.width() - width - 2)
+        pill = QRectF(x, 4, width, 18)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(self.theme.color("selection"))
+        painter.drawRoundedRect(pill, 9, 9)
+        painter.setPen(QColor(self.theme.ink_dark if self.theme.is_dark else self.theme.ink_light))
+        painter.drawText(pill, int(Qt.AlignmentFlag.AlignCenter), text)
+
+    # mouse
+
+    def _mark_at(self, x: float) -> Mark | None:
+        scale = self.scene.scale
+        near = [(abs(scale.to_px(mark.time_ns) - x), mark) for mark in self.scene.state.marks]
+        near = [entry for entry in near if entry[0] <= MARK_REACH]
+        return min(near, key=lambda entry: entry[0])[1] if near else None
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """Begins a range, or takes a mark."""
+        if event.button() != Qt.MouseButton.LeftButton:
+            return
+        x = event.position().x()
+        side = "◂" if x <= HINT_PX else "▸" if x >= self.width() - HINT_PX else ""
+        hint = next((tab for tab in self._overlay.tabs if side and tab.text.startswith(side)), None)
+        if hint is not None:
+            self.link_wanted.emit(hint.event)
+            return
+        self._mark = self._mark_at(event.position().x())
+        self._from_ns = None if self._mark is not None else self.scene.scale.to_ns(event.position().x())
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """Goes on with a range or moves a mark."""
+        state = self.scene.state
+        time_ns = min(max(self.scene.scale.to_ns(event.position().x()), state.span[0]), state.span[1])
+        state.set_cursor(time_ns)
+        if self._mark is not None:
+            others = [mark for mark in state.marks if mark != self._mark]
+            self._mark = Mark(time_ns, self._mark.text)
+            state.set_marks((*others, self._mark))
+        elif self._from_ns is not None:
+            state.select_range(self._from_ns, time_ns)
+        else:
+            over = self._mark_at(event.position().x()) is not None
+            self.setCursor(Qt.CursorShape.SizeHorCursor if over else Qt.CursorShape.ArrowCursor)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        """Ends it."""
+        self._mark = None
+        self._from_ns = None
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        """Sets a mark or names one."""
+        mark = self._mark_at(event.position().x())
+        self._from_ns = None
+        self.mark_wanted.emit(mark.time_ns if mark else self.scene.scale.to_ns(event.position().x()))
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        """Zooms at the pointer: on a ruler nothing else is meant."""
+        self.scene.zoom(1.25 ** (-event.angleDelta().y() / 120), event.position().x(), "wheel")
+        event.accept()
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        """Asks the view for a menu."""
+        mark = self._mark_at(event.pos().x())
+        time_ns = mark.time_ns if mark else self.scene.scale.to_ns(event.pos().x())
+        self.menu_wanted.emit(event.globalPos(), time_ns)
+
+
+def _draw_ticks(painter: QPainter, xs: npt.NDArray[np.float64], top: int, bottom: int) -> None:
+    """Vertical lines in one call, from an array that has the layout of `QLine`."""
+    if not len(xs):
+        return
+    lines = np.empty((len(xs), 4), np.int32)
+    lines[:, 0] = lines[:, 2] = np.round(xs)
+    lines[:, 1], lines[:, 3] = top, bottom
+    painter.drawLines(shiboken6.wrapInstance(lines.ctypes.data, QLine), len(lines))
+
+
+class Corner(QWidget):
+    """What stands left of overview and ruler: the word and the base the ticks add to."""
+
+    def __init__(
+        self, scene: Scene, theme: Theme, overview_height: int, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self.scene = scene
+        self.theme = theme
+        self._overview_height = overview_height
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+        for signal in (scene.state.view_changed, scene.state.origin_changed, scene.resized):
+            signal.connect(self._changed)
+
+    def _changed(self, *_: object) -> None:
+        self.update()
+
+    def set_theme(self, theme: Theme) -> None:
+        """Paint in other colours."""
+        self.theme = theme
+        self.update()
+
+    @property
+    def base_text(self) -> str:
+        """The base, as it is written."""
+        base = self.scene.ticks().base
+        return f"{base} +" if base else ""
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Paints both texts."""
+        painter = QPainter(self)
+        painter.fillRect(self.rect(), self.theme.color("header"))
+        painter.setFont(ui_font(11))
+        painter.setPen(self.theme.color("muted"))
+        top = QRectF(10, 0, self.width() - 20, self._overview_height)
+        painter.drawText(top, int(Qt.AlignmentFlag.AlignVCenter), tr("Overview", "timeline"))
+        painter.setPen(self.theme.color("text"))
+        painter.setFont(ui_font(12))
+        below = QRectF(10, self._overview_height, self.width() - 20, self.height() - self._overview_height)
+        painter.drawText(below, int(Qt.AlignmentFlag.AlignVCenter), self.base_text)
+        painter.fillRect(QRectF(self.width() - 1, 0, 1, self.height()), self.theme.color("hairline"))
+        painter.fillRect(QRectF(0, self.height() - 1, self.width(), 1), self.theme.color("hairline"))
+        painter.end()

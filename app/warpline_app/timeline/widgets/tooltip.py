@@ -1,0 +1,99 @@
+"""The card beside the pointer that tells what is there."""
+
+from __future__ import annotations
+
+import re
+
+from PySide6.QtCore import QPoint, Qt, QTimer
+from PySide6.QtWidgets import QLabel, QWidget
+
+from warpline_app.look.theme import Theme, ui_font
+from warpline_app.timeline.model.event_text import describe_event
+from warpline_app.timeline.model.scene import Scene
+
+DELAY_MS = 180
+MAX_WIDTH = 440
+_OFFSET = QPoint(14, 18)
+
+
+class Tooltip(QLabel):
+    """A label over the canvas; never under the pointer, never in the way of the mouse."""
+
+    def __init__(self, scene: Scene, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._scene = scene
+        self._room = parent
+        self._row: int | None = None
+        self._at = QPoint()
+        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.setTextFormat(Qt.TextFormat.RichText)
+        self.setWordWrap(True)
+        self.setFont(ui_font(12))
+        self.set_theme(theme)
+        self.hide()
+        self._delay = QTimer(self)
+        self._delay.setSingleShot(True)
+        self._delay.setInterval(DELAY_MS)
+        self._delay.timeout.connect(self._appear)
+        scene.state.view_changed.connect(self.dismiss)
+
+    def set_theme(self, theme: Theme) -> None:
+        """Take other colours."""
+        self._theme = theme
+        self.setStyleSheet(
+            f"Tooltip {{ background: {theme.header}; color: {theme.text}; border: 1px solid {theme.hairline};"
+            " border-radius: 6px; padding: 8px 10px; }"
+        )
+
+    def show_event(self, row: int | None, at: QPoint) -> None:
+        """Tell about this event after a moment; None hides the card."""
+        self._row, self._at = row, at
+        if row is None:
+            self.dismiss()
+        elif self.isVisible():
+            self._appear()
+        else:
+            self._delay.start()
+
+    def follow(self, at: QPoint) -> None:
+        """The pointer moved on the same event."""
+        self._at = at
+        if self.isVisible():
+            self._move()
+
+    def dismiss(self, *_: object) -> None:
+        """Hide until the pointer comes to another event."""
+        self._delay.stop()
+        self.hide()
+
+    def _appear(self) -> None:
+        if self._row is None:
+            return
+        text = describe_event(self._scene.capture, self._row, self._scene.state.origin_ns)
+        name = text.title if len(text.title) <= 240 else text.title[:239] + "…"
+        from html import escape  # a table of 2000 entities, which the first frame does without
+
+        # Names have no spaces: tell where a line may be broken.
+        title = escape(re.sub(r"([,:<>_(])(?=[^,:<>_(]{3})", "\\1\u200b", name))
+        lines = [f"<b>{title}</b>"]
+        for index, line in enumerate(text.lines):
+            color = self._theme.text if index == 0 else self._theme.muted
+            body = escape(line).replace("   ", "&nbsp;&nbsp; ")
+            lines.append(f'<span style="color:{color}">{body}</span>')
+        self.setText('<div style="line-height:135%">' + "<br>".join(lines) + "</div>")
+        metrics = self.fontMetrics()
+        longest = max(metrics.horizontalAdvance(line) for line in (text.title + "  ", *text.lines))
+        self.setFixedWidth(min(MAX_WIDTH, longest + 44))
+        self.setFixedHeight(self.heightForWidth(self.width()))
+        self._move()
+        self.show()
+        self.raise_()
+
+    def _move(self) -> None:
+        room = self._room.rect()
+        at = self._at + _OFFSET
+        if at.x() + self.width() > room.right() - 4:
+            at.setX(max(4, self._at.x() - self.width() - 10))
+        if at.y() + self.height() > room.bottom() - 4:
+            at.setY(max(4, self._at.y() - self.height() - 10))
+        self.move(at)

@@ -1,0 +1,402 @@
+"""The timeline of one capture: overview, ruler, header and canvas, their figures, keys and menus."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+from PySide6.QtCore import QPoint, QPointF, Qt, QTimer, Signal
+from PySide6.QtGui import QCloseEvent, QFocusEvent, QImage, QKeyEvent, QPainter
+from PySide6.QtWidgets import QGridLayout, QInputDialog, QMenu, QScrollBar, QWidget
+
+from warpline.i18n import tr
+from warpline_app.look.appearance import appearance
+from warpline_app.look.theme import Theme
+from warpline_app.session.background import Job
+from warpline_app.session.instances import instances
+from warpline_app.session.name_filter import passing_names
+from warpline_app.session.saved_layout import LayoutStore
+from warpline_app.session.settings import Settings
+from warpline_app.session.timeline_state import Document, Filter, TimelineState
+from warpline_app.timeline.draw.lane_cache import EVERYTHING, emphasis_for
+from warpline_app.timeline.model.idle import IdleWork
+from warpline_app.timeline.model.layout import PINNED_KEY
+from warpline_app.timeline.model.rows import Row
+from warpline_app.timeline.model.scene import Scene
+from warpline_app.timeline.model.search import Search
+from warpline_app.timeline.widgets.canvas import Canvas
+from warpline_app.timeline.widgets.details import Details
+from warpline_app.timeline.widgets.header import Header
+from warpline_app.timeline.widgets.held_keys import HeldKeys
+from warpline_app.timeline.widgets.menus import (
+    EVENT_MENU,
+    ROW_MENU,
+    VIEW_MENU,
+    ViewContext,
+    add_commands,
+    menu_of,
+    ruler_menu,
+)
+from warpline_app.timeline.widgets.overview import HEIGHT as OVERVIEW_HEIGHT
+from warpline_app.timeline.widgets.overview import Overview
+from warpline_app.timeline.widgets.ruler import HEIGHT as RULER_HEIGHT
+from warpline_app.timeline.widgets.ruler import Corner, Ruler
+
+if TYPE_CHECKING:
+    from warpline_app.commands.command import Command
+
+HEADER_WIDTH = 270
+MARK_AT_ONCE = 2_000_000
+"""In captures with more events than this, those of a highlighted name are collected beside the window."""
+
+
+class TimelineView(QWidget):
+    """Everything between the tool row and the panels.
+
+    ``idle`` tells that all drawing is done: the frame is exact, figures and curves are there. Tests and picture
+    exports wait for it.
+    """
+
+    idle = Signal()
+    status_changed = Signal(str)
+    """a sentence for the status line, empty to take it away"""
+    menu_about_to_show = Signal(QMenu, object, object)
+    """the menu, the key of the row (or None) and the event's row (or None): others may add entries"""
+
+    def __init__(
+        self,
+        document: Document,
+        parent: QWidget | None = None,
+        *,
+        theme: Theme | None = None,
+        settings: Settings | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self.document = document
+        self.state: TimelineState = document.state
+        self.theme: Theme = theme or appearance().theme
+        if theme is None:
+            appearance().theme_changed.connect(self.set_theme)
+        self.layouts: LayoutStore | None = LayoutStore(settings) if settings is not None else None
+        if self.layouts is not None:
+            self.layouts.load(document.capture.uuid, self.state)
+        self.scene: Scene = Scene(document, self)
+        self.search: Search = Search(document.capture, self.state, self)
+        self.canvas = Canvas(self.scene, self.theme, self)
+        self.header = Header(self.scene, self.theme, self)
+        self.ruler = Ruler(self.scene, self.canvas.overlay, self.theme, self)
+        self.overview = Overview(self.scene, self.theme, self)
+        self.corner = Corner(self.scene, self.theme, OVERVIEW_HEIGHT, self)
+        self.scroll_bar = QScrollBar(Qt.Orientation.Vertical, self)
+        self.work = IdleWork(self)
+        self.details = Details(self.scene, self.canvas, self.header, self.ruler, self.overview, self.work)
+        self._pointed: tuple[QPointF, str] | None = None
+        self._closed = False
+        self._told_idle = False
+        self._idle_check = QTimer(self)
+        self._idle_check.setSingleShot(True)
+        self._idle_check.setInterval(0)
+        self._idle_check.timeout.connect(self._check_idle)
+        self.held = HeldKeys(self.scene, self.anchor_px, self.devicePixelRatioF, self)
+        self._arrange()
+        self._connect()
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setAccessibleName(tr("Timeline of {title}", "timeline", title=document.title))
+        self._emphasis_changed()
+
+    def _arrange(self) -> None:
+        grid = QGridLayout(self)
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setSpacing(0)
+        grid.addWidget(self.corner, 0, 0, 2, 1)
+        grid.addWidget(self.overview, 0, 1)
+        grid.addWidget(self.ruler, 1, 1)
+        grid.addWidget(self.header, 2, 0)
+        grid.addWidget(self.canvas, 2, 1)
+        grid.addWidget(self.scroll_bar, 0, 2, 3, 1)
+        grid.setColumnStretch(1, 1)
+        grid.setRowStretch(2, 1)
+        self.corner.setFixedHeight(OVERVIEW_HEIGHT + RULER_HEIGHT)
+        self.set_header_width(HEADER_WIDTH)
+        self.setMinimumSize(360, 160)
+
+    def _connect(self) -> None:
+        scene, state = self.scene, self.state
+        self.header.width_wanted.connect(self.set_header_width)
+        self.header.menu_wanted.connect(self._row_menu)
+        self.header.link_wanted.connect(self.follow_link_of_row)
+        self.ruler.link_wanted.connect(self.go_to)
+        self.canvas.menu_wanted.connect(self._canvas_menu)
+        self.ruler.menu_wanted.connect(self._ruler_menu)
+        self.ruler.mark_wanted.connect(self.ask_mark)
+        self.canvas.settled.connect(self._settled)
+        self.canvas.frame_drawn.connect(self._frame_drawn)
+        self.work.finished.connect(self._check_idle_soon)
+        self.scroll_bar.valueChanged.connect(scene.scroll_to)
+        for signal in (scene.layout_changed, scene.resized, scene.scrolled):
+            signal.connect(self._scroll_bar_changed)
+        for signal in (state.filter_changed, state.highlight_changed):
+            signal.connect(self._emphasis_changed)
+        state.highlight_changed.connect(self._mark_in_overview)
+        state.selection_changed.connect(self._selection_changed)
+        state.range_selection_changed.connect(self._range_changed)
+        self.search.changed.connect(self._search_changed)
+        self.search.failed.connect(self.status_changed)
+
+    # appearance
+
+    def set_theme(self, theme: Theme) -> None:
+        """Paint in other colours."""
+        self.theme = theme
+        for part in (self.canvas, self.header, self.ruler, self.overview, self.corner):
+            part.set_theme(theme)
+
+    def follow_link_of_row(self, key: str) -> None:
+        """Go to the first end of the selection's links that a row holds."""
+        for link in self.canvas.overlay.selection_links.links:
+            for event in (link.from_row, link.to_row):
+                place = self.scene.place_of_event(event) if event >= 0 else None
+                if event != self.state.selection and place is not None and place.row.row.key == key:
+                    self.go_to(event)
+                    return
+
+    def go_to(self, event: int) -> None:
+        """Select an event and bring it into view."""
+        self.state.select(event)
+        self.scene.reveal_event(event)
+
+    def set_header_width(self, width_px: int) -> None:
+        """Make the column of titles this wide."""
+        self.header.setFixedWidth(width_px)
+        self.corner.setFixedWidth(width_px)
+
+    def picture(self) -> QImage:
+        """The timeline as it is now, at the screen's resolution."""
+        ratio = self.devicePixelRatioF()
+        image = QImage(round(self.width() * ratio), round(self.height() * ratio), QImage.Format.Format_RGB32)
+        image.setDevicePixelRatio(ratio)
+        image.fill(self.theme.color("header"))
+        painter = QPainter(image)
+        self.render(painter, QPoint(0, 0))
+        painter.end()
+        return image
+
+    # being idle
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether all drawing is done."""
+        waits = self.search.is_running or bool(self.scene.indexing)
+        return self.canvas.is_settled and not self.work.is_busy and not waits
+
+    def _frame_drawn(self) -> None:
+        self.scene.begin_work()
+        if not self.canvas.is_settled and self.work.is_busy:
+            # The hand moves again: let frames go first.
+            self.work.later(30)
+        self._check_idle_soon()
+
+    def _check_idle_soon(self) -> None:
+        if not self._idle_check.isActive():
+            self._idle_check.start()
+
+    def _check_idle(self) -> None:
+        """Tells once that all is done; what began since the last time has to end first."""
+        if not self.is_idle:
+            self._told_idle = False
+        elif not self._told_idle and not self._closed:
+            self._told_idle = True
+            self.idle.emit()
+
+    def _settled(self) -> None:
+        if not self.held.is_moving and not self.canvas.gestures.is_active:
+            self.state.end_gesture()
+        self._told_idle = False
+        self.details.refresh()
+
+    def _range_changed(self, _value: object) -> None:
+        self.details.count_range_soon()
+
+    # following the state
+
+    def _emphasis_changed(self, *_: object) -> None:
+        capture, wanted = self.document.capture, self.state.filter
+        names = None
+        try:
+            names = passing_names(capture.strings, wanted)
+        except re.error as error:  # a regular expression that is being typed
+            self.status_changed.emit(str(error))
+        if self.state.highlight:
+            chosen = np.array(sorted(self.state.highlight), np.int64)
+            names = chosen if names is None else np.intersect1d(names, chosen)
+        is_everything = names is None and not wanted.kinds
+        self.canvas.set_emphasis(EVERYTHING if is_everything else emphasis_for(capture, names, wanted.kinds))
+
+    def _selection_changed(self, _row: int | None) -> None:
+        self.details.find_linked_soon()
+
+    def _mark_in_overview(self, *_: object) -> None:
+        """Ticks where the search found something, or else where the events of highlighted names are."""
+        names, found = self.state.highlight, self.search.found
+        if not names or names == frozenset(found.names.tolist()):
+            self.overview.set_found(found.times)
+            return
+        capture = self.document.capture
+
+        def show(answer: tuple[object, np.ndarray]) -> None:
+            if self.state.highlight == names:
+                self.overview.set_found(answer[1])
+
+        if len(capture.events) <= MARK_AT_ONCE:
+            show(instances(capture, names))
+            return
+        job = Job(lambda _progress, _cancelled: instances(capture, names), self)
+        job.succeeded.connect(show)
+        job.launch()
+
+    def _search_changed(self) -> None:
+        self._mark_in_overview()
+        self._check_idle_soon()
+        self.status_changed.emit(self.search.text())
+
+    def _scroll_bar_changed(self, *_: object) -> None:
+        bar, scene = self.scroll_bar, self.scene
+        bar.blockSignals(True)
+        bar.setRange(0, scene.max_scroll_px)
+        bar.setPageStep(max(1, scene.height_px - scene.layout.pinned_height))
+        bar.setSingleStep(22)
+        bar.setValue(scene.scroll_px)
+        bar.blockSignals(False)
+
+    # keys
+
+    def anchor_px(self) -> float | None:
+        """Around which pixel keys zoom: the pointer, else the selected event if it is in view, else the middle."""
+        point = self.canvas.pointer_position()
+        if point is not None:
+            return point.x()
+        if self.state.selection is not None:
+            start, stop = self.document.capture.event_span(self.state.selection)
+            x = self.scene.scale.to_px((start + stop) // 2)
+            if 0 <= x <= self.scene.width_px:
+                return x
+        return None
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Held keys act at once; other keys run the command they belong to."""
+        if self.held.press(event):
+            return
+        command = self._command_of(event)
+        if command is None:
+            super().keyPressEvent(event)
+            return
+        context = ViewContext(self)
+        if command.enabled(context):
+            command.callback(context)
+
+    def keyReleaseEvent(self, event: QKeyEvent) -> None:
+        """Ends what a held key began."""
+        if not self.held.release(event):
+            super().keyReleaseEvent(event)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        """Keys that are still down are released elsewhere."""
+        self.held.stop()
+        super().focusOutEvent(event)
+
+    def _command_of(self, event: QKeyEvent) -> Command | None:
+        from warpline_app.verbs.timeline import command_of_key
+
+        return command_of_key(event)
+
+    # menus and questions
+
+    def row_menu(self, key: str) -> QMenu:
+        """The menu of a row."""
+        self.scene.focus_key = key
+        menu = menu_of(self, ROW_MENU)
+        self.menu_about_to_show.emit(menu, key, None)
+        return menu
+
+    def event_menu(self, time_ns: int, event: int | None) -> QMenu:
+        """The menu of the canvas over an event, or over nothing."""
+        if event is not None:
+            self.state.select(event)
+        menu = menu_of(self, EVENT_MENU if event is not None else ())
+        menu.addSeparator()
+        mark = menu.addAction(tr("Set a mark here", "timeline"))
+        mark.triggered.connect(lambda: self.state.add_mark(time_ns))
+        add_commands(menu, self, VIEW_MENU)
+        placed = self.scene.placed_at(self.canvas.gestures.last_y)
+        self.menu_about_to_show.emit(menu, placed.row.key if placed is not None else None, event)
+        return menu
+
+    def _row_menu(self, where: QPoint, key: str) -> None:
+        self.row_menu(key).popup(where)
+
+    def _canvas_menu(self, where: QPoint, time_ns: int) -> None:
+        local = self.canvas.mapFromGlobal(where)
+        self.event_menu(time_ns, self.scene.event_at(local.x(), local.y())).popup(where)
+
+    def _ruler_menu(self, where: QPoint, time_ns: int) -> None:
+        ruler_menu(self, time_ns).popup(where)
+
+    def ask_mark(self, time_ns: int) -> None:
+        """Ask for the text of a mark and set it."""
+        known = next((mark.text for mark in self.state.marks if mark.time_ns == time_ns), "")
+        text, accepted = QInputDialog.getText(
+            self, tr("Mark", "timeline"), tr("Text of the mark:", "timeline"), text=known
+        )
+        if accepted:
+            self.state.add_mark(time_ns, text)
+
+    def ask_text(self, title: str, label: str, text: str = "") -> str | None:
+        """Ask for a text; None when the person changed their mind."""
+        answer, accepted = QInputDialog.getText(self, title, label, text=text)
+        return answer if accepted else None
+
+    def focus_row(self) -> Row | None:
+        """The row that verbs act on: the one under the pointer, else the one clicked last, else the event's."""
+        point = self.canvas.pointer_position()
+        if point is not None:
+            # Rows move when one is pinned or opened: with the pointer at rest the same one is meant again.
+            if self._pointed is not None and self._pointed[0] == point:
+                placed = self.scene.layout.by_key.get(self._pointed[1])
+                if placed is not None:
+                    return placed.row
+            placed = self.scene.placed_at(point.y())
+            if placed is not None and placed.row.key != PINNED_KEY:
+                self._pointed = (point, placed.row.key)
+                return placed.row
+        found = self.scene.tree.get(self.scene.focus_key) if self.scene.focus_key else None
+        if found is None and self.state.selection is not None:
+            found = self.scene.tree.row_of_event(self.state.selection)
+        return found
+
+    def clear_filter(self) -> None:
+        """Let everything pass."""
+        self.state.set_filter(Filter())
+
+    # the end
+
+    def save_layout(self) -> None:
+        """Remember the layout of this capture."""
+        if self.layouts is not None:
+            self.layouts.save(self.document.capture.uuid, self.state)
+
+    def shut_down(self) -> None:
+        """Stop all work and remember the layout; called before the file is closed."""
+        if not self._closed:
+            self._closed = True
+            self.held.stop()
+            self.search.cancel()
+            self.scene.shut_down()
+            self.work.cancel("")
+            self.canvas.shut_down()
+            self.save_layout()
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        """Remembers the layout."""
+        self.shut_down()
+        super().closeEvent(event)

@@ -1,0 +1,79 @@
+"""Start the window."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+from pathlib import Path
+from types import TracebackType
+
+from warpline.i18n import tr
+from warpline.model.errors import UsageError
+
+
+def has_display() -> bool:
+    """Whether a window could be seen: on Linux a display server must be named, or Qt told not to need one."""
+    if not sys.platform.startswith("linux"):
+        return True
+    return any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"))
+
+
+def _load_reader() -> None:
+    """Import what opening a capture needs before Qt: PySide looks at the source of every module that comes after it."""
+    os.environ.setdefault("HDF5_USE_FILE_LOCKING", "FALSE")
+    with contextlib.suppress(ImportError):  # told, in one line, when a file is opened
+        import warpline.storage  # noqa: F401  # for the sake of having it imported
+
+
+def tell_failures() -> None:
+    """Show what nobody caught in a bar of the front window, besides the traceback on stderr."""
+    former = sys.excepthook
+
+    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        former(kind, error, trace)
+        from warpline_app.session.opening import problem_of
+        from warpline_app.window.main_window import open_windows
+
+        windows = open_windows()
+        if not windows or not isinstance(error, Exception):
+            return
+        window = next((window for window in windows if window.isActiveWindow()), windows[-1])
+        page = window.current_page
+        problem = problem_of(page.source if page is not None else Path("Warpline"), error)
+        window.messages.show_message(problem.text, "error", problem.details)
+
+    sys.excepthook = hook
+
+
+def run_window(paths: list[Path]) -> int:
+    """Open the window on these files and run until it is closed; returns the exit status.
+
+    Raises UsageError when there is no display.
+    """
+    if not has_display():
+        raise UsageError(
+            tr(
+                "no display to open a window on; draw a picture with: warpline render FILE -o OUT.png, "
+                "print reports with: warpline stats FILE, or connect with: ssh -X"
+            )
+        )
+    _load_reader()
+    from warpline_app.look.appearance import appearance
+    from warpline_app.session.application import make_application
+    from warpline_app.session.settings import Settings
+
+    settings = Settings()
+    application = make_application(settings, is_themed=False)
+    # Ctrl-C in the terminal ends the window at once: Qt's loop would never look at Python's own handler.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from warpline_app.window.main_window import MainWindow
+
+    window = MainWindow(settings)
+    appearance().choose(settings.theme)
+    tell_failures()
+    window.show()
+    files = paths or (settings.open_files if settings.restore_session else [])
+    window.open_files([path for path in files if paths or path.exists()])
+    return application.exec()

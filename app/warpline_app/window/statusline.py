@@ -1,0 +1,108 @@
+"""The line at the bottom: time under the pointer, length of the view, keys worth knowing, what is not recorded."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
+
+from warpline.i18n import tr, tr_n
+from warpline.model.times import format_duration, format_time
+from warpline.model.tracks import Source
+from warpline_app.look.elided import ElidedLabel
+from warpline_app.session.timeline_state import Document
+
+NAMES_SHOWN = 3
+HINTS = ("W/S zoom", "A/D pan", "drag select", "? help")
+
+
+def not_recorded_text(sources: tuple[Source, ...]) -> tuple[str, str]:
+    """What is not recorded or was lost, in a few words, and as lines with the reasons for a tooltip."""
+    missing = [source for source in sources if not source.enabled]
+    lost = sum(source.lost for source in sources)
+    lines = [f"{source.name}: {source.reason or tr('not recorded')}" for source in missing]
+    lines += [
+        tr("{name}: {count} records lost", name=source.name, count=f"{source.lost:,}")
+        for source in sources
+        if source.lost
+    ]
+    parts: list[str] = []
+    if len(missing) == 1:
+        reason = missing[0].reason.split(";")[0].split(".")[0]
+        text = f": {reason}" if reason and len(reason) <= 60 else ""
+        parts.append(tr("{name} not recorded", name=missing[0].name) + text)
+    elif missing:
+        names = ", ".join(source.name for source in missing[:NAMES_SHOWN])
+        if len(missing) > NAMES_SHOWN:
+            names = tr("{names} and {count} more", names=names, count=len(missing) - NAMES_SHOWN)
+        parts.append(tr("not recorded: {names}", names=names))
+    if lost:
+        parts.append(tr_n("{text} record lost", "{text} records lost", lost, text=f"{lost:,}"))
+    return " · ".join(parts), "\n".join(lines)
+
+
+class StatusLine(QWidget):
+    """Follows the document in front."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("statusLine")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self._document: Document | None = None
+        self._time = QLabel()
+        self._hints = QLabel()
+        self._missing = ElidedLabel()
+        self._missing.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(12, 4, 12, 4)
+        row.setSpacing(18)
+        row.addWidget(self._time)
+        row.addWidget(self._hints)
+        row.addWidget(self._missing, 1)
+        self._hints.setText("   ".join(tr(hint, "status") for hint in HINTS))
+
+    @property
+    def text(self) -> str:
+        """What is said at the left."""
+        return self._time.text()
+
+    @property
+    def missing_text(self) -> str:
+        """What is said about what is not recorded."""
+        return self._missing.text()
+
+    def set_document(self, document: Document | None) -> None:
+        """Follow this document."""
+        if self._document is not None:
+            state = self._document.state
+            state.cursor_changed.disconnect(self._refresh)
+            state.view_changed.disconnect(self._refresh)
+            state.range_selection_changed.disconnect(self._refresh)
+        self._document = document
+        short = long = ""
+        if document is not None:
+            state = document.state
+            state.cursor_changed.connect(self._refresh)
+            state.view_changed.connect(self._refresh)
+            state.range_selection_changed.connect(self._refresh)
+            short, long = not_recorded_text(document.capture.sources)
+        self._hints.setVisible(document is not None)
+        self._missing.setText(short)
+        self._missing.setToolTip(long)
+        self._refresh()
+
+    def _refresh(self, *_values: object) -> None:
+        if self._document is None:
+            self._time.clear()
+            return
+        state = self._document.state
+        start, stop = state.view
+        # A tenth of a pixel on a wide screen: finer digits would only flicker.
+        resolution_ns = max(1, (stop - start) // 20_000)
+        parts: list[str] = []
+        if state.cursor_ns is not None:
+            parts.append(format_time(state.cursor_ns - state.origin_ns, resolution_ns))
+        parts.append(tr("view {length}", length=format_duration(stop - start)))
+        if state.range_selection is not None:
+            low, high = state.range_selection
+            parts.append(tr("selected {length}", length=format_duration(high - low)))
+        self._time.setText("   ·   ".join(parts))

@@ -1,0 +1,232 @@
+"""The row under the menus: buttons, search, chips of what is filtered, a summary of the capture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+from PySide6.QtCore import QEvent, Qt, Signal
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QToolButton,
+    QWidget,
+)
+
+from warpline.i18n import tr, tr_n
+from warpline.model.times import format_duration
+from warpline_app.commands.actions import CommandActions, key_text
+from warpline_app.look.elided import ElidedLabel
+from warpline_app.session.timeline_state import Document, Filter, TimelineState
+
+
+class Chip(QFrame):
+    """One filter, with a cross that takes it away."""
+
+    def __init__(self, text: str, remove: Callable[[], None], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("chip")
+        self.text = text
+        label = QLabel()
+        label.setTextFormat(Qt.TextFormat.PlainText)
+        label.setText(label.fontMetrics().elidedText(text, Qt.TextElideMode.ElideMiddle, 220))
+        label.setToolTip(text)
+        self.close_button = QToolButton()
+        self.close_button.setObjectName("chipClose")
+        self.close_button.setText("✕")
+        self.close_button.setToolTip(tr("Remove this filter"))
+        self.close_button.setAccessibleName(tr("Remove filter {text}", text=text))
+        # The signal carries whether the button is checked, which is nobody's filter.
+        self.close_button.clicked.connect(lambda _checked: remove())
+        row = QHBoxLayout(self)
+        row.setContentsMargins(9, 2, 3, 2)
+        row.setSpacing(3)
+        row.addWidget(label)
+        row.addWidget(self.close_button)
+
+
+def chip_texts(value: Filter) -> list[tuple[str, Filter]]:
+    """The parts of a filter as text, each with the filter that is left without it."""
+    chips: list[tuple[str, Filter]] = []
+    if value.names:
+        shown = f"/{value.names}/" if value.regex else value.names
+        chips.append((tr("name: {text}", text=shown), replace(value, names="")))
+    if value.rows:
+        chips.append((tr("rows: {text}", text=value.rows), replace(value, rows="")))
+    for name in value.kept_names:
+        kept = tuple(other for other in value.kept_names if other != name)
+        chips.append((tr("name: {text}", text=name), replace(value, kept_names=kept)))
+    for name in value.hidden_names:
+        still = tuple(other for other in value.hidden_names if other != name)
+        chips.append((tr("without {text}", text=name), replace(value, hidden_names=still)))
+    for key in value.only:
+        rest = tuple(other for other in value.only if other != key)
+        chips.append((tr("only {row}", row=key), replace(value, only=rest)))
+    chips += [
+        (tr("kind: {name}", name=kind), replace(value, kinds=value.kinds - {kind}))
+        for kind in sorted(value.kinds)
+    ]
+    return chips
+
+
+class SearchBox(QLineEdit):
+    """Takes the text to look for; ``/…/`` is a regular expression. Escape clears it, then gives the focus back."""
+
+    left = Signal()
+    """Escape in an empty box: the keyboard belongs to the timeline again."""
+    next_requested = Signal()
+    previous_requested = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setPlaceholderText(tr("Search names, /regex/"))
+        self.setAccessibleName(tr("Search names"))
+        self.setClearButtonEnabled(True)
+        self.setFixedWidth(250)
+
+    def event(self, event: QEvent) -> bool:
+        """Keep Escape and Return for the box: they are shortcuts of the window otherwise."""
+        own = {Qt.Key.Key_Escape, Qt.Key.Key_Return, Qt.Key.Key_Enter}
+        is_override = event.type() == QEvent.Type.ShortcutOverride
+        if is_override and isinstance(event, QKeyEvent) and event.key() in own:
+            event.accept()
+            return True
+        return super().event(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Escape, Return and Shift+Return; the rest is typing."""
+        if event.key() == Qt.Key.Key_Escape:
+            if self.text():
+                self.clear()
+            else:
+                self.left.emit()
+        elif event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}:
+            back = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+            (self.previous_requested if back else self.next_requested).emit()
+        else:
+            super().keyPressEvent(event)
+
+
+def summary_text(document: Document) -> str:
+    """What a capture is, in a line: title, devices, length, number of events."""
+    capture = document.capture
+    names = list(dict.fromkeys(device.name for device in capture.devices if device.name))
+    devices = (
+        names[0]
+        if len(names) == 1
+        else tr_n("{count} device", "{count} devices", len(names))
+        if names
+        else ""
+    )
+    if len(capture.devices) > 1 and len(names) == 1:
+        devices = f"{len(capture.devices)} × {names[0]}"
+    events = tr_n("{text} event", "{text} events", len(capture.events), text=f"{len(capture.events):,}")
+    parts = [document.title, devices, format_duration(capture.duration_ns, 3), events]
+    return " · ".join(part for part in parts if part)
+
+
+class ToolRow(QWidget):
+    """Buttons, search box, chips and summary for the document in front."""
+
+    def __init__(self, actions: CommandActions, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("toolRow")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self._actions = actions
+        self._document: Document | None = None
+        self.buttons: dict[str, QPushButton] = {}
+        row = QHBoxLayout(self)
+        row.setContentsMargins(10, 6, 12, 6)
+        row.setSpacing(7)
+        for command_id, title in (
+            ("file.open", tr("Open…")),
+            ("file.new_capture", tr("New Capture…")),
+            ("", ""),
+            ("view.fit", tr("Fit")),
+            ("view.undo", tr("Undo zoom")),
+            ("view.arrows", tr("Arrows: {mode}", mode=tr("selection"))),
+        ):
+            if not command_id:
+                row.addSpacing(8)
+            elif command_id in actions.commands:
+                row.addWidget(self._button(command_id, title))
+        row.addSpacing(8)
+        self.search = SearchBox()
+        row.addWidget(self.search)
+        self.matches = QLabel()
+        self.matches.setObjectName("muted")
+        row.addWidget(self.matches)
+        self._chips = QHBoxLayout()
+        self._chips.setSpacing(6)
+        row.addLayout(self._chips)
+        self.summary = ElidedLabel(mode=Qt.TextElideMode.ElideMiddle)
+        self.summary.setObjectName("summary")
+        self.summary.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        row.addWidget(self.summary, 1)
+
+    def _button(self, command_id: str, title: str) -> QPushButton:
+        command = self._actions.commands[command_id]
+        button = QPushButton(title)
+        button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        keys = f" ({key_text(command.keys[0])})" if command.keys else ""
+        button.setToolTip((command.hint_text or command.text) + keys)
+        button.clicked.connect(lambda: self._actions.run(command_id))
+        self.buttons[command_id] = button
+        return button
+
+    @property
+    def chips(self) -> list[Chip]:
+        """The chips that are shown."""
+        items = (self._chips.itemAt(index) for index in range(self._chips.count()))
+        return [widget for item in items if item is not None and isinstance(widget := item.widget(), Chip)]
+
+    def set_document(self, document: Document | None) -> None:
+        """Follow this document."""
+        if self._document is not None:
+            state = self._document.state
+            state.filter_changed.disconnect(self._show_chips)
+            state.history_changed.disconnect(self.refresh)
+            state.arrows_changed.disconnect(self._show_arrows)
+        self._document = document
+        if document is not None:
+            state = document.state
+            state.filter_changed.connect(self._show_chips)
+            state.history_changed.connect(self.refresh)
+            state.arrows_changed.connect(self._show_arrows)
+        self.search.setEnabled(document is not None)
+        self.summary.setText(summary_text(document) if document is not None else "")
+        self.summary.setToolTip(str(document.path) if document is not None else "")
+        self._show_chips()
+        self._show_arrows()
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Grey out what cannot be used now."""
+        for command_id, button in self.buttons.items():
+            button.setEnabled(self._actions.is_enabled(command_id))
+
+    def _state(self) -> TimelineState | None:
+        return self._document.state if self._document is not None else None
+
+    def _show_arrows(self, *_values: object) -> None:
+        state = self._state()
+        button = self.buttons.get("view.arrows")
+        if button is not None:
+            modes = {"selection": tr("selection"), "all": tr("all in view"), "off": tr("off")}
+            button.setText(tr("Arrows: {mode}", mode=modes[state.arrows if state else "selection"]))
+
+    def _show_chips(self, *_values: object) -> None:
+        for chip in self.chips:
+            self._chips.removeWidget(chip)
+            chip.hide()
+            chip.deleteLater()
+        state = self._state()
+        if state is None:
+            return
+        for text, rest in chip_texts(state.filter):
+            self._chips.addWidget(Chip(text, partial(state.set_filter, rest), self))

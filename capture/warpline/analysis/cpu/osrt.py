@@ -1,0 +1,29 @@
+"""Nsight's summary of OS runtime calls."""
+
+from __future__ import annotations
+
+from warpline.analysis.framework.options import Options
+from warpline.analysis.framework.report import Column, NotRecorded, Table
+from warpline.analysis.framework.selection import View
+from warpline.analysis.framework.tables import (
+    missing,
+    name_targets,
+    name_texts,
+    scope_text,
+    stat_columns,
+    stat_data,
+    statistics_by_name,
+)
+
+
+def osrt_sum(view: View, options: Options) -> Table | NotRecorded:
+    """OS runtime calls (locks, sleeps, reads …) by name."""
+    if not view.has("osrt"):
+        return missing("osrt")
+    stats = statistics_by_name(view, "osrt", options)
+    return Table(
+        (*stat_columns("Num Calls", "the total listed here"), Column("name", "Name")),
+        {**stat_data(stats), "name": name_texts(view, stats.key)},
+        targets=name_targets(view, stats.key, "osrt"),
+        scope=scope_text(view, "OS runtime calls"),
+    )

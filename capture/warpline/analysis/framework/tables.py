@@ -1,0 +1,294 @@
+"""Building blocks of report tables: statistics as columns, names of tracks and threads as texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.analysis.framework.options import Options
+from warpline.analysis.framework.report import Column, NotRecorded, Targets, Texts, Values, unrecorded
+from warpline.analysis.framework.selection import View
+from warpline.analysis.framework.statistics import (
+    Batches,
+    GroupStatistics,
+    batch_statistics,
+    quick_statistics,
+)
+
+Int64Array = npt.NDArray[np.int64]
+
+NOT_RECORDED = {
+    "cuda_api": NotRecorded(
+        "CUDA API calls were not recorded", "record with --trace cuda, or import a capture that holds them"
+    ),
+    "kernel": NotRecorded(
+        "GPU kernels were not recorded",
+        "record on a machine with a GPU with --trace cuda, or import a capture that holds them",
+    ),
+    "memory_operations": NotRecorded("GPU copies and sets were not recorded", "record with --trace cuda"),
+    "gpu": NotRecorded("GPU work was not recorded", "record on a machine with a GPU with --trace cuda"),
+    "launch": NotRecorded(
+        "no GPU work is linked to the call that launched it", "record with --trace cuda, which links both"
+    ),
+    "range": NotRecorded(
+        "ranges were not recorded", "annotate the program with NVTX and record with --trace nvtx"
+    ),
+    "osrt": NotRecorded(
+        "OS runtime calls were not recorded", "import an export of Nsight Systems with OS runtime calls"
+    ),
+    "operator": NotRecorded(
+        "operators were not recorded",
+        "import a trace of the framework's profiler",
+    ),
+    "phase": NotRecorded(
+        "steps and phases were not recorded",
+        "import a trace in which the framework profiler's step() was called; --step NAME declares a range the step",
+    ),
+    "thread_state": NotRecorded("thread states were not recorded", "record with --trace cpu"),
+    "cpu_slice": NotRecorded("which thread ran on which core was not recorded", "record with --trace cpu"),
+    "python": NotRecorded(
+        "Python calls were not recorded",
+        "switch with_stack on in the framework's profiler and import its trace",
+    ),
+    "samples": NotRecorded("stacks were not sampled", "import an export of Nsight Systems with CPU samples"),
+    "memory": NotRecorded(
+        "memory allocations were not recorded", "switch memory profiling on in the framework's profiler"
+    ),
+}
+
+
+def missing(what: str) -> NotRecorded:
+    """Why a report has no rows when the capture does not hold ``what``."""
+    return NOT_RECORDED[what]
+
+
+def stat_columns(
+    count_title: str,
+    ratio_of: str,
+    *,
+    prefix: str = "",
+    title: str = "",
+    with_ratio: bool = True,
+    unit: str = "ns",
+) -> tuple[Column, ...]:
+    """Columns of statistics: [ratio,] total, count, avg, med, min, max, stddev, in the order of Nsight's reports."""
+    suffix = f"_{unit}" if unit else ""
+    lead = f"{title} " if title else ""
+
+    def column(key: str, text: str) -> Column:
+        return Column(f"{prefix}{key}{suffix}", lead + text, unit)
+
+    ratio = (Column(f"{prefix}ratio", lead + "Time" if unit == "ns" else lead + "Share", "ratio", ratio_of),)
+    return (
+        *(ratio if with_ratio else ()),
+        column("total", "Total Time" if unit == "ns" else "Total"),
+        Column("count", count_title),
+        column("avg", "Avg"),
+        column("med", "Med"),
+        column("min", "Min"),
+        column("max", "Max"),
+        column("stddev", "StdDev"),
+    )
+
+
+def stat_data(
+    stats: GroupStatistics,
+    *,
+    prefix: str = "",
+    with_ratio: bool = True,
+    unit: str = "ns",
+    whole: int | None = None,
+) -> dict[str, Values]:
+    """The data of `stat_columns`; ratios of ``whole`` (default: the sum of all totals)."""
+    suffix = f"_{unit}" if unit else ""
+    data: dict[str, Values] = {}
+    if with_ratio:
+        data[f"{prefix}ratio"] = ratio(stats.total, int(stats.total.sum()) if whole is None else whole)
+    data[f"{prefix}total{suffix}"] = stats.total
+    data["count"] = stats.count
+    for key in ("avg", "med", "min", "max", "stddev"):
+        data[f"{prefix}{key}{suffix}"] = getattr(stats, key)
+    return data
+
+
+def ratio(parts: npt.NDArray[Any], whole: float) -> npt.NDArray[np.float64]:
+    """Each part of the whole, 0–1; masked (not a number to show) where the whole is 0."""
+    if not whole:
+        return unrecorded(len(parts), np.float64)
+    return np.asarray(parts / whole)
+
+
+def ratios(parts: npt.NDArray[Any], wholes: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """``parts`` / ``wholes``, masked where the whole is 0."""
+    wholes = np.asarray(wholes, np.float64)
+    safe = np.where(wholes == 0, 1.0, wholes)
+    return np.ma.MaskedArray(np.asarray(parts, np.float64) / safe, wholes == 0)
+
+
+def name_texts(view: View, ids: npt.NDArray[Any]) -> Texts:
+    """String ids as a column of texts."""
+    return Texts(ids.astype(np.int64), view.capture.strings.__getitem__)
+
+
+def kind_code(view: View, kind: str) -> int:
+    """The code of a kind in this capture, -1 where it has none."""
+    table = view.capture.kinds.get(kind)
+    return -1 if table is None else table.code
+
+
+def name_targets(view: View, names: npt.NDArray[Any], kind: str | None) -> Targets:
+    """Targets of a table with one row per name of one kind."""
+    code = -1 if kind is None else kind_code(view, kind)
+    return Targets(names=names.astype(np.uint32), kinds=np.full(len(names), code, np.int16))
+
+
+def event_targets(rows: Int64Array) -> Targets:
+    """Targets of a table with one row per event."""
+    return Targets(rows=rows)
+
+
+def statistics_by_name(view: View, kind: str, options: Options) -> GroupStatistics:
+    """Statistics of the time inside the range by name, largest total first; memory stays bounded."""
+    return computed_by_name(view, lambda: view.times_by_name(kind), options)
+
+
+def computed_by_name(view: View, batches: Batches, options: Options) -> GroupStatistics:
+    """Statistics of batches of (string ids, times), largest total first."""
+    if options.quick:
+        return quick_statistics(batches, max(len(view.capture.strings), 1)).by_total()
+    return batch_statistics(batches).by_total()
+
+
+def combine_keys(*columns: npt.NDArray[Any]) -> tuple[Int64Array, Int64Array]:
+    """One dense key per distinct combination of integer columns: (key of each row, first row of each key).
+
+    Keys ascend with the columns, the first one counting most; masked values stand before all others.
+    """
+    key = np.zeros(len(columns[0]), np.int64)
+    if not len(key):
+        return key, key
+    distinct = 1
+    for column in columns:
+        if np.ma.getmask(column) is np.ma.nomask:
+            values = np.ma.getdata(column).astype(np.int64)
+        else:
+            wide = np.ma.asarray(column).astype(np.int64)
+            values = np.ma.filled(wide, 0 if np.ma.getmask(wide).all() else int(wide.min()) - 1)
+        low = int(values.min())
+        width = int(values.max()) - low + 1
+        if width == 1:
+            continue
+        values -= low
+        if width >= _DENSE:
+            values, width = _dense(values, width)
+        key *= width
+        key += values
+        distinct *= width
+        if distinct >= _DENSE:
+            key, distinct = _dense(key, distinct)
+    key, distinct = _dense(key, distinct)
+    first = np.empty(distinct, np.int64)
+    # Of several rows the one written last stays.
+    first[key[::-1]] = np.arange(len(key) - 1, -1, -1)
+    return key, first
+
+
+_DENSE = 1 << 22
+"""Keys below it are renumbered through a table, without sorting; two of them multiplied still fit 64 bits."""
+
+
+def _dense(key: Int64Array, width: int) -> tuple[Int64Array, int]:
+    """Keys below ``width`` renumbered 0, 1, … in their order, and how many there are."""
+    if width > min(_DENSE, 8 * len(key) + 65_536):
+        distinct, key = np.unique(key, return_inverse=True)
+        return key.astype(np.int64), len(distinct)
+    used = np.zeros(width, bool)
+    used[key] = True
+    number = np.cumsum(used) - 1
+    return number[key], int(number[-1]) + 1
+
+
+def group_order(key: Int64Array) -> Int64Array:
+    """A stable order in which rows of equal key (dense, as from `combine_keys`) stand together, keys ascending."""
+    # Stable sorting of 16-bit numbers is a radix sort, several times faster than comparing.
+    order = np.argsort((key & 0xFFFF).astype(np.uint16), kind="stable")
+    high = key >> 16
+    while len(high) and int(high.max()):
+        order = order[np.argsort((high[order] & 0xFFFF).astype(np.uint16), kind="stable")]
+        high = high >> 16
+    return order.astype(np.int64, copy=False)
+
+
+class Groups:
+    """Numbers combinations of integer columns across batches, as they are met: only distinct ones are kept."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int | None, ...], int] = {}
+
+    def codes(self, *columns: npt.NDArray[Any]) -> Int64Array:
+        """The number of the combination in each row."""
+        key, first = combine_keys(*columns)
+        rows = zip(*(np.ma.asarray(column)[first].tolist() for column in columns), strict=True)
+        numbers = [self._known.setdefault(row, len(self._known)) for row in rows]
+        return np.array(numbers, np.int64)[key]
+
+    def columns(self, numbers: Int64Array, width: int) -> list[npt.NDArray[Any]]:
+        """The ``width`` columns of some combinations, masked where a value was."""
+        rows = list(self._known)
+        chosen = [rows[number] for number in numbers.tolist()]
+        return [
+            np.ma.MaskedArray(
+                [row[place] or 0 for row in chosen], [row[place] is None for row in chosen], np.int64
+            )
+            for place in range(width)
+        ]
+
+
+def thread_titles(view: View) -> Callable[[int], str]:
+    """Texts for thread indices (and −2 − track for tracks without a thread), "name (tid)"."""
+    capture = view.capture
+
+    def text(thread: int) -> str:
+        if thread >= 0:
+            found = capture.threads[thread]
+            return f"{found.name} ({found.tid})" if found.name else str(found.tid)
+        track = -2 - thread
+        return capture.tracks[track].title if 0 <= track < len(capture.tracks) else ""
+
+    return text
+
+
+def pid_tid(view: View, threads: Sequence[int] | Int64Array) -> tuple[Int64Array, Int64Array]:
+    """Process and thread ids of thread indices; −1 where a track names no thread (mask it)."""
+    capture = view.capture
+    tids = np.array([t.tid for t in capture.threads] + [-1], np.int64)
+    pids = np.array(
+        [
+            capture.processes[t.process].pid if 0 <= t.process < len(capture.processes) else -1
+            for t in capture.threads
+        ]
+        + [-1],
+        np.int64,
+    )
+    index = np.asarray(threads, np.int64)
+    index = np.where(index < 0, len(capture.threads), index)
+    return pids[index], tids[index]
+
+
+def masked_below_zero(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The values with negative ones masked as not recorded."""
+    return np.ma.MaskedArray(values, values < 0)
+
+
+def device_of_tracks(view: View) -> Int64Array:
+    """Device number of each track index, −1 for none."""
+    return np.array([-1 if t.device is None else t.device for t in view.capture.tracks] or [-1], np.int64)
+
+
+def scope_text(view: View, what: str) -> str:
+    """What the numbers of a table cover: "Kernels in the selected range"."""
+    where = "the whole capture" if view.is_whole else "the selected range"
+    return f"{what} in {where}"

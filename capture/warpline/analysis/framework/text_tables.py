@@ -1,0 +1,233 @@
+"""Reports as text tables that fit a terminal."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from warpline.analysis.framework.report import Column, NotRecorded, Report, Table, Texts, Values
+from warpline.analysis.framework.report_json import NS_PER_UNIT, format_value
+from warpline.i18n import tr
+
+_GAP = "  "
+_SHORTEST_TEXT = 16
+_LARGEST = 10_000
+"""Numbers stay below it where a larger unit is left."""
+_NAMES = ("name", "operation")
+_FOR_PROGRAMS = frozenset(("activity", "cause"))
+"""Columns that say to a program what the name says to a person."""
+
+
+def write_text(
+    report: Report, width: int, unit: str | None = None, limit: int | None = None, only: str = ""
+) -> Iterator[str]:
+    """Lines of a table of at most ``width`` columns of text; times in ``unit``, or in one picked for each column.
+
+    Long names are shortened in the middle. At most ``limit`` rows are shown, and it says how many there are. ``only``
+    says what was chosen beside the time range.
+    """
+    yield from wrapped(f"{report.title} ({report.name})", width)
+    if isinstance(report.result, NotRecorded):
+        yield from wrapped(tr("not recorded: {reason}", reason=str(report.result)), width, _GAP)
+        return
+    table = report.result
+    if table.scope:
+        yield from wrapped(f"{table.scope}, {only}" if only else table.scope, width, _GAP)
+    if not len(table):
+        yield _GAP + tr("nothing to list")
+    elif limit != 0:
+        yield from _grid(table, width, unit, limit)
+    yield ""
+    if limit is not None and limit < len(table):
+        yield _GAP + tr("{shown} of {count} rows", shown=limit, count=len(table))
+    for text in _footnotes(table):
+        yield from wrapped(text, width, _GAP)
+
+
+def _grid(table: Table, width: int, unit: str | None, limit: int | None) -> Iterator[str]:
+    absent = set(_absent(table))
+    columns = [
+        column for column in table.columns if column.name not in _FOR_PROGRAMS and column not in absent
+    ]
+    shown = table if limit is None or limit >= len(table) else table.part(0, limit)
+    name = _name_place(table, columns)
+    texts = []
+    for place, column in enumerate(columns):
+        own = unit or column_unit(shown.data[column.name])
+        cells = [format_value(value, column, own) for value in shown.values(column.name)]
+        if place == name and shown.depth is not None:
+            cells = ["  " * level + cell for level, cell in zip(shown.depth.tolist(), cells, strict=True)]
+        texts.append(_Cells(_title(column, own), cells, _is_text(shown.data[column.name])))
+    texts[name].widen(width // 3)
+    for block in _blocks(texts, name, width):
+        chosen = [texts[i] for i in block]
+        widths = _widths(chosen, width)
+        yield ""
+        yield _line([cells.title for cells in chosen], chosen, widths)
+        yield _line(["─" * room for room in widths], chosen, widths)
+        for row in zip(*(cells.texts for cells in chosen), strict=True):
+            yield _line(row, chosen, widths)
+
+
+class _Cells:
+    """One column as text, and how wide it is and may at least be."""
+
+    def __init__(self, title: str, texts: list[str], is_text: bool) -> None:
+        self.title = title
+        self.texts = texts
+        self.is_text = is_text
+        self.natural = max(text_width(title), max(map(text_width, texts), default=0))
+        self.smallest = self.natural
+        self.widen(_SHORTEST_TEXT)
+
+    def widen(self, least: int) -> None:
+        """Texts may be shortened, but not to less than this; numbers never are."""
+        if self.is_text:
+            self.smallest = min(self.natural, max(least, text_width(self.title)))
+
+
+def _footnotes(table: Table) -> Iterator[str]:
+    wholes: dict[str, list[str]] = {}
+    absent = _absent(table)
+    for column in table.columns:
+        if column.of and column not in absent:
+            wholes.setdefault(column.of, []).append(column.title)
+    for whole, titles in wholes.items():
+        yield tr("{columns} (%): of {whole}", columns=", ".join(titles), whole=whole)
+    titles = [column.title for column in absent if column.name != "reason"]
+    if titles:
+        yield tr("Columns without a value, because it was not recorded: {columns}", columns=", ".join(titles))
+    yield from table.notes
+
+
+def _absent(table: Table) -> list[Column]:
+    """Columns in which no row has a value: they would only take the room of the others."""
+    return [column for column in table.columns if len(table) and _is_empty(table.data[column.name])]
+
+
+def _is_empty(values: Values) -> bool:
+    if isinstance(values, Texts):
+        return bool((values.codes < 0).all())
+    if not isinstance(values, np.ndarray):
+        return all(value is None for value in values)
+    gone = np.ma.getmaskarray(values)
+    return bool(gone.all() or (values.dtype.kind == "f" and (gone | np.isnan(np.ma.getdata(values))).all()))
+
+
+def column_unit(values: Values) -> str:
+    """The smallest unit in which no time of a column takes five digits before the point."""
+    if not isinstance(values, np.ndarray) or not len(values):
+        return "ns"
+    largest = np.ma.max(np.ma.masked_invalid(np.abs(np.ma.asarray(values, np.float64))))
+    for unit, scale in NS_PER_UNIT.items():
+        if largest is np.ma.masked or largest < scale * _LARGEST:
+            return unit
+    return "s"
+
+
+def _title(column: Column, unit: str) -> str:
+    if column.unit == "ns":
+        return f"{column.title} ({'µs' if unit == 'us' else unit})"
+    if column.unit == "ratio":
+        return f"{column.title} (%)"
+    return column.title
+
+
+def _is_text(values: Values) -> bool:
+    return not isinstance(values, np.ndarray)
+
+
+def _name_place(table: Table, columns: Sequence[Column]) -> int:
+    """The column that says what a row is: the first text of a tree, else the names, else the last text."""
+    texts = [place for place, column in enumerate(columns) if _is_text(table.data[column.name])]
+    if table.depth is None:
+        named = [place for place in texts if columns[place].name in _NAMES]
+        return named[0] if named else texts[-1] if texts else 0
+    return texts[0] if texts else 0
+
+
+def text_width(text: str) -> int:
+    """Columns a terminal needs for a text: wide characters of East Asian scripts take two."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        2 if unicodedata.east_asian_width(c) in "WF" else 0 if unicodedata.combining(c) else 1 for c in text
+    )
+
+
+def shorten(text: str, width: int) -> str:
+    """The text in at most ``width`` columns, with its middle left out: kernels often differ at both ends only."""
+    if text_width(text) <= width:
+        return text
+    tail = (width - 1) // 3
+    head = width - 1 - tail
+    while text_width(text[:head]) > width - 1 - tail and head:
+        head -= 1
+    while text_width(text[len(text) - tail :]) > (width - 1) // 3 and tail:
+        tail -= 1
+    return text[:head] + "…" + (text[-tail:] if tail else "")
+
+
+def wrapped(text: str, width: int, indent: str = "") -> Iterator[str]:
+    """The text in lines of at most ``width`` columns, broken at spaces, or anywhere where a word alone is too long."""
+    room = max(width - len(indent), 8)
+    line = ""
+    for word in text.split(" "):
+        joined = f"{line} {word}" if line else word
+        if text_width(joined) <= room:
+            line = joined
+            continue
+        if line:
+            yield indent + line
+        line = ""
+        for character in word:
+            if text_width(line + character) > room:
+                yield indent + line
+                line = ""
+            line += character
+    yield indent + line
+
+
+def _line(texts: Sequence[Any], columns: Sequence[_Cells], widths: list[int]) -> str:
+    parts = []
+    for text, column, width in zip(texts, columns, widths, strict=True):
+        short = shorten(text, width)
+        pad = " " * (width - text_width(short))
+        parts.append(short + pad if column.is_text else pad + short)
+    return (_GAP + _GAP.join(parts)).rstrip()
+
+
+def _blocks(columns: Sequence[_Cells], name: int, width: int) -> Iterator[list[int]]:
+    """Columns in blocks that fit: what does not stand beside the others goes below, the names repeated."""
+    block: list[int] = []
+    used = 0
+    reserved = columns[name].smallest + len(_GAP)
+    for place, column in enumerate(columns):
+        if place == name:
+            continue
+        need = column.smallest + len(_GAP)
+        if block and used + need + reserved > width:
+            yield _placed(block, name)
+            block, used = [], 0
+        block.append(place)
+        used += need
+    yield _placed(block, name)
+
+
+def _placed(block: list[int], name: int) -> list[int]:
+    """The names at the side where the report has them."""
+    return sorted([*block, name]) if block and name < min(block) else [*block, name]
+
+
+def _widths(columns: Sequence[_Cells], width: int) -> list[int]:
+    widths = [column.smallest for column in columns]
+    spare = width - sum(widths) - len(_GAP) * len(columns)
+    # The last text column is mostly the names: what room there is goes to it first.
+    for place in reversed(range(len(columns))):
+        grow = max(0, min(columns[place].natural - widths[place], spare))
+        widths[place] += grow
+        spare -= grow
+    return widths

@@ -1,0 +1,183 @@
+"""Where the time of each GPU goes: computation, communication, copies, their overlap, and nothing at all."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.analysis.framework.options import Options
+from warpline.analysis.framework.report import Column, NotRecorded, Table
+from warpline.analysis.framework.selection import GPU_KINDS, View
+from warpline.analysis.framework.tables import missing, ratio, scope_text
+from warpline.analysis.gpu.gpus import (
+    COMMUNICATION,
+    COMPUTATION,
+    MEMORY,
+    Gpu,
+    active_span,
+    activity_combinations,
+    gpu_work,
+    gpus,
+    windows_of,
+)
+from warpline.analysis.structure.overlap import concurrency_times, time_of, time_of_all
+
+Int64Array = npt.NDArray[np.int64]
+
+ROWS = (
+    ("busy", 0),
+    ("computation", 1),
+    ("communication", 1),
+    ("exposed_communication", 2),
+    ("memory", 1),
+    ("exposed_memory", 2),
+    ("computation_and_communication", 1),
+    ("computation_and_memory", 1),
+    ("communication_and_memory", 1),
+    ("idle", 0),
+)
+TITLES = {
+    "busy": "Busy",
+    "computation": "Computation",
+    "communication": "Communication",
+    "exposed_communication": "not hidden by computation",
+    "memory": "Copies and sets",
+    "exposed_memory": "not hidden by kernels",
+    "computation_and_communication": "Computation and communication together",
+    "computation_and_memory": "Computation and copies together",
+    "communication_and_memory": "Communication and copies together",
+    "idle": "Idle",
+}
+
+
+def activity_times(combinations: Int64Array) -> dict[str, int]:
+    """The rows of the report from `activity_combinations` (ns each).
+
+    ``exposed_communication`` runs while no computation does, ``exposed_memory`` while no kernel of either sort does.
+    """
+    everything = COMPUTATION | COMMUNICATION | MEMORY
+    return {
+        "busy": time_of(combinations, everything),
+        "computation": time_of(combinations, COMPUTATION),
+        "communication": time_of(combinations, COMMUNICATION),
+        "exposed_communication": time_of(combinations, COMMUNICATION, COMPUTATION),
+        "memory": time_of(combinations, MEMORY),
+        "exposed_memory": time_of(combinations, MEMORY, COMPUTATION | COMMUNICATION),
+        "computation_and_communication": time_of_all(combinations, COMPUTATION | COMMUNICATION),
+        "computation_and_memory": time_of_all(combinations, COMPUTATION | MEMORY),
+        "communication_and_memory": time_of_all(combinations, COMMUNICATION | MEMORY),
+        "idle": int(combinations[0]),
+    }
+
+
+def overlap(view: View, _options: Options) -> Table | NotRecorded:
+    """Time of each GPU by activity, as lengths of unions: what overlaps counts once."""
+    if not view.has(*GPU_KINDS):
+        return missing("gpu")
+    names: list[str | None] = []
+    keys: list[str | None] = []
+    depth: list[int] = []
+    times: list[int] = []
+    active: list[float] = []
+    for gpu in gpus(view):
+        values = activity_times(activity_combinations(view, gpu))
+        first, last = active_span(view, gpu)
+        outside = view.duration_ns - (last - first)
+        names.append(gpu.title)
+        keys.append(None)
+        depth.append(0)
+        times.append(view.duration_ns)
+        active.append(float("nan"))
+        for key, level in ROWS:
+            names.append(TITLES[key])
+            keys.append(key)
+            depth.append(level + 1)
+            times.append(values[key])
+            part = values[key] - (outside if key == "idle" else 0)
+            active.append(part / (last - first) if last > first else float("nan"))
+    total = np.array(times, np.int64)
+    return Table(
+        (
+            Column("name", "GPU and activity"),
+            Column("activity", "Activity"),
+            Column("total_ns", "Total Time", "ns"),
+            Column("ratio", "Share", "ratio", "the selected range"),
+            Column(
+                "active_ratio", "Active Share", "ratio", "the time from the first to the last operation in it"
+            ),
+        ),
+        {
+            "name": names,
+            "activity": keys,
+            "total_ns": total,
+            "ratio": ratio(total, view.duration_ns),
+            "active_ratio": np.array(active, np.float64),
+        },
+        depth=np.array(depth, np.int16),
+        scope=scope_text(view, "Time of each GPU"),
+    )
+
+
+def stream_concurrency(view: View, _options: Options) -> Table | NotRecorded:
+    """How long how many streams of a GPU were busy at the same time, and each stream's share."""
+    if not view.has(*GPU_KINDS):
+        return missing("gpu")
+    names: list[str | None] = []
+    depth: list[int] = []
+    busy: list[int] = []
+    shares: list[float] = []
+    for gpu in gpus(view):
+        streams = [t for t in view.capture.tracks if t.index in gpu.tracks and t.role == "stream"]
+        times, of_stream = _stream_times(view, gpu, [t.index for t in streams])
+        names.append(gpu.title)
+        depth.append(0)
+        busy.append(int(times[1:].sum()))
+        shares.append(float("nan"))
+        used = int(np.max(np.flatnonzero(times), initial=0))
+        for count in range(used + 1):
+            names.append(f"{count} streams busy" if count != 1 else "1 stream busy")
+            depth.append(1)
+            busy.append(int(times[count]))
+            shares.append(float("nan"))
+        contexts: dict[int | None, int] = {}
+        for track, value in zip(streams, of_stream, strict=True):
+            contexts[track.context] = contexts.get(track.context, 0) + value
+        for track, value in zip(streams, of_stream, strict=True):
+            whole = contexts[track.context]
+            names.append(track.title or f"Stream {track.stream}")
+            depth.append(1)
+            busy.append(value)
+            shares.append(value / whole if whole else float("nan"))
+    total = np.array(busy, np.int64)
+    return Table(
+        (
+            Column("name", "GPU and streams"),
+            Column("total_ns", "Busy Time", "ns"),
+            Column("ratio", "Share", "ratio", "the selected range"),
+            Column("stream_ratio", "Stream Share", "ratio", "the busy time of all streams of its context"),
+        ),
+        {
+            "name": names,
+            "total_ns": total,
+            "ratio": ratio(total, view.duration_ns),
+            "stream_ratio": np.array(shares, np.float64),
+        },
+        depth=np.array(depth, np.int16),
+        scope=scope_text(view, "Streams"),
+    )
+
+
+def _stream_times(view: View, gpu: Gpu, streams: list[int]) -> tuple[Int64Array, list[int]]:
+    """Time with exactly k streams busy, and the busy time of each stream."""
+    times = np.zeros(len(streams) + 1, np.int64)
+    busy = [0] * len(streams)
+    for window in windows_of(view, gpu.tracks):
+        events = gpu_work(window, gpu)
+        track = window.track_of(events.row) if len(events) else np.empty(0, np.int64)
+        lanes = []
+        for place, index in enumerate(streams):
+            here = track == index
+            lanes.append((events.start[here], events.stop[here]))
+            busy[place] += int(concurrency_times([lanes[-1]], window.start_ns, window.stop_ns)[1])
+        times += concurrency_times(lanes, window.start_ns, window.stop_ns)
+    return times, busy

@@ -1,0 +1,120 @@
+"""The GPUs of a capture and when they did what, as intervals by activity."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.analysis.framework.selection import GPU_KINDS, Events, View, join_events
+from warpline.analysis.structure.kernels import communication_ids
+from warpline.analysis.structure.overlap import Intervals, combination_times
+
+Int64Array = npt.NDArray[np.int64]
+COMPUTATION, COMMUNICATION, MEMORY = 1, 2, 4
+"""Bits of the three activities of a GPU in combinations of `warpline.analysis.structure.overlap`."""
+WINDOW_EVENTS = 1 << 21
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """A GPU: its number, its rank (None without ranks), a title, and the indices of its tracks."""
+
+    device: int
+    rank: int | None
+    title: str
+    tracks: frozenset[int]
+
+
+def gpus(view: View) -> list[Gpu]:
+    """The GPUs that have selected tracks, by rank and number."""
+    found: dict[tuple[int, int], list[int]] = {}
+    for track in view.capture.tracks:
+        if track.device is not None and track.index in view.tracks:
+            found.setdefault((-1 if track.rank is None else track.rank, track.device), []).append(track.index)
+    names = {(d.rank, d.index): d.name for d in view.capture.devices}
+    result = []
+    for (number, device), tracks in sorted(found.items()):
+        rank = None if number < 0 else number
+        name = names.get((rank, device), names.get((None, device), ""))
+        title = f"GPU {device}"
+        if name and name != title:
+            title += f" · {name}"
+        result.append(
+            Gpu(device, rank, f"Rank {rank} · {title}" if rank is not None else title, frozenset(tracks))
+        )
+    return [gpu for gpu in result if any(view.everything().count(kind, gpu.tracks) for kind in GPU_KINDS)]
+
+
+def gpu_work(view: View, gpu: Gpu) -> Events:
+    """Everything that occupies the GPU in the selected range, ordered by row."""
+    parts = [view.events(kind, gpu.tracks) for kind in GPU_KINDS if kind in view.capture.kinds]
+    return join_events([part for part in parts if len(part)])
+
+
+def activities(
+    view: View, gpu: Gpu, communication: npt.NDArray[np.bool_]
+) -> tuple[Intervals, Intervals, Intervals]:
+    """Intervals of computation, communication and memory operations, in the order of their bits.
+
+    ``communication`` tells for each string id whether it names communication.
+    """
+    kernels = join_events(
+        [
+            view.events(kind, gpu.tracks)
+            for kind in ("kernel", "graph", "gpu_event")
+            if kind in view.capture.kinds
+        ]
+    )
+    memory = join_events(
+        [view.events(kind, gpu.tracks) for kind in ("memcpy", "memset") if kind in view.capture.kinds]
+    )
+    is_comm = communication[kernels.name]
+    start, stop = kernels.start, kernels.stop
+    return (
+        (start[~is_comm], stop[~is_comm]),
+        (start[is_comm], stop[is_comm]),
+        (memory.start, memory.stop),
+    )
+
+
+def activity_combinations(view: View, gpu: Gpu) -> Int64Array:
+    """`combination_times` of the activities of a GPU over the selected range; exact, in windows of bounded size."""
+    communication = communication_ids(view)
+    total = np.zeros(8, np.int64)
+    for window in windows_of(view, gpu.tracks):
+        total += combination_times(activities(window, gpu, communication), window.start_ns, window.stop_ns)
+    return total
+
+
+def windows_of(
+    view: View, tracks: frozenset[int], limit: int = WINDOW_EVENTS, kinds: tuple[str, ...] = GPU_KINDS
+) -> Iterator[View]:
+    """The range cut into parts that hold at most ``limit`` events of these kinds, so that unions need
+    bounded memory.
+    """
+    pending = [(view.start_ns, view.stop_ns)]
+    whole = view
+    while pending:
+        start, stop = pending.pop()
+        part = view.restrict(start, stop) if (start, stop) != (view.start_ns, view.stop_ns) else whole
+        if stop - start > 1 and sum(part.count(kind, tracks) for kind in kinds) > limit:
+            middle = (start + stop) // 2
+            pending += [(middle, stop), (start, middle)]
+            continue
+        yield part
+
+
+def active_span(view: View, gpu: Gpu) -> tuple[int, int]:
+    """From the first start to the last end of the GPU's work, cut to the selected range; (0, 0) without work."""
+    first, last = np.iinfo(np.int64).max, np.iinfo(np.int64).min
+    for kind in GPU_KINDS:
+        if kind not in view.capture.kinds:
+            continue
+        for events in view.batches(kind, gpu.tracks):
+            first, last = min(first, int(events.start.min())), max(last, int(events.stop.max()))
+    if last < first:
+        return 0, 0
+    return max(first, view.start_ns), min(last, view.stop_ns)

@@ -1,0 +1,104 @@
+"""Paddle's pair of statistics: CPU and GPU total, average, maximum, minimum, ratio, side by side."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.analysis.framework.report import Column, Values
+from warpline.analysis.framework.statistics import GroupStatistics, group_statistics
+from warpline.analysis.framework.tables import ratios
+
+Int64Array = npt.NDArray[np.int64]
+FIELDS = ("total", "avg", "max", "min")
+_TITLES = {"total": "Total", "avg": "Avg", "max": "Max", "min": "Min"}
+
+
+@dataclass(frozen=True)
+class Sides:
+    """Statistics of the CPU and of the GPU side of the same groups, keys ascending and equal on both sides."""
+
+    cpu: GroupStatistics
+    gpu: GroupStatistics
+
+    def __len__(self) -> int:
+        return len(self.cpu)
+
+
+def plain_statistics(
+    count: Int64Array, total: Int64Array, low: Int64Array, high: Int64Array
+) -> GroupStatistics:
+    """Statistics from sums alone, by place: without medians and deviations, which Paddle's tables do not have."""
+    unknown = np.full(len(count), np.nan)
+    return GroupStatistics(
+        np.arange(len(count)), count, total, total / np.maximum(count, 1), unknown, low, high, unknown
+    )
+
+
+def both_sides(keys: Int64Array, cpu_ns: Int64Array, gpu_ns: Int64Array) -> Sides:
+    """Statistics of CPU time and launched GPU time of host events by key."""
+    return Sides(group_statistics(keys, np.maximum(cpu_ns, 0)), group_statistics(keys, np.maximum(gpu_ns, 0)))
+
+
+def side_columns(cpu_of: str, gpu_of: str) -> tuple[Column, ...]:
+    """Columns of both sides; ``…_of`` say what the ratios are shares of."""
+    columns = [Column("count", "Calls")]
+    for side, title, whole in (("cpu", "CPU", cpu_of), ("gpu", "GPU", gpu_of)):
+        columns += [Column(f"{side}_{field}_ns", f"{title} {_TITLES[field]}", "ns") for field in FIELDS]
+        columns.append(Column(f"{side}_ratio", title, "ratio", whole))
+    return tuple(columns)
+
+
+class SideRows:
+    """Collects rows of both sides; a side without numbers (a kernel has no CPU time) stays empty."""
+
+    def __init__(self) -> None:
+        self._rows: list[tuple[float, ...]] = []
+
+    def add(
+        self,
+        count: float,
+        cpu: tuple[float, ...] | None,
+        gpu: tuple[float, ...] | None,
+        cpu_whole: float = 0,
+        gpu_whole: float = 0,
+    ) -> None:
+        """One row. Sides are (total, avg, max, min); wholes are what the ratios are of (0: no ratio)."""
+        nothing = (float("nan"),) * 4
+        row = [count]
+        for side, whole in ((cpu, cpu_whole), (gpu, gpu_whole)):
+            row += side or nothing
+            row.append(side[0] / whole if side and whole else float("nan"))
+        self._rows.append(tuple(row))
+
+    def data(self) -> dict[str, Values]:
+        """The data of `side_columns`: times as int64 where they are integers, masked where a side has none."""
+        table = np.array(self._rows, np.float64).reshape(-1, 11)
+        names = ["count"]
+        for side in ("cpu", "gpu"):
+            names += [f"{side}_{field}_ns" for field in FIELDS] + [f"{side}_ratio"]
+        result: dict[str, Values] = {}
+        for place, name in enumerate(names):
+            column = table[:, place]
+            gone = np.isnan(column)
+            if name == "count" or name.endswith(("total_ns", "max_ns", "min_ns")):
+                result[name] = np.ma.MaskedArray(np.where(gone, 0, column).astype(np.int64), gone)
+            else:
+                result[name] = np.ma.MaskedArray(np.where(gone, 0, column), gone)
+        return result
+
+
+def side_data(
+    sides: Sides, order: Int64Array, cpu_whole: Int64Array | float, gpu_whole: Int64Array | float
+) -> dict[str, Values]:
+    """The data of `side_columns` for groups in an order."""
+    data: dict[str, Values] = {"count": sides.cpu.count[order]}
+    for side, stats, whole in (("cpu", sides.cpu, cpu_whole), ("gpu", sides.gpu, gpu_whole)):
+        for field in FIELDS:
+            data[f"{side}_{field}_ns"] = getattr(stats, field)[order]
+        data[f"{side}_ratio"] = ratios(
+            stats.total[order], np.broadcast_to(np.asarray(whole, np.float64), (len(order),))
+        )
+    return data

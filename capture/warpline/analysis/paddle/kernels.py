@@ -1,0 +1,246 @@
+"""Paddle's kernel and memory-manipulation summaries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.analysis.framework.name_matches import matching_names
+from warpline.analysis.framework.options import Options
+from warpline.analysis.framework.report import Column, NotRecorded, Table, Texts, Values, unrecorded
+from warpline.analysis.framework.selection import View
+from warpline.analysis.framework.tables import (
+    combine_keys,
+    missing,
+    name_targets,
+    name_texts,
+    scope_text,
+    stat_columns,
+    stat_data,
+)
+from warpline.analysis.gpu.cuda import kernel_statistics
+from warpline.analysis.paddle.cpu_gpu import both_sides, side_columns, side_data
+from warpline.analysis.steps.step_times import find_steps
+from warpline.analysis.structure.event_types import MEMORY_OPERATION, type_code
+from warpline.analysis.structure.host_events import threads_with_events
+from warpline.analysis.structure.kernels import full_names, uses_tensor_cores
+from warpline.analysis.structure.launches import gpu_events, has_launches, launch_of_each
+
+Int64Array = npt.NDArray[np.int64]
+
+
+def kernel(view: View, options: Options) -> Table | NotRecorded:
+    """Kernels by name, with tensor-core use, occupancy, and the operator that launches them most."""
+    if not view.has("kernel"):
+        return missing("kernel")
+    stats = kernel_statistics(view, options)
+    data: dict[str, Values] = {"name": name_texts(view, stats.key), **stat_data(stats)}
+    statistics = stat_columns("Calls", "the total listed here")
+    columns = [Column("name", "Name"), statistics[2], statistics[1], *statistics[3:], statistics[0]]
+    texts = view.capture.strings.get(stats.key.tolist())
+    data["tensor_cores"] = np.array([uses_tensor_cores(text) for text in texts], bool)
+    columns.append(Column("tensor_cores", "Tensor cores"))
+    for attribute, title in (("blocks_per_sm", "Blocks per SM"), ("occupancy_ratio", "Occupancy")):
+        weighted = _weighted(view, attribute, stats.key, options)
+        if weighted is not None:
+            unit, whole = (
+                ("ratio", "the warps a multiprocessor can hold")
+                if attribute == "occupancy_ratio"
+                else ("", "")
+            )
+            data[attribute] = weighted
+            columns.append(Column(attribute, title, unit, whole))
+    operators = _operators(view, stats.key, options)
+    if operators is not None:
+        data["operator"] = Texts(operators, view.capture.strings.__getitem__)
+        columns.append(Column("operator", "Operator"))
+    return Table(
+        tuple(columns),
+        data,
+        targets=name_targets(view, stats.key, "kernel"),
+        scope=scope_text(view, "Kernels"),
+        notes=(
+            "Tensor cores are guessed from the kernel's name; occupancy and blocks are averages weighted by duration.",
+        ),
+    )
+
+
+def _weighted(view: View, attribute: str, keys: Int64Array, options: Options) -> npt.NDArray[Any] | None:
+    """Average of an attribute by kernel name, weighted by duration; None when it was not recorded."""
+    if attribute not in view.capture.kinds["kernel"].attributes:
+        return None
+    if options.quick:
+        return unrecorded(len(keys), np.float64)
+    n = max(len(view.capture.strings), 1)
+    total = np.zeros(n)
+    weight = np.zeros(n)
+    for events in view.batches("kernel"):
+        values = view.column("kernel", attribute, events.index)
+        known = ~np.ma.getmaskarray(values)
+        if attribute == "occupancy_ratio":
+            known &= (np.ma.getdata(values) != 0) | (_least_occupancy(view, events.index) < _ROUNDED)
+        name = full_names(view, events)[known]
+        share = events.duration[known].astype(np.float64)
+        total += np.bincount(name, weights=np.ma.getdata(values)[known] * share, minlength=n)
+        weight += np.bincount(name, weights=share, minlength=n)
+    if not weight.any():
+        return None
+    gone = weight[keys] == 0
+    return np.ma.MaskedArray(total[keys] / np.where(gone, 1, weight[keys]), gone)
+
+
+_ROUNDED = 0.01
+_WARP, _WARPS_OF_SM = 32, 64
+
+
+def _least_occupancy(view: View, index: Int64Array) -> npt.NDArray[np.float64]:
+    """What one block alone occupies, 0 where it is not known.
+
+    Kineto writes 0 % for less than half a percent, but also where it could not estimate: the latter is not recorded.
+    """
+    blocks, *sides = (
+        view.column("kernel", name, index) for name in ("blocks_per_sm", "block_x", "block_y", "block_z")
+    )
+    threads = np.prod([np.ma.filled(side, 0).astype(np.float64) for side in sides], axis=0)
+    per_sm = np.minimum(np.ma.filled(blocks, 0).astype(np.float64), 1.0)
+    least: npt.NDArray[np.float64] = per_sm * np.ceil(threads / _WARP) / _WARPS_OF_SM
+    return least
+
+
+def _operators(view: View, keys: Int64Array, options: Options) -> Int64Array | None:
+    """For each kernel name the operator (string id) that launched most of its time, −1 for none."""
+    if options.quick and view.has("operator"):
+        return np.full(len(keys), -1, np.int64)
+    owner = operator_of_kernels(view)
+    if owner is None:
+        return None
+    name, operator, time = owner
+    key, first = combine_keys(name, operator)
+    total = np.bincount(key, weights=time, minlength=len(first))
+    order = np.argsort(total, kind="stable")
+    best = np.full(max(len(view.capture.strings), 1), -1, np.int64)
+    best[name[first[order]]] = operator[first[order]]
+    return best[keys]
+
+
+def operator_of_kernels(view: View) -> tuple[Int64Array, Int64Array, Int64Array] | None:
+    """(kernel name, name of the innermost operator around its launch, time in the range) of each launched kernel.
+
+    None when operators or launches were not recorded.
+    """
+    if not (view.has("operator") and has_launches(view)):
+        return None
+    from warpline.analysis.structure.attribution import enclosing_of_launches
+
+    names, operators, times = [], [], []
+    for events in view.batches("kernel"):
+        launches, place = launch_of_each(view, events)
+        linked = place >= 0
+        if not linked.any():
+            continue
+        picked = events.take(linked)
+        rows = enclosing_of_launches(view, launches.take(place[linked]), ("operator",))
+        found = rows >= 0
+        names.append(full_names(view, picked)[found].astype(np.int64))
+        operators.append(view.names(rows[found]).astype(np.int64))
+        times.append(picked.inside[found])
+    if not names:
+        empty = np.empty(0, np.int64)
+        return empty, empty, empty
+    return np.concatenate(names), np.concatenate(operators), np.concatenate(times)
+
+
+def memory_manipulation(view: View, options: Options) -> Table | NotRecorded:
+    """Copies and sets as the program asked for them: ranges that say so, else the calls that launched GPU copies."""
+    ranges = list(_memory_ranges(view))
+    if ranges:
+        name, cpu, gpu = (np.concatenate(column) for column in zip(*ranges, strict=True))
+        texts: Any = view.capture.strings.__getitem__
+        kind: str | None = None
+    else:
+        if not view.has("memcpy", "memset"):
+            return missing("memory_operations")
+        if not has_launches(view):
+            return missing("launch")
+        name, cpu, gpu, titles = _memory_calls(view)
+        texts = titles.__getitem__
+        kind = "cuda_api"
+    sides = both_sides(name, cpu, gpu)
+    order = np.argsort(-(sides.cpu.total + sides.gpu.total), kind="stable")
+    steps = find_steps(view, options)
+    inside = np.minimum(steps.stop, view.stop_ns) - np.maximum(steps.start, view.start_ns)
+    whole = int(inside.sum()) or view.duration_ns
+    of = "the time of all steps" if inside.sum() else "the selected range"
+    keys = sides.cpu.key[order]
+    targets = name_targets(view, keys, None) if kind is None else None
+    table = Table(
+        (Column("name", "Name"), *side_columns(of, of)),
+        {"name": Texts(keys, texts), **side_data(sides, order, whole, whole)},
+        scope=scope_text(view, "Copies and sets"),
+    )
+    return table if targets is None else _with_targets(table, targets)
+
+
+def _with_targets(table: Table, targets: Any) -> Table:
+    from dataclasses import replace
+
+    return replace(table, targets=targets)
+
+
+def _memory_ranges(view: View) -> Iterator[tuple[Int64Array, Int64Array, Int64Array]]:
+    """(name, CPU time, launched GPU time) of ranges such as GpuMemcpyAsync:CPU->GPU."""
+    wanted = matching_names(view.capture, MEMORY_OPERATION)
+    if not wanted.any():
+        return
+    types = [type_code("UserDefined"), type_code("PythonUserDefined")]
+    for found in threads_with_events(view):
+        events = found.events
+        here = wanted[events.name] & np.isin(events.type, types)
+        if here.any():
+            yield events.name[here].astype(np.int64), events.cpu_ns[here], events.gpu_ns[here]
+
+
+_SIDES = {1: "CPU->GPU", 2: "GPU->CPU", 8: "GPU->GPU", 9: "CPU->CPU", 10: "GPU->GPU (peer)"}
+
+
+def _memory_calls(view: View) -> tuple[Int64Array, Int64Array, Int64Array, list[str]]:
+    """(title, CPU time of the call, GPU time) of copies and sets with a launching call."""
+    capture = view.capture
+    titles: dict[str, int] = {}
+    keys, cpu, gpu = [], [], []
+    for kind in ("memcpy", "memset"):
+        if kind not in capture.kinds:
+            continue
+        events = gpu_events(view, kind)
+        launches, place = launch_of_each(view, events)
+        linked = place >= 0
+        events, launches = events.take(linked), launches.take(place[linked])
+        call = view.names(launches.call).astype(np.int64)
+        if kind == "memcpy":
+            side = np.ma.filled(view.column(kind, "copy_kind", events.index), 0).astype(np.int64)
+            pinned = np.ma.filled(view.column(kind, "src_kind", events.index), 255).astype(np.int64) == 1
+        else:
+            side = np.full(len(events), -1, np.int64)
+            pinned = np.zeros(len(events), bool)
+        key, first = combine_keys(call, side, pinned)
+        codes = []
+        for i in first.tolist():
+            title = _memory_title(capture.strings[int(call[i])], int(side[i]), bool(pinned[i]))
+            codes.append(titles.setdefault(title, len(titles)))
+        keys.append(np.array([*codes, 0], np.int64)[key])
+        cpu.append(launches.call_stop - launches.call_start)
+        gpu.append(events.inside)
+    return np.concatenate(keys), np.concatenate(cpu), np.concatenate(gpu), list(titles)
+
+
+def _memory_title(call: str, side: int, is_pinned: bool) -> str:
+    how = "Async" if "async" in call.casefold() or "launch" in call.casefold() else "Sync"
+    if side < 0:
+        return f"Memset{how} ({call})"
+    direction = _SIDES.get(side, "unknown direction")
+    if is_pinned and side == 1:
+        direction = "CUDAPinned->GPU"
+    return f"Memcpy{how}:{direction} ({call})"

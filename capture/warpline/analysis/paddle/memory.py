@@ -1,0 +1,138 @@
+"""Paddle's memory summary: allocations and releases by the event that made them, and the peak, per device."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.analysis.framework.name_matches import matching_names
+from warpline.analysis.framework.options import Options
+from warpline.analysis.framework.report import Column, NotRecorded, Table, Values
+from warpline.analysis.framework.selection import View
+from warpline.analysis.framework.tables import combine_keys, missing, scope_text
+from warpline.analysis.structure.attribution import enclosing_of_calls
+from warpline.analysis.structure.event_types import HOST_KINDS
+from warpline.analysis.structure.launches import threads_of_tracks
+
+Int64Array = npt.NDArray[np.int64]
+ALLOCATION, RELEASE = 0, 1
+_RESERVED = re.compile("reserved", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class MemoryEvents:
+    """Allocations and releases in the selected range in the order of time; arrays of equal length.
+
+    ``row``, ``time`` (capture ns), ``device`` string id (0: not told), ``is_release``, ``bytes``,
+    ``reserved`` (whether it is the
+    allocator's own reserve and not a tensor's memory), ``allocated``/``total_reserved`` totals afterwards
+    (masked: unknown).
+    """
+
+    row: Int64Array
+    index: Int64Array
+    time: Int64Array
+    device: Int64Array
+    is_release: npt.NDArray[np.bool_]
+    bytes: Int64Array
+    reserved: npt.NDArray[np.bool_]
+    allocated: npt.NDArray[np.int64]
+    total_reserved: npt.NDArray[np.int64]
+
+
+def memory_events(view: View) -> MemoryEvents:
+    """The memory events of the selected range."""
+    events = view.events("memory")
+    events = events.take(np.argsort(events.start, kind="stable"))
+
+    def column(name: str) -> npt.NDArray[np.int64]:
+        return view.column("memory", name, events.index).astype(np.int64)
+
+    size = np.ma.filled(column("bytes"), 0)
+    operation = column("operation")
+    is_release = np.where(np.ma.getmaskarray(operation), size < 0, np.ma.getdata(operation) == RELEASE)
+    reserving = matching_names(view.capture, _RESERVED)
+    return MemoryEvents(
+        events.row,
+        events.index,
+        events.start,
+        np.ma.filled(column("device"), 0),
+        is_release.astype(bool),
+        np.abs(size),
+        reserving[events.name],
+        column("total_allocated_bytes"),
+        column("total_reserved_bytes"),
+    )
+
+
+def memory(view: View, _options: Options) -> Table | NotRecorded:
+    """Allocations and releases by device and by the event around them, with the peaks."""
+    if not view.has("memory"):
+        return missing("memory")
+    found = memory_events(view)
+    thread = threads_of_tracks(view)[view.track_of(found.row)] if len(found.row) else np.empty(0, np.int64)
+    owner = enclosing_of_calls(view, thread, found.time, [k for k in HOST_KINDS if k != "cuda_api"])
+    name = np.where(owner >= 0, view.names(np.maximum(owner, 0)).astype(np.int64), -1)
+    key, first = combine_keys(found.device, found.reserved, name)
+    n = len(first)
+
+    def counted(chosen: npt.NDArray[np.bool_], weights: Int64Array | None = None) -> Int64Array:
+        return np.bincount(
+            key[chosen], weights=None if weights is None else weights[chosen], minlength=n
+        ).astype(np.int64)
+
+    taken, freed = ~found.is_release, found.is_release
+    columns = {
+        "allocation_count": counted(taken),
+        "free_count": counted(freed),
+        "allocation_bytes": counted(taken, found.bytes),
+        "free_bytes": counted(freed, found.bytes),
+    }
+    columns["increased_bytes"] = columns["allocation_bytes"] - columns["free_bytes"]
+    order = np.lexsort((-columns["increased_bytes"], found.reserved[first], found.device[first]))
+    strings = view.capture.strings
+    of_group = first[order]
+    data: dict[str, Values] = {
+        "name": [strings[i] if i >= 0 else "(outside any event)" for i in name[of_group].tolist()],
+        "device": [strings[i] or None for i in found.device[of_group].tolist()],
+        "type": ["Reserved" if value else "Allocated" for value in found.reserved[of_group].tolist()],
+        **{key_name: values[order] for key_name, values in columns.items()},
+    }
+    return Table(
+        (
+            Column("name", "Name"),
+            Column("device", "Device"),
+            Column("type", "Type"),
+            Column("allocation_count", "Allocations"),
+            Column("free_count", "Releases"),
+            Column("allocation_bytes", "Allocated", "bytes"),
+            Column("free_bytes", "Released", "bytes"),
+            Column("increased_bytes", "Increase", "bytes"),
+        ),
+        data,
+        scope=scope_text(view, "Memory events"),
+        notes=tuple(_peaks(view, found)),
+    )
+
+
+def _peaks(view: View, found: MemoryEvents) -> list[str]:
+    """One sentence per device: the largest totals the recorder reported."""
+    notes = []
+    for device in np.unique(found.device).tolist():
+        here = found.device == device
+        parts = []
+        for title, values in (("allocated", found.allocated[here]), ("reserved", found.total_reserved[here])):
+            highest = np.ma.max(values) if len(values) else np.ma.masked
+            if highest is not np.ma.masked:
+                parts.append(f"{title} {int(highest):,} bytes")
+        where = view.capture.strings[device] or "the recorded device"
+        if not parts:
+            tensors = here & ~found.reserved
+            change = np.where(found.is_release[tensors], -found.bytes[tensors], found.bytes[tensors])
+            highest = int(np.cumsum(change).max(initial=0))
+            parts.append(f"{highest:,} bytes more than at the start; totals were not recorded")
+        notes.append(f"Peak on {where}: {', '.join(parts)}.")
+    return notes

@@ -1,0 +1,118 @@
+"""Adds up operators, their parts and kernels by the line of the table each belongs to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.analysis.framework.tables import combine_keys, group_order
+
+Int64Array = npt.NDArray[np.int64]
+LEVELS = 3
+"""An operator, its part, a kernel."""
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Things to add up, each belonging to a line of the tree: the operator, its part, the kernel (−1 above that level).
+
+    ``cpu_ns`` and ``self_*`` are −1 where a line has none (kernels).
+    """
+
+    thread: Int64Array
+    path: tuple[Int64Array, ...]
+    cpu_ns: Int64Array
+    gpu_ns: Int64Array
+    self_cpu_ns: Int64Array
+    self_gpu_ns: Int64Array
+    kind: Int64Array
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Lines added up: arrays of equal length."""
+
+    thread: Int64Array
+    path: tuple[Int64Array, ...]
+    has_cpu: npt.NDArray[np.bool_]
+    kind: Int64Array
+    count: Int64Array
+    cpu_total: Int64Array
+    cpu_min: Int64Array
+    cpu_max: Int64Array
+    gpu_total: Int64Array
+    gpu_min: Int64Array
+    gpu_max: Int64Array
+    self_cpu: Int64Array
+    self_gpu: Int64Array
+
+
+def summed(lines: list[Lines]) -> list[Groups]:
+    """The lines of one thread added up by what they stand for, so that memory holds one thread's events at a time."""
+    result = []
+    for line in lines:
+        if len(line.thread):
+            cpu = np.maximum(line.cpu_ns, 0)
+            own = (np.maximum(line.self_cpu_ns, 0), np.maximum(line.self_gpu_ns, 0))
+            has_cpu = line.cpu_ns >= 0
+            one = np.ones(len(line.thread), np.int64)
+            result.append(
+                merged_groups(
+                    Groups(
+                        line.thread,
+                        line.path,
+                        has_cpu,
+                        line.kind,
+                        one,
+                        cpu,
+                        cpu,
+                        cpu,
+                        line.gpu_ns,
+                        line.gpu_ns,
+                        line.gpu_ns,
+                        *own,
+                    )
+                )
+            )
+    return result
+
+
+def merged_groups(groups: Groups) -> Groups:
+    """Equal lines put together. A kernel and a part may share a name: they stay apart by whether they have CPU time."""
+    key, _ = combine_keys(groups.thread, *groups.path, groups.has_cpu)
+    order = group_order(key)
+    ordered = key[order]
+    first = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    of_group = order[first]
+
+    def reduced(how: np.ufunc, values: Int64Array) -> Int64Array:
+        result: Int64Array = how.reduceat(values[order], first)
+        return result
+
+    return Groups(
+        groups.thread[of_group],
+        tuple(column[of_group] for column in groups.path),
+        groups.has_cpu[of_group],
+        groups.kind[of_group],
+        reduced(np.add, groups.count),
+        reduced(np.add, groups.cpu_total),
+        reduced(np.minimum, groups.cpu_min),
+        reduced(np.maximum, groups.cpu_max),
+        reduced(np.add, groups.gpu_total),
+        reduced(np.minimum, groups.gpu_min),
+        reduced(np.maximum, groups.gpu_max),
+        reduced(np.add, groups.self_cpu),
+        reduced(np.add, groups.self_gpu),
+    )
+
+
+def joined_groups(parts: list[Groups]) -> Groups:
+    paths = tuple(np.concatenate([part.path[level] for part in parts]) for level in range(LEVELS))
+    columns = {
+        item.name: np.concatenate([getattr(part, item.name) for part in parts])
+        for item in fields(Groups)
+        if item.name != "path"
+    }
+    return Groups(path=paths, **columns)

@@ -1,0 +1,378 @@
+"""Paddle's operator summary: operators, their parts, and the kernels each launched; also by place and by
+input shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.analysis.framework.nesting import window_pairs, windows
+from warpline.analysis.framework.options import Options
+from warpline.analysis.framework.report import NO_NAME, Column, NotRecorded, Table, Targets, Texts, Values
+from warpline.analysis.framework.selection import GPU_KINDS, View
+from warpline.analysis.framework.statistics import GroupStatistics
+from warpline.analysis.framework.tables import combine_keys, kind_code, missing, scope_text, thread_titles
+from warpline.analysis.paddle.cpu_gpu import FIELDS, plain_statistics, side_columns
+from warpline.analysis.paddle.operator_groups import (
+    LEVELS,
+    Groups,
+    Lines,
+    joined_groups,
+    merged_groups,
+    summed,
+)
+from warpline.analysis.steps.step_times import find_steps
+from warpline.analysis.structure.event_types import type_code
+from warpline.analysis.structure.host_events import (
+    HostEvents,
+    ThreadEvents,
+    merge_recursion,
+    threads_with_events,
+)
+
+Int64Array = npt.NDArray[np.int64]
+_EXPLANATION = (
+    "GPU time is that of the work launched inside, counted whole. "
+    "Self is without the operators, parts and CUDA calls inside."
+)
+_MOST_LINES, _LEAST_PLACES = 200_000, 100
+"""How many places are told apart: enough for a network, and few enough for a capture without steps."""
+TextOf = Callable[[int], str] | None
+"""Text of a code of the last level; None numbers it behind the operator's name."""
+
+
+def operator(view: View, options: Options) -> Table | NotRecorded:
+    """Operators with their parts and the GPU work launched in them."""
+    if not view.has("operator"):
+        return missing("operator")
+    parts: list[Groups] = []
+    for found in threads_with_events(view):
+        for line in _lines_of(view, found, options):
+            parts += summed([line])
+    return _table(view, parts, options, view.capture.strings.__getitem__, "Operators")
+
+
+def operator_shapes(view: View, options: Options) -> Table | NotRecorded:
+    """Operators by input shapes."""
+    if not view.has("operator"):
+        return missing("operator")
+    if "input_shapes" not in view.capture.kinds["operator"].attributes:
+        return NotRecorded(
+            "input shapes were not recorded", "switch record_shapes on in the framework's profiler"
+        )
+    parts: list[Groups] = []
+    for found in threads_with_events(view):
+        events = _operators_of(found)
+        shapes = np.ma.filled(view.column("operator", "input_shapes", events.index), 0).astype(np.int64)
+        parts += summed([_operator_lines(view, events, below, options) for below in ((shapes,), ())])
+    strings = view.capture.strings
+    return _table(
+        view, parts, options, lambda code: strings[code] or "(no shapes)", "Operators by input shapes"
+    )
+
+
+def operator_places(view: View, options: Options) -> Table | NotRecorded:
+    """Each place an operator stands in the network, numbered within the step: conv2d #0, conv2d #1 …"""
+    if not view.has("operator"):
+        return missing("operator")
+    steps = find_steps(view, options)
+    names = np.zeros(max(len(view.capture.strings), 1), bool)
+    for name, _ in view.times_by_name("operator"):
+        names[name] = True
+    last = max(_MOST_LINES // max(int(names.sum()), 1), _LEAST_PLACES)
+    parts: list[Groups] = []
+    is_cut = False
+    for found in threads_with_events(view):
+        events = _operators_of(found)
+        if len(events):
+            place = occurrence(events.name, events.start, steps.start, steps.stop)
+            is_cut |= bool((place >= last).any())
+            place = np.minimum(place, last)
+            parts += summed([_operator_lines(view, events, below, options) for below in ((place,), ())])
+    table = _table(view, parts, options, None, "Operators by their place in a step")
+    if not is_cut:
+        return table
+    note = (
+        f"Calls from #{last} on stand together in #{last}; outside steps every call has a place of its own."
+    )
+    return replace(table, notes=(*table.notes, note))
+
+
+def occurrence(
+    names: npt.NDArray[np.uint32], starts: Int64Array, step_starts: Int64Array, step_stops: Int64Array
+) -> Int64Array:
+    """How many events of the same name began before each one within its step (outside steps: within all that is)."""
+    order = np.argsort(step_starts, kind="stable")
+    place = np.searchsorted(step_starts[order], starts, "right") - 1
+    inside = place >= 0
+    if len(order):
+        inside &= starts < step_stops[order][np.maximum(place, 0)]
+    step = np.where(inside, place, -1)
+    key, _ = combine_keys(names, step)
+    ordered = np.lexsort((starts, key))
+    grouped = key[ordered]
+    first = np.ones(len(grouped), bool)
+    first[1:] = grouped[1:] != grouped[:-1]
+    begin = np.maximum.accumulate(np.where(first, np.arange(len(grouped)), 0))
+    result = np.empty(len(names), np.int64)
+    result[ordered] = np.arange(len(grouped)) - begin
+    return result
+
+
+def _operator_lines(view: View, events: HostEvents, below: tuple[Int64Array, ...], options: Options) -> Lines:
+    path = [events.name.astype(np.int64), *below]
+    while len(path) < LEVELS:
+        path.append(np.full(len(events), -1, np.int64))
+    return Lines(
+        events.thread if options.by_thread else np.zeros(len(events), np.int64),
+        tuple(path),
+        events.cpu_ns,
+        events.gpu_ns,
+        events.self_cpu_ns,
+        events.self_gpu_ns,
+        np.full(len(events), kind_code(view, "operator"), np.int64),
+    )
+
+
+def _merged(events: HostEvents) -> tuple[HostEvents, npt.NDArray[np.bool_]]:
+    """The events with recursive calls folded into the outermost call, and which events remain."""
+    outer = merge_recursion(events)
+    remain = outer == np.arange(len(events))
+
+    def summed(values: Int64Array) -> Int64Array:
+        return np.bincount(outer, weights=values, minlength=len(events)).astype(np.int64)
+
+    parent = np.where(events.parent >= 0, outer[np.maximum(events.parent, 0)], -1)
+    merged = replace(
+        events, parent=parent, self_cpu_ns=summed(events.self_cpu_ns), self_gpu_ns=summed(events.self_gpu_ns)
+    )
+    return merged, remain
+
+
+def _operators_of(found: ThreadEvents) -> HostEvents:
+    """The operators of a thread, recursive calls folded."""
+    events, remain = _merged(found.events)
+    return events.take(np.flatnonzero(remain & (events.type == type_code("Operator"))))
+
+
+def _lines_of(view: View, found: ThreadEvents, options: Options) -> Iterator[Lines]:
+    launches = found.launches
+    events, remain = _merged(found.events)
+    is_operator = remain & (events.type == type_code("Operator"))
+    operators = np.flatnonzero(is_operator)
+    if not len(operators):
+        return
+    yield _operator_lines(view, events.take(operators), (), options)
+    parts = np.flatnonzero(remain & (events.parent >= 0) & is_operator[np.maximum(events.parent, 0)])
+    thread = found.thread if options.by_thread else 0
+    nothing = np.full(len(parts), -1, np.int64)
+    above = events.name[events.parent[parts]].astype(np.int64)
+    yield Lines(
+        np.full(len(parts), thread, np.int64),
+        (above, events.name[parts].astype(np.int64), nothing),
+        events.cpu_ns[parts],
+        events.gpu_ns[parts],
+        events.self_cpu_ns[parts],
+        events.self_gpu_ns[parts],
+        events.kind[parts].astype(np.int64),
+    )
+    if not len(launches):
+        return
+    work = view.capture.events
+    kernel = work.name[launches.work].astype(np.int64)
+    kind = work.kind[launches.work].astype(np.int64)
+    first, last = windows(launches.call_start, events.start[parts], events.stop[parts])
+    which, launch = window_pairs(first, last)
+    is_own = events.type[np.maximum(found.owner, 0)] == type_code("Operator")
+    direct = np.flatnonzero((found.owner >= 0) & is_own)
+    owner = events.name[found.owner[direct]].astype(np.int64)
+    for operator_name, part, index in (
+        (above[which], events.name[parts][which].astype(np.int64), launch),
+        (owner, np.full(len(direct), -1, np.int64), direct),
+    ):
+        none = np.full(len(index), -1, np.int64)
+        # A kernel launched by the operator itself stands beside the parts, below no part.
+        path = (
+            (operator_name, part, kernel[index])
+            if len(part) and part[0] >= 0
+            else (operator_name, kernel[index], none)
+        )
+        yield Lines(
+            np.full(len(index), thread, np.int64),
+            path,
+            none,
+            launches.work_ns[index],
+            none,
+            none,
+            kind[index],
+        )
+
+
+def _table(view: View, parts: list[Groups], options: Options, text: TextOf, scope: str) -> Table:
+    """Lay the groups out as a tree, larger totals first among siblings."""
+    if not parts:
+        return _empty(view, options, scope)
+    found = merged_groups(joined_groups(parts))
+    sides = [
+        plain_statistics(found.count, total, low, high)
+        for total, low, high in (
+            (found.cpu_total, found.cpu_min, found.cpu_max),
+            (found.gpu_total, found.gpu_min, found.gpu_max),
+        )
+    ]
+    tree = _Tree(
+        found.thread,
+        np.stack(found.path),
+        found.has_cpu,
+        found.kind,
+        sides[0],
+        sides[1],
+        found.self_cpu,
+        found.self_gpu,
+    )
+    return _laid_out(view, tree, options, text, scope)
+
+
+@dataclass(frozen=True)
+class _Tree:
+    """One entry per line of the tree, in no order."""
+
+    thread: Int64Array
+    path: npt.NDArray[np.int64]
+    has_cpu: npt.NDArray[np.bool_]
+    kind: Int64Array
+    cpu: GroupStatistics
+    gpu: GroupStatistics
+    self_cpu: Int64Array
+    self_gpu: Int64Array
+
+
+def _laid_out(view: View, tree: _Tree, options: Options, text: TextOf, scope: str) -> Table:
+    n = len(tree.thread)
+    level = (tree.path >= 0).sum(0) - 1
+    parent = _parents_in_tree(tree, level)
+    order = _depth_first(tree, parent)
+    position = np.empty(n, np.int64)
+    position[order] = np.arange(n)
+    is_top = level == 0
+    tops = {
+        thread: (
+            int(tree.cpu.total[(tree.thread == thread) & is_top].sum()),
+            int(tree.gpu.total[(tree.thread == thread) & is_top].sum()),
+        )
+        for thread in np.unique(tree.thread).tolist()
+    }
+    all_cpu = sum(cpu for cpu, _ in tops.values())
+    all_gpu = sum(gpu for _, gpu in tops.values())
+    safe = np.maximum(parent, 0)
+    cpu_whole = np.where(parent >= 0, tree.cpu.total[safe], all_cpu).astype(np.float64)
+    gpu_whole = np.where(parent >= 0, tree.gpu.total[safe], all_gpu).astype(np.float64)
+    last = tree.path[level, np.arange(n)]
+    strings = view.capture.strings
+    if text is None:
+
+        def numbered(i: int) -> str:
+            name = strings[int(tree.path[0, i])]
+            return f"{name} #{int(last[i])}" if level[i] else name
+
+        names = Texts(order, numbered)
+    else:
+        names = Texts(last[order], text)
+    no_cpu = ~tree.has_cpu[order]
+    has_gpu = view.has(*GPU_KINDS)
+    data: dict[str, Values] = {"name": names, "count": tree.cpu.count[order]}
+    for side, stats, whole, gone in (
+        ("cpu", tree.cpu, cpu_whole, no_cpu),
+        ("gpu", tree.gpu, gpu_whole, np.full(n, not has_gpu)),
+    ):
+        for field in FIELDS:
+            data[f"{side}_{field}_ns"] = np.ma.MaskedArray(getattr(stats, field)[order], gone)
+        share = whole[order]
+        data[f"{side}_ratio"] = np.ma.MaskedArray(
+            stats.total[order] / np.where(share > 0, share, 1), gone | (share <= 0)
+        )
+    data["cpu_self_ns"] = np.ma.MaskedArray(tree.self_cpu[order], no_cpu)
+    data["gpu_self_ns"] = np.ma.MaskedArray(tree.self_gpu[order], no_cpu | (not has_gpu))
+    columns = [
+        Column("name", "Name"),
+        *side_columns(
+            "the parent; an operator's: of all operators", "the parent; an operator's: of all operators"
+        ),
+        Column("cpu_self_ns", "CPU Self", "ns"),
+        Column("gpu_self_ns", "GPU Self", "ns"),
+    ]
+    if options.by_thread:
+        columns.insert(1, Column("thread", "Thread"))
+        titles = thread_titles(view)
+        data["thread"] = [titles(int(thread)) for thread in tree.thread[order].tolist()]
+    named = np.where(level == 1, tree.path[1], tree.path[0])
+    named = np.where(level == 2, tree.path[2], named)
+    if text is None or scope.endswith("shapes"):
+        named = tree.path[0]
+    return Table(
+        tuple(columns),
+        data,
+        depth=level[order].astype(np.int16),
+        targets=Targets(
+            names=np.where(named[order] >= 0, named[order], int(NO_NAME)).astype(np.uint32),
+            kinds=tree.kind[order].astype(np.int16),
+        ),
+        scope=scope_text(view, scope),
+        notes=(_EXPLANATION,),
+    )
+
+
+def _parents_in_tree(tree: _Tree, level: Int64Array) -> Int64Array:
+    """Place of the line above each line, −1 at the top."""
+    n = len(level)
+    above = tree.path.copy()
+    above[np.maximum(level, 0), np.arange(n)] = -1
+    columns = [np.concatenate([tree.thread, tree.thread])]
+    columns += [np.concatenate([tree.path[i], above[i]]) for i in range(LEVELS)]
+    key, first = combine_keys(*columns)
+    place = np.full(len(first), -1, np.int64)
+    owners = np.flatnonzero(tree.has_cpu)
+    place[key[:n][owners]] = owners
+    return np.where(level > 0, place[key[n:]], -1)
+
+
+def _depth_first(tree: _Tree, parent: Int64Array) -> Int64Array:
+    """Lines in the order of a printed tree: per thread, siblings from the largest CPU and GPU total down."""
+    n = len(parent)
+    weight = np.where(tree.has_cpu, tree.cpu.total, 0)
+    rank = np.empty(n, np.int64)
+    rank[np.lexsort((-tree.gpu.total, -weight, tree.thread))] = np.arange(n)
+    # From a line up to the top; lines of a level above the others come first among equals.
+    chain = [np.arange(n)]
+    for _ in range(LEVELS - 1):
+        last = chain[-1]
+        chain.append(np.where(last >= 0, parent[np.maximum(last, 0)], -1))
+    depth = sum((link >= 0).astype(np.int64) for link in chain) - 1
+    keys = []
+    for level in range(LEVELS):
+        ancestor = np.full(n, -1, np.int64)
+        for up, link in enumerate(chain):
+            here = depth - up == level
+            ancestor[here] = link[here]
+        keys.append(np.where(ancestor >= 0, rank[np.maximum(ancestor, 0)], -1))
+    return np.lexsort(tuple(reversed(keys))).astype(np.int64)
+
+
+def _empty(view: View, options: Options, scope: str) -> Table:
+    """No operator in the range: a table without rows."""
+    columns: list[Column] = [
+        Column("name", "Name"),
+        *side_columns("the parent", "the parent"),
+        Column("cpu_self_ns", "CPU Self", "ns"),
+        Column("gpu_self_ns", "GPU Self", "ns"),
+    ]
+    if options.by_thread:
+        columns.insert(1, Column("thread", "Thread"))
+    empty: dict[str, Values] = {
+        column.name: [] if column.name in {"name", "thread"} else np.empty(0, np.int64) for column in columns
+    }
+    return Table(tuple(columns), empty, depth=np.empty(0, np.int16), scope=scope_text(view, scope))

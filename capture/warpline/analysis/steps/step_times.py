@@ -1,0 +1,154 @@
+"""Finds the steps of a capture and what happened in each."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.analysis.framework.name_matches import matching_names
+from warpline.analysis.framework.options import Options
+from warpline.analysis.framework.report import NotRecorded
+from warpline.analysis.framework.selection import Events, Selection, View, join_events
+from warpline.analysis.framework.tables import missing
+from warpline.analysis.structure.event_types import HOST_KINDS, event_types, step_pattern, type_code
+from warpline.analysis.structure.overlap import Intervals
+from warpline.i18n import tr
+from warpline.model.intervals import merge_intervals
+
+Int64Array = npt.NDArray[np.int64]
+STEP_KINDS = ("phase", "range", "operator", "other")
+_NUMBER = re.compile(r"(\d+)(?!.*\d)")
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Steps in the order of rank, process and time; arrays of equal length.
+
+    ``row`` event rows, ``start``/``stop`` capture ns, ``name`` string ids, ``number`` the number in the
+    name (−1: none; then counted from 0), ``process`` index (−1: none), ``rank`` (−1: none).
+    """
+
+    row: Int64Array
+    start: Int64Array
+    stop: Int64Array
+    name: npt.NDArray[np.uint32]
+    number: Int64Array
+    process: Int64Array
+    rank: Int64Array
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+
+def find_steps(view: View, options: Options) -> Steps:
+    """The steps that overlap the selected range, whole.
+
+    A step that a thread records twice at the same time (as a range and as an operator) counts once.
+    """
+    pattern = step_pattern(options.step)
+    wanted = matching_names(view.capture, pattern)
+    # Steps stand on a thread of the program, wherever the selected tracks are.
+    chosen = view.selection
+    open_view = view.other(
+        Selection(chosen.start_ns, chosen.stop_ns, ranks=chosen.ranks, processes=chosen.processes),
+    )
+    tracks = frozenset(t.index for t in view.capture.tracks if t.device is None)
+    found: list[Events] = []
+    for kind in STEP_KINDS if wanted.any() else ():
+        found += [events.take(wanted[events.name]) for events in open_view.batches(kind, tracks)]
+    events = join_events(found)
+    track = view.track_of(events.row) if len(events) else np.empty(0, np.int64)
+    process = _of_tracks(view, "process")[track]
+    rank = _of_tracks(view, "rank")[track]
+    order = np.lexsort((-events.stop, events.start, process, rank))
+    events, process, rank = events.take(order), process[order], rank[order]
+    same = np.zeros(len(events), bool)
+    if len(events):
+        # The same step on several tracks begins and ends within it: keep the outermost.
+        same[1:] = (
+            (process[1:] == process[:-1])
+            & (rank[1:] == rank[:-1])
+            & (events.name[1:] == events.name[:-1])
+            & (events.start[1:] < events.stop[:-1])
+        )
+    keep = ~same
+    events, process, rank = events.take(keep), process[keep], rank[keep]
+    return Steps(
+        events.row,
+        events.start,
+        events.stop,
+        events.name,
+        _numbers(view, events, process, rank),
+        process,
+        rank,
+    )
+
+
+def missing_steps(options: Options) -> NotRecorded:
+    """Why there are no steps: nothing recorded them, or no range has the name that was declared the step."""
+    if not options.step:
+        return missing("phase")
+    return NotRecorded(
+        tr("no range is called {name!r} here", name=options.step),
+        tr("warpline stats --report nvtx_sum, or operator, lists the names; /…/ is a pattern"),
+    )
+
+
+def _numbers(view: View, events: Events, process: Int64Array, rank: Int64Array) -> Int64Array:
+    numbers = []
+    for text in view.capture.strings.get(events.name.tolist()):
+        match = _NUMBER.search(text)
+        numbers.append(int(match[1]) if match and len(match[1]) < 18 else -1)
+    result = np.array(numbers, np.int64)
+    if len(result) and (result < 0).any():
+        # Without numbers in the names the steps are counted, each process from 0.
+        change = np.ones(len(result), bool)
+        change[1:] = (process[1:] != process[:-1]) | (rank[1:] != rank[:-1])
+        first = np.maximum.accumulate(np.where(change, np.arange(len(result)), 0))
+        result = np.arange(len(result)) - first
+    return result
+
+
+def _of_tracks(view: View, attribute: str) -> Int64Array:
+    values = [getattr(track, attribute) for track in view.capture.tracks]
+    return np.array([-1 if value is None else value for value in values] + [-1], np.int64)
+
+
+def phase_intervals(view: View, phase: str, process: int, rank: int) -> Intervals:
+    """The union of the events of a Paddle type in one process (−1: every process) and rank, over its threads."""
+    code = type_code(phase)
+    tracks = frozenset(
+        t.index
+        for t in view.capture.tracks
+        if t.device is None
+        and (process < 0 or t.process is None or t.process == process)
+        and (rank < 0 or t.rank is None or t.rank == rank)
+    )
+    parts: list[Events] = []
+    for kind in HOST_KINDS:
+        if (
+            kind not in view.capture.kinds
+            or (kind == "cuda_api") != (phase == "CudaRuntime")
+            or kind == "python"
+        ):
+            continue
+        parts += [
+            events.take(event_types(view, kind, events) == code) for events in view.batches(kind, tracks)
+        ]
+    events = join_events(parts)
+    return merge_intervals(events.start, events.stop)
+
+
+def mean_outliers(durations: Int64Array) -> tuple[float, npt.NDArray[np.bool_]]:
+    """The median, and which durations are far above it: by more than 3 scaled median deviations and by 10 %.
+
+    1.4826 times the median absolute deviation estimates the standard deviation without being moved by the outliers.
+    """
+    if not len(durations):
+        return 0.0, np.zeros(0, bool)
+    median = float(np.median(durations))
+    spread = 1.4826 * float(np.median(np.abs(durations - median)))
+    return median, (durations > median + 3 * spread) & (durations > 1.1 * median)

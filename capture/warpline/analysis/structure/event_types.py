@@ -1,0 +1,137 @@
+"""Paddle's types of events (ProfileStep, Dataloader, Forward, Operator …) for captures of any framework."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.analysis.framework.selection import Events, View
+from warpline.model import UsageError
+from warpline.storage import Capture
+
+Int64Array = npt.NDArray[np.int64]
+
+HOST_TYPES = (
+    "ProfileStep",
+    "Dataloader",
+    "Forward",
+    "Backward",
+    "Optimization",
+    "Operator",
+    "OperatorInner",
+    "DygraphKernelLaunch",
+    "CudaRuntime",
+    "UserDefined",
+    "PythonUserDefined",
+    "Communication",
+    "PythonOp",
+    "MluRuntime",
+    "StaticKernelLaunch",
+)
+PHASES = ("Dataloader", "Forward", "Backward", "Optimization")
+HOST_KINDS = ("phase", "range", "operator", "cuda_api", "python", "other")
+"""Kinds whose events have one of the types."""
+
+STEP = re.compile(r"^Profiler?Step(#|\s|\*|$)", re.IGNORECASE)
+_BY_NAME = (
+    ("ProfileStep", STEP),
+    ("Dataloader", re.compile(r"DataLoader|data_loading|^dataload", re.IGNORECASE)),
+    ("Optimization", re.compile(r"^Optimizer\.|^optimi[sz](er|ation)", re.IGNORECASE)),
+    ("Forward", re.compile(r"^forward($|[ _#:.(])", re.IGNORECASE)),
+    ("Backward", re.compile(r"^(gradient )?backward($|[ _#:.(])", re.IGNORECASE)),
+    (
+        "Communication",
+        re.compile(r"^(nccl|rccl|hccl|c10d|gloo|oneccl)[:_]|^record_param_comms", re.IGNORECASE),
+    ),
+)
+_NO_TYPE, _NOT_LOOKED_AT = -1, -2
+_CODES: WeakKeyDictionary[Capture, npt.NDArray[np.int8]] = WeakKeyDictionary()
+"""For each string id the type its text tells, as long as the capture is open."""
+MEMORY_OPERATION = re.compile(r"memcpy|memorycopy|memset", re.IGNORECASE)
+_DEFAULT_OF_KIND = {
+    "phase": "UserDefined",
+    "range": "PythonUserDefined",
+    "operator": "Operator",
+    "cuda_api": "CudaRuntime",
+    "python": "PythonOp",
+    "other": "UserDefined",
+}
+
+
+def type_code(name: str) -> int:
+    """The code of a host type."""
+    return HOST_TYPES.index(name)
+
+
+def event_types(view: View, kind: str, events: Events) -> Int64Array:
+    """Codes into `HOST_TYPES` of events of one of `HOST_KINDS`.
+
+    What the recorder wrote as category decides where it is one of the types. Otherwise the name does (ProfilerStep#5,
+    enumerate(DataLoader), Optimizer.step, forward …), else the kind.
+    """
+    default = type_code(_DEFAULT_OF_KIND[kind])
+    if kind in {"cuda_api", "python"}:
+        return np.full(len(events), default, np.int64)
+    codes = _of_names(view, events.name, default)
+    if "category" in view.capture.kinds[kind].attributes:
+        category = view.column(kind, "category", events.index)
+        known = _of_categories(view, np.ma.filled(category, 0))
+        codes = np.where((known >= 0) & ~np.ma.getmaskarray(category), known, codes)
+    return codes
+
+
+def _of_names(view: View, names: npt.NDArray[np.uint32], default: int) -> Int64Array:
+    known = _CODES.get(view.capture)
+    if known is None:
+        known = _CODES[view.capture] = np.full(max(len(view.capture.strings), 1), _NOT_LOOKED_AT, np.int8)
+    codes = known[names]
+    if (codes == _NOT_LOOKED_AT).any():
+        distinct = _distinct(names[codes == _NOT_LOOKED_AT], len(known))
+        for name, text in zip(distinct.tolist(), view.capture.strings.get(distinct.tolist()), strict=True):
+            found = (type_code(title) for title, pattern in _BY_NAME if pattern.search(text))
+            known[name] = next(found, _NO_TYPE)
+        codes = known[names]
+    typed: Int64Array = np.where(codes >= 0, codes, default).astype(np.int64)
+    return typed
+
+
+def _of_categories(view: View, ids: npt.NDArray[Any]) -> Int64Array:
+    n_strings = max(len(view.capture.strings), 1)
+    ids = np.clip(ids, 0, n_strings - 1).astype(np.int64)
+    distinct = _distinct(ids, n_strings)
+    by_text = {text.casefold(): code for code, text in enumerate(HOST_TYPES)}
+    codes = np.full(n_strings, -1, np.int8)
+    codes[distinct] = [by_text.get(t.casefold(), -1) for t in view.capture.strings.get(distinct.tolist())]
+    typed: Int64Array = codes[ids].astype(np.int64)
+    return typed
+
+
+def _distinct(ids: npt.NDArray[Any], n_strings: int) -> Int64Array:
+    """The string ids that occur, without sorting all of them."""
+    used = np.zeros(n_strings, bool)
+    used[ids] = True
+    return np.flatnonzero(used).astype(np.int64)
+
+
+def is_memory_operation(name: str) -> bool:
+    """Whether a range's name says that it copies or sets memory (GpuMemcpyAsync:CPU->GPU …)."""
+    return bool(MEMORY_OPERATION.search(name))
+
+
+def step_pattern(step: str | None) -> re.Pattern[str]:
+    """The names that are steps: ProfilerStep/ProfileStep, one exact name, or a regular expression between slashes.
+
+    Raises UsageError for an expression that does not compile.
+    """
+    if not step:
+        return STEP
+    if len(step) > 2 and step.startswith("/") and step.endswith("/"):
+        try:
+            return re.compile(step[1:-1])
+        except re.error as error:
+            raise UsageError(f"not a regular expression: {step!r} ({error})") from error
+    return re.compile(rf"^{re.escape(step)}$")

@@ -1,0 +1,259 @@
+"""Flame graphs: the time of nested names, merged by path or in the order of time, from the top down or the
+bottom up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.analysis.framework.nesting import flat_parents, levels, self_times
+from warpline.analysis.framework.report import NotRecorded
+from warpline.analysis.framework.selection import View
+from warpline.analysis.framework.tables import missing
+from warpline.analysis.structure.path_tree import Lines, PathTree, joined_tree, thread_tree
+
+Int64Array = npt.NDArray[np.int64]
+
+SOURCES = {
+    "operators": ("phase", "range", "operator"),
+    "ranges": ("phase", "range", "other"),
+    "python": ("python",),
+    "samples": ("sample",),
+}
+MAX_BOXES = 40_000
+"""Boxes of a graph: the longest events, or outer levels first; the rest could not be seen anyway."""
+
+
+@dataclass(frozen=True)
+class Flame:
+    """Boxes as columns, parents before children: arrays of equal length.
+
+    ``name`` string ids, ``parent`` place of the box below (−1: none), ``depth`` 0 for the roots, ``left``
+    and ``value`` place and
+    width, ``own`` the part without children, ``count`` events merged. ``value`` is ns, or samples when
+    ``unit`` says so. ``row`` is the event of a box that is not merged (−1: merged).
+    """
+
+    name: npt.NDArray[np.uint32]
+    parent: Int64Array
+    depth: Int64Array
+    left: Int64Array
+    value: Int64Array
+    own: Int64Array
+    count: Int64Array
+    row: Int64Array
+    total: int
+    unit: str = "ns"
+
+    def __len__(self) -> int:
+        return len(self.name)
+
+
+def flame_graph(
+    view: View, source: str, *, bottom_up: bool = False, by_time: bool = False
+) -> Flame | NotRecorded:
+    """The flame graph of one of `SOURCES` for a selection; ``by_time`` keeps the order of time and merges nothing."""
+    kinds = SOURCES[source]
+    if not view.has(*(kind for kind in kinds if kind != "phase" or source != "operators")):
+        return missing("operator" if source == "operators" else "range" if source == "ranges" else source)
+    if source == "samples":
+        tree = _tree_of_samples(view)
+    elif by_time:
+        return _in_time(view, kinds)
+    else:
+        tree = _tree_of_events(view, kinds)
+    return laid_out(_turned(tree) if bottom_up else tree)
+
+
+class Tree:
+    """Names below names with the time each spends itself; built once, then laid out."""
+
+    def __init__(self, unit: str = "ns") -> None:
+        self.unit = unit
+        self.name: list[int] = []
+        self.parent: list[int] = []
+        self.own: list[int] = []
+        self.count: list[int] = []
+        self.value: list[int] | None = None
+        """Time with all that lies inside, also where names further inside were too many to keep; None: add it up."""
+        self._known: dict[tuple[int, int], int] = {}
+
+    def node(self, parent: int, name: int) -> int:
+        """The node of a name below another (−1: a root)."""
+        key = (parent, name)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = len(self.name)
+            self.name.append(name)
+            self.parent.append(parent)
+            self.own.append(0)
+            self.count.append(0)
+        return found
+
+    def add(self, node: int, own: int, count: int) -> None:
+        """Add time and events to a node."""
+        self.own[node] += own
+        self.count[node] += count
+
+
+def _tree_of_events(view: View, kinds: tuple[str, ...]) -> Tree:
+    found: list[PathTree] = []
+    for tracks in _tracks_by_thread(view):
+        lanes = view.lane_events(tracks, kinds)
+        if not lanes:
+            continue
+        start = np.concatenate([lane.start for lane in lanes])
+        stop = np.concatenate([lane.stop for lane in lanes])
+        row = np.concatenate([lane.row for lane in lanes])
+        parent = flat_parents(lanes)
+        inside = np.maximum(np.minimum(stop, view.stop_ns) - np.maximum(start, view.start_ns), 0)
+        own = np.maximum(self_times(inside, parent), 0)
+        names = view.names(row).astype(np.int64)
+        zeros = np.zeros(len(row), np.int64)
+        found.append(thread_tree(Lines(zeros, names, parent, (inside, own, zeros + 1))))
+    joined = joined_tree(found, MAX_BOXES)
+    value, own, count = joined.lines.sums or (np.empty(0, np.int64),) * 3
+    tree = Tree()
+    tree.name, tree.parent = joined.lines.name.tolist(), joined.lines.parent.tolist()
+    tree.own, tree.count, tree.value = own.tolist(), count.tolist(), value.tolist()
+    return tree
+
+
+def _tracks_by_thread(view: View) -> list[list[int]]:
+    found: dict[tuple[int | None, int], list[int]] = {}
+    for track in view.capture.tracks:
+        if track.index in view.tracks and track.device is None:
+            key = (track.thread, -1 if track.thread is not None else track.index)
+            found.setdefault(key, []).append(track.index)
+    return list(found.values())
+
+
+def _tree_of_samples(view: View) -> Tree:
+    """Samples by their stack, outermost frame first; each counts one."""
+    tree = Tree("samples")
+    capture = view.capture
+    counts: dict[int, int] = {}
+    for events in view.batches("sample"):
+        stacks = view.column("sample", "stack", events.index)
+        known, number = np.unique(np.ma.compressed(stacks), return_counts=True)
+        for stack, count in zip(known.tolist(), number.tolist(), strict=True):
+            counts[stack] = counts.get(stack, 0) + count
+    ids: dict[str, int] = {}
+    for stack, count in counts.items():
+        node = -1
+        for frame in reversed(capture.stack_frames(stack)):
+            name = ids.get(frame)
+            if name is None:
+                name = ids[frame] = capture.strings.id(frame) or 0
+            node = tree.node(node, name)
+        if node >= 0:
+            tree.add(node, count, count)
+    return tree
+
+
+def _turned(tree: Tree) -> Tree:
+    """Bottom up: what spends time itself at the bottom, its callers above, each with the part spent on their behalf."""
+    turned = Tree(tree.unit)
+    for place, own in enumerate(tree.own):
+        if not own:
+            continue
+        node, at = -1, place
+        while at >= 0:
+            node = turned.node(node, tree.name[at])
+            at = tree.parent[at]
+        # The whole path carries the time; only its end owns it, so that widths of a column add up.
+        turned.add(node, own, tree.count[place])
+    return turned
+
+
+def laid_out(tree: Tree) -> Flame:
+    """The tree as boxes: siblings from the widest to the narrowest, left aligned on what is below them."""
+    n = len(tree.name)
+    parent = np.array(tree.parent, np.int64)
+    own = np.array(tree.own, np.int64)
+    value = own.copy() if tree.value is None else np.array(tree.value, np.int64)
+    # A node's parent was made before it, so children come later: add up from the end.
+    for place in range(n - 1, -1, -1) if tree.value is None else ():
+        if parent[place] >= 0:
+            value[parent[place]] += value[place]
+    children: dict[int, list[int]] = {}
+    for place, above in enumerate(tree.parent):
+        children.setdefault(above, []).append(place)
+    left = np.zeros(n, np.int64)
+    depth = np.zeros(n, np.int64)
+    order: list[int] = []
+    pending: list[int] = []
+
+    def place_children(above: int, at: int, level: int) -> None:
+        for child in sorted(children.get(above, []), key=lambda i: -int(value[i])):
+            left[child], depth[child] = at, level
+            at += int(value[child])
+            pending.append(child)
+
+    place_children(-1, 0, 0)
+    while pending:
+        node = pending.pop()
+        order.append(node)
+        place_children(node, int(left[node]), int(depth[node]) + 1)
+    index = np.array(sorted(order, key=lambda i: (int(depth[i]), int(left[i]))), np.int64)
+    position = np.empty(n, np.int64)
+    position[index] = np.arange(n)
+    upper: Int64Array = parent[index] if n else parent
+    return Flame(
+        np.array(tree.name, np.uint32)[index],
+        np.where(upper >= 0, position[np.maximum(upper, 0)], -1) if n else upper,
+        depth[index],
+        left[index],
+        value[index],
+        own[index],
+        np.array(tree.count, np.int64)[index],
+        np.full(n, -1, np.int64),
+        int(value[parent < 0].sum()) if n else 0,
+        tree.unit,
+    )
+
+
+def _in_time(view: View, kinds: tuple[str, ...]) -> Flame:
+    """Every event where it happened, threads below each other; the longest `MAX_BOXES` of them."""
+    parts: list[tuple[Int64Array, ...]] = []
+    ground = filled = 0
+    for tracks in _tracks_by_thread(view):
+        lanes = view.lane_events(tracks, kinds)
+        if not lanes:
+            continue
+        start = np.concatenate([lane.start for lane in lanes])
+        stop = np.concatenate([lane.stop for lane in lanes])
+        parent = flat_parents(lanes)
+        level = levels(parent)
+        inside = np.maximum(np.minimum(stop, view.stop_ns) - np.maximum(start, view.start_ns), 0)
+        left = np.maximum(start, view.start_ns) - view.start_ns
+        own = np.maximum(self_times(inside, parent), 0)
+        row = np.concatenate([lane.row for lane in lanes])
+        parts.append((row, np.where(parent >= 0, parent + filled, -1), level + ground, left, inside, own))
+        ground += int(level.max()) + 2
+        filled += len(row)
+    if not parts:
+        return laid_out(Tree())
+    joined: list[Int64Array] = [np.concatenate(column) for column in zip(*parts, strict=True)]
+    row, parent, depth, left, value, own = joined
+    keep = np.arange(len(row))
+    if len(row) > MAX_BOXES:
+        keep = np.argpartition(-value, MAX_BOXES)[:MAX_BOXES]
+    keep = keep[np.lexsort((left[keep], depth[keep]))]
+    position = np.full(len(row), -1, np.int64)
+    position[keep] = np.arange(len(keep))
+    below = parent[keep]
+    return Flame(
+        view.names(row[keep]),
+        np.where(below >= 0, position[np.maximum(below, 0)], -1),
+        depth[keep],
+        left[keep],
+        value[keep],
+        own[keep],
+        np.ones(len(keep), np.int64),
+        row[keep],
+        view.duration_ns,
+    )

@@ -1,0 +1,190 @@
+"""Host events of each thread with their Paddle type, nesting, and the GPU work they launched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.analysis.framework.nesting import (
+    LaneEvents,
+    enclosing,
+    flat_parents,
+    self_times,
+    window_sums,
+    windows,
+)
+from warpline.analysis.framework.selection import Events, View
+from warpline.analysis.structure.event_types import HOST_KINDS, event_types
+from warpline.analysis.structure.launches import Launches, threads_of_tracks
+from warpline.analysis.structure.projection import launches_of_host
+
+Int64Array = npt.NDArray[np.int64]
+TREE_KINDS = ("phase", "range", "operator", "other")
+"""Kinds that nest and carry names people chose; API and Python calls would bury them."""
+
+
+@dataclass(frozen=True)
+class HostEvents:
+    """Columns of equal length, ordered by row.
+
+    ``kind`` int16 code, ``type`` index into `HOST_TYPES`, ``name`` string id, ``start``/``stop`` capture
+    ns, ``cpu_ns`` inside
+    the selected range, ``thread`` as in `Launches`, ``gpu_ns`` GPU time launched inside, ``parent`` place
+    of the enclosing event (−1: none), ``self_cpu_ns`` and ``self_gpu_ns`` less what belongs to children.
+    """
+
+    row: Int64Array
+    index: Int64Array
+    kind: npt.NDArray[np.int16]
+    type: Int64Array
+    name: npt.NDArray[np.uint32]
+    start: Int64Array
+    stop: Int64Array
+    cpu_ns: Int64Array
+    thread: Int64Array
+    gpu_ns: Int64Array
+    parent: Int64Array
+    self_cpu_ns: Int64Array
+    self_gpu_ns: Int64Array
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    def take(self, index: npt.NDArray[Any]) -> HostEvents:
+        """Some of the events; ``parent`` keeps referring to places before."""
+        return HostEvents(*(getattr(self, item.name)[index] for item in fields(self)))
+
+
+@dataclass(frozen=True)
+class ThreadEvents:
+    """The host events of one thread and its launches; ``owner`` is the place of the innermost event around
+    each launch.
+    """
+
+    thread: int
+    events: HostEvents
+    launches: Launches
+    owner: Int64Array
+
+
+def threads_with_events(view: View, kinds: tuple[str, ...] = TREE_KINDS) -> Iterator[ThreadEvents]:
+    """The host events thread by thread."""
+    capture = view.capture
+    threads = threads_of_tracks(view)
+    of_thread: dict[int, list[int]] = {}
+    for track in capture.tracks:
+        if track.index in view.tracks and track.device is None:
+            of_thread.setdefault(int(threads[track.index]), []).append(track.index)
+    launches = launches_of_host(view)
+    for thread, tracks in of_thread.items():
+        chosen = frozenset(tracks)
+        if not any(view.count(kind, chosen) for kind in kinds if kind in capture.kinds):
+            continue
+        lanes = view.lane_events(tracks, kinds)
+        if lanes:
+            calls = view.lane_events(neighbours(view, thread), ("cuda_api",))[:1]
+            yield _assembled(view, thread, lanes, launches.of_thread(thread), calls)
+
+
+def neighbours(view: View, thread: int) -> list[int]:
+    """All tracks of a thread, selected or not."""
+    return np.flatnonzero(threads_of_tracks(view) == thread).tolist()
+
+
+def _inside(view: View, start: Int64Array, stop: Int64Array) -> Int64Array:
+    """How much of each interval lies in the selected range; all of it where the whole capture is selected."""
+    if view.is_whole:
+        return stop - start
+    inside: Int64Array = np.maximum(np.minimum(stop, view.stop_ns) - np.maximum(start, view.start_ns), 0)
+    return inside
+
+
+def _calls_inside(view: View, lanes: list[LaneEvents], calls: list[LaneEvents], n: int) -> Int64Array:
+    """Time of the API calls (the outermost of nested ones) for which each event is the innermost around them."""
+    total = np.zeros(n, np.int64)
+    base = np.cumsum([0] + [len(lane.row) for lane in lanes])
+    for lane in calls:
+        number, place = enclosing(lanes, lane.start)
+        found = np.flatnonzero(number >= 0)
+        owner = base[number[found]] + place[found]
+        time = _inside(view, lane.start[found], lane.stop[found])
+        total += np.bincount(owner, weights=time, minlength=n).astype(np.int64)
+    return total
+
+
+def _assembled(
+    view: View, thread: int, lanes: list[LaneEvents], launches: Launches, calls: list[LaneEvents]
+) -> ThreadEvents:
+    capture = view.capture
+    row = np.concatenate([lane.row for lane in lanes])
+    start = np.concatenate([lane.start for lane in lanes])
+    stop = np.concatenate([lane.stop for lane in lanes])
+    parent = flat_parents(lanes)
+    first, last = windows(launches.call_start, start, stop)
+    gpu_ns = window_sums(launches.work_ns, first, last)
+    lane, place = enclosing(lanes, launches.call_start)
+    base = np.cumsum([0] + [len(events.row) for events in lanes])
+    owner = np.where(lane >= 0, base[np.maximum(lane, 0)] + place, -1)
+    owned = np.flatnonzero(owner >= 0)
+    self_gpu = np.bincount(owner[owned], weights=launches.work_ns[owned], minlength=len(row)).astype(np.int64)
+    cpu = _inside(view, start, stop)
+    name = view.names(row)
+    code = capture.events.kind[row]
+    kind_type = np.full(len(row), -1, np.int64)
+    index = np.full(len(row), -1, np.int64)
+    for kind in HOST_KINDS:
+        table = capture.kinds.get(kind)
+        here = np.flatnonzero(code == table.code) if table is not None else np.empty(0, np.int64)
+        if table is None or not len(here):
+            continue
+        index[here] = table.indices_of(row[here])
+        zeros = np.zeros(len(here), np.int64)
+        kind_type[here] = event_types(
+            view, kind, Events(row[here], index[here], zeros, zeros, zeros, name[here])
+        )
+    events = HostEvents(
+        row,
+        index,
+        code.astype(np.int16),
+        kind_type,
+        name,
+        start,
+        stop,
+        cpu,
+        np.full(len(row), thread, np.int64),
+        gpu_ns,
+        parent,
+        self_times(cpu, parent) - _calls_inside(view, lanes, calls, len(row)),
+        self_gpu,
+    )
+    wanted = view.selection.names
+    if wanted is not None:
+        events = _only_names(events, wanted)
+    return ThreadEvents(thread, events, launches, owner)
+
+
+def merge_recursion(events: HostEvents) -> Int64Array:
+    """For each event the outermost of a chain of events of its name that directly contain each other, mostly itself.
+
+    An operator that calls an overload of itself is one call, as torch_tb_profiler counts it.
+    """
+    above = np.maximum(events.parent, 0)
+    repeats = (events.parent >= 0) & (events.name == events.name[above]) & (events.type == events.type[above])
+    outer = np.arange(len(events))
+    while True:
+        inner = repeats[outer]
+        if not inner.any():
+            return outer
+        outer = np.where(inner, events.parent[outer], outer)
+
+
+def _only_names(events: HostEvents, names: frozenset[int]) -> HostEvents:
+    """Events of other names lose their type, so that no table lists them; nesting stays as it is."""
+    keep = np.isin(events.name, np.fromiter(names, np.uint32, len(names)))
+    columns = {item.name: getattr(events, item.name) for item in fields(events)}
+    columns["type"] = np.where(keep, events.type, -1)
+    return HostEvents(**columns)

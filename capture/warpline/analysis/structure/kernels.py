@@ -1,0 +1,54 @@
+"""What a kernel's name tells: communication or computation, tensor cores or not; and which name is the full one."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.analysis.framework.name_matches import matching_names
+from warpline.analysis.framework.selection import Events, View
+
+COMMUNICATION = re.compile(
+    r"nccl|rccl|hccl|oneccl|nvshmem|mscclpp?|deep_?ep|custom_?all_?reduce|cross_device_reduce", re.IGNORECASE
+)
+"""Kernels and operators of collective and point-to-point communication."""
+
+TENSOR_CORES = re.compile(
+    r"[hsicd]884|[hsicd]1688|16816|161616|8816|\bnvjet|hmma|imma|wgmma|wmma|tensorop|gmma|xmma|tcgen05|mfma|flash_(fwd|bwd)",
+    re.IGNORECASE,
+)
+_PLAIN_CORES = re.compile(r"ffma|f32f32_f32f32_f32_(nn|nt|tn|tt)|simt|sgemm", re.IGNORECASE)
+
+
+@lru_cache(1 << 16)
+def uses_tensor_cores(name: str) -> bool:
+    """Whether the name of a kernel says that it computes on tensor (or matrix) cores.
+
+    884, 1688, 16816 … are shapes of half-precision matrix instructions, hmma/imma/wgmma their names, mfma
+    AMD's; ``ffma`` and
+    ``simt`` say the opposite. A guess from the name: a kernel may use them without saying so.
+    """
+    return bool(TENSOR_CORES.search(name)) and not _PLAIN_CORES.search(name)
+
+
+@lru_cache(1 << 16)
+def is_communication(name: str) -> bool:
+    """Whether the name is that of a communication kernel or operator (NCCL, RCCL, HCCL …)."""
+    return bool(COMMUNICATION.search(name))
+
+
+def communication_ids(view: View) -> npt.NDArray[np.bool_]:
+    """For each string id whether it names communication."""
+    return matching_names(view.capture, COMMUNICATION)
+
+
+def full_names(view: View, events: Events) -> npt.NDArray[np.uint32]:
+    """String ids of the full (demangled) names of kernels, the plain name where none was recorded."""
+    full = view.column("kernel", "demangled_name", events.index)
+    if np.ma.getmaskarray(full).all():
+        return events.name
+    ids = np.where(np.ma.getmaskarray(full) | (np.ma.getdata(full) == 0), events.name, np.ma.getdata(full))
+    return np.minimum(ids, max(len(view.capture.strings) - 1, 0)).astype(np.uint32)

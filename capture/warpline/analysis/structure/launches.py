@@ -1,0 +1,144 @@
+"""Which host call launched which GPU work: the links of a capture as columns, cut to a selection."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.analysis.framework.selection import GPU_KINDS, Events, View
+
+Int64Array = npt.NDArray[np.int64]
+LAUNCH = "launch"
+
+
+@dataclass(frozen=True)
+class Launches:
+    """Launch links as columns of equal length. Rows are event rows, times capture ns, all int64.
+
+    Ordered by ``call_start``. ``thread`` is the index of the calling thread, or −2 − track where a track
+    names no thread.
+    """
+
+    call: Int64Array
+    call_start: Int64Array
+    call_stop: Int64Array
+    thread: Int64Array
+    work: Int64Array
+    work_start: Int64Array
+    work_stop: Int64Array
+
+    def __len__(self) -> int:
+        return len(self.call)
+
+    def take(self, index: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> Launches:
+        """Some of the launches, by index or mask."""
+        return Launches(
+            self.call[index],
+            self.call_start[index],
+            self.call_stop[index],
+            self.thread[index],
+            self.work[index],
+            self.work_start[index],
+            self.work_stop[index],
+        )
+
+    def of_thread(self, thread: int) -> Launches:
+        """The launches of one thread, still ordered by time."""
+        return self.take(self.thread == thread)
+
+    @property
+    def work_ns(self) -> Int64Array:
+        """Duration of the GPU work."""
+        return self.work_stop - self.work_start
+
+
+def has_launches(view: View) -> bool:
+    """Whether the capture links host calls with GPU work at all."""
+    return LAUNCH in view.capture.links.kinds and view.capture.links.counts().get(LAUNCH, 0) > 0
+
+
+def launches_from(view: View, tracks: frozenset[int] | None = None) -> Launches:
+    """GPU work launched by host calls that begin in the selected range on the selected (or given) tracks.
+
+    The work counts whole, whenever it ran.
+    """
+    links = view.capture.links
+    found = [links.leaving_between(span.first, span.stop) for span in view.spans(tracks)]
+    launches = _columns(view, np.concatenate([np.empty(0, np.int64), *found]))
+    if view.is_whole:
+        return launches
+    return launches.take((launches.call_start >= view.start_ns) & (launches.call_start < view.stop_ns))
+
+
+def launches_to(view: View, events: Events) -> Launches:
+    """The launches of these GPU events (ordered by row, as a view gives them), wherever the calls lie."""
+    links = view.capture.links
+    found = [links.arriving_between(first, stop) for first, stop in _runs(events.row)]
+    launches = _columns(view, np.concatenate([np.empty(0, np.int64), *found]))
+    if len(launches) and len(events):
+        index = np.minimum(np.searchsorted(events.row, launches.work), len(events) - 1)
+        launches = launches.take(events.row[index] == launches.work)
+    return launches
+
+
+def launch_of_each(view: View, events: Events) -> tuple[Launches, Int64Array]:
+    """Launches of GPU events, and for each event the index of its launch (−1: none)."""
+    launches = launches_to(view, events)
+    place = np.full(len(events), -1, np.int64)
+    if len(launches):
+        place[np.searchsorted(events.row, launches.work)] = np.arange(len(launches))
+    return launches, place
+
+
+def gpu_events(view: View, kind: str) -> Events:
+    """Selected GPU events of a kind; where threads are selected, only what these threads launched."""
+    events = view.events(kind)
+    if view.selection.threads is None or not len(events):
+        return events
+    launches, place = launch_of_each(view, events)
+    wanted = np.zeros(len(events), bool)
+    linked = place >= 0
+    wanted[linked] = np.isin(launches.thread[place[linked]], list(view.selection.threads))
+    return events.take(wanted)
+
+
+def threads_of_tracks(view: View) -> Int64Array:
+    """For each track index the thread it belongs to, −2 − track where it belongs to none."""
+    return np.array(
+        [-2 - t.index if t.thread is None else t.thread for t in view.capture.tracks] or [-2], np.int64
+    )
+
+
+def _runs(rows: Int64Array) -> list[tuple[int, int]]:
+    """Ranges [first, stop) of rows that cover all given rows; gaps of a few rows are bridged."""
+    if not len(rows):
+        return []
+    breaks = np.flatnonzero(np.diff(rows) > 1024)
+    first = rows[np.concatenate([[0], breaks + 1])]
+    stop = rows[np.concatenate([breaks, [len(rows) - 1]])] + 1
+    return list(zip(first.tolist(), stop.tolist(), strict=True))
+
+
+def _columns(view: View, index: Int64Array) -> Launches:
+    links = view.capture.links
+    index = index[links.kind[index] == links.kinds.index(LAUNCH)] if LAUNCH in links.kinds else index[:0]
+    call, work = links.from_row[index], links.to_row[index]
+    n_events = len(view.capture.events)
+    inside = (call >= 0) & (work >= 0) & (call < n_events) & (work < n_events)
+    call, work = call[inside], work[inside]
+    kinds = view.capture.kinds
+    codes = [kinds[kind].code for kind in GPU_KINDS if kind in kinds]
+    on_gpu = np.isin(view.capture.events.kind[work], codes)
+    call, work = call[on_gpu], work[on_gpu]
+    call_start, call_stop = view.times_of(call)
+    work_start, work_stop = view.times_of(work)
+    thread = threads_of_tracks(view)[view.track_of(call)]
+    launches = Launches(call, call_start, call_stop, thread, work, work_start, work_stop)
+    launches = launches.take(np.argsort(call_start, kind="stable"))
+    # Where two calls claim the same work (a runtime call around its driver call), the one that began last did it.
+    _, last = np.unique(launches.work[::-1], return_index=True)
+    if len(last) == len(launches):
+        return launches
+    return launches.take(np.sort(len(launches) - 1 - last))

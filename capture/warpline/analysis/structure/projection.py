@@ -1,0 +1,113 @@
+"""GPU work of host ranges: what was launched inside a range, on the range's own thread, counts to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.analysis.framework.nesting import (
+    LaneEvents,
+    window_extremes,
+    window_pairs,
+    window_sums,
+    windows,
+)
+from warpline.analysis.framework.selection import View
+from warpline.analysis.structure.launches import Launches, launches_from, threads_of_tracks
+
+Int64Array = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Projection:
+    """GPU work launched inside each of some host ranges; arrays as long as the ranges, int64.
+
+    ``count`` operations, ``total_ns`` the sum of their durations (overlap on several streams counts for
+    each), ``start`` the
+    first one's start and ``stop`` the last one's end in capture ns (both 0 where count is 0).
+    ``first``/``last`` bound the range's part of ``launches``.
+    """
+
+    launches: Launches
+    first: Int64Array
+    last: Int64Array
+    count: Int64Array
+    total_ns: Int64Array
+    start: Int64Array
+    stop: Int64Array
+
+    def pairs(self) -> tuple[Int64Array, Int64Array]:
+        """Every (range, index into ``launches``)."""
+        return window_pairs(self.first, self.last)
+
+
+def project(launches: Launches, starts: Int64Array, stops: Int64Array) -> Projection:
+    """The projection of ranges [start, stop) (capture ns) of one thread on the launches of that thread.
+
+    A call lies inside a range when it begins in it.
+    """
+    first, last = windows(launches.call_start, starts, stops)
+    low, high = window_extremes(launches.work_start, launches.work_stop, first, last)
+    total = window_sums(launches.work_ns, first, last)
+    return Projection(launches, first, last, last - first, total, low, high)
+
+
+@dataclass(frozen=True)
+class ThreadLanes:
+    """Ranges of one track: its lanes from the outermost depth inwards, and the launches of its thread."""
+
+    track: int
+    thread: int
+    lanes: list[LaneEvents]
+    launches: Launches
+
+
+def lanes_by_track(view: View, kinds: Sequence[str]) -> Iterator[ThreadLanes]:
+    """The lanes that hold these kinds, track by track, with the GPU work their threads launched.
+
+    Work belongs to a range even when it ran after the selected range; the calls lie where the ranges lie.
+    """
+    capture = view.capture
+    codes = [capture.kinds[kind].code for kind in kinds if kind in capture.kinds]
+    if not codes:
+        return
+    tables = [capture.kinds[kind].stored_rows for kind in kinds if kind in capture.kinds]
+    threads = threads_of_tracks(view)
+    launches: dict[int, Launches] = {}
+    everything: Launches | None = None
+    for track in capture.tracks:
+        if track.index not in view.tracks or not _holds(view, track.index, tables):
+            continue
+        lanes = view.lane_events([track.index], kinds)
+        if not lanes:
+            continue
+        thread = int(threads[track.index])
+        if everything is None:
+            everything = launches_of_host(view)
+        if thread not in launches:
+            launches[thread] = everything.of_thread(thread)
+        yield ThreadLanes(track.index, thread, lanes, launches[thread])
+
+
+def _holds(view: View, track: int, tables: list[npt.NDArray[np.integer]]) -> bool:
+    rows = view.capture.rows_of_track(track)
+    return any(
+        int(np.searchsorted(table, rows.start, "left")) < int(np.searchsorted(table, rows.stop, "left"))
+        for table in tables
+    )
+
+
+def launches_of_host(view: View) -> Launches:
+    """GPU work launched from the selected threads in the selected range, on whichever of their tracks the calls lie.
+
+    Selected tracks of ranges do not exclude the calls: those lie on a neighbouring track of the thread.
+    """
+    if view.selection.tracks is None:
+        return launches_from(view)
+    threads = threads_of_tracks(view)
+    wanted = {int(threads[index]) for index in view.tracks}
+    neighbours = frozenset(t.index for t in view.capture.tracks if int(threads[t.index]) in wanted)
+    return launches_from(view.other(replace(view.selection, tracks=neighbours)))

@@ -1,0 +1,298 @@
+"""Exporter for `.h5`: a part of a capture as a complete capture again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.i18n import tr
+from warpline.interchange.export.exporter import ExportJob, SizeModel
+from warpline.interchange.export.selection import (
+    CHUNK_EVENTS,
+    ExportSelection,
+    Int64Array,
+    chunks,
+    counter_slice,
+)
+from warpline.model import Flag, Packing
+from warpline.storage import NO_ROW, NO_STACK, CaptureBuilder
+from warpline.storage.index.utilization import BINS_PER_EVENT, MAX_BINS, MIN_BINS
+
+if TYPE_CHECKING:
+    from warpline.storage import Capture
+
+_COPYING_SHARE = 0.5
+"""Of the whole time; the rest is sorting and the level of detail."""
+_BYTES_PER_BIN = 3
+"""Of four: on average a quarter of the bins that a curve may have is not needed."""
+_UNSEEN = np.uint32(0xFFFF_FFFF)
+
+
+class CaptureExporter:
+    """Events cut by the border are kept whole and flagged; links with one end outside keep the other."""
+
+    name = "capture"
+    suffixes = (".h5",)
+    size_model = SizeModel(34, 4, 0.5, 0.22)
+
+    @property
+    def title(self) -> str:
+        return tr("Warpline capture")
+
+    def fixed_bytes(self, capture: Capture, selection: ExportSelection) -> int:
+        """The curves of how busy cores, processes and GPUs are: as fine in a short range as in a long one."""
+        start, stop = selection.interval(capture)
+        size = 0
+        for group in capture.groups.values():
+            lanes = [lane for lane in group.lanes if selection.has_track(int(capture.lanes.track[lane]))]
+            events = capture.count_in(lanes, start, stop)
+            if events:
+                size += _BYTES_PER_BIN * min(MAX_BINS, max(MIN_BINS, BINS_PER_EVENT * events))
+        return size
+
+    def export(self, job: ExportJob) -> Path:
+        with CaptureBuilder(job.out, compress=job.options.compress) as builder:
+            _Copy(job.capture, builder, job.selection).run(job.counted(tr("copying events"), _COPYING_SHARE))
+            return builder.finish(
+                lambda fraction, text: job.progress(_COPYING_SHARE + (1 - _COPYING_SHARE) * fraction, text),
+                job.is_cancelled,
+            )
+
+
+class _Copy:
+    """One export. Indexes of clocks, processes and threads stay; tracks, strings and stacks are numbered anew."""
+
+    def __init__(self, capture: Capture, builder: CaptureBuilder, selection: ExportSelection) -> None:
+        self._capture = capture
+        self._builder = builder
+        self._selection = selection
+        self._interval = selection.interval(capture)
+        self._strings = np.full(len(capture.strings) + 1, _UNSEEN, np.uint32)
+        self._stack_map: npt.NDArray[np.uint32] | None = None
+        self._chunk_rows: list[tuple[int, int]] = []
+        self._ids: list[Int64Array] = []
+
+    def run(self, count: Callable[[int], None]) -> None:
+        """Adds everything to the builder; ``count`` is told the number of events in each piece."""
+        self._copy_tables()
+        tracks = self._copy_tracks()
+        for track, rows in chunks(self._capture, self._selection):
+            self._copy_events(tracks[track], rows)
+            count(rows.stop - rows.start)
+        self._copy_links()
+        self._copy_counters(tracks)
+
+    # Tables
+
+    def _copy_tables(self) -> None:
+        capture, builder = self._capture, self._builder
+        start, stop = self._interval
+        builder.meta.update(capture.meta)
+        builder.meta["exported_from"] = {
+            "uuid": capture.uuid,
+            "file": capture.path.name,
+            "range_ns": self._selection.range_ns(capture),
+            "is_whole": not self._selection.is_bounded and self._selection.tracks is None,
+        }
+        for index, clock in enumerate(capture.clocks):
+            if index:
+                builder.add_clock(clock.name, clock.offset_ns, clock.method, clock.residual_ns)
+            else:
+                builder.set_clock_offset(
+                    0, clock.offset_ns, method=clock.method, residual_ns=clock.residual_ns
+                )
+        for process in capture.processes:
+            builder.add_process(**vars(process))
+        for thread in capture.threads:
+            builder.add_thread(**vars(thread))
+        for device in capture.devices:
+            builder.add_device(**vars(device))
+        for source in capture.sources:
+            builder.add_source(**vars(source))
+        for entry in capture.skipped:
+            builder.add_skipped(entry.what, entry.count, entry.reason)
+        for warning in capture.warnings:
+            builder.add_warning(warning)
+        for pause_start, pause_stop in capture.pauses.tolist():
+            if min(pause_stop, stop) > max(pause_start, start):
+                builder.add_pause(max(pause_start, start), min(pause_stop, stop))
+        for table in capture.kinds.values():
+            builder.add_kind(table.spec)
+        builder.set_span(start, stop)
+
+    def _copy_tracks(self) -> dict[int, int]:
+        """Selected tracks and those above them, by their index in the capture."""
+        capture = self._capture
+        wanted = {track.index for track in capture.tracks if self._selection.has_track(track.index)}
+        for track in reversed(capture.tracks):
+            if track.index in wanted and track.parent >= 0:
+                wanted.add(track.parent)
+        made: dict[int, int] = {}
+        for track in capture.tracks:
+            if track.index not in wanted:
+                continue
+            made[track.index] = self._builder.track(
+                track.uri,
+                title=track.title,
+                role=track.role,
+                parent=made.get(track.parent),
+                process=track.process,
+                thread=track.thread,
+                device=track.device,
+                context=track.context,
+                stream=track.stream,
+                rank=track.rank,
+                clock=track.clock,
+                sort_key=track.sort_key,
+                packing=Packing.NEST if self._is_nested(track.index) else Packing.PACK,
+            )
+        return made
+
+    def _is_nested(self, track: int) -> bool:
+        """Whether every event below the first lane lies in one of the lane above: then its lanes are nesting depths."""
+        capture = self._capture
+        lanes = capture.track_lanes(track)
+        for lane in list(lanes)[1:]:
+            above, own = (
+                slice(int(capture.lanes.first[n]), int(capture.lanes.first[n]) + int(capture.lanes.count[n]))
+                for n in (lane - 1, lane)
+            )
+            starts = capture.events.start[own]
+            holder = np.searchsorted(capture.events.start[above], starts, "right") - 1
+            if (holder < 0).any():
+                return False
+            ends = capture.events.start[above][holder] + capture.events.duration[above][holder]
+            if (starts + capture.events.duration[own] > ends).any():
+                return False
+        return True
+
+    # Events
+
+    def _copy_events(self, track: int, rows: slice) -> None:
+        capture = self._capture
+        events = capture.events
+        kinds = events.kind[rows]
+        start, stop = self._interval
+        offset = int(capture.lane_offset_ns[capture.lane_of_row(rows.start)])
+        ids = np.empty(rows.stop - rows.start, np.int64)
+        for code in np.unique(kinds).tolist():
+            at = np.flatnonzero(kinds == code)
+            index = at + rows.start
+            starts, durations = events.start[index], events.duration[index]
+            flags = events.flags[index]
+            if self._selection.is_bounded:
+                begins = starts - offset
+                flags = np.where(begins < start, flags | np.uint8(Flag.CUT_START), flags)
+                flags = np.where(begins + durations > stop, flags | np.uint8(Flag.CUT_END), flags)
+            kind = capture.kind_of_code[code]
+            first = self._builder.add_events(
+                track,
+                kind,
+                starts,
+                durations,
+                self._string_ids(events.name[index]),
+                flags=flags,
+                attributes=self._attributes(kind, index),
+            )
+            ids[at] = np.arange(first, first + len(at))
+        self._chunk_rows.append((rows.start, rows.stop))
+        self._ids.append(ids)
+
+    def _attributes(self, kind: str, rows: Int64Array) -> dict[str, Any]:
+        table = self._capture.kinds[kind]
+        position = table.indices_of(rows)
+        found: dict[str, Any] = {}
+        for spec in table.spec.attributes:
+            column, validity = table.column(spec.name)
+            values, valid = column[position], validity[position]
+            if not valid.any():
+                continue
+            if spec.dtype == "string":
+                values = self._string_ids(np.where(valid, values, 0))
+            elif spec.name == "stack":
+                values, valid = self._stacks(values, valid)
+            found[spec.name] = values if valid.all() else np.ma.MaskedArray(values, ~valid)
+        return found
+
+    def _string_ids(self, ids: npt.NDArray[Any]) -> npt.NDArray[np.uint32]:
+        """Ids of texts in the new capture; only texts that are used come along."""
+        known = np.minimum(ids, len(self._strings) - 1)
+        new = np.unique(known[self._strings[known] == _UNSEEN])
+        if len(new):
+            self._strings[new] = self._builder.strings(self._capture.strings.get(new.tolist()))
+        found: npt.NDArray[np.uint32] = self._strings[known]
+        return found
+
+    def _stacks(
+        self, stacks: npt.NDArray[Any], valid: npt.NDArray[np.bool_]
+    ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.bool_]]:
+        """Ids of stacks in the new capture: the used ones with everything that called them."""
+        frame, parent = self._capture.stacks
+        valid = valid & (stacks < len(frame))
+        if self._stack_map is None:
+            self._stack_map = np.full(len(frame), _UNSEEN, np.uint32)
+        new = np.unique(stacks[valid])
+        new = new[self._stack_map[new] == _UNSEEN].astype(np.int64)
+        missing = [new]
+        while len(new):
+            # A parent always has a smaller number; anything else is damage and ends the chain.
+            above = parent[new].astype(np.int64)
+            above = np.unique(above[(above != NO_STACK) & (above < new)])
+            new = above[self._stack_map[above] == _UNSEEN]
+            missing.append(new)
+        for stack in np.unique(np.concatenate(missing)).tolist():
+            above_id = int(parent[stack])
+            text = int(self._string_ids(frame[stack : stack + 1])[0])
+            if above_id == NO_STACK or above_id >= stack:
+                self._stack_map[stack] = self._builder.stack(text)
+            else:
+                self._stack_map[stack] = self._builder.stack(text, int(self._stack_map[above_id]))
+        return self._stack_map[np.where(valid, stacks, 0)], valid
+
+    # Links and counters
+
+    def _copy_links(self) -> None:
+        links = self._capture.links
+        if not self._ids or not len(links):
+            return
+        firsts = np.array([first for first, _ in self._chunk_rows], np.int64)
+        stops = np.array([stop for _, stop in self._chunk_rows], np.int64)
+        position = np.cumsum(np.r_[0, (stops - firsts)[:-1]])
+        ids = np.concatenate(self._ids)
+
+        def new_ids(rows: Int64Array) -> Int64Array:
+            chunk = np.maximum(np.searchsorted(firsts, rows, "right") - 1, 0)
+            inside = (rows >= firsts[chunk]) & (rows < stops[chunk])
+            at = np.where(inside, position[chunk] + rows - firsts[chunk], 0)
+            return np.where(inside, ids[at], np.int64(NO_ROW))
+
+        for first in range(0, len(links), CHUNK_EVENTS):
+            part = slice(first, first + CHUNK_EVENTS)
+            sources, targets = new_ids(links.from_row[part]), new_ids(links.to_row[part])
+            kinds = links.kind[part]
+            keep = (sources >= 0) | (targets >= 0)
+            for code in np.unique(kinds[keep]).tolist():
+                chosen = keep & (kinds == code)
+                self._builder.add_links(links.kind_name(code), sources[chosen], targets[chosen])
+
+    def _copy_counters(self, tracks: dict[int, int]) -> None:
+        for counter in self._capture.counters:
+            if not self._selection.has_track(counter.track):
+                continue
+            rows = counter_slice(self._capture, counter.index, self._selection)
+            if rows.stop > rows.start:
+                self._builder.add_counter(
+                    tracks[counter.track],
+                    counter.name,
+                    counter.unit,
+                    counter.recorded_times[rows],
+                    counter.values[rows],
+                    interpolation=counter.interpolation,
+                )
+
+
+exporter = CaptureExporter()

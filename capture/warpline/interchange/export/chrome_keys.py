@@ -1,0 +1,60 @@
+"""Numbers by which the events of a trace find each other: correlation and external ids."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.interchange.export.selection import CHUNK_EVENTS
+
+if TYPE_CHECKING:
+    from warpline.storage import Capture
+
+Int64Array = npt.NDArray[np.int64]
+
+ANNOTATION = "annotation"
+"""Links that the PyTorch profiler does not write as flows: both ends have the same external id."""
+
+
+def correlation_offsets(capture: Capture) -> dict[int, int] | None:
+    """What to add to the correlation ids of each process, None when only one process has any."""
+    highest: dict[int, int] = {}
+    for table in capture.kinds.values():
+        if "correlation" not in table.attributes:
+            continue
+        values, valid = table.column("correlation")
+        process = np.array(
+            [-1 if track.process is None else track.process for track in capture.tracks], np.int64
+        )
+        for first in range(0, len(table), CHUNK_EVENTS):
+            part = slice(first, first + CHUNK_EVENTS)
+            rows = table.stored_rows[part].astype(np.int64)
+            owner = process[capture.tracks_of_rows(rows)][valid[part]]
+            for index in np.unique(owner).tolist():
+                top = int(values[part][valid[part]][owner == index].max())
+                highest[index] = max(top, highest.get(index, 0))
+    if len(highest) < 2:
+        return None
+    offsets: dict[int, int] = {}
+    total = 0
+    for index in sorted(highest):
+        offsets[index] = total
+        total += highest[index] + 1
+    return offsets
+
+
+def external_ids(capture: Capture) -> tuple[Int64Array, Int64Array] | None:
+    """Rows at either end of links of annotations, ascending, and a number both ends share; None without such links."""
+    links = capture.links
+    if ANNOTATION not in links.kinds:
+        return None
+    index = np.flatnonzero(links.kind == links.kinds.index(ANNOTATION))
+    index = index[(links.from_row[index] >= 0) & (links.to_row[index] >= 0)]
+    if not len(index):
+        return None
+    rows = np.concatenate((links.from_row[index], links.to_row[index]))
+    numbers = np.concatenate((links.from_row[index], links.from_row[index])) + 1
+    unique, first = np.unique(rows, return_index=True)
+    return unique, numbers[first]

@@ -1,0 +1,150 @@
+"""Turn files of other profilers into one capture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from warpline.i18n import tr
+from warpline.interchange.framework import ranks, registry
+from warpline.interchange.framework.detection import detect, read_head
+from warpline.interchange.framework.importer import (
+    Importer,
+    ImportOptions,
+    ImportSummary,
+    IsCancelled,
+    Progress,
+    check_cancelled,
+)
+from warpline.model import ImportFormatError, UsageError
+
+if TYPE_CHECKING:
+    from warpline.storage import CaptureBuilder
+
+_MEMORY_BYTES = 128 << 20
+"""What the builder may keep in memory before it spills; decoding needs about as much again."""
+_CONVERTING_SHARE = 0.7
+"""Of the whole time; the rest is sorting, packing and the level of detail."""
+
+
+def import_files(
+    paths: Sequence[Path | str],
+    out: Path | str,
+    *,
+    format: str | None = None,  # noqa: A002  # named like the option --format
+    align: str = "auto",
+    progress: Progress | None = None,
+    cancelled: IsCancelled | None = None,
+) -> Path:
+    """Convert the files into the capture ``out`` and return its path.
+
+    Several files are ranks of one job: each becomes the group of tracks ``rank/R`` with a clock of its own, and the
+    clocks are aligned by ``align``: ``steps`` (the steps they have in common), ``utc``, ``start``, or ``auto`` (the
+    first of these that all files allow). ``format`` names an importer; by default each file's content decides.
+
+    Raises ImportFormatError, StorageError, UsageError, Cancelled.
+    """
+    report = progress or _silent
+    is_cancelled = cancelled or _never
+    files = [Path(path) for path in paths]
+    if not files:
+        raise UsageError(tr("no file to import"))
+    if align not in ranks.METHODS:
+        raise UsageError(
+            tr(
+                "no way to align called {align!r}; there are: {names}",
+                align=align,
+                names=", ".join(ranks.METHODS),
+            )
+        )
+    converters = [registry.importer_named(format) if format else detect(path) for path in files]
+    from warpline.storage import CaptureBuilder  # h5py: only when something is really written
+
+    with CaptureBuilder(Path(out), memory_budget_bytes=_MEMORY_BYTES) as builder:
+        builder.meta["imported_from"] = [
+            {"file": path.name, "format": converter.name}
+            for path, converter in zip(files, converters, strict=True)
+        ]
+        if len(files) == 1:
+            options = [ImportOptions()]
+        else:
+            options = _options_of_ranks(files, builder)
+        summaries = _convert(files, converters, options, builder, report, is_cancelled)
+        if len(files) > 1:
+            alignment = ranks.align(summaries, align)
+            ranks.apply(alignment, builder, [option.clock for option in options])
+        check_cancelled(is_cancelled)
+        return builder.finish(
+            lambda fraction, text: report(_CONVERTING_SHARE + (1 - _CONVERTING_SHARE) * fraction, text),
+            is_cancelled,
+        )
+
+
+def _convert(
+    files: list[Path],
+    converters: list[Importer],
+    options: list[ImportOptions],
+    builder: CaptureBuilder,
+    report: Progress,
+    is_cancelled: IsCancelled,
+) -> list[ImportSummary]:
+    sizes = [max(1, path.stat().st_size) for path in files]
+    total = sum(sizes)
+    summaries: list[ImportSummary] = []
+    done = 0
+    for path, converter, option, size in zip(files, converters, options, sizes, strict=True):
+        check_cancelled(is_cancelled)
+        before = done
+
+        def report_part(fraction: float, text: str, before: int = before, size: int = size) -> None:
+            report(_CONVERTING_SHARE * (before + min(max(fraction, 0.0), 1.0) * size) / total, text)
+
+        report_part(0.0, tr("reading {name}", name=path.name))
+        summary = converter.convert(path, builder, option, report_part, is_cancelled)
+        if summary.start_ns is None:
+            raise ImportFormatError(_why_nothing(path, builder))
+        summaries.append(summary)
+        builder.add_source(
+            f"import {path.name}",
+            enabled=True,
+            reason=tr("{title}, {count} events", title=converter.title, count=f"{summary.events:,}"),
+        )
+        done += size
+    return summaries
+
+
+def _why_nothing(path: Path, builder: CaptureBuilder) -> str:
+    """A file of a known format from which nothing came: what was in it instead, and whether it is damaged."""
+    contents = builder.contents()
+    left_out = [f"{entry.what}: {entry.count:,} ({entry.reason})" for entry in contents.skipped]
+    return tr(
+        "{path}: no event in it can be shown on a timeline: {reasons}",
+        path=path,
+        reasons="; ".join([*left_out, *contents.warnings][:4]) or tr("it has none"),
+    )
+
+
+def _options_of_ranks(files: list[Path], builder: CaptureBuilder) -> list[ImportOptions]:
+    numbers = ranks.rank_numbers([(path, read_head(path)) for path in files])
+    options: list[ImportOptions] = []
+    for number in numbers:
+        clock = builder.add_clock(f"rank {number}")
+        builder.track(
+            f"rank/{number}",
+            title=tr("Rank {number}", number=number),
+            role="rank",
+            rank=number,
+            clock=clock,
+            sort_key=number,
+        )
+        options.append(ImportOptions(prefix=f"rank/{number}/", rank=number, clock=clock))
+    return options
+
+
+def _silent(_fraction: float, _text: str) -> None:
+    return None
+
+
+def _never() -> bool:
+    return False

@@ -1,0 +1,57 @@
+"""Importer for the HDF5 export of Nsight Systems."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from warpline.i18n import tr
+from warpline.interchange.framework.importer import (
+    CERTAIN,
+    NO,
+    ImportOptions,
+    ImportSummary,
+    IsCancelled,
+    Progress,
+)
+from warpline.interchange.nsys.convert import convert_tables, is_export
+from warpline.interchange.nsys.tables.hdf5_tables import HDF5_MAGIC, Hdf5Tables
+from warpline.model import ImportFormatError
+
+if TYPE_CHECKING:
+    from warpline.storage import CaptureBuilder
+
+
+class NsysHdf5Importer:
+    """``nsys export --type hdf``: the tables of the SQLite export as datasets."""
+
+    name = "nsys-hdf5"
+    patterns = ("*.h5", "*.hdf5")
+
+    @property
+    def title(self) -> str:
+        return tr("Nsight Systems export (HDF5)")
+
+    def recognise(self, head: bytes, path: Path) -> float:
+        if not head.startswith(HDF5_MAGIC):
+            return NO
+        try:
+            with closing(Hdf5Tables(path)) as tables:
+                return CERTAIN if is_export(tables) else NO
+        except ImportFormatError:
+            return NO
+
+    def convert(
+        self,
+        path: Path,
+        builder: CaptureBuilder,
+        options: ImportOptions,
+        progress: Progress,
+        cancelled: IsCancelled,
+    ) -> ImportSummary:
+        with closing(Hdf5Tables(path)) as tables:
+            return convert_tables(tables, builder, options, progress, cancelled)
+
+
+importer = NsysHdf5Importer()

@@ -1,0 +1,125 @@
+"""Rows of a table of SQLite as columns, by a compiled loop: Python's own module makes an object of every cell."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from warpline.interchange.nsys.tables.access import Batch
+from warpline.interchange.trace_json.scanner import at, library, pieces, slot_count
+
+INTEGER, REAL, TEXT = range(3)
+
+_FUNCTIONS = ("step", "column_type", "column_int64", "column_double", "column_blob", "column_bytes")
+_READ_ONLY, _URI, _NO_MUTEX = 0x1, 0x40, 0x8000
+_ARENA_BYTES = 16 << 20
+_MAX_COLUMNS = 64
+
+
+@lru_cache(maxsize=1)
+def _sqlite() -> ctypes.CDLL | None:
+    """The system's SQLite, None where there is none or the compiled loop is missing."""
+    if library() is None:
+        return None
+    try:
+        found = ctypes.CDLL("libsqlite3.so.0")
+        for name in ("open_v2", "prepare_v2", "exec", "finalize", "close", *_FUNCTIONS):
+            getattr(found, f"sqlite3_{name}")
+    except (OSError, AttributeError):
+        return None
+    return found
+
+
+class SqliteRows:
+    """A connection of its own to a file that nobody changes."""
+
+    def __init__(self, sqlite: ctypes.CDLL, connection: ctypes.c_void_p) -> None:
+        self._sqlite = sqlite
+        self._connection = connection
+        addresses = [ctypes.cast(getattr(sqlite, f"sqlite3_{name}"), ctypes.c_void_p) for name in _FUNCTIONS]
+        self._functions = (ctypes.c_void_p * len(_FUNCTIONS))(*(address.value for address in addresses))
+
+    @classmethod
+    def open(cls, path: Path) -> SqliteRows | None:
+        """None when the file cannot be read this way."""
+        sqlite = _sqlite()
+        if sqlite is None:
+            return None
+        connection = ctypes.c_void_p()
+        uri = f"{path.resolve().as_uri()}?mode=ro&immutable=1".encode()
+        flags = _READ_ONLY | _URI | _NO_MUTEX
+        found = cls(sqlite, connection)
+        if sqlite.sqlite3_open_v2(uri, ctypes.byref(connection), flags, None):
+            found.close()
+            return None
+        sqlite.sqlite3_exec(connection, b"PRAGMA trusted_schema=OFF", None, None, None)
+        return found
+
+    def read(self, query: str, types: Mapping[str, int], chunk_rows: int) -> Iterator[Batch | None]:
+        """The rows of a query that selects the columns of ``types``, in batches.
+
+        Ends with None where a cell is of another type, or at an error: the rest must be read another way.
+        """
+        statement = ctypes.c_void_p()
+        sqlite = self._sqlite
+        if not 0 < len(types) <= _MAX_COLUMNS or sqlite.sqlite3_prepare_v2(
+            self._connection, query.encode(), -1, ctypes.byref(statement), None
+        ):
+            yield None
+            return
+        try:
+            is_done = False
+            while not is_done:
+                batch, is_done = self._batch(statement, types, chunk_rows)
+                if batch is None or batch.rows:
+                    yield batch
+                if batch is None:
+                    return
+        finally:
+            sqlite.sqlite3_finalize(statement)
+
+    def _batch(
+        self, statement: ctypes.c_void_p, types: Mapping[str, int], rows: int
+    ) -> tuple[Batch | None, bool]:
+        lib = library()
+        assert lib is not None, "there is no connection without it"
+        kinds = np.array(list(types.values()), np.int32)
+        width, texts = len(types), len(types) if TEXT in types.values() else 0
+        slots = slot_count(rows)
+        out, reals = (
+            np.empty((width, rows), np.int64),
+            np.empty((width if REAL in types.values() else 0, rows)),
+        )
+        arena = np.empty(_ARENA_BYTES if texts else 0, np.uint8)
+        spans, table = np.empty((texts, rows, 2), np.int64), np.empty((texts, slots), np.int32)
+        counts, is_done = np.zeros(width, np.int64), np.zeros(1, np.int64)
+        count: int = lib.warpline_sqlite_rows(
+            ctypes.byref(self._functions), statement, ctypes.c_int64(width), at(kinds), ctypes.c_int64(rows), at(out),
+            at(reals), at(arena), ctypes.c_int64(len(arena)), at(spans), at(table), ctypes.c_int64(slots), at(counts),
+            at(is_done),
+        )  # fmt: skip
+        if count < 0:
+            return None, True
+        named: dict[str, Sequence[bytes | None]] = {}
+        for place, name in enumerate(types):
+            if kinds[place] == TEXT:
+                used = spans[place, : counts[place]]
+                text = arena[: int(used.sum(axis=1).max(initial=0))].tobytes()
+                # A missing text has the number -1, which is the last.
+                distinct = [*pieces(text, used), None]
+                named[name] = [distinct[code] for code in np.maximum(out[place, :count], -1).tolist()]
+        batch = Batch(
+            count,
+            {name: out[place, :count] for place, name in enumerate(types) if kinds[place] == INTEGER},
+            {name: reals[place, :count] for place, name in enumerate(types) if kinds[place] == REAL},
+            named,
+        )
+        return batch, bool(is_done[0])
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._sqlite.sqlite3_close(self._connection)

@@ -1,0 +1,347 @@
+"""Paddle's own profile files (``.pb``), read without Paddle.
+
+The message types are those of ``nodetree.proto`` of PaddlePaddle; times are exact nanoseconds there.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+
+from warpline.i18n import tr
+from warpline.interchange.framework.columns import (
+    MAX_TIME_NS,
+    Coder,
+    floats,
+    integers,
+    missing_numbers,
+    repeated_text,
+    texts,
+)
+from warpline.interchange.framework.importer import (
+    CERTAIN,
+    ImportOptions,
+    ImportSummary,
+    IsCancelled,
+    Progress,
+    check_cancelled,
+)
+from warpline.interchange.paddle.columns import (
+    MEMORY_CATEGORIES,
+    RANGE,
+    ROUTES,
+    TYPES,
+    device_of_place,
+)
+from warpline.interchange.paddle.paddle_json import PaddleConverter
+from warpline.interchange.paddle.wire import (
+    WireError,
+    float32,
+    integer_of,
+    message_of,
+    read_fields,
+    signed,
+    text_of,
+)
+from warpline.interchange.torch.columns import API, KERNEL, MEMCPY, MEMORY, MEMSET, PHASE
+from warpline.interchange.trace_json.json_stream import StreamState
+from warpline.interchange.trace_json.piece_columns import Group, Piece
+from warpline.model import ImportFormatError
+
+if TYPE_CHECKING:
+    from warpline.storage import CaptureBuilder
+
+Message = dict[int, int | bytes]
+
+_MAX_BYTES = 4 << 30
+_BATCH = 20_000
+_ROOT = "root node"
+_KERNEL_NUMBERS = {
+    4: "grid_x", 5: "grid_y", 6: "grid_z", 1: "block_x", 2: "block_y", 3: "block_z", 9: "registers",
+}  # fmt: skip
+
+
+class ProtobufImporter:
+    """Importer for what ``paddle.profiler.export_protobuf`` writes."""
+
+    name = "paddle-pb"
+    title = "Paddle profiler protobuf file"
+    patterns = ("*.pb",)
+
+    def recognise(self, head: bytes, path: Path) -> float:
+        """See `Importer.recognise`: a version text, a number, and a tree of threads with its root."""
+        del path
+        if head[:1] != b"\x0a" or len(head) < 8 or head[1] > 20:
+            return 0.0
+        after = 2 + head[1]
+        version = head[2:after]
+        is_version = version.replace(b".", b"").isdigit() and version.count(b".") == 2
+        return (
+            CERTAIN
+            if is_version and head[after : after + 1] == b"\x10" and b"\x1a" in head[after : after + 13]
+            else 0.0
+        )
+
+    def convert(
+        self,
+        path: Path,
+        builder: CaptureBuilder,
+        options: ImportOptions,
+        progress: Progress,
+        cancelled: IsCancelled,
+    ) -> ImportSummary:
+        """See `Importer.convert`."""
+        if path.stat().st_size > _MAX_BYTES:
+            raise ImportFormatError(
+                tr("{path}: too large; export the profile with export_chrome_tracing instead", path=path)
+            )
+        content = path.read_bytes()
+        converter = PaddleConverter(builder, options)
+        state = StreamState(bytes_read=len(content))
+        done = 0
+        rows: list[Row] = []
+        for row in _rows(content, state):
+            rows.append(row)
+            if len(rows) >= _BATCH:
+                check_cancelled(cancelled)
+                done += len(rows)
+                converter.absorb(_piece(rows))
+                rows = []
+                progress(0.5, tr("{count} events of {name}", count=f"{done:,}", name=path.name))
+        converter.absorb(_piece(rows))
+        if not converter.events:
+            raise ImportFormatError(
+                tr(
+                    "{path}: no events in it; export the profile with export_chrome_tracing instead",
+                    path=path,
+                )
+            )
+        return converter.finish(state)
+
+
+class Row(msgspec.Struct, gc=False):
+    """One event of the file: its group, its type's name, and the numbers of its message."""
+
+    group: str
+    category: str
+    name: str
+    start: int
+    stop: int
+    process: int
+    thread: int
+    message: Message
+    detail: Message
+
+
+def _rows(content: bytes, state: StreamState) -> Iterator[Row]:
+    extra: dict[str, str] = {}
+    devices: list[dict[str, Any]] = []
+    try:
+        for number, value in read_fields(content):
+            if number == 1:
+                state.header["schemaVersion"] = text_of(value)
+            elif number == 3 and isinstance(value, bytes):
+                for field, node in read_fields(value):
+                    if field == 2 and isinstance(node, bytes):
+                        yield from _node_rows(node)
+            elif number == 4:
+                pair = message_of(value)
+                extra[text_of(pair.get(1, b""))] = text_of(pair.get(2, b""))
+            elif number == 5:
+                devices.append(_device(message_of(value)))
+    except WireError as error:
+        state.truncated = tr("the protobuf message is damaged or ends early ({error})", error=error)
+    state.header["ExtraInfo"] = extra
+    state.header["deviceProperties"] = devices
+
+
+def _device(message: Message) -> dict[str, Any]:
+    names = {
+        3: "totalGlobalMem", 4: "computeMajor", 5: "computeMinor", 6: "maxThreadsPerBlock",
+        7: "maxThreadsPerMultiprocessor", 8: "regsPerBlock", 9: "regsPerMultiprocessor", 10: "warpSize",
+        11: "sharedMemPerBlock", 12: "sharedMemPerMultiprocessor", 13: "smCount", 14: "sharedMemPerBlockOptin",
+    }  # fmt: skip
+    return {
+        "id": integer_of(message.get(1, 0)),
+        "name": text_of(message.get(2, b"")),
+        **{name: integer_of(message[number]) for number, name in names.items() if number in message},
+    }
+
+
+def _node_rows(node: bytes) -> Iterator[Row]:
+    """The event of a host node and what hangs on it: API calls with their GPU work, allocations."""
+    supplement: Message = {}
+    host: Message | None = None
+    children: list[tuple[int, bytes]] = []
+    for number, value in read_fields(node):
+        if number == 3:
+            host = message_of(value)
+        elif number in (4, 5) and isinstance(value, bytes):
+            children.append((number, value))
+        elif number == 6:
+            supplement = message_of(message_of(value).get(1, b""))
+    if host is not None and text_of(host.get(1, b"")) != _ROOT:
+        code = integer_of(host.get(2, 0))
+        category = TYPES[code] if code < len(TYPES) else f"type {code}"
+        yield Row(
+            ROUTES.get(category, RANGE), category, text_of(host.get(1, b"")), integer_of(host.get(3, 0)),
+            integer_of(host.get(4, 0)), integer_of(host.get(5, 0)), integer_of(host.get(6, 0)), host, supplement,
+        )  # fmt: skip
+    for number, child in children:
+        if number == 4:
+            yield from _runtime_rows(child)
+        else:
+            event = message_of(message_of(child).get(1, b""))
+            kind = integer_of(event.get(2, 0))
+            time = integer_of(event.get(1, 0))
+            yield Row(
+                MEMORY, MEMORY_CATEGORIES[kind % 4], "[memory]", time, time, integer_of(event.get(4, 0)),
+                integer_of(event.get(5, 0)), event, {},
+            )  # fmt: skip
+
+
+def _runtime_rows(node: bytes) -> Iterator[Row]:
+    for number, value in read_fields(node):
+        if number == 1:
+            call = message_of(value)
+            yield Row(
+                API, "CudaRuntime", text_of(call.get(1, b"")), integer_of(call.get(2, 0)), integer_of(call.get(3, 0)),
+                integer_of(call.get(4, 0)), integer_of(call.get(5, 0)), call, {},
+            )  # fmt: skip
+        elif number == 2:
+            work = message_of(message_of(value).get(1, b""))
+            code = integer_of(work.get(2, 0))
+            category = TYPES[code] if code < len(TYPES) else f"type {code}"
+            detail = next((message_of(work[field]) for field in (9, 10, 11) if field in work), {})
+            yield Row(
+                ROUTES.get(category, KERNEL), category, text_of(work.get(1, b"")), integer_of(work.get(3, 0)),
+                integer_of(work.get(4, 0)), 0, 0, work, detail,
+            )  # fmt: skip
+
+
+def _piece(rows: Sequence[Row]) -> Piece:
+    piece = Piece(events=len(rows))
+    sorted_rows: defaultdict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        if row.start <= row.stop <= MAX_TIME_NS:
+            sorted_rows[row.group].append(row)
+        else:
+            piece.losses[
+                tr("events with impossible times"), tr("they end before they begin, or in another age")
+            ] += 1
+    piece.groups = {name: _group(name, members) for name, members in sorted_rows.items()}
+    return piece
+
+
+def _group(name: str, rows: Sequence[Row]) -> Group:
+    count = len(rows)
+    start = np.array([row.start for row in rows], np.int64)
+    keys = Coder()
+    thread = np.fromiter((keys[row.process, row.thread] for row in rows), np.uint32, count)
+    group = Group(
+        list(keys),
+        thread,
+        start,
+        np.array([row.stop for row in rows], np.int64) - start,
+        texts([row.name for row in rows]),
+        texts([row.category for row in rows]),
+    )
+    group.numbers["no_duration"] = np.zeros(count, np.bool_)
+    if name in (KERNEL, MEMCPY, MEMSET):
+        _add_device_columns(name, group, rows)
+    elif name == API:
+        group.numbers["correlation"] = integers([row.message.get(6) for row in rows])
+        group.numbers["callback"] = integers([row.message.get(7) for row in rows])
+    elif name == MEMORY:
+        group.numbers["size"] = integers([signed(integer_of(row.message.get(6, 0))) for row in rows])
+        for column, field in (("address", 3), ("allocated", 8), ("reserved", 9)):
+            group.numbers[column] = integers([row.message.get(field) for row in rows])
+        group.texts["device"] = texts([text_of(row.message.get(7, b"")) for row in rows], device_of_place)
+    elif name not in (PHASE, RANGE):
+        for column in ("external", "sequence", "forward", "own", "parent"):
+            group.numbers[column] = missing_numbers(count)
+        group.texts["shapes"] = texts([_shapes(row.detail.get(5)) for row in rows])
+        group.texts["types"] = texts([_dtypes(row.detail.get(6)) for row in rows])
+        group.texts["inputs"] = repeated_text("", count)
+        group.texts["stack"] = texts([text_of(row.detail.get(7, b"")) for row in rows])
+    return group
+
+
+def _add_device_columns(name: str, group: Group, rows: Sequence[Row]) -> None:
+    places = Coder()
+    group.thread = np.fromiter(
+        (places[tuple(integer_of(row.message.get(field, 0)) for field in (5, 6, 7))] for row in rows),
+        np.uint32,
+        len(rows),
+    )
+    group.places = list(places)
+    numbers = group.numbers
+    numbers["correlation"] = integers([row.message.get(8) for row in rows])
+    group.texts["sync_kind"] = repeated_text("", len(rows))
+    if name == KERNEL:
+        for field, column in _KERNEL_NUMBERS.items():
+            numbers[column] = integers([row.detail.get(field) for row in rows])
+        numbers["shared"] = integers(
+            [
+                integer_of(row.detail.get(7, 0)) + integer_of(row.detail.get(8, 0)) if row.detail else None
+                for row in rows
+            ]
+        )
+        numbers["blocks"] = floats([float32(row.detail.get(15, 0)) for row in rows])
+        numbers["warps"] = floats([float32(row.detail.get(16, 0)) for row in rows])
+    else:
+        numbers["bytes"] = integers([row.detail.get(1) for row in rows])
+        if name == MEMSET:
+            numbers["value"] = integers([row.detail.get(3) for row in rows])
+
+
+def _shapes(value: int | bytes | None) -> str:
+    """``{"X": [[2, 3]]}`` of an operator's input shapes; "" without any."""
+    try:
+        keys, vectors = _keyed(value)
+        shapes = [
+            [
+                _numbers(shape)
+                for field, shape in read_fields(vector)
+                if field == 1 and isinstance(shape, bytes)
+            ]
+            for vector in vectors
+        ]
+    except WireError:
+        return ""
+    return msgspec.json.encode(dict(zip(keys, shapes, strict=False))).decode() if keys else ""
+
+
+def _dtypes(value: int | bytes | None) -> str:
+    """``{"X": ["float32"]}`` of an operator's inputs; "" without any."""
+    try:
+        keys, vectors = _keyed(value)
+        types = [[text_of(dtype) for field, dtype in read_fields(vector) if field == 1] for vector in vectors]
+    except WireError:
+        return ""
+    return msgspec.json.encode(dict(zip(keys, types, strict=False))).decode() if keys else ""
+
+
+def _keyed(value: int | bytes | None) -> tuple[list[str], list[bytes]]:
+    keys: list[str] = []
+    vectors: list[bytes] = []
+    if isinstance(value, bytes):
+        for field, part in read_fields(value):
+            if field == 1:
+                keys.append(text_of(part))
+            elif field == 2 and isinstance(part, bytes):
+                vectors.append(part)
+    return keys, vectors
+
+
+def _numbers(shape: bytes) -> list[int]:
+    """Repeated numbers, one field each (proto2 does not pack them)."""
+    return [signed(size) for field, size in read_fields(shape) if field == 1 and isinstance(size, int)]
+
+
+importer = ProtobufImporter()

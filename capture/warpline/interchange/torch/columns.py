@@ -1,0 +1,237 @@
+"""What PyTorch's profiler (Kineto) writes into a trace, as columns. Pure functions: decoded events in, columns out."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from warpline.interchange.framework.columns import NO_INTEGER, Coder, distinct_rows
+from warpline.interchange.torch.args import (
+    ApiArgs,
+    Arguments,
+    GpuArgs,
+    MemoryArgs,
+    OperatorArgs,
+    PythonArgs,
+    decode_args,
+    either,
+    none_as_number,
+    number_in,
+)
+from warpline.interchange.torch.cpu import SLICE, STATE, SchedulingArgs, extract_scheduling, fill_scheduling
+from warpline.interchange.trace_json.piece_columns import (
+    GENERIC_EXTRACTORS,
+    INSTANTS,
+    Extractor,
+    Group,
+    Loss,
+    extract_points,
+    generic_route,
+    points,
+    spans,
+)
+
+KERNEL, MEMCPY, MEMSET, SYNC = "kernel", "memcpy", "memset", "sync"
+GPU_ANNOTATION, GPU_OTHER = "gpu_annotation", "gpu_event"
+API, OPERATOR, ANNOTATION, PYTHON = "cuda_api", "operator", "annotation", "python"
+MEMORY, OVERHEAD, PROFILER, PHASE = "memory", "overhead", "profiler", "phase"
+LAUNCH_FLOWS = "launch flows"
+
+ROUTES: Mapping[str, str] = {
+    "kernel": KERNEL,
+    "gpu_memcpy": MEMCPY,
+    "memcpy": MEMCPY,
+    "gpu_memset": MEMSET,
+    "memset": MEMSET,
+    "cuda_sync": SYNC,
+    "gpu_user_annotation": GPU_ANNOTATION,
+    "runtime": API,
+    "driver": API,
+    "operator": OPERATOR,
+    "cpu_op": OPERATOR,
+    "user_annotation": ANNOTATION,
+    "python_function": PYTHON,
+    "pythonfunction": PYTHON,
+    "overhead": OVERHEAD,
+    "trace": PROFILER,
+    STATE: STATE,
+    SLICE: SLICE,
+    **dict.fromkeys(("profilestep", "dataloader", "forward", "backward", "optimization"), PHASE),
+}
+"""Groups of complete events by category, lower case; older spellings included."""
+_API_CATEGORY = re.compile(r".*_(runtime|driver)")
+_LAUNCH_FLOW_CATEGORIES = frozenset({"ac2g", "async", "async_cpu_to_gpu"})
+MEMORY_NAME = "[memory]"
+
+CLAIMED = frozenset({LAUNCH_FLOWS})
+"""Groups that need no columns: correlation ids say the same as these arrows."""
+GPU_GROUPS = frozenset({KERNEL, MEMCPY, MEMSET, SYNC, GPU_ANNOTATION, GPU_OTHER})
+
+
+def torch_route(phase: str, category: str) -> str:
+    """The group of an event of a Kineto trace."""
+    lower = category.lower()
+    if phase == "X":
+        found = ROUTES.get(lower)
+        if found is None and _API_CATEGORY.fullmatch(lower):
+            return API
+        if found is not None:
+            return found
+    if phase in "stf" and phase and lower in _LAUNCH_FLOW_CATEGORIES:
+        return LAUNCH_FLOWS
+    return generic_route(phase, category)
+
+
+_GPU_INTEGERS = (
+    "bytes", "registers", "shared", "queued", "priority", "graph", "graph_node", "stream", "event", "external", "value",
+)  # fmt: skip
+
+
+def extract_gpu(rows: list[Any], losses: Counter[Loss]) -> Group:
+    """Work of a GPU; see `fill_gpu`."""
+    rows, group = spans(rows, losses, bare=True)
+    args = decode_args(rows, GpuArgs, losses)
+    if not fill_gpu(group, args):
+        group.thread, places = _places_by_track(rows, args.values)
+        group.places = _places(places)
+    return group
+
+
+def fill_gpu(group: Group, args: Arguments) -> bool:
+    """Add where work ran (device, context, stream), its correlation id and what else is told of it.
+
+    ``thread`` then holds codes into ``places``. False when the arguments do not tell the place of all.
+    """
+    numbers = group.numbers
+    numbers["correlation"] = either(args, "correlation", "correlation_paddle")
+    for name in _GPU_INTEGERS:
+        if args.has(name):
+            numbers[name] = args.integers(name)
+    for name in ("blocks", "warps", "occupancy", "occupancy_paddle"):
+        if args.has(name):
+            numbers[name.removesuffix("_paddle")] = args.floats(name)
+    for name in ("grid", "block"):
+        if args.has(name):
+            shape = args.triples(name)
+            for axis, letter in enumerate("xyz"):
+                numbers[f"{name}_{letter}"] = np.ma.MaskedArray(shape[:, axis], shape[:, axis] == NO_INTEGER)
+    group.texts["sync_kind"] = args.texts("sync_kind")
+    columns = [args.integers(name).filled(NO_INTEGER) for name in ("device", "context", "stream")]
+    places, codes = distinct_rows(*columns)
+    group.thread = codes.astype(np.uint32)
+    group.places = _places(places)
+    return not any(device is None or stream is None for device, _context, stream in group.places)
+
+
+def _places(numbers: Iterable[tuple[int, ...]]) -> list[tuple[int | None, int | None, int | None]]:
+    return [
+        (*(None if number == NO_INTEGER else number for number in place),)  # type: ignore[misc]  # three of them
+        for place in numbers
+    ]
+
+
+def _places_by_track(rows: Sequence[Any], args: Sequence[Any]) -> tuple[Any, Coder]:
+    """Device and stream from the ids of process and thread where the arguments lack them."""
+    places = Coder()
+    codes = [
+        places[
+            none_as_number(number_in(row.pid)) if arg.device == NO_INTEGER else arg.device,
+            arg.context,
+            none_as_number(number_in(row.tid)) if arg.stream == NO_INTEGER else arg.stream,
+        ]
+        for row, arg in zip(rows, args, strict=True)
+    ]
+    return np.array(codes, np.uint32), places
+
+
+def _extractor(args_type: type[Any], fill: Callable[[Group, Arguments], bool]) -> Extractor:
+    def extract(rows: list[Any], losses: Counter[Loss]) -> Group:
+        rows, group = spans(rows, losses)
+        fill(group, decode_args(rows, args_type, losses))
+        return group
+
+    return extract
+
+
+def fill_api(group: Group, args: Arguments) -> bool:
+    """Add what is told of runtime and driver calls."""
+    group.numbers["correlation"] = either(args, "correlation", "correlation_paddle")
+    group.numbers["callback"] = either(args, "cbid", "cid")
+    return True
+
+
+def fill_operators(group: Group, args: Arguments) -> bool:
+    """Add what is told of operators and user annotations: shapes, sequence numbers, stacks."""
+    group.numbers["external"] = either(args, "external", "external_old")
+    # Kineto writes -1 for operators that have none.
+    group.numbers["sequence"] = np.ma.masked_less(args.integers("sequence"), 0)
+    group.numbers["forward"] = args.integers("forward")
+    for name in ("shapes", "types", "inputs"):
+        group.texts[name] = args.json_texts(name)
+    group.texts["stack"] = args.texts("stack")
+    return True
+
+
+def fill_python(group: Group, args: Arguments) -> bool:
+    """Add the ids of Python functions and of their callers."""
+    group.numbers["own"] = args.integers("own")
+    group.numbers["parent"] = args.integers("parent")
+    return True
+
+
+def fill_memory(group: Group, args: Arguments) -> bool:
+    """Add sizes, addresses, totals and devices of allocations."""
+    for name in ("reserved", "allocated", "size", "address", "device", "device_type"):
+        group.numbers[name] = args.integers(name)
+    return True
+
+
+def extract_spans(rows: list[Any], losses: Counter[Loss]) -> Group:
+    """Events of which only name and time matter."""
+    return spans(rows, losses)[1]
+
+
+def extract_instants(rows: list[Any], losses: Counter[Loss]) -> dict[str, Group]:
+    """Instants, with allocations apart from the others."""
+    groups: dict[str, Group] = {}
+    memory = [row for row in rows if row.name == MEMORY_NAME]
+    if memory:
+        memory, group = points(memory, losses)
+        fill_memory(group, decode_args(memory, MemoryArgs, losses))
+        groups[MEMORY] = group
+    if len(memory) < len(rows):
+        groups[INSTANTS] = extract_points([row for row in rows if row.name != MEMORY_NAME], losses)
+    return groups
+
+
+FILLERS: Mapping[str, tuple[type[Any] | None, Callable[[Group, Arguments], bool] | None]] = {
+    **dict.fromkeys((KERNEL, MEMCPY, MEMSET, SYNC, GPU_ANNOTATION), (GpuArgs, fill_gpu)),
+    API: (ApiArgs, fill_api),
+    OPERATOR: (OperatorArgs, fill_operators),
+    ANNOTATION: (OperatorArgs, fill_operators),
+    PYTHON: (PythonArgs, fill_python),
+    MEMORY: (MemoryArgs, fill_memory),
+    OVERHEAD: (None, None),
+    PROFILER: (None, None),
+    PHASE: (None, None),
+    **dict.fromkeys((STATE, SLICE), (SchedulingArgs, fill_scheduling)),
+}
+"""For each group the type of its arguments and what adds them to the group's columns."""
+
+TORCH_EXTRACTORS: Mapping[str, Extractor] = {
+    **GENERIC_EXTRACTORS,
+    **dict.fromkeys((KERNEL, MEMCPY, MEMSET, SYNC, GPU_ANNOTATION, GPU_OTHER), extract_gpu),
+    API: _extractor(ApiArgs, fill_api),
+    OPERATOR: _extractor(OperatorArgs, fill_operators),
+    ANNOTATION: _extractor(OperatorArgs, fill_operators),
+    PYTHON: _extractor(PythonArgs, fill_python),
+    OVERHEAD: extract_spans,
+    PROFILER: extract_spans,
+    PHASE: extract_spans,
+    INSTANTS: extract_instants,
+    **dict.fromkeys((STATE, SLICE), extract_scheduling),
+}

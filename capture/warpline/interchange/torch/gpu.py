@@ -1,0 +1,258 @@
+"""The GPU side of a Kineto trace: devices, contexts, streams, and what ran on them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.i18n import tr
+from warpline.interchange.framework.columns import clean_text, unmasked, unsigned
+from warpline.interchange.torch.columns import GPU_ANNOTATION, KERNEL, MEMCPY, MEMSET, SYNC
+from warpline.interchange.trace_json.piece_columns import Group
+from warpline.interchange.trace_json.tracks import ProcessEntry, TraceTracks
+from warpline.model import COPY_KINDS, MEMORY_KINDS, AttributeSpec, Flag, KindSpec, Packing
+
+if TYPE_CHECKING:
+    from warpline.storage import CaptureBuilder
+
+KERNEL_EXTRA = KindSpec(
+    "kernel",
+    "Kernel",
+    "gpu",
+    "kernel",
+    (AttributeSpec("shared_memory_bytes", "uint32", "Shared memory, static and dynamic", "bytes"),),
+)
+
+_COPY_CODES = {name: code for code, name in COPY_KINDS.items()}
+_MEMORY_CODES = {name: code for code, name in MEMORY_KINDS.items()}
+_DIRECTIONS = {
+    "htod": "host to device", "dtoh": "device to host", "dtod": "device to device", "htoh": "host to host",
+    "ptop": "peer to peer", "htoa": "host to array", "atoh": "array to host", "atoa": "array to array",
+    "atod": "array to device", "dtoa": "device to array",
+    "hosttodevice": "host to device", "devicetohost": "device to host", "devicetodevice": "device to device",
+    "hosttohost": "host to host",
+}  # fmt: skip
+_DIRECTION = re.compile(r"(?:(?:Mem)?cpy|Copy)\s*(\w+?)(?:Async)?(?![a-z])", re.IGNORECASE)
+_PLACES = re.compile(r"\((\w[\w ]*?)\s*->\s*(\w[\w ]*?)\)")
+_PLACE = re.compile(r"\((\w[\w ]*?)\)")
+_SYNC_TYPES = {"event sync": 1, "stream wait event": 2, "stream sync": 3, "context sync": 4, "device sync": 4}
+
+
+def copy_codes(name: str) -> tuple[int, int, int]:
+    """Direction, source memory and destination memory of a copy by its name; codes of the model, 0 for unknown ones.
+
+    ``Memcpy HtoD (Pinned -> Device)`` is CUPTI's spelling in Kineto, ``CopyHostToDevice`` that of ROCm.
+    """
+    match = _DIRECTION.search(name)
+    direction = _DIRECTIONS.get(match[1].lower(), "") if match else ""
+    places = _PLACES.search(name)
+    unknown = _MEMORY_CODES["unknown"]
+    source = _MEMORY_CODES.get(places[1].lower(), unknown) if places else unknown
+    target = _MEMORY_CODES.get(places[2].lower(), unknown) if places else unknown
+    return _COPY_CODES.get(direction, 0), source, target
+
+
+class GpuTracks:
+    """Adds GPU work to the tracks of devices, contexts and streams."""
+
+    def __init__(self, tracks: TraceTracks, builder: CaptureBuilder) -> None:
+        self._tracks = tracks
+        self._builder = builder
+        self._context_of: dict[tuple[int, int | None], int | None] = {}
+        self.devices: dict[int, int] = {}
+        """Track of each device that did something."""
+        builder.add_kind(KERNEL_EXTRA)
+
+    def add(self, name: str, group: Group, process: ProcessEntry) -> tuple[npt.NDArray[np.int64], str]:
+        """Add a group of GPU work; returns the ids of its events and their kind."""
+        kind = name if name in (KERNEL, MEMCPY, MEMSET, SYNC, GPU_ANNOTATION) else "gpu_event"
+        names = self._builder.strings(group.name.table)[group.name.codes]
+        attributes = {
+            key: unmasked(values)
+            for key, values in self._attributes(kind, group).items()
+            if values is not None
+        }
+        ids = np.empty(len(group), np.int64)
+        no_duration = group.numbers["no_duration"]
+        for code, (device, context, stream) in enumerate(group.places):
+            index = np.flatnonzero(group.thread == code)
+            if not len(index):
+                continue
+            track = self._track(kind, -1 if device is None else device, context, stream, process)
+            first = self._builder.add_events(
+                track,
+                kind,
+                group.start[index],
+                group.duration[index],
+                names[index],
+                flags=np.where(no_duration[index], np.uint8(Flag.ESTIMATED), np.uint8(0)),
+                attributes={key: values[index] for key, values in attributes.items()},
+            )
+            ids[index] = np.arange(first, first + len(index))
+        return ids, kind
+
+    def _attributes(self, kind: str, group: Group) -> dict[str, Any]:
+        numbers = group.numbers
+        if kind == KERNEL:
+            return {
+                **{
+                    axis: _size(numbers, axis)
+                    for shape in ("grid", "block")
+                    for axis in (f"{shape}_x", f"{shape}_y", f"{shape}_z")
+                },
+                "registers_per_thread": _size(numbers, "registers"),
+                "shared_memory_bytes": _size(numbers, "shared"),
+                "blocks_per_sm": numbers.get("blocks"),
+                "warps_per_sm": numbers.get("warps"),
+                "occupancy_ratio": None if "occupancy" not in numbers else numbers["occupancy"] / 100,
+                "correlation": numbers["correlation"],
+                "priority": numbers.get("priority"),
+                # Kineto writes microseconds, and 0 where CUPTI did not measure.
+                "queued_ns": None
+                if "queued" not in numbers
+                else np.ma.masked_equal(numbers["queued"], 0) * 1000,
+                **_graph(numbers),
+            }
+        if kind == MEMCPY:
+            codes = np.array([copy_codes(text) for text in group.name.table], np.uint8).reshape(-1, 3)[
+                group.name.codes
+            ]
+            return {
+                "bytes": _size(numbers, "bytes"),
+                "copy_kind": codes[:, 0],
+                "src_kind": codes[:, 1],
+                "dst_kind": codes[:, 2],
+                "correlation": numbers["correlation"],
+                **_graph(numbers),
+            }
+        if kind == MEMSET:
+            places = [_PLACE.search(text) for text in group.name.table]
+            codes = np.array(
+                [
+                    _MEMORY_CODES.get(match[1].lower() if match else "", _MEMORY_CODES["unknown"])
+                    for match in places
+                ],
+                np.uint8,
+            )
+            return {
+                "bytes": _size(numbers, "bytes"),
+                "memory_kind": codes[group.name.codes],
+                "value": _size(numbers, "value"),
+                "correlation": numbers["correlation"],
+                **_graph(numbers),
+            }
+        if kind == SYNC:
+            kinds = [_SYNC_TYPES.get((text or name).lower(), 0) for text, name in _pairs(group)]
+            return {
+                "sync_type": np.array(kinds, np.uint8),
+                "stream": numbers.get("stream"),
+                "event_id": _size(numbers, "event"),
+                "correlation": numbers["correlation"],
+            }
+        return {"correlation": numbers["correlation"]}
+
+    def _track(
+        self, kind: str, device: int, context: int | None, stream: int | None, process: ProcessEntry
+    ) -> int:
+        gpu = self._device_track(device)
+        prefix = self._tracks.options.prefix
+        if context is None:
+            context = self._context_of.get((device, stream))
+        else:
+            self._context_of[device, stream] = context
+        pid = process.uri.removeprefix(f"{prefix}process/")
+        uri = f"{prefix}gpu/{device}/process/{pid}"
+        parent = gpu
+        if context is not None:
+            uri += f"/context/{context}"
+            parent = self._tracks.add_track(
+                uri,
+                title=tr("Context {context}", context=context),
+                role="context",
+                parent=gpu,
+                process=process.index,
+                device=device,
+                context=context,
+                sort_key=context if abs(context) < 1 << 30 else 0,
+            )
+        common = {"parent": parent, "process": process.index, "device": device, "context": context}
+        if kind == SYNC:
+            return self._tracks.add_track(
+                f"{uri}/sync", title=tr("Synchronization"), role="sync", sort_key=1 << 20, **common
+            )
+        if kind == GPU_ANNOTATION:
+            return self._tracks.add_track(
+                f"{uri}/annotations", title=tr("Annotations"), role="ranges", sort_key=-1, **common
+            )
+        return self._tracks.add_track(
+            f"{uri}/stream/{stream if stream is not None else 'none'}",
+            title=tr("Stream {stream}", stream="?" if stream is None else stream),
+            role="stream",
+            stream=stream,
+            sort_key=stream if stream is not None and 0 <= stream < 1 << 20 else (1 << 20) - 1,
+            packing=Packing.PACK,
+            **common,
+        )
+
+    def _device_track(self, device: int) -> int:
+        track = self.devices.get(device)
+        if track is None:
+            track = self.devices[device] = self._tracks.add_track(
+                f"{self._tracks.options.prefix}gpu/{device}",
+                title=tr("GPU {device}", device=device),
+                role="gpu",
+                device=device,
+                sort_key=1000 + device if 0 <= device < 1 << 20 else 1000,
+            )
+        return track
+
+    def name_devices(self, properties: Any) -> None:
+        """Enter the devices that did something into the table, with the properties the file gives for them."""
+        known: dict[int, Mapping[str, Any]] = {}
+        for entry in properties if isinstance(properties, list) else []:
+            if isinstance(entry, dict) and isinstance(entry.get("id"), int):
+                known[entry["id"]] = entry
+        for device, track in sorted(self.devices.items()):
+            entry = known.get(device, {})
+            name = entry.get("name")
+            text = clean_text(name.strip()) if isinstance(name, str) else ""
+            self._builder.add_device(
+                device,
+                text or f"GPU {device}",
+                rank=self._tracks.options.rank,
+                properties={
+                    str(key): value
+                    for key, value in entry.items()
+                    if isinstance(value, (int, float, str))
+                    and not isinstance(value, bool)
+                    and key not in ("id", "name")
+                },
+            )
+            if text:
+                self._builder.update_track(track, title=tr("GPU {device} · {name}", device=device, name=text))
+
+
+def _pairs(group: Group) -> list[tuple[str, str]]:
+    kinds = group.texts["sync_kind"]
+    return [
+        (kinds.table[kind], group.name.table[name])
+        for kind, name in zip(kinds.codes.tolist(), group.name.codes.tolist(), strict=True)
+    ]
+
+
+def _size(numbers: Mapping[str, Any], name: str) -> Any:
+    return unsigned(numbers[name]) if name in numbers else None
+
+
+def _graph(numbers: Mapping[str, Any]) -> dict[str, Any]:
+    # 0 is "not part of a graph".
+    return {
+        "graph_id": None if "graph" not in numbers else np.ma.masked_less_equal(numbers["graph"], 0),
+        "graph_node_id": None
+        if "graph_node" not in numbers
+        else np.ma.masked_less_equal(numbers["graph_node"], 0),
+    }

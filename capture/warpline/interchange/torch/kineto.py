@@ -1,0 +1,325 @@
+"""Traces of PyTorch's profiler (Kineto), from NVIDIA and AMD GPUs or the CPU alone."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.i18n import tr
+from warpline.interchange.framework.columns import clean_text
+from warpline.interchange.framework.importer import (
+    CERTAIN,
+    LIKELY,
+    ImportOptions,
+    ImportSummary,
+    IsCancelled,
+    Progress,
+)
+from warpline.interchange.torch.columns import (
+    ANNOTATION,
+    API,
+    GPU_ANNOTATION,
+    GPU_GROUPS,
+    MEMORY,
+    OPERATOR,
+    OVERHEAD,
+    PHASE,
+    PROFILER,
+    PYTHON,
+)
+from warpline.interchange.torch.cpu import SLICE, STATE, add_scheduling
+from warpline.interchange.torch.gpu import GpuTracks
+from warpline.interchange.torch.memory import add_memory
+from warpline.interchange.trace_json.chrome import is_trace_json
+from warpline.interchange.trace_json.converter import TraceConverter, name_ids, optional_ids
+from warpline.interchange.trace_json.json_stream import StreamState
+from warpline.interchange.trace_json.piece_columns import Group, ThreadKey
+from warpline.interchange.trace_json.reader import read_trace
+from warpline.interchange.trace_json.tracks import ProcessEntry, number_of
+from warpline.model import AttributeSpec, KindSpec
+
+if TYPE_CHECKING:
+    from warpline.storage import CaptureBuilder
+
+_MARKS = re.compile(
+    rb'"cat"\s*:\s*"(?:cpu_op|cuda_runtime|hip_runtime|user_annotation|gpu_memcpy|gpu_user_annotation|python_function|'
+    rb'Operator|Runtime)"|"deviceProperties"\s*:|"Ev Idx"\s*:|"computeProperties"\s*:|"baseTimeNanoseconds"'
+)
+WARPLINE_MARK = re.compile(rb'"warpline"\s*:\s*\{\s*"uuid"')
+"""What Warpline exports is in the form of this format, whatever it came from."""
+_PADDLE_MARK = re.compile(rb'"cat"\s*:\s*"(?:ProfileStep|PythonUserDefined|DygraphKernelLaunch)"')
+_STEP = re.compile(r"Profiler?Step#(\d{1,12})")
+_THREAD_NAME = re.compile(r"thread -?\d+ \((.*)\)")
+_MAX_META_TEXT = 4000
+_LINKS = {"fwdbwd": "forward_backward", "wakeup": "wakeup"}
+"""Kinds of links by the category of their flows."""
+CATEGORY = AttributeSpec("category", "string", "Category")
+_HEADER_NOT_META = frozenset({"stackFrames", "samples", "systemTraceEvents"})
+
+
+class TorchConverter(TraceConverter):
+    """Adds the groups of `torch_columns` to a capture."""
+
+    def __init__(self, builder: CaptureBuilder, options: ImportOptions) -> None:
+        super().__init__(builder, options)
+        self.gpu = GpuTracks(self.tracks, builder)
+        # Which of Paddle's types a phase is, decides in which of its tables it stands.
+        builder.add_kind(KindSpec("phase", "Phase", "range", "phase", (CATEGORY,)))
+        self._main: ProcessEntry | None = None
+        self._waiting: list[tuple[str, Group]] = []
+        self._annotations: list[Group] = []
+        self._unlinked = 0
+        self._scheduling_rows: dict[ThreadKey, int] = {}
+        # The trace of one process: its GPU events do not name theirs, so one scope serves the file.
+        self._scope = -1 - options.clock
+
+    def absorb_group(self, name: str, group: Group) -> None:
+        """See `TraceConverter.absorb_group`."""
+        if name == GPU_ANNOTATION:
+            self._annotations.append(group)
+        elif name in GPU_GROUPS:
+            self._add_gpu(name, group)
+        elif name == API:
+            self._find_main(group)
+            self._add_api(group)
+        elif name in (OPERATOR, ANNOTATION):
+            self._find_main(group)
+            self._add_operators(name, group)
+        elif name == PYTHON:
+            self._find_main(group)
+            attributes = {"python_id": group.numbers["own"], "python_parent_id": group.numbers["parent"]}
+            self.add_slices(group, "python", "python", attributes, flags=self.durations_noted(group))
+        elif name in (OVERHEAD, PROFILER):
+            self._add_apart(name, group)
+        elif name == PHASE:
+            self._find_main(group)
+            self.add_phases(group)
+        elif name in (STATE, SLICE):
+            self.saw(group.start, group.start + group.duration)
+            add_scheduling(self, name, group, self._scheduling_rows)
+        elif name == MEMORY:
+            self.saw(group.start, group.start)
+            add_memory(self, group)
+        else:
+            super().absorb_group(name, group)
+
+    def thread_of(self, key: ThreadKey) -> ThreadKey:
+        """Threads the profiler could not attribute are written under process 0; they belong to the recorded one."""
+        if self._main is not None and key[0] in (0, "0"):
+            return self._main.pid, key[1]
+        return key
+
+    def _find_main(self, group: Group) -> None:
+        if self._main is None:
+            for pid, _tid in group.threads:
+                if number_of(pid) > 0:
+                    self._main = self.tracks.process(pid)
+                    break
+
+    # CPU side
+
+    def _add_api(self, group: Group) -> None:
+        correlation = group.numbers["correlation"]
+        attributes = {
+            "correlation": correlation,
+            "callback_id": np.ma.masked_less(group.numbers["callback"], 0),
+        }
+        ids = self.add_slices(group, "cuda_api", "api", attributes, flags=self.durations_noted(group))
+        self._link_keys("launch", "from", correlation, ids)
+
+    def _add_operators(self, name: str, group: Group) -> None:
+        numbers = np.array([_step_number(text) for text in group.name.table], np.int64)[group.name.codes]
+        is_step = numbers >= 0
+        if is_step.any():
+            index = np.flatnonzero(is_step)
+            steps = group.take(index)
+            ids = self.add_slices(
+                steps, "phase", "phases", {"step": numbers[index]}, flags=self.durations_noted(steps)
+            )
+            self._link_keys("annotation", "from", steps.numbers["external"], ids)
+            for step, start, duration in zip(
+                numbers[index].tolist(), steps.start.tolist(), steps.duration.tolist(), strict=True
+            ):
+                self.steps[step] = (start, start + duration)
+            group = group.take(np.flatnonzero(~is_step))
+        if not len(group):
+            return
+        flags = self.durations_noted(group)
+        if name == ANNOTATION:
+            attributes: dict[str, npt.NDArray[Any]] = {
+                "category": optional_ids(self.builder, group.category),
+                "payload": optional_ids(self.builder, group.texts["shapes"]),
+            }
+            ids = self.add_slices(group, "range", "ranges", attributes, flags=flags)
+            self._link_keys("annotation", "from", group.numbers["external"], ids)
+            return
+        attributes = {
+            "input_shapes": optional_ids(self.builder, group.texts["shapes"]),
+            "input_types": optional_ids(self.builder, group.texts["types"]),
+            "arguments": optional_ids(self.builder, group.texts["inputs"]),
+            "sequence_number": group.numbers["sequence"],
+            "external_id": group.numbers["external"],
+            "forward_thread": group.numbers["forward"],
+        }
+        stacks = group.texts["stack"]
+        if any(stacks.table):
+            table = np.array([self._stack(text) for text in stacks.table], np.int64)[stacks.codes]
+            attributes["stack"] = np.ma.MaskedArray(np.maximum(table, 0).astype(np.uint32), table < 0)
+        self.add_slices(group, "operator", "operators", attributes, flags=flags)
+
+    def add_phases(self, group: Group) -> None:
+        """Add a group of phases that their category names, and note the steps among them."""
+        table = [_STEP.fullmatch(text) for text in group.name.table]
+        numbers = np.array([int(match[1]) if match else -1 for match in table], np.int64)[group.name.codes]
+        self.add_slices(
+            group,
+            "phase",
+            "phases",
+            {"step": np.ma.masked_less(numbers, 0), "category": optional_ids(self.builder, group.category)},
+            flags=self.durations_noted(group),
+        )
+        for at in np.flatnonzero(numbers >= 0).tolist():
+            start = int(group.start[at])
+            self.steps[int(numbers[at])] = (start, start + int(group.duration[at]))
+
+    def _stack(self, text: str) -> int:
+        """Id of a recorded call stack (innermost frame first, separated by semicolons), -1 for none."""
+        stack = -1
+        for frame in reversed([part for part in text.split(";") if part]):
+            name = self.builder.string(frame)
+            stack = self.builder.stack(name) if stack < 0 else self.builder.stack(name, stack)
+        return stack
+
+    def _add_apart(self, name: str, group: Group) -> None:
+        """The profiler's own activity: what it cost, and the window it recorded."""
+        self.saw(group.start, group.start + group.duration)
+        overhead = name == OVERHEAD
+        track = self.tracks.add_track(
+            f"{self.options.prefix}{'overhead' if overhead else 'profiler'}",
+            title=tr("Profiler overhead") if overhead else tr("Profiler"),
+            role="overhead" if overhead else "other",
+            sort_key=2000,
+        )
+        self.builder.add_events(
+            track,
+            "overhead" if overhead else "other",
+            group.start,
+            group.duration,
+            name_ids(self.builder, group.name),
+            flags=self.durations_noted(group),
+        )
+
+    # GPU side
+
+    def _add_gpu(self, name: str, group: Group) -> None:
+        if self._main is None:
+            self._waiting.append((name, group))
+            return
+        self.saw(group.start, group.start + group.duration)
+        self.durations_noted(group)
+        ids, kind = self.gpu.add(name, group, self._main)
+        if kind == GPU_ANNOTATION:
+            if "external" in group.numbers:
+                self._link_keys("annotation", "to", group.numbers["external"], ids)
+            return
+        correlation = group.numbers["correlation"]
+        self._unlinked += int((np.ma.getmaskarray(correlation) | (np.ma.getdata(correlation) == 0)).sum())
+        self._link_keys("launch", "to", correlation, ids)
+
+    def _link_keys(
+        self, kind: str, end: Literal["from", "to"], keys: Any, ids: npt.NDArray[np.int64]
+    ) -> None:
+        """Register ids of events under keys; missing keys and 0 (none) are left out."""
+        values = np.ma.getdata(keys)
+        known = ~np.ma.getmaskarray(keys) & (values != 0)
+        if known.any():
+            self.builder.add_link_keys(kind, self._scope, end, values[known], ids[known])
+
+    # the end
+
+    def finish(self, state: StreamState) -> ImportSummary:
+        """See `TraceConverter.finish`."""
+        if self._main is None and (self._waiting or self._annotations):
+            self._main = self.tracks.process("unknown")
+        for name, group in self._waiting:
+            self._add_gpu(name, group)
+        for group in self._annotations:
+            self._add_gpu(GPU_ANNOTATION, group)
+        self.gpu.name_devices(state.header.get("deviceProperties") or state.header.get("computeProperties"))
+        self.note(tr("{count} GPU events have no correlation id and are linked to no launch"), self._unlinked)
+        self._keep_header(state)
+        return super().finish(state)
+
+    def _keep_header(self, state: StreamState) -> None:
+        kept: dict[str, Any] = {}
+        for key, value in state.header.items():
+            if key not in _HEADER_NOT_META and value is not None and len(str(value)) <= _MAX_META_TEXT:
+                kept[clean_text(key)] = value
+        if kept:
+            self.builder.meta.setdefault("trace", {})[self.options.prefix.rstrip("/") or "file"] = kept
+        info = state.header.get("distributedInfo")
+        rank = info.get("rank") if isinstance(info, dict) else None
+        if self._main is not None and isinstance(rank, int):
+            self.builder.update_process(self._main.index, rank=rank)
+
+    def link_kind(self, category: str) -> str:
+        """See `TraceConverter.link_kind`."""
+        return _LINKS.get(category, "flow")
+
+    def _thread_indexes(self, group: Group) -> npt.NDArray[np.int64]:
+        rows = self._scheduling_rows
+        table = [
+            rows[key] if key in rows else self.tracks.thread(*self.thread_of(key)).index
+            for key in group.threads
+        ]
+        return np.array(table, np.int64)[group.thread]
+
+    def thread_title(self, name: str) -> str:
+        """``thread 3554 (python)`` says its number twice."""
+        match = _THREAD_NAME.fullmatch(name)
+        return match[1] if match else name
+
+
+def _step_number(name: str) -> int:
+    match = _STEP.fullmatch(name)
+    return int(match[1]) if match else -1
+
+
+class TorchImporter:
+    """Importer for the JSON that ``torch.profiler`` exports."""
+
+    name = "torch"
+    title = "PyTorch profiler (Kineto) trace"
+    patterns = ("*.pt.trace.json", "*.pt.trace.json.gz", "*.json", "*.json.gz")
+
+    def recognise(self, head: bytes, path: Path) -> float:
+        """See `Importer.recognise`."""
+        del path
+        if not is_trace_json(head):
+            return 0.0
+        if WARPLINE_MARK.search(head):
+            return CERTAIN
+        if _PADDLE_MARK.search(head):
+            return 0.0
+        marks = set(_MARKS.findall(head))
+        return CERTAIN if len(marks) > 1 else LIKELY if marks else 0.0
+
+    def convert(
+        self,
+        path: Path,
+        builder: CaptureBuilder,
+        options: ImportOptions,
+        progress: Progress,
+        cancelled: IsCancelled,
+    ) -> ImportSummary:
+        """See `Importer.convert`."""
+        converter = TorchConverter(builder, options)
+        state = read_trace(path, converter, self.name, progress, cancelled)
+        return converter.finish(state)
+
+
+importer = TorchImporter()

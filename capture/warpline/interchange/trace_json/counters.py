@@ -1,0 +1,70 @@
+"""Counter events (C) of a trace as counters of their processes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+
+from warpline.interchange.framework.columns import clean_text
+from warpline.interchange.trace_json.events import Scalar
+from warpline.interchange.trace_json.json_repair import json_object
+from warpline.interchange.trace_json.piece_columns import Group
+
+if TYPE_CHECKING:
+    from warpline.interchange.trace_json.converter import TraceConverter
+
+_JSON_OBJECTS = msgspec.json.Decoder(list[dict[str, Any] | None])
+
+
+def add_counters(converter: TraceConverter, group: Group) -> None:
+    """Add counter events: each numeric argument is a series of its process."""
+    table = [text or "null" for text in group.texts["payload"].table]
+    try:
+        arguments = _JSON_OBJECTS.decode(("[" + ",".join(table) + "]").encode())
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+        arguments = [json_object(text) for text in table]
+    samples: dict[tuple[Scalar, str, str], tuple[list[int], list[float]]] = {}
+    names = group.name.table
+    unusable = 0
+    for thread, name, start, payload in zip(
+        group.thread.tolist(),
+        group.name.codes.tolist(),
+        group.start.tolist(),
+        group.texts["payload"].codes.tolist(),
+        strict=True,
+    ):
+        pid = converter.thread_of(group.threads[thread])[0]
+        usable = False
+        for series, value in (arguments[payload] or {}).items():
+            number = _number(value)
+            if number is None:
+                continue
+            usable = True
+            times, values = samples.setdefault((pid, names[name], series), ([], []))
+            times.append(start)
+            values.append(number)
+        unusable += not usable
+    if unusable:
+        converter.losses["counter events without a value", "no argument is a number"] += unusable
+    for (pid, name, series), (times, values) in samples.items():
+        title = name if series in ("value", "", name) else f"{name} {series}"
+        track = converter.tracks.counter_track(converter.tracks.process(pid), title)
+        converter.builder.add_counter(track, clean_text(title), "", times, values)
+        converter.saw(np.array(times), np.array(times))
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, str):
+        try:
+            value = float(value)
+        except ValueError:
+            return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if np.isfinite(number) else None

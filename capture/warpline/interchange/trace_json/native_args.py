@@ -1,0 +1,175 @@
+"""Arguments of events as the compiled scanner finds them: `torch_args.Arguments` without making an object of each."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from warpline.interchange.framework.columns import (
+    NO_INTEGER,
+    MaskedColumn,
+    TextColumn,
+    clean_text,
+    missing_numbers,
+    raw_text,
+    repeated_text,
+)
+from warpline.interchange.torch.args import Int64
+from warpline.interchange.trace_json.scanner import Scan, at, pieces, slot_count
+
+Int64Array = npt.NDArray[np.int64]
+
+_INTEGER, _REAL, _TOKEN, _TRIPLE = range(4)
+
+
+class NativeArguments:
+    """Arguments as the scanner found them; see `torch_args.Arguments`."""
+
+    def __init__(
+        self, count: int, columns: Int64Array, reals: npt.NDArray[np.float64], places: dict[str, int]
+    ) -> None:
+        self._count = count
+        self._columns = columns
+        self._reals = reals
+        self._places = places
+        self._tokens: dict[str, list[bytes]] = {}
+
+    @classmethod
+    def of(cls, scan: Scan, objects: Int64Array, args_type: type[Any]) -> NativeArguments | None:
+        """The fields of a struct type in the objects that begin at these tokens (`NO_INTEGER` for none).
+
+        None when some do not fit the type.
+        """
+        count = len(objects)
+        fields = _fields(args_type)
+        types = np.array([field.code for field in fields], np.int32)
+        widths = np.where(types == _TRIPLE, 3, 1)
+        columns = np.ascontiguousarray(np.cumsum(widths) - widths, np.int64)
+        key_ends = np.cumsum(np.array([len(field.key) for field in fields], np.int64))
+        out = np.full((int(widths.sum()), count), NO_INTEGER, np.int64)
+        reals = np.full((int(widths.sum()) if (types == _REAL).any() else 0, count), np.nan)
+        slots = slot_count(count)
+        texts = len(fields) if (types == _TOKEN).any() else 0
+        spans = np.empty((texts, count, 2), np.int64)
+        table = np.empty((texts, slots), np.int32)
+        counts = np.zeros(len(fields), np.int64)
+        hits = np.zeros(len(fields), np.int64)
+        odd = scan.lib.warpline_scan_members(
+            ctypes.c_char_p(scan.text), at(scan.tokens), ctypes.c_int64(len(scan.tokens)), ctypes.c_int64(count),
+            at(objects), ctypes.c_int64(len(fields)), ctypes.c_char_p(b"".join(field.key for field in fields)),
+            at(key_ends), at(types), at(columns), at(out), at(reals), at(spans), at(table), ctypes.c_int64(slots),
+            at(counts), at(hits),
+        )  # fmt: skip
+        if odd != 0:
+            return None
+        found = cls(count, out, reals, {})
+        for place, field in enumerate(fields):
+            if not hits[place]:
+                continue
+            found._places[field.name] = int(columns[place])
+            if field.code == _TOKEN:
+                tokens = pieces(scan.text, spans[place, : counts[place]])
+                if any(not is_json(token) or (field.is_text and token[:1] != b'"') for token in tokens):
+                    return None
+                found._tokens[field.name] = tokens
+        return found
+
+    def __len__(self) -> int:
+        return self._count
+
+    def has(self, name: str) -> bool:
+        """See `Arguments.has`."""
+        return name in self._places
+
+    def integers(self, name: str) -> MaskedColumn:
+        """See `Arguments.integers`."""
+        if not self.has(name):
+            return missing_numbers(self._count)
+        column = self._columns[self._places[name]]
+        return np.ma.MaskedArray(column, column == NO_INTEGER)
+
+    def floats(self, name: str) -> MaskedColumn:
+        """See `Arguments.floats`."""
+        if not self.has(name):
+            return missing_numbers(self._count)
+        column = self._reals[self._places[name]]
+        return np.ma.MaskedArray(column, np.isnan(column))
+
+    def triples(self, name: str) -> Int64Array:
+        """See `Arguments.triples`."""
+        place = self._places[name]
+        return self._columns[place : place + 3].T
+
+    def texts(self, name: str) -> TextColumn:
+        """See `Arguments.texts`."""
+        return self._text_column(name, lambda token: text_of(token) or "")
+
+    def json_texts(self, name: str) -> TextColumn:
+        """See `Arguments.json_texts`."""
+        return self._text_column(name, raw_text)
+
+    def _text_column(self, name: str, convert: Callable[[bytes], str]) -> TextColumn:
+        if not self.has(name):
+            return repeated_text("", self._count)
+        tokens = self._tokens[name]
+        codes = self._columns[self._places[name]]
+        table = [*(clean_text(convert(token)) for token in tokens), ""]
+        return TextColumn(np.where(codes == NO_INTEGER, len(tokens), codes).astype(np.uint32), table)
+
+
+@dataclass(frozen=True)
+class _Field:
+    """A member wanted of arguments: its name in the struct, its key in the text, what its value must be."""
+
+    name: str
+    key: bytes
+    code: int
+    is_text: bool
+
+
+_FIELDS: dict[str, tuple[_Field, ...]] = {}
+
+
+def _fields(args_type: type[Any]) -> tuple[_Field, ...]:
+    key = f"{args_type.__module__}.{args_type.__qualname__}"
+    if key not in _FIELDS:
+        _FIELDS[key] = tuple(
+            _Field(field.name, field.encode_name.encode(), _type_code(field.type), field.type is str)
+            for field in msgspec.structs.fields(args_type)
+        )
+    return _FIELDS[key]
+
+
+def _type_code(wanted: Any) -> int:
+    if wanted in (Int64, Int64 | None):
+        return _INTEGER
+    if wanted is float:
+        return _REAL
+    return _TOKEN if wanted in (str, msgspec.Raw) else _TRIPLE
+
+
+_RAW = msgspec.json.Decoder(msgspec.Raw)
+
+
+def is_json(token: bytes) -> bool:
+    """Whether a piece of text is one JSON value."""
+    try:
+        _RAW.decode(token)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+        return False
+    return True
+
+
+def text_of(token: bytes) -> str | None:
+    """The text of a JSON string; None when the token is none."""
+    try:
+        value = msgspec.json.decode(token)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+    return clean_text(value) if isinstance(value, str) else None

@@ -1,0 +1,292 @@
+"""What can only be put together when the whole trace has been read: B/E pairs, asynchronous events, flows."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.i18n import tr
+from warpline.interchange.framework.columns import Coder
+from warpline.interchange.trace_json.pairing import FlowLinks, SliceIndex, match_borders, match_flows
+from warpline.interchange.trace_json.piece_columns import Group
+from warpline.interchange.trace_json.tracks import ThreadEntry, TraceTracks
+from warpline.model import Flag
+
+if TYPE_CHECKING:
+    from warpline.storage import CaptureBuilder
+
+Int64Array = npt.NDArray[np.int64]
+Notes = Counter[str]
+"""Oddities with how often they occurred; each text has a field ``{count}``."""
+
+
+class SliceRegistry:
+    """Where each thread's events lie, for flows that bind to them, and how far each thread reaches."""
+
+    def __init__(self) -> None:
+        self._parts: defaultdict[int, list[tuple[Int64Array, Int64Array, Int64Array]]] = defaultdict(list)
+        self._reach: dict[int, int] = {}
+
+    def add(self, thread: int, start: Int64Array, stop: Int64Array, ids: Int64Array) -> None:
+        """Register events of a thread (its index in the capture) by their ids."""
+        self._parts[thread].append((start, stop, ids))
+        self.reach(thread, int(stop.max()))
+
+    def reach(self, thread: int, time_ns: int) -> None:
+        """Something of the thread was recorded at this time."""
+        self._reach[thread] = max(self._reach.get(thread, time_ns), time_ns)
+
+    def last_ns(self, thread: int) -> int:
+        """The latest time recorded of a thread."""
+        return self._reach[thread]
+
+    def index(self, thread: int) -> SliceIndex:
+        """The thread's events, ready for finding those around a moment."""
+        parts = self._parts.get(thread)
+        if not parts:
+            empty = np.empty(0, np.int64)
+            return SliceIndex.of(empty, empty, empty)
+        start, stop, ids = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return SliceIndex.of(start, stop, ids)
+
+
+class PendingBorders:
+    """Begins and ends (B, E) of all threads."""
+
+    def __init__(self) -> None:
+        self._parts: list[tuple[npt.NDArray[Any], ...]] = []
+        self._threads: dict[int, ThreadEntry] = {}
+
+    def add(self, thread: ThreadEntry, group: Group, index: Any, builder: CaptureBuilder) -> None:
+        """Keep the borders of one thread."""
+        start = group.start[index]
+        self._threads[thread.index] = thread
+        begins = np.array(group.phases)[index] == "B"
+        self._parts.append(
+            (
+                np.full(len(start), thread.index, np.int64),
+                start,
+                begins,
+                builder.strings(group.name.table)[group.name.codes[index]],
+                builder.strings(group.category.table)[group.category.codes[index]],
+                builder.strings(group.texts["payload"].table)[group.texts["payload"].codes[index]],
+            )
+        )
+
+    def finish(self, builder: CaptureBuilder, tracks: TraceTracks, slices: SliceRegistry) -> Notes:
+        """Add the pairs as ranges."""
+        notes: Notes = Counter()
+        if not self._parts:
+            return notes
+        thread, time, begin, name, category, payload = (
+            np.concatenate(column) for column in zip(*self._parts, strict=True)
+        )
+        self._parts.clear()
+        end_name = np.where(~begin & (name == 0), -1, name.astype(np.int64))
+        pairs = match_borders(thread, time, begin, end_name)
+        order = np.argsort(thread[pairs.begin], kind="stable")
+        opens, closes = pairs.begin[order], pairs.end[order]
+        unclosed = closes < 0
+        for index in np.unique(thread[opens]).tolist():
+            mine = np.flatnonzero(thread[opens] == index)
+            first, last = opens[mine], closes[mine]
+            start = time[first]
+            stop = np.where(unclosed[mine], slices.last_ns(index), time[np.maximum(last, 0)])
+            flags = np.where(unclosed[mine], np.uint8(Flag.CUT_END), np.uint8(0)).astype(np.uint8)
+            texts = payload[first].copy()
+            both = np.flatnonzero(~unclosed[mine] & (payload[np.maximum(last, 0)] != 0))
+            for at in both.tolist():
+                texts[at] = _merged(builder, int(texts[at]), int(payload[last[at]]))
+            id_of_first = builder.add_events(
+                tracks.sub_track(self._threads[index], "ranges"),
+                "range",
+                start,
+                stop - start,
+                name[first],
+                flags=flags,
+                attributes={
+                    "category": np.ma.MaskedArray(category[first], category[first] == 0),
+                    "payload": np.ma.MaskedArray(texts, texts == 0),
+                },
+            )
+            slices.add(index, start, stop, np.arange(id_of_first, id_of_first + len(start)))
+        notes[tr("{count} events without an end (B without E) last until the end of their thread")] += int(
+            unclosed.sum()
+        )
+        builder.add_skipped(tr("ends of events (E)"), pairs.lone_ends, tr("nothing was open on their thread"))
+        notes[tr("{count} ends carry another name than the event they close")] += pairs.renamed
+        return notes
+
+
+def _merged(builder: CaptureBuilder, begin: int, end: int) -> int:
+    """The arguments of a begin and of its end as one object."""
+    if not begin or begin == end:
+        return end
+    first, second = builder.text(begin), builder.text(end)
+    if first.endswith("}") and second.startswith("{"):
+        return builder.string(first[:-1].rstrip() + ", " + second[1:].lstrip())
+    return begin
+
+
+class PendingAsync:
+    """Asynchronous events: nestable (b, n, e) and legacy (S, T, p, F)."""
+
+    def __init__(self) -> None:
+        self._keys = Coder()
+        self._parts: list[tuple[npt.NDArray[Any], ...]] = []
+        self._places = Coder()
+
+    def add(self, group: Group, builder: CaptureBuilder) -> None:
+        """Keep a group of asynchronous events."""
+        phases = group.phases
+        names = [group.name.table[code] for code in group.name.codes.tolist()]
+        categories = [group.category.table[code] for code in group.category.codes.tolist()]
+        # Legacy events belong together by category, name and id, nestable ones by category and id.
+        keys = [
+            (category, name if phase in "STpF" else None, identity)
+            for phase, name, category, identity in zip(phases, names, categories, group.ids, strict=True)
+        ]
+        places = [
+            (group.threads[code], category)
+            for code, category in zip(group.thread.tolist(), categories, strict=True)
+        ]
+        n = len(group)
+        self._parts.append(
+            (
+                np.fromiter(map(self._keys.__getitem__, keys), np.int64, n),
+                group.start,
+                np.array([{"b": 0, "S": 0, "e": 1, "F": 1}.get(phase, 2) for phase in phases], np.int64),
+                builder.strings(group.name.table)[group.name.codes],
+                builder.strings(group.texts["payload"].table)[group.texts["payload"].codes],
+                np.fromiter(map(self._places.__getitem__, places), np.int64, n),
+            )
+        )
+
+    def finish(self, builder: CaptureBuilder, tracks: TraceTracks) -> Notes:
+        """Add the pairs as ranges on a track per process and category; steps and instants beside them."""
+        notes: Notes = Counter()
+        if not self._parts:
+            return notes
+        key, time, phase, name, payload, place = (
+            np.concatenate(column) for column in zip(*self._parts, strict=True)
+        )
+        self._parts.clear()
+        borders = np.flatnonzero(phase < 2)
+        names = name[borders].astype(np.int64)
+        names[(names == 0) & (phase[borders] == 1)] = -1
+        pairs = match_borders(key[borders], time[borders], phase[borders] == 0, names, strict=True)
+        opens = borders[pairs.begin]
+        closes = np.where(pairs.end >= 0, borders[np.maximum(pairs.end, 0)], -1)
+        unclosed = closes < 0
+        last_of_key = np.full(len(self._keys), np.iinfo(np.int64).min)
+        np.maximum.at(last_of_key, key, time)
+        stop = np.where(unclosed, last_of_key[key[opens]], time[np.maximum(closes, 0)])
+        moments = np.flatnonzero(phase == 2)
+        rows = np.r_[opens, moments]
+        durations = np.r_[stop - time[opens], np.zeros(len(moments), np.int64)]
+        flags = np.r_[
+            np.where(unclosed, int(Flag.CUT_END), 0), np.full(len(moments), int(Flag.INSTANT), np.int64)
+        ].astype(np.uint8)
+        for number, ((thread_key, _tid), category) in enumerate(self._places):
+            mine = np.flatnonzero(place[rows] == number)
+            if not len(mine):
+                continue
+            process = tracks.process(thread_key)
+            track = tracks.add_track(
+                f"{process.uri}/async/{category or 'events'}",
+                title=tr("Asynchronous {category}", category=category).rstrip(),
+                role="ranges",
+                parent=process.track,
+                process=process.index,
+                sort_key=3,
+            )
+            chosen = rows[mine]
+            category_id = builder.string(category)
+            builder.add_events(
+                track,
+                "range",
+                time[chosen],
+                durations[mine],
+                name[chosen],
+                flags=flags[mine],
+                attributes={
+                    "category": np.ma.MaskedArray(
+                        np.full(len(chosen), category_id, np.uint32), np.full(len(chosen), category_id == 0)
+                    ),
+                    "payload": np.ma.MaskedArray(payload[chosen], payload[chosen] == 0),
+                },
+            )
+        notes[tr("{count} asynchronous events without an end last until the last event of their id")] += int(
+            unclosed.sum()
+        )
+        builder.add_skipped(
+            tr("ends of asynchronous events (e, F)"),
+            pairs.lone_ends,
+            tr("no begin of the same id, category and name"),
+        )
+        return notes
+
+
+class PendingFlows:
+    """Flow points (s, t, f) of all threads."""
+
+    def __init__(self) -> None:
+        self._keys = Coder()
+        self._categories: list[str] = []
+        self._parts: list[tuple[Int64Array, ...]] = []
+
+    def add(self, group: Group, threads: Int64Array) -> None:
+        """Keep a group of flow points; ``threads`` are indexes of the capture's threads."""
+        names = [group.name.table[code] for code in group.name.codes.tolist()]
+        categories = [group.category.table[code] for code in group.category.codes.tolist()]
+        keys = list(zip(categories, names, group.ids, strict=True))
+        n = len(group)
+        codes = np.fromiter(map(self._keys.__getitem__, keys), np.int64, n)
+        phases = np.array(["stf".index(phase) for phase in group.phases], np.int64)
+        bind = np.array([text == "e" for text in group.texts["bind"].table])[group.texts["bind"].codes]
+        # An end binds to the next event unless it says that it lies inside one.
+        self._parts.append((codes, group.start, phases, ((phases < 2) | bind).astype(np.int64), threads))
+
+    def finish(
+        self, builder: CaptureBuilder, slices: SliceRegistry, link_kind: Callable[[str], str]
+    ) -> Notes:
+        """Add the links between the events in which the points lie."""
+        notes: Notes = Counter()
+        if not self._parts:
+            return notes
+        key, time, phase, inside, thread = (
+            np.concatenate(column) for column in zip(*self._parts, strict=True)
+        )
+        self._parts.clear()
+        kinds = [link_kind(category) for category, _name, _identity in self._keys]
+        wanted = np.array([kind != "" for kind in kinds])[key]
+        key, time, phase, inside, thread = (column[wanted] for column in (key, time, phase, inside, thread))
+        if not len(key):
+            return notes
+        events = np.full(len(key), -1, np.int64)
+        for index in np.unique(thread).tolist():
+            mine = np.flatnonzero(thread == index)
+            lookup = slices.index(index)
+            within = lookup.enclosing(time[mine])
+            after = lookup.following(time[mine])
+            prefer_within = inside[mine] == 1
+            first = np.where(prefer_within, within, after)
+            events[mine] = np.where(first >= 0, first, np.where(prefer_within, after, within))
+        links: FlowLinks = match_flows(key, time, phase.astype(np.uint8))
+        source, target = events[links.source], events[links.target]
+        usable = (source >= 0) & (target >= 0) & (source != target)
+        kind_table = np.array(kinds)
+        kind_of = kind_table[key[links.source]]
+        for kind in dict.fromkeys(kinds):
+            chosen = usable & (kind_of == kind)
+            if kind and chosen.any():
+                builder.add_links(kind, source[chosen], target[chosen])
+        builder.add_skipped(tr("flow points (s, t, f)"), links.loose, tr("no other point has their id"))
+        builder.add_skipped(
+            tr("flows"), int((~usable).sum()), tr("an end touches no event, or both touch the same one")
+        )
+        return notes

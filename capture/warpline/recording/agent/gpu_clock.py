@@ -1,0 +1,67 @@
+"""Times of the GPU's records -> CLOCK_MONOTONIC.
+
+The agent asks CUPTI to use CLOCK_MONOTONIC. Versions that refuse, or that forget it for times taken on the device, give
+CLOCK_REALTIME, which the clock pairs in the spool convert.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.recording.spool import records
+from warpline.recording.spool.reader import SpoolFile
+
+Int64Array = npt.NDArray[np.int64]
+
+LATEST_NS = 1 << 61
+"""Beyond any clock: seventy years."""
+
+
+@dataclass(frozen=True)
+class GpuClock:
+    """Converts the GPU times of one process; both arrays int64 [n], ``other_ns`` ascending."""
+
+    other_ns: Int64Array
+    monotonic_ns: Int64Array
+    is_monotonic: bool
+
+    def monotonic(self, times: npt.ArrayLike) -> Int64Array:
+        """CLOCK_MONOTONIC ns of recorded times, int64. Times that are CLOCK_MONOTONIC already stay."""
+        values = np.asarray(times).astype(np.int64)
+        if not len(self.other_ns):
+            return values
+        # The two clocks are decades apart: realtime counts from 1970, monotonic from the start of the machine.
+        middle = (int(self.other_ns[0]) + int(self.monotonic_ns[0])) // 2
+        is_other = values > middle if self.is_monotonic else np.full(values.shape, True)
+        if not is_other.any():
+            return values
+        # Offsets, not times, are interpolated: a float64 holds those to the nanosecond.
+        offset = self.monotonic_ns - self.other_ns
+        shift = np.interp(
+            (values - self.other_ns[0]).astype(np.float64),
+            (self.other_ns - self.other_ns[0]).astype(np.float64),
+            (offset - offset[0]).astype(np.float64),
+        )
+        converted = values + int(offset[0]) + np.rint(shift).astype(np.int64)
+        return np.where(is_other, converted, values)
+
+
+def gpu_clock(spool: SpoolFile, is_monotonic: bool) -> GpuClock:
+    """The clock of a process, from its clock pairs; CUPTI's own reading where it was taken, else CLOCK_REALTIME."""
+    pairs = spool.records(records.CLOCK_PAIR, records.clock_pair).values
+    third, realtime = pairs["third_ns"].astype(np.int64), pairs["realtime_ns"].astype(np.int64)
+    monotonic = pairs["monotonic_ns"].astype(np.int64)
+    if not is_monotonic and (third > 0).any():
+        other, monotonic = third[third > 0], monotonic[third > 0]
+    else:
+        other = realtime
+    order = np.argsort(other, kind="stable")
+    return GpuClock(other[order], monotonic[order], is_monotonic)
+
+
+def make_sense(start_ns: Int64Array, stop_ns: Int64Array) -> npt.NDArray[np.bool_]:
+    """Which of some intervals can be: CUPTI gives 0 where it could not read a clock, and a file may be damaged."""
+    return (start_ns > 0) & (stop_ns >= start_ns) & (stop_ns < LATEST_NS)

@@ -1,0 +1,97 @@
+"""What the agents inside the program say of themselves: which source worked, which did not and why, what was lost."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Sequence
+
+from warpline.recording.spool import records
+from warpline.recording.spool.reader import SpoolFile
+from warpline.recording.spool.spool_to_tracks import Translation
+from warpline.storage import CaptureBuilder
+
+NEVER_USED = {
+    "nvtx": "no recorded process made an NVTX call or used warpline.annotate",
+    "cuda": "no recorded process used CUDA",
+}
+
+
+def add_agent_source(
+    translation: Translation,
+    spools: Sequence[SpoolFile],
+    builder: CaptureBuilder,
+    name: str,
+    lost: int = 0,
+) -> None:
+    """Add the source ``name`` (as in ``--trace``) from the states that processes wrote.
+
+    One process that records is enough to be enabled; the reasons of the others are kept. The last state a process wrote
+    counts. When no process wrote one, the launcher's word stays, or the source was never used. ``lost`` are the records
+    that the source itself says it lost.
+    """
+    if name not in translation.session.options.trace:
+        return
+    agents = [spool for spool in spools if spool.header.producer == "agent"]
+    reasons: dict[tuple[str, str], None] = {}
+    enabled = False
+    states = 0
+    for spool in agents:
+        said = [state for state in _states(spool) if state[0] == name]
+        if not said:
+            continue
+        _name, is_enabled, reason, remedy = said[-1]
+        states += 1
+        enabled = enabled or is_enabled
+        if reason:
+            reasons[reason, remedy] = None
+    if states:
+        builder.add_source(
+            name,
+            enabled,
+            "; ".join(reason for reason, _remedy in reasons),
+            lost,
+            "; ".join(dict.fromkeys(remedy for _reason, remedy in reasons if remedy)),
+        )
+    elif not _is_refused_elsewhere(spools, name):
+        builder.add_source(name, False, NEVER_USED[name])
+
+
+def add_agent_losses(spools: Sequence[SpoolFile], builder: CaptureBuilder) -> None:
+    """Add the source ``agent``: records the agents could not write, and why."""
+    agents = [spool for spool in spools if spool.header.producer == "agent"]
+    if not agents:
+        return
+    lost = sum(spool.header.lost for spool in agents)
+    errors = {spool.header.error for spool in agents if spool.header.error}
+    builder.add_source(
+        "agent",
+        True,
+        "; ".join(sorted(_why(error) for error in errors)),
+        lost,
+        "free some disk space, or choose another place with --spool" if errors else "",
+    )
+    if lost:
+        builder.add_warning(
+            f"{lost:,} records of the program were lost while they were written: see source agent"
+        )
+
+
+def _states(spool: SpoolFile) -> list[tuple[str, bool, str, str]]:
+    found = spool.records(records.SOURCE_STATE, records.source_state).values
+    return [
+        (spool.text(name), bool(enabled), spool.text(reason), spool.text(remedy))
+        for name, enabled, reason, remedy, _lost in found.tolist()
+    ]
+
+
+def _is_refused_elsewhere(spools: Sequence[SpoolFile], name: str) -> bool:
+    """Whether the launcher already said that this source cannot work."""
+    others = [spool for spool in spools if spool.header.producer != "agent"]
+    return any(said[0] == name and not said[1] for spool in others for said in _states(spool))
+
+
+def _why(error: int) -> str:
+    if error == errno.EFBIG:
+        return "a spool file reached its largest size"
+    return f"a spool file could not be written: {os.strerror(error)}"

@@ -1,0 +1,173 @@
+"""CUDA calls and CUPTI's overhead: what stands below the threads of the host."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.i18n import tr
+from warpline.model import AttributeSpec, KindSpec
+from warpline.model.cuda_names import function_name, overhead_name, result_name
+from warpline.recording.agent import records
+from warpline.recording.agent.gpu_clock import GpuClock, make_sense
+from warpline.recording.sources.cuda.gpu_work import Calls
+from warpline.recording.spool.reader import SpoolFile
+from warpline.recording.spool.spool_to_tracks import Translation
+from warpline.recording.spool.string_columns import distinct, take_records
+from warpline.storage import CaptureBuilder
+
+Int64Array = npt.NDArray[np.int64]
+Structured = npt.NDArray[np.void]
+
+API_SORT, OVERHEAD_SORT = 200, 900
+API_EXTRA = KindSpec(
+    "cuda_api",
+    "CUDA API call",
+    "api",
+    "api",
+    (
+        AttributeSpec("layer", "string", "Layer of the API"),
+        AttributeSpec("external_id", "int64", "External id"),
+    ),
+)
+"""What the agent tells about calls beyond what every capture has."""
+
+
+class CallTracks:
+    """The host side of CUDA in one process."""
+
+    def __init__(
+        self,
+        translation: Translation,
+        builder: CaptureBuilder,
+        spool: SpoolFile,
+        clock: GpuClock,
+        scope: int,
+    ) -> None:
+        self._translation = translation
+        self._builder = builder
+        self._spool = spool
+        self._clock = clock
+        self._scope = scope
+        self._tracks: dict[int, int] = {}
+        builder.add_kind(API_EXTRA)
+        functions = spool.records(records.CUPTI_FUNCTION, records.cupti_function).values
+        self._functions = {
+            (bool(is_driver), int(function)): spool.text(name)
+            for is_driver, function, name, _reserved in functions.tolist()
+        }
+        external = spool.records(records.CUPTI_EXTERNAL, records.cupti_external).values
+        order = np.argsort(external["correlation"], kind="stable")
+        self._external = external[order]
+
+    def add_calls(self) -> Calls:
+        """Runtime and driver calls, on a track of the thread that made them; the launching end of links."""
+        parts = [
+            *self._add(records.CUPTI_RUNTIME, is_driver=False),
+            *self._add(records.CUPTI_DRIVER, is_driver=True),
+        ]
+        none = np.empty(0, np.int64)
+        return Calls(
+            np.concatenate([none, *(part.correlation for part in parts)]),
+            np.concatenate([none, *(part.thread for part in parts)]),
+            np.concatenate([none, *(part.start_ns for part in parts)]),
+        )
+
+    def _add(self, record_type: int, is_driver: bool) -> list[Calls]:
+        pid = self._spool.header.pid
+        layer = self._builder.string("driver" if is_driver else "runtime")
+        done: list[Calls] = []
+        for piece in self._spool.pieces(record_type, records.cupti_api):
+            values = piece.values
+            start, stop = self._clock.monotonic(values["start_ns"]), self._clock.monotonic(values["end_ns"])
+            known = make_sense(start, stop) & (values["start_ns"] > 0)
+            self._builder.add_skipped(
+                "CUDA API calls", int((~known).sum()), "they have no time that makes sense"
+            )
+            if not known.all():
+                values, start, stop = values[known], start[known], stop[known]
+            threads = self._translation.threads.lookup(pid, values["tid"], start)
+            done.append(Calls(values["correlation"].astype(np.int64), threads, start))
+            found, inverse = distinct(threads)
+            tracks = np.array([self._track(thread) for thread in found.tolist()], np.int64)[inverse]
+            if len(found) > 1:
+                rows = np.argsort(
+                    inverse.astype(np.uint16) if len(found) < 1 << 16 else inverse, kind="stable"
+                )
+                values, start, stop = take_records(values, rows), start[rows], stop[rows]
+                tracks = tracks[rows]
+            attributes: dict[str, npt.ArrayLike] = {
+                "correlation": values["correlation"].astype(np.int64),
+                "return_value": values["result"],
+                "return_name": self._results(values["result"], is_driver),
+                "callback_id": values["function"],
+                "layer": layer,
+            }
+            if len(self._external):
+                attributes["external_id"] = self._external_ids(values["correlation"])
+            first = self._builder.add_events(
+                tracks,
+                "cuda_api",
+                self._translation.capture_time(start),
+                stop - start,
+                self._names(values["function"], is_driver),
+                attributes=attributes,
+            )
+            linked = np.flatnonzero(values["correlation"])
+            keys = values["correlation"]
+            if len(linked) < len(keys):
+                keys = keys[linked]
+            self._builder.add_link_keys("launch", self._scope, "from", keys, first + linked)
+        return done
+
+    def _track(self, thread: int) -> int:
+        track = self._tracks.get(thread)
+        if track is None:
+            track = self._tracks[thread] = self._translation.thread_child(
+                thread, "api", title=tr("CUDA API"), role="api", sort_key=API_SORT
+            )
+        return track
+
+    def _names(self, functions: npt.NDArray[np.uint32], is_driver: bool) -> npt.NDArray[np.uint32]:
+        found, inverse = distinct(functions)
+        texts = [
+            function_name(is_driver, self._functions.get((is_driver, int(function)), ""), int(function))
+            for function in found.tolist()
+        ]
+        return self._builder.strings(texts)[inverse]
+
+    def _results(self, results: npt.NDArray[np.int32], is_driver: bool) -> npt.ArrayLike:
+        if not results.any():
+            return self._builder.string(result_name(is_driver, 0))
+        found, inverse = distinct(results)
+        ids = self._builder.strings(result_name(is_driver, int(result)) for result in found.tolist())[inverse]
+        return np.ma.masked_equal(ids, 0)
+
+    def _external_ids(self, correlation: npt.NDArray[np.uint32]) -> npt.ArrayLike:
+        keys = self._external["correlation"]
+        at = np.minimum(np.searchsorted(keys, correlation), len(keys) - 1)
+        return np.ma.MaskedArray(self._external["external"][at].astype(np.int64), keys[at] != correlation)
+
+    def add_overhead(self) -> None:
+        """Time CUPTI and the driver took for themselves, below the thread it was taken from."""
+        values = self._spool.records(records.CUPTI_OVERHEAD, records.cupti_overhead).values
+        start, stop = self._clock.monotonic(values["start_ns"]), self._clock.monotonic(values["end_ns"])
+        known = make_sense(start, stop)
+        values, start, stop = values[known], start[known], stop[known]
+        pid = self._spool.header.pid
+        threads = self._translation.threads.lookup(
+            pid, np.where(values["tid"] > 0, values["tid"], pid), start
+        )
+        kinds, inverse = distinct(values["kind"])
+        names = self._builder.strings(map(overhead_name, kinds.tolist()))[inverse]
+        for thread in np.unique(threads).tolist():
+            rows = np.flatnonzero(threads == thread)
+            self._builder.add_events(
+                self._translation.thread_child(
+                    thread, "overhead", title=tr("Profiler overhead"), role="overhead", sort_key=OVERHEAD_SORT
+                ),
+                "overhead",
+                self._translation.capture_time(start[rows]),
+                stop[rows] - start[rows],
+                names[rows],
+            )

@@ -1,0 +1,228 @@
+"""GPUs, contexts and streams of a recording: which device a record means, and the tracks below it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from warpline.i18n import tr
+from warpline.model import Packing
+from warpline.recording.agent import records
+from warpline.recording.sources.cuda.occupancy import Multiprocessor
+from warpline.recording.spool import records as common
+from warpline.recording.spool.reader import SpoolFile
+from warpline.recording.spool.spool_to_tracks import Translation
+from warpline.recording.spool.threads import command_title
+from warpline.storage import CaptureBuilder
+
+GPUS_FROM = -100
+_NULL_STREAM_FLAG = 3
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """A GPU as a process described it; ``number`` is the machine's (NVML's) where NVML told, else the process's own."""
+
+    number: int
+    name: str
+    multiprocessors: int
+    limits: Multiprocessor
+    properties: dict[str, str | int | float]
+
+
+def uuid_text(raw: bytes) -> str:
+    """``GPU-xxxxxxxx-xxxx-…`` as NVML and nvidia-smi write it."""
+    digits = raw.hex()
+    return f"GPU-{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+
+
+def machine_numbers(spools: Sequence[SpoolFile]) -> dict[str, int]:
+    """NVML's number of each GPU by UUID; CUDA_VISIBLE_DEVICES makes a process count differently."""
+    numbers: dict[str, int] = {}
+    for spool in spools:
+        found = spool.records(common.NVML_DEVICE, common.nvml_device).values
+        for index, uuid in found[["index", "uuid"]].tolist():
+            if uuid:
+                numbers[spool.text(uuid)] = int(index)
+    return numbers
+
+
+@dataclass
+class GpuTracks:
+    """The GPU side of one process. Makes tracks when something happens on them."""
+
+    translation: Translation
+    builder: CaptureBuilder
+    spool: SpoolFile
+    numbers: dict[str, int]
+    devices: dict[int, Gpu] = field(default_factory=dict)
+    _device_of_context: dict[int, int] = field(default_factory=dict)
+    _default_streams: set[tuple[int, int]] = field(default_factory=set)
+    _priorities: dict[tuple[int, int], int] = field(default_factory=dict)
+    _names: dict[tuple[int, int, int], str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for row in self.spool.records(records.CUPTI_DEVICE, records.cupti_device).values:
+            gpu = self._gpu(row)
+            self.devices[int(row["device"])] = gpu
+        contexts = self.spool.records(records.CUPTI_CONTEXT, records.cupti_context).values
+        for context, device in contexts[["context", "device"]].tolist():
+            self._device_of_context[context] = device
+        streams = self.spool.records(records.CUPTI_STREAM, records.cupti_stream).values
+        for context, stream, priority, flag in streams.tolist():
+            if flag == _NULL_STREAM_FLAG:
+                self._default_streams.add((context, stream))
+            if priority:
+                self._priorities[context, stream] = priority
+        named = self.spool.records(records.CUPTI_NAME, records.cupti_name).values
+        for what, context, number, name in named.tolist():
+            self._names[what, context, number] = self.spool.text(name)
+        self.process = self.translation.threads.process_of(
+            self.spool.header.pid, self.spool.header.monotonic_ns
+        )
+
+    def _gpu(self, row: np.void) -> Gpu:
+        uuid = uuid_text(row["uuid"].tobytes())
+        has_uuid = bool(row["uuid"].any())
+        number = self.numbers.get(uuid, int(row["device"])) if has_uuid else int(row["device"])
+        properties: dict[str, str | int | float] = {
+            "memory_bytes": int(row["memory_bytes"]),
+            "memory_bandwidth_bytes_per_s": int(row["memory_bandwidth_kbps"]) * 1000,
+            "clock_hz": int(row["clock_khz"]) * 1000,
+            "sm_count": int(row["multiprocessors"]),
+            "l2_cache_bytes": int(row["l2_bytes"]),
+            "max_warps_per_sm": int(row["max_warps_per_sm"]),
+            "max_blocks_per_sm": int(row["max_blocks_per_sm"]),
+            "max_registers_per_sm": int(row["max_registers_per_sm"]),
+            "max_shared_memory_per_sm_bytes": int(row["max_shared_per_sm_bytes"]),
+            "threads_per_warp": int(row["threads_per_warp"]),
+            "compute_major": int(row["compute_major"]),
+            "compute_minor": int(row["compute_minor"]),
+        }
+        if has_uuid:
+            properties["uuid"] = uuid
+        limits = Multiprocessor(
+            int(row["compute_major"]),
+            int(row["compute_minor"]),
+            int(row["threads_per_warp"]),
+            int(row["max_warps_per_sm"]),
+            int(row["max_blocks_per_sm"]),
+            int(row["max_registers_per_sm"]),
+            int(row["max_registers_per_block"]),
+            int(row["max_shared_per_sm_bytes"]),
+        )
+        return Gpu(number, self.spool.text(row["name"]), int(row["multiprocessors"]), limits, properties)
+
+    def know_context(self, context: int, device: int) -> None:
+        """Work of this context ran on this device: contexts made while nothing was recorded are known by it."""
+        self._device_of_context.setdefault(context, device)
+
+    def device_of(self, context: int) -> int | None:
+        """The process's number of the device of a context, None when unknown."""
+        return self._device_of_context.get(context)
+
+    def priority(self, context: int, stream: int) -> int | None:
+        """Priority the stream was made with, None when it is the default or was not recorded."""
+        return self._priorities.get((context, stream))
+
+    def number(self, device: int) -> int:
+        """The machine's number of a device of this process."""
+        return self.devices[device].number if device in self.devices else device
+
+    def _named(self, title: str, what: int, context: int, number: int) -> str:
+        """A title with the name that the program gave through NVTX, where it did."""
+        name = self._names.get((what, context, number)) or self._names.get((what, records.NOBODY, number))
+        return f"{name} · {title}" if name else title
+
+    def gpu_track(self, device: int) -> int:
+        """The track of a GPU."""
+        number = self.number(device)
+        gpu = self.devices.get(device)
+        self.translation.device_index(number, gpu.name if gpu else "", gpu.properties if gpu else {})
+        name = f" · {gpu.name}" if gpu and gpu.name else ""
+        given = self._names.get((records.NAMED_DEVICE, records.NOBODY, device))
+        return self.builder.track(
+            f"gpu/{number}",
+            title=tr("GPU {number}", number=number) + name + (f" · {given}" if given else ""),
+            role="gpu",
+            device=number,
+            sort_key=GPUS_FROM + number,
+        )
+
+    def context_track(self, device: int, context: int) -> int:
+        """The track of a context of this process on its GPU."""
+        parent = self.gpu_track(device)
+        life = self.translation.threads.processes[self.process]
+        title = command_title(life.command, life.name, life.pid)
+        return self.builder.track(
+            self._context_uri(device, context),
+            title=self._named(
+                f"{title} · {tr('context {number}', number=context)}", records.NAMED_CONTEXT, context, context
+            ),
+            role="context",
+            parent=parent,
+            process=self.translation.process_index(self.process),
+            device=self.number(device),
+            context=context,
+        )
+
+    def stream_track(self, device: int, context: int, stream: int) -> int:
+        """The track of a stream; work that overlaps on it is packed into lanes."""
+        title = tr("Stream {number}", number=stream)
+        if (context, stream) in self._default_streams:
+            title = f"{title} · {tr('default')}"
+        title = self._named(title, records.NAMED_STREAM, context, stream)
+        return self._below(
+            device, context, f"stream/{stream}", "stream", title, stream=stream, packing=Packing.PACK
+        )
+
+    def annotations_track(self, device: int, context: int, stream: int) -> int:
+        """The track of the host's ranges as they are felt on a stream."""
+        return self._below(
+            device,
+            context,
+            f"stream/{stream}/annotations",
+            "ranges",
+            self._named(tr("Stream {number} · NVTX", number=stream), records.NAMED_STREAM, context, stream),
+            stream=stream,
+            sort_key=2 * stream + 1,
+        )
+
+    def sync_track(self, device: int, context: int) -> int:
+        """The track of the synchronisations of a context."""
+        return self._below(device, context, "sync", "sync", tr("Synchronization"), sort_key=1 << 40)
+
+    def memory_track(self, device: int, context: int) -> int:
+        """The track of the allocations and releases in a context."""
+        return self._below(device, context, "memory", "memory", tr("Memory"), sort_key=(1 << 40) + 1)
+
+    def _context_uri(self, device: int, context: int) -> str:
+        life = self.translation.threads.processes[self.process]
+        return f"gpu/{self.number(device)}/{life.uri}/context/{context}"
+
+    def _below(
+        self,
+        device: int,
+        context: int,
+        path: str,
+        role: str,
+        title: str,
+        *,
+        stream: int | None = None,
+        sort_key: int | None = None,
+        packing: Packing = Packing.NEST,
+    ) -> int:
+        return self.builder.track(
+            f"{self._context_uri(device, context)}/{path}",
+            title=title,
+            role=role,
+            parent=self.context_track(device, context),
+            process=self.translation.process_index(self.process),
+            device=self.number(device),
+            context=context,
+            stream=stream,
+            sort_key=2 * (stream or 0) if sort_key is None else sort_key,
+            packing=packing,
+        )

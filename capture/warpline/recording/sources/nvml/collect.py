@@ -1,0 +1,234 @@
+"""Samples GPUs through NVIDIA's management library: load, memory, power, clocks, temperature, PCIe traffic.
+
+In a thread of its own: some queries take 20 ms, and none may hold up the draining of perf's rings.
+"""
+
+from __future__ import annotations
+
+import importlib
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from warpline.model.tracks import Source
+from warpline.recording.spool import records
+from warpline.recording.spool.writer import SpoolWriter
+
+PERIOD_S = 0.1
+SLOW_PERIOD_S = 1.0
+
+NO_DRIVER = "no NVIDIA driver"
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A quantity of a device: its number in the spool, what a person calls it, and how to ask for it.
+
+    ``read(library, device)`` returns the value in ``unit``. ``slow`` ones are asked once a second.
+    """
+
+    number: int
+    key: str
+    title: str
+    unit: str
+    read: Callable[[Any, Any], float]
+    slow: bool = False
+
+
+METRICS: tuple[Metric, ...] = (
+    Metric(
+        1,
+        "utilization",
+        "GPU utilization",
+        "ratio",
+        lambda n, d: n.nvmlDeviceGetUtilizationRates(d).gpu / 100,
+    ),
+    Metric(
+        2,
+        "memory_utilization",
+        "Memory controller utilization",
+        "ratio",
+        lambda n, d: n.nvmlDeviceGetUtilizationRates(d).memory / 100,
+    ),
+    Metric(3, "memory_used", "Memory used", "bytes", lambda n, d: n.nvmlDeviceGetMemoryInfo(d).used),
+    Metric(4, "power", "Power", "W", lambda n, d: n.nvmlDeviceGetPowerUsage(d) / 1000),
+    Metric(5, "sm_clock", "SM clock", "MHz", lambda n, d: n.nvmlDeviceGetClockInfo(d, n.NVML_CLOCK_SM)),
+    Metric(
+        6, "memory_clock", "Memory clock", "MHz", lambda n, d: n.nvmlDeviceGetClockInfo(d, n.NVML_CLOCK_MEM)
+    ),
+    Metric(
+        7,
+        "temperature",
+        "Temperature",
+        "°C",
+        lambda n, d: n.nvmlDeviceGetTemperature(d, n.NVML_TEMPERATURE_GPU),
+    ),
+    Metric(
+        8,
+        "pcie_sent",
+        "PCIe sent",
+        "bytes/s",
+        lambda n, d: n.nvmlDeviceGetPcieThroughput(d, n.NVML_PCIE_UTIL_TX_BYTES) * 1024,
+        slow=True,
+    ),
+    Metric(
+        9,
+        "pcie_received",
+        "PCIe received",
+        "bytes/s",
+        lambda n, d: n.nvmlDeviceGetPcieThroughput(d, n.NVML_PCIE_UTIL_RX_BYTES) * 1024,
+        slow=True,
+    ),
+)
+"""In the order in which they are shown."""
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """A device: its number, name and what is constant about it."""
+
+    index: int
+    name: str
+    uuid: str
+    memory_bytes: int
+    handle: Any
+
+
+class NvmlUnavailable(Exception):
+    """There is no GPU that could be asked; the message says why, ``remedy`` what to do."""
+
+    def __init__(self, reason: str, remedy: str) -> None:
+        super().__init__(reason)
+        self.remedy = remedy
+
+
+def open_library() -> tuple[Any, list[Gpu]]:
+    """The initialised library and the devices.
+
+    Raises NvmlUnavailable.
+    """
+    try:
+        library: Any = importlib.import_module("pynvml")
+    except ImportError as error:
+        raise NvmlUnavailable("pynvml is not installed", "pip install nvidia-ml-py") from error
+    try:
+        library.nvmlInit()
+    except library.NVMLError as error:
+        if isinstance(error, library.NVMLError_LibraryNotFound):
+            raise NvmlUnavailable(
+                NO_DRIVER, "install NVIDIA's driver, or give the container the GPU"
+            ) from error
+        raise NvmlUnavailable(f"NVML does not start: {error}", "check nvidia-smi") from error
+    try:
+        gpus = [_describe(library, index) for index in range(library.nvmlDeviceGetCount())]
+    except library.NVMLError as error:
+        library.nvmlShutdown()
+        raise NvmlUnavailable(f"NVML refuses: {error}", "check nvidia-smi") from error
+    if not gpus:
+        library.nvmlShutdown()
+        raise NvmlUnavailable("no NVIDIA GPU", "")
+    return library, gpus
+
+
+class NvmlCollector:
+    """Writes samples of every GPU into a spool file from ``start`` to ``close``."""
+
+    def __init__(self, path: Path) -> None:
+        self._stop = threading.Event()
+        self._running = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._unsupported: set[tuple[int, int]] = set()
+        self._writer: SpoolWriter | None = None
+        try:
+            self._library, self._gpus = open_library()
+        except NvmlUnavailable as unavailable:
+            self.source = Source("nvml", False, str(unavailable), 0, unavailable.remedy)
+            return
+        self.source = Source("nvml", True)
+        self._writer = SpoolWriter(path, "nvml")
+        for gpu in self._gpus:
+            row = (time.monotonic_ns(), gpu.index, self._writer.string(gpu.name), gpu.memory_bytes)
+            packed = np.array([(*row, self._writer.string(gpu.uuid), 0)], records.nvml_device)
+            self._writer.append(records.NVML_DEVICE, packed)
+
+    def start(self, *, paused: bool) -> None:
+        """Sample from now on."""
+        if self._writer is None:
+            return
+        if not paused:
+            self._running.set()
+        self._thread = threading.Thread(target=self._sample_until_stopped, name="warpline-nvml", daemon=True)
+        self._thread.start()
+
+    def pause(self) -> None:
+        """Sample nothing until ``resume``."""
+        self._running.clear()
+
+    def resume(self) -> None:
+        """Sample again."""
+        self._running.set()
+
+    def close(self) -> None:
+        """Stop sampling and close the spool file."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join()
+        if self._writer is not None:
+            titles = {metric.number: metric.title for metric in METRICS}
+            missing = sorted({titles[number] for _index, number in self._unsupported})
+            reason = f"not offered by the GPU: {', '.join(missing)}" if missing else ""
+            self.source = Source("nvml", True, reason, self._writer.lost)
+            self._writer.close()
+            self._writer = None
+            self._library.nvmlShutdown()
+
+    def _sample_until_stopped(self) -> None:
+        slow_due = 0.0
+        while not self._stop.wait(PERIOD_S):
+            if not self._running.is_set():
+                continue
+            now = time.monotonic()
+            with_slow = now >= slow_due
+            if with_slow:
+                slow_due = now + SLOW_PERIOD_S
+            for gpu in self._gpus:
+                self._sample(gpu, with_slow)
+
+    def _sample(self, gpu: Gpu, with_slow: bool) -> None:
+        assert self._writer is not None
+        rows = []
+        for metric in METRICS:
+            if (metric.slow and not with_slow) or (gpu.index, metric.number) in self._unsupported:
+                continue
+            try:
+                value = float(metric.read(self._library, gpu.handle))
+            except self._library.NVMLError as error:
+                # A busy or lost GPU may answer later, a card without the sensor never will.
+                if isinstance(error, self._library.NVMLError_NotSupported):
+                    self._unsupported.add((gpu.index, metric.number))
+                continue
+            rows.append((time.monotonic_ns(), gpu.index, metric.number, value))
+        if rows:
+            self._writer.append(records.NVML_SAMPLE, np.array(rows, records.nvml_sample))
+
+
+def _describe(library: Any, index: int) -> Gpu:
+    handle = library.nvmlDeviceGetHandleByIndex(index)
+    memory = library.nvmlDeviceGetMemoryInfo(handle).total
+    return Gpu(
+        index,
+        _text(library.nvmlDeviceGetName(handle)),
+        _text(library.nvmlDeviceGetUUID(handle)),
+        memory,
+        handle,
+    )
+
+
+def _text(value: str | bytes) -> str:
+    # Old versions of the binding return bytes.
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value

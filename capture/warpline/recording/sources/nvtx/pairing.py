@@ -1,0 +1,283 @@
+"""Begins and ends of NVTX ranges, as the agent wrote them -> ranges. Pure functions over columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.model import Flag
+from warpline.recording.agent import records
+from warpline.recording.agent.gpu_clock import LATEST_NS
+from warpline.recording.spool.reader import SpoolFile
+
+Int64Array = npt.NDArray[np.int64]
+Integers = npt.NDArray[np.integer[Any]]
+Structured = npt.NDArray[np.void]
+
+_FEW = 24
+"""So many lanes are looked for one by one; more are sorted."""
+
+
+@dataclass(frozen=True)
+class PushPopRecords:
+    """Pushes and pops of one process, as columns [n] in any order.
+
+    ``serial`` tells threads apart, also those that had the same ``tid`` one after the other. ``time_ns`` is
+    CLOCK_MONOTONIC, strictly increasing within a thread. ``name`` is a string id of the file, or `records.POP` or
+    `records.POPPED_UNSEEN`. ``attributes`` is a row of the file's records with attributes, −1 for none.
+    """
+
+    serial: Int64Array
+    tid: Integers
+    time_ns: Int64Array
+    name: npt.NDArray[np.uint32]
+    domain: Integers
+    level: Integers
+    attributes: Int64Array
+
+    def take(self, rows: Int64Array) -> PushPopRecords:
+        """Some of the records."""
+        return PushPopRecords(
+            _take(self.serial, rows),
+            _take(self.tid, rows),
+            self.time_ns[rows],
+            self.name[rows],
+            self.domain[rows],
+            self.level[rows],
+            _take(self.attributes, rows),
+        )
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """Ranges as columns [n], CLOCK_MONOTONIC ns. ``name`` and ``attributes`` as in `PushPopRecords`; a range whose push
+    was not recorded has the name 0. ``unbalanced`` counts pops that had no push at all.
+    """
+
+    serial: Int64Array
+    tid: Integers
+    domain: Integers
+    level: Integers
+    start_ns: Int64Array
+    stop_ns: Int64Array
+    name: Int64Array
+    attributes: Int64Array
+    flags: npt.NDArray[np.uint8]
+    unbalanced: int
+
+
+def push_pop_serials(spool: SpoolFile) -> list[int]:
+    """Serial numbers of the threads that wrote pushes and pops to a process's spool file."""
+    kinds = (records.NVTX_RANGE, records.NVTX_RANGE_ATTRIBUTES)
+    return sorted({chunk.free for kind in kinds for chunk in spool.of_type(kind)})
+
+
+def push_pop_records(spool: SpoolFile, serial: int | None = None) -> PushPopRecords:
+    """The pushes and pops of one process's spool file, or of one of its threads.
+
+    Without those of a damaged file whose time cannot be. ``attributes`` are rows of the file's records of this kind
+    (with ``serial``: of those of this thread).
+    """
+    names = ("time_ns", "name", "domain", "level")
+    plain = spool.columns(records.NVTX_RANGE, records.nvtx_range, names, free=serial)
+    rich = spool.columns(records.NVTX_RANGE_ATTRIBUTES, records.nvtx_range_attributes, names, free=serial)
+    few, many = len(rich[0]), len(plain[0])
+    attributes: Int64Array = np.broadcast_to(np.int64(-1), many)
+    if few:
+        attributes = np.concatenate([attributes, np.arange(few)])
+    time, name, domain, level = (
+        np.concatenate(pair) if few else pair[0] for pair in zip(plain, rich, strict=True)
+    )
+    writers = [
+        spool.writers(records.NVTX_RANGE, records.nvtx_range, free=serial),
+        spool.writers(records.NVTX_RANGE_ATTRIBUTES, records.nvtx_range_attributes, free=serial),
+    ]
+    serials, tids = (_spread(column) for column in zip(*writers, strict=True))
+    found = PushPopRecords(serials.view(np.int64), tids, time.view(np.int64), name, domain, level, attributes)
+    good = (found.time_ns > 0) & (found.time_ns < LATEST_NS)
+    return found if good.all() else found.take(np.flatnonzero(good))
+
+
+def _spread(columns: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    """Columns one after the other; without a copy when one value fills them."""
+    parts = [column for column in columns if len(column)]
+    if not parts:
+        return columns[0]
+    value = parts[0][0]
+    if all(part.strides == (0,) and part[0] == value for part in parts):
+        return np.broadcast_to(value, sum(map(len, parts)))
+    return np.concatenate(parts)
+
+
+def _take(column: npt.NDArray[Any], rows: Int64Array) -> npt.NDArray[Any]:
+    """``column[rows]``; without a copy when one value fills the column."""
+    if column.strides == (0,) and len(column):
+        return np.broadcast_to(column[0], len(rows))
+    return column[rows]
+
+
+def match_push_pop(found: PushPopRecords, start_ns: int, stop_ns: int, resumes: npt.ArrayLike = ()) -> Ranges:
+    """The ranges of pushes and pops; ``start_ns`` and ``stop_ns`` bound what was recorded.
+
+    Within a thread and a domain a range is the push at a level up to the next pop of that level: levels are counted by
+    the agent, also while nothing is recorded. What began before the file, or while the recording was paused, starts
+    at ``start_ns`` or at the last of ``resumes`` (ns) before its pop and is flagged; what never ended runs to
+    ``stop_ns`` and is flagged; what ended during a pause ends where the agent says, flagged. The ranges of one thread
+    come in the order of their pushes, then those without one.
+    """
+    unbalanced = found.level == records.LEVEL_UNBALANCED
+    if unbalanced.any():
+        unbalanced &= found.name == records.POP
+    table = _with_unseen_spread(found, unbalanced)
+    if len(table.time_ns) and np.any(table.time_ns[1:] < table.time_ns[:-1]):
+        table = table.take(np.argsort(table.time_ns, kind="stable"))
+    time, name = table.time_ns, table.name
+    stops, flags = np.empty(len(time), np.int64), np.zeros(len(time), np.uint8)
+    orphans: list[Int64Array] = [np.empty(0, np.int64)]
+    floors: list[Int64Array] = [np.empty(0, np.int64)]
+    for rows in _lanes(_lane_codes(table)):
+        moments, names = time[rows], name[rows]
+        stops[rows[:-1]] = moments[1:]
+        stops[rows[-1]] = max(stop_ns, int(moments[-1]))
+        # Mostly push, pop, push, pop …
+        is_pop = names == records.POP
+        if is_pop[1::2].all() and not (names[::2] >= records.POPPED_UNSEEN).any():
+            if len(rows) % 2:
+                flags[rows[-1]] = Flag.CUT_END
+            continue
+        is_push = names < records.POPPED_UNSEEN
+        flags[rows[:-1][~is_pop[1:]]] = Flag.TRUNCATED
+        flags[rows[-1]] = Flag.CUT_END
+        alone = is_pop.copy()
+        alone[1:] &= ~is_push[:-1]
+        alone_at = np.flatnonzero(alone)
+        floor = np.where(alone_at > 0, moments[np.maximum(alone_at - 1, 0)], start_ns)
+        orphans.append(rows[alone_at])
+        floors.append(np.maximum(floor, start_ns))
+    begins = np.flatnonzero(name < records.POPPED_UNSEEN)
+    ends, floor = np.concatenate(orphans), np.concatenate(floors)
+    resumed = np.sort(np.asarray(resumes, np.int64))
+    if len(resumed) and len(ends):
+        last = np.searchsorted(resumed, time[ends], "right") - 1
+        floor = np.maximum(floor, np.where(last >= 0, resumed[np.maximum(last, 0)], start_ns))
+    floor = np.minimum(floor, time[ends])
+    chosen = np.concatenate([begins, ends]) if len(ends) else begins
+    without = np.full(len(ends), -1, np.int64)
+    return Ranges(
+        serial=_take(table.serial, chosen),
+        tid=_take(table.tid, chosen),
+        domain=_take(table.domain, chosen),
+        level=_take(table.level, chosen),
+        start_ns=np.concatenate([time[begins], floor]),
+        stop_ns=np.concatenate([stops[begins], time[ends]]),
+        name=np.concatenate([name[begins].astype(np.int64), np.zeros(len(ends), np.int64)]),
+        attributes=np.concatenate([_take(table.attributes, begins), without])
+        if len(ends)
+        else _take(table.attributes, begins),
+        flags=np.concatenate([flags[begins], np.full(len(ends), Flag.CUT_START, np.uint8)]),
+        unbalanced=int(unbalanced.sum()),
+    )
+
+
+def _lanes(code: Integers) -> Iterator[Int64Array]:
+    """Where each distinct code occurs, ascending."""
+    if not len(code):
+        return
+    if code.dtype == np.uint16:
+        counts = np.bincount(code)
+        present = np.flatnonzero(counts)
+        if len(present) == 1:
+            yield np.arange(len(code))
+            return
+        if len(present) <= _FEW:
+            for number in present.tolist():
+                yield np.flatnonzero(code == number)
+            return
+    order = np.argsort(code, kind="stable")
+    ordered = code[order]
+    yield from np.split(order, np.flatnonzero(ordered[1:] != ordered[:-1]) + 1)
+
+
+def _lane_codes(table: PushPopRecords) -> Integers:
+    """A number for each (thread, domain, level): uint16 where it fits, for that is sorted by counting."""
+    if not len(table.serial):
+        return np.empty(0, np.uint16)
+    domains, levels = int(table.domain.max()) + 1, int(table.level.max()) + 1
+    if table.serial.strides == (0,) and domains * levels < 1 << 16:
+        if domains == 1:
+            return table.level.astype(np.uint16)
+        return table.domain.astype(np.uint16) * np.uint16(levels) + table.level.astype(np.uint16)
+    serial = table.serial - table.serial.min()
+    # Domain and level have 16 bits; serial numbers of threads beyond 2^31 in one process do not occur.
+    code: Int64Array = (serial * domains + table.domain) * levels + table.level
+    return code.astype(np.uint16) if int(code.max()) < 1 << 16 else code
+
+
+def _with_unseen_spread(found: PushPopRecords, without: npt.NDArray[np.bool_]) -> PushPopRecords:
+    """Each "popped unseen" speaks for its level and all deeper ones: one record per level that occurs.
+
+    They are rare. Records marked in ``without`` are left out.
+    """
+    unseen = np.flatnonzero(found.name == records.POPPED_UNSEEN)
+    if not len(unseen) and not without.any():
+        return found
+    unseen = unseen[~without[unseen]]
+    keep = ~without
+    extra_rows: list[int] = []
+    extra_levels: list[int] = []
+    for row in unseen.tolist():
+        same = (found.serial == found.serial[row]) & (found.domain == found.domain[row]) & keep
+        deepest = int(found.level[same].max())
+        for level in range(int(found.level[row]) + 1, deepest + 1):
+            extra_rows.append(row)
+            extra_levels.append(level)
+    spread = found.take(np.concatenate([np.flatnonzero(keep), np.array(extra_rows, np.int64)]))
+    if extra_levels:
+        spread.level[-len(extra_levels) :] = extra_levels
+    return spread
+
+
+@dataclass(frozen=True)
+class StartedRanges:
+    """Start/end ranges as columns [n], CLOCK_MONOTONIC ns; ``row`` is the start record's row.
+
+    ``end_tid`` is −1 when the end was not recorded. ``unmatched_ends`` counts ends without a start.
+    """
+
+    row: Int64Array
+    start_ns: Int64Array
+    stop_ns: Int64Array
+    end_tid: Int64Array
+    flags: npt.NDArray[np.uint8]
+    unmatched_ends: int
+
+
+def match_start_end(
+    starts: Structured, ends: Structured, end_tids: npt.NDArray[np.uint32], stop_ns: int
+) -> StartedRanges:
+    """Start/end ranges by their id, which is unique in a process; ``end_tids`` [len(ends)] are who ended them."""
+    order = np.argsort(ends["range"], kind="stable")
+    ids = ends["range"][order]
+    where = np.searchsorted(ids, starts["range"])
+    clipped = np.minimum(where, max(len(ids) - 1, 0))
+    has_end = (
+        (where < len(ids)) & (ids[clipped] == starts["range"]) if len(ids) else np.zeros(len(starts), bool)
+    )
+    begin = starts["time_ns"].astype(np.int64)
+    stop = np.full(len(starts), stop_ns, np.int64)
+    end_tid = np.full(len(starts), -1, np.int64)
+    hit = order[clipped[has_end]] if len(ids) else np.empty(0, np.int64)
+    stop[has_end] = ends["time_ns"][hit]
+    end_tid[has_end] = end_tids[hit]
+    return StartedRanges(
+        row=np.arange(len(starts), dtype=np.int64),
+        start_ns=begin,
+        stop_ns=np.maximum(stop, begin),
+        end_tid=end_tid,
+        flags=np.where(has_end, 0, Flag.CUT_END).astype(np.uint8),
+        unmatched_ends=len(ends) - len(np.unique(hit)),
+    )

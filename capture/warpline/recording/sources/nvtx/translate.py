@@ -1,0 +1,258 @@
+"""NVTX records of the agent -> ranges and marks on a track per thread and domain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.model import Flag, Packing
+from warpline.recording.agent import records
+from warpline.recording.agent.gpu_clock import LATEST_NS
+from warpline.recording.agent.reported_sources import add_agent_losses, add_agent_source
+from warpline.recording.sources.nvtx.pairing import (
+    match_push_pop,
+    match_start_end,
+    push_pop_records,
+    push_pop_serials,
+)
+from warpline.recording.spool.reader import Records, SpoolFile
+from warpline.recording.spool.spool_to_tracks import Translation
+from warpline.recording.spool.string_columns import capture_strings, distinct, take_records
+from warpline.storage import CaptureBuilder
+
+Int64Array = npt.NDArray[np.int64]
+Integers = npt.NDArray[np.integer[Any]]
+
+TRACKS_FROM = 300
+"""Sort key of the first NVTX track below a thread."""
+UNKNOWN_NAME = "(began before the recording)"
+_PAYLOADS = {1: np.uint64, 2: np.int64, 3: np.float64, 4: np.uint32, 5: np.int32, 6: np.float32}
+
+
+def translate(translation: Translation, spools: Sequence[SpoolFile], builder: CaptureBuilder) -> None:
+    """Add the ranges, marks and thread names that programs gave through NVTX or ``warpline.annotate``."""
+    for spool in spools:
+        if spool.header.producer == "agent":
+            _Process(translation, spool, builder).translate()
+    add_agent_source(translation, spools, builder, "nvtx")
+    add_agent_losses(spools, builder)
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """Ranges of one process as columns [n]; ``thread`` are indexes of ``translation.threads``."""
+
+    thread: Int64Array
+    domain: Integers
+    start_ns: Int64Array
+    stop_ns: Int64Array
+    name: Int64Array
+    flags: npt.NDArray[np.uint8]
+    attributes: npt.NDArray[np.void]
+    """Records that hold the attributes; ``row`` says which is an event's, −1 for none."""
+    row: Int64Array
+    end_thread: Int64Array | None = None
+
+    def take(self, rows: Int64Array) -> _Batch:
+        """Some of the ranges."""
+        return _Batch(
+            self.thread[rows],
+            self.domain[rows],
+            self.start_ns[rows],
+            self.stop_ns[rows],
+            self.name[rows],
+            self.flags[rows],
+            self.attributes,
+            self.row[rows],
+            None if self.end_thread is None else self.end_thread[rows],
+        )
+
+
+class _Process:
+    """One process's spool file."""
+
+    def __init__(self, translation: Translation, spool: SpoolFile, builder: CaptureBuilder) -> None:
+        self._translation = translation
+        self._spool = spool
+        self._builder = builder
+        self._pid = spool.header.pid
+        domains = spool.records(records.NVTX_DOMAIN, records.nvtx_domain).values
+        self._domains = {
+            int(domain): spool.text(name) for domain, name in domains[["domain", "name"]].tolist()
+        }
+        categories = spool.records(records.NVTX_CATEGORY, records.nvtx_category).values
+        self._categories = {
+            (int(domain), int(category)): spool.text(name)
+            for domain, category, name in categories[["domain", "category", "name"]].tolist()
+        }
+
+    def translate(self) -> None:
+        self._thread_names()
+        # Thread by thread: what is worked on stays small.
+        for serial in push_pop_serials(self._spool):
+            self._add(self._push_pop(serial), "")
+        self._add(self._started(), "/started")
+        self._add(self._marks(), "")
+
+    def _thread_names(self) -> None:
+        named = self._spool.records(records.NVTX_THREAD_NAME, records.nvtx_thread_name).values
+        for tid, name in named[["tid", "name"]].tolist():
+            thread = int(self._translation.threads.lookup(self._pid, tid, self._spool.header.monotonic_ns)[0])
+            text = self._spool.text(name)
+            index = self._translation.thread_index(thread)
+            self._builder.update_thread(index, name=text)
+            self._builder.update_track(self._translation.thread_track(thread), title=f"{text}  {tid}")
+
+    def _push_pop(self, serial: int) -> _Batch:
+        translation = self._translation
+        resumes = translation.pauses[:, 1] + translation.start_ns
+        since = max(translation.start_ns, self._spool.header.monotonic_ns)
+        found = push_pop_records(self._spool, serial)
+        ranges = match_push_pop(found, since, translation.stop_ns, resumes)
+        self._builder.add_skipped("NVTX pops", ranges.unbalanced, "they had no push")
+        rich = self._spool.records(
+            records.NVTX_RANGE_ATTRIBUTES, records.nvtx_range_attributes, free=serial
+        ).values
+        threads = translation.threads.lookup(self._pid, ranges.tid[:1], ranges.start_ns)
+        stop_ns = self._before_death(threads, ranges.start_ns, ranges.stop_ns, ranges.flags)
+        name = ranges.name
+        name[np.flatnonzero(ranges.flags & Flag.CUT_START)] = -1
+        return _Batch(
+            threads, ranges.domain, ranges.start_ns, stop_ns, name, ranges.flags, rich, ranges.attributes
+        )
+
+    def _before_death(
+        self, threads: Int64Array, start_ns: Int64Array, stop_ns: Int64Array, flags: npt.NDArray[np.uint8]
+    ) -> Int64Array:
+        """A range that was never ended lasts no longer than its thread."""
+        lives = self._translation.threads.threads
+        result = stop_ns.copy()
+        for row in np.flatnonzero(flags & Flag.CUT_END).tolist():
+            death = lives[int(threads[row])].death_ns
+            if death is not None:
+                result[row] = max(int(start_ns[row]), min(int(result[row]), death))
+        return result
+
+    def _started(self) -> _Batch:
+        starts = _possible(self._spool.records(records.NVTX_START, records.nvtx_start))
+        ends = _possible(self._spool.records(records.NVTX_END, records.nvtx_end))
+        found = match_start_end(starts.values, ends.values, ends.tid, self._translation.stop_ns)
+        self._builder.add_skipped(
+            "NVTX range ends", found.unmatched_ends, "their start was not recorded in this process"
+        )
+        lookup = self._translation.threads.lookup
+        end_thread = np.where(found.end_tid >= 0, found.end_tid, starts.tid)
+        return _Batch(
+            lookup(self._pid, starts.tid, found.start_ns),
+            starts.values["domain"],
+            found.start_ns,
+            found.stop_ns,
+            starts.values["name"].astype(np.int64),
+            found.flags,
+            starts.values,
+            found.row,
+            self._thread_numbers(lookup(self._pid, end_thread, found.stop_ns)),
+        )
+
+    def _thread_numbers(self, threads: Int64Array) -> Int64Array:
+        """Indexes in the capture's threads."""
+        found, inverse = np.unique(threads, return_inverse=True)
+        numbers = np.array([self._translation.thread_index(thread) for thread in found.tolist()], np.int64)
+        return numbers[inverse] if len(found) else np.empty(0, np.int64)
+
+    def _marks(self) -> _Batch:
+        marks = _possible(self._spool.records(records.NVTX_MARK, records.nvtx_range_attributes))
+        time_ns = marks.values["time_ns"].astype(np.int64)
+        return _Batch(
+            self._translation.threads.lookup(self._pid, marks.tid, time_ns),
+            marks.values["domain"],
+            time_ns,
+            time_ns,
+            marks.values["name"].astype(np.int64),
+            np.full(len(time_ns), Flag.INSTANT, np.uint8),
+            marks.values,
+            np.arange(len(time_ns)),
+        )
+
+    def _add(self, batch: _Batch, suffix: str) -> None:
+        if not len(batch.thread):
+            return
+        code = (batch.thread << 16) | batch.domain
+        is_one = bool((code == code[0]).all())
+        codes, group = (code[:1], code) if is_one else distinct(code)
+        for number, one in enumerate(codes.tolist()):
+            thread, domain = one >> 16, one & 0xFFFF
+            part = batch if is_one else batch.take(np.flatnonzero(group == number))
+            text = self._domains.get(domain, "") if domain else ""
+            track = self._translation.thread_child(
+                thread,
+                f"nvtx/{quote(text, safe='') or 'default'}{suffix}",
+                title=f"NVTX {text}".rstrip() + (" start/end" if suffix else ""),
+                role="ranges",
+                sort_key=TRACKS_FROM + domain,
+                packing=Packing.PACK if suffix else Packing.NEST,
+            )
+            self._builder.add_events(
+                track,
+                "range",
+                self._translation.capture_time(part.start_ns),
+                part.stop_ns - part.start_ns,
+                self._names(part.name),
+                flags=part.flags,
+                attributes=self._attributes(part, domain, text),
+            )
+
+    def _names(self, names: Int64Array) -> npt.NDArray[np.uint32]:
+        unknown = names < 0
+        if not unknown.any():
+            return capture_strings(self._spool, self._builder, names)
+        found = capture_strings(self._spool, self._builder, np.maximum(names, 0))
+        found[unknown] = self._builder.string(UNKNOWN_NAME)
+        return found
+
+    def _attributes(self, part: _Batch, domain: int, text: str) -> dict[str, npt.ArrayLike]:
+        result: dict[str, npt.ArrayLike] = {}
+        if text:
+            result["domain"] = self._builder.string(text)
+        if part.end_thread is not None:
+            result["end_thread"] = part.end_thread
+        if not len(part.attributes) or not (part.row >= 0).any():
+            return result
+        has = part.row >= 0
+        values = take_records(part.attributes, part.row if has.all() else np.maximum(part.row, 0))
+        has_color = has & (values["flags"] & records.HAS_COLOR != 0)
+        if has_color.any():
+            result["color_argb"] = np.ma.MaskedArray(values["color_argb"], ~has_color)
+        has_category = has & (values["flags"] & records.HAS_CATEGORY != 0)
+        if has_category.any():
+            numbers, inverse = distinct(values["category"])
+            texts = [self._categories.get((domain, int(number)), str(number)) for number in numbers.tolist()]
+            result["category"] = np.ma.MaskedArray(self._builder.strings(texts)[inverse], ~has_category)
+        has_payload = has & (values["payload_type"] != 0)
+        if has_payload.any():
+            result["payload"] = np.ma.MaskedArray(self._payloads(values, has_payload), ~has_payload)
+        return result
+
+    def _payloads(self, values: npt.NDArray[np.void], has: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint32]:
+        result = np.zeros(len(values), np.uint32)
+        for code in np.unique(values["payload_type"][has]).tolist():
+            rows = np.flatnonzero(has & (values["payload_type"] == code))
+            raw = np.ascontiguousarray(values["payload"][rows])
+            dtype = np.dtype(_PAYLOADS.get(code, np.uint64))
+            decoded = raw.view(dtype)[:: 8 // dtype.itemsize]
+            is_small = dtype.kind in "iu" and decoded.min() >= 0
+            found, inverse = distinct(decoded) if is_small else np.unique(decoded, return_inverse=True)
+            result[rows] = self._builder.strings(map(str, found.tolist()))[inverse]
+        return result
+
+
+def _possible(found: Records) -> Records:
+    """Without the records of a damaged file whose time cannot be."""
+    time_ns = found.values["time_ns"]
+    good = (time_ns > 0) & (time_ns < LATEST_NS)
+    return found if good.all() else Records(found.values[good], found.tid[good], found.free[good])

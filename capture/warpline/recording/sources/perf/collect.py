@@ -1,0 +1,203 @@
+"""Collects context switches, names, forks and exits of a process tree from the kernel's perf events."""
+
+from __future__ import annotations
+
+import errno
+import struct
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from warpline.recording.sources.perf.abi import (
+    IOC_DISABLE,
+    IOC_ENABLE,
+    RING_PAGES,
+    Ring,
+    RingTooLarge,
+    online_cpus,
+    open_ring,
+    switch_attributes,
+)
+from warpline.recording.sources.perf.decode import Decoded, decode
+from warpline.recording.spool import records
+from warpline.recording.spool.writer import SpoolWriter
+
+_COMM = struct.Struct("<QIIIHH")
+_FORK = struct.Struct("<QIIII")
+_EXIT = struct.Struct("<QII")
+_LOST = struct.Struct("<QQII")
+_SMALLEST_RING_PAGES = 4
+
+PARANOID_FILE = "/proc/sys/kernel/perf_event_paranoid"
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why the kernel gives no switches, and what to do about it."""
+
+    reason: str
+    remedy: str
+
+
+class PerfRefused(Exception):
+    """perf_event_open does not work here; recording falls back to sampling /proc."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        super().__init__(refusal.reason)
+        self.refusal = refusal
+
+
+@dataclass(frozen=True)
+class Lives:
+    """Processes that appeared or became another program in a stretch of the recording, and threads that appeared."""
+
+    new_pids: tuple[int, ...] = ()
+    new_tids: tuple[int, ...] = ()
+
+
+def explain(error: OSError) -> Refusal:
+    """Why ``perf_event_open`` failed and how to enable it."""
+    what = f"perf_event_open: {error.strerror or error} [{errno.errorcode.get(error.errno or 0, '?')}]"
+    if error.errno == errno.EACCES:
+        return Refusal(
+            f"{what}; kernel.perf_event_paranoid is {paranoid_level()}",
+            "sysctl kernel.perf_event_paranoid=2 (as root), or give the recorder CAP_PERFMON",
+        )
+    if error.errno == errno.EPERM:
+        return Refusal(
+            f"{what}; a seccomp filter refuses it, as in most containers",
+            "run the container with --cap-add PERFMON and a seccomp profile that allows perf_event_open"
+            " (docker: --security-opt seccomp=unconfined), or sysctl kernel.perf_event_paranoid=2 on the host",
+        )
+    if error.errno in {errno.ENOSYS, errno.ENOENT, errno.EOPNOTSUPP, errno.EINVAL}:
+        return Refusal(what, "use a Linux kernel 4.3 or later, built with CONFIG_PERF_EVENTS")
+    if error.errno in {errno.EMFILE, errno.ENFILE}:
+        return Refusal(what, "raise the limit of open files (ulimit -n)")
+    return Refusal(what, "see dmesg, or run with CAP_PERFMON")
+
+
+def paranoid_level() -> str:
+    """The kernel's setting, ``?`` when it cannot be read."""
+    try:
+        with open(PARANOID_FILE) as file:
+            return file.read().strip()
+    except OSError:
+        return "?"
+
+
+def open_rings(pid: int, *, enable_on_exec: bool, ring_pages: int = RING_PAGES) -> list[Ring]:
+    """One ring per core for the tree that grows from ``pid``; smaller rings where memory may not be locked.
+
+    Raises PerfRefused.
+    """
+    pages, count_lost = ring_pages, True
+    while True:
+        rings: list[Ring] = []
+        attributes = switch_attributes(enable_on_exec=enable_on_exec, ring_pages=pages, count_lost=count_lost)
+        try:
+            for cpu in online_cpus():
+                try:
+                    rings.append(open_ring(attributes, pid, cpu, pages))
+                except OSError as error:
+                    if error.errno != errno.ENODEV:  # the core was switched off just now
+                        raise
+        except RingTooLarge as error:
+            _close(rings)
+            pages //= 2
+            if pages < _SMALLEST_RING_PAGES:
+                refusal = Refusal(
+                    f"the perf buffers cannot be locked in memory: {error.strerror}",
+                    "raise kernel.perf_event_mlock_kb or the limit of locked memory (ulimit -l)",
+                )
+                raise PerfRefused(refusal) from error
+            continue
+        except OSError as error:
+            _close(rings)
+            if error.errno == errno.EINVAL and count_lost:
+                count_lost = False
+                continue
+            raise PerfRefused(explain(error)) from error
+        return rings
+
+
+class PerfCollector:
+    """Moves records from the kernel's rings into a spool file."""
+
+    def __init__(self, writer: SpoolWriter, rings: list[Ring]) -> None:
+        self.writer = writer
+        self.rings = rings
+        self.events = 0
+        self.lost = 0
+        self.damaged = 0
+        self._lost_on: dict[int, int] = {}
+
+    @property
+    def descriptors(self) -> list[int]:
+        """What to poll for (edge-triggered: an event whose tasks are all gone stays hung up)."""
+        return [ring.descriptor for ring in self.rings]
+
+    def drain(self) -> Lives:
+        """Take what the rings hold; cheap when they are empty."""
+        pids: list[int] = []
+        tids: list[int] = []
+        for ring in self.rings:
+            stretch = ring.take()
+            if len(stretch):
+                decoded = decode(stretch)
+                self._store(decoded)
+                pids.extend(fork[1] for fork in decoded.forks if fork[1] != fork[3])
+                pids.extend(pid for _time, pid, _tid, _name, _cpu, is_exec in decoded.comms if is_exec)
+                tids.extend(fork[2] for fork in decoded.forks)
+        return Lives(tuple(pids), tuple(tids))
+
+    def pause(self) -> None:
+        """Record nothing from now on, in threads and children yet to come as well."""
+        for ring in self.rings:
+            ring.control(IOC_DISABLE)
+
+    def resume(self) -> None:
+        """Record again."""
+        for ring in self.rings:
+            ring.control(IOC_ENABLE)
+
+    def close(self) -> None:
+        """Take the rest and let go of the kernel's events."""
+        self.drain()
+        self._count_pending()
+        _close(self.rings)
+        self.rings = []
+
+    def _count_pending(self) -> None:
+        """The kernel tells of dropped records with the next one that finds room; after the last one, ask."""
+        for ring in self.rings:
+            dropped = ring.dropped()
+            pending = (dropped or 0) - self._lost_on.get(ring.cpu, 0)
+            if pending > 0:
+                self.lost += pending
+                self.writer.append_packed(records.LOST, _LOST.pack(time.monotonic_ns(), pending, ring.cpu, 0))
+
+    def _store(self, decoded: Decoded) -> None:
+        writer = self.writer
+        if decoded.switches:
+            parts = decoded.switches
+            writer.append(records.SWITCH, parts[0] if len(parts) == 1 else np.concatenate(parts))
+        for time_ns, pid, tid, name, cpu, is_exec in decoded.comms:
+            packed = _COMM.pack(time_ns, pid, tid, writer.string(name), cpu & 0xFFFF, is_exec)
+            writer.append_packed(records.COMM, packed)
+        for fork in decoded.forks:
+            writer.append_packed(records.FORK, _FORK.pack(*fork))
+        for exit_ in decoded.exits:
+            writer.append_packed(records.EXIT, _EXIT.pack(*exit_))
+        for time_ns, count, cpu in decoded.losts:
+            writer.append_packed(records.LOST, _LOST.pack(time_ns, count, cpu, 0))
+            self._lost_on[cpu] = self._lost_on.get(cpu, 0) + count
+        self.events += decoded.count
+        self.damaged += decoded.damaged
+        if decoded.lost:
+            self.lost += decoded.lost
+
+
+def _close(rings: list[Ring]) -> None:
+    for ring in rings:
+        ring.close()

@@ -1,0 +1,218 @@
+"""Switch records become thread states, the core each thread ran on, and what each core ran."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.i18n import tr
+from warpline.recording.sources.perf.abi import MISC_SWITCH_OUT, MISC_SWITCH_OUT_PREEMPT
+from warpline.recording.sources.perf.thread_states import (
+    NO_CPU,
+    STATE_NAMES,
+    Mark,
+    Marks,
+    State,
+    States,
+    thread_states,
+)
+from warpline.recording.sources.procfs.procfs_sampler import SNAPSHOT
+from warpline.recording.sources.wakeups.translate import Wakeups, add_links, read_wakeups, waker_column
+from warpline.recording.spool import records
+from warpline.recording.spool.reader import SpoolFile
+from warpline.recording.spool.spool_to_tracks import Translation
+from warpline.recording.spool.thread_history import rows_of
+from warpline.recording.spool.threads import BEFORE
+from warpline.storage import CaptureBuilder
+
+Int64Array = npt.NDArray[np.int64]
+
+_NOBODY = (0, 0xFFFF_FFFF)
+# By bits 13 (went out) and 14 (was preempted).
+_MARK_OF_MISC = np.array([Mark.IN, Mark.OUT, Mark.PREEMPTED, Mark.PREEMPTED], np.uint8)
+assert (MISC_SWITCH_OUT, MISC_SWITCH_OUT_PREEMPT) == (1 << 13, 1 << 14)
+
+
+def translate(translation: Translation, spools: Sequence[SpoolFile], builder: CaptureBuilder) -> None:
+    """Adds ``thread_state`` and ``cpu_slice`` events; nothing when perf was refused."""
+    perf = [spool for spool in spools if spool.header.producer == "perf"]
+    if not perf:
+        return
+    marks = _switch_marks(translation, perf, builder)
+    wakeups = read_wakeups(translation, spools)
+    parts = [*_borders(translation, spools, marks), marks, wakeups.marks, *_ends(translation)]
+    states = thread_states(Marks.join(parts))
+    first_id = _add_states(translation, builder, states, wakeups)
+    add_links(builder, states, wakeups, first_id)
+    _add_cores(translation, builder, states)
+    _add_source(perf, builder)
+
+
+def _switch_marks(translation: Translation, perf: Sequence[SpoolFile], builder: CaptureBuilder) -> Marks:
+    names = ("pid", "tid", "time_ns", "cpu", "misc")
+    parts = [spool.columns(records.SWITCH, records.switch, names) for spool in perf]
+    pid, tid, stamp, cpu, misc = (
+        np.concatenate(column) if len(parts) > 1 else column[0] for column in zip(*parts, strict=True)
+    )
+    time_ns = stamp.view(np.int64)
+    fits = (time_ns >= translation.start_ns) & (time_ns <= translation.stop_ns)
+    for nobody in _NOBODY:
+        fits &= tid != nobody
+    if not fits.all():
+        builder.add_skipped(
+            tr("switch records"), int((~fits).sum()), tr("without a thread, or outside the recording")
+        )
+        pid, tid, time_ns, cpu, misc = pid[fits], tid[fits], time_ns[fits], cpu[fits], misc[fits]
+    thread = translation.threads.lookup(pid, tid, time_ns)
+    mark = _MARK_OF_MISC[misc >> 13 & 3]
+    return Marks(thread, time_ns, cpu.view(np.int32), mark)
+
+
+def _borders(translation: Translation, spools: Sequence[SpoolFile], switches: Marks) -> list[Marks]:
+    """Births, the program's first step, and for each pause who was there before and after."""
+    lives = translation.threads.threads
+    index = np.arange(len(lives))
+    birth = np.array([life.birth_ns for life in lives], np.int64)
+    death = _deaths(translation)
+    announced = np.array([life.announced for life in lives], bool)
+    first = np.full(len(lives), np.iinfo(np.int64).max)
+    np.minimum.at(first, switches.thread, switches.time_ns)
+    born = np.flatnonzero(announced & (birth >= translation.start_ns) & (birth <= translation.stop_ns))
+    result = [Marks.of(born, birth[born], NO_CPU, Mark.BIRTH)]
+    comms = rows_of(spools, records.COMM, records.comm)
+    execs = comms[comms["is_exec"] == 1]
+    runner = translation.threads.lookup(execs["pid"], execs["tid"], execs["time_ns"])
+    for thread, time_ns, cpu in zip(
+        runner.tolist(), execs["time_ns"].tolist(), execs["cpu"].tolist(), strict=True
+    ):
+        # Recording begins with the program's exec: whoever calls it runs.
+        if not announced[thread] and time_ns < first[thread]:
+            first[thread] = time_ns
+            result.append(Marks.of([thread], time_ns, cpu, Mark.IN))
+    snapshots = rows_of(spools, records.THREAD_SEEN, records.thread_seen)
+    snapshots = snapshots[snapshots["event"] == SNAPSHOT]
+    for start, stop in (translation.pauses + translation.start_ns).tolist():
+        before = np.flatnonzero((birth <= start) & (death > start))
+        result.append(Marks.of(before, start, NO_CPU, Mark.PAUSE))
+        if stop >= translation.stop_ns:
+            continue
+        after = np.flatnonzero((np.where(birth == BEFORE, first, birth) <= stop) & (death > stop))
+        mark = np.full(len(index), Mark.RESUME_UNKNOWN, np.uint8)
+        cpu = np.full(len(index), NO_CPU, np.int32)
+        later = snapshots["time_ns"][snapshots["time_ns"] >= stop]
+        rows = snapshots[snapshots["time_ns"] == later.min()] if len(later) else snapshots[:0]
+        seen = translation.threads.lookup(rows["pid"], rows["tid"], rows["time_ns"])
+        ready = rows["state"] == ord("R")
+        mark[seen] = np.where(ready, Mark.RESUME_READY, Mark.RESUME_BLOCKED)
+        cpu[seen] = np.where(ready, rows["cpu"].astype(np.int32), NO_CPU)
+        result.append(Marks.of(after, stop, cpu[after], mark[after]))
+    return result
+
+
+def _ends(translation: Translation) -> list[Marks]:
+    death = _deaths(translation)
+    dead = np.flatnonzero(death <= translation.stop_ns)
+    birth = np.array([life.birth_ns for life in translation.threads.threads], np.int64)
+    alive = np.flatnonzero((death > translation.stop_ns) & (birth <= translation.stop_ns))
+    return [
+        Marks.of(dead, death[dead], NO_CPU, Mark.DEATH),
+        Marks.of(alive, translation.stop_ns, NO_CPU, Mark.END),
+    ]
+
+
+def _deaths(translation: Translation) -> Int64Array:
+    forever = np.iinfo(np.int64).max
+    return np.array(
+        [forever if life.death_ns is None else life.death_ns for life in translation.threads.threads],
+        np.int64,
+    )
+
+
+def _add_states(translation: Translation, builder: CaptureBuilder, states: States, wakeups: Wakeups) -> int:
+    """Adds states and the cores they ran on; returns the event id of the first state, the others count up."""
+    names = builder.strings(STATE_NAMES)
+    start = translation.capture_time(states.start_ns)
+    duration = states.stop_ns - states.start_ns
+    on_core = states.cpu != NO_CPU
+    columns: dict[str, npt.ArrayLike] = {"cpu": np.ma.MaskedArray(states.cpu, ~on_core)}
+    if len(wakeups):
+        columns["woken_by"] = waker_column(states, wakeups)
+    else:
+        reason = builder.string(tr("includes the wait for a core; wake-ups were not traced"))
+        columns["reason"] = np.ma.MaskedArray(
+            np.broadcast_to(np.uint32(reason), len(start)), states.state != State.BLOCKED
+        )
+    threads = np.flatnonzero(np.bincount(states.thread)).tolist()
+    track = np.zeros(threads[-1] + 1 if threads else 0, np.int64)
+    for thread in threads:
+        track[thread] = translation.thread_child(thread, "state", title=tr("State"), role="state", sort_key=0)
+    first_id = builder.add_events(
+        track[states.thread],
+        "thread_state",
+        start,
+        duration,
+        names[states.state],
+        flags=states.flags,
+        attributes=columns,
+    )
+    ran = np.flatnonzero(on_core)
+    thread_of, cpu = states.thread[ran], states.cpu[ran]
+    for thread in np.flatnonzero(np.bincount(thread_of)).tolist():
+        track[thread] = translation.thread_child(
+            thread, "cpu", title=tr("Core"), role="thread_cpu", sort_key=1
+        )
+    cores = np.flatnonzero(np.bincount(cpu))
+    core_names = np.zeros(int(cores[-1]) + 1 if len(cores) else 0, np.uint32)
+    core_names[cores] = builder.strings([f"core {number}" for number in cores.tolist()])
+    builder.add_events(
+        track[thread_of], "cpu_slice", start[ran], duration[ran], core_names[cpu], flags=states.flags[ran]
+    )
+    return first_id
+
+
+def _add_cores(translation: Translation, builder: CaptureBuilder, states: States) -> None:
+    order = states.by_core
+    ran = np.sort(order)
+    texts, number = translation.threads.names_at(states.thread[ran], states.start_ns[ran])
+    name = np.zeros(len(states.thread), np.uint32)
+    if texts:
+        name[ran] = builder.strings(texts)[number]
+    lives = translation.threads.threads
+    thread_index, process_index = np.zeros(len(lives), np.int32), np.zeros(len(lives), np.int32)
+    who, cpu = states.thread[order], states.cpu[order]
+    for thread in np.flatnonzero(np.bincount(who)).tolist():
+        thread_index[thread] = translation.thread_index(thread)
+        process_index[thread] = translation.process_index(lives[thread].process)
+    cores = np.flatnonzero(np.bincount(cpu)).tolist()
+    track = np.zeros(cores[-1] + 1 if cores else 0, np.int64)
+    for core in cores:
+        track[core] = translation.core_track(core)
+    builder.add_events(
+        track[cpu],
+        "cpu_slice",
+        translation.capture_time(states.start_ns[order]),
+        states.stop_ns[order] - states.start_ns[order],
+        name[order],
+        flags=states.flags[order],
+        attributes={"process": process_index[who], "thread": thread_index[who]},
+    )
+
+
+def _add_source(perf: Sequence[SpoolFile], builder: CaptureBuilder) -> None:
+    dropped = int(rows_of(perf, records.LOST, records.lost)["count"].sum())
+    unwritten = sum(spool.header.lost for spool in perf)
+    reasons = []
+    if dropped:
+        reasons.append(
+            tr("the kernel dropped {count} records: the recorder did not get a core in time", count=dropped)
+        )
+    if unwritten:
+        why = os.strerror(next((spool.header.error for spool in perf if spool.header.error), errno.ENOSPC))
+        reasons.append(tr("the spool could not take {count} records: {why}", count=unwritten, why=why))
+    if not all(spool.header.finished for spool in perf):
+        reasons.append(tr("the recorder was killed before the end"))
+    builder.add_source("perf", True, "; ".join(reasons), dropped + unwritten)

@@ -1,0 +1,247 @@
+"""Samples /proc into a spool file: cores, processes, and the threads' accounting by the scheduler.
+
+Where perf is refused, the same accounting at a higher rate is what thread states are estimated from.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import time
+from dataclasses import dataclass, field
+
+from warpline.recording import procfs
+from warpline.recording.spool import records
+from warpline.recording.spool.writer import SpoolWriter
+
+CORE_PERIOD_NS = 100_000_000
+ACCOUNTING_PERIOD_NS = 500_000_000
+STATE_PERIOD_NS = 10_000_000
+DISCOVERY_PERIOD_NS = 50_000_000
+
+_THREAD_SAMPLE = struct.Struct("<QQQQIIHB5x")
+_CORE_TIMES = struct.Struct("<QIIQQ")
+_PROCESS_SAMPLE = struct.Struct("<QQQII")
+_PROCESS_SEEN = struct.Struct("<QQIIII")
+_THREAD_SEEN = struct.Struct("<QQIIIHBB")
+
+SEEN, GONE, SNAPSHOT = 0, 1, 2
+
+
+@dataclass
+class _Process:
+    statm: int
+    threads: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """Open schedstat and stat (or -1) by thread id."""
+
+
+class Sampler:
+    """Follows the processes of one tree. ``states`` asks for thread states too (the fallback)."""
+
+    def __init__(self, writer: SpoolWriter, root: int, *, states: bool) -> None:
+        self.writer = writer
+        self.states = states
+        self.events = 0
+        self._processes: dict[int, _Process] = {}
+        self._stat = os.open("/proc/stat", os.O_RDONLY | os.O_CLOEXEC)
+        self._due = {"core": 0, "accounting": 0, "discovery": 0}
+        self._paused = False
+        self._root = root
+        self._names: dict[int, bytes] = {}
+
+    def begin(self, *, paused: bool) -> None:
+        """The program runs: follow it from now on."""
+        self._paused = paused
+        self.add_process(self._root)
+        self.tick()
+
+    @property
+    def period_ns(self) -> int:
+        """How often ``tick`` wants to be called."""
+        return STATE_PERIOD_NS if self.states and not self._paused else CORE_PERIOD_NS
+
+    def add_process(self, pid: int) -> None:
+        """Follow a process, or note that it runs another program now."""
+        stat = procfs.process_stat(pid)
+        if stat is None:
+            return
+        self._note_process(pid, stat)
+        if pid not in self._processes:
+            try:
+                statm = os.open(f"/proc/{pid}/statm", os.O_RDONLY | os.O_CLOEXEC)
+            except OSError:
+                return
+            self._processes[pid] = _Process(statm)
+        if self.states:
+            self._find_threads(pid)
+
+    def tick(self) -> None:
+        """Take whatever sample is due."""
+        if self._paused:
+            return
+        now = time.monotonic_ns()
+        if now >= self._due["discovery"] and self.states:
+            self._due["discovery"] = now + DISCOVERY_PERIOD_NS
+            for pid in procfs.children(set(self._processes)):
+                self.add_process(pid)
+            for pid in list(self._processes):
+                self._find_threads(pid)
+        if now >= self._due["accounting"]:
+            self._due["accounting"] = now + (STATE_PERIOD_NS if self.states else ACCOUNTING_PERIOD_NS)
+            if not self.states:
+                for pid in list(self._processes):
+                    self._find_threads(pid)
+            self._sample_threads()
+        if now >= self._due["core"]:
+            self._due["core"] = now + CORE_PERIOD_NS
+            self._sample_cores()
+            self._sample_processes()
+
+    def pause(self) -> None:
+        """Sample nothing until ``resume``."""
+        self._paused = True
+
+    def resume(self) -> None:
+        """Sample again."""
+        self._paused = False
+
+    def snapshot(self) -> list[int]:
+        """Note every process and thread of the tree with its state: after a pause nobody knows them.
+
+        Returns the threads' ids.
+        """
+        tids: list[int] = []
+        seen: set[int] = set()
+        while fresh := procfs.children(set(self._processes)) - seen:
+            seen |= fresh
+            for pid in fresh:
+                self.add_process(pid)
+        now = time.monotonic_ns()
+        for pid in list(self._processes):
+            for tid in procfs.thread_ids(pid):
+                stat = procfs.thread_stat(pid, tid)
+                if stat is not None and stat.state not in b"ZX":
+                    self._note_thread(now, pid, tid, stat, SNAPSHOT)
+                    tids.append(tid)
+        return tids
+
+    def close(self) -> None:
+        """Sample once more and close everything."""
+        if not self._paused:
+            self._sample_threads()
+            self._sample_cores()
+            self._sample_processes()
+        for pid in list(self._processes):
+            self._drop(pid)
+        os.close(self._stat)
+
+    def _note_process(self, pid: int, stat: procfs.TaskStat) -> None:
+        name, command = self.writer.string(stat.name), self.writer.string(procfs.command_line(pid))
+        packed = _PROCESS_SEEN.pack(
+            time.monotonic_ns(), max(0, stat.start_ns), pid, max(0, stat.parent_pid), name, command
+        )
+        self.writer.append_packed(records.PROCESS_SEEN, packed)
+
+    def _note_thread(self, now: int, pid: int, tid: int, stat: procfs.TaskStat, event: int) -> None:
+        packed = _THREAD_SEEN.pack(
+            now,
+            max(0, stat.start_ns),
+            pid,
+            tid,
+            self.writer.string(stat.name),
+            stat.cpu & 0xFFFF,
+            stat.state,
+            event,
+        )
+        self.writer.append_packed(records.THREAD_SEEN, packed)
+
+    def _find_threads(self, pid: int) -> None:
+        process = self._processes.get(pid)
+        if process is None:
+            return
+        now_there = set(procfs.thread_ids(pid))
+        if not now_there:
+            self._drop(pid)
+            return
+        for tid in process.threads.keys() - now_there:
+            self._drop_thread(pid, process, tid)
+        for tid in now_there - process.threads.keys():
+            folder = f"/proc/{pid}/task/{tid}"
+            try:
+                schedstat = os.open(f"{folder}/schedstat", os.O_RDONLY | os.O_CLOEXEC)
+            except OSError:
+                continue
+            state_file = -1
+            if self.states:
+                try:
+                    state_file = os.open(f"{folder}/stat", os.O_RDONLY | os.O_CLOEXEC)
+                except OSError:
+                    os.close(schedstat)
+                    continue
+                self._names.pop(tid, None)
+            process.threads[tid] = (schedstat, state_file)
+
+    def _sample_threads(self) -> None:
+        for pid, process in list(self._processes.items()):
+            for tid, (schedstat, state_file) in list(process.threads.items()):
+                now = time.monotonic_ns()
+                try:
+                    run, wait, slices = os.pread(schedstat, 128, 0).split()[:3]
+                    stat = os.pread(state_file, 1024, 0) if state_file >= 0 else b""
+                except (OSError, ValueError):
+                    self._drop_thread(pid, process, tid)
+                    continue
+                state, cpu = ord("?"), 0xFFFF
+                if stat:
+                    self._check_name(now, pid, tid, stat)
+                    fields = stat[stat.rfind(b")") + 2 :].split()
+                    state, cpu = fields[0][0], int(fields[36])
+                packed = _THREAD_SAMPLE.pack(
+                    now, int(run), int(wait), int(slices), pid, tid, cpu & 0xFFFF, state
+                )
+                self.writer.append_packed(records.THREAD_SAMPLE, packed)
+                self.events += 1
+
+    def _check_name(self, now: int, pid: int, tid: int, stat: bytes) -> None:
+        """Note a thread again when it has another name; only the fallback looks, perf tells by itself."""
+        name = stat[stat.find(b"(") : stat.rfind(b")")]
+        if self._names.get(tid) != name:
+            self._names[tid] = name
+            parsed = procfs.parse_stat(stat)
+            if parsed is not None:
+                self._note_thread(now, pid, tid, parsed, SEEN)
+
+    def _sample_cores(self) -> None:
+        now = time.monotonic_ns()
+        # One read: seeking back and reading in pieces could mix two moments.
+        for cpu, busy, total in procfs.parse_core_times(os.pread(self._stat, 1 << 18, 0)):
+            self.writer.append_packed(records.CORE_TIMES, _CORE_TIMES.pack(now, cpu, 0, busy, total))
+
+    def _sample_processes(self) -> None:
+        for pid, process in list(self._processes.items()):
+            used = procfs.process_cpu_ns(pid)
+            try:
+                rss = procfs.resident_bytes(os.pread(process.statm, 128, 0))
+            except OSError:
+                used = None
+            if used is None:
+                self._drop(pid)
+                continue
+            now, cpu_ns = used
+            self.writer.append_packed(records.PROCESS_SAMPLE, _PROCESS_SAMPLE.pack(now, cpu_ns, rss, pid, 0))
+
+    def _drop_thread(self, pid: int, process: _Process, tid: int) -> None:
+        schedstat, state_file = process.threads.pop(tid)
+        os.close(schedstat)
+        if state_file >= 0:
+            os.close(state_file)
+            packed = _THREAD_SEEN.pack(time.monotonic_ns(), 0, pid, tid, 0, 0, 0, GONE)
+            self.writer.append_packed(records.THREAD_SEEN, packed)
+
+    def _drop(self, pid: int) -> None:
+        process = self._processes.pop(pid, None)
+        if process is None:
+            return
+        for tid in list(process.threads):
+            self._drop_thread(pid, process, tid)
+        os.close(process.statm)

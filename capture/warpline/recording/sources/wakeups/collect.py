@@ -1,0 +1,207 @@
+"""Collects wake-ups from the kernel's tracepoint sched_waking, where privileges allow it.
+
+They tell when a blocked thread could have run again, and who made it so. The tracepoint is watched on every core for
+all threads: the one that wakes a thread of the program need not belong to it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.recording.sources.perf.abi import (
+    IOC_DISABLE,
+    IOC_ENABLE,
+    RECORD_LOST,
+    RING_PAGES,
+    Ring,
+    online_cpus,
+    open_ring,
+    tracepoint_attributes,
+)
+from warpline.recording.spool import records
+from warpline.recording.spool.writer import SpoolWriter
+
+_TRACEFS = (Path("/sys/kernel/tracing"), Path("/sys/kernel/debug/tracing"))
+_EVENT = "events/sched/sched_waking"
+_FIELD = re.compile(r"field:[^;]*\b(\w+)(?:\[\d+\])?;\s*offset:(\d+);\s*size:(\d+);")
+# Where the raw fields begin in a sample: header, pid, tid, time, cpu, reserved, size of the raw part.
+_RAW_OFFSET = 8 + 24 + 4
+_IN_INTERRUPT = 0x08 | 0x10  # TRACE_FLAG_HARDIRQ, TRACE_FLAG_SOFTIRQ of the kernel's trace_events.h
+_PID_MAX = "/proc/sys/kernel/pid_max"
+
+NO_TRACEFS = "the kernel's tracepoints cannot be read"
+
+
+class WakeupsUnavailable(Exception):
+    """Wake-ups cannot be recorded; ``remedy`` says what would help."""
+
+    def __init__(self, reason: str, remedy: str) -> None:
+        super().__init__(reason)
+        self.remedy = remedy
+
+
+@dataclass(frozen=True)
+class Tracepoint:
+    """The tracepoint's number and the layout of its samples in a ring."""
+
+    identifier: int
+    sample: np.dtype[np.void]
+
+
+def find_tracepoint() -> Tracepoint:
+    """Ask tracefs for sched_waking.
+
+    Raises WakeupsUnavailable.
+    """
+    for root in _TRACEFS:
+        try:
+            text = (root / _EVENT / "format").read_text()
+            return parse_format(text)
+        except (OSError, ValueError):
+            continue
+    raise WakeupsUnavailable(
+        NO_TRACEFS,
+        "record as root (or with CAP_PERFMON and a readable tracefs): mount -t tracefs nodev /sys/kernel/tracing",
+    )
+
+
+def parse_format(text: str) -> Tracepoint:
+    """The layout from a tracepoint's ``format`` file.
+
+    Raises ValueError when a field is missing.
+    """
+    number = re.search(r"^ID: (\d+)$", text, re.MULTILINE)
+    offsets = {name: (int(offset), int(size)) for name, offset, size in _FIELD.findall(text)}
+    if number is None or offsets.get("pid", (0, 0))[1] != 4 or "common_flags" not in offsets:
+        raise ValueError("not the format of sched_waking")
+    raw_bytes = max(offset + size for offset, size in offsets.values())
+    fields = {
+        "header": ("<u8", 0),
+        "waker_pid": ("<u4", 8),
+        "waker_tid": ("<u4", 12),
+        "time_ns": ("<u8", 16),
+        "cpu": ("<u4", 24),
+        "flags": ("u1", _RAW_OFFSET + offsets["common_flags"][0]),
+        "tid": ("<u4", _RAW_OFFSET + offsets["pid"][0]),
+    }
+    # The kernel pads the raw part so that with its size it fills whole words.
+    size = _RAW_OFFSET - 4 + -(-(4 + raw_bytes) // 8) * 8
+    layout = np.dtype(
+        {
+            "names": list(fields),
+            "formats": [form for form, _offset in fields.values()],
+            "offsets": [offset for _form, offset in fields.values()],
+            "itemsize": size,
+        }
+    )
+    return Tracepoint(int(number[1]), layout)
+
+
+class WakeupCollector:
+    """Moves wake-ups of the program's threads into a spool file; those of others are dropped at once."""
+
+    def __init__(self, writer: SpoolWriter, root: int) -> None:
+        """Raises WakeupsUnavailable."""
+        tracepoint = find_tracepoint()
+        attributes = tracepoint_attributes(tracepoint.identifier, ring_pages=RING_PAGES)
+        self._writer = writer
+        self._sample = tracepoint.sample
+        self._rings: list[Ring] = []
+        self._known = np.zeros(_pid_max() + 1, bool)
+        self.events = 0
+        self.lost = 0
+        try:
+            for cpu in online_cpus():
+                self._rings.append(open_ring(attributes, -1, cpu, RING_PAGES))
+        except OSError as error:
+            self.close()
+            raise WakeupsUnavailable(
+                f"the tracepoint is refused: {error.strerror}", "record as root or with CAP_PERFMON"
+            ) from error
+        self.know([root])
+
+    @property
+    def descriptors(self) -> list[int]:
+        """What to poll for (edge-triggered)."""
+        return [ring.descriptor for ring in self._rings]
+
+    def know(self, tids: list[int]) -> None:
+        """These threads belong to the program."""
+        self._known[np.array([tid for tid in tids if tid < len(self._known)], np.int64)] = True
+
+    def take(self) -> list[npt.NDArray[np.uint8]]:
+        """What the rings hold. Take it before the forks are read, and `store` it after: then every thread is known."""
+        return [ring.take() for ring in self._rings]
+
+    def store(self, stretches: list[npt.NDArray[np.uint8]]) -> None:
+        """Keep the wake-ups of the program's threads."""
+        for stretch in stretches:
+            samples, lost = split_samples(stretch, self._sample)
+            self.lost += lost
+            own = samples[self._known[np.minimum(samples["tid"], len(self._known) - 1)]]
+            if not len(own):
+                continue
+            rows = np.zeros(len(own), records.waking)
+            for name in ("time_ns", "waker_pid", "waker_tid", "tid", "cpu"):
+                rows[name] = own[name]
+            # In an interrupt the thread that happened to be on the core has nothing to do with it.
+            by_interrupt = (own["flags"] & _IN_INTERRUPT) != 0
+            rows["waker_pid"][by_interrupt] = 0
+            rows["waker_tid"][by_interrupt] = 0
+            self.events += self._writer.append(records.WAKING, rows)
+
+    def pause(self) -> None:
+        """Record nothing from now on."""
+        for ring in self._rings:
+            ring.control(IOC_DISABLE)
+
+    def resume(self) -> None:
+        """Record, from the start or again."""
+        for ring in self._rings:
+            ring.control(IOC_ENABLE)
+
+    def close(self) -> None:
+        """Let go of the kernel's events."""
+        for ring in self._rings:
+            ring.close()
+        self._rings = []
+
+
+def split_samples(
+    stretch: npt.NDArray[np.uint8], sample: np.dtype[np.void]
+) -> tuple[npt.NDArray[np.void], int]:
+    """The samples of a stretch of a tracepoint's ring (structured [n]), and how many were dropped before them."""
+    size = sample.itemsize
+    parts: list[npt.NDArray[np.void]] = []
+    lost = 0
+    position = 0
+    while position + 8 <= len(stretch):
+        # Samples are all alike; whatever else there is ends a run of them.
+        count = (len(stretch) - position) // size
+        run = stretch[position : position + count * size].view(sample)
+        other = (run["header"] & np.uint64(0xFFFF_0000_FFFF_FFFF)) != np.uint64(9 | size << 48)
+        good = int(other.argmax()) if count and other.any() else count
+        if good:
+            parts.append(run[:good])
+            position += good * size
+            continue
+        header = stretch[position : position + 8].view("<u8")[0]
+        length = int(header) >> 48
+        if length < 8 or position + length > len(stretch):
+            break
+        if int(header) & 0xFFFF_FFFF == RECORD_LOST and length >= 24:
+            lost += int(stretch[position + 16 : position + 24].view("<u8")[0])
+        position += length
+    return np.concatenate(parts) if parts else np.empty(0, sample), lost
+
+
+def _pid_max() -> int:
+    try:
+        return int(Path(_PID_MAX).read_text())
+    except (OSError, ValueError):
+        return 1 << 22

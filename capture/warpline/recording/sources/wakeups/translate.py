@@ -1,0 +1,106 @@
+"""Wake-ups: when a blocked thread could run again, and a link from the thread that made it so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.recording.sources.perf.thread_states import NO_CPU, Mark, Marks, State, States
+from warpline.recording.spool import records
+from warpline.recording.spool.reader import SpoolFile
+from warpline.recording.spool.spool_to_tracks import Translation
+from warpline.recording.spool.thread_history import rows_of
+from warpline.storage import CaptureBuilder
+
+Int64Array = npt.NDArray[np.int64]
+
+NOBODY = -1
+
+
+@dataclass(frozen=True)
+class Wakeups:
+    """Wake-ups of the program's threads, int64 [n], sorted by woken thread, then time.
+
+    ``thread`` and ``waker`` are indexes of threads; ``waker`` is NOBODY when it is not of the program; ``waker_tid``
+    is 0 when an interrupt did it. Times are CLOCK_MONOTONIC ns.
+    """
+
+    thread: Int64Array
+    time_ns: Int64Array
+    waker: Int64Array
+    waker_tid: Int64Array
+
+    def __len__(self) -> int:
+        return len(self.thread)
+
+    @property
+    def marks(self) -> Marks:
+        """For the rules of thread states."""
+        return Marks.of(self.thread, self.time_ns, NO_CPU, Mark.WAKING)
+
+
+def read_wakeups(translation: Translation, spools: Sequence[SpoolFile]) -> Wakeups:
+    """All wake-ups of threads that are known."""
+    rows = rows_of(spools, records.WAKING, records.waking)
+    known = np.array(sorted({life.tid for life in translation.threads.threads}), np.uint32)
+    rows = rows[np.isin(rows["tid"], known)]
+    time_ns = rows["time_ns"].astype(np.int64)
+    thread = translation.threads.lookup(0, rows["tid"], time_ns)
+    waker = np.full(len(rows), NOBODY, np.int64)
+    own = np.isin(rows["waker_tid"], known)
+    waker[own] = translation.threads.lookup(0, rows["waker_tid"][own], time_ns[own])
+    order = np.lexsort((time_ns, thread))
+    return Wakeups(thread[order], time_ns[order], waker[order], rows["waker_tid"][order].astype(np.int64))
+
+
+def woken_by(states: States, wakeups: Wakeups) -> tuple[Int64Array, Int64Array]:
+    """Which runnable states a wake-up began: indexes of states and of wake-ups, int64 [m] each."""
+    at = find_state(states, wakeups.thread, wakeups.time_ns)
+    found = at >= 0
+    found[found] = (states.state[at[found]] == State.RUNNABLE) & (
+        states.start_ns[at[found]] == wakeups.time_ns[found]
+    )
+    return at[found], np.flatnonzero(found)
+
+
+def find_state(states: States, thread: Int64Array, time_ns: Int64Array) -> Int64Array:
+    """The state each thread was in at a time: index int64 [n], −1 for none.
+
+    ``thread`` int64 [n] indexes of threads, ``time_ns`` CLOCK_MONOTONIC int64 [n].
+    """
+    result = np.full(len(thread), -1, np.int64)
+    first = np.searchsorted(states.thread, thread, "left")
+    last = np.searchsorted(states.thread, thread, "right")
+    for one in np.unique(thread).tolist():
+        where = np.flatnonzero(thread == one)
+        low, high = int(first[where[0]]), int(last[where[0]])
+        if low == high:
+            continue
+        at = low + np.searchsorted(states.start_ns[low:high], time_ns[where], "right") - 1
+        inside = at >= low
+        inside[inside] = states.stop_ns[at[inside]] > time_ns[where][inside]
+        result[where[inside]] = at[inside]
+    return result
+
+
+def add_links(builder: CaptureBuilder, states: States, wakeups: Wakeups, first_id: int) -> None:
+    """A link ``wakeup`` from what the waker was doing to the state that it began; the first state has ``first_id``."""
+    target, which = woken_by(states, wakeups)
+    known = wakeups.waker[which] != NOBODY
+    target, which = target[known], which[known]
+    source = find_state(states, wakeups.waker[which], wakeups.time_ns[which])
+    runs = source >= 0
+    runs[runs] = states.state[source[runs]] == State.RUNNING
+    if runs.any():
+        builder.add_links("wakeup", first_id + source[runs], first_id + target[runs])
+
+
+def waker_column(states: States, wakeups: Wakeups) -> np.ma.MaskedArray[tuple[int], np.dtype[np.int64]]:
+    """For each state the thread id of who began it by waking the thread; masked where nobody did. int64 [n]."""
+    values = np.zeros(len(states.thread), np.int64)
+    target, which = woken_by(states, wakeups)
+    values[target] = wakeups.waker_tid[which]
+    return np.ma.MaskedArray(values, values == 0)

@@ -1,0 +1,166 @@
+"""What turns the spool files of one source into tracks: the interface, and what all of them share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.i18n import tr
+from warpline.model import Packing
+from warpline.recording.session import Session
+from warpline.recording.spool.reader import SpoolFile
+from warpline.recording.spool.threads import ThreadTable, command_title
+from warpline.storage import CaptureBuilder
+
+Int64Array = npt.NDArray[np.int64]
+
+_CPU_SORT, _PROCESS_SORT = 0, 100
+AGENT_THREAD = "warpline-agent"
+"""The thread the agent runs in programs that use CUDA: recorded as every other, and told apart."""
+_LAST = 1 << 40
+
+
+@dataclass
+class Translation:
+    """A recording on its way into a capture.
+
+    ``start_ns`` and ``stop_ns`` are CLOCK_MONOTONIC; capture time is CLOCK_MONOTONIC − ``start_ns``. ``pauses`` are
+    capture times int64 [n, 2], sorted and disjoint. ``threads`` knows every thread and process.
+    """
+
+    session: Session
+    threads: ThreadTable
+    builder: CaptureBuilder
+    start_ns: int
+    stop_ns: int
+    pauses: Int64Array = field(default_factory=lambda: np.empty((0, 2), np.int64))
+    _processes: dict[int, int] = field(default_factory=dict)
+    _threads: dict[int, int] = field(default_factory=dict)
+    _devices: dict[int, tuple[int, str, dict[str, str | int | float]]] = field(default_factory=dict)
+
+    def capture_time(self, monotonic_ns: npt.ArrayLike) -> Int64Array:
+        """Capture times int64 of CLOCK_MONOTONIC ns."""
+        return np.asarray(monotonic_ns).astype(np.int64) - self.start_ns
+
+    def process_index(self, process: int) -> int:
+        """The index in the capture's processes of a process of ``threads``."""
+        index = self._processes.get(process)
+        if index is None:
+            life = self.threads.processes[process]
+            is_target = life.pid == self.session.target_pid and life.generation == 1
+            command = life.command.replace("\0", " ").strip()
+            index = self._processes[process] = self.builder.add_process(
+                life.pid,
+                name=life.name,
+                command=command,
+                parent_pid=life.parent_pid,
+                start_ns=self._inside(life.start_ns),
+                stop_ns=self._inside(life.stop_ns),
+                exit_status=self.session.exit_status if is_target else None,
+            )
+        return index
+
+    def thread_index(self, thread: int) -> int:
+        """The index in the capture's threads of a thread of ``threads``."""
+        index = self._threads.get(thread)
+        if index is None:
+            life = self.threads.threads[thread]
+            index = self._threads[thread] = self.builder.add_thread(
+                self.process_index(life.process),
+                life.tid,
+                name=life.name,
+                start_ns=self._inside(life.birth_ns),
+                stop_ns=self._inside(life.death_ns),
+            )
+        return index
+
+    def device_index(self, number: int, name: str, properties: Mapping[str, str | int | float]) -> int:
+        """The index in the capture's devices of the machine's GPU ``number``.
+
+        What several sources tell about one GPU is put together; the first word about a property counts.
+        """
+        known = self._devices.get(number)
+        index = self.builder.add_device(number, name) if known is None else known[0]
+        name = known[1] if known is not None and known[1] else name
+        together = {**properties, **(known[2] if known is not None else {})}
+        if known != (index, name, together):
+            self._devices[number] = (index, name, together)
+            self.builder.update_device(index, name=name, properties=tuple(together.items()))
+        return index
+
+    def process_track(self, process: int) -> int:
+        """The track of a process of ``threads``; sorted by when processes began."""
+        life = self.threads.processes[process]
+        return self.builder.track(
+            life.uri,
+            title=command_title(life.command, life.name, life.pid),
+            role="process",
+            process=self.process_index(process),
+            sort_key=_PROCESS_SORT + process,
+        )
+
+    def thread_uri(self, thread: int) -> str:
+        """The URI of a thread's track; tracks below it continue it (``/state``, ``/nvtx/DOMAIN``)."""
+        life = self.threads.threads[thread]
+        return f"{self.threads.processes[life.process].uri}/thread/{life.tid}.{life.generation}"
+
+    def thread_track(self, thread: int) -> int:
+        """The track of a thread of ``threads``, below that of its process; the first thread comes first."""
+        life = self.threads.threads[thread]
+        process = self.threads.processes[life.process]
+        title = f"{life.name or 'thread'}  {life.tid}"
+        is_own = life.name == AGENT_THREAD
+        return self.builder.track(
+            self.thread_uri(thread),
+            title=tr("{thread} · Warpline's own", thread=title) if is_own else title,
+            role="thread",
+            parent=self.process_track(life.process),
+            process=self.process_index(life.process),
+            thread=self.thread_index(thread),
+            sort_key=_LAST if is_own else 0 if life.tid == process.pid else 1 + thread,
+        )
+
+    def thread_child(
+        self,
+        thread: int,
+        suffix: str,
+        *,
+        title: str,
+        role: str,
+        sort_key: int,
+        packing: Packing = Packing.NEST,
+    ) -> int:
+        """A track below a thread's; ``suffix`` continues the URI (``state``)."""
+        life = self.threads.threads[thread]
+        return self.builder.track(
+            f"{self.thread_uri(thread)}/{suffix}",
+            title=title,
+            role=role,
+            parent=self.thread_track(thread),
+            process=self.process_index(life.process),
+            thread=self.thread_index(thread),
+            sort_key=sort_key,
+            packing=packing,
+        )
+
+    def core_track(self, cpu: int) -> int:
+        """The track of a core."""
+        cores = self.builder.track("cpu", title="CPU cores", role="cores", sort_key=_CPU_SORT)
+        return self.builder.track(f"cpu/{cpu}", title=f"Core {cpu}", role="core", parent=cores, sort_key=cpu)
+
+    def _inside(self, monotonic_ns: int | None) -> int | None:
+        """Capture time of a birth or death; None when unknown or before the recording."""
+        if monotonic_ns is None or monotonic_ns < self.start_ns:
+            return None
+        return monotonic_ns - self.start_ns
+
+
+Translator = Callable[[Translation, Sequence[SpoolFile], CaptureBuilder], None]
+"""Adds what one source recorded; called once with all spool files of the directory.
+
+It looks for the record types it knows, in whichever files they are, and adds tracks, events and its source. Records
+that make no sense are counted with ``builder.add_skipped``, not raised.
+"""

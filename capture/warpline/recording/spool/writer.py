@@ -1,0 +1,175 @@
+"""Writes spool files from Python: one file per collector, one thread per file.
+
+What is written lies in the page cache at once, so it survives ``kill -9`` of the writer. Space is reserved before
+pages are touched: a full disk is counted as loss and never a SIGBUS.
+"""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+import struct
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.recording.spool.reader import (
+    CHUNK,
+    CHUNK_HEADER_BYTES,
+    CHUNK_MAGIC,
+    COMMITTED_OFFSET,
+    ERROR_OFFSET,
+    FINISHED_OFFSET,
+    HEADER,
+    HEADER_BYTES,
+    LOST_OFFSET,
+    MAGIC,
+    NEXT_OFFSET,
+    PAGE,
+    STRING_RECORD,
+    VERSION,
+)
+
+_SMALLEST_CHUNK = 16 << 10
+_LARGEST_CHUNK = 1 << 20
+_U64 = struct.Struct("<Q")
+_U32 = struct.Struct("<I")
+
+
+@dataclass
+class _OpenChunk:
+    memory: mmap.mmap
+    size: int
+    used: int
+
+
+class SpoolWriter:
+    """A spool file that is being written. Not for several threads at once."""
+
+    def __init__(self, path: Path, producer: str, *, size_cap_bytes: int = 0) -> None:
+        """Raises OSError when the file cannot be made, also for want of space."""
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            os.posix_fallocate(self._descriptor, 0, HEADER_BYTES)
+            self._header = mmap.mmap(self._descriptor, HEADER_BYTES)
+        except OSError:
+            os.close(self._descriptor)
+            path.unlink()
+            raise
+        self._next = HEADER_BYTES
+        self._cap = size_cap_bytes
+        self._chunks: dict[tuple[int, int], _OpenChunk] = {}
+        self._strings: dict[str, int] = {"": 0}
+        self._tid = os.getpid()
+        self.lost = 0
+        self.error = 0
+        HEADER.pack_into(
+            self._header, 0, MAGIC, VERSION, os.getpid(), time.monotonic_ns(), time.time_ns(), self._next, 0,
+            os.getppid(), 0, 0, producer.encode()[:63], size_cap_bytes,
+        )  # fmt: skip
+
+    def append(self, record_type: int, records: npt.NDArray[np.void], *, free: int = 0) -> int:
+        """Write fixed-size records (structured [n]); returns how many found room. The others are counted as lost."""
+        size = records.dtype.itemsize
+        written = 0
+        raw = np.ascontiguousarray(records).view(np.uint8)
+        while written < len(records):
+            chunk = self._room(record_type, size, free, size, (len(records) - written) * size)
+            if chunk is None:
+                self.count_lost(len(records) - written)
+                return written
+            count = min(len(records) - written, (chunk.size - CHUNK_HEADER_BYTES - chunk.used) // size)
+            self._put(chunk, raw[written * size : (written + count) * size].data)
+            written += count
+        return written
+
+    def append_packed(self, record_type: int, record: bytes, *, free: int = 0) -> bool:
+        """Write one fixed-size record; False when it was lost."""
+        chunk = self._room(record_type, len(record), free, len(record), len(record))
+        if chunk is None:
+            self.count_lost(1)
+            return False
+        self._put(chunk, record)
+        return True
+
+    def string(self, text: str) -> int:
+        """The id of an interned string, writing it when it is new; 0 (empty) when there is no room."""
+        number = self._strings.get(text)
+        if number is not None:
+            return number
+        raw = text.encode("utf-8", "replace")[: 32 << 10]
+        number = len(self._strings)
+        record = struct.pack("<II", number, len(raw)) + raw + bytes(-len(raw) % 8)
+        chunk = self._room(STRING_RECORD, 0, 0, len(record), len(record))
+        if chunk is None:
+            self.count_lost(1)
+            return 0
+        self._put(chunk, record)
+        self._strings[text] = number
+        return number
+
+    def count_lost(self, count: int) -> None:
+        """Add to the number of lost records that the header shows."""
+        self.lost += count
+        _U64.pack_into(self._header, LOST_OFFSET, self.lost)
+
+    def close(self) -> None:
+        """Mark the file as cleanly ended and let go of it."""
+        _U32.pack_into(self._header, FINISHED_OFFSET, 1)
+        for chunk in self._chunks.values():
+            chunk.memory.close()
+        self._chunks.clear()
+        self._header.close()
+        os.close(self._descriptor)
+
+    def _put(self, chunk: _OpenChunk, raw: bytes | memoryview) -> None:
+        first = CHUNK_HEADER_BYTES + chunk.used
+        chunk.memory[first : first + len(raw)] = raw
+        chunk.used += len(raw)
+        # After the records, so that a reader never sees a record that is not there. x86 and aarch64 readers are
+        # this machine's other processes: the interpreter's own locking orders the two stores.
+        _U64.pack_into(chunk.memory, COMMITTED_OFFSET, chunk.used)
+
+    def _room(
+        self, record_type: int, record_bytes: int, free: int, least: int, wanted: int
+    ) -> _OpenChunk | None:
+        """A chunk with room for at least ``least`` bytes, a new one if need be; None when there is no space."""
+        chunk = self._chunks.get((record_type, free))
+        if chunk is not None and chunk.size - CHUNK_HEADER_BYTES - chunk.used >= least:
+            return chunk
+        size = max(_SMALLEST_CHUNK, min(_LARGEST_CHUNK, max(wanted, 4 * chunk.size if chunk else 0)))
+        size = -(-max(size, least + CHUNK_HEADER_BYTES) // PAGE) * PAGE
+        memory = self._reserve(size)
+        if memory is None and size > _SMALLEST_CHUNK:
+            # The last bytes of a disk are still worth having.
+            size = -(-max(PAGE, least + CHUNK_HEADER_BYTES) // PAGE) * PAGE
+            memory = self._reserve(size)
+        if memory is None:
+            return None
+        if chunk is not None:
+            chunk.memory.close()
+        CHUNK.pack_into(memory, 0, CHUNK_MAGIC, record_type, record_bytes, self._tid, size, 0, free)
+        chunk = self._chunks[record_type, free] = _OpenChunk(memory, size, 0)
+        return chunk
+
+    def _reserve(self, size: int) -> mmap.mmap | None:
+        if self._cap and self._next + size > self._cap:
+            self._note_error(errno.EFBIG)
+            return None
+        try:
+            os.posix_fallocate(self._descriptor, self._next, size)
+            memory = mmap.mmap(self._descriptor, size, offset=self._next)
+        except OSError as error:
+            self._note_error(error.errno or errno.EIO)
+            return None
+        self._next += size
+        _U64.pack_into(self._header, NEXT_OFFSET, self._next)
+        return memory
+
+    def _note_error(self, number: int) -> None:
+        self.error = number
+        _U32.pack_into(self._header, ERROR_OFFSET, number)

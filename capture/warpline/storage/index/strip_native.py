@@ -1,0 +1,177 @@
+"""The compiled inner loop of `query` (``native/strip.c``): the same strips, many times faster.
+
+Without the library, and for columns that C cannot read as they lie (not aligned, of another byte order), `query`
+draws with numpy.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.compiled import load
+from warpline.model.flags import NOT_BUSY
+
+if TYPE_CHECKING:
+    from warpline.storage.read.capture import Capture
+
+Array = npt.NDArray[Any]
+Int64Array = npt.NDArray[np.int64]
+UInt8Array = npt.NDArray[np.uint8]
+Rects = tuple[Int64Array, Int64Array, Int64Array, Int64Array, UInt8Array, UInt8Array]
+"""Lane, row, start, stop, kind, flags."""
+Pixels = tuple[npt.NDArray[np.float32], Int64Array, UInt8Array, UInt8Array]
+"""Busy fraction; row, kind and flags of the mark."""
+
+LIBRARY = Path(__file__).parent / "libwarpline_strip.so"
+
+RUN = np.dtype([(name, np.int64) for name in ("lane", "index", "low", "high")])
+"""One lane at the level chosen for a view (an index into the directory, or `RAW`), and its part that can be seen."""
+
+_Pointer = ctypes.c_void_p
+_Integer = ctypes.c_int64
+
+
+@lru_cache(maxsize=1)
+def library() -> ctypes.CDLL | None:
+    """The compiled loop, None where it is not compiled."""
+    return load(LIBRARY, {"warpline_strip_choose": (None, None), "warpline_strip_draw": (_Integer, None)})
+
+
+class _Columns(ctypes.Structure):
+    """``Capture`` of strip.c."""
+
+    _fields_ = [
+        *((name, _Pointer) for name in ("start", "duration", "kind", "flags")),
+        ("events", _Integer),
+        *((name, _Pointer) for name in ("entry_start", "longest", "rest", "row")),
+        *((name, _Pointer) for name in ("lane_first", "lane_count", "levels_of_lane")),
+        *((name, _Pointer) for name in ("level", "level_first", "level_count")),
+        *((name, _Pointer) for name in ("skip_events", "skip_events_at", "skip_entries", "skip_entries_at")),
+        ("not_busy", _Integer),
+    ]
+
+
+class _View(ctypes.Structure):
+    """``View`` of strip.c."""
+
+    _fields_ = [
+        *((name, _Integer) for name in ("start_ns", "stop_ns", "width_px", "rect_ns")),
+        ("pixels_per_ns", ctypes.c_double),
+        ("pixel_ns", ctypes.c_double),
+        ("busy_per_ns", ctypes.c_float),
+    ]
+
+
+class _Rects(ctypes.Structure):
+    """``Rects`` of strip.c."""
+
+    _fields_ = [
+        *((name, _Pointer) for name in ("lane", "row", "start", "stop", "kind", "flags")),
+        ("capacity", _Integer),
+        ("count", _Integer),
+    ]
+
+
+class _Line(ctypes.Structure):
+    """``Line`` of strip.c."""
+
+    _fields_ = [
+        (name, _Pointer) for name in ("busy", "mark_row", "mark_kind", "mark_flags", "sum", "longest")
+    ]
+
+
+def _at(array: Array) -> int:
+    return int(array.ctypes.data)
+
+
+class StripLoop:
+    """The compiled loop over the columns of one capture."""
+
+    def __init__(self, lib: ctypes.CDLL, columns: dict[str, Array], events: int) -> None:
+        self._lib = lib
+        # The pointers are worth nothing without the arrays.
+        self._arrays = columns
+        self._columns = _Columns(**{name: _at(array) for name, array in columns.items()})
+        self._columns.events = events
+        self._columns.not_busy = int(NOT_BUSY)
+
+    def choose(self, view: _View, lanes: Int64Array, offset_ns: Int64Array) -> npt.NDArray[Any]:
+        """A `RUN` for each lane, found without touching the file."""
+        runs = np.empty(len(lanes), RUN)
+        self._lib.warpline_strip_choose(
+            ctypes.byref(self._columns), ctypes.byref(view), _Pointer(_at(lanes)), _Pointer(_at(offset_ns)),
+            _Integer(len(lanes)), _Pointer(_at(runs)),
+        )  # fmt: skip
+        return runs
+
+    def draw(self, view: _View, runs: npt.NDArray[Any], offset_ns: Int64Array) -> tuple[Rects, Pixels, int]:
+        """Rectangles and pixels in the order of `Strip`, and the number of entries read."""
+        lanes, width = len(runs), int(view.width_px)
+        pixels = (
+            np.zeros((lanes, width), np.float32),
+            np.full((lanes, width), -1, np.int64),
+            np.zeros((lanes, width), np.uint8),
+            np.zeros((lanes, width), np.uint8),
+        )
+        sums, longest = np.zeros(width), np.full(width, -1, np.int64)
+        line = _Line(*(_at(array) for array in pixels), _at(sums), _at(longest))
+        # Of events that do not overlap, so many can be a pixel long; damaged ones may be more.
+        capacity = min(lanes * (width + 2), int(np.maximum(runs["high"] - runs["low"] + 1, 0).sum()))
+        while True:
+            lane, row, start, stop = (np.empty(capacity, np.int64) for _ in range(4))
+            kind, flags = (np.empty(capacity, np.uint8) for _ in range(2))
+            rects = _Rects(*(_at(array) for array in (lane, row, start, stop, kind, flags)), capacity, 0)
+            touched = self._lib.warpline_strip_draw(
+                ctypes.byref(self._columns), ctypes.byref(view), _Pointer(_at(runs)), _Pointer(_at(offset_ns)),
+                _Integer(lanes), ctypes.byref(line), ctypes.byref(rects),
+            )  # fmt: skip
+            n = int(rects.count)
+            if n <= capacity:
+                found = (lane[:n], row[:n], start[:n], stop[:n], kind[:n], flags[:n])
+                return found, pixels, int(touched)
+            capacity = n
+
+
+def make_view(start_ns: int, stop_ns: int, width_px: int, rect_ns: int) -> _View:
+    """A view as the loop wants it."""
+    pixel_ns = (stop_ns - start_ns) / width_px
+    return _View(start_ns, stop_ns, width_px, rect_ns, 1 / pixel_ns, pixel_ns, np.float32(1 / pixel_ns))
+
+
+def strip_loop(capture: Capture) -> StripLoop | None:
+    """The compiled loop for a capture, None where it cannot be used."""
+    lib = library()
+    if lib is None:
+        return None
+    columns = dict(_columns_of(capture))
+    if not all(
+        array.dtype.isnative and array.flags.aligned and array.flags.c_contiguous
+        for array in columns.values()
+    ):
+        return None
+    return StripLoop(lib, columns, len(capture.events))
+
+
+def _columns_of(capture: Capture) -> Iterator[tuple[str, Array]]:
+    events, pyramid, lanes = capture.events, capture.pyramid, capture.lanes
+    yield from (
+        ("start", events.start),
+        ("duration", events.duration),
+        ("kind", events.kind),
+        ("flags", events.flags),
+    )
+    yield from (
+        ("entry_start", pyramid.start),
+        ("longest", pyramid.longest),
+        ("rest", pyramid.rest),
+        ("row", pyramid.row),
+    )
+    yield from (("lane_first", lanes.first), ("lane_count", lanes.count))
+    yield from pyramid.directories().items()

@@ -1,0 +1,84 @@
+"""Expands a capture in the archive form (compressed columns) into the working form (mapped columns)."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import h5py
+
+from warpline.model import Cancelled, StorageError
+from warpline.storage.cache import ConversionCache, IsCancelled, Progress
+from warpline.storage.columns.mapped import MappedFile
+from warpline.storage.columns.schema import ALIGNMENT
+from warpline.storage.columns.spill import disk_error
+
+IN_MEMORY_BYTES = 64 << 20
+"""Smaller archives are decoded into memory when they are opened, larger ones into the cache."""
+
+_PIECE = 1 << 20
+_RESERVE_BYTES = 64 << 20
+
+
+def working_file(
+    path: Path,
+    cache: ConversionCache | None = None,
+    progress: Progress | None = None,
+    cancelled: IsCancelled | None = None,
+) -> Path:
+    """The capture itself when it is mapped or small, else its working form in the cache.
+
+    Raises CaptureFormatError, StorageError when the disk is full, Cancelled.
+    """
+    with MappedFile(path) as file:
+        if not file.is_compressed("events/start") or sum(file.stored_sizes().values()) <= IN_MEMORY_BYTES:
+            return path
+    return (cache or ConversionCache()).get(
+        [path],
+        "archive",
+        lambda target, say, stop: expand_archive(path, target, say, stop),
+        progress,
+        cancelled,
+    )
+
+
+def expand_archive(
+    source: Path, target: Path, progress: Progress | None = None, cancelled: IsCancelled | None = None
+) -> None:
+    """Writes the working form of an archive, piece by piece; ``target`` is complete when this returns.
+
+    Raises CaptureFormatError for a damaged source, StorageError when the disk is full, Cancelled.
+    """
+    with MappedFile(source) as file:
+        sizes = file.stored_sizes()
+        total = sum(sizes.values())
+        free = shutil.disk_usage(target.parent).free
+        if free < total + _RESERVE_BYTES:
+            raise StorageError(
+                f"{target.parent}: {total >> 20} MiB are needed to open {source.name} and {free >> 20} MiB are free"
+            )
+        try:
+            with h5py.File(
+                target, "w", libver="latest", alignment_threshold=ALIGNMENT, alignment_interval=ALIGNMENT
+            ) as out:
+                file.copy_attributes("", out)
+                for group in file.groups():
+                    file.copy_attributes(group, out.require_group(group))
+                done = 0
+                for path, nbytes in sizes.items():
+                    column = file.dataset(path)
+                    copy = out.create_dataset(path, column.shape, column.dtype)
+                    for first in range(0, len(column), _PIECE):
+                        if cancelled is not None and cancelled():
+                            raise Cancelled(f"{source}: opening was cancelled")
+                        if progress is not None:
+                            share = nbytes * first / max(1, len(column))
+                            progress((done + share) / max(1, total), f"unpacking {source.name}")
+                        copy[first : first + _PIECE] = file.read_piece(path, first, first + _PIECE)
+                    done += nbytes
+                    file.copy_attributes(path, copy)
+            with target.open("rb") as made:
+                os.fsync(made.fileno())
+        except OSError as error:
+            raise disk_error(target, error) from error

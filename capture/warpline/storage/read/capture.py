@@ -1,0 +1,352 @@
+"""`open_capture` and `Capture`: a capture as columns, mapped from its file."""
+
+from __future__ import annotations
+
+import copy
+import re
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.model import CaptureFormatError, Clock, Device, Process, Skipped, Source, Thread, Track
+from warpline.storage.cache import ConversionCache
+from warpline.storage.columns.counters import Counter
+from warpline.storage.columns.groups import Group, find_groups
+from warpline.storage.columns.kind_table import KindTable
+from warpline.storage.columns.links import Links
+from warpline.storage.columns.mapped import MappedFile
+from warpline.storage.columns.schema import (
+    MAX_KINDS,
+    NO_STACK,
+    STACK_COLUMNS,
+)
+from warpline.storage.columns.strings import Strings
+from warpline.storage.index.exact import ExactQueries
+from warpline.storage.index.name_index import NameIndex, build_name_index
+from warpline.storage.index.pyramid import Pyramid
+from warpline.storage.index.query import Strip, query_strip
+from warpline.storage.index.strip_native import StripLoop, strip_loop
+from warpline.storage.index.utilization import Curve, strip_coverage
+from warpline.storage.read.archive import working_file
+from warpline.storage.read.read_meta import MAX_TIME
+from warpline.storage.read.read_tables import (
+    read_clocks,
+    read_counters,
+    read_curves,
+    read_events,
+    read_lanes,
+    read_meta,
+    read_tracks,
+    read_uuid,
+)
+
+Array = npt.NDArray[Any]
+Int64Array = npt.NDArray[np.int64]
+
+MAX_FRAMES = 4096
+
+
+def open_capture(
+    path: Path | str,
+    *,
+    progress: Callable[[float, str], None] | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> Capture:
+    """Opens a capture in bounded work, whatever its size; a large archive is unpacked into the user's cache first.
+
+    ``progress`` is told a fraction and what is being done while unpacking. Raises CaptureFormatError when the file is
+    no capture, is damaged or is of another version; of archives also StorageError when the disk is full, and Cancelled.
+    """
+    path = Path(path)
+    cache = ConversionCache()
+    working = working_file(path, cache, progress, cancelled)
+    try:
+        return _open(working, path)
+    except CaptureFormatError:
+        if working == path:
+            raise
+        # Damaged in the cache or in the archive: unpacking it again tells which.
+        cache.discard(working)
+    return _open(working_file(path, cache, progress, cancelled), path)
+
+
+def _open(working: Path, path: Path) -> Capture:
+    file = MappedFile(working)
+    try:
+        return Capture(file, path)
+    except BaseException:
+        file.close()
+        raise
+
+
+class Capture(ExactQueries):
+    """A capture to read. Columns are numpy arrays mapped from the file; every time asked or answered is capture time.
+
+    Row numbers identify events, lane numbers lanes, indexes tracks. `ExactQueries` answers about single events and
+    exact times, `query` draws.
+    """
+
+    def __init__(self, file: MappedFile, path: Path | None = None) -> None:
+        self._file = file
+        self.path = path or file.path
+        self._name_index: NameIndex | None = None
+        self._name_index_lock = threading.Lock()
+        self.uuid = read_uuid(file)
+        description = read_meta(file)
+        self.span: tuple[int, int] = description.span
+        self.meta: Mapping[str, Any] = description.meta
+        self.sources: tuple[Source, ...] = description.sources
+        self.skipped: tuple[Skipped, ...] = description.skipped
+        self.warnings: tuple[str, ...] = description.warnings
+        self.pauses: Int64Array = description.pauses
+        self.processes: tuple[Process, ...] = description.processes
+        self.threads: tuple[Thread, ...] = description.threads
+        self.devices: tuple[Device, ...] = description.devices
+        self.strings = Strings(file.column("strings/offset", "<u8"), file.column("strings/data", "|u1"))
+        self.clocks = self.recorded_clocks = read_clocks(file, self.strings)
+        self.tracks = read_tracks(
+            file, self.strings, len(self.clocks), len(self.processes), len(self.threads)
+        )
+        self.events = read_events(file)
+        self.lanes = read_lanes(file, len(self.events), len(self.tracks))
+        self.pyramid = Pyramid(file, self.lanes.first, self.lanes.count, self.events)
+        first_lane = np.searchsorted(self.lanes.track, np.arange(len(self.tracks) + 1), "left")
+        self._track_lanes = first_lane.astype(np.int64)
+        self.lane_offset_ns = self._offsets_of_lanes()
+
+    def _offsets_of_lanes(self) -> Int64Array:
+        clock = np.array([track.clock for track in self.tracks], np.int64)
+        offset = np.array([clock.offset_ns for clock in self.clocks], np.int64)
+        return offset[clock[self.lanes.track]] if len(self.lanes) else np.empty(0, np.int64)
+
+    # Tables
+
+    @property
+    def duration_ns(self) -> int:
+        """Length of what was recorded."""
+        return self.span[1] - self.span[0]
+
+    @cached_property
+    def kinds(self) -> dict[str, KindTable]:
+        """Kinds of which the capture has events, by name."""
+        names = self._file.names("kinds")
+        if len(names) > MAX_KINDS:
+            raise self._file.error(f"it describes {len(names)} kinds of events")
+        tables = [KindTable(self._file, name, len(self.events)) for name in names]
+        if len({table.code for table in tables}) != len(tables):
+            raise self._file.error("two of its kinds of events have the same code")
+        return {table.spec.name: table for table in sorted(tables, key=lambda table: table.code)}
+
+    @cached_property
+    def kind_of_code(self) -> dict[int, str]:
+        """Names of kinds by their code in ``events.kind``."""
+        return {table.code: name for name, table in self.kinds.items()}
+
+    @cached_property
+    def links(self) -> Links:
+        """Links between events."""
+        return Links(self._file, len(self.events))
+
+    @cached_property
+    def counters(self) -> tuple[Counter, ...]:
+        """Values over time."""
+        return read_counters(self._file, self.strings, self.tracks, self.clocks)
+
+    @cached_property
+    def counters_of_tracks(self) -> dict[int, tuple[Counter, ...]]:
+        """Counters by the index of their track."""
+        result: dict[int, list[Counter]] = {}
+        for counter in self.counters:
+            result.setdefault(counter.track, []).append(counter)
+        return {track: tuple(counters) for track, counters in result.items()}
+
+    @cached_property
+    def _stacks(self) -> tuple[Array, Array]:
+        frame, parent = (self._file.column(f"stacks/{name}", dtype) for name, dtype in STACK_COLUMNS.items())
+        if len(frame) != len(parent):
+            raise self._file.error("its table of stacks is damaged")
+        return frame, parent
+
+    @property
+    def stacks(self) -> tuple[Array, Array]:
+        """The trie of stacks: frame (string id) and parent (a stack with a smaller number, or `NO_STACK`) of each."""
+        return self._stacks
+
+    def stack_frames(self, stack: int) -> list[str]:
+        """Frames of a stack, leaf first, at most `MAX_FRAMES`; a damaged chain ends where it stops going back."""
+        frame, parent = self._stacks
+        frames: list[str] = []
+        while 0 <= stack < len(frame) and len(frames) < MAX_FRAMES:
+            frames.append(self.strings[int(frame[stack])])
+            above = int(parent[stack])
+            if above == NO_STACK or above >= stack:
+                break
+            stack = above
+        return frames
+
+    # Tracks
+
+    @cached_property
+    def _by_uri(self) -> dict[str, int]:
+        return {track.uri: track.index for track in self.tracks}
+
+    def track(self, uri: str) -> Track:
+        """The track of a URI. Raises KeyError."""
+        return self.tracks[self._by_uri[uri]]
+
+    @cached_property
+    def _children(self) -> dict[int, tuple[int, ...]]:
+        children: dict[int, list[int]] = {}
+        for track in self.tracks:
+            children.setdefault(track.parent, []).append(track.index)
+        key = {track.index: (track.sort_key, _natural(track.title), track.index) for track in self.tracks}
+        return {parent: tuple(sorted(found, key=key.__getitem__)) for parent, found in children.items()}
+
+    def children(self, track: int) -> tuple[int, ...]:
+        """Tracks below a track (−1: the top), ordered by sort key, then title with numbers counted."""
+        return self._children.get(track, ())
+
+    def track_lanes(self, track: int) -> range:
+        """Numbers of a track's lanes, by depth."""
+        return range(int(self._track_lanes[track]), int(self._track_lanes[track + 1]))
+
+    def clock_offset_of_track(self, track: int) -> int:
+        """What to subtract from recorded times of a track to get capture times."""
+        return self.clocks[self.tracks[track].clock].offset_ns
+
+    def with_clock_offsets(self, offsets_ns: Mapping[int, int]) -> Capture:
+        """The capture with other clock offsets (clock index → ns): ranks re-aligned without touching the file.
+
+        Clocks that are not named are as in the file, whatever they are here. The span grows or shrinks with the events
+        at its ends. Both captures share the file: closing either closes it for both.
+        """
+        other = copy.copy(self)
+        for name in ("counters_of_tracks", "strip_loop"):
+            other.__dict__.pop(name, None)
+        other._name_index, other._name_index_lock = None, threading.Lock()
+        other.clocks = tuple(
+            Clock(clock.name, offsets_ns[index], "set by hand") if index in offsets_ns else clock
+            for index, clock in enumerate(self.recorded_clocks)
+        )
+        other.lane_offset_ns = other._offsets_of_lanes()
+        other.__dict__["counters"] = tuple(
+            replace(counter, offset_ns=other.clock_offset_of_track(counter.track))
+            for counter in self.counters
+        )
+        first, last = self._extent()
+        moved_first, moved_last = other._extent()
+        start, stop = self.span[0] + moved_first - first, self.span[1] + moved_last - last
+        other.span = (start, max(start, stop))
+        return other
+
+    def _extent(self) -> tuple[int, int]:
+        """First and last moment of events and counters, by the clocks as they are now; looks at the ends of lanes."""
+        first, count = self.lanes.first, self.lanes.count
+        rows = np.concatenate([first, first + count - 1])
+        # Damaged times must not wrap around.
+        starts = np.clip(self.events.start[rows], -MAX_TIME, MAX_TIME) - np.tile(self.lane_offset_ns, 2)
+        lengths = np.clip(self.events.duration[rows], 0, MAX_TIME)
+        low = starts[: len(first)].tolist()
+        high = (starts + lengths)[len(first) :].tolist()
+        for counter in self.counters:
+            if len(counter.recorded_times):
+                low.append(int(counter.recorded_times[0]) - counter.offset_ns)
+                high.append(int(counter.recorded_times[-1]) - counter.offset_ns)
+        return (min(low), max(high)) if low else (0, 0)
+
+    # Drawing
+
+    @cached_property
+    def strip_loop(self) -> StripLoop | None:
+        """The compiled loop of `query` over these columns, None where there is none."""
+        return strip_loop(self)
+
+    def query(self, lanes: npt.ArrayLike, start_ns: int, stop_ns: int, width_px: int) -> Strip:
+        """What to draw of some lanes in [start_ns, stop_ns) on ``width_px`` pixels; see `Strip`."""
+        return query_strip(self, np.asarray(lanes, np.int64), int(start_ns), int(stop_ns), int(width_px))
+
+    @cached_property
+    def groups(self) -> dict[int, Group]:
+        """Tracks whose `utilization` is known (all cores, processes, GPUs, contexts), and the lanes they stand for."""
+        return find_groups(self.tracks, self.track_lanes)
+
+    @cached_property
+    def _curves(self) -> dict[int, Curve]:
+        return read_curves(self._file, self.groups)
+
+    def utilization(self, track: int, start_ns: int, stop_ns: int, bins: int) -> npt.NDArray[np.float32]:
+        """How busy a group track is in each of ``bins`` equal parts of [start_ns, stop_ns); NaN where unknown.
+
+        All cores: the share of cores that run something. A process: how many cores its threads use. A GPU or
+        context: the share of time in which any stream works. Outside what was recorded, and for tracks not in
+        `groups`, NaN.
+
+        As long as the parts are no narrower than the bins of the curve in the file (65,536 over the whole
+        capture) this costs pixels, whatever the number of lanes; closer, the lanes are queried.
+        """
+        if stop_ns <= start_ns or bins <= 0:
+            raise ValueError(f"nothing to draw: [{start_ns}, {stop_ns}) in {bins} parts")
+        group = self.groups.get(track)
+        if group is None:
+            return np.full(bins, np.nan, np.float32)
+        curve = self._curves.get(track)
+        width = (stop_ns - start_ns) / bins
+        if curve is not None and width >= 1 << curve.level:
+            offset = self.clock_offset_of_track(track)
+            values = curve.resample(start_ns + offset, stop_ns + offset, bins)
+        else:
+            values = strip_coverage(self.query(group.lanes, start_ns, stop_ns, bins), group.together)
+        middle = start_ns + (np.arange(bins) + 0.5) * width
+        values[(middle < self.span[0]) | (middle > self.span[1])] = np.nan
+        return (values / group.capacity).astype(np.float32)
+
+    def name_index(
+        self,
+        progress: Callable[[float, str], None] | None = None,
+        cancelled: Callable[[], bool] | None = None,
+    ) -> NameIndex:
+        """Rows by name, built when first wanted: call it in a worker. Raises Cancelled."""
+        with self._name_index_lock:
+            if self._name_index is None:
+                self._name_index = build_name_index(self, progress, cancelled)
+            return self._name_index
+
+    # The end
+
+    @property
+    def is_mapped(self) -> bool:
+        """False for the archive form, whose columns are decoded into memory."""
+        return self._file.mapped
+
+    def is_intact(self) -> bool:
+        """Whether the file is still as long as when it was opened.
+
+        Columns are mapped: reading one after somebody cut the file off ends the process (SIGBUS), as with every
+        mapped file. Writers of captures never do that, they rename.
+        """
+        return self._file.is_intact()
+
+    def close(self) -> None:
+        """Closes the file; columns in use stay valid until they are dropped."""
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _natural(title: str) -> tuple[tuple[int, int, str], ...]:
+    """Sort key under which "Stream 7" comes before "Stream 13"."""
+    parts = re.split(r"(\d+)", title.casefold())
+    return tuple((1, int(part), "") if part.isdecimal() else (0, 0, part) for part in parts)

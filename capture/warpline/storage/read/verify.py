@@ -1,0 +1,152 @@
+"""Checks every value of a capture, which opening it does not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from warpline.storage.columns.counters import counter_pyramid
+from warpline.storage.columns.lod import build_levels
+from warpline.storage.columns.schema import NO_ROW, NO_STACK
+from warpline.storage.read.capture import Capture
+
+_PIECE = 1 << 20
+
+
+def verify(capture: Capture) -> Iterator[str]:
+    """Says what is wrong in a capture, one line for each defect; nothing when it is sound.
+
+    Reads the whole file. Raises CaptureFormatError when a column cannot even be opened.
+    """
+    yield from _strings(capture)
+    yield from _events(capture)
+    yield from _lanes(capture)
+    yield from _kinds(capture)
+    yield from _links(capture)
+    yield from _counters(capture)
+    yield from _stacks(capture)
+    yield from _level_of_detail(capture)
+
+
+def _strings(capture: Capture) -> Iterator[str]:
+    defect = capture.strings.defect()
+    if defect:
+        yield f"the string table {defect}"
+
+
+def _events(capture: Capture) -> Iterator[str]:
+    events = capture.events
+    codes = np.zeros(256, bool)
+    codes[list(capture.kind_of_code)] = True
+    checks = {
+        "a negative duration": 0,
+        "a name that is not in the string table": 0,
+        "a kind that the capture does not describe": 0,
+    }
+    for first in range(0, len(events), _PIECE):
+        part = slice(first, first + _PIECE)
+        for what, bad in zip(
+            checks,
+            (events.duration[part] < 0, events.name[part] >= len(capture.strings), ~codes[events.kind[part]]),
+            strict=True,
+        ):
+            checks[what] += int(np.count_nonzero(bad))
+    for what, count in checks.items():
+        if count:
+            yield f"{count} events have {what}"
+
+
+def _lanes(capture: Capture) -> Iterator[str]:
+    start, duration = capture.events.start, capture.events.duration
+    for lane, (first, count) in enumerate(
+        zip(capture.lanes.first.tolist(), capture.lanes.count.tolist(), strict=True)
+    ):
+        overlaps = 0
+        for begin in range(first, first + count - 1, _PIECE):
+            stop = min(begin + _PIECE, first + count - 1)
+            overlaps += int(
+                np.count_nonzero(start[begin:stop] + duration[begin:stop] > start[begin + 1 : stop + 1])
+            )
+        if overlaps:
+            uri = capture.tracks[int(capture.lanes.track[lane])].uri
+            yield f"lane {int(capture.lanes.depth[lane])} of {uri}: {overlaps} events overlap the next one"
+
+
+def _kinds(capture: Capture) -> Iterator[str]:
+    n = len(capture.events)
+    for name, table in capture.kinds.items():
+        rows = table.stored_rows.astype(np.int64)
+        if len(rows) and (int(rows.min()) < 0 or int(rows.max()) >= n or np.any(np.diff(rows) <= 0)):
+            yield f"kind {name}: its rows are not ascending rows of the capture"
+            continue
+        if np.any(capture.events.kind[rows] != table.code):
+            yield f"kind {name}: some of its rows are events of another kind"
+        for attribute in table.spec.attributes:
+            values, valid = table.column(attribute.name)
+            if attribute.dtype == "string" and np.any(values[valid] >= len(capture.strings)):
+                yield f"kind {name}: attribute {attribute.name} has texts that are not in the string table"
+    described = sum(len(table) for table in capture.kinds.values())
+    if described != n:
+        yield f"{n} events, of which {described} are listed by their kinds"
+
+
+def _links(capture: Capture) -> Iterator[str]:
+    links, n = capture.links, len(capture.events)
+    for name, rows in zip(("from_row", "to_row"), links.stored, strict=True):
+        bad = int(np.count_nonzero((rows < NO_ROW) | (rows >= n)))
+        if bad:
+            yield f"{bad} links have a {name} outside the capture"
+    if np.any(links.stored[0][1:] < links.stored[0][:-1]):
+        yield "links are not sorted by from_row"
+    if not links.is_index_sound():
+        yield "the index by to_row does not fit the links"
+    if len(links) and int(links.kind.max()) >= len(links.kinds):
+        yield "a link is of a kind that the capture does not describe"
+
+
+def _counters(capture: Capture) -> Iterator[str]:
+    for counter in capture.counters:
+        label = f"counter {counter.name} of {capture.tracks[counter.track].uri}"
+        if np.any(counter.recorded_times[1:] < counter.recorded_times[:-1]):
+            yield f"{label}: times go back"
+        built = counter_pyramid(counter.values)
+        if not all(np.array_equal(a, b, equal_nan=True) for a, b in zip(counter.pyramid, built, strict=True)):
+            yield f"{label}: its pyramid does not fit its values"
+
+
+def _stacks(capture: Capture) -> Iterator[str]:
+    frame, parent = capture.stacks
+    bad = (parent != NO_STACK) & (parent >= np.arange(len(parent)))
+    bad |= frame >= len(capture.strings)
+    if np.any(bad):
+        yield f"{np.count_nonzero(bad)} stacks have a parent that comes later or a frame without a text"
+
+
+def _level_of_detail(capture: Capture) -> Iterator[str]:
+    pyramid, events = capture.pyramid, capture.events
+    if not pyramid.is_skip_index_sound():
+        yield "the skip index does not fit the starts"
+    for lane, (first, count) in enumerate(
+        zip(capture.lanes.first.tolist(), capture.lanes.count.tolist(), strict=True)
+    ):
+        part = slice(first, first + count)
+        start = events.start[part]
+        stored = {
+            pyramid.level[index]: slice(pyramid.first[index], pyramid.first[index] + pyramid.count[index])
+            for index in pyramid.levels_of(lane)
+        }
+        built = {
+            level.level: level
+            for level in build_levels(start, events.duration[part], events.flags[part], events.kind[part])
+        }
+        same = stored.keys() == built.keys() and all(
+            np.array_equal(pyramid.start[stored[k]], built[k].start)
+            and np.array_equal(pyramid.longest[stored[k]], built[k].longest)
+            and np.array_equal(pyramid.rest[stored[k]], built[k].rest)
+            and np.array_equal(pyramid.row[stored[k]], built[k].row)
+            for k in stored
+        )
+        if not same:
+            uri = capture.tracks[int(capture.lanes.track[lane])].uri
+            yield f"lane {int(capture.lanes.depth[lane])} of {uri}: the level of detail does not fit its events"

@@ -1,0 +1,235 @@
+"""Unions, overlaps, gaps and nesting against brute force, one nanosecond at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from warpline.analysis.framework.nesting import (
+    LaneEvents,
+    enclosing_rows,
+    flat_parents,
+    levels,
+    outermost,
+    self_times,
+    window_extremes,
+    window_pairs,
+    window_sums,
+    windows,
+)
+from warpline.analysis.gpu.idle import LATENCY_NS, split_gap
+from warpline.analysis.gpu.launch_latency import queue_lengths
+from warpline.analysis.steps.steps import exclusive_times
+from warpline.analysis.structure.overlap import (
+    combination_times,
+    concurrency_times,
+    covered_ns,
+    gaps,
+    time_of,
+    time_of_all,
+)
+from warpline.model.intervals import merge_intervals
+
+interval = st.tuples(st.integers(-5, 45), st.integers(0, 20)).map(lambda pair: (pair[0], pair[0] + pair[1]))
+intervals = st.lists(interval, max_size=8)
+
+
+def columns(found: list[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:
+    return (
+        np.array([start for start, _ in found], np.int64),
+        np.array([stop for _, stop in found], np.int64),
+    )
+
+
+def covers(found: list[tuple[int, int]], moment: int) -> bool:
+    return any(start <= moment < stop for start, stop in found)
+
+
+@settings(max_examples=50)
+@given(st.lists(intervals, min_size=1, max_size=3), st.integers(0, 20), st.integers(0, 30))
+def test_combinations_equal_counting_every_nanosecond(
+    sets: list[list[tuple[int, int]]], start: int, length: int
+) -> None:
+    stop = start + length
+    times = combination_times([columns(found) for found in sets], start, stop)
+    expected = [0] * (1 << len(sets))
+    for moment in range(start, stop):
+        expected[sum(1 << bit for bit, found in enumerate(sets) if covers(found, moment))] += 1
+    assert times.tolist() == expected
+    assert times.sum() == length
+    everything = (1 << len(sets)) - 1
+    assert time_of(times, everything) == sum(expected[1:])
+    assert time_of_all(times, everything) == expected[-1]
+    for any_of in range(1, everything + 1):
+        for none_of in range(everything + 1):
+            alone = [t for mask, t in enumerate(expected) if mask & any_of and not mask & none_of]
+            assert time_of(times, any_of, none_of) == sum(alone)
+        together = [t for mask, t in enumerate(expected) if mask & any_of == any_of]
+        assert time_of_all(times, any_of) == sum(together)
+    busy = concurrency_times([columns(found) for found in sets], start, stop)
+    for count in range(len(sets) + 1):
+        assert busy[count] == sum(t for mask, t in enumerate(expected) if mask.bit_count() == count)
+
+
+@settings(max_examples=50)
+@given(intervals, intervals)
+def test_covered_time_equals_counting(busy: list[tuple[int, int]], asked: list[tuple[int, int]]) -> None:
+    merged = merge_intervals(*columns(busy))
+    result = covered_ns(merged, *columns(asked))
+    assert result.tolist() == [sum(covers(busy, t) for t in range(a, b)) for a, b in asked]
+
+
+@settings(max_examples=50)
+@given(intervals, st.integers(0, 10), st.integers(0, 40))
+def test_gaps_and_busy_time_make_the_range(found: list[tuple[int, int]], start: int, length: int) -> None:
+    stop = start + length
+    free = gaps(*merge_intervals(*columns(found)), start, stop)
+    for moment in range(start, stop):
+        assert covers(list(zip(*free, strict=True)), moment) != covers(found, moment)
+
+
+@settings(max_examples=50)
+@given(st.lists(intervals, min_size=1, max_size=3), st.lists(st.integers(1, 12), max_size=4))
+def test_exclusive_times_give_each_moment_to_the_first_active_category(
+    sets: list[list[tuple[int, int]]], lengths: list[int]
+) -> None:
+    stops = np.cumsum(np.array(lengths, np.int64)).astype(np.int64)
+    starts = stops - np.array(lengths, np.int64)
+    result = exclusive_times([merge_intervals(*columns(found)) for found in sets], starts, stops)
+    for row, (start, stop) in enumerate(zip(starts.tolist(), stops.tolist(), strict=True)):
+        expected = [0] * (len(sets) + 1)
+        for moment in range(start, stop):
+            active = [place for place, found in enumerate(sets) if covers(found, moment)]
+            expected[active[0] if active else len(sets)] += 1
+        assert result[row].tolist() == expected
+
+
+@st.composite
+def forests(draw: st.DrawFn) -> list[tuple[int, int, int]]:
+    """Properly nested events (start, stop, depth) of one thread."""
+    events: list[tuple[int, int, int]] = []
+
+    def fill(start: int, stop: int, depth: int) -> None:
+        at = start
+        while at < stop and depth < 4 and len(events) < 40:
+            at += draw(st.integers(0, 3))
+            end = at + draw(st.integers(1, 12))
+            if end > stop:
+                return
+            events.append((at, end, depth))
+            fill(at, end, depth + 1)
+            at = end
+
+    fill(0, 60, 0)
+    return events
+
+
+def lanes_of(events: list[tuple[int, int, int]]) -> tuple[list[LaneEvents], list[tuple[int, int, int]]]:
+    ordered: list[tuple[int, int, int]] = []
+    lanes = []
+    for depth in sorted({depth for _, _, depth in events}):
+        here = sorted((event for event in events if event[2] == depth), key=lambda event: event[0])
+        rows = np.arange(len(ordered), len(ordered) + len(here))
+        ordered += here
+        lanes.append(LaneEvents(*columns([(a, b) for a, b, _ in here]), rows))
+    return lanes, ordered
+
+
+@settings(max_examples=50)
+@given(forests(), st.lists(st.integers(0, 62), max_size=10))
+def test_the_innermost_event_around_a_moment(events: list[tuple[int, int, int]], moments: list[int]) -> None:
+    lanes, ordered = lanes_of(events)
+    rows = enclosing_rows(lanes, np.array(moments, np.int64))
+    for moment, row in zip(moments, rows.tolist(), strict=True):
+        around = [(depth, place) for place, (a, b, depth) in enumerate(ordered) if a <= moment < b]
+        assert row == (max(around)[1] if around else -1)
+
+
+@settings(max_examples=50)
+@given(forests())
+def test_parents_levels_and_own_times(events: list[tuple[int, int, int]]) -> None:
+    lanes, ordered = lanes_of(events)
+    parent = flat_parents(lanes)
+    assert levels(parent).tolist() == [depth for _, _, depth in ordered]
+    duration = np.array([b - a for a, b, _ in ordered], np.int64)
+    own = self_times(duration, parent)
+    for place, (a, b, depth) in enumerate(ordered):
+        inside = sum(d - c for c, d, below in ordered if below == depth + 1 and a <= c and d <= b)
+        assert own[place] == b - a - inside
+    assert own.sum() == sum(b - a for a, b, depth in ordered if depth == 0)
+
+
+@settings(max_examples=50)
+@given(forests())
+def test_outermost_events(events: list[tuple[int, int, int]]) -> None:
+    _, ordered = lanes_of(events)
+    start, stop = columns([(a, b) for a, b, _ in ordered])
+    found = outermost(np.zeros(len(ordered), np.int64), start, stop)
+    assert found.tolist() == [depth == 0 for _, _, depth in ordered]
+
+
+@settings(max_examples=50)
+@given(
+    forests(), st.lists(st.tuples(st.integers(0, 60), st.integers(0, 30), st.integers(0, 30)), max_size=12)
+)
+def test_work_launched_inside_ranges(
+    events: list[tuple[int, int, int]], launches: list[tuple[int, int, int]]
+) -> None:
+    """A launch is (moment of the call, delay, duration of the work)."""
+    launches = sorted(launches)
+    calls = np.array([call for call, _, _ in launches], np.int64)
+    low = np.array([call + delay for call, delay, _ in launches], np.int64)
+    high = low + np.array([duration for _, _, duration in launches], np.int64)
+    start, stop = columns([(a, b) for a, b, _ in events])
+    first, last = windows(calls, start, stop)
+    total = window_sums(high - low, first, last)
+    smallest, largest = window_extremes(low, high, first, last)
+    window, inside = window_pairs(first, last)
+    for place, (a, b, _) in enumerate(events):
+        mine = [i for i, (call, _, _) in enumerate(launches) if a <= call < b]
+        assert inside[window == place].tolist() == mine
+        assert total[place] == sum(launches[i][2] for i in mine)
+        assert smallest[place] == (min(low[i] for i in mine) if mine else 0)
+        assert largest[place] == (max(high[i] for i in mine) if mine else 0)
+
+
+@settings(max_examples=50)
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 10**6), st.integers(1, 10**6), st.integers(-(10**6), 10**6), st.booleans()),
+        max_size=20,
+    )
+)
+def test_causes_of_a_gap_add_up_to_it(found: list[tuple[int, int, int, bool]]) -> None:
+    start = np.array([a for a, _, _, _ in found], np.int64)
+    stop = start + np.array([n for _, n, _, _ in found], np.int64)
+    call = start + np.array([c for _, _, c, _ in found], np.int64)
+    known = np.array([k for _, _, _, k in found], bool)
+    parts = split_gap(start, stop, call, known)
+    assert (parts[0] + parts[1] + parts[2] == stop - start).all()
+    for place, (_, length, offset, is_known) in enumerate(found):
+        waiting, latency, other = (int(part[place]) for part in parts)
+        if not is_known:
+            assert (waiting, latency, other) == (0, 0, length)
+        elif offset <= 0:
+            assert waiting == 0
+            assert (latency, other) == ((length, 0) if length <= LATENCY_NS else (0, length))
+        else:
+            assert waiting == min(offset, length)
+            assert other == 0
+
+
+@given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 30)), min_size=1, max_size=15))
+def test_queue_length_counts_what_was_launched_and_has_not_begun(found: list[tuple[int, int]]) -> None:
+    calls = np.array([call for call, _ in found], np.int64)
+    begins = calls + np.array([delay for _, delay in found], np.int64)
+    times, length = queue_lengths(calls, begins)
+    assert length[-1] == 0
+    # What begins at the moment of its call was launched first.
+    assert length.min() >= 0
+    for moment in set(times.tolist()):
+        last = int(np.flatnonzero(times == moment)[-1])
+        assert length[last] == sum(
+            c <= moment < b for c, b in zip(calls.tolist(), begins.tolist(), strict=True)
+        )

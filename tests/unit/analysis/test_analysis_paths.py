@@ -1,0 +1,122 @@
+"""Trees of names merged by path: against brute force, bounded, and never wrong about what they keep."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.unit.effort import rounds
+
+from warpline.analysis.structure import path_tree
+from warpline.analysis.structure.path_tree import Lines, PathTree, depth_first, joined_tree, thread_tree
+
+Path = tuple[int, ...]
+
+
+@st.composite
+def threads(draw: st.DrawFn) -> list[list[tuple[int, int, int]]]:
+    """Threads of (parent, name, weight): parents stand before children."""
+    result = []
+    for _ in range(draw(st.integers(0, 3))):
+        lines = [
+            (draw(st.integers(-1, place - 1)), draw(st.integers(0, 2)), draw(st.integers(0, 9)))
+            for place in range(draw(st.integers(0, 12)))
+        ]
+        result.append(lines)
+    return result
+
+
+def paths_of(lines: list[tuple[int, int, int]]) -> list[Path]:
+    paths: list[Path] = []
+    for parent, name, _ in lines:
+        paths.append((*(paths[parent] if parent >= 0 else ()), name))
+    return paths
+
+
+def built(found: list[list[tuple[int, int, int]]], limit: int) -> PathTree:
+    trees = []
+    for lines in found:
+        columns = np.array(lines, np.int64).reshape(-1, 3)
+        weight = columns[:, 2]
+        ones = np.ones(len(lines), np.int64)
+        trees.append(
+            thread_tree(Lines(ones * 0, columns[:, 1], columns[:, 0], (weight, ones), (weight,), (weight,)))
+        )
+    return joined_tree(trees, limit)
+
+
+def named(tree: PathTree) -> dict[Path, tuple[int, int, int, int]]:
+    """(weight, count, lowest, highest) by path."""
+    paths: list[Path] = []
+    for name, parent in zip(tree.lines.name.tolist(), tree.lines.parent.tolist(), strict=True):
+        paths.append((*(paths[parent] if parent >= 0 else ()), name))
+    if not paths:
+        return {}
+    columns = (*tree.lines.sums, *tree.lines.lows, *tree.lines.highs)
+    values = zip(*(column.tolist() for column in columns), strict=True)
+    return dict(zip(paths, values, strict=True))
+
+
+def expected(found: list[list[tuple[int, int, int]]]) -> dict[Path, tuple[int, int, int, int]]:
+    weights: dict[Path, list[int]] = defaultdict(list)
+    for lines in found:
+        for path, (_, _, weight) in zip(paths_of(lines), lines, strict=True):
+            weights[path].append(weight)
+    return {path: (sum(all_), len(all_), min(all_), max(all_)) for path, all_ in weights.items()}
+
+
+@given(threads())
+@settings(max_examples=rounds(60))
+def test_every_path_with_its_sums(found: list[list[tuple[int, int, int]]]) -> None:
+    tree = built(found, 1_000)
+    assert named(tree) == expected(found)
+    assert not tree.is_cut
+    assert tree.level.tolist() == [len(path) - 1 for path in named(tree)]
+
+
+@given(threads(), st.integers(1, 8), st.integers(1, 6))
+@settings(max_examples=rounds(60))
+def test_a_cut_tree_keeps_outer_levels_and_the_heaviest_of_the_last_one(
+    found: list[list[tuple[int, int, int]]], limit: int, of_thread: int
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(path_tree, "_THREAD_PATHS", of_thread)
+        tree = built(found, limit)
+    kept, every = named(tree), expected(found)
+    assert len(kept) <= limit
+    # What is kept is right to the last digit, whatever each thread had to leave out.
+    assert kept == {path: every[path] for path in kept}
+    assert tree.is_cut == (len(kept) < len(every))
+    outer = {path for path in every if len(path) <= tree.complete}
+    assert outer <= set(kept)
+    last = {path for path in every if len(path) == tree.complete + 1}
+    lost = [every[path][0] for path in last - set(kept)]
+    if tree.left_out:
+        assert len(lost) == tree.left_out
+        assert max(lost) <= min((every[path][0] for path in last & set(kept)), default=max(lost))
+
+
+def test_a_level_that_one_thread_lost_is_not_shown_for_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    wide = [(-1, 0, 9), *[(0, name, 1) for name in (0, 1, 2)]]
+    deep = [(-1, 0, 9), (0, 0, 5), (1, 0, 4), (2, 0, 3)]
+    monkeypatch.setattr(path_tree, "_THREAD_PATHS", 3)
+    tree = built([wide, deep], 1_000)
+    # The first thread keeps one level and the second three: deeper sums would be the second thread's alone.
+    assert named(tree) == {(0,): (18, 2, 9, 9)}
+    assert tree.is_cut
+
+
+@given(threads())
+@settings(max_examples=rounds(30))
+def test_the_printed_order_has_children_below_their_parents(found: list[list[tuple[int, int, int]]]) -> None:
+    tree = built(found, 1_000)
+    order = depth_first(tree).tolist()
+    assert sorted(order) == list(range(len(tree.level)))
+    open_: list[int] = []
+    for place in order:
+        del open_[int(tree.level[place]) :]
+        assert tree.lines.parent[place] == (open_[-1] if open_ else -1)
+        open_.append(place)

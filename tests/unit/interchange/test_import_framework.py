@@ -1,0 +1,175 @@
+"""Recognition, registration, progress, cancelling: what all importers share."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from tests.unit.interchange.import_tools import imported, rows, text_file, trace_file, x
+
+from warpline.cli import main
+from warpline.interchange import Importer, detect, import_files
+from warpline.interchange.framework import registry
+from warpline.interchange.framework.registry import importer_named, importers
+from warpline.model import Cancelled, ImportFormatError, UsageError
+
+
+def test_every_registered_module_exports_an_importer() -> None:
+    found = importers()
+    assert len(found) >= len(registry.MODULES)
+    assert all(isinstance(importer, Importer) for importer in found)
+    assert len({importer.name for importer in found}) == len(found)
+    for importer in found:
+        assert importer.title
+        assert all(pattern.startswith("*") for pattern in importer.patterns)
+
+
+@pytest.mark.parametrize(
+    "head", [b"", b"\x00" * 100, b"[", b"{", b"\xff\xfe{}", b"SQLite format 3\x00", b'{"a": ' * 1000]
+)
+def test_recognition_never_raises(tmp_path: Path, head: bytes) -> None:
+    path = text_file(tmp_path, head, "any.bin")
+    for importer in importers():
+        assert 0.0 <= importer.recognise(head, path) <= 1.0
+
+
+def test_content_decides_and_not_the_name(tmp_path: Path) -> None:
+    events = [x("op", 0, 1, cat="cpu_op")]
+    torch = trace_file(tmp_path, events, "report.sqlite", schemaVersion=1, deviceProperties=[])
+    plain = trace_file(tmp_path, [x("op", 0, 1)], "worker.pt.trace.json")
+    assert detect(torch).name == "torch"
+    assert detect(plain).name == "chrome"
+
+
+def test_a_format_can_be_forced(tmp_path: Path) -> None:
+    path = trace_file(tmp_path, [x("op", 0, 1, cat="cpu_op")], schemaVersion=1, deviceProperties=[])
+    assert rows(imported(tmp_path, path, format="chrome"))[0][3].endswith("/ranges")
+    with pytest.raises(UsageError, match="no format 'tape'"):
+        importer_named("tape")
+
+
+def test_foreign_content_lists_what_can_be_read(tmp_path: Path) -> None:
+    with pytest.raises(ImportFormatError, match="PyTorch profiler"):
+        detect(text_file(tmp_path, "just text", "notes.txt"))
+
+
+@pytest.mark.parametrize(("name", "reason"), [("missing.json", "No such file"), (".", "a folder")])
+def test_what_cannot_be_opened(tmp_path: Path, name: str, reason: str) -> None:
+    with pytest.raises(ImportFormatError, match=reason):
+        import_files([tmp_path / name], tmp_path / "out.h5")
+    with pytest.raises(UsageError):
+        import_files([], tmp_path / "out.h5")
+
+
+def test_cancelling_leaves_nothing_behind(tmp_path: Path) -> None:
+    path = trace_file(tmp_path, [x(f"e{number}", number, 1) for number in range(1000)])
+    asked: list[int] = []
+
+    def cancelled() -> bool:
+        asked.append(1)
+        return len(asked) > 1
+
+    with pytest.raises(Cancelled):
+        import_files([path], tmp_path / "out.h5", cancelled=cancelled)
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["trace.json"]
+
+
+def test_progress_rises_to_the_end(tmp_path: Path) -> None:
+    path = trace_file(tmp_path, [x(f"e{number}", number, 1) for number in range(100_000)])
+    seen: list[float] = []
+    import_files([path], tmp_path / "out.h5", progress=lambda fraction, _text: seen.append(fraction))
+    assert seen == sorted(seen)
+    assert len(seen) > 4
+    assert 0 <= seen[0] <= 0.7 < seen[-1] <= 1
+
+
+def test_the_capture_names_its_origin(tmp_path: Path) -> None:
+    capture = imported(tmp_path, trace_file(tmp_path, [x("op", 0, 1)]))
+    assert capture.meta["imported_from"] == [{"file": "trace.json", "format": "chrome"}]
+    assert [(source.name, source.enabled) for source in capture.sources] == [("import trace.json", True)]
+
+
+def test_the_command_converts_and_reports(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = trace_file(tmp_path, [x("op", 0, 1), {"ph": "O", "name": "n", "ts": 1}])
+    out = tmp_path / "out.h5"
+    assert main(["import", str(path), "-o", str(out)]) == 0
+    printed = capsys.readouterr()
+    assert printed.out == f"{out}: 1 event\n"
+    assert printed.err.startswith("left out: 1 object snapshot")
+    assert main(["import", str(text_file(tmp_path, "no", "no.txt")), "-o", str(out)]) == 1
+    assert capsys.readouterr().err.count("\n") == 1
+    assert main(["import", str(path)]) == 2
+
+
+@pytest.fixture
+def example_installed(tmp_path: Path, repository: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The example of docs/ as pip installs it, in a folder of its own."""
+    source = tmp_path / "example"
+    shutil.copytree(repository / "docs" / "example_importer", source)
+    target = tmp_path / "site"
+    subprocess.run(
+        [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation", "--no-index",
+         "--disable-pip-version-check", "--target", str(target), str(source)],
+        check=True,
+        capture_output=True,
+    )  # fmt: skip
+    monkeypatch.syspath_prepend(str(target))
+    importers.cache_clear()
+    yield
+    importers.cache_clear()
+    sys.modules.pop("warpline_csv_importer", None)
+
+
+@pytest.mark.usefixtures("example_installed")
+def test_an_installed_importer_is_found_by_its_entry_point(tmp_path: Path) -> None:
+    assert "csv-events" in {point.name for point in metadata.entry_points(group="warpline.importers")}
+    table = text_file(
+        tmp_path, "thread,name,start_us,duration_us\nmain,load,0,1.5\nmain,x,bad,1\nio,read,2,3\n", "a.txt"
+    )
+    assert detect(table).name == "csv-events"
+    capture = imported(tmp_path, table)
+    assert rows(capture) == [
+        ("load", 0, 1500, "process/1.1/thread/1.1"),
+        ("read", 2000, 3000, "process/1.1/thread/2.1"),
+    ]
+    assert [(entry.what, entry.count) for entry in capture.skipped] == [("lines", 1)]
+    two = imported(tmp_path, table, text_file(tmp_path, table.read_text(), "b.txt"))
+    assert [track.uri for track in two.tracks if track.role == "rank"] == ["rank/0", "rank/1"]
+
+
+def test_a_broken_entry_point_says_which(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "broken-1.0.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
+    (folder / "entry_points.txt").write_text("[warpline.importers]\nbroken = json:dumps\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    importers.cache_clear()
+    try:
+        with pytest.raises(Exception, match="json:dumps is registered as an importer and is not one"):
+            detect(text_file(tmp_path, json.dumps([x("op", 0, 1)])))
+    finally:
+        importers.cache_clear()
+
+
+def test_what_was_exported_comes_back_as_it_was(data_dir: Path, tmp_path: Path) -> None:
+    from warpline.interchange.export.exporter import ExportOptions, export_capture
+    from warpline.interchange.export.selection import ExportSelection
+
+    original = imported(tmp_path, data_dir / "paddle/paddle_mobilenetv2_cpu_mem.paddle_trace.json.gz")
+    counts = {name: len(table.rows) for name, table in original.kinds.items() if len(table.rows)}
+    trace = tmp_path / "again.json"
+    export_capture(original, trace, ExportSelection(), ExportOptions())
+    before = [row[:3] for row in rows(original)]
+    original.close()
+    assert detect(trace).name == "torch"
+    again = imported(tmp_path, trace)
+    assert {name: len(table.rows) for name, table in again.kinds.items() if len(table.rows)} == counts
+    assert sorted((name, duration) for name, _start, duration in before) == sorted(
+        (name, duration) for name, _start, duration, _uri in rows(again)
+    )

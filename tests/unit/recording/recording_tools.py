@@ -1,0 +1,126 @@
+"""Running ``warpline record`` in tests, as anybody and as nobody."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import textwrap
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from warpline.recording.sources.perf.collect import PerfRefused, open_rings
+from warpline.storage import open_capture
+
+WARPLINE = [sys.executable, "-m", "warpline"]
+NOBODY = 65534
+
+
+def perf_refusal() -> str:
+    """Why perf does not work here, empty when it does."""
+    try:
+        rings = open_rings(os.getpid(), enable_on_exec=True)
+    except PerfRefused as refused:
+        return refused.refusal.reason
+    for ring in rings:
+        ring.close()
+    return ""
+
+
+needs_perf = pytest.mark.skipif(bool(perf_refusal()), reason=f"perf is refused here: {perf_refusal()}")
+
+
+def without_privileges() -> list[str]:
+    """A prefix that runs a command as nobody without any capability; empty when we are nobody special already."""
+    if os.geteuid() != 0:
+        return []
+    if shutil.which("setpriv") is None:
+        pytest.skip("setpriv is not installed")
+    ids = [f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+    return ["setpriv", *ids, "--bounding-set=-all", "--inh-caps=-all"]
+
+
+def python_for_anybody() -> str:
+    """A Python that the user of `without_privileges` may run: the tests' own may lie in somebody's home."""
+    for candidate in (sys.executable, "/usr/bin/python3"):
+        probe = [*without_privileges(), "sh", "-c", f"exec {candidate} -c pass"]
+        if subprocess.run(probe, capture_output=True, check=False).returncode == 0:
+            return candidate
+    pytest.skip("no Python that an unprivileged user may run")
+
+
+def shared_folder() -> Iterator[Path]:
+    """A folder that nobody may use too; pytest's own are private to the user of the tests."""
+    folder = Path(tempfile.mkdtemp(prefix="warpline-test-"))
+    folder.chmod(0o777)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def record(
+    folder: Path, *command: str, options: Sequence[str] = (), prefix: Sequence[str] = (), **kwargs: Any
+) -> subprocess.CompletedProcess[bytes]:
+    """Run ``warpline record -o run.h5`` in a folder; returns it with its output as bytes."""
+    words = [*prefix, *WARPLINE, "record", "-o", "run.h5", *options, "--", *command]
+    kwargs.setdefault("stdin", subprocess.DEVNULL)
+    kwargs.setdefault("stdout", subprocess.PIPE)
+    kwargs.setdefault("stderr", subprocess.PIPE)
+    return subprocess.run(words, cwd=folder, timeout=100, check=False, **kwargs)
+
+
+def python(program: str, interpreter: str = sys.executable) -> list[str]:
+    """A command that runs a Python program given as text."""
+    return [interpreter, "-c", textwrap.dedent(program)]
+
+
+class States:
+    """The thread states of a capture, by thread, for tests."""
+
+    def __init__(self, path: Path) -> None:
+        with open_capture(path) as capture:
+            self.span = capture.span
+            self.threads = capture.threads
+            self.processes = capture.processes
+            self.sources = {source.name: source for source in capture.sources}
+            self.warnings = capture.warnings
+            self.pauses = np.array(capture.pauses)
+            self.meta = dict(capture.meta)
+            self.tracks = {track.uri: track for track in capture.tracks}
+            self.counters = {
+                capture.tracks[c.track].uri: (c.name, c.unit, c.values[:]) for c in capture.counters
+            }
+            kinds = capture.kinds
+            rows = kinds["thread_state"].rows if "thread_state" in kinds else np.empty(0, np.int64)
+            events = capture.events
+            self.start = np.array(events.start[rows])
+            self.duration = np.array(events.duration[rows])
+            self.flags = np.array(events.flags[rows])
+            self.name = np.array([capture.strings[i] for i in events.name[rows].tolist()], object)
+            lane = np.searchsorted(capture.lanes.first[:], rows, "right") - 1
+            track = capture.lanes.track[:][lane]
+            owner = np.array([-1 if t.thread is None else t.thread for t in capture.tracks])
+            self.thread = owner[track]
+            self.slices = len(kinds["cpu_slice"].rows) if "cpu_slice" in kinds else 0
+
+    def of(self, *tids: int) -> np.ndarray:
+        """Which states are of threads with these ids: bool [n]."""
+        wanted = [i for i, thread in enumerate(self.threads) if thread.tid in tids]
+        return np.isin(self.thread, wanted)
+
+    def of_process(self, pid: int) -> np.ndarray:
+        """Which states are of threads of a process: bool [n]."""
+        wanted = [i for i, t in enumerate(self.threads) if self.processes[t.process].pid == pid]
+        return np.isin(self.thread, wanted)
+
+    def total(self, name: str, mask: np.ndarray | None = None) -> int:
+        """Time in a state, ns."""
+        chosen = self.name == name
+        return int(self.duration[chosen if mask is None else chosen & mask].sum())

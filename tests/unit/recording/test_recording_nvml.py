@@ -1,0 +1,172 @@
+"""GPU counters through a library that answers as NVML would."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import types
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from warpline.recording.doctor import check_nvml
+from warpline.recording.finalise import finalise
+from warpline.recording.session import Options, Session
+from warpline.recording.sources.nvml import collect as nvml
+from warpline.recording.spool import records
+from warpline.recording.spool.reader import SpoolFile
+from warpline.storage import open_capture
+
+
+class FakeNvml(types.ModuleType):
+    """Two GPUs; the second has no power sensor. ``sampled`` is set once everything has been asked often enough."""
+
+    NVML_CLOCK_SM, NVML_CLOCK_MEM, NVML_TEMPERATURE_GPU = 1, 2, 0
+    NVML_PCIE_UTIL_TX_BYTES, NVML_PCIE_UTIL_RX_BYTES = 0, 1
+
+    class NVMLError(Exception):
+        pass
+
+    class NVMLError_LibraryNotFound(NVMLError):  # noqa: N801  # NVML's own name
+        pass
+
+    class NVMLError_NotSupported(NVMLError):  # noqa: N801
+        pass
+
+    def __init__(self) -> None:
+        super().__init__("pynvml")
+        self.sampled = threading.Event()
+        self.asked = 0
+        self.running = 0
+
+    def nvmlInit(self) -> None:
+        self.running += 1
+
+    def nvmlShutdown(self) -> None:
+        self.running -= 1
+
+    def nvmlDeviceGetCount(self) -> int:
+        return 2
+
+    def nvmlDeviceGetHandleByIndex(self, index: int) -> int:
+        return index
+
+    def nvmlDeviceGetName(self, device: int) -> str | bytes:
+        return b"NVIDIA H100" if device else "NVIDIA H200"
+
+    def nvmlDeviceGetUUID(self, device: int) -> str:
+        return f"GPU-{device}"
+
+    def nvmlDeviceGetMemoryInfo(self, device: int) -> Any:
+        return types.SimpleNamespace(total=80 << 30, used=(1 + device) << 30)
+
+    def nvmlDeviceGetUtilizationRates(self, device: int) -> Any:
+        return types.SimpleNamespace(gpu=75, memory=40)
+
+    def nvmlDeviceGetPowerUsage(self, device: int) -> int:
+        if device == 1:
+            raise self.NVMLError_NotSupported("Not Supported")
+        return 350_500
+
+    def nvmlDeviceGetClockInfo(self, device: int, which: int) -> int:
+        return {1: 1980, 2: 2619}[which]
+
+    def nvmlDeviceGetTemperature(self, device: int, sensor: int) -> int:
+        self.asked += 1
+        if self.asked >= 6:
+            self.sampled.set()
+        if self.asked == 2:
+            raise self.NVMLError("a bad moment")
+        return 61
+
+    def nvmlDeviceGetPcieThroughput(self, device: int, direction: int) -> int:
+        return 1000 + direction
+
+
+@pytest.fixture
+def library(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeNvml]:
+    fake = FakeNvml()
+    monkeypatch.setitem(sys.modules, "pynvml", fake)
+    monkeypatch.setattr(nvml, "PERIOD_S", 0.01)
+    yield fake
+    assert fake.running == 0
+
+
+def test_samples_become_counters_of_each_gpu(tmp_path: Path, library: FakeNvml) -> None:
+    collector = nvml.NvmlCollector(tmp_path / "nvml.spool")
+    collector.start(paused=False)
+    assert library.sampled.wait(30)
+    collector.close()
+    assert collector.source.enabled
+    assert collector.source.reason == "not offered by the GPU: Power"
+    samples = SpoolFile(tmp_path / "nvml.spool").records(records.NVML_SAMPLE, records.nvml_sample).values
+    first, last = int(samples["time_ns"].min()), int(samples["time_ns"].max())
+    session = Session(
+        tmp_path, tmp_path / "x.h5", ("x",), "/", first, 0, 1, 2, Options(), stop_monotonic_ns=last
+    )
+    session.save()
+    finalise(tmp_path, tmp_path / "x.h5")
+    with open_capture(tmp_path / "x.h5") as capture:
+        assert [device.name for device in capture.devices] == ["NVIDIA H200", "NVIDIA H100"]
+        assert capture.track("gpu/0").title == "GPU 0 · NVIDIA H200"
+        values = {capture.tracks[c.track].uri: (c.unit, c.values[:]) for c in capture.counters}
+    unit, power = values["gpu/0/counters/power"]
+    assert unit == "W"
+    assert set(power.tolist()) == {350.5}
+    assert "gpu/1/counters/power" not in values
+    expected = {
+        "utilization": ("ratio", 0.75), "memory_utilization": ("ratio", 0.4), "sm_clock": ("MHz", 1980),
+        "memory_clock": ("MHz", 2619), "temperature": ("°C", 61), "pcie_sent": ("bytes/s", 1_024_000),
+        "pcie_received": ("bytes/s", 1_025_024),
+    }  # fmt: skip
+    for gpu in (0, 1):
+        assert set(values[f"gpu/{gpu}/counters/memory_used"][1].tolist()) == {float((1 + gpu) << 30)}
+        for key, (unit, value) in expected.items():
+            found_unit, found = values[f"gpu/{gpu}/counters/{key}"]
+            assert found_unit == unit
+            assert set(found.tolist()) == {value}
+    # One answer failed once; it is missing, not 0, and the sensor was asked again.
+    temperatures = [len(values[f"gpu/{gpu}/counters/temperature"][1]) for gpu in (0, 1)]
+    clocks = [len(values[f"gpu/{gpu}/counters/sm_clock"][1]) for gpu in (0, 1)]
+    assert sum(clocks) - sum(temperatures) == 1
+
+
+def test_nothing_is_sampled_while_paused(tmp_path: Path, library: FakeNvml) -> None:
+    collector = nvml.NvmlCollector(tmp_path / "nvml.spool")
+    collector.start(paused=True)
+    assert not library.sampled.wait(0.1)
+    assert library.asked == 0
+    collector.resume()
+    assert library.sampled.wait(30)
+    collector.close()
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (FakeNvml.NVMLError_LibraryNotFound("not found"), "no NVIDIA driver"),
+        (FakeNvml.NVMLError("Unknown"), "Unknown"),
+    ],
+)
+def test_without_a_driver_the_reason_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, reason: str
+) -> None:
+    fake = FakeNvml()
+
+    def fails() -> None:
+        raise error
+
+    monkeypatch.setattr(fake, "nvmlInit", fails)
+    monkeypatch.setitem(sys.modules, "pynvml", fake)
+    collector = nvml.NvmlCollector(tmp_path / "nvml.spool")
+    collector.start(paused=False)
+    collector.close()
+    assert not collector.source.enabled
+    assert reason in collector.source.reason
+    assert collector.source.remedy
+    assert not (tmp_path / "nvml.spool").exists()
+    check = check_nvml()
+    assert (check.available, check.trace) == (False, "nvml")
+    assert reason in check.reason

@@ -1,0 +1,222 @@
+"""Where the kernel refuses perf: states are estimated from /proc, and the file says so and how to change it."""
+
+from __future__ import annotations
+
+import errno
+import json
+import platform
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.unit.effort import rounds
+from tests.unit.recording.recording_tools import WARPLINE, States, python
+
+from warpline.model.errors import RecordingError
+from warpline.model.flags import Flag
+from warpline.recording import procfs
+from warpline.recording.doctor import check_sources
+from warpline.recording.procfs import parse_core_times, parse_stat
+from warpline.recording.record import record
+from warpline.recording.session import Options
+from warpline.recording.sources.perf import collect as perf
+from warpline.recording.sources.perf.abi import RingTooLarge
+from warpline.recording.sources.perf.thread_states import State
+from warpline.recording.sources.procfs.translate import dominant_states, state_ratios
+
+linux_only = pytest.mark.skipif(sys.platform != "linux", reason="recording works on Linux only")
+SYSCALL = {"x86_64": 298, "aarch64": 241}.get(platform.machine(), 0)
+
+REFUSE = """
+import ctypes, os, struct, sys
+number, code = int(sys.argv[1]), int(sys.argv[2])
+def step(what, yes, no, value): return struct.pack("<HBBI", what, yes, no, value)
+program = b"".join([
+    step(0x20, 0, 0, 0),                       # load the number of the system call
+    step(0x15, 0, 1, number),                  # ours?
+    step(0x06, 0, 0, 0x00050000 | code),       # then fail with this errno
+    step(0x06, 0, 0, 0x7FFF0000),              # else allow
+])
+buffer = ctypes.create_string_buffer(program, len(program))
+class Filter(ctypes.Structure):
+    _fields_ = [("length", ctypes.c_ushort), ("steps", ctypes.c_void_p)]
+libc = ctypes.CDLL(None, use_errno=True)
+if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, ctypes.byref(Filter(4, ctypes.addressof(buffer)))):
+    sys.exit(99)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
+
+BUSY_THEN_ASLEEP = """
+    import os, threading, time
+    def sleeper():
+        open("/proc/self/task/%d/comm" % threading.get_native_id(), "w").write("sleeper")
+        time.sleep(0.9)
+    thread = threading.Thread(target=sleeper); thread.start()
+    end = time.monotonic() + 0.4
+    while time.monotonic() < end: pass
+    child = os.fork()
+    if child == 0:
+        time.sleep(0.25); os._exit(0)
+    os.waitpid(child, 0)
+    thread.join()
+    print(os.getpid(), child)
+"""
+
+
+def refused(folder: Path, code: int, *words: str) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-c", REFUSE, str(SYSCALL), str(code), sys.executable, *WARPLINE[1:], *words]
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, stdin=subprocess.DEVNULL, timeout=90, check=False
+    )
+    if done.returncode == 99:
+        pytest.skip("seccomp is not available here")
+    return done
+
+
+@linux_only
+@pytest.mark.parametrize(
+    ("code", "reason", "remedy"),
+    [
+        (errno.EPERM, "Operation not permitted [EPERM]; a seccomp filter", "--cap-add PERFMON"),
+        (
+            errno.EACCES,
+            "Permission denied [EACCES]; kernel.perf_event_paranoid is",
+            "sysctl kernel.perf_event_paranoid=2",
+        ),
+    ],
+)
+def test_states_are_estimated_and_the_reason_is_told(
+    tmp_path: Path, code: int, reason: str, remedy: str
+) -> None:
+    done = refused(tmp_path, code, "record", "-o", "run.h5", "--", *python(BUSY_THEN_ASLEEP))
+    assert done.returncode == 0, done.stderr
+    pid, child = map(int, done.stdout.split())
+    states = States(tmp_path / "run.h5")
+    source = states.sources["perf"]
+    assert not source.enabled
+    assert reason in source.reason
+    assert remedy in source.remedy
+    assert states.sources["procfs"].enabled
+    assert reason.encode() in done.stderr
+    assert remedy.encode() in done.stderr
+    assert done.stderr.count(b"\n") == 1
+    assert ((states.flags & Flag.ESTIMATED) != 0).all()
+    busy = states.total("running", states.of(pid)) + states.total("runnable", states.of(pid))
+    assert busy == pytest.approx(0.4e9, rel=0.4)
+    sleeper = next(thread for thread in states.threads if thread.name == "sleeper")
+    assert states.total("blocked", states.of(sleeper.tid)) == pytest.approx(0.9e9, rel=0.2)
+    assert states.total("blocked", states.of(child)) == pytest.approx(0.25e9, rel=0.4)
+    uri = f"process/{pid}.1/thread/{pid}.1/counters"
+    shares = [states.counters[f"{uri}/{name}"][2] for name in ("running", "runnable", "blocked")]
+    total = np.sum(shares, axis=0)
+    assert np.nanmin(total) == pytest.approx(1)
+    assert np.nanmax(total) == pytest.approx(1)
+    assert states.slices == 0
+
+
+@linux_only
+def test_doctor_says_what_is_refused_and_how_to_enable_it(tmp_path: Path) -> None:
+    done = refused(tmp_path, errno.EPERM, "doctor", "--json")
+    checks = {check["name"]: check for check in json.loads(done.stdout)["sources"]}
+    assert checks["perf"]["available"] is False
+    assert "EPERM" in checks["perf"]["reason"]
+    assert "PERFMON" in checks["perf"]["remedy"]
+    assert checks["procfs"]["available"] is True
+    assert {check["trace"] for check in checks.values()} >= {"cpu", "nvml"}
+    text = refused(tmp_path, errno.EPERM, "doctor").stdout.decode()
+    assert "because:" in text
+    assert "remedy:" in text
+
+
+def test_every_refusal_has_a_reason_and_a_remedy() -> None:
+    for number in (errno.EACCES, errno.EPERM, errno.ENOSYS, errno.EMFILE, errno.EBUSY):
+        refusal = perf.explain(OSError(number, "text"))
+        assert errno.errorcode[number] in refusal.reason
+        assert refusal.remedy
+
+
+class ClosableRing:
+    def close(self) -> None:
+        pass
+
+
+def test_rings_get_smaller_until_they_may_be_locked(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[int] = []
+
+    def open_ring(attributes: bytes, pid: int, cpu: int, pages: int) -> object:
+        tried.append(pages)
+        if pages > 16:
+            raise RingTooLarge(errno.EPERM, "Operation not permitted")
+        return ClosableRing()
+
+    monkeypatch.setattr(perf, "open_ring", open_ring)
+    monkeypatch.setattr(perf, "online_cpus", lambda: [0, 1])
+    assert len(perf.open_rings(1, enable_on_exec=True)) == 2
+    assert tried == [128, 64, 32, 16, 16]
+    monkeypatch.setattr(perf, "_SMALLEST_RING_PAGES", 32)
+    with pytest.raises(perf.PerfRefused, match="locked in memory"):
+        perf.open_rings(1, enable_on_exec=True)
+
+
+@pytest.mark.fuzz
+@settings(max_examples=rounds(33, 5_000), deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(1, 50), st.integers(0, 60), st.integers(0, 60)), min_size=1, max_size=30),
+    st.data(),
+)
+def test_ratios_sum_to_one_and_events_take_the_largest(
+    steps: list[tuple[int, int, int]], data: st.DataObject
+) -> None:
+    elapsed, run, wait = (np.array(column, np.int64) for column in zip(*steps, strict=True))
+    times, runs, waits = (np.r_[0, np.cumsum(column)] for column in (elapsed, run, wait))
+    ratios = state_ratios(times, runs, waits)
+    np.testing.assert_allclose(ratios.sum(axis=1), 1)
+    assert (ratios >= 0).all()
+    valid = np.array(data.draw(st.lists(st.booleans(), min_size=len(steps), max_size=len(steps))))
+    start, stop, state, _row = dominant_states(times, ratios, valid)
+    found = {}
+    for first, last, what in zip(start.tolist(), stop.tolist(), state.tolist(), strict=True):
+        for index in range(len(steps)):
+            if first <= times[index] and times[index + 1] <= last:
+                found[index] = what
+    expected = {i: int(np.argmax(ratios[i])) + int(State.RUNNING) for i in range(len(steps)) if valid[i]}
+    assert found == expected
+
+
+def test_names_with_blanks_and_parentheses_in_stat() -> None:
+    fields = " ".join(str(number) for number in range(4, 53))
+    stat = parse_stat(f"12 (a) b (c)) R {fields}".encode())
+    assert stat is not None
+    assert (stat.name, chr(stat.state), stat.parent_pid, stat.cpu) == ("a) b (c)", "R", 4, 39)
+    assert parse_stat(b"12 (a") is None
+    assert parse_stat(b"12 (a) R 1 2") is None
+
+
+def test_core_times_leave_iowait_out_of_busy() -> None:
+    raw = b"cpu  1 2 3 4 5 6 7 8 9 10\ncpu0 10 1 5 100 50 2 3 4 99 99\ncpu12 1 0 0 9 0 0 0 0 0 0\nintr 5\n"
+    assert parse_core_times(raw) == [(0, 25, 175), (12, 1, 10)]
+
+
+def test_other_systems_get_a_clear_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("warpline.recording.platforms.is_linux", lambda: False)
+    monkeypatch.setattr("warpline.recording.doctor.is_linux", lambda: False)
+    monkeypatch.setattr("platform.system", lambda: "Darwin")
+    with pytest.raises(RecordingError, match=r"Linux only, not on Darwin; captures .* can be opened here"):
+        record(["true"], tmp_path / "run.h5", Options())
+    assert not list(tmp_path.iterdir())
+    checks = check_sources()
+    assert not any(check.available for check in checks)
+    assert all("Linux only" in check.reason for check in checks)
+
+
+def test_time_of_a_process_is_read_with_its_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The first pair is torn: the core was taken away for 40 ms between the clock and the process's time.
+    readings = iter([1_000_000, 41_000_000, 41_010_000, 41_012_000])
+    used = iter([40_000_000, 40_011_000])
+    monkeypatch.setattr("warpline.recording.procfs.time.monotonic_ns", lambda: next(readings))
+    monkeypatch.setattr("warpline.recording.procfs.time.clock_gettime_ns", lambda _clock: next(used))
+    assert procfs.process_cpu_ns(1) == (41_011_000, 40_011_000)

@@ -1,0 +1,169 @@
+"""Wake-ups: samples of the tracepoint taken apart, blocked time split, links to who did it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import struct
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.unit.recording.recording_tools import States, needs_perf, python, record
+
+from warpline.recording.finalise import finalise
+from warpline.recording.session import Options, Session
+from warpline.recording.sources.wakeups.collect import (
+    WakeupsUnavailable,
+    find_tracepoint,
+    parse_format,
+    split_samples,
+)
+from warpline.recording.spool import records
+from warpline.recording.spool.writer import SpoolWriter
+from warpline.storage import open_capture
+
+FORMAT = """name: sched_waking
+ID: 375
+format:
+	field:unsigned short common_type;	offset:0;	size:2;	signed:0;
+	field:unsigned char common_flags;	offset:2;	size:1;	signed:0;
+	field:unsigned char common_preempt_count;	offset:3;	size:1;	signed:0;
+	field:int common_pid;	offset:4;	size:4;	signed:1;
+
+	field:char comm[16];	offset:8;	size:16;	signed:0;
+	field:pid_t pid;	offset:24;	size:4;	signed:1;
+	field:int prio;	offset:28;	size:4;	signed:1;
+	field:int target_cpu;	offset:32;	size:4;	signed:1;
+"""
+
+
+def sample(waker: int, time_ns: int, wakee: int, flags: int = 0) -> bytes:
+    raw = struct.pack("<HBBi16siii", 375, flags, 0, waker, b"name", wakee, 120, 1)
+    body = struct.pack("<IIQIII", waker, waker, time_ns, 2, 0, len(raw)) + raw
+    return struct.pack("<IHH", 9, 0, 8 + len(body)) + body
+
+
+def lost(count: int) -> bytes:
+    body = struct.pack("<QQ", 1, count) + bytes(24)
+    return struct.pack("<IHH", 2, 0, 8 + len(body)) + body
+
+
+def test_samples_are_taken_apart_by_the_kernels_own_description() -> None:
+    tracepoint = parse_format(FORMAT)
+    assert tracepoint.identifier == 375
+    raw = sample(5, 100, 6) + sample(7, 101, 8, 0x08) + lost(9) + sample(5, 102, 6) + lost(2)
+    found, missing = split_samples(np.frombuffer(raw, np.uint8), tracepoint.sample)
+    assert found["time_ns"].tolist() == [100, 101, 102]
+    assert found["waker_tid"].tolist() == [5, 7, 5]
+    assert found["tid"].tolist() == [6, 8, 6]
+    assert found["flags"].tolist() == [0, 8, 0]
+    assert missing == 11
+    assert len(split_samples(np.frombuffer(raw[:50], np.uint8), tracepoint.sample)[0]) == 0
+    with pytest.raises(ValueError, match="sched_waking"):
+        parse_format(FORMAT.replace("pid_t pid;", "pid_t who;"))
+
+
+def test_without_tracefs_the_remedy_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("warpline.recording.sources.wakeups.collect._TRACEFS", (tmp_path,))
+    with pytest.raises(WakeupsUnavailable) as caught:
+        find_tracepoint()
+    assert "mount -t tracefs" in caught.value.remedy
+
+
+def test_a_wakeup_ends_what_is_blocked_and_links_to_the_waker(tmp_path: Path) -> None:
+    folder = tmp_path / "s"
+    folder.mkdir()
+    writer = SpoolWriter(folder / "perf.spool", "perf")
+    for tid in (101, 102):
+        writer.append_packed(records.FORK, struct.pack("<QIIII", 1000, 100, tid, 100, 100))
+    switches = [
+        (101, 1100, 0, 0),
+        (102, 1100, 1, 0),
+        (101, 1200, 0, 0x2000),
+        (101, 1600, 0, 0),
+        (101, 1700, 0, 0x2000),
+    ]
+    rows = np.zeros(len(switches), records.switch)
+    rows["type"], rows["size"], rows["pid"] = 14, 32, 100
+    for name, column in zip(("tid", "time_ns", "cpu", "misc"), zip(*switches, strict=True), strict=True):
+        rows[name] = column
+    writer.append(records.SWITCH, rows)
+    # By thread 102, then while running (says nothing), then by an interrupt, then of a stranger.
+    for time_ns, waker, tid in ((1500, 102, 101), (1650, 102, 101), (1800, 0, 101), (1850, 102, 999)):
+        writer.append_packed(records.WAKING, struct.pack("<QIIII", time_ns, waker, waker, tid, 1))
+    writer.close()
+    Session(folder, folder, ("x",), "/", 1000, 0, 1, 100, Options(), stop_monotonic_ns=2000).save()
+    finalise(folder, tmp_path / "x.h5")
+    with open_capture(tmp_path / "x.h5") as capture:
+        woken = capture.rows_of_track(capture.track("process/100.1/thread/101.1/state").index)
+        names = [capture.strings[int(number)] for number in capture.events.name[woken]]
+        spans = list(
+            zip(
+                names,
+                capture.events.start[woken].tolist(),
+                capture.events.duration[woken].tolist(),
+                strict=True,
+            )
+        )
+        assert spans == [
+            ("runnable", 0, 100),
+            ("running", 100, 100),
+            ("blocked", 200, 300),
+            ("runnable", 500, 100),
+            ("running", 600, 100),
+            ("blocked", 700, 100),
+            ("runnable", 800, 200),
+        ]
+        assert len(capture.links.from_row) == 1
+        source, target = int(capture.links.from_row[0]), int(capture.links.to_row[0])
+        assert target == woken.start + 3
+        other = capture.rows_of_track(capture.track("process/100.1/thread/102.1/state").index)
+        assert other.start <= source < other.stop
+        assert capture.strings[int(capture.events.name[source])] == "running"
+        assert capture.links.kind_name(int(capture.links.kind[0])) == "wakeup"
+        woken_by, valid = capture.kinds["thread_state"].column("woken_by")
+        assert np.asarray(woken_by)[np.asarray(valid)].tolist() == [102]
+
+
+@needs_perf
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("unshare") is None, reason="tracepoints need root")
+def test_runnable_time_is_what_the_scheduler_counted(tmp_path: Path) -> None:
+    # tracefs in a mount namespace of its own: the machine stays as it is.
+    prefix = [
+        "unshare",
+        "--mount",
+        "sh",
+        "-c",
+        'mount -t tracefs none /sys/kernel/tracing && exec "$@"',
+        "sh",
+    ]
+    if subprocess.run([*prefix, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("tracefs cannot be mounted here")
+    program = """
+        import os, threading, time
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+        def work():
+            for _ in range(100):
+                time.sleep(0.001)
+                end = time.perf_counter() + 0.002
+                while time.perf_counter() < end: pass
+        threads = [threading.Thread(target=work) for _ in range(3)]
+        [thread.start() for thread in threads]
+        time.sleep(0.7)
+        os._exit(0)
+    """
+    done = record(tmp_path, *python(program), prefix=prefix)
+    assert done.returncode == 0, done.stderr
+    states = States(tmp_path / "run.h5")
+    if not states.sources["wakeups"].enabled:
+        pytest.skip(states.sources["wakeups"].reason)
+    compared = 0
+    for row in states.meta["thread_accounting"]:
+        own = states.of(row["tid"]) & (states.start < row["time_ns"])
+        # The first thread has waited before its exec too, when it was not yet the program.
+        if row["run_queue_ns"] > 20_000_000 and row["tid"] != states.processes[0].pid:
+            assert states.total("runnable", own) == pytest.approx(row["run_queue_ns"], rel=0.2)
+            compared += 1
+    assert compared >= 2

@@ -1,0 +1,448 @@
+"""Damaged and malicious captures: each opens or ends in one line, in bounded time and memory, without a crash."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import orjson
+import pytest
+from tests.unit.effort import rounds
+from tests.unit.storage import hostile_worker
+
+from warpline.cli import main
+from warpline.model import CaptureFormatError
+from warpline.storage import CaptureBuilder, open_capture
+
+WORKER = Path(hostile_worker.__file__)
+FLIPS = rounds(30, 5_000)
+
+
+def write_sample(path: Path, *, compress: bool = False) -> Path:
+    """A small capture with something in every table."""
+    rng = np.random.default_rng(11)
+    with CaptureBuilder(path, compress=compress) as builder:
+        names = builder.strings(f"kernel_{i}" for i in range(20))
+        process = builder.add_process(71, name="python", command="python train.py")
+        thread = builder.add_thread(process, 72, name="main")
+        builder.add_device(0, "GPU", properties={"sms": 132})
+        cores = builder.track("cpu", role="cores")
+        core = builder.track("cpu/0", role="core", parent=cores)
+        owner = builder.track("process/71.1", role="process", process=process)
+        api = builder.track("process/71.1/thread/72.1", parent=owner, role="thread", thread=thread)
+        clock = builder.add_clock("gpu", 1000)
+        stream = builder.track("gpu/0/stream/7", role="stream", clock=clock, device=0)
+        n = 1500
+        start = np.cumsum(rng.integers(1, 500, n))
+        calls = builder.add_events(api, "cuda_api", start, rng.integers(0, 400, n), rng.choice(names, n))
+        work = builder.add_events(
+            stream,
+            "kernel",
+            start + 1500,
+            rng.integers(1, 300, n),
+            rng.choice(names, n),
+            attributes={
+                "registers_per_thread": np.ma.MaskedArray(rng.integers(1, 200, n), rng.random(n) < 0.3)
+            },
+        )
+        builder.add_events(core, "cpu_slice", start, 1, names[0], flags=32)
+        builder.add_link_keys("launch", process, "from", np.arange(n), np.arange(calls, calls + n))
+        builder.add_link_keys("launch", process, "to", np.arange(n), np.arange(work, work + n))
+        builder.add_counter(core, "Utilization", "ratio", np.arange(600) * 500, rng.random(600))
+        stack = builder.stack(int(names[0]))
+        builder.stack(int(names[1]), stack)
+        builder.add_pause(100, 200)
+        builder.add_source("perf", True)
+        builder.meta["command_line"] = ["python", "train.py"]
+        return builder.finish()
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_sample(tmp_path_factory.mktemp("sample") / "sample.h5")
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_sample(tmp_path_factory.mktemp("archive") / "archive.h5", compress=True)
+
+
+def outcomes(paths: list[Path]) -> list[tuple[str, str]]:
+    """What becomes of each file; fails at the first that crashes, hangs, leaks or ends without one clear line."""
+    done = subprocess.run(
+        [sys.executable, str(WORKER), *map(str, paths)],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60 + hostile_worker.SECONDS * len(paths),
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+    )
+    found = []
+    for line in done.stdout.splitlines():
+        path, state, message, peak, seconds = json.loads(line)
+        assert state in {"open", "refused"}, f"{path}: {state}\n{message}"
+        assert peak < hostile_worker.BYTES, f"{path}: {peak >> 20} MiB"
+        assert seconds < hostile_worker.SECONDS, path
+        if state == "refused":
+            assert message.startswith(f"{path}: cannot be "), message
+            assert "\n" not in message
+            assert len(message) < 600
+        found.append((state, message))
+    assert len(found) == len(paths)
+    assert done.stderr == ""
+    return found
+
+
+def test_sound_files_open(sample: Path, archive: Path) -> None:
+    assert [state for state, _ in outcomes([sample, archive])] == ["open", "open"]
+
+
+@pytest.mark.parametrize("form", ["sample", "archive"])
+def test_files_cut_off_anywhere_are_refused(
+    form: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    data = request.getfixturevalue(form).read_bytes()
+    rng = np.random.default_rng(1)
+    lengths = [0, 1, 7, 8, 50, 96, 512, 4096, len(data) - 1, *rng.integers(0, len(data), 30).tolist()]
+    paths = []
+    for index, length in enumerate(lengths):
+        paths.append(tmp_path / f"{index}.h5")
+        paths[-1].write_bytes(data[:length])
+    assert {state for state, _ in outcomes(paths)} == {"refused"}
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("form", ["sample", "archive"])
+def test_flipped_bytes_anywhere(form: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    data = request.getfixturevalue(form).read_bytes()
+    rng = np.random.default_rng(2)
+    paths = []
+    for index in range(FLIPS // 2):
+        mutated = bytearray(data)
+        # The first pages hold the directories, the rest is columns.
+        reach = len(data) if index % 3 else 8192
+        for place in rng.integers(0, reach, int(rng.choice([1, 3, 30]))).tolist():
+            mutated[place] ^= int(rng.integers(1, 256))
+        paths.append(tmp_path / f"{index}.h5")
+        paths[-1].write_bytes(mutated)
+    states = [state for state, _ in outcomes(paths)]
+    assert states.count("refused") > len(paths) // 20
+    # Nearly all of an archive lies under gzip's checksums.
+    assert form == "archive" or states.count("open") > len(paths) // 20
+
+
+@pytest.mark.fuzz
+def test_wild_values_in_any_column(sample: Path, tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    with h5py.File(sample) as file:
+        columns: list[str] = []
+        file.visititems(lambda name, node: columns.append(name) if isinstance(node, h5py.Dataset) else None)
+        columns = [name for name in columns if len(file[name])]
+    paths = []
+    for index in range(FLIPS):
+        paths.append(tmp_path / f"{index}.h5")
+        shutil.copy(sample, paths[-1])
+        with h5py.File(paths[-1], "r+") as file:
+            for name in rng.choice(columns, int(rng.integers(1, 4))).tolist():
+                plant(file[name], rng)
+    states = [state for state, _ in outcomes(paths)]
+    assert states.count("open") > len(paths) // 20
+
+
+def plant(dataset: h5py.Dataset, rng: np.random.Generator) -> None:
+    """Puts extreme values at some places of a column."""
+    places = np.unique(rng.integers(0, len(dataset), int(rng.choice([1, 5, len(dataset)]))))
+    if dataset.dtype.kind == "f":
+        choice = [np.nan, np.inf, -np.inf, float(np.finfo(dataset.dtype).max), -0.0]
+    else:
+        limits = np.iinfo(dataset.dtype)
+        choice = [
+            limits.min,
+            limits.max,
+            0,
+            1,
+            limits.max // 2,
+            limits.max - 1,
+            int(rng.integers(0, 200)) % limits.max,
+        ]
+    values = dataset[:]
+    values[places] = rng.choice(np.array(choice, dataset.dtype), len(places))
+    dataset[:] = values
+
+
+def replace(file: h5py.File, path: str, **options: Any) -> h5py.Dataset:
+    del file[path]
+    return file.create_dataset(path, **options)
+
+
+def edit_meta(file: h5py.File, change: Callable[[dict[str, Any]], object]) -> None:
+    document = orjson.loads(file["meta"][:].tobytes())
+    change(document)
+    replace(file, "meta", data=np.frombuffer(orjson.dumps(document), np.uint8))
+
+
+def raw_meta(file: h5py.File, text: bytes) -> None:
+    replace(file, "meta", data=np.frombuffer(text, np.uint8))
+
+
+def virtual(file: h5py.File) -> None:
+    n = len(file["events/start"])
+    layout = h5py.VirtualLayout((n,), "<i8")
+    layout[:] = h5py.VirtualSource("/etc/passwd", "x", (n,))
+    del file["events/start"]
+    file.create_virtual_dataset("events/start", layout)
+
+
+def external_link(file: h5py.File) -> None:
+    del file["events/start"]
+    file["events/start"] = h5py.ExternalLink("/etc/passwd", "x")
+
+
+def soft_link(file: h5py.File) -> None:
+    del file["events/start"]
+    file["events/start"] = h5py.SoftLink("/events/duration")
+
+
+def bomb(file: h5py.File, path: str, dtype: str, n: int) -> None:
+    # Each chunk is the same: packed once, written as it is.
+    packed = zlib.compress(bytes(np.dtype(dtype).itemsize << 20), 9)
+    filters = {"chunks": (1 << 20,), "compression": "gzip", "compression_opts": 9}
+    bomb = replace(file, path, shape=(n,), dtype=dtype, **filters)
+    for first in range(0, n, 1 << 20):
+        bomb.id.write_direct_chunk((first,), packed)
+
+
+def many_kinds(file: h5py.File) -> None:
+    for index in range(300):
+        group = file.create_group(f"kinds/k{index}")
+        group.attrs["code"] = index
+
+
+def deep_tracks(file: h5py.File) -> None:
+    n = 5000
+    for name, dataset in list(file["tracks"].items()):
+        values = np.arange(n) - 1 if name == "parent" else np.arange(n) if name == "uri" else np.zeros(n)
+        replace(file, f"tracks/{name}", data=values.astype(dataset.dtype))
+    offsets = np.concatenate([[0], 1 + np.arange(n) * 5])
+    replace(file, "strings/offset", data=offsets.astype("<u8"))
+    replace(
+        file, "strings/data", data=np.frombuffer("".join(f"{i:05}" for i in range(n + 1)).encode(), "|u1")
+    )
+
+
+REFUSED: dict[str, tuple[Callable[[h5py.File], object], str]] = {
+    "version": (lambda f: f.attrs.modify("version", 99), "format version 99"),
+    "version type": (lambda f: f.attrs.create("version", np.bytes_("0")), "format version"),
+    "version float": (lambda f: f.attrs.create("version", 0.5), "wrong type"),
+    "format": (lambda f: f.attrs.create("format", np.bytes_("other")), "not a capture"),
+    "text of variable length": (lambda f: f.attrs.create("uuid", "x"), "wrong type"),
+    "format type": (lambda f: f.attrs.create("format", [1, 2, 3]), "wrong type"),
+    "no format": (lambda f: f.attrs.pop("format"), "not a capture"),
+    "uuid": (lambda f: f.attrs.create("uuid", np.bytes_("../../../etc/passwd")), "UUID"),
+    "huge attribute": (lambda f: f.attrs.create("uuid", np.bytes_("x" * (2 << 20))), "too large"),
+    "float times": (lambda f: replace(f, "events/start", data=np.zeros(4500)), "has type float64"),
+    "big endian": (lambda f: replace(f, "events/start", data=np.zeros(4500, ">i8")), "has type >i8"),
+    "short column": (lambda f: replace(f, "events/name", data=np.zeros(7, "<u4")), "has 7 entries"),
+    "two dimensions": (lambda f: replace(f, "events/name", data=np.zeros((9, 500), "<u4")), "2 dimensions"),
+    "scalar": (lambda f: replace(f, "meta", data=np.uint8(3)), "0 dimensions"),
+    "strings": (lambda f: replace(f, "meta", data=["a", "b"]), "has type object"),
+    "compound": (
+        lambda f: replace(f, "events/kind", data=np.zeros(4500, [("a", "i4"), ("b", "f8")])),
+        "has type",
+    ),
+    "no column": (lambda f: f.pop("events/flags"), "events/flags is missing"),
+    "no group": (lambda f: f.pop("lanes"), "is missing"),
+    "group for a column": (
+        lambda f: (f.pop("events/start"), f.create_group("events/start")),
+        "not a dataset",
+    ),
+    "unwritten and huge": (lambda f: replace(f, "meta", shape=(1 << 62,), dtype="|u1"), "claim|entries"),
+    "chunked and huge": (
+        lambda f: replace(f, "events/start", shape=(1 << 40,), dtype="<i8", chunks=(1 << 20,)),
+        "claim",
+    ),
+    "virtual": (virtual, "other files"),
+    "external": (
+        lambda f: replace(
+            f, "events/start", shape=(4500,), dtype="<i8", external=[("/etc/passwd", 0, 36000)]
+        ),
+        "other files",
+    ),
+    "external link": (external_link, "missing"),
+    "soft link": (soft_link, "missing"),
+    "lzf": (
+        lambda f: replace(f, "events/start", data=np.zeros(4500, "<i8"), chunks=(100,), compression="lzf"),
+        "filter other than",
+    ),
+    "fletcher": (
+        lambda f: replace(f, "events/start", data=np.zeros(4500, "<i8"), chunks=(100,), fletcher32=True),
+        "filter other than",
+    ),
+    "scale-offset": (
+        lambda f: replace(f, "events/start", data=np.zeros(4500, "<i8"), chunks=(100,), scaleoffset=0),
+        "filter other than",
+    ),
+    "bomb": (lambda f: bomb(f, "events/start", "<i8", 1 << 26), "times the size of the file"),
+    "duplicate URIs": (lambda f: f["tracks/uri"].__setitem__(1, f["tracks/uri"][0]), "same URI"),
+    "parent later": (lambda f: f["tracks/parent"].__setitem__(1, 2), "table of tracks"),
+    "clock beyond": (lambda f: f["tracks/clock"].__setitem__(1, 77), "table of tracks"),
+    "clock offset": (lambda f: f["clocks/offset"].__setitem__(1, 2**62), "table of clocks"),
+    "lanes overlap": (lambda f: f["lanes/first"].__setitem__(1, 0), "table of lanes"),
+    "lane counts wrap": (
+        lambda f: f["lanes/count"].__setitem__(slice(0, 2), [2**63 - 1, -(2**63) + 1]),
+        "table of lanes",
+    ),
+    "lane depth": (lambda f: f["lanes/depth"].__setitem__(0, 3), "table of lanes"),
+    "level": (lambda f: f["lod/levels/level"].__setitem__(0, 200), "level of detail"),
+    "level place": (lambda f: f["lod/levels/first"].__setitem__(0, 2**62), "level of detail"),
+    "kinds": (many_kinds, "describes 30. kinds|missing or damaged"),
+    "kind code": (lambda f: f["kinds/kernel"].attrs.modify("code", 999), "code 999"),
+    "kind code twice": (
+        lambda f: f["kinds/kernel"].attrs.modify("code", f["kinds/cuda_api"].attrs["code"]),
+        "same code",
+    ),
+    "deep tracks": (deep_tracks, "deep"),
+    "link names": (lambda f: f["links"].attrs.create("kinds", np.bytes_("5")), "names of links"),
+    "counter places": (lambda f: f["counters/first"].__setitem__(0, 2**62), "table of counters"),
+    "meta": (lambda f: raw_meta(f, b"{"), "description"),
+    "meta NaN": (lambda f: raw_meta(f, b'{"span_ns": [NaN, 1]}'), "description"),
+    "meta nested": (lambda f: raw_meta(f, b"[" * 100_000), "description"),
+    "meta list": (lambda f: raw_meta(f, b"[]"), "not an object"),
+    "meta encoding": (lambda f: raw_meta(f, b'{"a": "\xff"}'), "description"),
+    "span": (lambda f: edit_meta(f, lambda d: d.update(span_ns=[0, 1e300])), "span_ns"),
+    "pid": (lambda f: edit_meta(f, lambda d: d["processes"][0].update(pid="x")), "pid is not a number"),
+    "name": (lambda f: edit_meta(f, lambda d: d["processes"][0].update(name=5)), "name is not a text"),
+    "tid": (lambda f: edit_meta(f, lambda d: d["threads"][0].update(tid=None)), "tid is missing"),
+    "thread's process": (lambda f: edit_meta(f, lambda d: d["threads"][0].update(process=9)), "not there"),
+    "property": (lambda f: edit_meta(f, lambda d: d["devices"][0].update(properties=[1])), "not a pair"),
+    "pauses": (lambda f: edit_meta(f, lambda d: d.update(pauses_ns=[[1, 2, 3]])), "pauses_ns"),
+    "sources": (lambda f: edit_meta(f, lambda d: d.update(sources="x")), "sources is not a list"),
+}
+
+
+def write_hostile(sample: Path, target: Path, change: Callable[[h5py.File], object]) -> Path:
+    shutil.copy(sample, target)
+    with h5py.File(target, "r+", libver="latest") as file:
+        change(file)
+    return target
+
+
+@pytest.fixture(scope="module")
+def refused(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, str]]:
+    """What becomes of each file of `REFUSED`, all in one worker."""
+    folder = tmp_path_factory.mktemp("refused")
+    paths = [
+        write_hostile(sample, folder / f"{index}.h5", change)
+        for index, (change, _) in enumerate(REFUSED.values())
+    ]
+    return dict(zip(REFUSED, outcomes(paths), strict=True))
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_not_followed_is_refused_in_one_line(name: str, refused: dict[str, tuple[str, str]]) -> None:
+    import re
+
+    state, message = refused[name]
+    assert state == "refused"
+    assert re.search(REFUSED[name][1], message), message
+
+
+SURVIVED: dict[str, Callable[[h5py.File], object]] = {
+    "unsorted starts": lambda f: f["events/start"].__setitem__(
+        slice(None), np.random.default_rng(1).permutation(f["events/start"][:])
+    ),
+    "extreme starts": lambda f: f["events/start"].__setitem__(slice(0, 4500, 2), 2**63 - 1),
+    "negative durations": lambda f: f["events/duration"].__setitem__(slice(0, 4500, 3), -(2**63)),
+    "names": lambda f: f["events/name"].__setitem__(slice(None), 2**32 - 1),
+    "kinds": lambda f: f["events/kind"].__setitem__(slice(None), 255),
+    "rows of kinds": lambda f: f["kinds/kernel/row"].__setitem__(slice(0, 99), 2**62),
+    "rows of links": lambda f: f["links/to_row"].__setitem__(slice(0, 99), 2**62),
+    "index of links": lambda f: f["links/by_to"].__setitem__(slice(None), -(2**62)),
+    "rows of levels": lambda f: f["lod/row"].__setitem__(slice(None), 2**32 - 1),
+    "skip index": lambda f: f["lod/skip_events"].__setitem__(slice(None), 2**63 - 1),
+    "cyclic stacks": lambda f: f["stacks/parent"].__setitem__(slice(None), [1, 0]),
+    "frames": lambda f: f["stacks/frame"].__setitem__(slice(None), 2**32 - 1),
+    "offsets": lambda f: f["strings/offset"].__setitem__(2, 2**64 - 1),
+    "times of counters": lambda f: f["counters/time"].__setitem__(
+        slice(None), np.random.default_rng(1).permutation(f["counters/time"][:])
+    ),
+    "no numbers": lambda f: f["counters/value"].__setitem__(slice(None), np.nan),
+    "command line": lambda f: edit_meta(f, lambda d: d["meta"].update(command_line={"a": [1]}, host=5)),
+    "unknown keys": lambda f: edit_meta(
+        f, lambda d: (d.update(new=1), d["processes"][0].update(new=[1]), d["sources"][0].update(lost=-5))
+    ),
+    "cycle of groups": lambda f: f["kinds"].__setitem__("kernel/attributes/self", f["kinds"]),
+}
+
+
+def test_damaged_values_are_clamped_where_they_are_used(sample: Path, tmp_path: Path) -> None:
+    paths = [
+        write_hostile(sample, tmp_path / f"{index}.h5", change)
+        for index, change in enumerate(SURVIVED.values())
+    ]
+    states = dict(zip(SURVIVED, outcomes(paths), strict=True))
+    # A group in place of an attribute is refused when the kinds are read; everything else opens.
+    assert states.pop("cycle of groups")[0] == "refused"
+    assert {name for name, (state, _) in states.items() if state != "open"} == set()
+
+
+def test_strings_that_overlap_take_no_more_memory_than_their_data(sample: Path, tmp_path: Path) -> None:
+    target = tmp_path / "x.h5"
+    shutil.copy(sample, target)
+    with h5py.File(target, "r+") as file:
+        replace(file, "strings/data", data=np.full(8 << 20, 65, np.uint8))
+        offsets = np.tile(np.array([0, 8 << 20], "<u8"), 2000)
+        replace(file, "strings/offset", data=offsets)
+        replace(file, "tracks/uri", data=np.arange(5, dtype="<u4") * 2)
+    outcomes([target])
+
+
+@pytest.mark.parametrize("content", [b"", b"hello", b"\x89HDF\r\n\x1a\n" + bytes(5000)])
+def test_the_command_line_ends_in_one_line(
+    tmp_path: Path, content: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = tmp_path / "broken.h5"
+    target.write_bytes(content)
+    assert main(["info", str(target)]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert len(captured.err.strip().splitlines()) == 1
+    assert "broken.h5: cannot be " in captured.err
+
+
+def test_the_command_line_tells_hostile_files_apart(
+    sample: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for index, (change, _) in enumerate(list(REFUSED.values())[::6]):
+        target = write_hostile(sample, tmp_path / f"{index}.h5", change)
+        assert main(["info", str(target)]) == 1
+        captured = capsys.readouterr()
+        assert len(captured.err.strip().splitlines()) == 1, captured.err
+        target.unlink()
+    assert main(["info", "--verify", str(sample)]) == 0
+    assert "is sound" in capsys.readouterr().out
+
+
+def test_places_that_are_no_files(tmp_path: Path) -> None:
+    with pytest.raises(CaptureFormatError, match="it is a directory"):
+        open_capture(tmp_path)
+    with pytest.raises(CaptureFormatError, match="No such file"):
+        open_capture(tmp_path / "nothing.h5")
+
+
+def test_a_file_that_was_cut_off_after_opening_is_noticed(sample: Path, tmp_path: Path) -> None:
+    target = tmp_path / "x.h5"
+    shutil.copy(sample, target)
+    with open_capture(target) as capture:
+        assert capture.is_intact()
+        os.truncate(target, 5000)
+        assert not capture.is_intact()

@@ -1,0 +1,138 @@
+"""Rows by name against brute force, in memory and from the user's cache."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.unit.effort import rounds
+
+from warpline.model import Cancelled, Flag, Packing
+from warpline.storage import Capture, CaptureBuilder, build_name_index, index_lanes, open_capture
+from warpline.storage.index import name_index as names_module
+from warpline.storage.index.name_index import NameIndex
+
+
+def write(path: Path, seed: int, n: int) -> Capture:
+    rng = np.random.default_rng(seed)
+    with CaptureBuilder(path) as builder:
+        names = builder.strings(f"n{i}" for i in range(7))
+        for index in range(2):
+            track = builder.track(
+                f"t/{index}", clock=builder.add_clock("c", 100 * index), packing=Packing.PACK
+            )
+            builder.add_events(
+                track,
+                "kernel",
+                rng.integers(0, 5 * n, n),
+                rng.integers(0, 12, n),
+                rng.choice(names, n),
+                flags=np.where(rng.random(n) < 0.2, int(Flag.WAITING), 0),
+            )
+        builder.finish()
+    return open_capture(path)
+
+
+def check(capture: Capture, index: NameIndex, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    every = np.arange(len(capture.events))
+    name = capture.events.name
+    start, stop = capture.event_times(every)
+    lane_of = capture.lanes_of_rows(every)
+    low, high = capture.span
+    for _ in range(6):
+        first, last = np.sort(rng.integers(low - 5, high + 5, 2)).tolist()
+        whole = rng.random() < 0.3
+        lanes = np.flatnonzero(rng.random(len(capture.lanes)) < 0.6) if rng.random() < 0.7 else None
+        chosen = np.ones(len(every), bool) if lanes is None else np.isin(lane_of, lanes)
+        if not whole:
+            chosen &= (start < last) & ((stop > first) | (start >= first))
+        wanted = rng.integers(0, 9, 3)
+        limits = () if whole else (first, last)
+        assert index.rows(wanted, lanes, *limits).tolist() == every[chosen & np.isin(name, wanted)].tolist()
+        totals = index.totals(lanes, *limits)
+        inside = np.minimum(stop, high if whole else last) - np.maximum(start, low if whole else first)
+        busy = np.where(capture.events.flags == 0, np.maximum(inside, 0), 0)
+        expected = [
+            (int(one), int((chosen & (name == one)).sum()), int(busy[chosen & (name == one)].sum()))
+            for one in np.unique(name[chosen])
+        ]
+        found = zip(totals.name.tolist(), totals.count.tolist(), totals.busy_ns.tolist(), strict=True)
+        assert list(found) == expected
+
+
+@pytest.mark.fuzz
+@given(st.integers(0, 2**32), st.sampled_from([1, 5, 300]), st.sampled_from([7, 100, 1 << 21]))
+@settings(max_examples=rounds(9), suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_rows_and_totals_agree_with_brute_force(tmp_path: Path, seed: int, n: int, piece: int) -> None:
+    with write(tmp_path / "x.h5", seed, n) as capture, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(names_module, "PIECE", piece)
+        check(capture, build_name_index(capture), seed)
+        check(capture, build_name_index(capture, folder=tmp_path / "names"), seed)
+        check(capture, index_lanes(capture, range(len(capture.lanes))), seed)
+
+
+def test_an_index_of_some_lanes_knows_these_and_no_others(tmp_path: Path) -> None:
+    with write(tmp_path / "x.h5", 5, 300) as capture:
+        whole, lanes = build_name_index(capture), [1, len(capture.lanes) - 1]
+        part = index_lanes(capture, lanes)
+        every = np.arange(len(capture.strings))
+        assert part.rows(every).tolist() == whole.rows(every, lanes).tolist()
+        found, expected = part.totals(), whole.totals(lanes)
+        assert found.name.tolist() == expected.name.tolist()
+        assert found.busy_ns.tolist() == expected.busy_ns.tolist()
+        with pytest.raises(Cancelled):
+            index_lanes(capture, lanes, lambda: True)
+
+
+def test_large_captures_keep_their_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(names_module, "ON_DISK_EVENTS", 100)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user"))
+    with write(tmp_path / "x.h5", 3, 300) as capture:
+        steps: list[float] = []
+        build_name_index(capture, lambda fraction, _: steps.append(fraction))
+        assert steps
+        assert steps == sorted(steps)
+        steps.clear()
+        check(capture, build_name_index(capture, lambda fraction, _: steps.append(fraction)), 3)
+        assert steps == []
+        place = next((tmp_path / "user" / "warpline" / "names").iterdir())
+        assert place.name.startswith(capture.uuid)
+        # Damaged or half an index is not trusted.
+        for name in ("row", "first", "piece_first"):
+            data = (place / name).read_bytes()
+            (place / name).write_bytes(data[: len(data) // 2])
+            check(capture, build_name_index(capture), 3)
+        (place / "first").write_bytes(os.urandom((place / "first").stat().st_size))
+        check(capture, build_name_index(capture), 3)
+
+
+def test_only_the_latest_indexes_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(names_module, "MAX_STORED", 2)
+    for number in range(4):
+        with write(tmp_path / f"{number}.h5", number, 30) as capture:
+            build_name_index(capture, folder=tmp_path / "names")
+            os.utime(tmp_path / "names" / f"{capture.uuid}-60", (number, number))
+    assert len(list((tmp_path / "names").iterdir())) == 2
+
+
+def test_cancelling_leaves_nothing_and_no_disk_is_needed(tmp_path: Path) -> None:
+    with write(tmp_path / "x.h5", 3, 300) as capture:
+        with pytest.raises(Cancelled):
+            build_name_index(capture, cancelled=lambda: True, folder=tmp_path / "names")
+        assert list((tmp_path / "names").iterdir()) == []
+        (tmp_path / "file").write_text("")
+        check(capture, build_name_index(capture, folder=tmp_path / "file"), 3)
+
+
+def test_a_capture_without_events(tmp_path: Path) -> None:
+    with CaptureBuilder(tmp_path / "x.h5") as builder:
+        builder.finish()
+    with open_capture(tmp_path / "x.h5") as capture:
+        index = build_name_index(capture)
+        assert len(index.totals().name) == 0
+        assert len(index.rows([0])) == 0

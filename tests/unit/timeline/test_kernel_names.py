@@ -1,0 +1,88 @@
+"""Short names of kernels, over names as the profilers write them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from warpline_app.timeline.model.kernel_names import short_kernel_name
+
+_BASE = "at::TensorIteratorBase&"
+_INNER = "::{lambda()#2}::operator()() const::{lambda()#4}::operator()() const::{lambda(c10::BFloat16)#1}"
+_CUTLASS = "cutlass_80_tensorop_bf16_s16816gemm_relu_bf16_64x64_64x6_tn_align8"
+_XMMA = (
+    "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64_warpgroupsize1x1x1"
+    "_execute_segment_k_off_kernel__5x_cublas"
+)
+_NAMES = {
+    f"void at::native::vectorized_elementwise_kernel<4, at::native::GeluCUDAKernelImpl({_BASE}, "
+    f"at::native::GeluType){_INNER}, std::array<char*, 2ul> >(int, at::native::GeluCUDAKernelImpl({_BASE}, "
+    f"at::native::GeluType){_INNER}, std::array<char*, 2ul>)": "Gelu<BFloat16> · vectorized",
+    "void at::native::elementwise_kernel<128, 4, at::native::gpu_kernel_impl_nocast<"
+    f"at::native::direct_copy_kernel_cuda({_BASE}){_INNER}>({_BASE}, at::native::direct_copy_kernel_cuda({_BASE})"
+    f"{_INNER} const&)::{{lambda(int)#1}}>(int, x)": "direct_copy<BFloat16> · elementwise",
+    "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<c10::BFloat16>, "
+    "std::array<char*, 3ul> >(int, at::native::CUDAFunctor_add<c10::BFloat16>, std::array<char*, 3ul>)": (
+        "add<BFloat16> · vectorized"
+    ),
+    "void at::native::vectorized_elementwise_kernel<4, at::native::BinaryFunctor<c10::BFloat16, c10::BFloat16, "
+    "c10::BFloat16, at::native::binary_internal::MulFunctor<float> >, std::array<char*, 3ul> >(int)": (
+        "Binary Mul<float> · vectorized"
+    ),
+    "void at::native::(anonymous namespace)::cunn_SoftMaxForward<8, c10::BFloat16, float, c10::BFloat16, "
+    "at::native::(anonymous namespace)::SoftMaxForwardEpilogue>(c10::BFloat16*, c10::BFloat16 const*, int)": (
+        "cunn_SoftMaxForward<8, BFloat16, …>"
+    ),
+    "void at::native::(anonymous namespace)::vectorized_layer_norm_kernel<c10::BFloat16, float>(int, float)": (
+        "vectorized_layer_norm_kernel<BFloat16, float>"
+    ),
+    "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<c10::BFloat16, at::native::NormTwoOps<"
+    "c10::BFloat16, float, c10::BFloat16>, unsigned int, c10::BFloat16, 4> >(x)": "NormTwoOps<BFloat16> · reduce",
+    "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, at::native::func_wrapper_t<float, "
+    "at::native::sum_functor<float, float, float>::operator()(at::TensorIterator&)::{lambda(float, float)#1}>, "
+    "unsigned int, float, 4> >(x)": "sum<float> · reduce",
+    f"void cutlass::Kernel2<{_CUTLASS}>({_CUTLASS}::Params)": "s16816gemm_relu_bf16_64x64_64x6_tn_align8 · cutlass_80",
+    "void cutlass::device_kernel<cutlass::gemm::kernel::GemmUniversal<cute::tuple<int, int> > >(P)": (
+        "GemmUniversal"
+    ),
+    "void cutlass::device_kernel<cutlass::gemm::kernel::GemmUniversal<cute::tuple<int, int, int, int>, "
+    "cutlass::gemm::collective::CollectiveMma<cutlass::gemm::MainloopSm90TmaGmmaWarpSpecialized<4, "
+    "cute::tuple<cute::C<2>, cute::C<1>, cute::C<1> > >, cute::tuple<cute::C<128>, cute::C<256>, cute::C<64> >, "
+    "cutlass::bfloat16_t> > >(P)": "GemmUniversal 128x256x64",
+    _XMMA: "gemm_128x128x64_tn_n_1x1x1_segment_k_off · sm90_bf16bf16_bf16f32_f32",
+    "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize64x256x8_stage3_warpsize1x4x1_ffma_execute_split_k_kernel"
+    "__5x_cublas": ("gemm_64x256x8_split_k_tn_n_stage3_1x4x1_ffma · sm80_f32f32_f32f32_f32"),
+    "cutlass_80_tensorop_s1688gemm_128x128_16x5_nn_align4": "s1688gemm_128x128_16x5_nn_align4 · cutlass_80",
+    "sm80_xmma_dgrad_implicit_gemm_tf32f32_tf32f32_f32_nhwckrsc_nhwc_tilesize128x128x16_stage4_warpsize2x2x1_g1": (
+        "dgrad_implicit_gemm_128x128x16_nhwckrsc_nhwc_stage4_2x2x1_g1 · sm80_tf32f32_tf32f32_f32"
+    ),
+    "void at::native::vectorized_elementwise_kernel<(int)4, void at::native::<unnamed>::pow_tensor_scalar_kernel_impl"
+    "<float, float>(at::TensorIteratorBase &, T2)::[lambda(float) (instance 1)], std::array<char *, (unsigned long)2>>"
+    "(int, T2, T3)": "pow_tensor_scalar<float> · vectorized",
+    "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)": (
+        "ncclDevKernel_AllReduce_Sum_bf16_RING_LL"
+    ),
+    "void cublasLt::splitKreduce_kernel<32, 16, int, __nv_bfloat16>(cublasLt::cublasSplitKParams<float>)": (
+        "cublasLt::splitKreduce_kernel<32, 16, …>"
+    ),
+    "std::enable_if<!(false), void>::type internal::gemvx::kernel<int, int, __nv_bfloat16>(P)": (
+        "gemvx::kernel<int, int, …>"
+    ),
+    "triton_poi_fused_add_0": "triton_poi_fused_add_0",
+}
+
+
+@pytest.mark.parametrize(("name", "short"), _NAMES.items(), ids=range(len(_NAMES)))
+def test_a_kernel_is_told_by_what_it_does(name: str, short: str) -> None:
+    assert short_kernel_name(name) == short
+
+
+@given(st.sampled_from(sorted(_NAMES)), st.integers(1, 400))
+def test_names_that_a_tool_cut_off_still_have_a_short_one(name: str, length: int) -> None:
+    assert short_kernel_name(name[:length]) or name[:length].strip() in {"void", ""}
+
+
+@given(st.text("ab<>(){}:, ->", max_size=40))
+def test_any_text_has_a_short_name_no_longer_than_itself_but_for_a_mark(text: str) -> None:
+    assert len(short_kernel_name(text)) <= len(text) + 2

@@ -50,8 +50,8 @@ def test_records_are_readable_while_the_file_grows_and_after_the_writer_was_kill
     path = tmp_path / "a.spool"
     program = f"""
 import os, signal, numpy as np
-from warpline.recording import records
-from warpline.recording.spool_writer import SpoolWriter
+from warpline.recording.spool import records
+from warpline.recording.spool.writer import SpoolWriter
 writer = SpoolWriter({str(path)!r}, "perf")
 for number in range(1000):
     writer.append_packed(records.EXIT, number.to_bytes(8, "little") + bytes(8))
@@ -106,8 +106,8 @@ def test_a_file_that_may_not_grow_counts_loss_and_keeps_what_it_has(tmp_path: Pa
     path = tmp_path / "a.spool"
     program = f"""
 import resource, numpy as np
-from warpline.recording import records
-from warpline.recording.spool_writer import SpoolWriter
+from warpline.recording.spool import records
+from warpline.recording.spool.writer import SpoolWriter
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 writer = SpoolWriter({str(path)!r}, "perf")
 rows = np.zeros(50_000, records.exit_)

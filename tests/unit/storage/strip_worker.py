@@ -67,5 +67,5 @@ def main(library: str, rounds: int) -> None:
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+    sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
     main(sys.argv[1], int(sys.argv[2]))

@@ -24,7 +24,7 @@ from warpline.i18n import tr
 from warpline.interchange.framework.ranks import clock_text
 from warpline.model import format_duration
 from warpline.model.times import NS_PER_UNIT, parse_time
-from warpline_app.session.alignment import FURTHEST_NS, Alignment, MovableClock, movable_clocks, realign
+from warpline_app.session.alignment import FURTHEST_NS, ClockShifts, MovableClock, movable_clocks, realign
 
 if TYPE_CHECKING:
     from warpline_app.session.page import CapturePage
@@ -167,10 +167,10 @@ class AlignRanksDialog(QDialog):
         return next((page for page in self._window.pages if page.source == self.source), None)
 
     @property
-    def alignment(self) -> Alignment:
+    def alignment(self) -> ClockShifts:
         """How the capture is shown now."""
         page = self.page
-        return page.document.alignment if page is not None else Alignment()
+        return page.document.alignment if page is not None else ClockShifts()
 
     def show_alignment(self) -> None:
         """Write down what holds."""
@@ -224,7 +224,7 @@ class AlignRanksDialog(QDialog):
         """All ranks as the file has them."""
         self._show(self.alignment.changed({}))
 
-    def _show(self, alignment: Alignment) -> None:
+    def _show(self, alignment: ClockShifts) -> None:
         page = self.page
         if page is not None:
             realign(self._window, page, alignment)

@@ -28,24 +28,24 @@ class MovableClock:
 
 
 @dataclass
-class Alignment:
+class ClockShifts:
     """How far each clock of a capture is moved, in ns later than in the file, by the clock's index."""
 
     shifts: dict[int, int] = field(default_factory=dict)
     done: list[dict[int, int]] = field(default_factory=list)
     undone: list[dict[int, int]] = field(default_factory=list)
 
-    def changed(self, shifts: Mapping[int, int]) -> Alignment:
+    def changed(self, shifts: Mapping[int, int]) -> ClockShifts:
         """After moving clocks; what holds now can be had back."""
-        return Alignment(_moved(shifts), [*self.done, self.shifts], [])
+        return ClockShifts(_moved(shifts), [*self.done, self.shifts], [])
 
-    def before(self) -> Alignment:
+    def before(self) -> ClockShifts:
         """After taking back the last change. Raises IndexError when there is none."""
-        return Alignment(self.done[-1], self.done[:-1], [*self.undone, self.shifts])
+        return ClockShifts(self.done[-1], self.done[:-1], [*self.undone, self.shifts])
 
-    def after(self) -> Alignment:
+    def after(self) -> ClockShifts:
         """After doing again what was taken back. Raises IndexError when there is none."""
-        return Alignment(self.undone[-1], [*self.done, self.shifts], self.undone[:-1])
+        return ClockShifts(self.undone[-1], [*self.done, self.shifts], self.undone[:-1])
 
 
 def _moved(shifts: Mapping[int, int]) -> dict[int, int]:
@@ -71,11 +71,11 @@ def moved(capture: Capture, shifts: Mapping[int, int]) -> Capture:
     )
 
 
-def remembered(capture: Capture, settings: Settings) -> Alignment:
+def remembered(capture: Capture, settings: Settings) -> ClockShifts:
     """How this capture was moved when it was last open; what does not fit in the user's settings is left out."""
     clocks = {clock.recorded.name: clock.index for clock in movable_clocks(capture)}
     found = settings.record_of(f"{_RECORD}/{capture.uuid}")
-    return Alignment(
+    return ClockShifts(
         {
             clocks[name]: shift
             for name, shift in found.items()
@@ -84,7 +84,7 @@ def remembered(capture: Capture, settings: Settings) -> Alignment:
     )
 
 
-def realign(window: MainWindow, page: CapturePage, alignment: Alignment) -> CapturePage:
+def realign(window: MainWindow, page: CapturePage, alignment: ClockShifts) -> CapturePage:
     """Show the page's capture with other clocks: the same file, nothing imported again; and remember it."""
     capture = page.document.capture
     window.settings.set_record(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, Signal
 
-from warpline_app.session.alignment import Alignment
+from warpline_app.session.alignment import ClockShifts
 from warpline_app.session.layout_state import LayoutState, Mark
 
 if TYPE_CHECKING:
@@ -366,7 +366,7 @@ class Document(QObject):
         self.capture = capture
         self.state = TimelineState(*capture.span, self)
         self._title = title or Path(str(capture.path)).name
-        self.alignment = Alignment()
+        self.alignment = ClockShifts()
         """How far the clocks of ``capture`` are moved against those in its file."""
         self.console_text = ""
         """What the program printed, where this capture was recorded from the window."""

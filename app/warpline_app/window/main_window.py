@@ -22,7 +22,7 @@ from warpline.i18n import tr
 from warpline_app.commands.actions import CommandActions
 from warpline_app.panels.frame.layout import PanelLayout
 from warpline_app.panels.frame.registry import PANELS
-from warpline_app.session.alignment import Alignment, moved, remembered
+from warpline_app.session.alignment import ClockShifts, moved, remembered
 from warpline_app.session.background import Job
 from warpline_app.session.opening import Opened, OpenProblem, open_job, problem_of
 from warpline_app.session.page import CapturePage
@@ -196,7 +196,7 @@ class MainWindow(QMainWindow):
         self._tab_changed()
         self.capture_opened.emit(page)
 
-    def replace_capture(self, page: CapturePage, capture: Capture, alignment: Alignment) -> CapturePage:
+    def replace_capture(self, page: CapturePage, capture: Capture, alignment: ClockShifts) -> CapturePage:
         """Show the same file with other clocks in place of a page; what is in view and selected stays so."""
         old = page.document
         document = Document(capture, old.title, self)

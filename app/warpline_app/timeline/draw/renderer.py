@@ -33,7 +33,7 @@ LABEL_BUDGET = 60
 
 
 @dataclass(frozen=True)
-class View:
+class Viewport:
     """What a frame shows: the time scale in device pixels, the scroll position and size in logical ones."""
 
     scale: TimeScale
@@ -72,7 +72,7 @@ class Renderer:
         self._plan: FramePlan | None = None
         self._plan_key: tuple[int, int, int] = (0, 0, 0)
         self._bars: tuple[FramePlan, int, Bars] | None = None
-        self._labelled: tuple[Boxes, View, FramePlan] | None = None
+        self._labelled: tuple[Boxes, Viewport, FramePlan] | None = None
         self._limits: dict[int, float] = {}
         self.failed: dict[str, str] = {}
         """Rows that cannot be drawn, by key, with the reason."""
@@ -82,7 +82,7 @@ class Renderer:
         self.emphasis = emphasis
         self.cache.clear()
 
-    def draw(self, frame: Frame, layout: Layout, view: View) -> Drawn:
+    def draw(self, frame: Frame, layout: Layout, view: Viewport) -> Drawn:
         """Draws all visible rows; a row that fails is left out and named in `failed`."""
         lines, plan = self._lines(layout, view)
         shift = self.cache.shift_px
@@ -133,7 +133,7 @@ class Renderer:
     def _px(self, logical: float) -> int:
         return round(logical * self.ratio)
 
-    def _plan_of(self, layout: Layout, view: View) -> FramePlan:
+    def _plan_of(self, layout: Layout, view: Viewport) -> FramePlan:
         key = (view.scroll_px, view.height_px, len(self.failed))
         if self._plan is None or self._plan.layout is not layout or key != self._plan_key:
             self._plan = make_plan(
@@ -149,7 +149,7 @@ class Renderer:
             known = self._bars = (plan, self.table.version, make_bars(self.table, plan.bars))
         return known[2]
 
-    def _lines(self, layout: Layout, view: View) -> tuple[Lines, FramePlan]:
+    def _lines(self, layout: Layout, view: Viewport) -> tuple[Lines, FramePlan]:
         """Codes of all visible lines from one query, and which line is where."""
         plan = self._plan_of(layout, view)
         try:
@@ -168,7 +168,7 @@ class Renderer:
             return self._lines(layout, view)
         return lines, plan
 
-    def _find_failing(self, bars: Sequence[Bar], view: View) -> bool:
+    def _find_failing(self, bars: Sequence[Bar], view: Viewport) -> bool:
         found = False
         for bar in bars:
             line = bar.line
@@ -191,7 +191,7 @@ class Renderer:
         parts = [np.arange(a, b) for a, b in zip(first.tolist(), last.tolist(), strict=True)]
         return np.concatenate(parts)
 
-    def _draw_curve(self, frame: Frame, place: Spot, view: View) -> bool:
+    def _draw_curve(self, frame: Frame, place: Spot, view: Viewport) -> bool:
         """Draws a curve or counter; False when a better curve should be computed."""
         row = place.row.row
         if row.content is Content.COUNTER:
@@ -215,7 +215,7 @@ class Renderer:
             )
         return is_good
 
-    def _draw_counter(self, frame: Frame, place: Spot, view: View) -> None:
+    def _draw_counter(self, frame: Frame, place: Spot, view: Viewport) -> None:
         number, clip, background = place.row.row.counter, place.clip, place.background
         counter = self.capture.counters[number]
         scale = _part(view.scale, frame)
@@ -274,7 +274,7 @@ def _part(scale: TimeScale, frame: Frame) -> TimeScale:
     return TimeScale(start, max(stop, start + 1), frame.stop - first)
 
 
-def _tick_step(view: View) -> int:
+def _tick_step(view: Viewport) -> int:
     ticks = view.ticks_ns
     return int(ticks[1] - ticks[0]) if len(ticks) > 1 else 0
 

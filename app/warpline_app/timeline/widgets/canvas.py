@@ -22,7 +22,7 @@ from warpline.i18n import tr
 from warpline_app.look.theme import Theme
 from warpline_app.timeline.draw.compositor import Frame
 from warpline_app.timeline.draw.lane_cache import EVERYTHING, Emphasis
-from warpline_app.timeline.draw.renderer import Renderer, View
+from warpline_app.timeline.draw.renderer import Renderer, Viewport
 from warpline_app.timeline.draw.shapes import paint_frame
 from warpline_app.timeline.model.layout import PlacedRow
 from warpline_app.timeline.model.scene import Scene
@@ -186,7 +186,7 @@ class Canvas(QWidget):
         length = scene.state.view[1] - scene.state.view[0]
         zooming = length != self._last_length and not self._exact
         self._last_length = length
-        view = View(
+        view = Viewport(
             scene.device_scale(ratio),
             scene.scroll_px,
             scene.height_px,

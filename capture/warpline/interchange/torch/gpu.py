@@ -56,7 +56,7 @@ def copy_codes(name: str) -> tuple[int, int, int]:
     return _COPY_CODES.get(direction, 0), source, target
 
 
-class GpuTracks:
+class KinetoGpuTracks:
     """Adds GPU work to the tracks of devices, contexts and streams."""
 
     def __init__(self, tracks: TraceTracks, builder: CaptureBuilder) -> None:

@@ -32,7 +32,7 @@ from warpline.interchange.torch.columns import (
     PYTHON,
 )
 from warpline.interchange.torch.cpu import SLICE, STATE, add_scheduling
-from warpline.interchange.torch.gpu import GpuTracks
+from warpline.interchange.torch.gpu import KinetoGpuTracks
 from warpline.interchange.torch.memory import add_memory
 from warpline.interchange.trace_json.chrome import is_trace_json
 from warpline.interchange.trace_json.converter import TraceConverter, name_ids, optional_ids
@@ -66,7 +66,7 @@ class TorchConverter(TraceConverter):
 
     def __init__(self, builder: CaptureBuilder, options: ImportOptions) -> None:
         super().__init__(builder, options)
-        self.gpu = GpuTracks(self.tracks, builder)
+        self.gpu = KinetoGpuTracks(self.tracks, builder)
         # Which of Paddle's types a phase is, decides in which of its tables it stands.
         builder.add_kind(KindSpec("phase", "Phase", "range", "phase", (CATEGORY,)))
         self._main: ProcessEntry | None = None

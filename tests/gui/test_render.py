@@ -88,7 +88,7 @@ def test_the_whole_window_with_its_panels(sample: Path, tmp_path: Path) -> None:
     ("arguments", "said"),
     [
         (("--range", "5s:6s"), "nothing in that range"),
-        (("--track", "nothing/*"), "no track matches nothing/*"),
+        (("--track", "nothing/*"), "no track matches 'nothing/*'"),
         (("--size", "30000x30000"), "too large"),
         (("--scale", "100"), "between 0.5 and 8"),
         (("-o", "/no/such/folder/x.png"), "no folder"),

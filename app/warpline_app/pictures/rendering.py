@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import os
 import sys
 from collections.abc import Callable
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from warpline.i18n import tr
 from warpline.model.errors import ExportError, UsageError
+from warpline.model.track_patterns import match_tracks, outermost_tracks
 
 if TYPE_CHECKING:
     from PySide6.QtGui import QImage
@@ -88,32 +88,6 @@ def picture_range(capture: Capture, wanted: tuple[int | None, int | None]) -> tu
     return start, min(stop, max(high, low + 1))
 
 
-def matching_tracks(capture: Capture, patterns: tuple[str, ...]) -> tuple[str, ...]:
-    """URIs of the tracks that any pattern matches, of nested ones the outermost. Raises UsageError for none."""
-    matched = [
-        track.index
-        for track in capture.tracks
-        if any(fnmatch.fnmatchcase(track.uri, pattern) for pattern in patterns)
-    ]
-    if patterns and not matched:
-        raise UsageError(
-            tr(
-                "{path}: no track matches {patterns}; warpline info --json lists them",
-                path=capture.path,
-                patterns=", ".join(patterns),
-            )
-        )
-    chosen = set(matched)
-    outermost: list[str] = []
-    for index in matched:
-        above = capture.tracks[index].parent
-        while above >= 0 and above not in chosen:
-            above = capture.tracks[above].parent
-        if above < 0:
-            outermost.append(capture.tracks[index].uri)
-    return tuple(outermost)
-
-
 def render(
     capture: Capture,
     picture: Picture,
@@ -136,7 +110,8 @@ def render(
     if width * height * picture.scale**2 > MAX_PIXELS:
         raise UsageError(tr("a picture of {width} × {height} is too large", width=width, height=height))
     start, stop = picture_range(capture, picture.range_ns)
-    tracks = matching_tracks(capture, picture.tracks)
+    chosen = match_tracks(capture.tracks, picture.tracks)
+    tracks = tuple(track.uri for track in outermost_tracks(capture.tracks, chosen or frozenset()))
     appearance().choose(picture.theme)
     document = Document(capture, title)
     document.state.set_view(start, stop)

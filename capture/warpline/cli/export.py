@@ -40,7 +40,8 @@ class ExportCommand:
         """Write the file and say what is in it."""
         from warpline.interchange.export.exporter import ExportOptions, export_capture, exporter_for
         from warpline.interchange.export.preview import estimate
-        from warpline.interchange.export.selection import ExportSelection, match_tracks
+        from warpline.interchange.export.selection import ExportSelection
+        from warpline.model.track_patterns import match_tracks
         from warpline.storage import open_capture
 
         out = Path(args.out)
@@ -52,7 +53,7 @@ class ExportCommand:
         with open_capture(args.file) as capture:
             origin = capture.span[0]
             start, stop = (None if time is None else origin + time for time in args.range)
-            selection = ExportSelection(start, stop, match_tracks(capture, args.track))
+            selection = ExportSelection(start, stop, match_tracks(capture.tracks, args.track))
             expected = estimate(capture, selection, exporter)
             # Of each counter at least the value that still holds comes along.
             if not expected.events and expected.samples <= len(capture.counters):

@@ -109,7 +109,8 @@ class StatsCommand:
 
 
 def _selection(capture: Capture, args: argparse.Namespace) -> Selection:
-    from warpline.analysis.framework.selection import Selection, tracks_matching
+    from warpline.analysis.framework.selection import Selection
+    from warpline.model.track_patterns import match_tracks
 
     origin = capture.span[0]
     start, stop = args.range
@@ -124,7 +125,7 @@ def _selection(capture: Capture, args: argparse.Namespace) -> Selection:
     return Selection(
         None if start is None else origin + start,
         None if stop is None else origin + stop,
-        tracks=tracks_matching(capture, args.track),
+        tracks=match_tracks(capture.tracks, args.track),
     )
 
 

@@ -18,9 +18,10 @@ from tests.unit.effort import rounds
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.registry import REPORTS, compute_report
 from warpline.analysis.framework.report import NotRecorded, sort_table
-from warpline.analysis.framework.selection import Selection, View, tracks_matching
+from warpline.analysis.framework.selection import Selection, View
 from warpline.analysis.paddle import operators as paddle_operators
 from warpline.model import Flag, UsageError
+from warpline.model.track_patterns import match_tracks
 from warpline.storage import Capture, CaptureBuilder, open_capture
 
 
@@ -194,7 +195,7 @@ def test_streams_threads_tracks_and_names_select(training: Capture) -> None:
     stream = training.track("gpu/0/process/71.1/context/1/stream/8").index
     rows = rows_of(training, "cuda_gpu_kern_sum", Selection(streams=frozenset([stream])))
     assert [row["name"] for row in rows] == ["ncclDevKernel_AllReduce"]
-    tracks = tracks_matching(training, ["*/stream/7"])
+    tracks = match_tracks(training.tracks, ["*/stream/7"])
     rows = rows_of(training, "cuda_gpu_kern_sum", Selection(tracks=tracks))
     assert [row["name"] for row in rows] == ["sm90_xmma_gemm_bf16"]
     assert len(rows_of(training, "cuda_gpu_trace", Selection(threads=frozenset([0])))) == 9
@@ -203,7 +204,7 @@ def test_streams_threads_tracks_and_names_select(training: Capture) -> None:
     rows = rows_of(training, "nvtx_sum", Selection(names=frozenset([name])))
     assert [row["name"] for row in rows] == ["forward"]
     with pytest.raises(UsageError, match="no track matches"):
-        tracks_matching(training, ["nowhere/*"])
+        match_tracks(training.tracks, ["nowhere/*"])
 
 
 def test_sorting_keeps_children_below_their_parents(training: Capture) -> None:

@@ -26,8 +26,9 @@ from warpline.interchange.export.exporter import (
     exporters,
 )
 from warpline.interchange.export.preview import estimate
-from warpline.interchange.export.selection import ExportSelection, count_events, match_tracks
+from warpline.interchange.export.selection import ExportSelection, count_events
 from warpline.model import Cancelled, ExportError, Flag, Packing, UsageError
+from warpline.model.track_patterns import match_tracks
 from warpline.storage import NO_ROW, Capture, CaptureBuilder, open_capture
 
 TORCH = (
@@ -306,14 +307,14 @@ def test_counters_of_a_range_start_with_the_value_that_holds(made: Capture, tmp_
 
 
 def test_selected_tracks_bring_those_above_them_and_nothing_else(made: Capture, tmp_path: Path) -> None:
-    tracks = match_tracks(made, ["gpu/*"])
+    tracks = match_tracks(made.tracks, ["gpu/*"])
     with open_capture(written(made, tmp_path / "out.h5", None, None, tracks)) as part:
         assert {track.uri for track in part.tracks} == {"gpu/0", "gpu/0/process/71.1/context/1/stream/7"}
         assert set(part.kinds) == {"kernel"}
         assert Counter(part.links.from_row.tolist()) == {NO_ROW: 11}
         assert part.strings.id("launch") is None
     with pytest.raises(UsageError, match="nothing/"):
-        match_tracks(made, ["gpu/*", "nothing/*"])
+        match_tracks(made.tracks, ["gpu/*", "nothing/*"])
 
 
 # Chrome JSON
@@ -526,7 +527,7 @@ def test_without_pyarrow_the_message_says_what_to_install(
 
 def test_a_page_stands_on_its_own(made: Capture, tmp_path: Path) -> None:
     page = written(
-        made, tmp_path / "out.html", 100, 900, match_tracks(made, ["gpu/*", "process/*"])
+        made, tmp_path / "out.html", 100, 900, match_tracks(made.tracks, ["gpu/*", "process/*"])
     ).read_text()
     assert page.startswith("<!doctype html>")
     assert "kernel&lt;int, 3&gt;" in page, "names are text, never markup"

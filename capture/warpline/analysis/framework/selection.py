@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -14,7 +13,7 @@ import numpy.typing as npt
 from warpline.analysis.framework.nesting import LaneEvents
 from warpline.analysis.framework.report import unrecorded
 from warpline.i18n import tr
-from warpline.model import Cancelled, Track, UsageError
+from warpline.model import Cancelled, Track
 from warpline.storage import Capture
 
 Int64Array = npt.NDArray[np.int64]
@@ -44,23 +43,6 @@ class Selection:
     streams: frozenset[int] | None = None
     ranks: frozenset[int] | None = None
     names: frozenset[int] | None = None
-
-
-def tracks_matching(capture: Capture, globs: Iterable[str]) -> frozenset[int] | None:
-    """Indices of the tracks whose URI matches one of the patterns; None without patterns.
-
-    Raises UsageError when a pattern matches no track.
-    """
-    found: set[int] = set()
-    patterns = list(globs)
-    for pattern in patterns:
-        hits = [track.index for track in capture.tracks if fnmatch.fnmatchcase(track.uri, pattern)]
-        if not hits:
-            raise UsageError(
-                tr("no track matches {pattern!r}; warpline info --json lists the tracks", pattern=pattern)
-            )
-        found.update(hits)
-    return frozenset(found) if patterns else None
 
 
 @dataclass(frozen=True)

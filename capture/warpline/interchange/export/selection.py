@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-
-from warpline.i18n import tr
-from warpline.model import UsageError
 
 if TYPE_CHECKING:
     from warpline.storage import Capture
@@ -48,28 +44,6 @@ class ExportSelection:
     def is_bounded(self) -> bool:
         """Whether events may be left out because of their time."""
         return self.start_ns is not None or self.stop_ns is not None
-
-
-def match_tracks(capture: Capture, patterns: list[str]) -> frozenset[int] | None:
-    """Indexes of tracks whose URI matches any of the patterns, and of the tracks below them; None without patterns.
-
-    Raises UsageError when a pattern matches nothing.
-    """
-    if not patterns:
-        return None
-    found: set[int] = set()
-    for pattern in patterns:
-        hits = {track.index for track in capture.tracks if fnmatchcase(track.uri, pattern)}
-        if not hits:
-            raise UsageError(
-                tr("no track matches {pattern!r}; warpline info --json lists the tracks", pattern=pattern)
-            )
-        found |= hits
-    # A parent always comes before its children.
-    for track in capture.tracks:
-        if track.parent in found:
-            found.add(track.index)
-    return frozenset(found)
 
 
 def lane_slices(capture: Capture, selection: ExportSelection) -> Iterator[tuple[int, slice]]:

@@ -32,8 +32,8 @@ from warpline_app.panels.frame.computed import ComputedPanel  # noqa: E402
 from warpline_app.panels.frame.panel import Panel  # noqa: E402
 from warpline_app.panels.frame.registry import PANELS  # noqa: E402
 from warpline_app.session.application import make_application  # noqa: E402
+from warpline_app.session.document import Document  # noqa: E402
 from warpline_app.session.settings import Settings  # noqa: E402
-from warpline_app.session.timeline_state import Document  # noqa: E402
 
 BAR_MS = 10.0
 MOVE_S = 0.016

@@ -20,8 +20,8 @@ from tests.gui.timeline_sample import MS, US, write_timeline_sample
 from warpline.storage import open_capture
 from warpline_app.commands.command import Command
 from warpline_app.look.theme import CONTRAST, DARK, LIGHT, Theme
+from warpline_app.session.document import Document
 from warpline_app.session.settings import Settings
-from warpline_app.session.timeline_state import Document
 from warpline_app.timeline.model.rows import Content
 from warpline_app.timeline.widgets.menus import ViewContext
 from warpline_app.timeline.widgets.view import TimelineView

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from warpline.model.errors import UsageError
 from warpline_app.dialogs.palette import match_score
-from warpline_app.recording.console_text import ConsoleText
 from warpline_app.recording.interpreters import find_interpreters
 from warpline_app.recording.request import RecordingRequest, suggested_output
+from warpline_app.session.console_text import ConsoleText
 from warpline_app.session.settings import RECENT_LIMIT, Settings
 
 

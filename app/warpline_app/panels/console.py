@@ -8,8 +8,8 @@ from PySide6.QtWidgets import QLabel, QPlainTextEdit, QStackedLayout, QWidget
 
 from warpline.i18n import tr
 from warpline_app.panels.frame.panel import Panel
-from warpline_app.recording.console_text import MAX_LINES, ConsoleText
-from warpline_app.session.timeline_state import Document
+from warpline_app.session.console_text import MAX_LINES, ConsoleText
+from warpline_app.session.document import Document
 
 LINES_AT_ONCE = 400
 """Of a program that prints faster than anybody reads, so many lines are shown per refresh: more would cost frames."""

@@ -16,7 +16,7 @@ from warpline_app.look.theme import Theme
 from warpline_app.panels.chart import Chart, size_unit, time_axis
 from warpline_app.panels.frame.computed import ComputedPanel
 from warpline_app.session.background import IsCancelled
-from warpline_app.session.timeline_state import Document
+from warpline_app.session.document import Document
 
 BINS = 400
 _NARROWEST_LIST, _WIDEST_LIST = 150, 340

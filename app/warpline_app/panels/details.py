@@ -22,7 +22,7 @@ from warpline.i18n import tr
 from warpline_app.look.theme import Theme
 from warpline_app.panels.facts import EventFacts, Fact, event_facts
 from warpline_app.panels.frame.panel import Panel
-from warpline_app.session.timeline_state import Document
+from warpline_app.session.document import Document
 
 ROW_ROLE = Qt.ItemDataRole.UserRole
 _LINES_OF_NAME = 4

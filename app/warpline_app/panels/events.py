@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
 
 from warpline.i18n import tr, tr_n
 from warpline.model.times import format_duration
+from warpline_app.look.chip import Chip
 from warpline_app.look.theme import Theme
 from warpline_app.panels.event_columns import event_columns
 from warpline_app.panels.event_query import Int64Array, Query, capture_starts, rows_of
@@ -32,8 +33,7 @@ from warpline_app.panels.table.row_actions import RowActions
 from warpline_app.panels.table.row_target import RowTarget
 from warpline_app.panels.table.table import Table
 from warpline_app.session.background import IsCancelled
-from warpline_app.session.timeline_state import Document
-from warpline_app.window.toolrow import Chip
+from warpline_app.session.document import Document
 
 SORT_BY_TIME_UP_TO = 3_000_000
 """More events than this come in the order of the file (track by track) until a header is clicked."""

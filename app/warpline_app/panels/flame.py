@@ -20,7 +20,7 @@ from warpline_app.panels.frame.scope import scope_suffix, selection_of
 from warpline_app.panels.table.row_actions import RowActions
 from warpline_app.panels.table.row_target import RowTarget
 from warpline_app.session.background import IsCancelled
-from warpline_app.session.timeline_state import Document
+from warpline_app.session.document import Document
 
 _SOURCES = (("operators", "Operators"), ("ranges", "Ranges"), ("python", "Python"), ("samples", "Samples"))
 _ORDERS = (("heavy", "Left-heavy"), ("bottom", "Bottom-up"), ("time", "In time"))

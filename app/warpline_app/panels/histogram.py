@@ -22,8 +22,8 @@ from warpline_app.panels.chart import (
 )
 from warpline_app.panels.frame.computed import ComputedPanel
 from warpline_app.session.background import IsCancelled
-from warpline_app.session.instances import instances
-from warpline_app.session.timeline_state import Document
+from warpline_app.session.document import Document
+from warpline_app.timeline.model.events_of_names import instances
 from warpline_app.timeline.model.kernel_names import short_kernel_name
 
 Int64Array = npt.NDArray[np.int64]

@@ -25,7 +25,7 @@ from warpline_app.panels.frame.scope import scope_suffix, selection_of
 from warpline_app.panels.table.report_table import ReportTable
 from warpline_app.panels.table.row_actions import RowActions
 from warpline_app.session.background import IsCancelled
-from warpline_app.session.timeline_state import Document
+from warpline_app.session.document import Document
 
 MAX_POINTS = 600
 FloatArray = npt.NDArray[np.float64]

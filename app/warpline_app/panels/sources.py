@@ -13,7 +13,7 @@ from warpline.interchange.framework.ranks import clock_text
 from warpline.model.times import format_duration
 from warpline_app.look.theme import Theme
 from warpline_app.panels.frame.panel import Panel
-from warpline_app.session.timeline_state import Document
+from warpline_app.session.document import Document
 
 if TYPE_CHECKING:
     from warpline.storage import Capture

@@ -22,7 +22,7 @@ from warpline_app.panels.table.report_table import ReportTable
 from warpline_app.panels.table.row_actions import RowActions
 from warpline_app.panels.table.row_target import target_of
 from warpline_app.session.background import IsCancelled
-from warpline_app.session.timeline_state import Document
+from warpline_app.session.document import Document
 
 _CATEGORY_COLORS = {
     "kernel": "kernel",

@@ -26,7 +26,7 @@ from warpline_app.panels.table.report_table import ReportTable
 from warpline_app.panels.table.row_actions import RowActions
 from warpline_app.panels.table.share_view import ShareView
 from warpline_app.session.background import IsCancelled
-from warpline_app.session.timeline_state import Document
+from warpline_app.session.document import Document
 
 QUICK_ABOVE = 300_000
 """Events of a capture above which medians wait until the hand that drags a range stops."""

@@ -104,7 +104,7 @@ def render(
     Raises UsageError for a range or tracks the capture does not have, ExportError when drawing does not end.
     """
     from warpline_app.look.appearance import appearance
-    from warpline_app.session.timeline_state import Document
+    from warpline_app.session.document import Document
 
     width, height = picture.size
     if width * height * picture.scale**2 > MAX_PIXELS:
@@ -137,9 +137,9 @@ def render(
 
 
 def _window_picture(document: object, picture: Picture) -> QImage:
+    from warpline_app.session.document import Document
     from warpline_app.session.page import CapturePage
     from warpline_app.session.settings import Settings
-    from warpline_app.session.timeline_state import Document
     from warpline_app.window.main_window import MainWindow
 
     assert isinstance(document, Document)

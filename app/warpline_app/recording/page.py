@@ -16,10 +16,10 @@ from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QPushButton, QVB
 from warpline.i18n import tr
 from warpline_app.look.elided import ElidedLabel
 from warpline_app.panels.console import ConsoleView
-from warpline_app.recording.console_text import ConsoleText
 from warpline_app.recording.process import RecordingProcess
 from warpline_app.recording.request import RecordingRequest
 from warpline_app.session.background import IsCancelled, Job, Progress
+from warpline_app.session.console_text import ConsoleText
 from warpline_app.window.message_bars import MessageStack
 
 REFRESH_MS = 60

@@ -13,7 +13,7 @@ _EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
-class Mark:
+class TimeMark:
     """A moment with a text that a person set on the ruler."""
 
     time_ns: int
@@ -34,7 +34,7 @@ class LayoutState(QObject):
     heights_changed = Signal(object)
     """mapping of row key to pixels per lane"""
     marks_changed = Signal(object)
-    """tuple of Mark in time order"""
+    """tuple of TimeMark in time order"""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -43,7 +43,7 @@ class LayoutState(QObject):
         self._hidden: frozenset[str] = frozenset()
         self._expanded: Mapping[str, bool] = _EMPTY
         self._heights: Mapping[str, int] = _EMPTY
-        self._marks: tuple[Mark, ...] = ()
+        self._marks: tuple[TimeMark, ...] = ()
 
     @property
     def pins(self) -> tuple[str, ...]:
@@ -132,11 +132,11 @@ class LayoutState(QObject):
             self.heights_changed.emit(self._heights)
 
     @property
-    def marks(self) -> tuple[Mark, ...]:
+    def marks(self) -> tuple[TimeMark, ...]:
         """Marks in time order."""
         return self._marks
 
-    def set_marks(self, marks: Iterable[Mark]) -> None:
+    def set_marks(self, marks: Iterable[TimeMark]) -> None:
         """Replace all marks; of two at the same time the later one stays."""
         by_time = {mark.time_ns: mark for mark in marks}
         value = tuple(by_time[time_ns] for time_ns in sorted(by_time))
@@ -146,7 +146,7 @@ class LayoutState(QObject):
 
     def add_mark(self, time_ns: int, text: str = "") -> None:
         """Set a mark, or give the one at this time another text."""
-        self.set_marks((*self._marks, Mark(int(time_ns), text)))
+        self.set_marks((*self._marks, TimeMark(int(time_ns), text)))
 
     def remove_mark(self, time_ns: int) -> None:
         """Take the mark at this time away."""

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from warpline_app.session.document import Document
 from warpline_app.session.settings import Settings
-from warpline_app.session.timeline_state import Document
 
 if TYPE_CHECKING:
     from warpline_app.timeline.widgets.view import TimelineView

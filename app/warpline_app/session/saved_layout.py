@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from warpline_app.session.layout_state import TimeMark
 from warpline_app.session.settings import Settings
-from warpline_app.session.timeline_state import Mark, TimelineState
+from warpline_app.session.timeline_state import TimelineState
 
 _LAYOUT = "layouts"
 _VIEWS = "views"
@@ -46,7 +47,7 @@ def apply_layout(state: TimelineState, value: Mapping[str, Any]) -> None:
     marks = value.get("marks")
     if isinstance(marks, list):
         pairs = [pair for pair in marks[:MAX_MARKS] if isinstance(pair, list) and len(pair) == 2]
-        state.set_marks(Mark(pair[0], str(pair[1])) for pair in pairs if isinstance(pair[0], int))
+        state.set_marks(TimeMark(pair[0], str(pair[1])) for pair in pairs if isinstance(pair[0], int))
     origin = value.get("origin")
     if isinstance(origin, int):
         state.set_origin(origin)

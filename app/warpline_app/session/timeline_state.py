@@ -9,22 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
-from warpline_app.session.alignment import ClockShifts
-from warpline_app.session.layout_state import LayoutState, Mark
-
-if TYPE_CHECKING:
-    from warpline.storage import Capture
+from warpline_app.session.layout_state import LayoutState
 
 UNDO_LIMIT = 200
 MIN_VIEW_NS = 1
 Range = tuple[int, int]
-
-__all__ = ["Document", "Filter", "Mark", "Range", "TimelineState"]
 
 
 @dataclass(frozen=True)
@@ -355,32 +348,3 @@ class TimelineState(LayoutState):
             self.set_highlight(())
         elif not self._filter.is_empty:
             self.set_filter(Filter())
-
-
-class Document(QObject):
-    """An open capture with its state; what a tab shows."""
-
-    def __init__(self, capture: Capture, title: str = "", parent: QObject | None = None) -> None:
-        """Takes over ``capture``: `close` closes it."""
-        super().__init__(parent)
-        self.capture = capture
-        self.state = TimelineState(*capture.span, self)
-        self._title = title or Path(str(capture.path)).name
-        self.alignment = ClockShifts()
-        """How far the clocks of ``capture`` are moved against those in its file."""
-        self.console_text = ""
-        """What the program printed, where this capture was recorded from the window."""
-
-    @property
-    def title(self) -> str:
-        """What the tab says."""
-        return self._title
-
-    @property
-    def path(self) -> Path:
-        """The file."""
-        return Path(str(self.capture.path))
-
-    def close(self) -> None:
-        """Let go of the file. The views of this document must be gone."""
-        self.capture.close()

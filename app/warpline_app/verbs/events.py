@@ -8,8 +8,8 @@ from PySide6.QtGui import QGuiApplication
 
 from warpline.i18n import tr
 from warpline_app.commands.command import Command
-from warpline_app.session.instances import neighbour
 from warpline_app.timeline.model.event_text import describe_event
+from warpline_app.timeline.model.events_of_names import neighbour
 from warpline_app.timeline.model.rows import Content
 from warpline_app.verbs.tools import Action, has_found, has_selection, timeline_command
 

@@ -24,10 +24,10 @@ from warpline_app.panels.frame.layout import PanelLayout
 from warpline_app.panels.frame.registry import PANELS
 from warpline_app.session.alignment import ClockShifts, moved, remembered
 from warpline_app.session.background import Job
+from warpline_app.session.document import Document
 from warpline_app.session.opening import Opened, OpenProblem, open_job, problem_of
 from warpline_app.session.page import CapturePage
 from warpline_app.session.settings import Settings
-from warpline_app.session.timeline_state import Document
 from warpline_app.verbs.catalogue import all_commands
 from warpline_app.window.context import WindowContext
 from warpline_app.window.menus import RecentMenu, theme_menu

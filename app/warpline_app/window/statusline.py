@@ -9,7 +9,7 @@ from warpline.i18n import tr, tr_n
 from warpline.model.times import format_duration, format_time
 from warpline.model.tracks import Source
 from warpline_app.look.elided import ElidedLabel
-from warpline_app.session.timeline_state import Document
+from warpline_app.session.document import Document
 
 NAMES_SHOWN = 3
 HINTS = ("W/S zoom", "A/D pan", "drag select", "? help")

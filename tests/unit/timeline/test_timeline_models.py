@@ -14,8 +14,9 @@ from tests.gui.timeline_sample import MS, OWN_COLOR, SPAN_NS, US, write_timeline
 
 from warpline.storage import Capture, CaptureBuilder, open_capture
 from warpline_app.look.theme import CONTRAST, CONTRAST_LIGHT, DARK, LIGHT, Theme, contrast_ratio, to_rgb
+from warpline_app.session.layout_state import TimeMark
 from warpline_app.session.saved_layout import apply_layout, layout_of
-from warpline_app.session.timeline_state import Filter, Mark, TimelineState
+from warpline_app.session.timeline_state import Filter, TimelineState
 from warpline_app.timeline.draw import codes
 from warpline_app.timeline.draw.codes import ColorTable
 from warpline_app.timeline.draw.event_colors import Painter
@@ -138,9 +139,9 @@ def test_marks_keep_their_order_and_one_text_per_moment(state: TimelineState) ->
     state.add_mark(500, "b")
     state.add_mark(100, "a")
     state.add_mark(500, "c")
-    assert list(state.marks) == [Mark(100, "a"), Mark(500, "c")]
+    assert list(state.marks) == [TimeMark(100, "a"), TimeMark(500, "c")]
     state.remove_mark(100)
-    assert list(state.marks) == [Mark(500, "c")]
+    assert list(state.marks) == [TimeMark(500, "c")]
 
 
 def test_a_layout_comes_back_as_it_was_and_damaged_ones_are_survived(state: TimelineState) -> None:

@@ -15,7 +15,7 @@ from warpline_app.panels.frame.scope import not_recorded_text
 from warpline_app.session.background import IsCancelled, Job
 
 if TYPE_CHECKING:
-    from warpline_app.session.timeline_state import Document
+    from warpline_app.session.document import Document
 
 _HAND_STOPS_MS = 180
 _PAUSE_MS = 50

@@ -9,7 +9,7 @@ from warpline.i18n import tr
 from warpline_app.look.elided import ElidedLabel
 from warpline_app.panels.frame.registry import Area, PanelSpec
 from warpline_app.panels.frame.tabs import PanelTabs
-from warpline_app.session.timeline_state import Document
+from warpline_app.session.document import Document
 
 
 class PanelHost(QWidget):

@@ -13,7 +13,7 @@ from warpline.i18n import tr
 from warpline_app.panels.frame.floating import FLOATING_SIZE, FloatingPanel, zone_of
 from warpline_app.panels.frame.host import PanelHost
 from warpline_app.panels.frame.registry import PANELS, Area, PanelSpec
-from warpline_app.session.timeline_state import Document
+from warpline_app.session.document import Document
 
 _GRIP = QPoint(60, 12)
 """Where in its window a panel that begins to float is held."""

@@ -12,7 +12,8 @@ from warpline_app.look.appearance import appearance
 from warpline_app.look.theme import Theme
 
 if TYPE_CHECKING:
-    from warpline_app.session.timeline_state import Document, TimelineState
+    from warpline_app.session.document import Document
+    from warpline_app.session.timeline_state import TimelineState
 
 
 class Panel(QWidget):

@@ -12,7 +12,7 @@ from warpline.i18n import tr
 
 if TYPE_CHECKING:
     from warpline_app.panels.frame.panel import Panel
-    from warpline_app.session.timeline_state import Document
+    from warpline_app.session.document import Document
 
 Area = Literal["bottom", "right", "float"]
 

@@ -11,11 +11,12 @@ from PySide6.QtWidgets import QMenu, QWidget
 from warpline.i18n import tr
 from warpline_app.panels.frame.panel import window_part
 from warpline_app.panels.table.row_target import RowTarget
-from warpline_app.session.instances import longest
+from warpline_app.timeline.model.events_of_names import longest
 
 if TYPE_CHECKING:
     from warpline.storage import Capture
-    from warpline_app.session.timeline_state import Document, TimelineState
+    from warpline_app.session.document import Document
+    from warpline_app.session.timeline_state import TimelineState
 
 
 class RowActions:

@@ -13,7 +13,8 @@ import numpy as np
 from PySide6.QtCore import QObject, QRectF, Signal
 
 from warpline_app.session.background import Job
-from warpline_app.session.timeline_state import Document, Filter
+from warpline_app.session.document import Document
+from warpline_app.session.timeline_state import Filter
 from warpline_app.timeline.model.layout import Layout, PlacedRow, make_layout, row_is_open
 from warpline_app.timeline.model.rows import NAME_ROWS, Row, RowTree
 from warpline_app.timeline.model.ticks import Ticks, make_ticks

@@ -20,7 +20,7 @@ from PySide6.QtWidgets import QWidget
 from warpline.i18n import tr
 from warpline.model import format_duration
 from warpline_app.look.theme import Theme, ui_font
-from warpline_app.session.timeline_state import Mark
+from warpline_app.session.layout_state import TimeMark
 from warpline_app.timeline.model.scene import Scene
 from warpline_app.timeline.widgets.overlay import Overlay, mark_flag
 
@@ -46,7 +46,7 @@ class Ruler(QWidget):
         self.event_count: int | None = None
         self._overlay = overlay
         self._from_ns: int | None = None
-        self._mark: Mark | None = None
+        self._mark: TimeMark | None = None
         self.setFixedHeight(HEIGHT)
         self.setMouseTracking(True)
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
@@ -162,7 +162,7 @@ class Ruler(QWidget):
 
     # mouse
 
-    def _mark_at(self, x: float) -> Mark | None:
+    def _mark_at(self, x: float) -> TimeMark | None:
         scale = self.scene.scale
         near = [(abs(scale.to_px(mark.time_ns) - x), mark) for mark in self.scene.state.marks]
         near = [entry for entry in near if entry[0] <= MARK_REACH]
@@ -188,7 +188,7 @@ class Ruler(QWidget):
         state.set_cursor(time_ns)
         if self._mark is not None:
             others = [mark for mark in state.marks if mark != self._mark]
-            self._mark = Mark(time_ns, self._mark.text)
+            self._mark = TimeMark(time_ns, self._mark.text)
             state.set_marks((*others, self._mark))
         elif self._from_ns is not None:
             state.select_range(self._from_ns, time_ns)

@@ -14,12 +14,13 @@ from warpline.i18n import tr
 from warpline_app.look.appearance import appearance
 from warpline_app.look.theme import Theme
 from warpline_app.session.background import Job
-from warpline_app.session.instances import instances
+from warpline_app.session.document import Document
 from warpline_app.session.name_filter import passing_names
 from warpline_app.session.saved_layout import LayoutStore
 from warpline_app.session.settings import Settings
-from warpline_app.session.timeline_state import Document, Filter, TimelineState
+from warpline_app.session.timeline_state import Filter, TimelineState
 from warpline_app.timeline.draw.lane_cache import EVERYTHING, emphasis_for
+from warpline_app.timeline.model.events_of_names import instances
 from warpline_app.timeline.model.idle import IdleWork
 from warpline_app.timeline.model.layout import PINNED_KEY
 from warpline_app.timeline.model.rows import Row

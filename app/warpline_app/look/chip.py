@@ -1,0 +1,35 @@
+"""A filter that holds, as a chip with a cross."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QToolButton, QWidget
+
+from warpline.i18n import tr
+
+
+class Chip(QFrame):
+    """One filter, with a cross that takes it away."""
+
+    def __init__(self, text: str, remove: Callable[[], None], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("chip")
+        self.text = text
+        label = QLabel()
+        label.setTextFormat(Qt.TextFormat.PlainText)
+        label.setText(label.fontMetrics().elidedText(text, Qt.TextElideMode.ElideMiddle, 220))
+        label.setToolTip(text)
+        self.close_button = QToolButton()
+        self.close_button.setObjectName("chipClose")
+        self.close_button.setText("✕")
+        self.close_button.setToolTip(tr("Remove this filter"))
+        self.close_button.setAccessibleName(tr("Remove filter {text}", text=text))
+        # The signal carries whether the button is checked, which is nobody's filter.
+        self.close_button.clicked.connect(lambda _checked: remove())
+        row = QHBoxLayout(self)
+        row.setContentsMargins(9, 2, 3, 2)
+        row.setSpacing(3)
+        row.addWidget(label)
+        row.addWidget(self.close_button)

@@ -9,11 +9,11 @@ from warpline.storage.cache import ConversionCache, cache_folder
 from warpline.storage.columns.counters import Counter
 from warpline.storage.columns.kind_table import KindTable
 from warpline.storage.columns.links import Links
-from warpline.storage.columns.mapped import is_capture
+from warpline.storage.columns.mapped_file import is_capture
 from warpline.storage.columns.schema import NO_ROW, NO_STACK
 from warpline.storage.columns.strings import Strings
 from warpline.storage.index.name_index import NameIndex, NameTotals, build_name_index, index_lanes
-from warpline.storage.index.query import Strip
+from warpline.storage.index.strip_numpy import Strip
 from warpline.storage.read.capture import Capture, open_capture
 from warpline.storage.read.read_tables import Events, Lanes
 from warpline.storage.read.verify import verify

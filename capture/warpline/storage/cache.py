@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from warpline.model import Cancelled, CaptureFormatError, StorageError
-from warpline.storage.columns.mapped import MappedFile
+from warpline.storage.columns.mapped_file import MappedFile
 from warpline.storage.columns.schema import VERSION
 
 Progress = Callable[[float, str], None]

@@ -20,7 +20,7 @@ from tests.unit.storage.storage_tools import random_lane, write_lanes
 from warpline.storage import Capture, CaptureBuilder, open_capture
 from warpline.storage.columns.schema import MAX_PACKED_DURATION
 from warpline.storage.index import strip_native
-from warpline.storage.index.query import Strip, _draw_with_numpy
+from warpline.storage.index.strip_numpy import Strip, _draw_with_numpy
 
 pytestmark = pytest.mark.skipif(strip_native.library() is None, reason="the loop is not compiled here")
 

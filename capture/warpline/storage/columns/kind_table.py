@@ -9,7 +9,7 @@ import numpy.typing as npt
 import orjson
 
 from warpline.model import AttributeSpec, KindSpec
-from warpline.storage.columns.mapped import MappedFile
+from warpline.storage.columns.mapped_file import MappedFile
 from warpline.storage.columns.schema import MAX_KINDS
 
 Array = npt.NDArray[Any]

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import orjson
 
-from warpline.storage.columns.mapped import MappedFile
+from warpline.storage.columns.mapped_file import MappedFile
 from warpline.storage.columns.schema import LINK_COLUMNS, NO_ROW
 
 Int64Array = npt.NDArray[np.int64]

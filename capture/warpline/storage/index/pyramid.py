@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from warpline.storage.columns.mapped import MappedFile
+from warpline.storage.columns.mapped_file import MappedFile
 from warpline.storage.columns.schema import LOD_COLUMNS, LOD_DIRECTORY, MAX_LEVEL, SKIP
 
 if TYPE_CHECKING:

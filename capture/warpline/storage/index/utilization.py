@@ -14,7 +14,7 @@ from warpline.model.intervals import merge_intervals
 from warpline.storage.columns.groups import Group, Together
 
 if TYPE_CHECKING:
-    from warpline.storage.index.query import Strip
+    from warpline.storage.index.strip_numpy import Strip
 
 Array = npt.NDArray[Any]
 Int64Array = npt.NDArray[np.int64]

@@ -10,9 +10,9 @@ import h5py
 
 from warpline.model import Cancelled, StorageError
 from warpline.storage.cache import ConversionCache, IsCancelled, Progress
-from warpline.storage.columns.mapped import MappedFile
+from warpline.storage.columns.mapped_file import MappedFile
 from warpline.storage.columns.schema import ALIGNMENT
-from warpline.storage.columns.spill import disk_error
+from warpline.storage.write.spill import disk_error
 
 IN_MEMORY_BYTES = 64 << 20
 """Smaller archives are decoded into memory when they are opened, larger ones into the cache."""

@@ -21,18 +21,18 @@ from warpline.storage.columns.counters import Counter
 from warpline.storage.columns.groups import Group, find_groups
 from warpline.storage.columns.kind_table import KindTable
 from warpline.storage.columns.links import Links
-from warpline.storage.columns.mapped import MappedFile
+from warpline.storage.columns.mapped_file import MappedFile
 from warpline.storage.columns.schema import (
     MAX_KINDS,
     NO_STACK,
     STACK_COLUMNS,
 )
 from warpline.storage.columns.strings import Strings
-from warpline.storage.index.exact import ExactQueries
+from warpline.storage.index.exact_queries import ExactQueries
 from warpline.storage.index.name_index import NameIndex, build_name_index
 from warpline.storage.index.pyramid import Pyramid
-from warpline.storage.index.query import Strip, query_strip
 from warpline.storage.index.strip_native import StripLoop, strip_loop
+from warpline.storage.index.strip_numpy import Strip, query_strip
 from warpline.storage.index.utilization import Curve, strip_coverage
 from warpline.storage.read.archive import working_file
 from warpline.storage.read.read_meta import MAX_TIME

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from warpline.model import Clock, Track
 from warpline.storage.columns.counters import Counter, pyramid_sizes
 from warpline.storage.columns.groups import Group
-from warpline.storage.columns.mapped import MappedFile
+from warpline.storage.columns.mapped_file import MappedFile
 from warpline.storage.columns.schema import (
     CLOCK_COLUMNS,
     COUNTER_COLUMNS,

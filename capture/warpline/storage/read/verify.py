@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from warpline.storage.columns.counters import counter_pyramid
-from warpline.storage.columns.lod import build_levels
 from warpline.storage.columns.schema import NO_ROW, NO_STACK
+from warpline.storage.index.level_of_detail import build_levels
 from warpline.storage.read.capture import Capture
 
 _PIECE = 1 << 20

@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from warpline.model import StorageError
 from warpline.storage.columns.schema import INTERPOLATIONS
-from warpline.storage.columns.spill import SpillColumn, SpillDirectory
 from warpline.storage.write.builder_contents import (
     AttributeColumn,
     BuilderContents,
@@ -22,6 +21,7 @@ from warpline.storage.write.builder_contents import (
     KindBuffer,
 )
 from warpline.storage.write.runs import Batch, RunWriter
+from warpline.storage.write.spill import SpillColumn, SpillDirectory
 from warpline.storage.write.table_builder import TableBuilder
 
 Array = npt.NDArray[Any]

@@ -22,8 +22,8 @@ from warpline.model import (
     Thread,
     Track,
 )
-from warpline.storage.columns.spill import SpillColumn, SpillDirectory
 from warpline.storage.write.runs import Run
+from warpline.storage.write.spill import SpillColumn, SpillDirectory
 
 Array = npt.NDArray[Any]
 Int64Array = npt.NDArray[np.int64]

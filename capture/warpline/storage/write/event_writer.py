@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from warpline.model import Packing, StorageError
 from warpline.storage.columns.schema import EVENT_COLUMNS, LANE_COLUMNS
-from warpline.storage.columns.spill import SpillColumn, SpillDirectory
 from warpline.storage.write.builder_contents import BuilderContents
 from warpline.storage.write.packing import Packer, lane_order
 from warpline.storage.write.runs import Run, sorting
+from warpline.storage.write.spill import SpillColumn, SpillDirectory
 
 Array = npt.NDArray[Any]
 Int64Array = npt.NDArray[np.int64]

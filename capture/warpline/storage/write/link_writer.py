@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from warpline.model import StorageError
 from warpline.storage.columns.schema import LINK_COLUMNS, NO_ROW
-from warpline.storage.columns.spill import SpillColumn
 from warpline.storage.write.builder_contents import BuilderContents
 from warpline.storage.write.linking import join_keys
 from warpline.storage.write.runs import sorting
+from warpline.storage.write.spill import SpillColumn
 
 Array = npt.NDArray[Any]
 Int64Array = npt.NDArray[np.int64]

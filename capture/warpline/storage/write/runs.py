@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from warpline.storage.columns.spill import SpillColumn, SpillDirectory
+from warpline.storage.write.spill import SpillColumn, SpillDirectory
 
 Array = npt.NDArray[Any]
 Int64Array = npt.NDArray[np.int64]

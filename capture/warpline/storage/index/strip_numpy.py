@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.model.flags import NOT_BUSY
-from warpline.storage.columns.lod import unpack_duration, unpack_flags, unpack_kind
 from warpline.storage.columns.schema import MAX_PACKED_DURATION
+from warpline.storage.index.level_of_detail import unpack_duration, unpack_flags, unpack_kind
 from warpline.storage.index.pyramid import RAW
 from warpline.storage.index.strip_native import make_view
 

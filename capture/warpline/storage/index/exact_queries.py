@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from warpline.model.flags import NOT_BUSY
 from warpline.model.intervals import merge_intervals
-from warpline.storage.columns.lod import unpack_duration
+from warpline.storage.index.level_of_detail import unpack_duration
 from warpline.storage.index.pyramid import RAW
 
 if TYPE_CHECKING:

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from warpline.storage.cache import ConversionCache, cache_folder
 from warpline.storage.columns.counters import Counter
+from warpline.storage.columns.events import Events, Lanes
 from warpline.storage.columns.kind_table import KindTable
 from warpline.storage.columns.links import Links
 from warpline.storage.columns.mapped_file import is_capture
 from warpline.storage.columns.schema import NO_ROW, NO_STACK
 from warpline.storage.columns.strings import Strings
-from warpline.storage.index.name_index import NameIndex, NameTotals, build_name_index, index_lanes
-from warpline.storage.index.strip_numpy import Strip
+from warpline.storage.columns.strip import Strip
+from warpline.storage.index.name_index import NameIndex, NameTotals
 from warpline.storage.read.capture import Capture, open_capture
-from warpline.storage.read.read_tables import Events, Lanes
 from warpline.storage.read.verify import verify
 
 if TYPE_CHECKING:
@@ -36,9 +36,7 @@ __all__ = [
     "NameTotals",
     "Strings",
     "Strip",
-    "build_name_index",
     "cache_folder",
-    "index_lanes",
     "is_capture",
     "open_capture",
     "verify",

@@ -43,7 +43,7 @@ def main(library: str, rounds: int) -> None:
         shapes = ("bursty", "uniform", "adjacent", "instants")
         lanes = [random_lane(rng, n, shape) for n, shape in zip((4000, 1500, 300, 1), shapes, strict=True)]
         capture = write_lanes(Path(folder) / "x.h5", lanes)
-        columns = dict(strip_native._columns_of(capture))
+        columns = dict(strip_native._columns_of(capture.events, capture.lanes, capture.pyramid))
         mapped = ("start", "duration", "kind", "flags", "entry_start", "longest", "rest", "row")
         low, high = capture.span
         rectangles = 0

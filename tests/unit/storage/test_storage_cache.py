@@ -281,7 +281,7 @@ def test_indexes_of_names_can_be_counted_and_forgotten(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
     assert stored_indexes() == {}
     with open_capture(write(tmp_path / "run.h5", 500)) as capture:
-        build_name_index(capture, folder=cache_folder() / "names")
+        build_name_index(capture.lane_columns, capture.uuid, folder=cache_folder() / "names")
         assert sum(stored_indexes().values()) >= 500 * 12
         assert forget_indexes() > 0
         assert stored_indexes() == {}

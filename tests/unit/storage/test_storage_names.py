@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from tests.unit.effort import rounds
 
 from warpline.model import Cancelled, Flag, Packing
-from warpline.storage import Capture, CaptureBuilder, build_name_index, index_lanes, open_capture
+from warpline.storage import Capture, CaptureBuilder, open_capture
 from warpline.storage.index import name_index as names_module
-from warpline.storage.index.name_index import NameIndex
+from warpline.storage.index.name_index import NameIndex, build_name_index
 
 
 def write(path: Path, seed: int, n: int) -> Capture:
@@ -71,22 +71,22 @@ def check(capture: Capture, index: NameIndex, seed: int) -> None:
 def test_rows_and_totals_agree_with_brute_force(tmp_path: Path, seed: int, n: int, piece: int) -> None:
     with write(tmp_path / "x.h5", seed, n) as capture, pytest.MonkeyPatch.context() as patch:
         patch.setattr(names_module, "PIECE", piece)
-        check(capture, build_name_index(capture), seed)
-        check(capture, build_name_index(capture, folder=tmp_path / "names"), seed)
-        check(capture, index_lanes(capture, range(len(capture.lanes))), seed)
+        check(capture, build_name_index(capture.lane_columns, capture.uuid), seed)
+        check(capture, build_name_index(capture.lane_columns, capture.uuid, folder=tmp_path / "names"), seed)
+        check(capture, capture.index_lanes(range(len(capture.lanes))), seed)
 
 
 def test_an_index_of_some_lanes_knows_these_and_no_others(tmp_path: Path) -> None:
     with write(tmp_path / "x.h5", 5, 300) as capture:
-        whole, lanes = build_name_index(capture), [1, len(capture.lanes) - 1]
-        part = index_lanes(capture, lanes)
+        whole, lanes = build_name_index(capture.lane_columns, capture.uuid), [1, len(capture.lanes) - 1]
+        part = capture.index_lanes(lanes)
         every = np.arange(len(capture.strings))
         assert part.rows(every).tolist() == whole.rows(every, lanes).tolist()
         found, expected = part.totals(), whole.totals(lanes)
         assert found.name.tolist() == expected.name.tolist()
         assert found.busy_ns.tolist() == expected.busy_ns.tolist()
         with pytest.raises(Cancelled):
-            index_lanes(capture, lanes, lambda: True)
+            capture.index_lanes(lanes, lambda: True)
 
 
 def test_large_captures_keep_their_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,11 +94,15 @@ def test_large_captures_keep_their_index(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user"))
     with write(tmp_path / "x.h5", 3, 300) as capture:
         steps: list[float] = []
-        build_name_index(capture, lambda fraction, _: steps.append(fraction))
+
+        def note(fraction: float, _: str) -> None:
+            steps.append(fraction)
+
+        build_name_index(capture.lane_columns, capture.uuid, note)
         assert steps
         assert steps == sorted(steps)
         steps.clear()
-        check(capture, build_name_index(capture, lambda fraction, _: steps.append(fraction)), 3)
+        check(capture, build_name_index(capture.lane_columns, capture.uuid, note), 3)
         assert steps == []
         place = next((tmp_path / "user" / "warpline" / "names").iterdir())
         assert place.name.startswith(capture.uuid)
@@ -106,16 +110,16 @@ def test_large_captures_keep_their_index(tmp_path: Path, monkeypatch: pytest.Mon
         for name in ("row", "first", "piece_first"):
             data = (place / name).read_bytes()
             (place / name).write_bytes(data[: len(data) // 2])
-            check(capture, build_name_index(capture), 3)
+            check(capture, build_name_index(capture.lane_columns, capture.uuid), 3)
         (place / "first").write_bytes(os.urandom((place / "first").stat().st_size))
-        check(capture, build_name_index(capture), 3)
+        check(capture, build_name_index(capture.lane_columns, capture.uuid), 3)
 
 
 def test_only_the_latest_indexes_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(names_module, "MAX_STORED", 2)
     for number in range(4):
         with write(tmp_path / f"{number}.h5", number, 30) as capture:
-            build_name_index(capture, folder=tmp_path / "names")
+            build_name_index(capture.lane_columns, capture.uuid, folder=tmp_path / "names")
             os.utime(tmp_path / "names" / f"{capture.uuid}-60", (number, number))
     assert len(list((tmp_path / "names").iterdir())) == 2
 
@@ -123,16 +127,18 @@ def test_only_the_latest_indexes_are_kept(tmp_path: Path, monkeypatch: pytest.Mo
 def test_cancelling_leaves_nothing_and_no_disk_is_needed(tmp_path: Path) -> None:
     with write(tmp_path / "x.h5", 3, 300) as capture:
         with pytest.raises(Cancelled):
-            build_name_index(capture, cancelled=lambda: True, folder=tmp_path / "names")
+            build_name_index(
+                capture.lane_columns, capture.uuid, cancelled=lambda: True, folder=tmp_path / "names"
+            )
         assert list((tmp_path / "names").iterdir()) == []
         (tmp_path / "file").write_text("")
-        check(capture, build_name_index(capture, folder=tmp_path / "file"), 3)
+        check(capture, build_name_index(capture.lane_columns, capture.uuid, folder=tmp_path / "file"), 3)
 
 
 def test_a_capture_without_events(tmp_path: Path) -> None:
     with CaptureBuilder(tmp_path / "x.h5") as builder:
         builder.finish()
     with open_capture(tmp_path / "x.h5") as capture:
-        index = build_name_index(capture)
+        index = build_name_index(capture.lane_columns, capture.uuid)
         assert len(index.totals().name) == 0
         assert len(index.rows([0])) == 0

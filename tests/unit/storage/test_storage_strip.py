@@ -19,8 +19,9 @@ from tests.unit.storage.storage_tools import random_lane, write_lanes
 
 from warpline.storage import Capture, CaptureBuilder, open_capture
 from warpline.storage.columns.schema import MAX_PACKED_DURATION
+from warpline.storage.columns.strip import Strip
 from warpline.storage.index import strip_native
-from warpline.storage.index.strip_numpy import Strip, _draw_with_numpy
+from warpline.storage.index.strip_numpy import draw_with_numpy
 
 pytestmark = pytest.mark.skipif(strip_native.library() is None, reason="the loop is not compiled here")
 
@@ -36,7 +37,8 @@ def compare(capture: Capture, start: int, stop: int, width: int) -> None:
     lanes = np.arange(len(capture.lanes))[::-1]
     assert capture.strip_loop is not None
     assert_same(
-        capture.query(lanes, start, stop, width), _draw_with_numpy(capture, lanes, start, stop, width)
+        capture.query(lanes, start, stop, width),
+        draw_with_numpy(capture.lane_columns, lanes, start, stop, width),
     )
 
 

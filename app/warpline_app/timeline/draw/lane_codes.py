@@ -19,7 +19,7 @@ from warpline_app.timeline.draw import codes, compiled
 from warpline_app.timeline.model.time_model import TimeScale
 
 if TYPE_CHECKING:
-    from warpline.storage.index.strip_numpy import Strip
+    from warpline.storage.columns.strip import Strip
 
 Int64Array = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]

@@ -14,7 +14,7 @@ from warpline_app.timeline.model.time_model import TimeScale
 
 if TYPE_CHECKING:
     from warpline.storage import Capture
-    from warpline.storage.index.strip_numpy import Strip
+    from warpline.storage.columns.strip import Strip
 
 Float64Array = npt.NDArray[np.float64]
 

@@ -15,8 +15,7 @@ from warpline.i18n import tr
 from warpline_app.timeline.draw.lane_codes import longest_of_blocks
 
 if TYPE_CHECKING:
-    from warpline.storage import Capture
-    from warpline.storage import NameIndex as RowsByName
+    from warpline.storage import Capture, NameIndex
     from warpline.storage.columns.kind_table import KindTable
 
 Int64Array = npt.NDArray[np.int64]
@@ -92,7 +91,7 @@ class NameGroup:
         return total
 
 
-class NameIndex:
+class NameGroups:
     """Groups of the events of tracks, cached by track."""
 
     def __init__(self, capture: Capture) -> None:
@@ -174,10 +173,7 @@ class _TrackNames:
         if self._part.stop - self._part.start > OWN_INDEX_UP_TO:
             index = self._capture.name_index(cancelled=self._is_cancelled)
         else:
-            # The window appears without HDF5: only who reads a file needs it.
-            from warpline.storage import index_lanes
-
-            index = index_lanes(self._capture, self._lanes.tolist(), self._is_cancelled)
+            index = self._capture.index_lanes(self._lanes.tolist(), self._is_cancelled)
         totals = index.totals(self._lanes)
         counts = np.bincount(self._kind)
         codes = [int(code) for code in np.flatnonzero(counts)]
@@ -216,7 +212,7 @@ class _TrackNames:
                 )
         return groups
 
-    def _loader(self, index: RowsByName, name: int, code: int | None) -> Callable[[], Int64Array]:
+    def _loader(self, index: NameIndex, name: int, code: int | None) -> Callable[[], Int64Array]:
         def load() -> Int64Array:
             rows = index.rows([name], self._lanes)
             if code is not None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from warpline.i18n import tr
-from warpline_app.timeline.model.name_rows import NameGroup, NameIndex
+from warpline_app.timeline.model.name_rows import NameGroup, NameGroups
 from warpline_app.timeline.model.row import Content, Row
 from warpline_app.timeline.model.row_defaults import (
     curve_lanes,
@@ -59,7 +59,7 @@ class RowTree:
 
     def __init__(self, capture: Capture) -> None:
         self.capture = capture
-        self.index = NameIndex(capture)
+        self.index = NameGroups(capture)
         self.root = Row("", "", Content.CURVE)
         self.index_late: Callable[[Row], None] | None = None
         """Who indexes the names of a large stream beside the window, then calls `indexed`."""

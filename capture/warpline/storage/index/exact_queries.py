@@ -2,41 +2,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 import numpy as np
 import numpy.typing as npt
 
 from warpline.model.flags import NOT_BUSY
 from warpline.model.intervals import merge_intervals
+from warpline.storage.index.lane_columns import LaneColumns
 from warpline.storage.index.level_of_detail import unpack_duration
 from warpline.storage.index.pyramid import RAW
-
-if TYPE_CHECKING:
-    from warpline.model import Track
-    from warpline.storage.columns.links import Links
-    from warpline.storage.index.pyramid import Pyramid
-    from warpline.storage.read.read_tables import Events, Lanes
 
 Int64Array = npt.NDArray[np.int64]
 
 
 class ExactQueries:
-    """Questions a `Capture` answers exactly; every time is capture time, in ns."""
+    """Questions answered exactly from columns; every time is capture time, in ns."""
 
-    events: Events
-    lanes: Lanes
-    pyramid: Pyramid
-    tracks: tuple[Track, ...]
-    lane_offset_ns: Int64Array
-    """For each lane what its recorded times are ahead of capture time."""
+    def __init__(self, columns: LaneColumns, tracks: int) -> None:
+        """``tracks`` is the number of tracks."""
+        self.lane_columns = columns
+        self.events = columns.events
+        self.lanes = columns.lanes
+        self.pyramid = columns.pyramid
+        self._first_lane: Int64Array = np.searchsorted(
+            columns.lanes.track, np.arange(tracks + 1), "left"
+        ).astype(np.int64)
 
-    if TYPE_CHECKING:
-
-        @property
-        def links(self) -> Links: ...
-
-        def track_lanes(self, track: int) -> range: ...
+    @property
+    def lane_offset_ns(self) -> Int64Array:
+        """For each lane what its recorded times are ahead of capture time."""
+        return self.lane_columns.offset_ns
 
     # Where an event is
 
@@ -67,6 +61,10 @@ class ExactQueries:
         start = int(self.events.start[row]) - int(self.lane_offset_ns[self.lane_of_row(row)])
         return start, start + int(self.events.duration[row])
 
+    def track_lanes(self, track: int) -> range:
+        """Numbers of a track's lanes, by depth."""
+        return range(int(self._first_lane[track]), int(self._first_lane[track + 1]))
+
     def rows_of_track(self, track: int) -> slice:
         """Rows of a track, which are neighbours."""
         lanes = self.track_lanes(track)
@@ -77,21 +75,13 @@ class ExactQueries:
 
     def span_of_lane(self, lane: int) -> tuple[int, int]:
         """From the first start to the last stop on a lane, capture time."""
-        first, count = int(self.lanes.first[lane]), int(self.lanes.count[lane])
-        offset = int(self.lane_offset_ns[lane])
-        return int(self.events.start[first]) - offset, self._stop(first + count - 1) - offset
+        return self.lane_columns.span(lane)
 
     # What is where
 
     def lane_slice(self, lane: int, start_ns: int, stop_ns: int) -> slice:
         """Rows of a lane's events that overlap [start_ns, stop_ns); instants inside count."""
-        offset = int(self.lane_offset_ns[lane])
-        first = int(self.lanes.first[lane])
-        low = self.pyramid.search(lane, RAW, start_ns + offset)
-        high = self.pyramid.search(lane, RAW, stop_ns + offset)
-        if low and self._stop(first + low - 1) > start_ns + offset:
-            low -= 1
-        return slice(first + low, first + max(low, high))
+        return self.lane_columns.rows_between(lane, start_ns, stop_ns)
 
     def rows_in(self, lanes: npt.ArrayLike, start_ns: int, stop_ns: int) -> Int64Array:
         """Rows of events on these lanes that overlap [start_ns, stop_ns), by lane and start."""
@@ -130,7 +120,7 @@ class ExactQueries:
         return row - 1 if row > int(self.lanes.first[self.lane_of_row(row)]) else None
 
     def _stop(self, row: int) -> int:
-        return int(self.events.start[row]) + int(self.events.duration[row])
+        return self.lane_columns.recorded_stop(row)
 
     # Nesting
 
@@ -142,7 +132,7 @@ class ExactQueries:
         for above in range(lane - 1, lanes.start - 1, -1):
             index = self.pyramid.search(above, RAW, start, "right") - 1
             candidate = int(self.lanes.first[above]) + index
-            if index >= 0 and self._stop(candidate) >= stop and self._stop(candidate) > start:
+            if index >= 0 and self._stop(candidate) >= max(stop, start + 1):
                 return candidate
         return None
 
@@ -249,13 +239,3 @@ class ExactQueries:
         starts, stops = self.event_times(rows)
         merged = merge_intervals(np.maximum(starts, start_ns), np.minimum(stops, stop_ns))
         return int((merged[1] - merged[0]).sum())
-
-    # Links
-
-    def links_from(self, row: int) -> tuple[Int64Array, npt.NDArray[Any]]:
-        """Rows an event leads to and the kinds of these links; −1 is an end outside the capture."""
-        return self.links.leaving(row)
-
-    def links_to(self, row: int) -> tuple[Int64Array, npt.NDArray[Any]]:
-        """Rows that lead to an event and the kinds of these links; −1 is an end outside the capture."""
-        return self.links.arriving(row)

@@ -10,11 +10,11 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from uuid import uuid4
 
 import numpy as np
 import numpy.typing as npt
@@ -22,9 +22,7 @@ import numpy.typing as npt
 from warpline.model import Cancelled
 from warpline.model.flags import NOT_BUSY
 from warpline.storage.cache import cache_folder
-
-if TYPE_CHECKING:
-    from warpline.storage.read.capture import Capture
+from warpline.storage.index.lane_columns import LaneColumns
 
 Array = npt.NDArray[Any]
 Int64Array = npt.NDArray[np.int64]
@@ -72,16 +70,16 @@ class NameIndex:
     ascending, and ``busy``, the busy time of all earlier entries of the whole index.
     """
 
-    def __init__(self, capture: Capture, columns: dict[str, Array]) -> None:
-        self._capture = capture
+    def __init__(self, columns: LaneColumns, index: Mapping[str, Array]) -> None:
+        """``columns`` are those of the events that ``index`` (its own columns by name) tells of."""
         self._columns = columns
-        self._lane = columns["piece_lane"].tolist()
-        self._base = columns["piece_base"].tolist()
-        self._piece_first = columns["piece_first"].tolist()
-        self._name: UInt32Array = columns["name"]
-        self._first: Int64Array = columns["first"]
-        self._row: UInt32Array = columns["row"]
-        self._busy: Int64Array = columns["busy"]
+        self._lane = index["piece_lane"].tolist()
+        self._base = index["piece_base"].tolist()
+        self._piece_first = index["piece_first"].tolist()
+        self._name: UInt32Array = index["name"]
+        self._first: Int64Array = index["first"]
+        self._row: UInt32Array = index["row"]
+        self._busy: Int64Array = index["busy"]
         self._pieces_of_lane: dict[int, list[int]] = {}
         for piece, lane in enumerate(self._lane):
             self._pieces_of_lane.setdefault(lane, []).append(piece)
@@ -111,7 +109,7 @@ class NameIndex:
                     begin, end = np.searchsorted(rows, [low, high]).tolist()
                     here.append(rows[begin:end].astype(np.int64) + self._base[piece])
             found.append(np.sort(np.concatenate(here)) if len(here) > 2 else here[-1])
-        return np.minimum(np.concatenate(found), max(0, len(self._capture.events) - 1))
+        return np.minimum(np.concatenate(found), max(0, len(self._columns.events) - 1))
 
     def totals(
         self, lanes: npt.ArrayLike | None = None, start_ns: int | None = None, stop_ns: int | None = None
@@ -133,7 +131,7 @@ class NameIndex:
                 names.append(np.asarray(self._name[place]))
                 counts.append(end - begin)
                 busy.append(self._busy[end] - self._busy[begin])
-            for cut_name, cut in self._cut(part, start_ns, stop_ns):
+            for cut_name, cut in self._cut(lane, part, start_ns, stop_ns):
                 names.append(np.array([cut_name], np.uint32))
                 counts.append(np.zeros(1, np.int64))
                 busy.append(np.array([-cut]))
@@ -151,8 +149,8 @@ class NameIndex:
         return [int(lane) for lane in np.asarray(lanes, np.int64)]
 
     def _rows_between(self, lane: int, start_ns: int | None, stop_ns: int | None) -> slice:
-        low, high = self._capture.span_of_lane(lane)
-        return self._capture.lane_slice(
+        low, high = self._columns.span(lane)
+        return self._columns.rows_between(
             lane, low if start_ns is None else start_ns, high + 1 if stop_ns is None else stop_ns
         )
 
@@ -182,15 +180,18 @@ class NameIndex:
             low = np.where(less, middle + 1, low)
             high = np.where(active & ~less, middle, high)
 
-    def _cut(self, part: slice, start_ns: int | None, stop_ns: int | None) -> Iterator[tuple[int, int]]:
+    def _cut(
+        self, lane: int, part: slice, start_ns: int | None, stop_ns: int | None
+    ) -> Iterator[tuple[int, int]]:
         """Name and time outside the range of the events that reach out of it: the first and the last."""
         if part.start >= part.stop:
             return
-        events = self._capture.events
+        offset = int(self._columns.offset_ns[lane])
+        events = self._columns.events
         for row in {part.start, part.stop - 1}:
             if int(events.flags[row]) & int(NOT_BUSY):
                 continue
-            start, stop = self._capture.event_span(row)
+            start, stop = int(events.start[row]) - offset, self._columns.recorded_stop(row) - offset
             outside = 0
             if start_ns is not None:
                 outside += max(0, min(stop, start_ns) - start)
@@ -201,51 +202,55 @@ class NameIndex:
 
 
 def build_name_index(
-    capture: Capture,
+    columns: LaneColumns,
+    uuid: str,
     progress: Progress | None = None,
     cancelled: IsCancelled | None = None,
     folder: Path | None = None,
 ) -> NameIndex:
-    """The index of a capture, from the user's cache when it is there.
+    """The index of all events of the capture with this UUID, from the user's cache when it is there.
 
     Meant for a worker thread: takes about 0.1 us an event once. ``folder`` replaces the cache. Raises Cancelled. A
     cache that cannot be written is done without.
     """
-    if len(capture.events) <= ON_DISK_EVENTS and folder is None:
-        return NameIndex(capture, _in_memory(capture, progress, cancelled))
-    place = (folder or cache_folder() / "names") / f"{capture.uuid}-{len(capture.events)}"
-    columns = _load(place, capture)
-    if columns is None:
+    n_events = len(columns.events)
+    if n_events <= ON_DISK_EVENTS and folder is None:
+        return NameIndex(columns, _in_memory(columns, progress, cancelled))
+    place = (folder or cache_folder() / "names") / f"{uuid}-{n_events}"
+    index = _load(place, n_events)
+    if index is None:
         try:
-            _store(place, capture, progress, cancelled)
-            columns = _load(place, capture)
+            _store(place, columns, progress, cancelled)
+            index = _load(place, n_events)
         except OSError:
-            columns = None
-    return NameIndex(capture, columns or _in_memory(capture, progress, cancelled))
+            index = None
+    return NameIndex(columns, index or _in_memory(columns, progress, cancelled))
 
 
-def index_lanes(capture: Capture, lanes: Sequence[int], cancelled: IsCancelled | None = None) -> NameIndex:
+def index_lanes(
+    columns: LaneColumns, lanes: Sequence[int], cancelled: IsCancelled | None = None
+) -> NameIndex:
     """An index of some lanes alone, in memory: 12 bytes and about 0.1 us an event of theirs. Raises Cancelled."""
-    return NameIndex(capture, _in_memory(capture, None, cancelled, lanes))
+    return NameIndex(columns, _in_memory(columns, None, cancelled, lanes))
 
 
 def _pieces(
-    capture: Capture,
+    columns: LaneColumns,
     progress: Progress | None,
     cancelled: IsCancelled | None,
     lanes: Sequence[int] | None = None,
 ) -> Iterator[tuple[int, int, UInt32Array, Int64Array, UInt32Array, Int64Array]]:
     """Lane, base, names, counts of entries of each name, rows less base by name, busy time of each entry."""
-    events = capture.events
+    events = columns.events
     total = max(1, len(events))
-    for lane in range(len(capture.lanes)) if lanes is None else lanes:
-        first, count = int(capture.lanes.first[lane]), int(capture.lanes.count[lane])
-        for base in range(first, first + count, PIECE):
+    for lane in range(len(columns.lanes)) if lanes is None else lanes:
+        rows = columns.lanes.rows(lane)
+        for base in range(rows.start, rows.stop, PIECE):
             if cancelled is not None and cancelled():
-                raise Cancelled(f"{capture.path}: indexing names was cancelled")
+                raise Cancelled("indexing names was cancelled")
             if progress is not None:
                 progress(base / total, "indexing names")
-            part = slice(base, min(base + PIECE, first + count))
+            part = slice(base, min(base + PIECE, rows.stop))
             # Packed with its position a name sorts stably, and faster than any indirect sort.
             key = events.name[part].astype(np.int64) << 32 | np.arange(part.stop - part.start)
             key.sort()
@@ -258,14 +263,14 @@ def _pieces(
 
 
 def _in_memory(
-    capture: Capture,
+    columns: LaneColumns,
     progress: Progress | None,
     cancelled: IsCancelled | None,
     lanes: Sequence[int] | None = None,
 ) -> dict[str, Array]:
     collected: dict[str, list[Array]] = {name: [] for name in _COLUMNS}
     _collect(
-        _pieces(capture, progress, cancelled, lanes), lambda name, values: collected[name].append(values)
+        _pieces(columns, progress, cancelled, lanes), lambda name, values: collected[name].append(values)
     )
     return {
         name: np.concatenate([np.empty(0, dtype), *collected[name]]).astype(dtype)
@@ -295,16 +300,18 @@ def _collect(
     put("first", np.array([entries]))
 
 
-def _store(place: Path, capture: Capture, progress: Progress | None, cancelled: IsCancelled | None) -> None:
+def _store(
+    place: Path, columns: LaneColumns, progress: Progress | None, cancelled: IsCancelled | None
+) -> None:
     """Writes the columns into a folder that appears under its name when it is complete."""
     place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    making = place.with_name(f".{place.name}.{uuid.uuid4().hex[:8]}")
+    making = place.with_name(f".{place.name}.{uuid4().hex[:8]}")
     making.mkdir()
     try:
         files = {name: (making / name).open("wb", buffering=1 << 20) for name in _COLUMNS}
         try:
             _collect(
-                _pieces(capture, progress, cancelled),
+                _pieces(columns, progress, cancelled),
                 lambda name, values: files[name].write(np.ascontiguousarray(values, _COLUMNS[name]).data),
             )
         finally:
@@ -318,8 +325,8 @@ def _store(place: Path, capture: Capture, progress: Progress | None, cancelled: 
         shutil.rmtree(making, ignore_errors=True)
 
 
-def _load(place: Path, capture: Capture) -> dict[str, Array] | None:
-    """Columns from a folder, mapped; None when it is not there or does not fit the capture."""
+def _load(place: Path, n_events: int) -> dict[str, Array] | None:
+    """Columns from a folder, mapped; None when it is not there or does not fit that many events."""
     columns = {}
     try:
         for name, dtype in _COLUMNS.items():
@@ -330,17 +337,16 @@ def _load(place: Path, capture: Capture) -> dict[str, Array] | None:
         os.utime(place)
     except (OSError, ValueError):
         return None
-    n = len(capture.events)
     pieces, names = len(columns["piece_lane"]), len(columns["name"])
     first, piece_first = columns["first"], columns["piece_first"]
     fits = (
-        len(columns["row"]) == n
-        and len(columns["busy"]) == n + 1
+        len(columns["row"]) == n_events
+        and len(columns["busy"]) == n_events + 1
         and len(columns["piece_base"]) == pieces
         and len(piece_first) == pieces + 1
         and len(first) == names + 1
         and _ascends(piece_first, names)
-        and _ascends(first, n)
+        and _ascends(first, n_events)
     )
     if not fits:
         shutil.rmtree(place, ignore_errors=True)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from warpline.storage.columns.events import Events, Lanes
 from warpline.storage.columns.mapped_file import MappedFile
 from warpline.storage.columns.schema import LOD_COLUMNS, LOD_DIRECTORY, MAX_LEVEL, SKIP
-
-if TYPE_CHECKING:
-    from warpline.storage.read.read_tables import Events
 
 Array = npt.NDArray[Any]
 Int64Array = npt.NDArray[np.int64]
@@ -30,11 +28,10 @@ class Pyramid:
     1024th start of each run, is held in memory: a search then touches one block of 8 KiB.
     """
 
-    def __init__(
-        self, file: MappedFile, lane_first: Int64Array, lane_count: Int64Array, events: Events
-    ) -> None:
+    def __init__(self, file: MappedFile, lanes: Lanes, events: Events) -> None:
         self._file = file
         self._events = events
+        lane_first, lane_count = lanes.first, lanes.count
         self._lane_first_array = lane_first
         self._lane_first = lane_first.tolist()
         self._lane_count = lane_count.tolist()

@@ -10,16 +10,15 @@ import ctypes
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from warpline.compiled import load
 from warpline.model.flags import NOT_BUSY
-
-if TYPE_CHECKING:
-    from warpline.storage.read.capture import Capture
+from warpline.storage.columns.events import Events, Lanes
+from warpline.storage.index.pyramid import Pyramid
 
 Array = npt.NDArray[Any]
 Int64Array = npt.NDArray[np.int64]
@@ -145,22 +144,21 @@ def make_view(start_ns: int, stop_ns: int, width_px: int, rect_ns: int) -> _View
     return _View(start_ns, stop_ns, width_px, rect_ns, 1 / pixel_ns, pixel_ns, np.float32(1 / pixel_ns))
 
 
-def strip_loop(capture: Capture) -> StripLoop | None:
-    """The compiled loop for a capture, None where it cannot be used."""
+def strip_loop(events: Events, lanes: Lanes, pyramid: Pyramid) -> StripLoop | None:
+    """The compiled loop over these columns, None where it cannot be used."""
     lib = library()
     if lib is None:
         return None
-    columns = dict(_columns_of(capture))
+    columns = dict(_columns_of(events, lanes, pyramid))
     if not all(
         array.dtype.isnative and array.flags.aligned and array.flags.c_contiguous
         for array in columns.values()
     ):
         return None
-    return StripLoop(lib, columns, len(capture.events))
+    return StripLoop(lib, columns, len(events))
 
 
-def _columns_of(capture: Capture) -> Iterator[tuple[str, Array]]:
-    events, pyramid, lanes = capture.events, capture.pyramid, capture.lanes
+def _columns_of(events: Events, lanes: Lanes, pyramid: Pyramid) -> Iterator[tuple[str, Array]]:
     yield from (
         ("start", events.start),
         ("duration", events.duration),

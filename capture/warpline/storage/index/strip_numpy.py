@@ -1,96 +1,35 @@
-"""What to draw of many lanes at once, from the level-of-detail pyramid. Costs pixels, not events."""
+"""What `strip_native` does, where it cannot be used: the same strips, drawn with numpy."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from warpline.model.flags import NOT_BUSY
 from warpline.storage.columns.schema import MAX_PACKED_DURATION
+from warpline.storage.columns.strip import Strip, rect_ns
+from warpline.storage.index.lane_columns import LaneColumns
 from warpline.storage.index.level_of_detail import unpack_duration, unpack_flags, unpack_kind
 from warpline.storage.index.pyramid import RAW
-from warpline.storage.index.strip_native import make_view
-
-if TYPE_CHECKING:
-    from warpline.storage.read.capture import Capture
 
 Array = npt.NDArray[Any]
 Int64Array = npt.NDArray[np.int64]
 UInt8Array = npt.NDArray[np.uint8]
 
-
-@dataclass(frozen=True)
-class Strip:
-    """What to draw of ``lanes`` in [start_ns, stop_ns) on ``width_px`` columns of pixels.
-
-    Rectangles are the events of at least one pixel, exact and not clipped, ordered by lane (the position in
-    ``lanes``) and start: ``rect_lane``, ``rect_row``, ``rect_start``, ``rect_stop`` (int64 ns, capture
-    time), ``rect_kind``, ``rect_flags``.
-
-    Shorter events are summed up per lane and pixel, arrays of shape (lanes, width): ``busy`` float32, the
-    fraction of the pixel's time they are busy, counted in the pixel in which they start (at most one pixel
-    off); ``mark_row`` int64, the row of a longest one or −1 where there is none, with its ``mark_kind`` and
-    ``mark_flags``.
-    """
-
-    lanes: Int64Array
-    start_ns: int
-    stop_ns: int
-    width_px: int
-    rect_lane: Int64Array
-    rect_row: Int64Array
-    rect_start: Int64Array
-    rect_stop: Int64Array
-    rect_kind: UInt8Array
-    rect_flags: UInt8Array
-    busy: npt.NDArray[np.float32]
-    mark_row: Int64Array
-    mark_kind: UInt8Array
-    mark_flags: UInt8Array
-    touched: int
-    """Entries of the pyramid or events that were read: the measure of cost."""
-
-
 _NOT_BUSY_PACKED = np.uint64(int(NOT_BUSY) << 8)
-_FAR = 1 << 62
 _INDEX_BITS = 24
 _LONGEST_RANKED = (1 << 38) - 1
 
 
-def query_strip(capture: Capture, lanes: Int64Array, start_ns: int, stop_ns: int, width_px: int) -> Strip:
-    """Answers `Capture.query`. Raises ValueError for an empty view, IndexError for a lane that is not there."""
-    if stop_ns <= start_ns or width_px <= 0:
-        raise ValueError(f"nothing to draw: [{start_ns}, {stop_ns}) on {width_px} px")
-    if len(lanes) and not 0 <= int(lanes.min()) <= int(lanes.max()) < len(capture.lanes):
-        raise IndexError(f"lanes are numbered 0 to {len(capture.lanes) - 1}")
-    loop = capture.strip_loop
-    if loop is None or max(abs(start_ns), abs(stop_ns)) >= _FAR:
-        return _draw_with_numpy(capture, lanes, start_ns, stop_ns, width_px)
-    view = make_view(start_ns, stop_ns, width_px, _rect_ns(start_ns, stop_ns, width_px))
-    runs = loop.choose(view, np.ascontiguousarray(lanes), capture.lane_offset_ns)
-    # All pages of the frame are asked for before the first is touched: faults are served one by one, advice is not.
-    capture.pyramid.prefetch(runs["lane"], runs["index"], runs["low"], runs["high"])
-    rects, pixels, touched = loop.draw(view, runs, capture.lane_offset_ns)
-    return Strip(lanes, start_ns, stop_ns, width_px, *rects, *pixels, touched)
-
-
-def _rect_ns(start_ns: int, stop_ns: int, width_px: int) -> int:
-    """The shortest duration of a rectangle."""
-    return math.ceil((stop_ns - start_ns) / width_px)
-
-
-def _draw_with_numpy(
-    capture: Capture, lanes: Int64Array, start_ns: int, stop_ns: int, width_px: int
+def draw_with_numpy(
+    columns: LaneColumns, lanes: Int64Array, start_ns: int, stop_ns: int, width_px: int
 ) -> Strip:
     """What `strip_native` does, where it cannot be used; the same strip."""
-    canvas = _Canvas(capture, start_ns, stop_ns, width_px, len(lanes))
-    runs = [_choose_run(capture, lane, start_ns, stop_ns, canvas.pixel_ns) for lane in lanes.tolist()]
-    columns = np.array(runs, np.int64).reshape(-1, 4)
-    capture.pyramid.prefetch(*columns.T)
+    canvas = _Canvas(columns, start_ns, stop_ns, width_px, len(lanes))
+    runs = [_choose_run(columns, lane, start_ns, stop_ns, canvas.pixel_ns) for lane in lanes.tolist()]
+    columns.pyramid.prefetch(*np.array(runs, np.int64).reshape(-1, 4).T)
     # Damaged times may overflow; what is drawn of them is as good as anything.
     with np.errstate(over="ignore", invalid="ignore"):
         for position, (lane, index, _, _) in enumerate(runs):
@@ -99,11 +38,11 @@ def _draw_with_numpy(
 
 
 def _choose_run(
-    capture: Capture, lane: int, start_ns: int, stop_ns: int, pixel_ns: float
+    columns: LaneColumns, lane: int, start_ns: int, stop_ns: int, pixel_ns: float
 ) -> tuple[int, int, int, int]:
     """Lane, level and the part of it that the view needs, found without touching the file."""
-    pyramid = capture.pyramid
-    offset = int(capture.lane_offset_ns[lane])
+    pyramid = columns.pyramid
+    offset = int(columns.offset_ns[lane])
     index = pyramid.coarsest_within(lane, pixel_ns)
     low = pyramid.block(lane, index, start_ns + offset)[0]
     high = pyramid.block(lane, index, stop_ns + offset)[1]
@@ -113,8 +52,8 @@ def _choose_run(
 class _Events:
     """Events of a lane by their position in a part of it."""
 
-    def __init__(self, capture: Capture, part: slice) -> None:
-        self._events = capture.events
+    def __init__(self, columns: LaneColumns, part: slice) -> None:
+        self._events = columns.events
         self._part = part
 
     def identify(self, entries: Int64Array) -> tuple[Int64Array, UInt8Array, UInt8Array]:
@@ -129,11 +68,11 @@ class _Events:
 class _Entries:
     """Longest events of entries of the pyramid; kind and flags come from there, too, not from far-off rows."""
 
-    def __init__(self, capture: Capture, part: slice, lane: int) -> None:
-        self._longest = capture.pyramid.longest[part]
-        self._row = capture.pyramid.row[part]
-        self._first_row = int(capture.lanes.first[lane])
-        self._last_row = len(capture.events) - 1
+    def __init__(self, columns: LaneColumns, part: slice, lane: int) -> None:
+        self._longest = columns.pyramid.longest[part]
+        self._row = columns.pyramid.row[part]
+        self._first_row = int(columns.lanes.first[lane])
+        self._last_row = len(columns.events) - 1
 
     def identify(self, entries: Int64Array) -> tuple[Int64Array, UInt8Array, UInt8Array]:
         """Rows, kinds and flags."""
@@ -145,13 +84,13 @@ class _Entries:
 class _Canvas:
     """The strip while lanes are added to it, one after the other, so that each stays in the processor's cache."""
 
-    def __init__(self, capture: Capture, start_ns: int, stop_ns: int, width_px: int, lanes: int) -> None:
-        self._capture = capture
+    def __init__(self, columns: LaneColumns, start_ns: int, stop_ns: int, width_px: int, lanes: int) -> None:
+        self._columns = columns
         self._start_ns = start_ns
         self._stop_ns = stop_ns
         self._width_px = width_px
         self.pixel_ns = (stop_ns - start_ns) / width_px
-        self._rect_ns = _rect_ns(start_ns, stop_ns, width_px)
+        self._rect_ns = rect_ns(start_ns, stop_ns, width_px)
         self._busy = np.zeros((lanes, width_px), np.float32)
         self._mark_row = np.full((lanes, width_px), -1, np.int64)
         self._mark_kind = np.zeros((lanes, width_px), np.uint8)
@@ -162,8 +101,8 @@ class _Canvas:
 
     def draw(self, position: int, lane: int, index: int) -> None:
         """Adds a lane, from one of its levels or from its events."""
-        capture, pyramid, events = self._capture, self._capture.pyramid, self._capture.events
-        offset = int(capture.lane_offset_ns[lane])
+        columns, pyramid, events = self._columns, self._columns.pyramid, self._columns.events
+        offset = int(columns.offset_ns[lane])
         origin = self._start_ns + offset
         column, base, count = pyramid.run(lane, index)
         # The entry before the view may stand for an event that reaches into it.
@@ -192,15 +131,15 @@ class _Canvas:
             rest = None if rest is None else rest[1:]
         if len(begin):
             self._touched += len(begin)
-            source = _Events(capture, part) if index == RAW else _Entries(capture, part, lane)
+            source = _Events(columns, part) if index == RAW else _Entries(columns, part, lane)
             self._add(position, begin, duration, weight, rest, source)
 
     def _restore_saturated(self, duration: Int64Array, part: slice, lane: int) -> None:
         if not len(duration) or int(duration.max()) < MAX_PACKED_DURATION:
             return
         for place in np.flatnonzero(duration == MAX_PACKED_DURATION).tolist():
-            row = int(self._capture.pyramid.row[part.start + place]) + int(self._capture.lanes.first[lane])
-            duration[place] = self._capture.events.duration[min(row, len(self._capture.events) - 1)]
+            row = int(self._columns.pyramid.row[part.start + place]) + int(self._columns.lanes.first[lane])
+            duration[place] = self._columns.events.duration[min(row, len(self._columns.events) - 1)]
 
     def _add(
         self,

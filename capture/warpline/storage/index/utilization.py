@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,9 +12,7 @@ import numpy.typing as npt
 from warpline.model.flags import NOT_BUSY
 from warpline.model.intervals import merge_intervals
 from warpline.storage.columns.groups import Group, Together
-
-if TYPE_CHECKING:
-    from warpline.storage.index.strip_numpy import Strip
+from warpline.storage.columns.strip import Strip
 
 Array = npt.NDArray[Any]
 Int64Array = npt.NDArray[np.int64]

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 
 import h5py
 
 from warpline.model import Cancelled, StorageError
 from warpline.storage.cache import ConversionCache, IsCancelled, Progress
+from warpline.storage.columns.disk_space import disk_error, missing_space
 from warpline.storage.columns.mapped_file import MappedFile
 from warpline.storage.columns.schema import ALIGNMENT
-from warpline.storage.write.spill import disk_error
 
 IN_MEMORY_BYTES = 64 << 20
 """Smaller archives are decoded into memory when they are opened, larger ones into the cache."""
 
 _PIECE = 1 << 20
-_RESERVE_BYTES = 64 << 20
 
 
 def working_file(
@@ -53,11 +51,8 @@ def expand_archive(
     with MappedFile(source) as file:
         sizes = file.stored_sizes()
         total = sum(sizes.values())
-        free = shutil.disk_usage(target.parent).free
-        if free < total + _RESERVE_BYTES:
-            raise StorageError(
-                f"{target.parent}: {total >> 20} MiB are needed to open {source.name} and {free >> 20} MiB are free"
-            )
+        if missing := missing_space(target.parent, total, f"to open {source.name}"):
+            raise StorageError(f"{target.parent}: {missing}")
         try:
             with h5py.File(
                 target, "w", libver="latest", alignment_threshold=ALIGNMENT, alignment_interval=ALIGNMENT

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import re
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +18,7 @@ import numpy.typing as npt
 from warpline.model import CaptureFormatError, Clock, Device, Process, Skipped, Source, Thread, Track
 from warpline.storage.cache import ConversionCache
 from warpline.storage.columns.counters import Counter
+from warpline.storage.columns.events import Lanes
 from warpline.storage.columns.groups import Group, find_groups
 from warpline.storage.columns.kind_table import KindTable
 from warpline.storage.columns.links import Links
@@ -28,11 +29,13 @@ from warpline.storage.columns.schema import (
     STACK_COLUMNS,
 )
 from warpline.storage.columns.strings import Strings
+from warpline.storage.columns.strip import Strip
 from warpline.storage.index.exact_queries import ExactQueries
-from warpline.storage.index.name_index import NameIndex, build_name_index
+from warpline.storage.index.lane_columns import LaneColumns
+from warpline.storage.index.name_index import NameIndex, build_name_index, index_lanes
 from warpline.storage.index.pyramid import Pyramid
 from warpline.storage.index.strip_native import StripLoop, strip_loop
-from warpline.storage.index.strip_numpy import Strip, query_strip
+from warpline.storage.index.strip_query import query_strip
 from warpline.storage.index.utilization import Curve, strip_coverage
 from warpline.storage.read.archive import working_file
 from warpline.storage.read.read_meta import MAX_TIME
@@ -114,17 +117,15 @@ class Capture(ExactQueries):
         self.tracks = read_tracks(
             file, self.strings, len(self.clocks), len(self.processes), len(self.threads)
         )
-        self.events = read_events(file)
-        self.lanes = read_lanes(file, len(self.events), len(self.tracks))
-        self.pyramid = Pyramid(file, self.lanes.first, self.lanes.count, self.events)
-        first_lane = np.searchsorted(self.lanes.track, np.arange(len(self.tracks) + 1), "left")
-        self._track_lanes = first_lane.astype(np.int64)
-        self.lane_offset_ns = self._offsets_of_lanes()
+        events = read_events(file)
+        lanes = read_lanes(file, len(events), len(self.tracks))
+        pyramid = Pyramid(file, lanes, events)
+        super().__init__(LaneColumns(events, lanes, pyramid, self._offsets_of(lanes)), len(self.tracks))
 
-    def _offsets_of_lanes(self) -> Int64Array:
+    def _offsets_of(self, lanes: Lanes) -> Int64Array:
         clock = np.array([track.clock for track in self.tracks], np.int64)
         offset = np.array([clock.offset_ns for clock in self.clocks], np.int64)
-        return offset[clock[self.lanes.track]] if len(self.lanes) else np.empty(0, np.int64)
+        return offset[clock[lanes.track]] if len(lanes) else np.empty(0, np.int64)
 
     # Tables
 
@@ -153,6 +154,14 @@ class Capture(ExactQueries):
     def links(self) -> Links:
         """Links between events."""
         return Links(self._file, len(self.events))
+
+    def links_from(self, row: int) -> tuple[Int64Array, Array]:
+        """Rows an event leads to and the kinds of these links; −1 is an end outside the capture."""
+        return self.links.leaving(row)
+
+    def links_to(self, row: int) -> tuple[Int64Array, Array]:
+        """Rows that lead to an event and the kinds of these links; −1 is an end outside the capture."""
+        return self.links.arriving(row)
 
     @cached_property
     def counters(self) -> tuple[Counter, ...]:
@@ -213,10 +222,6 @@ class Capture(ExactQueries):
         """Tracks below a track (−1: the top), ordered by sort key, then title with numbers counted."""
         return self._children.get(track, ())
 
-    def track_lanes(self, track: int) -> range:
-        """Numbers of a track's lanes, by depth."""
-        return range(int(self._track_lanes[track]), int(self._track_lanes[track + 1]))
-
     def clock_offset_of_track(self, track: int) -> int:
         """What to subtract from recorded times of a track to get capture times."""
         return self.clocks[self.tracks[track].clock].offset_ns
@@ -228,14 +233,13 @@ class Capture(ExactQueries):
         at its ends. Both captures share the file: closing either closes it for both.
         """
         other = copy.copy(self)
-        for name in ("counters_of_tracks", "strip_loop"):
-            other.__dict__.pop(name, None)
+        other.__dict__.pop("counters_of_tracks", None)
         other._name_index, other._name_index_lock = None, threading.Lock()
         other.clocks = tuple(
             Clock(clock.name, offsets_ns[index], "set by hand") if index in offsets_ns else clock
             for index, clock in enumerate(self.recorded_clocks)
         )
-        other.lane_offset_ns = other._offsets_of_lanes()
+        other.lane_columns = replace(self.lane_columns, offset_ns=other._offsets_of(self.lanes))
         other.__dict__["counters"] = tuple(
             replace(counter, offset_ns=other.clock_offset_of_track(counter.track))
             for counter in self.counters
@@ -266,11 +270,14 @@ class Capture(ExactQueries):
     @cached_property
     def strip_loop(self) -> StripLoop | None:
         """The compiled loop of `query` over these columns, None where there is none."""
-        return strip_loop(self)
+        return strip_loop(self.events, self.lanes, self.pyramid)
 
     def query(self, lanes: npt.ArrayLike, start_ns: int, stop_ns: int, width_px: int) -> Strip:
         """What to draw of some lanes in [start_ns, stop_ns) on ``width_px`` pixels; see `Strip`."""
-        return query_strip(self, np.asarray(lanes, np.int64), int(start_ns), int(stop_ns), int(width_px))
+        numbers = np.asarray(lanes, np.int64)
+        return query_strip(
+            self.lane_columns, self.strip_loop, numbers, int(start_ns), int(stop_ns), int(width_px)
+        )
 
     @cached_property
     def groups(self) -> dict[int, Group]:
@@ -315,8 +322,12 @@ class Capture(ExactQueries):
         """Rows by name, built when first wanted: call it in a worker. Raises Cancelled."""
         with self._name_index_lock:
             if self._name_index is None:
-                self._name_index = build_name_index(self, progress, cancelled)
+                self._name_index = build_name_index(self.lane_columns, self.uuid, progress, cancelled)
             return self._name_index
+
+    def index_lanes(self, lanes: Sequence[int], cancelled: Callable[[], bool] | None = None) -> NameIndex:
+        """Rows by name of some lanes alone, in memory: about 0.1 us an event of theirs. Raises Cancelled."""
+        return index_lanes(self.lane_columns, lanes, cancelled)
 
     # The end
 

@@ -6,7 +6,6 @@ Everything raises CaptureFormatError for what cannot be.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -15,6 +14,7 @@ import numpy.typing as npt
 
 from warpline.model import Clock, Track
 from warpline.storage.columns.counters import Counter, pyramid_sizes
+from warpline.storage.columns.events import Events, Lanes
 from warpline.storage.columns.groups import Group
 from warpline.storage.columns.mapped_file import MappedFile
 from warpline.storage.columns.schema import (
@@ -38,40 +38,6 @@ Int64Array = npt.NDArray[np.int64]
 
 MAX_META_BYTES = 64 << 20
 MAX_LANES = 1 << 22
-
-
-@dataclass(frozen=True)
-class Events:
-    """Columns of all events, ordered by track, lane and start; the index is the event's row.
-
-    ``start`` and ``duration`` int64 ns (start in the clock of the event's track), ``name`` uint32 string ids, ``kind``
-    uint8 codes, ``flags`` uint8 `warpline.model.Flag` bits.
-    """
-
-    start: Int64Array
-    duration: Int64Array
-    name: npt.NDArray[np.uint32]
-    kind: npt.NDArray[np.uint8]
-    flags: npt.NDArray[np.uint8]
-
-    def __len__(self) -> int:
-        return len(self.start)
-
-
-@dataclass(frozen=True)
-class Lanes:
-    """Runs of rows that do not overlap: track, depth on the track, first row and count of each lane.
-
-    Lanes of a track are neighbours, by depth; all lanes are ordered by their first row.
-    """
-
-    track: npt.NDArray[np.uint32]
-    depth: npt.NDArray[np.uint32]
-    first: Int64Array
-    count: Int64Array
-
-    def __len__(self) -> int:
-        return len(self.first)
 
 
 def read_uuid(file: MappedFile) -> str:

@@ -15,6 +15,7 @@ import orjson
 
 from warpline.model import Cancelled
 from warpline.storage.columns.counters import counter_pyramid
+from warpline.storage.columns.disk_space import disk_error
 from warpline.storage.columns.groups import Together, find_groups
 from warpline.storage.columns.mapped_file import set_attribute, utf8
 from warpline.storage.columns.schema import (
@@ -40,7 +41,7 @@ from warpline.storage.index.utilization import Curve, build_curve
 from warpline.storage.write.builder_contents import BuilderContents
 from warpline.storage.write.event_writer import Buffered, EventWriter, KindOrder
 from warpline.storage.write.link_writer import LinkWriter, sorting_order
-from warpline.storage.write.spill import SpillColumn, disk_error
+from warpline.storage.write.spill import SpillColumn
 
 Array = npt.NDArray[Any]
 Int64Array = npt.NDArray[np.int64]

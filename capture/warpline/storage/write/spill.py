@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import shutil
 import tempfile
 from pathlib import Path
@@ -13,10 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.model import StorageError
+from warpline.storage.columns.disk_space import disk_error, missing_space
 
 Array = npt.NDArray[Any]
-
-_RESERVE_BYTES = 64 << 20
 
 
 class SpillDirectory:
@@ -56,11 +54,10 @@ class SpillDirectory:
 
     def check_space(self, nbytes: int) -> None:
         """Raises StorageError when ``nbytes`` more would not fit on the disk."""
-        free = shutil.disk_usage(self._path).free
-        if free < nbytes + _RESERVE_BYTES:
+        missing = missing_space(self._path, nbytes)
+        if missing is not None:
             raise StorageError(
-                f"{self._path.parent}: {nbytes >> 20} MiB are needed and {free >> 20} MiB are free; "
-                "free some space or write the capture to another disk"
+                f"{self._path.parent}: {missing}; free some space or write the capture to another disk"
             )
 
     def close(self) -> None:
@@ -186,10 +183,3 @@ class SpillColumn:
         if self._written:
             self._path.unlink(missing_ok=True)
             self._written = 0
-
-
-def disk_error(path: Path, error: OSError) -> StorageError:
-    """An error of the operating system as one that says what to do."""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return StorageError(f"{path}: the disk is full; free some space or write the capture to another disk")
-    return StorageError(f"{path}: cannot be written: {error.strerror or error}")

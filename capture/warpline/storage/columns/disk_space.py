@@ -1,0 +1,26 @@
+"""Room on the disk for a capture, and what to say when there is none."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+from pathlib import Path
+
+from warpline.model import StorageError
+
+_RESERVE_BYTES = 64 << 20
+
+
+def missing_space(folder: Path, nbytes: int, purpose: str = "") -> str | None:
+    """How much is needed (``purpose``: "to …") and how much is free; None when it fits and leaves a reserve."""
+    free = shutil.disk_usage(folder).free
+    if free >= nbytes + _RESERVE_BYTES:
+        return None
+    return f"{nbytes >> 20} MiB are needed{f' {purpose}' if purpose else ''} and {free >> 20} MiB are free"
+
+
+def disk_error(path: Path, error: OSError) -> StorageError:
+    """An error of the operating system as one that says what to do."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return StorageError(f"{path}: the disk is full; free some space or write the capture to another disk")
+    return StorageError(f"{path}: cannot be written: {error.strerror or error}")

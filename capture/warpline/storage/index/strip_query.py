@@ -1,0 +1,41 @@
+"""What to draw of many lanes at once, from the level-of-detail pyramid. Costs pixels, not events."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.storage.columns.strip import Strip, rect_ns
+from warpline.storage.index.lane_columns import LaneColumns
+from warpline.storage.index.strip_native import StripLoop, make_view
+from warpline.storage.index.strip_numpy import draw_with_numpy
+
+Int64Array = npt.NDArray[np.int64]
+
+_FAR = 1 << 62
+
+
+def query_strip(
+    columns: LaneColumns,
+    loop: StripLoop | None,
+    lanes: Int64Array,
+    start_ns: int,
+    stop_ns: int,
+    width_px: int,
+) -> Strip:
+    """The strip of some lanes, drawn by the compiled loop over these columns where there is one.
+
+    Raises ValueError for an empty view, IndexError for a lane that is not there.
+    """
+    if stop_ns <= start_ns or width_px <= 0:
+        raise ValueError(f"nothing to draw: [{start_ns}, {stop_ns}) on {width_px} px")
+    if len(lanes) and not 0 <= int(lanes.min()) <= int(lanes.max()) < len(columns.lanes):
+        raise IndexError(f"lanes are numbered 0 to {len(columns.lanes) - 1}")
+    if loop is None or max(abs(start_ns), abs(stop_ns)) >= _FAR:
+        return draw_with_numpy(columns, lanes, start_ns, stop_ns, width_px)
+    view = make_view(start_ns, stop_ns, width_px, rect_ns(start_ns, stop_ns, width_px))
+    runs = loop.choose(view, np.ascontiguousarray(lanes), columns.offset_ns)
+    # All pages of the frame are asked for before the first is touched: faults are served one by one, advice is not.
+    columns.pyramid.prefetch(runs["lane"], runs["index"], runs["low"], runs["high"])
+    rects, pixels, touched = loop.draw(view, runs, columns.offset_ns)
+    return Strip(lanes, start_ns, stop_ns, width_px, *rects, *pixels, touched)

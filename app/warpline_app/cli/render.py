@@ -67,8 +67,8 @@ class RenderCommand:
 
     def run(self, args: argparse.Namespace) -> int:
         """Writes the picture; 0 when it is there."""
+        from warpline.library.opening import open_path
         from warpline_app.pictures.rendering import Picture, prepare_offscreen, render, save_picture
-        from warpline_app.session.opening import open_path
 
         if not args.output.absolute().parent.is_dir():
             raise UsageError(tr("there is no folder {path}", path=args.output.absolute().parent))

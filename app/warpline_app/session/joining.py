@@ -9,9 +9,9 @@ from PySide6.QtCore import QObject, Qt
 from PySide6.QtWidgets import QFileDialog
 
 from warpline.i18n import tr
+from warpline.library.opening import Opened, open_path
 from warpline.model.errors import UsageError
 from warpline_app.session.background import IsCancelled, Job, Progress
-from warpline_app.session.opening import Opened, open_path
 
 if TYPE_CHECKING:
     from warpline_app.window.main_window import MainWindow

@@ -19,13 +19,14 @@ from PySide6.QtWidgets import (
 )
 
 from warpline.i18n import tr
+from warpline.library.opening import Opened
 from warpline_app.commands.actions import CommandActions
 from warpline_app.panels.frame.layout import PanelLayout
 from warpline_app.panels.frame.registry import PANELS
 from warpline_app.session.alignment import ClockShifts, moved, remembered
 from warpline_app.session.background import Job
 from warpline_app.session.document import Document
-from warpline_app.session.opening import Opened, OpenProblem, open_job, problem_of
+from warpline_app.session.opening import OpenProblem, open_job, problem_of
 from warpline_app.session.page import CapturePage
 from warpline_app.session.settings import Settings
 from warpline_app.verbs.catalogue import all_commands

@@ -24,7 +24,7 @@ def exercise(path: str) -> None:
     """Opens a capture and asks it everything a user's first minute asks."""
     import numpy as np
 
-    from warpline.cli.info import describe
+    from warpline.library.info import describe
     from warpline.storage import open_capture, verify
 
     with open_capture(path) as capture:

@@ -1,0 +1,142 @@
+"""From a path to an open capture, whatever the file is: a capture, another profiler's trace, an unfinished recording.
+
+Nothing heavy is imported here before a file is opened: the window is on screen before h5py is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from warpline.i18n import tr
+from warpline.model.errors import CaptureFormatError, WarplineError
+
+if TYPE_CHECKING:
+    from warpline.storage import Capture
+
+Progress = Callable[[float, str], None]
+"""Takes a fraction in 0-1 and what is being done."""
+IsCancelled = Callable[[], bool]
+
+HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
+SPOOL_SUFFIX = ".spool"
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A capture and the file that was asked for, which differ when it had to be converted."""
+
+    capture: Capture
+    source: Path
+
+
+def open_path(path: Path, progress: Progress, is_cancelled: IsCancelled) -> Opened:
+    """Open a capture; convert a file of another profiler, or finish a recording left in its spool, and open that.
+
+    Raises WarplineError with one line for everything that can be wrong with a file, Cancelled.
+    """
+    progress(0.0, tr("opening {name}", name=path.name))
+    if path.is_dir():
+        if path.name.endswith(SPOOL_SUFFIX):
+            return _recover(path, progress)
+        raise CaptureFormatError(tr("{path}: a folder, not a capture", path=path))
+    try:
+        with path.open("rb") as file:
+            magic = file.read(len(HDF5_MAGIC))
+            is_empty = not magic
+            # HDF5 allows a user block before the signature: at 512, 1024, 2048 … bytes.
+            is_hdf5 = magic == HDF5_MAGIC or _has_signature_after_user_block(path)
+    except OSError as error:
+        raise CaptureFormatError(tr("{path}: {reason}", path=path, reason=error.strerror or error)) from error
+    if is_empty:
+        raise CaptureFormatError(tr("{path}: the file is empty", path=path))
+    if is_hdf5 and not _is_foreign_hdf5(path):
+        return Opened(_open_capture(path, progress, is_cancelled), path)
+    return open_converted([path], progress, is_cancelled)
+
+
+def open_converted(
+    paths: Sequence[Path],
+    progress: Progress,
+    is_cancelled: IsCancelled,
+    *,
+    format: str | None = None,  # noqa: A002  # named like the option --format
+    align: str = "auto",
+) -> Opened:
+    """Open what `import_files` makes of traces, from the cache when it was made before.
+
+    Raises ImportFormatError, UsageError, StorageError, Cancelled.
+    """
+    from warpline import __version__
+    from warpline.interchange import detect, import_files
+    from warpline.interchange.framework.registry import importer_named
+    from warpline.storage import ConversionCache
+
+    importers = [importer_named(format) if format else detect(path) for path in paths]
+
+    def convert(target: Path, progress: Progress, is_cancelled: IsCancelled) -> Path:
+        named = {"name": paths[0].name, "format": importers[0].title}
+        progress(0.0, tr("converting {name} ({format})", **named))
+        return import_files(
+            paths, target, format=format, align=align, progress=progress, cancelled=is_cancelled
+        )
+
+    # Another version may convert better: its entries are its own.
+    converter = f"{' '.join(importer.name for importer in importers)} {__version__}"
+    if align != "auto":
+        converter += f" {align}"
+    working = ConversionCache().get(paths, converter, convert, progress, is_cancelled)
+    return Opened(_open_capture(working, progress, is_cancelled), paths[0])
+
+
+def _has_signature_after_user_block(path: Path) -> bool:
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        offset = 512
+        while offset < min(size, 1 << 20):
+            file.seek(offset)
+            if file.read(len(HDF5_MAGIC)) == HDF5_MAGIC:
+                return True
+            offset *= 2
+    return False
+
+
+def _is_foreign_hdf5(path: Path) -> bool:
+    """Whether another profiler's HDF5 export is what an importer recognises; damaged captures are not."""
+    from warpline.storage import is_capture
+
+    if is_capture(path):
+        return False
+    from warpline.interchange import detect
+
+    try:
+        detect(path)
+    except WarplineError:
+        return False
+    return True
+
+
+def _open_capture(path: Path, progress: Progress, is_cancelled: IsCancelled) -> Capture:
+    from warpline.storage import open_capture
+
+    capture = open_capture(path, progress=progress, cancelled=is_cancelled)
+    try:
+        # Directories that are read when they are first used: damage in them is told now, not in the middle of work.
+        _ = capture.kinds, capture.kind_of_code, capture.links, capture.counters_of_tracks
+        for table in capture.kinds.values():
+            for attribute in table.attributes:
+                table.column(attribute)
+    except WarplineError:
+        capture.close()
+        raise
+    return capture
+
+
+def _recover(spool: Path, progress: Progress) -> Opened:
+    from warpline.recording.recover import recover
+
+    progress(0.0, tr("finishing the recording {name}", name=spool.name))
+    path = recover(spool).path
+    return Opened(_open_capture(path, progress, lambda: False), path)

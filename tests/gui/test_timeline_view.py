@@ -6,26 +6,36 @@ import os
 import random
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
-from PySide6.QtGui import QImage, QKeyEvent, QNativeGestureEvent, QPointingDevice, QWheelEvent
+from PySide6.QtGui import (
+    QAction,
+    QContextMenuEvent,
+    QImage,
+    QKeyEvent,
+    QNativeGestureEvent,
+    QPointingDevice,
+    QWheelEvent,
+)
 from PySide6.QtWidgets import QApplication, QInputDialog, QMenu, QWidget
 from pytestqt.qtbot import QtBot
 from tests.gui.timeline_sample import MS, US, write_timeline_sample
 
 from warpline.storage import open_capture
+from warpline_app.commands.actions import CommandActions
 from warpline_app.commands.command import Command
 from warpline_app.look.theme import CONTRAST, DARK, LIGHT, Theme
 from warpline_app.session.document import Document
 from warpline_app.session.settings import Settings
 from warpline_app.timeline.model.rows import Content
-from warpline_app.timeline.widgets.menus import ViewContext
 from warpline_app.timeline.widgets.view import TimelineView
 from warpline_app.verbs.timeline import TIMELINE_COMMANDS
+from warpline_app.verbs.timeline_input import TimelineInput
+from warpline_app.window.main_window import MainWindow
 
 MAIN = "process/71.1/thread/71.1"
 STREAM = "gpu/0/process/71.1/context/1/stream/7"
@@ -38,6 +48,18 @@ NONE, SHIFT, CONTROL = (
 MakeView = Callable[..., TimelineView]
 
 
+class LoneView:
+    """Where commands act on a timeline that stands in no window."""
+
+    def __init__(self, view: TimelineView) -> None:
+        self.view = view
+        self.state = view.state
+
+    @property
+    def window(self) -> MainWindow:
+        raise AssertionError("verbs of the timeline do not ask for the window")
+
+
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_timeline_sample(tmp_path_factory.mktemp("timeline") / "sample.h5")
@@ -48,10 +70,14 @@ def make_view(qtbot: QtBot, path: Path) -> Iterator[MakeView]:
     made: list[TimelineView] = []
 
     def make(
-        theme: Theme = DARK, settings: Settings | None = None, size: tuple[int, int] = (1270, 700)
+        theme: Theme = DARK,
+        settings: Settings | None = None,
+        size: tuple[int, int] = (1270, 700),
+        commands: Iterable[Command] = TIMELINE_COMMANDS,
     ) -> TimelineView:
         view = TimelineView(Document(open_capture(path)), theme=theme, settings=settings)
         view.resize(*size)
+        TimelineInput(view, CommandActions(view, LoneView(view), commands))
         made.append(view)
         with qtbot.waitExposed(view):
             view.show()
@@ -389,12 +415,23 @@ def test_wasd_and_arrows_move_the_view(view: TimelineView, qtbot: QtBot, key: st
         assert (start > 40 * MS) == (key == "D")
 
 
-def test_keys_are_known_by_their_place(view: TimelineView) -> None:
+def test_keys_are_known_by_their_place(make_view: MakeView) -> None:
     """On a French keyboard the key where W is on others says Z: it zooms in all the same."""
+    # The press of this test reaches shortcuts without its place, which a press of a person keeps.
+    view = make_view(commands=())
     view.state.set_view(40 * MS, 60 * MS)
     for kind in (QEvent.Type.KeyPress, QEvent.Type.KeyRelease):
         QApplication.sendEvent(view, QKeyEvent(kind, Qt.Key.Key_Z, NONE, 25, 0, 0, "z"))
     assert view.state.view[1] - view.state.view[0] < 20 * MS
+
+
+@pytest.mark.parametrize(("place", "is_kept"), [(25, True), (52, False)])
+def test_a_key_known_by_its_place_is_no_shortcut(view: TimelineView, place: int, is_kept: bool) -> None:
+    """The French Z stands where W does, and is not the shortcut Z; the Z of others, left of X, is."""
+    press = QKeyEvent(QEvent.Type.ShortcutOverride, Qt.Key.Key_Z, NONE, place, 0, 0, "z")
+    press.ignore()
+    QApplication.sendEvent(view, press)
+    assert press.isAccepted() is is_kept
 
 
 def test_a_held_key_moves_faster_and_faster_and_is_one_undo(view: TimelineView, qtbot: QtBot) -> None:
@@ -831,7 +868,7 @@ def test_every_command_does_something(
         tuple(said),
     )
     before = trace()
-    context = ViewContext(view)
+    context = LoneView(view)
     assert command.enabled(context)
     command.callback(context)
     assert trace() != before
@@ -846,7 +883,7 @@ def test_named_views_and_the_layout_are_remembered(
     first.state.set_view(10 * MS, 20 * MS)
     monkeypatch.setattr(QInputDialog, "getText", lambda *_a, **_k: ("start", True))
     commands = {command.id: command for command in TIMELINE_COMMANDS}
-    commands["view.save_view"].callback(ViewContext(first))
+    commands["view.save_view"].callback(LoneView(first))
     first.state.set_pins([])
     first.state.set_view(0, 50 * MS)
     first.shut_down()
@@ -856,19 +893,19 @@ def test_named_views_and_the_layout_are_remembered(
     assert [mark.text for mark in again.state.marks] == ["five"]
     monkeypatch.setattr(QInputDialog, "getItem", lambda *_a, **_k: ("start", True))
     monkeypatch.setattr(QInputDialog, "getText", lambda *_a, **_k: ("warm-up", True))
-    commands["view.rename_view"].callback(ViewContext(again))
+    commands["view.rename_view"].callback(LoneView(again))
     uuid = again.document.capture.uuid
     assert again.layouts is not None
     assert list(again.layouts.views(uuid)) == ["warm-up"]
     monkeypatch.setattr(QInputDialog, "getItem", lambda *_a, **_k: ("warm-up", True))
-    commands["view.apply_view"].callback(ViewContext(again))
+    commands["view.apply_view"].callback(LoneView(again))
     assert list(again.state.pins) == [STREAM]
     assert again.state.view == (10 * MS, 20 * MS)
-    commands["view.delete_view"].callback(ViewContext(again))
+    commands["view.delete_view"].callback(LoneView(again))
     assert not again.layouts.views(uuid)
     said: list[str] = []
     again.status_changed.connect(said.append)
-    commands["view.apply_view"].callback(ViewContext(again))
+    commands["view.apply_view"].callback(LoneView(again))
     assert said == ["No view of this capture was saved yet"]
 
 
@@ -879,17 +916,58 @@ def test_keys_are_unique() -> None:
     assert len(ids) == len(set(ids))
 
 
-def test_menus_offer_commands(view: TimelineView) -> None:
-    menu = view.row_menu("cpu/0")
+def shown_menu(qtbot: QtBot, view: TimelineView) -> QMenu:
+    qtbot.waitUntil(lambda: any(menu.isVisible() for menu in view.findChildren(QMenu)))
+    (menu,) = [menu for menu in view.findChildren(QMenu) if menu.isVisible()]
+    return menu
+
+
+def right_click(target: QWidget, point: QPoint) -> None:
+    where = target.mapToGlobal(point)
+    QApplication.sendEvent(target, QContextMenuEvent(QContextMenuEvent.Reason.Mouse, point, where))
+
+
+def chosen(menu: QMenu, command_id: str) -> QAction:
+    (action,) = [action for action in menu.actions() if action.objectName() == command_id]
+    return action
+
+
+def test_the_menu_of_a_row_offers_commands_with_their_keys(view: TimelineView, qtbot: QtBot) -> None:
+    placed = view.scene.layout.by_key["cpu/0"]
+    right_click(view.header, QPoint(60, view.scene.top_of(placed) + 4))
+    menu = shown_menu(qtbot, view)
     assert {"row.pin", "row.hide", "row.only"} <= {action.objectName() for action in menu.actions()}
+    assert chosen(menu, "row.pin").text().endswith("\tP")
+    chosen(menu, "row.pin").trigger()
+    assert list(view.state.pins) == ["cpu/0"]
     menu.close()
+
+
+def test_the_menu_of_an_event_selects_it_and_frames_it(view: TimelineView, qtbot: QtBot) -> None:
     event = event_of(view, STREAM, 72 * MS)
-    offered: list[tuple[QMenu, object, object]] = []
-    view.menu_about_to_show.connect(lambda *args: offered.append(args))
-    menu = view.event_menu(72 * MS, event)
+    right_click(view.canvas, at(view, STREAM, 72 * MS))
+    menu = shown_menu(qtbot, view)
     assert view.state.selection == event
-    assert "event.frame" in {action.objectName() for action in menu.actions()}
-    assert offered[0][2] == event
+    chosen(menu, "event.frame").trigger()
+    start, stop = view.document.capture.event_span(event)
+    assert view.state.view[0] <= start < stop <= view.state.view[1]
+    assert view.state.view != view.state.span
+    menu.close()
+
+
+def test_the_menu_of_the_ruler_sets_marks_and_the_origin(
+    view: TimelineView, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(QInputDialog, "getText", lambda *_a, **_k: ("here", True))
+    right_click(view.ruler, QPoint(400, 10))
+    menu = shown_menu(qtbot, view)
+    texts = {action.text(): action for action in menu.actions()}
+    assert "Remove this mark" not in texts
+    texts["Set or name a mark…"].trigger()
+    texts["Count times from here"].trigger()
+    (mark,) = view.state.marks
+    assert mark.text == "here"
+    assert mark.time_ns == view.state.origin_ns == view.scene.scale.to_ns(400)
     menu.close()
 
 

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QInputDialog
 from warpline.i18n import tr
 from warpline_app.commands.command import Command
 from warpline_app.session.saved_layout import apply_layout
+from warpline_app.verbs.questions import ask_text
 from warpline_app.verbs.tools import timeline_command
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ def _has_store(view: TimelineView) -> bool:
 
 
 def _save_view(view: TimelineView) -> None:
-    name = view.ask_text(tr("Save view", "timeline"), tr("Name of the view:", "timeline"))
+    name = ask_text(view, tr("Save view", "timeline"), tr("Name of the view:", "timeline"))
     if name and view.layouts is not None:
         view.layouts.save_view(view.document.capture.uuid, name, view.state)
 
@@ -45,7 +46,7 @@ def _rename_view(view: TimelineView) -> None:
     name = _choose(view, tr("Rename view", "timeline"))
     if name is None or view.layouts is None:
         return
-    new = view.ask_text(tr("Rename view", "timeline"), tr("Name of the view:", "timeline"), name)
+    new = ask_text(view, tr("Rename view", "timeline"), tr("Name of the view:", "timeline"), name)
     if new:
         view.layouts.rename_view(view.document.capture.uuid, name, new)
 

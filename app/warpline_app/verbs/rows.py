@@ -9,6 +9,7 @@ from warpline.i18n import tr
 from warpline_app.commands.command import Command
 from warpline_app.timeline.model.layout import MAX_LANE_PX, MIN_LANE_PX, line_height
 from warpline_app.timeline.model.rows import Row
+from warpline_app.verbs.questions import ask_text
 from warpline_app.verbs.tools import Action, has_row, timeline_command
 
 if TYPE_CHECKING:
@@ -110,7 +111,8 @@ def _step_row(direction: int) -> Action:
 
 
 def _filter_rows(view: TimelineView) -> None:
-    text = view.ask_text(
+    text = ask_text(
+        view,
         tr("Filter rows", "timeline"),
         tr("Show rows whose title contains (or /regex/):", "timeline"),
         view.state.filter.rows,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from warpline.i18n import tr
 from warpline_app.commands.command import Command
+from warpline_app.verbs.questions import ask_text
 from warpline_app.verbs.tools import Action, has_range, has_selection, timeline_command
 
 if TYPE_CHECKING:
@@ -72,7 +73,8 @@ def _arrows(view: TimelineView) -> None:
 
 
 def _filter_names(view: TimelineView) -> None:
-    text = view.ask_text(
+    text = ask_text(
+        view,
         tr("Filter events", "timeline"),
         tr("Dim events whose name does not contain (or match /regex/):", "timeline"),
         view.state.filter.names,

@@ -30,6 +30,7 @@ from warpline_app.session.opening import OpenProblem, open_job, problem_of
 from warpline_app.session.page import CapturePage
 from warpline_app.session.settings import Settings
 from warpline_app.verbs.catalogue import all_commands
+from warpline_app.verbs.timeline_input import TimelineInput
 from warpline_app.window.context import WindowContext
 from warpline_app.window.menus import RecentMenu, theme_menu
 from warpline_app.window.message_bars import MessageStack
@@ -184,6 +185,7 @@ class MainWindow(QMainWindow):
         document.alignment = alignment
         document.console_text = console_text
         page = CapturePage(document, opened.source, self.settings)
+        TimelineInput(page.view, self.actions_)
         index = self.tabs.indexOf(opening)
         was_current = self.tabs.currentWidget() is opening
         self.tabs.removeTab(index)
@@ -204,6 +206,7 @@ class MainWindow(QMainWindow):
         document.alignment, document.console_text = alignment, old.console_text
         page.view.save_layout()
         made = CapturePage(document, page.source, self.settings)
+        TimelineInput(made.view, self.actions_)
         document.state.take_over(old.state)
         index, is_current = self.tabs.indexOf(page), self.tabs.currentWidget() is page
         # One change of tabs is told: from the old page to the new one.
@@ -222,6 +225,7 @@ class MainWindow(QMainWindow):
 
     def add_page(self, page: CapturePage) -> None:
         """Show a capture that is open already."""
+        TimelineInput(page.view, self.actions_)
         self._add_tab(page, page.document.title)
         self.tabs.setTabToolTip(self.tabs.indexOf(page), str(page.source))
 

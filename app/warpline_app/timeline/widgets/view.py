@@ -1,14 +1,13 @@
-"""The timeline of one capture: overview, ruler, header and canvas, their figures, keys and menus."""
+"""The timeline of one capture: overview, ruler, header and canvas, their figures and keys."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 import numpy as np
-from PySide6.QtCore import QPoint, QPointF, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QPoint, QPointF, Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QFocusEvent, QImage, QKeyEvent, QPainter
-from PySide6.QtWidgets import QGridLayout, QInputDialog, QMenu, QScrollBar, QWidget
+from PySide6.QtWidgets import QGridLayout, QScrollBar, QWidget
 
 from warpline.i18n import tr
 from warpline_app.look.appearance import appearance
@@ -29,23 +28,11 @@ from warpline_app.timeline.model.search import Search
 from warpline_app.timeline.widgets.canvas import Canvas
 from warpline_app.timeline.widgets.details import Details
 from warpline_app.timeline.widgets.header import Header
-from warpline_app.timeline.widgets.held_keys import HeldKeys
-from warpline_app.timeline.widgets.menus import (
-    EVENT_MENU,
-    ROW_MENU,
-    VIEW_MENU,
-    ViewContext,
-    add_commands,
-    menu_of,
-    ruler_menu,
-)
+from warpline_app.timeline.widgets.held_keys import HeldKeys, verb_of
 from warpline_app.timeline.widgets.overview import HEIGHT as OVERVIEW_HEIGHT
 from warpline_app.timeline.widgets.overview import Overview
 from warpline_app.timeline.widgets.ruler import HEIGHT as RULER_HEIGHT
 from warpline_app.timeline.widgets.ruler import Corner, Ruler
-
-if TYPE_CHECKING:
-    from warpline_app.commands.command import Command
 
 HEADER_WIDTH = 270
 MARK_AT_ONCE = 2_000_000
@@ -62,8 +49,16 @@ class TimelineView(QWidget):
     idle = Signal()
     status_changed = Signal(str)
     """a sentence for the status line, empty to take it away"""
-    menu_about_to_show = Signal(QMenu, object, object)
-    """the menu, the key of the row (or None) and the event's row (or None): others may add entries"""
+    row_menu_requested = Signal(QPoint, str)
+    """global position, and the key of the row, which has the focus now"""
+    event_menu_requested = Signal(QPoint, object, object)
+    """global position, time in ns, and the row of the event that is there and selected now (or None)"""
+    ruler_menu_requested = Signal(QPoint, object)
+    """global position and time in ns"""
+    mark_requested = Signal(object)
+    """time in ns of a mark somebody wants to set or name"""
+    key_pressed = Signal(object)
+    """a QKeyEvent that the timeline has no use for itself; accepted by whoever has"""
 
     def __init__(
         self,
@@ -125,12 +120,12 @@ class TimelineView(QWidget):
     def _connect(self) -> None:
         scene, state = self.scene, self.state
         self.header.width_wanted.connect(self.set_header_width)
-        self.header.menu_wanted.connect(self._row_menu)
+        self.header.menu_wanted.connect(self.row_menu_requested)
         self.header.link_wanted.connect(self.follow_link_of_row)
         self.ruler.link_wanted.connect(self.go_to)
         self.canvas.menu_wanted.connect(self._canvas_menu)
-        self.ruler.menu_wanted.connect(self._ruler_menu)
-        self.ruler.mark_wanted.connect(self.ask_mark)
+        self.ruler.menu_wanted.connect(self.ruler_menu_requested)
+        self.ruler.mark_wanted.connect(self.mark_requested)
         self.canvas.settled.connect(self._settled)
         self.canvas.frame_drawn.connect(self._frame_drawn)
         self.work.finished.connect(self._check_idle_soon)
@@ -284,17 +279,21 @@ class TimelineView(QWidget):
                 return x
         return None
 
+    def event(self, event: QEvent) -> bool:
+        """Keys known by their place come before shortcuts of what a keyboard writes there: W is where a French Z is."""
+        if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent) and verb_of(event):
+            event.accept()
+            return True
+        return super().event(event)
+
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Held keys act at once; other keys run the command they belong to."""
+        """Held keys act at once; other keys belong to whoever listens."""
         if self.held.press(event):
             return
-        command = self._command_of(event)
-        if command is None:
+        event.ignore()
+        self.key_pressed.emit(event)
+        if not event.isAccepted():
             super().keyPressEvent(event)
-            return
-        context = ViewContext(self)
-        if command.enabled(context):
-            command.callback(context)
 
     def keyReleaseEvent(self, event: QKeyEvent) -> None:
         """Ends what a held key began."""
@@ -306,56 +305,12 @@ class TimelineView(QWidget):
         self.held.stop()
         super().focusOutEvent(event)
 
-    def _command_of(self, event: QKeyEvent) -> Command | None:
-        from warpline_app.verbs.timeline import command_of_key
-
-        return command_of_key(event)
-
-    # menus and questions
-
-    def row_menu(self, key: str) -> QMenu:
-        """The menu of a row."""
-        self.scene.focus_key = key
-        menu = menu_of(self, ROW_MENU)
-        self.menu_about_to_show.emit(menu, key, None)
-        return menu
-
-    def event_menu(self, time_ns: int, event: int | None) -> QMenu:
-        """The menu of the canvas over an event, or over nothing."""
-        if event is not None:
-            self.state.select(event)
-        menu = menu_of(self, EVENT_MENU if event is not None else ())
-        menu.addSeparator()
-        mark = menu.addAction(tr("Set a mark here", "timeline"))
-        mark.triggered.connect(lambda: self.state.add_mark(time_ns))
-        add_commands(menu, self, VIEW_MENU)
-        placed = self.scene.placed_at(self.canvas.gestures.last_y)
-        self.menu_about_to_show.emit(menu, placed.row.key if placed is not None else None, event)
-        return menu
-
-    def _row_menu(self, where: QPoint, key: str) -> None:
-        self.row_menu(key).popup(where)
-
     def _canvas_menu(self, where: QPoint, time_ns: int) -> None:
         local = self.canvas.mapFromGlobal(where)
-        self.event_menu(time_ns, self.scene.event_at(local.x(), local.y())).popup(where)
-
-    def _ruler_menu(self, where: QPoint, time_ns: int) -> None:
-        ruler_menu(self, time_ns).popup(where)
-
-    def ask_mark(self, time_ns: int) -> None:
-        """Ask for the text of a mark and set it."""
-        known = next((mark.text for mark in self.state.marks if mark.time_ns == time_ns), "")
-        text, accepted = QInputDialog.getText(
-            self, tr("Mark", "timeline"), tr("Text of the mark:", "timeline"), text=known
-        )
-        if accepted:
-            self.state.add_mark(time_ns, text)
-
-    def ask_text(self, title: str, label: str, text: str = "") -> str | None:
-        """Ask for a text; None when the person changed their mind."""
-        answer, accepted = QInputDialog.getText(self, title, label, text=text)
-        return answer if accepted else None
+        event = self.scene.event_at(local.x(), local.y())
+        if event is not None:
+            self.state.select(event)
+        self.event_menu_requested.emit(where, time_ns, event)
 
     def focus_row(self) -> Row | None:
         """The row that verbs act on: the one under the pointer, else the one clicked last, else the event's."""

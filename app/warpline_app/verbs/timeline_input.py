@@ -1,0 +1,117 @@
+"""What one timeline asks for, answered with commands: its context menus, the keys it watches, its questions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from PySide6.QtCore import QObject, Qt
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QMenu
+
+from warpline.i18n import tr
+from warpline_app.commands.actions import CommandActions
+from warpline_app.timeline.widgets.view import TimelineView
+from warpline_app.verbs.questions import ask_mark
+from warpline_app.verbs.timeline import command_of_key
+
+ROW_MENU = (
+    "row.pin",
+    "row.hide",
+    "row.show_hidden",
+    "",
+    "row.select",
+    "row.only",
+    "row.show_all",
+    "",
+    "row.toggle",
+    "row.expand_below",
+    "row.collapse_below",
+    "",
+    "row.taller",
+    "row.flatter",
+    "row.usual_height",
+    "row.move_up",
+    "row.move_down",
+    "row.natural_order",
+)
+EVENT_MENU = (
+    "event.frame",
+    "view.range_of_selection",
+    "event.highlight_name",
+    "event.copy",
+    "",
+    "link.back",
+    "link.forward",
+    "event.next",
+    "event.previous",
+)
+VIEW_MENU = ("view.zoom_range", "view.fit", "view.undo")
+
+
+class TimelineInput(QObject):
+    """Listens to a timeline for as long as it lives; every command runs through ``actions``."""
+
+    def __init__(self, view: TimelineView, actions: CommandActions) -> None:
+        super().__init__(view)
+        self._view = view
+        self._actions = actions
+        view.row_menu_requested.connect(lambda where, _key: self.row_menu().popup(where))
+        view.event_menu_requested.connect(
+            lambda where, time_ns, event: self.event_menu(time_ns, event).popup(where)
+        )
+        view.ruler_menu_requested.connect(lambda where, time_ns: self.ruler_menu(time_ns).popup(where))
+        view.mark_requested.connect(lambda time_ns: ask_mark(view, time_ns))
+        view.key_pressed.connect(self.press)
+
+    def press(self, event: QKeyEvent) -> None:
+        """Run the command a key stands for; the event is accepted when there is one."""
+        command = command_of_key(event)
+        if command is not None:
+            event.accept()
+            self._actions.run(command.id)
+
+    def row_menu(self) -> QMenu:
+        """The menu of the row in focus."""
+        return self._menu(ROW_MENU)
+
+    def event_menu(self, time_ns: int, event: int | None) -> QMenu:
+        """The menu of the canvas over an event, which is selected, or over nothing."""
+        state = self._view.state
+        menu = self._menu(EVENT_MENU if event is not None else ())
+        menu.addSeparator()
+        menu.addAction(tr("Set a mark here", "timeline")).triggered.connect(lambda: state.add_mark(time_ns))
+        self._add(menu, VIEW_MENU)
+        return menu
+
+    def ruler_menu(self, time_ns: int) -> QMenu:
+        """The menu of the ruler at a moment."""
+        view, state = self._view, self._view.state
+        menu = self._menu(())
+        menu.addAction(tr("Set or name a mark…", "timeline")).triggered.connect(
+            lambda: ask_mark(view, time_ns)
+        )
+        menu.addAction(tr("Count times from here", "timeline")).triggered.connect(
+            lambda: state.set_origin(time_ns)
+        )
+        menu.addAction(tr("Count times from the start", "timeline")).triggered.connect(
+            lambda: state.set_origin(None)
+        )
+        if any(mark.time_ns == time_ns for mark in state.marks):
+            remove = menu.addAction(tr("Remove this mark", "timeline"))
+            remove.triggered.connect(lambda: state.remove_mark(time_ns))
+        return menu
+
+    def _menu(self, command_ids: Iterable[str]) -> QMenu:
+        menu = QMenu(self._view)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.setToolTipsVisible(True)
+        self._add(menu, command_ids)
+        return menu
+
+    def _add(self, menu: QMenu, command_ids: Iterable[str]) -> None:
+        """Adds commands to a menu; an empty id is a line between them."""
+        for command_id in command_ids:
+            if command_id:
+                menu.addAction(self._actions.action(command_id, menu))
+            else:
+                menu.addSeparator()

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import json
-import string
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -12,7 +10,7 @@ from types import ModuleType
 import pytest
 
 from warpline import i18n
-from warpline_app.look import translation
+from warpline.i18n.po import read_po
 from warpline_app.session.settings import Settings
 from warpline_app.window.main_window import MainWindow
 
@@ -23,7 +21,7 @@ SHARE_TRANSLATED = 0.9
 @pytest.fixture
 def english_again() -> Iterator[None]:
     yield
-    i18n.set_translator(None)
+    i18n.use(None)
 
 
 @pytest.fixture(scope="module")
@@ -39,64 +37,36 @@ def extraction(repository: Path) -> ModuleType:
 
 
 def catalogues(repository: Path) -> list[Path]:
-    return sorted((repository / "resources" / "translations").glob("*.json"))
+    return sorted((repository / "resources" / "translations").glob("*.po"))
 
 
-def fields(text: str) -> set[str]:
-    return {name for _, name, _, _ in string.Formatter().parse(text) if name}
-
-
-def test_translations_have_the_fields_of_their_texts(repository: Path) -> None:
-    assert [path.stem for path in catalogues(repository)] == ["zh_CN"]
+def test_catalogues_are_sound(repository: Path, extraction: ModuleType) -> None:
+    """Translations have the fields of their texts, and all the forms that their language has."""
+    assert "zh_CN" in [path.stem for path in catalogues(repository)]
+    texts = extraction.all_texts()
+    assert len(texts) > 1000
     for path in catalogues(repository):
-        for texts in json.loads(path.read_text(encoding="utf-8")).values():
-            for english, translated in texts.items():
-                assert fields(translated) == fields(english), english
-                assert translated.strip()
+        found = list(extraction.problems(read_po(path), texts))
+        assert not [text for text in found if not text.startswith(("missing", "no longer"))]
 
 
 def test_the_window_is_translated(
     repository: Path, extraction: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(extraction, "SOURCES", (repository / "app" / "warpline_app",))
-    texts = extraction.all_texts()
-    total = sum(len(found) for found in texts.values())
-    assert total > 300
+    shown = {(text.context, text.text) for text in extraction.all_texts()}
+    assert len(shown) > 300
     for path in catalogues(repository):
-        lacking = extraction.missing_texts(json.loads(path.read_text(encoding="utf-8")), texts)
-        assert sum(len(found) for found in lacking.values()) <= (1 - SHARE_TRANSLATED) * total, lacking
+        found = [entry for entry in read_po(path) if (entry.context, entry.text) in shown]
+        lacking = [entry.text for entry in found if not entry.is_translated]
+        assert len(lacking) <= (1 - SHARE_TRANSLATED) * len(shown), lacking
 
 
 def test_the_chosen_language_is_spoken(settings: Settings, english_again: None) -> None:
-    translation.install("zh_CN")
+    i18n.install("zh_CN")
     window = MainWindow(settings)
     assert [menu.title() for menu in window.menus.values()] == ["文件", "视图", "导航", "分析", "帮助"]
     assert window.tool_row.search.placeholderText() == "搜索名称，/正则/"
     window.close()
-    translation.install("en")
-    assert i18n.tr("Open…") == "Open…"
-
-
-@pytest.mark.parametrize(
-    ("environment", "language"),
-    [
-        ({"LANG": "zh_CN.UTF-8"}, "zh_CN"),
-        ({"LC_ALL": "zh_CN.UTF-8", "LANG": "de_DE.UTF-8"}, "zh_CN"),
-        ({"LANG": "de_DE.UTF-8"}, "en"),
-        ({}, "en"),
-    ],
-)
-def test_the_language_of_the_system_is_found(
-    monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], language: str
-) -> None:
-    for name in ("LC_ALL", "LC_MESSAGES", "LANGUAGE", "LANG"):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
-    assert translation.system_language() == language
-
-
-def test_an_unknown_language_is_english(english_again: None) -> None:
-    translation.install("zh_CN")
-    translation.install("xx")
+    i18n.install("en")
     assert i18n.tr("Open…") == "Open…"

@@ -9,8 +9,7 @@ from PySide6.QtCore import QCoreApplication
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication
 
-from warpline import __version__, resources
-from warpline_app.look import translation
+from warpline import __version__, i18n, resources
 from warpline_app.look.appearance import appearance
 from warpline_app.session.background import wait_for_jobs
 from warpline_app.session.settings import Settings
@@ -33,7 +32,7 @@ def make_application(
     application.setDesktopFileName(DESKTOP_FILE)
     application.setStyle("Fusion")
     application.setWindowIcon(QIcon(str(resources.path("icons/warpline.svg"))))
-    translation.install(settings.language)
+    i18n.install(settings.language)
     (appearance().choose if is_themed else appearance().prepare)(settings.theme)
     appearance().follow_desktop()
     application.aboutToQuit.connect(wait_for_jobs)

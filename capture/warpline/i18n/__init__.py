@@ -1,0 +1,16 @@
+"""Text a person reads, in their language, without depending on Qt."""
+
+from warpline.i18n.languages import install, languages, system_language
+from warpline.i18n.texts import english, english_n, tr, tr_n, translated, use
+
+__all__ = [
+    "english",
+    "english_n",
+    "install",
+    "languages",
+    "system_language",
+    "tr",
+    "tr_n",
+    "translated",
+    "use",
+]

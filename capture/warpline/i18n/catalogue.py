@@ -1,0 +1,66 @@
+"""The texts of one language."""
+
+from __future__ import annotations
+
+import gettext
+from collections.abc import Callable, Iterable
+from functools import cached_property
+
+from warpline.i18n.po import Entry, header_fields
+from warpline.i18n.templates import Message, Messages
+
+DATA = "data"
+"""The context of the texts that captures and reports hold in English."""
+
+
+class Catalogue:
+    """Translations by context and English text; what it lacks is None.
+
+    Counts follow the rule in the catalogue's header (``Plural-Forms``). Raises ValueError when the rule is none.
+    """
+
+    def __init__(self, entries: Iterable[Entry]) -> None:
+        self._texts: dict[tuple[str, str], Entry] = {}
+        self.header: dict[str, str] = {}
+        for entry in entries:
+            if not entry.text:
+                self.header = header_fields("".join(entry.translations))
+            elif entry.is_translated:
+                self._texts[entry.context, entry.text] = entry
+        self._form = plural_rule(self.header.get("Plural-Forms", ""))
+
+    def text(self, context: str, text: str) -> str | None:
+        """The translation of a text."""
+        found = self._texts.get((context, text))
+        return found.translations[0] if found is not None else None
+
+    def counted(self, context: str, singular: str, count: int) -> str | None:
+        """The form of a text that goes with a number."""
+        found = self._texts.get((context, singular))
+        if found is None:
+            return None
+        return found.translations[min(self._form(count), len(found.translations) - 1)]
+
+    def data(self, text: str) -> str:
+        """A text of a capture or of a report, translated as far as it is made of messages."""
+        return self._messages.translated(text)
+
+    @cached_property
+    def _messages(self) -> Messages:
+        data = (entry for (context, _text), entry in self._texts.items() if context == DATA)
+        return Messages((Message(entry.text, entry.plural, entry.translations) for entry in data), self._form)
+
+
+def plural_rule(field: str) -> Callable[[int], int]:
+    """Which form goes with a number, by a header's ``Plural-Forms``; as in English where it says nothing.
+
+    Raises ValueError when the rule is none.
+    """
+    _, _, rule = field.partition("plural=")
+    return gettext.c2py(rule.rstrip("; ") or "n != 1")
+
+
+def form_count(field: str) -> int:
+    """How many forms a header's ``Plural-Forms`` declares; two, as in English, where it says nothing."""
+    digits = field.partition("nplurals=")[2].partition(";")[0].strip()
+    return int(digits) if digits.isdigit() else 2

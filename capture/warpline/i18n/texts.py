@@ -1,0 +1,71 @@
+"""The texts of the interface, English in the code and translated where they are shown.
+
+`tr` and `tr_n` translate what is shown now. `english` and `english_n` mark a text that is data, of a capture or of a
+report: it is kept in English, whoever made it, and `translated` translates it where it is shown.
+
+Keys of JSON, names of reports and track URIs are not text and are never translated.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from warpline.i18n.catalogue import Catalogue
+
+_in_use: Catalogue | None = None
+
+
+def use(catalogue: Catalogue | None) -> None:
+    """Translate with this from now on; None goes back to English."""
+    global _in_use
+    _in_use = catalogue
+
+
+def tr(text: str, context: str = "", /, **fields: object) -> str:
+    """The translation of ``text``, with its ``{name}`` fields filled in after translating.
+
+    Fill fields here and not with an f-string, so that the literal is what translators see. ``context`` tells texts
+    apart that are one in English and two in another language.
+    """
+    return _filled(_in_use.text(context, text) if _in_use is not None else None, text, fields)
+
+
+def tr_n(singular: str, plural: str, count: int, context: str = "", /, **fields: object) -> str:
+    """The form of a text that goes with a number, by the language's own way of counting.
+
+    The number is the field ``{count}``; ``{count:,}`` groups its digits.
+    """
+    text = singular if count == 1 else plural
+    found = _in_use.counted(context, singular, count) if _in_use is not None else None
+    return _filled(found, text, {"count": count, **fields})
+
+
+def english(text: str, /, **fields: object) -> str:
+    """A text that is data, in English, with its fields filled in; translators see it like one of `tr`."""
+    return text.format(**fields) if fields else text
+
+
+def english_n(singular: str, plural: str, count: int, /, **fields: object) -> str:
+    """As `english`, for a text with a number ``{count}``."""
+    return (singular if count == 1 else plural).format(count=count, **fields)
+
+
+def translated(text: str) -> str:
+    """A text that is data (a title, a reason, a warning), as it is to be shown.
+
+    What was not made by `english` stays as it is: names are the program's. A name that reads like one of our texts is
+    translated with them; nothing but how it is shown depends on that.
+    """
+    return _in_use.data(text) if _in_use is not None and text else text
+
+
+def _filled(found: str | None, text: str, fields: dict[str, object]) -> str:
+    if found is None:
+        return text.format(**fields) if fields else text
+    if not fields:
+        return found
+    try:
+        return found.format(**fields)
+    except (KeyError, IndexError, ValueError):  # a translator's slip is no reason for a window to fail
+        return text.format(**fields)

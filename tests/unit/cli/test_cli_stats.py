@@ -11,8 +11,8 @@ import pytest
 from tests.unit.analysis.analysis_tools import Program
 
 from warpline.analysis.framework import report_json as rendering
+from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.registry import REPORTS
-from warpline.analysis.framework.report import Column
 from warpline.analysis.framework.report_json import format_value
 from warpline.analysis.framework.text_tables import column_unit, shorten, text_width, wrapped
 from warpline.cli import main
@@ -151,7 +151,7 @@ def test_each_column_has_the_unit_in_which_its_largest_time_is_short() -> None:
     ],
 )
 def test_small_times_beside_large_ones_keep_their_digits(value: float, unit: str, text: str) -> None:
-    assert format_value(value, Column("total_ns", "Total", "ns"), unit) == text
+    assert format_value(value, Column("total_ns", "Total", Role.DURATION), unit) == text
 
 
 def test_parts_of_a_table_make_the_same_json_and_csv(

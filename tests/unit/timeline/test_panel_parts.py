@@ -14,7 +14,8 @@ pytest.importorskip("PySide6")
 
 import itertools
 
-from warpline.analysis.framework.report import NO_NAME, Column, Table, Targets  # Qt may be missing
+from warpline.analysis.framework.column import Column, Role
+from warpline.analysis.framework.report import NO_NAME, Table, Targets  # Qt may be missing
 from warpline.cli import main
 from warpline.storage import CaptureBuilder, open_capture
 from warpline_app.panels.chart import linear_ticks, log_ticks, whole_ticks
@@ -170,19 +171,21 @@ def test_thinning_keeps_extremes_and_order(values: list[int], limit: int) -> Non
 
 def report(**columns: object) -> Table:
     data = {name: values for name, values in columns.items() if isinstance(values, np.ndarray | list)}
-    units = {"total_ns": "ns", "ratio": "ratio"}
-    return Table(tuple(Column(name, name, units.get(name, "")) for name in data), data)
+    roles = {"name": Role.NAME, "total_ns": Role.DURATION, "ratio": Role.SHARE}
+    return Table(tuple(Column(name, name, roles[name]) for name in data), data)
 
 
 def test_a_column_of_times_has_one_unit_and_what_is_missing_is_no_zero() -> None:
     values = np.ma.MaskedArray([1_500_000, 0, 250], [False, True, False])
-    text, unit = text_of(Column("total_ns", "Total", "ns"), values)
+    text, unit = text_of(Column("total_ns", "Total", Role.DURATION), values)
     assert unit == "µs"
     assert [text(i) for i in range(3)] == ["1,500", "–", "0.2"]
-    text, unit = text_of(Column("total_ns", "Total", "ns"), np.array([1_901_000_000, 300_000, 120, 0]))
+    text, unit = text_of(
+        Column("total_ns", "Total", Role.DURATION), np.array([1_901_000_000, 300_000, 120, 0])
+    )
     assert unit == "ms"
     assert [text(i) for i in range(4)] == ["1,901", "0.3", "<0.001", "0"], "what is there is no 0"
-    text, unit = text_of(Column("ratio", "Share", "ratio"), np.array([0.4781, 1.0, np.nan]))
+    text, unit = text_of(Column("ratio", "Share", Role.SHARE), np.array([0.4781, 1.0, np.nan]))
     assert [text(i) for i in range(3)] == ["47.8%", "100%", "–"]
 
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from warpline.analysis.framework.report import NO_NAME, Column, Table, Texts, Values, python_value
+from warpline.analysis.framework.column import Column, Role
+from warpline.analysis.framework.report import NO_NAME, Table, Texts, Values, python_value
 from warpline.analysis.framework.report_json import NS_PER_UNIT, format_value
 from warpline.i18n import tr
 from warpline.storage import Capture
@@ -18,16 +19,7 @@ from warpline_app.timeline.model.kernel_names import short_kernel_name
 
 Int64Array = npt.NDArray[np.int64]
 ColorOf = Callable[[int], str | None]
-_NAME_COLUMNS = ("name", "operation", "Event")
-_BARS = frozenset(("ratio", "cpu_ratio", "gpu_ratio", "idle_ratio", "utilization_ratio"))
-"""Shares that are drawn as bars."""
-_SHARES = frozenset(("ratio", "cpu_ratio", "gpu_ratio", "idle_ratio"))
-"""Of these, the parts of one whole (of the whole that the column names)."""
 _WHOLE = 1.001
-_SIDES = ("cpu_ratio", "gpu_ratio", "count", "cpu_total_ns", "gpu_total_ns", "cpu_self_ns", "gpu_self_ns")
-"""What stands first in a table of CPU and GPU times: the sides next to each other."""
-_HIDDEN = frozenset(("activity", "cause", "side"))
-"""Columns for scripts: what they say is in the names already."""
 _LEAST_SHOWN = 0.001
 _ROLE_COLORS = {"state": "running", "core": "core", "stream": "kernel"}
 _BAR_WIDTH = 150
@@ -35,23 +27,21 @@ _NAME_WIDTH = 240
 
 
 def display_columns(report: Table) -> list[Column]:
-    """Names first, then the share, the rest as the report has it."""
-    columns = [column for column in report.columns if column.name not in _HIDDEN]
-    texts = [column for column in columns if not isinstance(report.data[column.name], np.ndarray)]
-    named = [column for column in texts if column.name in _NAME_COLUMNS]
+    """What a row is called first, then what the report puts forward, the rest as the report has it."""
+    columns = [column for column in report.columns if column.role is not Role.CODE]
     # Steps are known by their number; their names only repeat it.
-    numbered = [column for column in columns if column.name == "step"]
-    first = (numbered or named or texts or columns)[0]
-    by_name = {column.name: column for column in columns}
-    wanted = _SIDES if "cpu_total_ns" in by_name else ("ratio",)
-    lead = [first, *(by_name[name] for name in wanted if name in by_name and by_name[name] is not first)]
-    return [*lead, *(column for column in columns if column not in lead)]
+    numbered = [column for column in columns if column.role is Role.ORDINAL]
+    named = [column for column in columns if column.role is Role.NAME]
+    first = (numbered or named or columns)[0]
+    others = [column for column in columns if column is not first]
+    lead = sorted((column for column in others if column.lead), key=lambda column: column.lead)
+    return [first, *lead, *(column for column in others if not column.lead)]
 
 
 def share_column(report: Table) -> Column | None:
     """The first column whose top rows are shares of one whole, None where a report has none."""
     for column in display_columns(report):
-        if column.name in _SHARES:
+        if column.role is Role.SHARE:
             tops: Any = np.ma.asarray(report.data[column.name])
             total = np.ma.filled(tops if report.depth is None else tops[report.depth == 0], 0.0).sum()
             if 0 < total < _WHOLE:
@@ -190,7 +180,7 @@ def raw_of(values: Values) -> Callable[[int], str]:
 
 
 def _bar(report: Table, column: Column, values: Values) -> Callable[[int], float] | None:
-    if column.unit != "ratio" or column.name not in _BARS:
+    if not column.heat:
         return None
     depth = report.depth
     tops = values if depth is None else np.ma.asarray(values)[depth == 0]

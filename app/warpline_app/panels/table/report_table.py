@@ -10,8 +10,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction, QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QMenu, QWidget
 
-from warpline.analysis.framework.report import Column, python_value, sort_table
+from warpline.analysis.framework.column import Column
 from warpline.analysis.framework.report import Table as ReportData
+from warpline.analysis.framework.report import python_value, sort_table
 from warpline.i18n import tr, tr_n
 from warpline.storage import Capture
 from warpline_app.look.theme import Theme
@@ -204,14 +205,18 @@ class ReportTable(Table):
         return None if item is None or self.report is None else self._identity(item)
 
     def _identity(self, item: int) -> tuple[str, ...]:
-        """The names from the top down to a row."""
-        assert self.report is not None
-        names = self.report.data[self.name_column.name]
-        path = []
+        """What a row is known by, from the top of a tree down to it; in a list of events, the event."""
+        report = self.report
+        assert report is not None
+        keys = report.key_columns
+        if not keys:
+            events = report.targets.rows
+            return (str(item if events is None else events[item]),)
+        path: list[str] = []
         while item >= 0:
-            path.append(str(python_value(names, item)))
+            path[:0] = [str(python_value(report.data[column.name], item)) for column in keys]
             item = int(self._parents[item]) if len(self._parents) else -1
-        return tuple(reversed(path))
+        return tuple(path)
 
     # -- opening and closing
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.options import Options
-from warpline.analysis.framework.report import Column, NotRecorded, Table
+from warpline.analysis.framework.report import NotRecorded, Table
 from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.tables import (
     missing,
@@ -22,7 +23,7 @@ def osrt_sum(view: View, options: Options) -> Table | NotRecorded:
         return missing("osrt")
     stats = statistics_by_name(view, "osrt", options)
     return Table(
-        (*stat_columns("Num Calls", "the total listed here"), Column("name", "Name")),
+        (*stat_columns("Num Calls", "the total listed here"), Column("name", "Name", Role.NAME, key=True)),
         {**stat_data(stats), "name": name_texts(view, stats.key)},
         targets=name_targets(view, stats.key, "osrt"),
         scope=scope_text(view, "OS runtime calls"),

@@ -5,19 +5,14 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.options import Options
-from warpline.analysis.framework.report import Column, NotRecorded, Table, Targets, Texts, Values, unrecorded
+from warpline.analysis.framework.report import NotRecorded, Table, Targets, Texts, Values, unrecorded
 from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.statistics import group_totals
-from warpline.analysis.framework.tables import (
-    masked_below_zero,
-    missing,
-    pid_tid,
-    ratios,
-    scope_text,
-    thread_titles,
-)
-from warpline.model import Flag
+from warpline.analysis.framework.tables import masked_below_zero, missing, ratios, scope_text
+from warpline.analysis.framework.thread_columns import pid_tid, thread_titles
+from warpline.model import Flag, Track
 
 Int64Array = npt.NDArray[np.int64]
 _TOLD_BY_SOME = (1, 2)
@@ -70,10 +65,10 @@ def thread_state(view: View, _options: Options) -> Table | NotRecorded:
         "recorded_ns": recorded,
     }
     columns = [
-        Column("name", "Thread"),
-        Column("pid", "PID"),
-        Column("tid", "TID"),
-        Column("recorded_ns", "Recorded", "ns"),
+        Column("name", "Thread", Role.NAME, key=True),
+        Column("pid", "PID", Role.ID, key=True),
+        Column("tid", "TID", Role.ID, key=True),
+        Column("recorded_ns", "Recorded", Role.DURATION),
     ]
     for place, state in enumerate(STATES):
         if not totals[:, place].any() and place > 2:
@@ -83,11 +78,14 @@ def thread_state(view: View, _options: Options) -> Table | NotRecorded:
         data[f"{state}_ns"] = np.ma.MaskedArray(totals[order, place], np.full(len(order), unknown))
         share = ratios(totals[order, place], recorded)
         data[f"{state}_ratio"] = unrecorded(len(order), np.float64) if unknown else share
-        columns.append(Column(f"{state}_ns", state.capitalize(), "ns"))
-        columns.append(Column(f"{state}_ratio", state.capitalize(), "ratio", "the thread's recorded time"))
+        columns.append(Column(f"{state}_ns", state.capitalize(), Role.DURATION))
+        columns.append(Column(f"{state}_ratio", state.capitalize(), Role.RATIO, "the thread's recorded time"))
     data["switches"] = counts[order, 0]
     data["longest_runnable_ns"] = longest[order]
-    columns += [Column("switches", "Times run"), Column("longest_runnable_ns", "Longest runnable", "ns")]
+    columns += [
+        Column("switches", "Times run", Role.COUNT),
+        Column("longest_runnable_ns", "Longest runnable", Role.DURATION),
+    ]
     notes = []
     if estimated[order].any():
         notes.append(
@@ -110,6 +108,11 @@ def _shifted(view: View):  # type: ignore[no-untyped-def]
     title = thread_titles(view)
     shift = len(view.capture.tracks) + 2
     return lambda code: title(code - shift)
+
+
+def _core_title(track: Track) -> str:
+    title = track.title or track.uri
+    return title if track.rank is None else f"Rank {track.rank} · {title}"
 
 
 def core_utilization(view: View, _options: Options) -> Table | NotRecorded:
@@ -135,16 +138,16 @@ def core_utilization(view: View, _options: Options) -> Table | NotRecorded:
     duration = np.full(len(tracks), view.duration_ns)
     return Table(
         (
-            Column("name", "Core"),
-            Column("busy_ns", "Busy", "ns"),
-            Column("ratio", "Utilization", "ratio", "the selected range"),
-            Column("count", "Slices"),
-            Column("top_thread", "Most by"),
-            Column("top_ns", "Its time", "ns"),
-            Column("top_ratio", "Its share", "ratio", "the core's busy time"),
+            Column("name", "Core", Role.NAME, key=True),
+            Column("busy_ns", "Busy", Role.DURATION),
+            Column("ratio", "Utilization", Role.SHARE, "the selected range", heat=True, lead=1),
+            Column("count", "Slices", Role.COUNT),
+            Column("top_thread", "Most by", Role.TEXT),
+            Column("top_ns", "Its time", Role.DURATION),
+            Column("top_ratio", "Its share", Role.RATIO, "the core's busy time"),
         ),
         {
-            "name": [t.title or t.uri for t in tracks],
+            "name": [_core_title(t) for t in tracks],
             "busy_ns": busy_ns,
             "ratio": ratios(busy_ns, duration),
             "count": np.array(switches, np.int64),

@@ -11,6 +11,8 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
+from warpline.analysis.framework.column import Column
+
 
 class Texts(Sequence[str | None]):
     """A column of texts kept as codes, so that millions of rows cost four bytes each.
@@ -60,21 +62,6 @@ Values = npt.NDArray[Any] | Texts | Sequence[str | None]
 
 NO_NAME = np.uint32(0xFFFFFFFF)
 """In `Targets.names`: the row stands for no one name."""
-
-
-@dataclass(frozen=True)
-class Column:
-    """One column of a table.
-
-    ``name`` is the key in JSON and CSV and never translated, ``title`` is what a person reads. ``unit`` is ``ns``,
-    ``bytes``, ``ratio`` (0–1), ``per_second``, ``bytes_per_second`` or empty; times are integer nanoseconds, except
-    averages, medians and deviations. ``of`` says what a ratio is a share of.
-    """
-
-    name: str
-    title: str
-    unit: str = ""
-    of: str = ""
 
 
 @dataclass(frozen=True)
@@ -143,6 +130,29 @@ class Table:
                 return column
         raise KeyError(name)
 
+    @property
+    def key_columns(self) -> tuple[Column, ...]:
+        """The columns by which a row is known; none where rows are a list of events, one after the other."""
+        return tuple(column for column in self.columns if column.key)
+
+    def row_keys(self) -> list[tuple[Any, ...]]:
+        """What each row is known by: the values of the key columns, in a tree after those of the rows above it.
+
+        Rows that say the same of themselves are told apart by a number, from 1 for the second of them. Empty tuples
+        where the table has no key columns.
+        """
+        names = [column.name for column in self.key_columns]
+        own = list(zip(*(self.values(name) for name in names), strict=True)) if names else [()] * len(self)
+        keys = own if self.depth is None else list(_paths(own, self.depth.tolist()))
+        if not names:
+            return keys
+        seen: dict[tuple[Any, ...], int] = {}
+        for row, key in enumerate(keys):
+            seen[key] = number = seen.get(key, -1) + 1
+            if number:
+                keys[row] = (*key, number)
+        return keys
+
     def value(self, row: int, name: str) -> Any:
         """One cell as a Python value; None when it was not recorded."""
         return python_value(self.data[name], row)
@@ -177,6 +187,15 @@ class Table:
                 data[name] = [values[i] for i in index.tolist()]
         depth = None if self.depth is None else self.depth[index]
         return replace(self, data=data, depth=depth, targets=self.targets.take(index))
+
+
+def _paths(own: Sequence[tuple[Any, ...]], depth: Sequence[int]) -> Iterator[tuple[Any, ...]]:
+    """The values of each row of a tree behind those of the rows above it."""
+    path: list[tuple[Any, ...]] = []
+    for values, level in zip(own, depth, strict=True):
+        del path[level:]
+        path.append(values)
+        yield tuple(value for part in path for value in part)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ from typing import Any
 
 import orjson
 
-from warpline.analysis.framework.report import Column, NotRecorded, Report
+from warpline.analysis.framework.column import Column, Role
+from warpline.analysis.framework.report import NotRecorded, Report
 from warpline.i18n import tr
 
 NS_PER_UNIT = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
@@ -24,11 +25,13 @@ def _head(report: Report) -> dict[str, Any]:
     if isinstance(report.result, NotRecorded):
         return {**head, "columns": [], "reason": report.result.reason, "remedy": report.result.remedy}
     table = report.result
-    columns: list[dict[str, str]] = [{"name": "depth", "unit": ""}] if table.depth is not None else []
+    columns: list[dict[str, Any]] = [{"name": "depth", "unit": ""}] if table.depth is not None else []
     for column in table.columns:
-        entry = {"name": column.name, "unit": column.unit}
+        entry: dict[str, Any] = {"name": column.name, "unit": column.unit}
         if column.of:
             entry["of"] = column.of
+        if column.key:
+            entry["key"] = True
         columns.append(entry)
     head["columns"] = columns
     if table.notes:
@@ -118,12 +121,7 @@ def format_value(value: Any, column: Column, unit: str) -> str:
     if isinstance(value, float):
         return f"{value:,.2f}"
     # Identifiers are no quantities: a thread id has no thousands separator.
-    return str(value) if column.name in _IDENTIFIERS else f"{value:,}"
-
-
-_IDENTIFIERS = frozenset(
-    ("pid", "tid", "device", "context", "stream", "correlation", "step", "range_id", "parent_id")
-)
+    return str(value) if column.role in {Role.ID, Role.ORDINAL} else f"{value:,}"
 
 
 def _time(value: float, unit: str) -> str:

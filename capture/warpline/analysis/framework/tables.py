@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.options import Options
-from warpline.analysis.framework.report import Column, NotRecorded, Targets, Texts, Values, unrecorded
+from warpline.analysis.framework.report import NotRecorded, Targets, Texts, Values, unrecorded
 from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.statistics import (
     Batches,
@@ -65,6 +65,9 @@ def missing(what: str) -> NotRecorded:
     return NOT_RECORDED[what]
 
 
+_SUFFIXES = {Role.DURATION: "_ns", Role.SIZE: "_bytes"}
+
+
 def stat_columns(
     count_title: str,
     ratio_of: str,
@@ -72,20 +75,25 @@ def stat_columns(
     prefix: str = "",
     title: str = "",
     with_ratio: bool = True,
-    unit: str = "ns",
+    role: Role = Role.DURATION,
 ) -> tuple[Column, ...]:
-    """Columns of statistics: [ratio,] total, count, avg, med, min, max, stddev, in the order of Nsight's reports."""
-    suffix = f"_{unit}" if unit else ""
-    lead = f"{title} " if title else ""
+    """Columns of statistics: [ratio,] total, count, avg, med, min, max, stddev, in the order of Nsight's reports.
+
+    ``role`` is `Role.DURATION` or `Role.SIZE`.
+    """
+    before = f"{title} " if title else ""
+    is_time = role is Role.DURATION
 
     def column(key: str, text: str) -> Column:
-        return Column(f"{prefix}{key}{suffix}", lead + text, unit)
+        return Column(f"{prefix}{key}{_SUFFIXES[role]}", before + text, role)
 
-    ratio = (Column(f"{prefix}ratio", lead + "Time" if unit == "ns" else lead + "Share", "ratio", ratio_of),)
+    ratio = Column(
+        f"{prefix}ratio", before + ("Time" if is_time else "Share"), Role.SHARE, ratio_of, heat=True, lead=1
+    )
     return (
-        *(ratio if with_ratio else ()),
-        column("total", "Total Time" if unit == "ns" else "Total"),
-        Column("count", count_title),
+        *((ratio,) if with_ratio else ()),
+        column("total", "Total Time" if is_time else "Total"),
+        Column("count", count_title, Role.COUNT),
         column("avg", "Avg"),
         column("med", "Med"),
         column("min", "Min"),
@@ -99,11 +107,11 @@ def stat_data(
     *,
     prefix: str = "",
     with_ratio: bool = True,
-    unit: str = "ns",
+    role: Role = Role.DURATION,
     whole: int | None = None,
 ) -> dict[str, Values]:
     """The data of `stat_columns`; ratios of ``whole`` (default: the sum of all totals)."""
-    suffix = f"_{unit}" if unit else ""
+    suffix = _SUFFIXES[role]
     data: dict[str, Values] = {}
     if with_ratio:
         data[f"{prefix}ratio"] = ratio(stats.total, int(stats.total.sum()) if whole is None else whole)
@@ -247,45 +255,9 @@ class Groups:
         ]
 
 
-def thread_titles(view: View) -> Callable[[int], str]:
-    """Texts for thread indices (and −2 − track for tracks without a thread), "name (tid)"."""
-    capture = view.capture
-
-    def text(thread: int) -> str:
-        if thread >= 0:
-            found = capture.threads[thread]
-            return f"{found.name} ({found.tid})" if found.name else str(found.tid)
-        track = -2 - thread
-        return capture.tracks[track].title if 0 <= track < len(capture.tracks) else ""
-
-    return text
-
-
-def pid_tid(view: View, threads: Sequence[int] | Int64Array) -> tuple[Int64Array, Int64Array]:
-    """Process and thread ids of thread indices; −1 where a track names no thread (mask it)."""
-    capture = view.capture
-    tids = np.array([t.tid for t in capture.threads] + [-1], np.int64)
-    pids = np.array(
-        [
-            capture.processes[t.process].pid if 0 <= t.process < len(capture.processes) else -1
-            for t in capture.threads
-        ]
-        + [-1],
-        np.int64,
-    )
-    index = np.asarray(threads, np.int64)
-    index = np.where(index < 0, len(capture.threads), index)
-    return pids[index], tids[index]
-
-
 def masked_below_zero(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """The values with negative ones masked as not recorded."""
     return np.ma.MaskedArray(values, values < 0)
-
-
-def device_of_tracks(view: View) -> Int64Array:
-    """Device number of each track index, −1 for none."""
-    return np.array([-1 if t.device is None else t.device for t in view.capture.tracks] or [-1], np.int64)
 
 
 def scope_text(view: View, what: str) -> str:

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from warpline.analysis.framework.report import Column, NotRecorded, Report, Table, Texts, Values
+from warpline.analysis.framework.column import Column, Role
+from warpline.analysis.framework.report import NotRecorded, Report, Table, Texts, Values
 from warpline.analysis.framework.report_json import NS_PER_UNIT, format_value
 from warpline.i18n import tr
 
@@ -16,9 +17,6 @@ _GAP = "  "
 _SHORTEST_TEXT = 16
 _LARGEST = 10_000
 """Numbers stay below it where a larger unit is left."""
-_NAMES = ("name", "operation")
-_FOR_PROGRAMS = frozenset(("activity", "cause"))
-"""Columns that say to a program what the name says to a person."""
 
 
 def write_text(
@@ -49,9 +47,7 @@ def write_text(
 
 def _grid(table: Table, width: int, unit: str | None, limit: int | None) -> Iterator[str]:
     absent = set(_absent(table))
-    columns = [
-        column for column in table.columns if column.name not in _FOR_PROGRAMS and column not in absent
-    ]
+    columns = [column for column in table.columns if column.role is not Role.CODE and column not in absent]
     shown = table if limit is None or limit >= len(table) else table.part(0, limit)
     name = _name_place(table, columns)
     texts = []
@@ -97,7 +93,7 @@ def _footnotes(table: Table) -> Iterator[str]:
             wholes.setdefault(column.of, []).append(column.title)
     for whole, titles in wholes.items():
         yield tr("{columns} (%): of {whole}", columns=", ".join(titles), whole=whole)
-    titles = [column.title for column in absent if column.name != "reason"]
+    titles = [column.title for column in absent if column.role is not Role.REASON]
     if titles:
         yield tr("Columns without a value, because it was not recorded: {columns}", columns=", ".join(titles))
     yield from table.notes
@@ -144,7 +140,7 @@ def _name_place(table: Table, columns: Sequence[Column]) -> int:
     """The column that says what a row is: the first text of a tree, else the names, else the last text."""
     texts = [place for place, column in enumerate(columns) if _is_text(table.data[column.name])]
     if table.depth is None:
-        named = [place for place in texts if columns[place].name in _NAMES]
+        named = [place for place in texts if columns[place].role is Role.NAME]
         return named[0] if named else texts[-1] if texts else 0
     return texts[0] if texts else 0
 

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.options import Options
-from warpline.analysis.framework.report import Column, NotRecorded, Table, Targets, Values
+from warpline.analysis.framework.report import NotRecorded, Table, Targets, Values
 from warpline.analysis.framework.selection import Events, View
 from warpline.analysis.framework.statistics import GroupStatistics, batch_statistics
 from warpline.analysis.framework.tables import (
@@ -45,7 +46,7 @@ COPY_OPERATIONS = {
 }
 MEMSET_OPERATION = "[CUDA memset]"
 _MEMSET = 64
-_NAME = Column("name", "Name")
+_NAME = Column("name", "Name", Role.NAME, key=True)
 _LISTED = "the total listed here"
 
 
@@ -108,8 +109,8 @@ def cuda_gpu_kern_gb_sum(view: View, _options: Options) -> Table | NotRecorded:
     return Table(
         (
             *stat_columns("Instances", _LISTED),
-            Column("grid_xyz", "GridXYZ"),
-            Column("block_xyz", "BlockXYZ"),
+            Column("grid_xyz", "GridXYZ", Role.TEXT, key=True),
+            Column("block_xyz", "BlockXYZ", Role.TEXT, key=True),
             _NAME,
         ),
         data,
@@ -135,7 +136,7 @@ def _memory_batches(view: View, value: str) -> Iterator[tuple[npt.NDArray[Any], 
                 key = np.full(len(events), _MEMSET, np.int64)
             else:
                 copy = view.column("memcpy", "copy_kind", events.index)
-                key = np.ma.filled(copy, 0).astype(np.int64) & 63
+                key = _known_copy(copy)
             if value == "ns":
                 yield key, events.inside
                 continue
@@ -144,8 +145,14 @@ def _memory_batches(view: View, value: str) -> Iterator[tuple[npt.NDArray[Any], 
             yield key[known], np.maximum(np.ma.getdata(size)[known].astype(np.int64), 0)
 
 
+def _known_copy(kind: npt.NDArray[Any]) -> Int64Array:
+    """Codes of directions, 0 for those that are missing or have no name."""
+    code = np.ma.filled(kind, 0).astype(np.int64)
+    return np.where(np.isin(code, list(COPY_OPERATIONS)), code, 0)
+
+
 def _operation(key: int) -> str:
-    return MEMSET_OPERATION if key == _MEMSET else COPY_OPERATIONS.get(key, COPY_OPERATIONS[0])
+    return MEMSET_OPERATION if key == _MEMSET else COPY_OPERATIONS[key]
 
 
 def _operation_targets(view: View, keys: Int64Array) -> Targets:
@@ -159,7 +166,7 @@ def cuda_gpu_mem_time_sum(view: View, _options: Options) -> Table | NotRecorded:
         return missing("memory_operations")
     stats = batch_statistics(lambda: _memory_batches(view, "ns")).by_total()
     return Table(
-        (*stat_columns("Count", _LISTED), Column("operation", "Operation")),
+        (*stat_columns("Count", _LISTED), Column("operation", "Operation", Role.NAME, key=True)),
         {**stat_data(stats), "operation": [_operation(key) for key in stats.key.tolist()]},
         targets=_operation_targets(view, stats.key),
         scope=scope_text(view, "Copies and sets"),
@@ -173,11 +180,11 @@ def cuda_gpu_mem_size_sum(view: View, _options: Options) -> Table | NotRecorded:
     stats = batch_statistics(lambda: _memory_batches(view, "bytes")).by_total()
     return Table(
         (
-            *stat_columns("Count", "", with_ratio=False, unit="bytes"),
-            Column("operation", "Operation"),
+            *stat_columns("Count", "", with_ratio=False, role=Role.SIZE),
+            Column("operation", "Operation", Role.NAME, key=True),
         ),
         {
-            **stat_data(stats, with_ratio=False, unit="bytes"),
+            **stat_data(stats, with_ratio=False, role=Role.SIZE),
             "operation": [_operation(key) for key in stats.key.tolist()],
         },
         targets=_operation_targets(view, stats.key),
@@ -219,8 +226,8 @@ def _sections(view: View, options: Options, with_api: bool) -> Table | NotRecord
     table = Table(
         (
             *stat_columns("Instances", _LISTED),
-            Column("category", "Category"),
-            Column("operation", "Operation"),
+            Column("category", "Category", Role.TEXT, key=True),
+            Column("operation", "Operation", Role.NAME, key=True),
         ),
         {**stat_data(joined), "category": categories, "operation": operations},
         targets=Targets(
@@ -253,5 +260,5 @@ def memory_operation_names(view: View, kind: str, events: Events) -> list[str]:
     """Nsight's name of each copy or set."""
     if kind == "memset":
         return [MEMSET_OPERATION] * len(events)
-    copy = np.ma.filled(view.column("memcpy", "copy_kind", events.index), 0).astype(np.int64)
-    return [_operation(key) for key in (copy & 63).tolist()]
+    copy = _known_copy(view.column("memcpy", "copy_kind", events.index))
+    return [_operation(key) for key in copy.tolist()]

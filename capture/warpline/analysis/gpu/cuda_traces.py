@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import (
-    Column,
     NotRecorded,
     Table,
     Targets,
@@ -26,9 +26,9 @@ from warpline.analysis.framework.tables import (
     masked_below_zero,
     missing,
     name_texts,
-    pid_tid,
     scope_text,
 )
+from warpline.analysis.framework.thread_columns import pid_tid, rank_columns
 from warpline.analysis.gpu.cuda import memory_operation_names, throughput
 from warpline.analysis.structure.kernels import full_names
 from warpline.analysis.structure.launches import Launches, gpu_events, has_launches, launch_of_each
@@ -90,22 +90,22 @@ def cuda_gpu_trace(view: View, _options: Options) -> Table | NotRecorded:
 
 
 _GPU_TRACE_COLUMNS = (
-    Column("start_ns", "Start", "ns"),
-    Column("duration_ns", "Duration", "ns"),
-    Column("correlation", "CorrId"),
-    *(Column(f"grid_{axis.lower()}", f"Grd{axis}") for axis in "XYZ"),
-    *(Column(f"block_{axis.lower()}", f"Blk{axis}") for axis in "XYZ"),
-    Column("registers_per_thread", "Reg/Trd"),
-    Column("static_shared_memory_bytes", "StcSMem", "bytes"),
-    Column("dynamic_shared_memory_bytes", "DymSMem", "bytes"),
-    Column("bytes", "Bytes", "bytes"),
-    Column("throughput_bytes_per_second", "Throughput", "bytes_per_second"),
-    Column("src_kind", "SrcMemKd"),
-    Column("dst_kind", "DstMemKd"),
-    Column("device", "Device"),
-    Column("context", "Ctx"),
-    Column("stream", "Strm"),
-    Column("name", "Name"),
+    Column("start_ns", "Start", Role.TIME),
+    Column("duration_ns", "Duration", Role.DURATION),
+    Column("correlation", "CorrId", Role.ID),
+    *(Column(f"grid_{axis.lower()}", f"Grd{axis}", Role.NUMBER) for axis in "XYZ"),
+    *(Column(f"block_{axis.lower()}", f"Blk{axis}", Role.NUMBER) for axis in "XYZ"),
+    Column("registers_per_thread", "Reg/Trd", Role.NUMBER),
+    Column("static_shared_memory_bytes", "StcSMem", Role.SIZE),
+    Column("dynamic_shared_memory_bytes", "DymSMem", Role.SIZE),
+    Column("bytes", "Bytes", Role.SIZE),
+    Column("throughput_bytes_per_second", "Throughput", Role.THROUGHPUT),
+    Column("src_kind", "SrcMemKd", Role.TEXT),
+    Column("dst_kind", "DstMemKd", Role.TEXT),
+    Column("device", "Device", Role.ID),
+    Column("context", "Ctx", Role.ID),
+    Column("stream", "Strm", Role.ID),
+    Column("name", "Name", Role.NAME),
 )
 _MEMORY_KINDS = (
     "Pageable",
@@ -165,15 +165,15 @@ def cuda_api_trace(view: View, _options: Options) -> Table | NotRecorded:
     pids, tids = pid_tid(view, threads)
     return Table(
         (
-            Column("start_ns", "Start", "ns"),
-            Column("duration_ns", "Duration", "ns"),
-            Column("name", "Name"),
-            Column("result", "Result"),
-            Column("correlation", "CorrID"),
-            Column("pid", "Pid"),
-            Column("tid", "Tid"),
-            Column("priority", "T-Pri"),
-            Column("thread_name", "Thread Name"),
+            Column("start_ns", "Start", Role.TIME),
+            Column("duration_ns", "Duration", Role.DURATION),
+            Column("name", "Name", Role.NAME),
+            Column("result", "Result", Role.ID),
+            Column("correlation", "CorrID", Role.ID),
+            Column("pid", "Pid", Role.ID),
+            Column("tid", "Tid", Role.ID),
+            Column("priority", "T-Pri", Role.NUMBER),
+            Column("thread_name", "Thread Name", Role.TEXT),
         ),
         {
             "start_ns": events.start - view.capture.span[0],
@@ -253,20 +253,20 @@ def cuda_kern_exec_trace(view: View, _options: Options) -> Table | NotRecorded:
     data["name"] = name_texts(view, name)
     return Table(
         (
-            Column("api_start_ns", "API Start", "ns"),
-            Column("api_duration_ns", "API Dur", "ns"),
-            Column("queue_start_ns", "Queue Start", "ns"),
-            Column("queue_duration_ns", "Queue Dur", "ns"),
-            Column("kernel_start_ns", "Kernel Start", "ns"),
-            Column("kernel_duration_ns", "Kernel Dur", "ns"),
-            Column("total_ns", "Total Dur", "ns"),
-            Column("pid", "PID"),
-            Column("tid", "TID"),
-            Column("device", "DevId"),
-            Column("api_name", "API Function"),
-            *(Column(f"grid_{axis}", f"Grid{axis.upper()}") for axis in "xyz"),
-            *(Column(f"block_{axis}", f"Block{axis.upper()}") for axis in "xyz"),
-            Column("name", "Kernel Name"),
+            Column("api_start_ns", "API Start", Role.TIME),
+            Column("api_duration_ns", "API Dur", Role.DURATION),
+            Column("queue_start_ns", "Queue Start", Role.TIME),
+            Column("queue_duration_ns", "Queue Dur", Role.DURATION),
+            Column("kernel_start_ns", "Kernel Start", Role.TIME),
+            Column("kernel_duration_ns", "Kernel Dur", Role.DURATION),
+            Column("total_ns", "Total Dur", Role.DURATION),
+            Column("pid", "PID", Role.ID),
+            Column("tid", "TID", Role.ID),
+            Column("device", "DevId", Role.ID),
+            Column("api_name", "API Function", Role.TEXT),
+            *(Column(f"grid_{axis}", f"Grid{axis.upper()}", Role.NUMBER) for axis in "xyz"),
+            *(Column(f"block_{axis}", f"Block{axis.upper()}", Role.NUMBER) for axis in "xyz"),
+            Column("name", "Kernel Name", Role.NAME),
         ),
         data,
         targets=Targets(rows=launches.work),
@@ -299,7 +299,9 @@ def cuda_kern_exec_sum(view: View, _options: Options) -> Table | NotRecorded:
     place = np.full(len(first), -1, np.int64)
     place[parts["queue"].key] = np.arange(len(parts["queue"]))
     place = place[order]
+    rank, ranks = rank_columns(view, launches.thread[of_group])
     data: dict[str, Values] = {
+        **ranks,
         "pid": masked_below_zero(pids),
         "tid": masked_below_zero(tids),
         "device": masked_below_zero(device[of_group]),
@@ -307,11 +309,12 @@ def cuda_kern_exec_sum(view: View, _options: Options) -> Table | NotRecorded:
         "queue_count": np.where(place >= 0, np.append(parts["queue"].count, 0)[place], 0),
     }
     columns = [
-        Column("pid", "PID"),
-        Column("tid", "TID"),
-        Column("device", "DevId"),
-        Column("count", "Count"),
-        Column("queue_count", "QCount"),
+        *rank,
+        Column("pid", "PID", Role.ID, key=True),
+        Column("tid", "TID", Role.ID, key=True),
+        Column("device", "DevId", Role.ID, key=True),
+        Column("count", "Count", Role.COUNT),
+        Column("queue_count", "QCount", Role.COUNT),
     ]
     for letter, part in (("T", "total"), ("A", "api"), ("Q", "queue"), ("K", "kernel")):
         for field, title in (
@@ -327,10 +330,13 @@ def cuda_kern_exec_sum(view: View, _options: Options) -> Table | NotRecorded:
             else:
                 column = values[order]
             data[f"{part}_{field}_ns"] = column
-            columns.append(Column(f"{part}_{field}_ns", f"{letter}{title}", "ns"))
+            columns.append(Column(f"{part}_{field}_ns", f"{letter}{title}", Role.DURATION))
     data["api_name"] = name_texts(view, calls[of_group])
     data["name"] = name_texts(view, name[of_group])
-    columns += [Column("api_name", "API Name"), Column("name", "Kernel Name")]
+    columns += [
+        Column("api_name", "API Name", Role.TEXT, key=True),
+        Column("name", "Kernel Name", Role.NAME, key=True),
+    ]
     kinds = view.capture.kinds
     return Table(
         tuple(columns),

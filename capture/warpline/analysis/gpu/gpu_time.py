@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.options import Options
-from warpline.analysis.framework.report import Column, NotRecorded, Table
+from warpline.analysis.framework.report import NotRecorded, Table
 from warpline.analysis.framework.selection import GPU_KINDS, View
 from warpline.analysis.framework.tables import missing, ratio, scope_text
 from warpline.analysis.gpu.gpus import (
@@ -18,6 +19,7 @@ from warpline.analysis.gpu.gpus import (
     activity_combinations,
     gpu_work,
     gpus,
+    stream_titles,
     windows_of,
 )
 from warpline.analysis.structure.overlap import concurrency_times, time_of, time_of_all
@@ -98,12 +100,15 @@ def overlap(view: View, _options: Options) -> Table | NotRecorded:
     total = np.array(times, np.int64)
     return Table(
         (
-            Column("name", "GPU and activity"),
-            Column("activity", "Activity"),
-            Column("total_ns", "Total Time", "ns"),
-            Column("ratio", "Share", "ratio", "the selected range"),
+            Column("name", "GPU and activity", Role.NAME, key=True),
+            Column("activity", "Activity", Role.CODE),
+            Column("total_ns", "Total Time", Role.DURATION),
+            Column("ratio", "Share", Role.SHARE, "the selected range", heat=True, lead=1),
             Column(
-                "active_ratio", "Active Share", "ratio", "the time from the first to the last operation in it"
+                "active_ratio",
+                "Active Share",
+                Role.RATIO,
+                "the time from the first to the last operation in it",
             ),
         ),
         {
@@ -142,19 +147,20 @@ def stream_concurrency(view: View, _options: Options) -> Table | NotRecorded:
         contexts: dict[int | None, int] = {}
         for track, value in zip(streams, of_stream, strict=True):
             contexts[track.context] = contexts.get(track.context, 0) + value
-        for track, value in zip(streams, of_stream, strict=True):
+        titles = stream_titles(view, [t.index for t in streams])
+        for track, title, value in zip(streams, titles, of_stream, strict=True):
             whole = contexts[track.context]
-            names.append(track.title or f"Stream {track.stream}")
+            names.append(title)
             depth.append(1)
             busy.append(value)
             shares.append(value / whole if whole else float("nan"))
     total = np.array(busy, np.int64)
     return Table(
         (
-            Column("name", "GPU and streams"),
-            Column("total_ns", "Busy Time", "ns"),
-            Column("ratio", "Share", "ratio", "the selected range"),
-            Column("stream_ratio", "Stream Share", "ratio", "the busy time of all streams of its context"),
+            Column("name", "GPU and streams", Role.NAME, key=True),
+            Column("total_ns", "Busy Time", Role.DURATION),
+            Column("ratio", "Share", Role.SHARE, "the selected range", heat=True, lead=1),
+            Column("stream_ratio", "Stream Share", Role.RATIO, "the busy time of all streams of its context"),
         ),
         {
             "name": names,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy.typing as npt
 from warpline.analysis.framework.selection import GPU_KINDS, Events, View, join_events
 from warpline.analysis.structure.kernels import communication_ids
 from warpline.analysis.structure.overlap import Intervals, combination_times
+from warpline.model import Track
 
 Int64Array = npt.NDArray[np.int64]
 COMPUTATION, COMMUNICATION, MEMORY = 1, 2, 4
@@ -46,6 +48,24 @@ def gpus(view: View) -> list[Gpu]:
             Gpu(device, rank, f"Rank {rank} · {title}" if rank is not None else title, frozenset(tracks))
         )
     return [gpu for gpu in result if any(view.everything().count(kind, gpu.tracks) for kind in GPU_KINDS)]
+
+
+def stream_titles(view: View, streams: Sequence[int]) -> list[str]:
+    """Titles of tracks of streams, with process and context where two of them would be called the same."""
+    tracks = [view.capture.tracks[index] for index in streams]
+    titles = [track.title or f"Stream {track.stream}" for track in tracks]
+    shared = {title for title, count in Counter(titles).items() if count > 1}
+    return [
+        f"{title} · {_owner(view, track)}" if title in shared else title
+        for title, track in zip(titles, tracks, strict=True)
+    ]
+
+
+def _owner(view: View, track: Track) -> str:
+    processes = view.capture.processes
+    known = track.process is not None and 0 <= track.process < len(processes)
+    pid = str(processes[track.process].pid) if known and track.process is not None else "?"
+    return f"process {pid}, context {track.context}"
 
 
 def gpu_work(view: View, gpu: Gpu) -> Events:

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.name_matches import matching_names
 from warpline.analysis.framework.options import Options
-from warpline.analysis.framework.report import Column, NotRecorded, Table
+from warpline.analysis.framework.report import NotRecorded, Table
 from warpline.analysis.framework.selection import GPU_KINDS, Selection, View, join_events
 from warpline.analysis.framework.tables import missing, ratio, scope_text
 from warpline.analysis.gpu.gpus import Gpu, gpu_work, gpus
@@ -173,13 +174,13 @@ def gpu_idle(view: View, _options: Options) -> Table | NotRecorded:
     wholes = np.array(whole, np.float64)
     return Table(
         (
-            Column("name", "GPU and cause"),
-            Column("cause", "Cause"),
-            Column("total_ns", "Idle Time", "ns"),
-            Column("idle_ratio", "Share", "ratio", "the GPU's idle time"),
-            Column("ratio", "Of Range", "ratio", "the selected range"),
-            Column("count", "Gaps"),
-            Column("max_ns", "Longest", "ns"),
+            Column("name", "GPU and cause", Role.NAME, key=True),
+            Column("cause", "Cause", Role.CODE),
+            Column("total_ns", "Idle Time", Role.DURATION),
+            Column("idle_ratio", "Share", Role.SHARE, "the GPU's idle time", heat=True),
+            Column("ratio", "Of Range", Role.SHARE, "the selected range", heat=True, lead=1),
+            Column("count", "Gaps", Role.COUNT),
+            Column("max_ns", "Longest", Role.DURATION),
         ),
         {
             "name": names,

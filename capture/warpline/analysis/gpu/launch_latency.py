@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.options import Options
-from warpline.analysis.framework.report import Column, NotRecorded, Table, Targets
+from warpline.analysis.framework.report import NotRecorded, Table, Targets
 from warpline.analysis.framework.selection import GPU_KINDS, View
 from warpline.analysis.framework.statistics import group_statistics
 from warpline.analysis.framework.tables import (
@@ -17,7 +18,7 @@ from warpline.analysis.framework.tables import (
     stat_columns,
     stat_data,
 )
-from warpline.analysis.gpu.gpus import gpu_work, gpus
+from warpline.analysis.gpu.gpus import gpu_work, gpus, stream_titles
 from warpline.analysis.structure.kernels import full_names
 from warpline.analysis.structure.launches import gpu_events, has_launches, launch_of_each
 
@@ -54,10 +55,10 @@ def launch_latency(view: View, _options: Options) -> Table | NotRecorded:
     return Table(
         (
             *stat_columns("Launches", "", with_ratio=False, title="Delay"),
-            Column("call_avg_ns", "Call Avg", "ns"),
-            Column("kernel_avg_ns", "Kernel Avg", "ns"),
-            Column("shorter_than_call", "Shorter than call"),
-            Column("name", "Kernel"),
+            Column("call_avg_ns", "Call Avg", Role.DURATION),
+            Column("kernel_avg_ns", "Kernel Avg", Role.DURATION),
+            Column("shorter_than_call", "Shorter than call", Role.COUNT),
+            Column("name", "Kernel", Role.NAME, key=True),
         ),
         {
             **stat_data(stats, with_ratio=False),
@@ -99,14 +100,15 @@ def queue_length(view: View, _options: Options) -> Table | NotRecorded:
         launches, place = launch_of_each(view, events)
         launches = launches.take(place[place >= 0])
         of_work = view.track_of(launches.work) if len(launches) else np.empty(0, np.int64)
-        for index in np.unique(of_work).tolist():
+        streams = np.unique(of_work).tolist()
+        for index, title in zip(streams, stream_titles(view, streams), strict=True):
             here = launches.take(of_work == index)
             times, length = queue_lengths(here.call_start, here.work_start)
             stats = group_statistics(np.zeros(len(length), np.int64), np.maximum(length, 0))
             held = np.diff(np.clip(times, view.start_ns, view.stop_ns))
             weighted = float((held * length[:-1]).sum()) / max(view.duration_ns, 1)
             busy = float(held[length[:-1] > 0].sum()) / max(view.duration_ns, 1)
-            names.append(f"{gpu.title} · {view.capture.tracks[index].title}")
+            names.append(f"{gpu.title} · {title}")
             tracks.append(index)
             rows.append(
                 (
@@ -125,15 +127,15 @@ def queue_length(view: View, _options: Options) -> Table | NotRecorded:
     keys = ("count", "avg", "med", "min", "max", "stddev", "time_avg", "waiting_ratio")
     return Table(
         (
-            Column("name", "Stream"),
-            Column("count", "Launches"),
-            Column("avg", "Avg"),
-            Column("med", "Med"),
-            Column("min", "Min"),
-            Column("max", "Max"),
-            Column("stddev", "StdDev"),
-            Column("time_avg", "Avg over time"),
-            Column("waiting_ratio", "Not empty", "ratio", "the selected range"),
+            Column("name", "Stream", Role.NAME, key=True),
+            Column("count", "Launches", Role.COUNT),
+            Column("avg", "Avg", Role.NUMBER),
+            Column("med", "Med", Role.NUMBER),
+            Column("min", "Min", Role.NUMBER),
+            Column("max", "Max", Role.NUMBER),
+            Column("stddev", "StdDev", Role.NUMBER),
+            Column("time_avg", "Avg over time", Role.NUMBER),
+            Column("waiting_ratio", "Not empty", Role.RATIO, "the selected range"),
         ),
         {
             "name": names,

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from warpline.analysis.framework.report import Column, Values
+from warpline.analysis.framework.column import Column, Role
+from warpline.analysis.framework.report import Values
 from warpline.analysis.framework.statistics import GroupStatistics, group_statistics
 from warpline.analysis.framework.tables import ratios
 
@@ -43,11 +44,19 @@ def both_sides(keys: Int64Array, cpu_ns: Int64Array, gpu_ns: Int64Array) -> Side
 
 
 def side_columns(cpu_of: str, gpu_of: str) -> tuple[Column, ...]:
-    """Columns of both sides; ``…_of`` say what the ratios are shares of."""
-    columns = [Column("count", "Calls")]
-    for side, title, whole in (("cpu", "CPU", cpu_of), ("gpu", "GPU", gpu_of)):
-        columns += [Column(f"{side}_{field}_ns", f"{title} {_TITLES[field]}", "ns") for field in FIELDS]
-        columns.append(Column(f"{side}_ratio", title, "ratio", whole))
+    """Columns of both sides; ``…_of`` say what the ratios are shares of. Shares and totals stand next to each other."""
+    columns = [Column("count", "Calls", Role.COUNT, lead=3)]
+    for place, (side, title, whole) in enumerate((("cpu", "CPU", cpu_of), ("gpu", "GPU", gpu_of))):
+        columns += [
+            Column(
+                f"{side}_{field}_ns",
+                f"{title} {_TITLES[field]}",
+                Role.DURATION,
+                lead=4 + place if field == "total" else 0,
+            )
+            for field in FIELDS
+        ]
+        columns.append(Column(f"{side}_ratio", title, Role.SHARE, whole, heat=True, lead=1 + place))
     return tuple(columns)
 
 

@@ -7,17 +7,13 @@ import re
 import numpy as np
 import numpy.typing as npt
 
+from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.name_matches import matching_names
 from warpline.analysis.framework.options import Options
-from warpline.analysis.framework.report import Column, NotRecorded, Table, Targets, Values, unrecorded
+from warpline.analysis.framework.report import NotRecorded, Table, Targets, Values, unrecorded
 from warpline.analysis.framework.selection import GPU_KINDS, View, join_events
-from warpline.analysis.framework.tables import (
-    masked_below_zero,
-    missing,
-    ratio,
-    scope_text,
-    thread_titles,
-)
+from warpline.analysis.framework.tables import masked_below_zero, missing, ratio, scope_text
+from warpline.analysis.framework.thread_columns import thread_titles
 from warpline.analysis.gpu.gpus import windows_of
 from warpline.analysis.paddle.cpu_gpu import Sides, plain_statistics, side_columns, side_data
 from warpline.analysis.structure.event_types import MEMORY_OPERATION
@@ -62,10 +58,10 @@ def events(view: View, options: Options) -> Table | NotRecorded:
     of = "the outermost events together"
     return Table(
         (
-            Column("name", "Event"),
+            Column("name", "Event", Role.NAME, key=True),
             *side_columns(of, of),
-            Column("total_ns", "Total", "ns"),
-            Column("ratio", "Ratio", "ratio", "CPU and GPU time of " + of),
+            Column("total_ns", "Total", Role.DURATION),
+            Column("ratio", "Ratio", Role.SHARE, "CPU and GPU time of " + of, heat=True),
         ),
         data,
         depth=tree.level[order].astype(np.int16),
@@ -153,10 +149,10 @@ def framework_overhead(view: View, _options: Options) -> Table | NotRecorded:
         notes.append("Copies: not recorded, because no range and no CUDA call copies or sets memory.")
     return Table(
         (
-            Column("name", "Name"),
-            Column("count", "Calls"),
-            Column("total_ns", "Total Time", "ns"),
-            Column("ratio", "Ratio", "ratio", "the union of all host events"),
+            Column("name", "Name", Role.NAME, key=True),
+            Column("count", "Calls", Role.COUNT),
+            Column("total_ns", "Total Time", Role.DURATION),
+            Column("ratio", "Ratio", Role.SHARE, "the union of all host events", heat=True, lead=1),
         ),
         {
             "name": names,

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.name_matches import matching_names
 from warpline.analysis.framework.options import Options
-from warpline.analysis.framework.report import Column, NotRecorded, Table, Texts, Values, unrecorded
+from warpline.analysis.framework.report import NotRecorded, Table, Texts, Values, unrecorded
 from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.tables import (
     combine_keys,
@@ -39,24 +40,25 @@ def kernel(view: View, options: Options) -> Table | NotRecorded:
     stats = kernel_statistics(view, options)
     data: dict[str, Values] = {"name": name_texts(view, stats.key), **stat_data(stats)}
     statistics = stat_columns("Calls", "the total listed here")
-    columns = [Column("name", "Name"), statistics[2], statistics[1], *statistics[3:], statistics[0]]
+    columns = [
+        Column("name", "Name", Role.NAME, key=True),
+        statistics[2],
+        statistics[1],
+        *statistics[3:],
+        statistics[0],
+    ]
     texts = view.capture.strings.get(stats.key.tolist())
     data["tensor_cores"] = np.array([uses_tensor_cores(text) for text in texts], bool)
-    columns.append(Column("tensor_cores", "Tensor cores"))
-    for attribute, title in (("blocks_per_sm", "Blocks per SM"), ("occupancy_ratio", "Occupancy")):
-        weighted = _weighted(view, attribute, stats.key, options)
+    columns.append(Column("tensor_cores", "Tensor cores", Role.FLAG))
+    for column in _WEIGHTED:
+        weighted = _weighted(view, column.name, stats.key, options)
         if weighted is not None:
-            unit, whole = (
-                ("ratio", "the warps a multiprocessor can hold")
-                if attribute == "occupancy_ratio"
-                else ("", "")
-            )
-            data[attribute] = weighted
-            columns.append(Column(attribute, title, unit, whole))
+            data[column.name] = weighted
+            columns.append(column)
     operators = _operators(view, stats.key, options)
     if operators is not None:
         data["operator"] = Texts(operators, view.capture.strings.__getitem__)
-        columns.append(Column("operator", "Operator"))
+        columns.append(Column("operator", "Operator", Role.TEXT))
     return Table(
         tuple(columns),
         data,
@@ -66,6 +68,12 @@ def kernel(view: View, options: Options) -> Table | NotRecorded:
             "Tensor cores are guessed from the kernel's name; occupancy and blocks are averages weighted by duration.",
         ),
     )
+
+
+_WEIGHTED = (
+    Column("blocks_per_sm", "Blocks per SM", Role.NUMBER),
+    Column("occupancy_ratio", "Occupancy", Role.RATIO, "the warps a multiprocessor can hold"),
+)
 
 
 def _weighted(view: View, attribute: str, keys: Int64Array, options: Options) -> npt.NDArray[Any] | None:
@@ -177,7 +185,7 @@ def memory_manipulation(view: View, options: Options) -> Table | NotRecorded:
     keys = sides.cpu.key[order]
     targets = name_targets(view, keys, None) if kind is None else None
     table = Table(
-        (Column("name", "Name"), *side_columns(of, of)),
+        (Column("name", "Name", Role.NAME, key=True), *side_columns(of, of)),
         {"name": Texts(keys, texts), **side_data(sides, order, whole, whole)},
         scope=scope_text(view, "Copies and sets"),
     )

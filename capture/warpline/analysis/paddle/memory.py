@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.name_matches import matching_names
 from warpline.analysis.framework.options import Options
-from warpline.analysis.framework.report import Column, NotRecorded, Table, Values
+from warpline.analysis.framework.report import NotRecorded, Table, Values
 from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.tables import combine_keys, missing, scope_text
 from warpline.analysis.structure.attribution import enclosing_of_calls
@@ -103,14 +104,14 @@ def memory(view: View, _options: Options) -> Table | NotRecorded:
     }
     return Table(
         (
-            Column("name", "Name"),
-            Column("device", "Device"),
-            Column("type", "Type"),
-            Column("allocation_count", "Allocations"),
-            Column("free_count", "Releases"),
-            Column("allocation_bytes", "Allocated", "bytes"),
-            Column("free_bytes", "Released", "bytes"),
-            Column("increased_bytes", "Increase", "bytes"),
+            Column("name", "Name", Role.NAME, key=True),
+            Column("device", "Device", Role.TEXT, key=True),
+            Column("type", "Type", Role.TEXT, key=True),
+            Column("allocation_count", "Allocations", Role.COUNT),
+            Column("free_count", "Releases", Role.COUNT),
+            Column("allocation_bytes", "Allocated", Role.SIZE),
+            Column("free_bytes", "Released", Role.SIZE),
+            Column("increased_bytes", "Increase", Role.SIZE),
         ),
         data,
         scope=scope_text(view, "Memory events"),

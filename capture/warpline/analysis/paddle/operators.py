@@ -10,12 +10,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.nesting import window_pairs, windows
 from warpline.analysis.framework.options import Options
-from warpline.analysis.framework.report import NO_NAME, Column, NotRecorded, Table, Targets, Texts, Values
+from warpline.analysis.framework.report import NO_NAME, NotRecorded, Table, Targets, Texts, Values
 from warpline.analysis.framework.selection import GPU_KINDS, View
 from warpline.analysis.framework.statistics import GroupStatistics
-from warpline.analysis.framework.tables import combine_keys, kind_code, missing, scope_text, thread_titles
+from warpline.analysis.framework.tables import combine_keys, kind_code, missing, scope_text
+from warpline.analysis.framework.thread_columns import thread_titles
 from warpline.analysis.paddle.cpu_gpu import FIELDS, plain_statistics, side_columns
 from warpline.analysis.paddle.operator_groups import (
     LEVELS,
@@ -298,15 +300,15 @@ def _laid_out(view: View, tree: _Tree, options: Options, text: TextOf, scope: st
     data["cpu_self_ns"] = np.ma.MaskedArray(tree.self_cpu[order], no_cpu)
     data["gpu_self_ns"] = np.ma.MaskedArray(tree.self_gpu[order], no_cpu | (not has_gpu))
     columns = [
-        Column("name", "Name"),
+        Column("name", "Name", Role.NAME, key=True),
         *side_columns(
             "the parent; an operator's: of all operators", "the parent; an operator's: of all operators"
         ),
-        Column("cpu_self_ns", "CPU Self", "ns"),
-        Column("gpu_self_ns", "GPU Self", "ns"),
+        Column("cpu_self_ns", "CPU Self", Role.DURATION, lead=6),
+        Column("gpu_self_ns", "GPU Self", Role.DURATION, lead=7),
     ]
     if options.by_thread:
-        columns.insert(1, Column("thread", "Thread"))
+        columns.insert(1, Column("thread", "Thread", Role.TEXT, key=True))
         titles = thread_titles(view)
         data["thread"] = [titles(int(thread)) for thread in tree.thread[order].tolist()]
     named = np.where(level == 1, tree.path[1], tree.path[0])
@@ -365,14 +367,15 @@ def _depth_first(tree: _Tree, parent: Int64Array) -> Int64Array:
 def _empty(view: View, options: Options, scope: str) -> Table:
     """No operator in the range: a table without rows."""
     columns: list[Column] = [
-        Column("name", "Name"),
+        Column("name", "Name", Role.NAME, key=True),
         *side_columns("the parent", "the parent"),
-        Column("cpu_self_ns", "CPU Self", "ns"),
-        Column("gpu_self_ns", "GPU Self", "ns"),
+        Column("cpu_self_ns", "CPU Self", Role.DURATION, lead=6),
+        Column("gpu_self_ns", "GPU Self", Role.DURATION, lead=7),
     ]
     if options.by_thread:
-        columns.insert(1, Column("thread", "Thread"))
+        columns.insert(1, Column("thread", "Thread", Role.TEXT, key=True))
     empty: dict[str, Values] = {
-        column.name: [] if column.name in {"name", "thread"} else np.empty(0, np.int64) for column in columns
+        column.name: [] if column.role in {Role.NAME, Role.TEXT} else np.empty(0, np.int64)
+        for column in columns
     }
     return Table(tuple(columns), empty, depth=np.empty(0, np.int16), scope=scope_text(view, scope))

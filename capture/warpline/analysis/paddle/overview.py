@@ -7,9 +7,10 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
+from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.nesting import outermost, window_sums, windows
 from warpline.analysis.framework.options import Options
-from warpline.analysis.framework.report import Column, NotRecorded, Table
+from warpline.analysis.framework.report import NotRecorded, Table
 from warpline.analysis.framework.selection import GPU_KINDS, Events, View, join_events
 from warpline.analysis.framework.tables import missing, ratio, scope_text
 from warpline.analysis.gpu.gpus import COMMUNICATION, COMPUTATION, activity_combinations, gpus, windows_of
@@ -87,11 +88,11 @@ def overview(view: View, options: Options) -> Table | NotRecorded:
     total = np.array([row[2] for row in rows], np.int64)
     return Table(
         (
-            Column("name", "Event Type"),
-            Column("side", "Side"),
-            Column("count", "Calls"),
-            Column("total_ns", "Time", "ns"),
-            Column("ratio", "Ratio", "ratio", _OF_STEPS if times[0] else _OF_RANGE),
+            Column("name", "Event Type", Role.NAME, key=True),
+            Column("side", "Side", Role.TEXT, key=True),
+            Column("count", "Calls", Role.COUNT),
+            Column("total_ns", "Time", Role.DURATION),
+            Column("ratio", "Ratio", Role.SHARE, _OF_STEPS if times[0] else _OF_RANGE, heat=True, lead=1),
         ),
         {
             "name": [row[0] for row in rows],
@@ -183,7 +184,10 @@ def model(view: View, options: Options) -> Table | NotRecorded:
             f"{', '.join(absent)}: not recorded, because no event says so; mark them with ranges of these names."
         )
     return Table(
-        (Column("name", "Name"), *side_columns("the CPU time of all steps", "the GPU time of all steps")),
+        (
+            Column("name", "Name", Role.NAME, key=True),
+            *side_columns("the CPU time of all steps", "the GPU time of all steps"),
+        ),
         {"name": names, **rows.data()},
         depth=np.array([0] + [1] * (len(names) - 1), np.int16),
         scope=scope_text(view, "Steps and their phases"),
@@ -249,9 +253,9 @@ def distributed(view: View, options: Options) -> Table | NotRecorded:
     total = np.array(times, np.int64)
     return Table(
         (
-            Column("name", "Name"),
-            Column("total_ns", "Total Time", "ns"),
-            Column("ratio", "Ratio", "ratio", _OF_STEPS if whole else _OF_RANGE),
+            Column("name", "Name", Role.NAME, key=True),
+            Column("total_ns", "Total Time", Role.DURATION),
+            Column("ratio", "Ratio", Role.SHARE, _OF_STEPS if whole else _OF_RANGE, heat=True, lead=1),
         ),
         {"name": names, "total_ns": total, "ratio": ratio(total, reference)},
         depth=np.array(depth, np.int16),
@@ -279,11 +283,15 @@ def device(view: View, _options: Options) -> Table | NotRecorded:
         add(gpu.title, busy / view.duration_ns if view.duration_ns else None, "the range is empty")
     return Table(
         (
-            Column("name", "Device"),
+            Column("name", "Device", Role.NAME, key=True),
             Column(
-                "utilization_ratio", "Utilization", "ratio", "the elapsed time; CPU(System): of all cores"
+                "utilization_ratio",
+                "Utilization",
+                Role.RATIO,
+                "the elapsed time; CPU(System): of all cores",
+                heat=True,
             ),
-            Column("reason", "Not recorded because"),
+            Column("reason", "Not recorded because", Role.REASON),
         ),
         {"name": names, "utilization_ratio": np.array(shares, np.float64), "reason": absent},
         scope=scope_text(view, "Utilization"),

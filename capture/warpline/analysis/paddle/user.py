@@ -5,17 +5,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.options import Options
-from warpline.analysis.framework.report import Column, NotRecorded, Table, Values, unrecorded
+from warpline.analysis.framework.report import NotRecorded, Table, Values, unrecorded
 from warpline.analysis.framework.selection import GPU_KINDS, View
-from warpline.analysis.framework.tables import (
-    combine_keys,
-    missing,
-    name_targets,
-    name_texts,
-    scope_text,
-    thread_titles,
-)
+from warpline.analysis.framework.tables import combine_keys, missing, name_targets, name_texts, scope_text
+from warpline.analysis.framework.thread_columns import thread_titles
 from warpline.analysis.paddle.cpu_gpu import both_sides, side_columns, side_data
 from warpline.analysis.steps.step_times import find_steps, missing_steps, phase_intervals
 from warpline.analysis.structure.event_types import is_memory_operation, type_code
@@ -58,11 +53,11 @@ def user_defined(view: View, options: Options) -> Table | NotRecorded:
     whole = inside or view.duration_ns
     group_name = name[of_group][order]
     data: dict[str, Values] = {"name": name_texts(view, group_name)}
-    columns = [Column("name", "Name")]
+    columns = [Column("name", "Name", Role.NAME, key=True)]
     if options.by_thread:
         titles = thread_titles(view)
         data["thread"] = [titles(int(number)) for number in thread[of_group][order].tolist()]
-        columns.append(Column("thread", "Thread"))
+        columns.append(Column("thread", "Thread", Role.TEXT, key=True))
     data.update(side_data(sides, order, whole, whole))
     if not view.has(*GPU_KINDS):
         for key_name in [k for k in data if k.startswith("gpu_")]:
@@ -103,14 +98,14 @@ def benchmark(view: View, options: Options) -> Table | NotRecorded:
     share = float(reader.sum()) / float(batch.sum()) if has_reader and batch.sum() else nan
     return Table(
         (
-            Column("name", "Name"),
-            Column("avg_ns", "Avg", "ns"),
-            Column("max_ns", "Max", "ns"),
-            Column("min_ns", "Min", "ns"),
-            Column("avg_per_second", "Avg steps/s"),
-            Column("max_per_second", "Max steps/s"),
-            Column("min_per_second", "Min steps/s"),
-            Column("ratio", "Reader ratio", "ratio", "the batch cost"),
+            Column("name", "Name", Role.NAME, key=True),
+            Column("avg_ns", "Avg", Role.DURATION),
+            Column("max_ns", "Max", Role.DURATION),
+            Column("min_ns", "Min", Role.DURATION),
+            Column("avg_per_second", "Avg steps/s", Role.NUMBER),
+            Column("max_per_second", "Max steps/s", Role.NUMBER),
+            Column("min_per_second", "Min steps/s", Role.NUMBER),
+            Column("ratio", "Reader ratio", Role.SHARE, "the batch cost", heat=True, lead=1),
         ),
         {
             "name": ["reader_cost", "batch_cost", "ips"],

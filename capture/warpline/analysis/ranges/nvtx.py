@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.nesting import flat_parents, levels, self_times
 from warpline.analysis.framework.options import Options
-from warpline.analysis.framework.report import Column, NotRecorded, Table, Targets, Texts, Values
+from warpline.analysis.framework.report import NotRecorded, Table, Targets, Texts, Values
 from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.statistics import batch_statistics
 from warpline.analysis.framework.tables import (
@@ -20,11 +21,11 @@ from warpline.analysis.framework.tables import (
     kind_code,
     masked_below_zero,
     missing,
-    pid_tid,
     scope_text,
     stat_columns,
     stat_data,
 )
+from warpline.analysis.framework.thread_columns import pid_tid
 from warpline.analysis.structure.projection import Projection, ThreadLanes, lanes_by_track, project
 from warpline.model import Flag
 
@@ -96,9 +97,9 @@ def _range_sum(view: View, wanted: tuple[int, ...], with_style: bool) -> Table |
     columns = [*stat_columns("Instances", "the total listed here")]
     data: dict[str, Values] = stat_data(stats)
     if with_style:
-        columns.append(Column("style", "Style"))
+        columns.append(Column("style", "Style", Role.TEXT, key=True))
         data["style"] = style_texts(style)
-    columns.append(Column("name", "Range"))
+    columns.append(Column("name", "Range", Role.NAME, key=True))
     data["name"] = names.texts(code)
     return Table(tuple(columns), data, targets=range_targets(view, code), scope=scope_text(view, "Ranges"))
 
@@ -209,15 +210,15 @@ def nvtx_pushpop_trace(view: View, _options: Options) -> Table | NotRecorded:
     indent = Texts(pushed, lambda i: "  " * int(ranges.level[i]) + names.lookup(int(name[i])))
     return Table(
         (
-            Column("start_ns", "Start", "ns"),
-            Column("end_ns", "End", "ns"),
-            Column("duration_ns", "Duration", "ns"),
-            Column("children_ns", "DurChild", "ns"),
-            Column("own_ns", "DurNonChild", "ns"),
-            Column("name", "Name"),
+            Column("start_ns", "Start", Role.TIME),
+            Column("end_ns", "End", Role.TIME),
+            Column("duration_ns", "Duration", Role.DURATION),
+            Column("children_ns", "DurChild", Role.DURATION),
+            Column("own_ns", "DurNonChild", Role.DURATION),
+            Column("name", "Name", Role.NAME),
             *THREAD_COLUMNS,
             *NESTING_COLUMNS,
-            Column("name_tree", "NameTree"),
+            Column("name_tree", "NameTree", Role.TEXT),
         ),
         {
             "start_ns": ranges.start[pushed] - origin,
@@ -234,13 +235,13 @@ def nvtx_pushpop_trace(view: View, _options: Options) -> Table | NotRecorded:
     )
 
 
-THREAD_COLUMNS = (Column("pid", "PID"), Column("tid", "TID"))
+THREAD_COLUMNS = (Column("pid", "PID", Role.ID), Column("tid", "TID", Role.ID))
 NESTING_COLUMNS = (
-    Column("level", "Lvl"),
-    Column("children", "NumChild"),
-    Column("range_id", "RangeId"),
-    Column("parent_id", "ParentId"),
-    Column("range_stack", "RangeStack"),
+    Column("level", "Lvl", Role.NUMBER),
+    Column("children", "NumChild", Role.COUNT),
+    Column("range_id", "RangeId", Role.ID),
+    Column("parent_id", "ParentId", Role.ID),
+    Column("range_stack", "RangeStack", Role.TEXT),
 )
 
 

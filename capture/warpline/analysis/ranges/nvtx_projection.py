@@ -7,8 +7,9 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
+from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.options import Options
-from warpline.analysis.framework.report import Column, NotRecorded, Table, Targets, Texts
+from warpline.analysis.framework.report import NotRecorded, Table, Targets, Texts
 from warpline.analysis.framework.selection import Events, View
 from warpline.analysis.framework.statistics import batch_statistics, group_statistics
 from warpline.analysis.framework.tables import (
@@ -17,11 +18,11 @@ from warpline.analysis.framework.tables import (
     kind_code,
     masked_below_zero,
     missing,
-    pid_tid,
     scope_text,
     stat_columns,
     stat_data,
 )
+from warpline.analysis.framework.thread_columns import pid_tid, rank_columns
 from warpline.analysis.ranges.nvtx import (
     NESTING_COLUMNS,
     THREAD_COLUMNS,
@@ -67,13 +68,13 @@ def nvtx_gpu_proj_sum(view: View, _options: Options) -> Table | NotRecorded:
     of_group = first[stats.key]
     return Table(
         (
-            Column("name", "Range"),
-            Column("style", "Style"),
+            Column("name", "Range", Role.NAME, key=True),
+            Column("style", "Style", Role.TEXT, key=True),
             *stat_columns("Range Instances", "", with_ratio=False, title="Proj"),
-            Column("gpu_operations", "Total GPU Ops"),
-            Column("avg_gpu_operations", "Avg GPU Ops"),
-            Column("avg_level", "Avg Range Lvl"),
-            Column("avg_children", "Avg Num Child"),
+            Column("gpu_operations", "Total GPU Ops", Role.COUNT),
+            Column("avg_gpu_operations", "Avg GPU Ops", Role.NUMBER),
+            Column("avg_level", "Avg Range Lvl", Role.NUMBER),
+            Column("avg_children", "Avg Num Child", Role.NUMBER),
         ),
         {
             "name": names.texts(code[of_group]),
@@ -100,14 +101,14 @@ def nvtx_gpu_proj_trace(view: View, _options: Options) -> Table | NotRecorded:
     origin = view.capture.span[0]
     return Table(
         (
-            Column("name", "Name"),
-            Column("projected_start_ns", "Projected Start", "ns"),
-            Column("projected_duration_ns", "Projected Duration", "ns"),
-            Column("start_ns", "Orig Start", "ns"),
-            Column("duration_ns", "Orig Duration", "ns"),
-            Column("style", "Style"),
+            Column("name", "Name", Role.NAME),
+            Column("projected_start_ns", "Projected Start", Role.TIME),
+            Column("projected_duration_ns", "Projected Duration", Role.DURATION),
+            Column("start_ns", "Orig Start", Role.TIME),
+            Column("duration_ns", "Orig Duration", Role.DURATION),
+            Column("style", "Style", Role.TEXT),
             *THREAD_COLUMNS,
-            Column("gpu_operations", "NumGPUOps"),
+            Column("gpu_operations", "NumGPUOps", Role.COUNT),
             *NESTING_COLUMNS,
         ),
         {
@@ -149,9 +150,11 @@ def nvtx_kern_sum(view: View, _options: Options) -> Table | NotRecorded:
     of_group = first[stats.key]
     names = RangeNames(view)
     pids, tids = pid_tid(view, thread[of_group])
+    rank, ranks = rank_columns(view, thread[of_group])
     data = stat_data(stats, with_ratio=False)
     data.update(
         {
+            **ranks,
             "name": names.texts(code[of_group]),
             "style": style_texts(style[of_group]),
             "pid": masked_below_zero(pids),
@@ -163,15 +166,16 @@ def nvtx_kern_sum(view: View, _options: Options) -> Table | NotRecorded:
     statistics = stat_columns("Kern Inst", "", with_ratio=False)
     return Table(
         (
-            Column("name", "NVTX Range"),
-            Column("style", "Style"),
-            Column("pid", "PID"),
-            Column("tid", "TID"),
-            Column("range_count", "NVTX Inst"),
+            Column("name", "NVTX Range", Role.NAME, key=True),
+            Column("style", "Style", Role.TEXT, key=True),
+            *rank,
+            Column("pid", "PID", Role.ID, key=True),
+            Column("tid", "TID", Role.ID, key=True),
+            Column("range_count", "NVTX Inst", Role.COUNT),
             statistics[1],
             statistics[0],
             *statistics[2:],
-            Column("kernel_name", "Kernel Name"),
+            Column("kernel_name", "Kernel Name", Role.TEXT, key=True),
         ),
         data,
         targets=Targets(

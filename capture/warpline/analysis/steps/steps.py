@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.nesting import window_extremes, windows
 from warpline.analysis.framework.options import Options
-from warpline.analysis.framework.report import Column, NotRecorded, Table, Targets, Values
+from warpline.analysis.framework.report import NotRecorded, Table, Targets, Values
 from warpline.analysis.framework.selection import GPU_KINDS, Selection, View, join_events
 from warpline.analysis.framework.tables import masked_below_zero, name_texts, ratios, scope_text
 from warpline.analysis.gpu.gpus import gpus
@@ -81,6 +82,21 @@ def _phase_columns(view: View, steps: Steps) -> dict[str, Int64Array]:
     return found
 
 
+def _owners(view: View, steps: Steps) -> tuple[list[Column], dict[str, Values]]:
+    """Key columns that tell whose steps these are: the rank if there are ranks, the process if there are several."""
+    columns: list[Column] = []
+    data: dict[str, Values] = {}
+    if (steps.rank >= 0).any():
+        columns.append(Column("rank", "Rank", Role.ID, key=True))
+        data["rank"] = masked_below_zero(steps.rank)
+    groups = _groups(steps)
+    if len(groups) > len({rank for _, rank, _ in groups}):
+        pids = np.array([*(process.pid for process in view.capture.processes), -1], np.int64)
+        columns.append(Column("pid", "PID", Role.ID, key=True))
+        data["pid"] = masked_below_zero(pids[steps.process])
+    return columns, data
+
+
 def steps(view: View, options: Options) -> Table | NotRecorded:
     """Each step: duration, phases, GPU busy time, and whether it is far longer than the others."""
     found = find_steps(view, options)
@@ -94,27 +110,25 @@ def steps(view: View, options: Options) -> Table | NotRecorded:
         outlier[places] = far
         deviation[places] = duration[places] / median - 1 if median else 0.0
     phases = _phase_columns(view, found)
-    columns = [
-        Column("step", "Step"),
-        Column("name", "Name"),
-        Column("start_ns", "Start", "ns"),
-        Column("duration_ns", "Duration", "ns"),
+    columns, data = _owners(view, found)
+    columns += [
+        Column("step", "Step", Role.ORDINAL, key=True),
+        Column("name", "Name", Role.NAME),
+        Column("start_ns", "Start", Role.TIME),
+        Column("duration_ns", "Duration", Role.DURATION),
     ]
-    data: dict[str, Values] = {
+    data |= {
         "step": found.number,
         "name": name_texts(view, found.name),
         "start_ns": found.start - view.capture.span[0],
         "duration_ns": duration,
     }
-    if (found.rank >= 0).any():
-        columns.insert(0, Column("rank", "Rank"))
-        data["rank"] = masked_below_zero(found.rank)
     for phase, values in phases.items():
         key = phase.lower()
-        columns.append(Column(f"{key}_ns", phase, "ns"))
+        columns.append(Column(f"{key}_ns", phase, Role.DURATION))
         data[f"{key}_ns"] = values
     if phases:
-        columns.append(Column("others_ns", "Others", "ns"))
+        columns.append(Column("others_ns", "Others", Role.DURATION))
         data["others_ns"] = duration - sum(phases.values(), np.zeros(len(found), np.int64))
     if view.has(*GPU_KINDS):
         busy = np.zeros(len(found), np.int64)
@@ -122,14 +136,14 @@ def steps(view: View, options: Options) -> Table | NotRecorded:
         for _, rank, places in _groups(found):
             busy[places] = covered_ns(_gpu_union(wide, rank), found.start[places], found.stop[places])
         columns += [
-            Column("gpu_busy_ns", "GPU busy", "ns"),
-            Column("gpu_busy_ratio", "GPU busy", "ratio", "the step's duration"),
+            Column("gpu_busy_ns", "GPU busy", Role.DURATION),
+            Column("gpu_busy_ratio", "GPU busy", Role.RATIO, "the step's duration"),
         ]
         data["gpu_busy_ns"] = busy
         data["gpu_busy_ratio"] = ratios(busy, duration)
     columns += [
-        Column("deviation_ratio", "Above median", "ratio", "the median duration of its process"),
-        Column("outlier", "Outlier"),
+        Column("deviation_ratio", "Above median", Role.RATIO, "the median duration of its process"),
+        Column("outlier", "Outlier", Role.FLAG),
     ]
     data["deviation_ratio"] = deviation
     data["outlier"] = outlier
@@ -177,15 +191,16 @@ def step_breakdown(view: View, options: Options) -> Table | NotRecorded:
             _category_intervals(wide, process, rank), starts[places], stops[places]
         )
     length = stops - starts
-    columns = [Column("step", "Step"), Column("total_ns", "Total", "ns")]
-    data: dict[str, Values] = {"step": found.number, "total_ns": length}
-    if (found.rank >= 0).any():
-        columns.insert(0, Column("rank", "Rank"))
-        data["rank"] = masked_below_zero(found.rank)
+    columns, data = _owners(view, found)
+    columns += [
+        Column("step", "Step", Role.ORDINAL, key=True),
+        Column("total_ns", "Total", Role.DURATION),
+    ]
+    data |= {"step": found.number, "total_ns": length}
     for place, (key, title) in enumerate(zip(CATEGORIES, CATEGORY_TITLES, strict=True)):
         columns += [
-            Column(f"{key}_ns", title, "ns"),
-            Column(f"{key}_ratio", title, "ratio", "the step's total"),
+            Column(f"{key}_ns", title, Role.DURATION),
+            Column(f"{key}_ratio", title, Role.RATIO, "the step's total"),
         ]
         data[f"{key}_ns"] = values[:, place]
         data[f"{key}_ratio"] = ratios(values[:, place], length)

@@ -1,0 +1,72 @@
+"""How tables tell threads apart: rank, process and thread ids, titles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.analysis.framework.column import Column, Role
+from warpline.analysis.framework.report import Values
+from warpline.analysis.framework.selection import View
+from warpline.analysis.framework.tables import masked_below_zero
+
+Int64Array = npt.NDArray[np.int64]
+
+
+def thread_titles(view: View) -> Callable[[int], str]:
+    """Texts for thread indices (and −2 − track for tracks without a thread): "name (tid)", after the rank if any."""
+    capture = view.capture
+    ranks = _ranks_of_threads(view)
+
+    def text(thread: int) -> str:
+        rank: int | None
+        if thread >= 0:
+            found = capture.threads[thread]
+            title = f"{found.name} ({found.tid})" if found.name else str(found.tid)
+            rank = ranks.get(thread)
+        else:
+            track = -2 - thread
+            if not 0 <= track < len(capture.tracks):
+                return ""
+            title, rank = capture.tracks[track].title, capture.tracks[track].rank
+        return title if rank is None else f"Rank {rank} · {title}"
+
+    return text
+
+
+def _ranks_of_threads(view: View) -> dict[int, int]:
+    """The rank of each thread index that has one: that of its tracks, which tells the files of a job apart."""
+    return {t.thread: t.rank for t in view.capture.tracks if t.thread is not None and t.rank is not None}
+
+
+def pid_tid(view: View, threads: Sequence[int] | Int64Array) -> tuple[Int64Array, Int64Array]:
+    """Process and thread ids of thread indices; −1 where a track names no thread (mask it)."""
+    capture = view.capture
+    tids = np.array([t.tid for t in capture.threads] + [-1], np.int64)
+    pids = np.array(
+        [
+            capture.processes[t.process].pid if 0 <= t.process < len(capture.processes) else -1
+            for t in capture.threads
+        ]
+        + [-1],
+        np.int64,
+    )
+    index = np.asarray(threads, np.int64)
+    index = np.where(index < 0, len(capture.threads), index)
+    return pids[index], tids[index]
+
+
+def rank_columns(view: View, threads: Int64Array) -> tuple[tuple[Column, ...], dict[str, Values]]:
+    """A key column with the rank of each thread index, and its data; nothing where the capture has no ranks.
+
+    Process and thread ids may be the same on several machines.
+    """
+    ranks = _ranks_of_threads(view)
+    if not ranks:
+        return (), {}
+    count = len(view.capture.threads)
+    by_thread = np.array([ranks.get(thread, -1) for thread in range(count + 1)], np.int64)
+    data: dict[str, Values] = {"rank": masked_below_zero(by_thread[np.where(threads < 0, count, threads)])}
+    return (Column("rank", "Rank", Role.ID, key=True),), data

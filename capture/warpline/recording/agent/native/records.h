@@ -37,6 +37,13 @@ enum {
     RECORD_CUPTI_SESSION = 314,
     RECORD_CUPTI_DROPPED = 315,
     RECORD_CUPTI_NAME = 316,
+
+    RECORD_OSRT_CALL = 400,
+    RECORD_OSRT_RELEASE = 401,
+
+    RECORD_PYTHON_CODE = 500,
+    RECORD_PYTHON_STACK = 501,
+    RECORD_PYTHON_SAMPLE = 502,
 };
 
 struct record_clock_pair {
@@ -169,6 +176,32 @@ struct record_cupti_name {
     uint32_t what, context, id, name;
 };
 
+/* The OS runtime */
+struct record_osrt_call {
+    uint64_t start_ns, end_ns;
+    uint64_t object; /* address of a lock, descriptor, child's id */
+    int64_t result;  /* or -errno */
+    uint32_t function, stack, text, holder, caller, reserved;
+};
+struct record_osrt_release { /* the waits for `object` of others end here */
+    uint64_t time_ns, object;
+    uint32_t function, stack;
+};
+
+/* Python */
+struct record_python_code {
+    uint32_t code, name, file;
+    int32_t first_line;
+};
+struct record_python_stack {
+    uint32_t stack, parent, code;
+    int32_t line;
+};
+struct record_python_sample {
+    uint64_t time_ns;
+    uint32_t tid, stack;
+};
+
 #define RECORD_SIZE(type, size) _Static_assert(sizeof(struct type) == (size), "docs/spool.md promises this size")
 RECORD_SIZE(record_clock_pair, 24);
 RECORD_SIZE(record_source_state, 24);
@@ -196,5 +229,10 @@ RECORD_SIZE(record_cupti_function, 16);
 RECORD_SIZE(record_cupti_session, 24);
 RECORD_SIZE(record_cupti_dropped, 16);
 RECORD_SIZE(record_cupti_name, 16);
+RECORD_SIZE(record_osrt_call, 56);
+RECORD_SIZE(record_osrt_release, 24);
+RECORD_SIZE(record_python_code, 16);
+RECORD_SIZE(record_python_stack, 16);
+RECORD_SIZE(record_python_sample, 16);
 
 #endif

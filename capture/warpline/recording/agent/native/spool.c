@@ -13,6 +13,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "osrt.h"
+#include "python_stacks.h"
 #include "spool_internal.h"
 
 #define PAGE 4096u
@@ -67,6 +69,11 @@ static const uint32_t slot_type[SLOT_COUNT] = {
     [SLOT_CUPTI_SESSION] = RECORD_CUPTI_SESSION,
     [SLOT_CUPTI_DROPPED] = RECORD_CUPTI_DROPPED,
     [SLOT_CUPTI_NAME] = RECORD_CUPTI_NAME,
+    [SLOT_OSRT_CALL] = RECORD_OSRT_CALL,
+    [SLOT_OSRT_RELEASE] = RECORD_OSRT_RELEASE,
+    [SLOT_PYTHON_CODE] = RECORD_PYTHON_CODE,
+    [SLOT_PYTHON_STACK] = RECORD_PYTHON_STACK,
+    [SLOT_PYTHON_SAMPLE] = RECORD_PYTHON_SAMPLE,
 };
 
 /* What a forked child has to be told again, in the order it was said. */
@@ -97,8 +104,19 @@ static uint32_t last_serial;
 static struct writer common; /* for records that are written under the lock */
 static struct definition *first_definition, **definition_tail = &first_definition;
 
-void spool_lock(void) { pthread_mutex_lock(&lock); }
-void spool_unlock(void) { pthread_mutex_unlock(&lock); }
+/* Waits for our own lock, and the files we open, are none of the program's. */
+void spool_lock(void)
+{
+    osrt_is_quiet++;
+    pthread_mutex_lock(&lock);
+}
+
+void spool_unlock(void)
+{
+    pthread_mutex_unlock(&lock);
+    osrt_is_quiet--;
+}
+
 bool spool_is_open_locked(void) { return header != NULL; }
 
 void wl_count_lost(uint64_t records)
@@ -149,8 +167,6 @@ static void *map_locked(uint64_t offset, size_t size, int flags)
     return memory;
 }
 
-static bool define_locked(enum slot slot, const void *record, size_t size);
-
 static bool open_locked(void)
 {
     uint64_t monotonic = wl_clock(CLOCK_MONOTONIC);
@@ -175,10 +191,11 @@ static bool open_locked(void)
     __atomic_store_n(&header, made, __ATOMIC_RELEASE);
 
     strings_dump_locked();
+    stacks_dump_locked();
     for (struct definition *d = first_definition; d != NULL; d = d->next)
-        define_locked(d->slot, d->record, d->size);
+        spool_define_locked(d->slot, d->record, d->size);
     struct record_clock_pair pair = {made->monotonic_ns, made->realtime_ns, 0};
-    define_locked(SLOT_CLOCK_PAIR, &pair, sizeof pair);
+    spool_define_locked(SLOT_CLOCK_PAIR, &pair, sizeof pair);
     return true;
 }
 
@@ -264,7 +281,7 @@ bool spool_append_string_locked(uint32_t id, const char *text, uint32_t length)
 }
 
 /* Writes a record to a chunk that whoever holds the lock may write to. */
-static bool define_locked(enum slot slot, const void *record, size_t size)
+bool spool_define_locked(enum slot slot, const void *record, size_t size)
 {
     struct cursor *cursor = &common.cursors[slot];
     if (cursor->position == NULL || cursor->position + size > cursor->end) {
@@ -295,7 +312,7 @@ void wl_define(enum slot slot, const void *record, size_t size)
     *definition_tail = definition;
     definition_tail = &definition->next;
     if (header != NULL)
-        define_locked(slot, record, size);
+        spool_define_locked(slot, record, size);
     spool_unlock();
     errno = saved_errno;
 }
@@ -304,7 +321,7 @@ static void write_common(enum slot slot, const void *record, size_t size)
 {
     int saved_errno = errno;
     spool_lock();
-    define_locked(slot, record, size);
+    spool_define_locked(slot, record, size);
     spool_unlock();
     errno = saved_errno;
 }

@@ -1,0 +1,149 @@
+#define _GNU_SOURCE
+#include "osrt.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "python_stacks.h"
+
+#define GIL_PAUSE_NS 20000u
+
+__thread uint32_t osrt_is_quiet __attribute__((tls_model("initial-exec")));
+uint64_t osrt_threshold_ns = 1000;
+static bool has_stacks = true;
+
+/* Where a call came from, by return address: a small cache that may forget. */
+#define CALLERS 4096u
+static struct {
+    _Atomic uintptr_t address;
+    _Atomic uint32_t text;
+} callers[CALLERS];
+
+/* The last wait for the GIL of this thread: taking it waits in pieces of its switch interval, which are one wait. */
+static __thread struct record_osrt_call *gil_record __attribute__((tls_model("initial-exec")));
+static __thread struct chunk_header *gil_chunk __attribute__((tls_model("initial-exec")));
+
+void *osrt_real(const char *name, const char *version)
+{
+    void *found = version ? dlvsym(RTLD_NEXT, name, version) : NULL;
+    return found ? found : dlsym(RTLD_NEXT, name);
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    return slash ? slash + 1 : path ? path : "?";
+}
+
+static uint32_t describe_caller(const void *address)
+{
+    Dl_info info;
+    const ElfW(Sym) *symbol = NULL;
+    char text[512];
+    if (!dladdr1(address, &info, (void **)&symbol, RTLD_DL_SYMENT) || info.dli_fname == NULL)
+        return 0;
+    const char *file = base_name(info.dli_fname);
+    uintptr_t offset = (uintptr_t)address - (uintptr_t)info.dli_saddr;
+    int length;
+    /* The nearest exported symbol says nothing when the address lies behind its end: the function is a static one. */
+    if (symbol != NULL && info.dli_sname != NULL && offset <= symbol->st_size)
+        length = snprintf(text, sizeof text, "%s!%s", file, info.dli_sname);
+    else
+        length = snprintf(text, sizeof text, "%s+0x%zx", file, (size_t)address - (size_t)info.dli_fbase);
+    if (length <= 0)
+        return 0;
+    return wl_intern(text, (size_t)length < sizeof text ? (size_t)length : sizeof text - 1);
+}
+
+static uint32_t caller_text(const void *address)
+{
+    uintptr_t value = (uintptr_t)address;
+    uint32_t slot = (uint32_t)((value * 0x9e3779b97f4a7c15u) >> 52) % CALLERS;
+    if (LIKELY(atomic_load_explicit(&callers[slot].address, memory_order_acquire) == value))
+        return atomic_load_explicit(&callers[slot].text, memory_order_relaxed);
+    uint32_t text = describe_caller(address);
+    atomic_store_explicit(&callers[slot].address, 0, memory_order_relaxed);
+    atomic_store_explicit(&callers[slot].text, text, memory_order_relaxed);
+    atomic_store_explicit(&callers[slot].address, value, memory_order_release);
+    return text;
+}
+
+static bool extends_gil_wait(struct writer *writer, const struct osrt_call *call, uint64_t end_ns)
+{
+    struct cursor *cursor = &writer->cursors[SLOT_OSRT_CALL];
+    if (gil_record == NULL || gil_chunk != cursor->chunk ||
+        (uint8_t *)(gil_record + 1) != cursor->position || call->start_ns - gil_record->end_ns > GIL_PAUSE_NS)
+        return false;
+    __atomic_store_n(&gil_record->end_ns, end_ns, __ATOMIC_RELAXED);
+    return true;
+}
+
+void osrt_write(const struct osrt_call *call, uint64_t end_ns)
+{
+    int saved_errno = errno;
+    struct writer *writer = wl_writer();
+    if (writer == NULL || writer->is_busy)
+        return;
+    osrt_is_quiet++;
+    bool is_gil = call->function == OSRT_GIL;
+    if (!is_gil || !extends_gil_wait(writer, call, end_ns)) {
+        struct record_osrt_call record = {
+            .start_ns = call->start_ns,
+            .end_ns = end_ns,
+            .object = call->object,
+            .result = call->result < 0 ? -(int64_t)saved_errno : call->result,
+            .function = call->function,
+            .stack = has_stacks ? stack_of_this_thread() : 0,
+            .holder = call->holder,
+            .caller = caller_text(call->caller),
+        };
+        if (call->text != NULL)
+            record.text = wl_intern(call->text, strlen(call->text));
+        else if (call->descriptor >= 0)
+            record.text = osrt_descriptor_text(call->descriptor, end_ns - call->start_ns > 20000);
+        struct record_osrt_call *to = WL_RESERVE(writer, SLOT_OSRT_CALL, record_osrt_call);
+        if (to != NULL) {
+            *to = record;
+            WL_COMMIT(writer, SLOT_OSRT_CALL, record_osrt_call);
+        }
+        gil_record = is_gil ? to : NULL;
+        gil_chunk = writer->cursors[SLOT_OSRT_CALL].chunk;
+    }
+    osrt_is_quiet--;
+    errno = saved_errno;
+}
+
+void osrt_release(enum osrt_function function, const void *object)
+{
+    struct writer *writer = wl_writer();
+    if (writer == NULL || writer->is_busy)
+        return;
+    int saved_errno = errno;
+    osrt_is_quiet++;
+    uint64_t now = wl_clock(CLOCK_MONOTONIC);
+    uint32_t stack = has_stacks ? stack_of_this_thread() : 0;
+    struct record_osrt_release *to = WL_RESERVE(writer, SLOT_OSRT_RELEASE, record_osrt_release);
+    if (to != NULL) {
+        *to = (struct record_osrt_release){now, (uint64_t)(uintptr_t)object, function, stack};
+        WL_COMMIT(writer, SLOT_OSRT_RELEASE, record_osrt_release);
+    }
+    osrt_is_quiet--;
+    errno = saved_errno;
+}
+
+/* Options in WARPLINE_OSRT, with commas: threshold=NANOSECONDS, stacks=0. */
+void osrt_start(void)
+{
+    const char *options = getenv("WARPLINE_OSRT");
+    if (options == NULL)
+        return;
+    const char *threshold = strstr(options, "threshold=");
+    if (threshold != NULL)
+        osrt_threshold_ns = strtoull(threshold + strlen("threshold="), NULL, 10);
+    has_stacks = strstr(options, "stacks=0") == NULL;
+}

@@ -1,0 +1,80 @@
+/* Calls that block, measured where the program makes them: the functions of the C library that this library, when it
+ * is preloaded, stands in for. A call is written down only when it lasted longer than the threshold. */
+#ifndef WARPLINE_OSRT_H
+#define WARPLINE_OSRT_H
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "spool.h"
+
+#define INTERPOSED __attribute__((visibility("default")))
+
+/* Numbers are in the file: docs/spool.md lists them. */
+enum osrt_function {
+    OSRT_READ = 1, OSRT_WRITE, OSRT_PREAD, OSRT_PWRITE, OSRT_READV, OSRT_WRITEV,
+    OSRT_RECV, OSRT_SEND, OSRT_ACCEPT, OSRT_CONNECT,
+    OSRT_POLL, OSRT_SELECT, OSRT_EPOLL_WAIT,
+    OSRT_OPEN, OSRT_FSYNC, OSRT_FDATASYNC, OSRT_MSYNC, OSRT_FLOCK, OSRT_LOCKF,
+    OSRT_SLEEP, OSRT_WAIT, OSRT_SIGNAL_WAIT, OSRT_GETADDRINFO,
+    OSRT_MUTEX, OSRT_COND_WAIT, OSRT_SEMAPHORE, OSRT_READ_LOCK, OSRT_WRITE_LOCK, OSRT_BARRIER, OSRT_JOIN,
+    OSRT_GIL,
+};
+
+/* Set in threads of our own, and while a record is being written. */
+extern __thread uint32_t osrt_is_quiet __attribute__((tls_model("initial-exec")));
+extern uint64_t osrt_threshold_ns;
+
+static inline bool osrt_is_on(void)
+{
+    return wl_is_recording(SOURCE_OSRT) && LIKELY(osrt_is_quiet == 0);
+}
+
+struct osrt_call {
+    enum osrt_function function;
+    int descriptor;       /* -1 without */
+    uint64_t object;      /* address of a lock, child's id, descriptor … */
+    uint64_t start_ns;
+    int64_t result;
+    uint32_t holder;      /* thread that held a lock when the wait began; 0 when not known */
+    const char *text;     /* path or host; NULL without */
+    const void *caller;
+};
+
+/* Ends a call that began at `start_ns`; keeps errno. */
+void osrt_write(const struct osrt_call *call, uint64_t end_ns);
+
+static inline void osrt_finish(const struct osrt_call *call)
+{
+    uint64_t now = wl_clock(CLOCK_MONOTONIC);
+    if (UNLIKELY(now - call->start_ns >= osrt_threshold_ns))
+        osrt_write(call, now);
+}
+
+/* What ends the wait of somebody else: a lock given back that others wait for, a signalled condition. */
+void osrt_release(enum osrt_function function, const void *object);
+
+/* The file, pipe, socket behind a descriptor, as text. Found out once and again when the descriptor was given anew. */
+uint32_t osrt_descriptor_text(int descriptor, bool is_long);
+void osrt_forget_descriptor(int descriptor);
+
+/* The program's GIL, as the address of the condition its threads wait on; NULL until it is known. Behind it lie its
+ * mutex, and the condition and mutex on which a thread that was asked for it waits until another has taken it. */
+extern const void *osrt_gil;
+#define GIL_BYTES (2 * (sizeof(pthread_cond_t) + sizeof(pthread_mutex_t)))
+static inline bool osrt_is_gil(const void *object)
+{
+    return UNLIKELY((uintptr_t)object - (uintptr_t)osrt_gil < GIL_BYTES) && osrt_gil != NULL;
+}
+/* Finds it out: called with the GIL held. */
+void osrt_find_gil(void);
+
+/* The C library's own function behind one of ours. `version` may be NULL. */
+void *osrt_real(const char *name, const char *version);
+
+/* Once, when the library is preloaded: reads the options. */
+void osrt_start(void);
+
+#endif

@@ -1,0 +1,94 @@
+/* What a descriptor stands for. The text is kept per number; a call that was long anyway asks the kernel again. */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "osrt.h"
+
+#define DESCRIPTORS 4096
+
+static struct {
+    _Atomic uint32_t text; /* 0: not known */
+    uint64_t device, inode;
+} known[DESCRIPTORS];
+
+static int put_address(char *to, size_t room, const struct sockaddr_storage *address, socklen_t length)
+{
+    char host[INET6_ADDRSTRLEN];
+    if (address->ss_family == AF_INET) {
+        const struct sockaddr_in *in = (const void *)address;
+        inet_ntop(AF_INET, &in->sin_addr, host, sizeof host);
+        return snprintf(to, room, "%s:%d", host, ntohs(in->sin_port));
+    }
+    if (address->ss_family == AF_INET6) {
+        const struct sockaddr_in6 *in = (const void *)address;
+        inet_ntop(AF_INET6, &in->sin6_addr, host, sizeof host);
+        return snprintf(to, room, "[%s]:%d", host, ntohs(in->sin6_port));
+    }
+    if (address->ss_family == AF_UNIX) {
+        const struct sockaddr_un *in = (const void *)address;
+        if (length > offsetof(struct sockaddr_un, sun_path) && in->sun_path[0] != 0)
+            return snprintf(to, room, "%.*s", (int)sizeof in->sun_path, in->sun_path);
+    }
+    return 0;
+}
+
+/* "socket:[12] 10.0.0.1:80 from 10.0.0.2:4711": the inode tells ends of one machine apart, the rest is for people. */
+static int put_socket(char *to, size_t room, int descriptor, uint64_t inode)
+{
+    struct sockaddr_storage address;
+    socklen_t length = sizeof address;
+    int used = snprintf(to, room, "socket:[%llu]", (unsigned long long)inode);
+    char name[160];
+    if (getpeername(descriptor, (struct sockaddr *)&address, &length) == 0 &&
+        put_address(name, sizeof name, &address, length) > 0)
+        used += snprintf(to + used, room - (size_t)used, " %s", name);
+    length = sizeof address;
+    if (getsockname(descriptor, (struct sockaddr *)&address, &length) == 0 &&
+        put_address(name, sizeof name, &address, length) > 0)
+        used += snprintf(to + used, room - (size_t)used, " from %s", name);
+    return used;
+}
+
+static uint32_t find_text(int descriptor, const struct stat *status)
+{
+    char text[1024], link[64];
+    if (S_ISSOCK(status->st_mode)) {
+        int length = put_socket(text, sizeof text, descriptor, status->st_ino);
+        return wl_intern(text, (size_t)length);
+    }
+    snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
+    ssize_t length = readlink(link, text, sizeof text);
+    return length > 0 ? wl_intern(text, (size_t)length) : 0;
+}
+
+uint32_t osrt_descriptor_text(int descriptor, bool is_long)
+{
+    if (descriptor < 0 || descriptor >= DESCRIPTORS)
+        return 0;
+    uint32_t text = atomic_load_explicit(&known[descriptor].text, memory_order_relaxed);
+    if (text != 0 && !is_long)
+        return text;
+    struct stat status;
+    if (fstat(descriptor, &status) != 0)
+        return 0;
+    if (text != 0 && known[descriptor].device == status.st_dev && known[descriptor].inode == status.st_ino)
+        return text;
+    text = find_text(descriptor, &status);
+    known[descriptor].device = status.st_dev;
+    known[descriptor].inode = status.st_ino;
+    atomic_store_explicit(&known[descriptor].text, text, memory_order_relaxed);
+    return text;
+}
+
+void osrt_forget_descriptor(int descriptor)
+{
+    if (descriptor >= 0 && descriptor < DESCRIPTORS)
+        atomic_store_explicit(&known[descriptor].text, 0, memory_order_relaxed);
+}

@@ -1,0 +1,315 @@
+/* Locks, conditions, semaphores, joins, and the GIL of a Python in this process. A lock that is free costs one call
+ * more than without us; only who must wait is measured, and who ends a wait says so only when somebody waits. */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <semaphore.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "osrt.h"
+#include "python_layout.h"
+
+const void *osrt_gil;
+/* Set in the thread that looks for the GIL: what it waits on next is the GIL's condition. */
+static __thread bool is_probing __attribute__((tls_model("initial-exec")));
+static _Atomic(const void *) probed;
+
+#define LOCKS(apply)                                                                                                \
+    apply(pthread_mutex_lock) apply(pthread_mutex_trylock) apply(pthread_mutex_unlock)                              \
+    apply(pthread_mutex_timedlock) apply(pthread_mutex_clocklock) apply(pthread_rwlock_rdlock)                      \
+    apply(pthread_rwlock_wrlock) apply(pthread_rwlock_tryrdlock) apply(pthread_rwlock_trywrlock)                    \
+    apply(pthread_rwlock_timedrdlock) apply(pthread_rwlock_timedwrlock) apply(pthread_rwlock_unlock)                \
+    apply(pthread_barrier_wait) apply(pthread_join) apply(sem_wait)                     \
+    apply(sem_timedwait) apply(sem_clockwait) apply(sem_post)
+/* The C library has these twice; without a version the loader may give the older one, of another layout. */
+#define CONDITIONS(apply)                                                                                           \
+    apply(pthread_cond_wait) apply(pthread_cond_timedwait) apply(pthread_cond_signal) apply(pthread_cond_broadcast)
+
+/* Newer than the oldest C library this is built against. */
+int pthread_mutex_clocklock(pthread_mutex_t *, clockid_t, const struct timespec *);
+int pthread_cond_clockwait(pthread_cond_t *, pthread_mutex_t *, clockid_t, const struct timespec *);
+int sem_clockwait(sem_t *, clockid_t, const struct timespec *);
+
+#define DECLARE(name) __typeof__(&name) name;
+static struct {
+    LOCKS(DECLARE) CONDITIONS(DECLARE) DECLARE(pthread_cond_clockwait)
+} real;
+static _Atomic bool is_resolved;
+
+#if defined(__x86_64__)
+#define CONDITION_VERSION "GLIBC_2.3.2"
+#else
+#define CONDITION_VERSION NULL
+#endif
+
+static void resolve(void)
+{
+#define RESOLVE(name) real.name = (__typeof__(&name))osrt_real(#name, NULL);
+#define RESOLVE_CONDITION(name) real.name = (__typeof__(&name))osrt_real(#name, CONDITION_VERSION);
+    LOCKS(RESOLVE)
+    CONDITIONS(RESOLVE_CONDITION)
+    RESOLVE(pthread_cond_clockwait)
+    atomic_store_explicit(&is_resolved, true, memory_order_release);
+}
+
+/* Before main, in constructors of libraries that are initialised before this one. */
+#define ENSURE_RESOLVED()                                                                                           \
+    do {                                                                                                            \
+        if (UNLIKELY(!atomic_load_explicit(&is_resolved, memory_order_acquire)))                                    \
+            resolve();                                                                                              \
+    } while (0)
+
+#define WAIT(what, about, by, expression)                                                                           \
+    do {                                                                                                            \
+        struct osrt_call call = {.function = (what), .descriptor = -1, .object = (uint64_t)(uintptr_t)(about),      \
+                                 .holder = (by), .caller = __builtin_return_address(0)};                            \
+        call.start_ns = wl_clock(CLOCK_MONOTONIC);                                                                  \
+        int result = expression;                                                                                    \
+        call.result = result;                                                                                       \
+        osrt_finish(&call);                                                                                         \
+        return result;                                                                                              \
+    } while (0)
+
+/* --- mutexes: glibc keeps the owner and whether somebody waits in the mutex itself */
+
+static inline uint32_t owner_of(const pthread_mutex_t *mutex)
+{
+    return (uint32_t)__atomic_load_n(&mutex->__data.__owner, __ATOMIC_RELAXED);
+}
+
+/* 0 when it was taken at once; otherwise what trylock said. */
+static inline int take(pthread_mutex_t *mutex) { return real.pthread_mutex_trylock(mutex); }
+
+#define LOCK_MUTEX(expression)                                                                                      \
+    do {                                                                                                            \
+        ENSURE_RESOLVED();                                                                                          \
+        if (!osrt_is_on())                                                                                          \
+            return expression;                                                                                      \
+        int taken = take(mutex);                                                                                    \
+        if (LIKELY(taken == 0) || taken == EOWNERDEAD)                                                              \
+            return taken;                                                                                           \
+        WAIT(osrt_is_gil(mutex) ? OSRT_GIL : OSRT_MUTEX, mutex, owner_of(mutex), expression);                          \
+    } while (0)
+
+INTERPOSED int pthread_mutex_lock(pthread_mutex_t *mutex) { LOCK_MUTEX(real.pthread_mutex_lock(mutex)); }
+
+INTERPOSED int pthread_mutex_timedlock(pthread_mutex_t *mutex, const struct timespec *until)
+{
+    LOCK_MUTEX(real.pthread_mutex_timedlock(mutex, until));
+}
+
+INTERPOSED int pthread_mutex_clocklock(pthread_mutex_t *mutex, clockid_t clock, const struct timespec *until)
+{
+    LOCK_MUTEX(real.pthread_mutex_clocklock(mutex, clock, until));
+}
+
+INTERPOSED int pthread_mutex_unlock(pthread_mutex_t *mutex)
+{
+    ENSURE_RESOLVED();
+    /* 2 in the lock word: taken, and somebody sleeps on it (nptl/lowlevellock.h). */
+    bool is_wanted = __atomic_load_n(&mutex->__data.__lock, __ATOMIC_RELAXED) == 2;
+    int result = real.pthread_mutex_unlock(mutex);
+    if (UNLIKELY(is_wanted) && osrt_is_on() && !osrt_is_gil(mutex))
+        osrt_release(OSRT_MUTEX, mutex);
+    return result;
+}
+
+/* --- readers and writers */
+
+#define LOCK_BOTH(what, attempt, expression)                                                                        \
+    do {                                                                                                            \
+        ENSURE_RESOLVED();                                                                                          \
+        if (!osrt_is_on())                                                                                          \
+            return expression;                                                                                      \
+        if (LIKELY(real.attempt(lock) == 0))                                                                        \
+            return 0;                                                                                               \
+        WAIT(what, lock, (uint32_t)lock->__data.__cur_writer, expression);                                          \
+    } while (0)
+
+INTERPOSED int pthread_rwlock_rdlock(pthread_rwlock_t *lock)
+{
+    LOCK_BOTH(OSRT_READ_LOCK, pthread_rwlock_tryrdlock, real.pthread_rwlock_rdlock(lock));
+}
+
+INTERPOSED int pthread_rwlock_wrlock(pthread_rwlock_t *lock)
+{
+    LOCK_BOTH(OSRT_WRITE_LOCK, pthread_rwlock_trywrlock, real.pthread_rwlock_wrlock(lock));
+}
+
+INTERPOSED int pthread_rwlock_timedrdlock(pthread_rwlock_t *lock, const struct timespec *until)
+{
+    LOCK_BOTH(OSRT_READ_LOCK, pthread_rwlock_tryrdlock, real.pthread_rwlock_timedrdlock(lock, until));
+}
+
+INTERPOSED int pthread_rwlock_timedwrlock(pthread_rwlock_t *lock, const struct timespec *until)
+{
+    LOCK_BOTH(OSRT_WRITE_LOCK, pthread_rwlock_trywrlock, real.pthread_rwlock_timedwrlock(lock, until));
+}
+
+INTERPOSED int pthread_rwlock_unlock(pthread_rwlock_t *lock)
+{
+    ENSURE_RESOLVED();
+    /* Readers and writers that wait sleep on futexes of their own; the words are not 0 then (glibc 2.25 and later). */
+    bool is_wanted = (lock->__data.__wrphase_futex & 2u) || lock->__data.__writers_futex > 1u;
+    int result = real.pthread_rwlock_unlock(lock);
+    if (UNLIKELY(is_wanted) && osrt_is_on())
+        osrt_release(OSRT_WRITE_LOCK, lock);
+    return result;
+}
+
+/* --- conditions */
+
+/* The thread that holds the GIL: `last_holder` of CPython's struct stands 24 bytes before the condition. */
+static uint32_t gil_holder(void)
+{
+    uintptr_t thread = 0;
+    uint64_t id = 0;
+    if (!python_is_readable())
+        return 0;
+    memcpy(&thread, (const char *)osrt_gil - 24, sizeof thread);
+    if (thread == 0 || !python_read(&id, thread + python_layout.thread_native_id, sizeof id))
+        return 0;
+    return (uint32_t)id;
+}
+
+#define CONDITION_WAIT(expression)                                                                                  \
+    do {                                                                                                            \
+        ENSURE_RESOLVED();                                                                                          \
+        if (UNLIKELY(is_probing)) {                                                                                 \
+            is_probing = false;                                                                                     \
+            atomic_store_explicit(&probed, condition, memory_order_release);                                        \
+        }                                                                                                           \
+        if (!osrt_is_on())                                                                                          \
+            return expression;                                                                                      \
+        if (osrt_is_gil(condition))                                                          \
+            WAIT(OSRT_GIL, condition, gil_holder(), expression);                                                    \
+        WAIT(OSRT_COND_WAIT, condition, 0, expression);                                                             \
+    } while (0)
+
+INTERPOSED int pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex)
+{
+    CONDITION_WAIT(real.pthread_cond_wait(condition, mutex));
+}
+
+INTERPOSED int pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mutex, const struct timespec *until)
+{
+    CONDITION_WAIT(real.pthread_cond_timedwait(condition, mutex, until));
+}
+
+INTERPOSED int pthread_cond_clockwait(pthread_cond_t *condition, pthread_mutex_t *mutex, clockid_t clock,
+                                      const struct timespec *until)
+{
+    CONDITION_WAIT(real.pthread_cond_clockwait(condition, mutex, clock, until));
+}
+
+/* Waiters are counted in the upper bits of `__wrefs`. The GIL is given back thousands of times a second: who held it
+ * is in the record of the wait. */
+static inline bool has_waiters(const pthread_cond_t *condition)
+{
+    return __atomic_load_n(&condition->__data.__wrefs, __ATOMIC_RELAXED) >> 3 != 0 &&
+           !osrt_is_gil(condition);
+}
+
+INTERPOSED int pthread_cond_signal(pthread_cond_t *condition)
+{
+    ENSURE_RESOLVED();
+    if (UNLIKELY(has_waiters(condition)) && osrt_is_on())
+        osrt_release(OSRT_COND_WAIT, condition);
+    return real.pthread_cond_signal(condition);
+}
+
+INTERPOSED int pthread_cond_broadcast(pthread_cond_t *condition)
+{
+    ENSURE_RESOLVED();
+    if (UNLIKELY(has_waiters(condition)) && osrt_is_on())
+        osrt_release(OSRT_COND_WAIT, condition);
+    return real.pthread_cond_broadcast(condition);
+}
+
+/* --- semaphores: locks of Python are these. Value in the lower half, waiters in the upper. */
+
+INTERPOSED int sem_wait(sem_t *semaphore)
+{
+    ENSURE_RESOLVED();
+    if (!osrt_is_on())
+        return real.sem_wait(semaphore);
+    WAIT(OSRT_SEMAPHORE, semaphore, 0, real.sem_wait(semaphore));
+}
+
+INTERPOSED int sem_timedwait(sem_t *semaphore, const struct timespec *until)
+{
+    ENSURE_RESOLVED();
+    if (!osrt_is_on())
+        return real.sem_timedwait(semaphore, until);
+    WAIT(OSRT_SEMAPHORE, semaphore, 0, real.sem_timedwait(semaphore, until));
+}
+
+INTERPOSED int sem_clockwait(sem_t *semaphore, clockid_t clock, const struct timespec *until)
+{
+    ENSURE_RESOLVED();
+    if (!osrt_is_on())
+        return real.sem_clockwait(semaphore, clock, until);
+    WAIT(OSRT_SEMAPHORE, semaphore, 0, real.sem_clockwait(semaphore, clock, until));
+}
+
+INTERPOSED int sem_post(sem_t *semaphore)
+{
+    ENSURE_RESOLVED();
+    uint64_t data;
+    memcpy(&data, semaphore, sizeof data);
+    if (UNLIKELY(data >> 32 != 0) && osrt_is_on())
+        osrt_release(OSRT_SEMAPHORE, semaphore);
+    return real.sem_post(semaphore);
+}
+
+/* --- barriers and threads */
+
+INTERPOSED int pthread_barrier_wait(pthread_barrier_t *barrier)
+{
+    ENSURE_RESOLVED();
+    if (!osrt_is_on())
+        return real.pthread_barrier_wait(barrier);
+    WAIT(OSRT_BARRIER, barrier, 0, real.pthread_barrier_wait(barrier));
+}
+
+INTERPOSED int pthread_join(pthread_t thread, void **result_of_thread)
+{
+    ENSURE_RESOLVED();
+    if (!osrt_is_on())
+        return real.pthread_join(thread, result_of_thread);
+    WAIT(OSRT_JOIN, thread, 0, real.pthread_join(thread, result_of_thread));
+}
+
+/* --- finding the GIL */
+
+static void *wait_for_gil(void *unused)
+{
+    (void)unused;
+    osrt_is_quiet = 1;
+    is_probing = true;
+    int gil = python.ensure_gil();
+    is_probing = false;
+    python.release_gil(gil);
+    return NULL;
+}
+
+/* A thread that asks for the GIL, which the caller holds, waits on the GIL's condition: that is its address, in every
+ * version. Taken as true only when the holder beside it is the caller. */
+void osrt_find_gil(void)
+{
+    pthread_t thread;
+    if (osrt_gil != NULL || pthread_create(&thread, NULL, wait_for_gil, NULL) != 0)
+        return;
+    pthread_detach(thread);
+    const void *found = NULL;
+    for (int attempt = 0; attempt < 200 && found == NULL; attempt++) {
+        struct timespec pause = {0, 50000};
+        syscall(SYS_nanosleep, &pause, NULL);
+        found = atomic_load_explicit(&probed, memory_order_acquire);
+    }
+    uintptr_t holder = 0;
+    if (found != NULL && python_read(&holder, (uintptr_t)found - 24, sizeof holder) &&
+        holder == (uintptr_t)python.this_thread_state())
+        osrt_gil = found;
+}

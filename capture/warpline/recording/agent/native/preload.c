@@ -1,0 +1,29 @@
+/* What happens when the dynamic loader brings the agent in by LD_PRELOAD, before the program's first line. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "osrt.h"
+#include "python_layout.h"
+#include "python_sampler.h"
+#include "spool.h"
+
+static bool is_preloaded(void)
+{
+    const char *preload = getenv("LD_PRELOAD"), *agent = getenv("WARPLINE_AGENT");
+    return preload != NULL && agent != NULL && strstr(preload, agent) != NULL;
+}
+
+__attribute__((constructor)) static void start(void)
+{
+    int saved_errno = errno;
+    osrt_is_quiet++;
+    if (is_preloaded() && wl_start()) {
+        osrt_start();
+        python_sampler_start();
+    }
+    osrt_is_quiet--;
+    errno = saved_errno;
+}

@@ -1,0 +1,225 @@
+/* The two tables are offsets of CPython's internal headers (pycore_frame.h, cpython/code.h …) on 64-bit systems; from
+ * 3.13 on they are read from `_Py_DebugOffsets` at the beginning of `_PyRuntime` (pycore_debug_offsets.h). */
+#define _GNU_SOURCE
+#include "python_layout.h"
+#include "python_code.h"
+
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+struct python_layout python_layout;
+struct python_functions python;
+static _Atomic int state = PYTHON_UNKNOWN;
+static char refusal[160];
+
+enum python_state python_state(void)
+{
+    return (enum python_state)atomic_load_explicit(&state, memory_order_acquire);
+}
+
+const char *python_refusal(void) { return refusal; }
+
+bool python_read(void *to, uintptr_t from, size_t size)
+{
+    struct iovec local = {to, size}, remote = {(void *)from, size};
+    return syscall(SYS_process_vm_readv, (long)getpid(), &local, 1L, &remote, 1L, 0L) == (long)size;
+}
+
+#define SHARED_BYTES .bytes_size = 16, .bytes_data = 32, .text_length = 16, .text_state = 32
+
+static const struct python_layout layout_311 = {
+    .minor = 11, .interpreters_head = 40, .interpreter_next = 0, .threads_head = 16, .thread_next = 8,
+    .thread_native_id = 160, .thread_chunk = 296, .thread_cframe = 56, .cframe_frame = 8, .frame_code = 32, .frame_instruction = 56,
+    .frame_previous = 48, .frame_owner = 69, .code_filename = 112, .code_qualname = 128, .code_linetable = 136,
+    .code_first_line = 72, .code_instructions = 184, .text_ascii = 48, .text_compact = 72, SHARED_BYTES,
+};
+static const struct python_layout layout_312 = {
+    .minor = 12, .interpreters_head = 40, .interpreter_next = 0, .threads_head = 72, .thread_next = 8,
+    .thread_native_id = 144, .thread_chunk = 232, .thread_cframe = 56, .cframe_frame = 0, .frame_code = 0, .frame_instruction = 56,
+    .frame_previous = 8, .frame_owner = 70, .code_filename = 112, .code_qualname = 128, .code_linetable = 136,
+    .code_first_line = 68, .code_instructions = 192, .text_ascii = 40, .text_compact = 56, SHARED_BYTES,
+};
+
+/* Position, in 8-byte fields, of the groups of `_Py_DebugOffsets`. */
+struct published {
+    int minor;
+    uint8_t interpreter, thread, frame, code, bytes, text;
+};
+static const struct published published[] = {
+    {13, 6, 19, 28, 34, 64, 67},
+    {14, 6, 22, 31, 39, 74, 77}, /* 3.14.0: fields for thread-local bytecode in three groups */
+    {14, 6, 20, 29, 36, 70, 73}, /* its betas */
+};
+
+static void *symbol(const char *name) { return dlsym(RTLD_DEFAULT, name); }
+
+static int not_finalizing(void) { return 0; }
+
+bool python_find(void)
+{
+    if (python.runtime != NULL)
+        return true;
+    char *runtime = symbol("_PyRuntime");
+    python.version = symbol("Py_GetVersion");
+    python.is_initialized = symbol("Py_IsInitialized");
+    python.is_finalizing = symbol("Py_IsFinalizing");
+    if (python.is_finalizing == NULL)
+        python.is_finalizing = symbol("_Py_IsFinalizing");
+    if (python.is_finalizing == NULL)
+        python.is_finalizing = not_finalizing;
+    python.this_thread_state = symbol("PyGILState_GetThisThreadState");
+    python.ensure_gil = symbol("PyGILState_Ensure");
+    python.release_gil = symbol("PyGILState_Release");
+    python.add_pending_call = symbol("Py_AddPendingCall");
+    python.current_frame = symbol("PyEval_GetFrame");
+    python.frame_code = symbol("PyFrame_GetCode");
+    python.frame_line = symbol("PyFrame_GetLineNumber");
+    python.code_qualname = symbol("PyObject_GetAttrString");
+    python.text_utf8 = symbol("PyUnicode_AsUTF8");
+    python.release = symbol("Py_DecRef");
+    python.clear_error = symbol("PyErr_Clear");
+    python.run_string = symbol("PyRun_SimpleString");
+    if (runtime == NULL || python.version == NULL || python.is_initialized == NULL ||
+        python.this_thread_state == NULL || python.add_pending_call == NULL || python.ensure_gil == NULL ||
+        python.release_gil == NULL || python.current_frame == NULL || python.frame_code == NULL ||
+        python.frame_line == NULL || python.code_qualname == NULL || python.text_utf8 == NULL ||
+        python.release == NULL || python.clear_error == NULL || python.run_string == NULL)
+        return false;
+    python.runtime = runtime;
+    return true;
+}
+
+static struct python_layout from_published(const struct published *at, const uint64_t *field)
+{
+    const uint64_t *interpreter = field + at->interpreter, *thread = field + at->thread, *frame = field + at->frame;
+    const uint64_t *code = field + at->code, *bytes = field + at->bytes, *text = field + at->text;
+    return (struct python_layout){
+        .minor = at->minor, .interpreters_head = field[5], .interpreter_next = interpreter[2],
+        .threads_head = interpreter[3], .thread_next = thread[2], .thread_frame = thread[4],
+        .thread_native_id = thread[6], .thread_chunk = thread[7], .frame_previous = frame[1], .frame_code = frame[2],
+        .frame_instruction = frame[3], .frame_owner = frame[5], .code_filename = code[1], .code_qualname = code[3],
+        .code_linetable = code[4], .code_first_line = code[5], .code_instructions = code[9], .bytes_size = bytes[1],
+        .bytes_data = bytes[2], .text_state = text[1], .text_length = text[2], .text_ascii = text[3],
+        .text_compact = text[3] + 16,
+    };
+}
+
+static uintptr_t read_pointer(uintptr_t from)
+{
+    uintptr_t value = 0;
+    return python_read(&value, from, sizeof value) ? value : 0;
+}
+
+/* This thread's innermost Python frame as `layout` finds it; 0 where that leads nowhere. */
+static uintptr_t innermost_frame(const struct python_layout *layout)
+{
+    uintptr_t thread = (uintptr_t)python.this_thread_state();
+    if (thread == 0)
+        return 0;
+    uintptr_t frame;
+    if (layout->thread_frame != 0)
+        frame = read_pointer(thread + layout->thread_frame);
+    else
+        frame = read_pointer(read_pointer(thread + layout->thread_cframe) + layout->cframe_frame);
+    for (int depth = 0; frame != 0 && depth < 8; depth++) {
+        uint8_t owner = 0;
+        if (!python_read(&owner, frame + layout->frame_owner, 1))
+            return 0;
+        if (owner < 3)
+            return frame;
+        frame = read_pointer(frame + layout->frame_previous);
+    }
+    return 0;
+}
+
+static bool reads_name(const struct python_layout *layout, uintptr_t code, const char *name)
+{
+    uintptr_t text = read_pointer(code + layout->code_qualname);
+    size_t length = strlen(name);
+    char found[256];
+    if (text == 0 || length >= sizeof found || read_pointer(text + layout->text_length) != length)
+        return false;
+    return python_read(found, text + layout->text_ascii, length) && memcmp(found, name, length) == 0;
+}
+
+/* Whether `layout` finds the same frame, name and line as the interpreter's own functions do. */
+static bool agrees(const struct python_layout *layout, void *code, const char *name, int line)
+{
+    uintptr_t frame = innermost_frame(layout);
+    return frame != 0 && (read_pointer(frame + layout->frame_code) & ~(uintptr_t)7) == (uintptr_t)code &&
+           reads_name(layout, (uintptr_t)code, name) &&
+           python_code_line(layout, (uintptr_t)code, read_pointer(frame + layout->frame_instruction)) == line;
+}
+
+static bool choose(void *code, const char *name, int line, int minor)
+{
+    const struct python_layout *tables[] = {&layout_311, &layout_312};
+    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
+        if (tables[i]->minor == minor && agrees(tables[i], code, name, line)) {
+            python_layout = *tables[i];
+            return true;
+        }
+    uint64_t fields[96];
+    if (!python_read(fields, (uintptr_t)python.runtime, sizeof fields) || memcmp(fields, "xdebugpy", 8) != 0)
+        return false;
+    if (fields[2] != 0) {
+        snprintf(refusal, sizeof refusal, "free-threaded Python 3.%d", minor);
+        return false;
+    }
+    for (size_t i = 0; i < sizeof published / sizeof published[0]; i++) {
+        if (published[i].minor != minor)
+            continue;
+        struct python_layout layout = from_published(&published[i], fields);
+        if (agrees(&layout, code, name, line)) {
+            python_layout = layout;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void refuse(const char *what)
+{
+    if (refusal[0] == 0)
+        snprintf(refusal, sizeof refusal, "%s", what);
+    atomic_store_explicit(&state, PYTHON_UNSUPPORTED, memory_order_release);
+}
+
+void python_layout_verify(void)
+{
+    if (python_state() != PYTHON_UNKNOWN)
+        return;
+    int major = 0, minor = 0;
+    sscanf(python.version(), "%d.%d", &major, &minor);
+    if (sizeof(void *) != 8 || major != 3 || minor < 11 || minor > 14) {
+        char text[80];
+        snprintf(text, sizeof text, "Python %d.%d: stacks are known of 3.11 to 3.14", major, minor);
+        refuse(text);
+        return;
+    }
+    void *frame = python.current_frame(); /* borrowed */
+    if (frame == NULL)
+        return; /* no Python function runs: ask again at the next chance */
+    void *code = python.frame_code(frame);
+    void *qualname = code ? python.code_qualname(code, "co_qualname") : NULL;
+    const char *name = qualname ? python.text_utf8(qualname) : NULL;
+    bool is_known = name != NULL && choose(code, name, python.frame_line(frame), minor);
+    if (qualname != NULL)
+        python.release(qualname);
+    if (code != NULL)
+        python.release(code);
+    python.clear_error();
+    if (!is_known) {
+        char text[80];
+        snprintf(text, sizeof text, "Python 3.%d: this build lays out its frames in another way", minor);
+        refuse(text);
+        return;
+    }
+    atomic_store_explicit(&state, PYTHON_READY, memory_order_release);
+}

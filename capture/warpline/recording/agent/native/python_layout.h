@@ -1,0 +1,70 @@
+/* Where things lie inside a CPython: 3.11 and 3.12 by table, 3.13 and 3.14 as the interpreter itself publishes them.
+ * Nothing is used before `python_layout_verify` has read a known frame right. */
+#ifndef WARPLINE_PYTHON_LAYOUT_H
+#define WARPLINE_PYTHON_LAYOUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct python_layout {
+    int minor;
+    size_t interpreters_head, interpreter_next, threads_head;
+    size_t thread_next, thread_native_id;
+    size_t thread_chunk;                   /* memory that holds most frames of a thread */
+    size_t thread_frame;                   /* 3.13 and later; before that through the C frame: */
+    size_t thread_cframe, cframe_frame;
+    size_t frame_code, frame_instruction, frame_previous, frame_owner;
+    size_t code_filename, code_qualname, code_linetable, code_first_line, code_instructions;
+    size_t bytes_size, bytes_data;
+    size_t text_length, text_state, text_ascii, text_compact;
+};
+
+/* Functions of the Python in this process, looked up by name; NULL where it has none. */
+struct python_functions {
+    const char *(*version)(void);
+    int (*is_initialized)(void);
+    int (*is_finalizing)(void);
+    void *(*this_thread_state)(void);
+    int (*ensure_gil)(void);
+    void (*release_gil)(int);
+    int (*add_pending_call)(int (*)(void *), void *);
+    void *(*current_frame)(void);
+    void *(*frame_code)(void *);
+    int (*frame_line)(void *);
+    void *(*code_qualname)(void *, const char *);
+    const char *(*text_utf8)(void *);
+    void (*release)(void *);
+    void (*clear_error)(void);
+    int (*run_string)(const char *);
+    char *runtime;
+};
+
+enum python_state {
+    PYTHON_UNKNOWN,     /* not looked for yet, or not started yet */
+    PYTHON_ABSENT,      /* no Python in this process */
+    PYTHON_UNSUPPORTED, /* another version or build; `python_refusal` says which */
+    PYTHON_READY,
+};
+
+extern struct python_layout python_layout;
+extern struct python_functions python;
+
+enum python_state python_state(void);
+/* Looks the functions up; false when there is no Python in this process. */
+bool python_find(void);
+/* Called with the GIL held, inside a running Python function or at the start of a program: chooses the layout and
+ * checks it against a frame that the interpreter describes itself. */
+void python_layout_verify(void);
+const char *python_refusal(void);
+
+/* Frames may be walked now: a layout is known, and the interpreter is neither starting nor ending. */
+static inline bool python_is_readable(void)
+{
+    return python_state() == PYTHON_READY && python.is_initialized() && !python.is_finalizing();
+}
+
+/* Reads memory of this process without ever faulting. */
+bool python_read(void *to, uintptr_t from, size_t size);
+
+#endif

@@ -1,0 +1,227 @@
+#define _GNU_SOURCE
+#include "python_sampler.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "osrt.h"
+#include "python_layout.h"
+#include "python_stacks.h"
+#include "spool.h"
+
+#define FRAME_BYTES 88
+#define CHUNK_BYTES (128u << 10)
+#define MAX_THREADS 4096
+#define FIRST_POLL_NS 200000u
+#define LAST_POLL_NS 50000000u
+
+static uint64_t period_ns; /* 0: stacks of waits only, no samples */
+static _Atomic int running_in; /* process the thread was started in */
+static _Atomic bool is_booted, is_asked;
+
+/* --- once, in the main thread of Python, with its GIL */
+
+static int boot(void *unused)
+{
+    (void)unused;
+    osrt_is_quiet++;
+    python_layout_verify();
+    if (python_state() != PYTHON_UNKNOWN) {
+        if (python_state() == PYTHON_READY && osrt_threshold_ns != UINT64_MAX)
+            osrt_find_gil();
+        const char *script = getenv("WARPLINE_BOOT");
+        char code[PATH_MAX + 128];
+        if (script != NULL && strpbrk(script, "'\\\n") == NULL &&
+            snprintf(code, sizeof code,
+                     "exec(compile(open('%s', 'rb').read(), '%s', 'exec'), {'__name__': '_warpline_boot'})", script,
+                     script) < (int)sizeof code)
+            python.run_string(code);
+        atomic_store(&is_booted, true);
+    }
+    atomic_store(&is_asked, false);
+    osrt_is_quiet--;
+    return 0;
+}
+
+/* --- reading the frames of other threads */
+
+struct memory { /* one thread's frames: most lie in one piece */
+    char bytes[CHUNK_BYTES];
+    uintptr_t at;
+    size_t size;
+};
+
+static uintptr_t word(const char *from)
+{
+    uintptr_t value;
+    memcpy(&value, from, sizeof value);
+    return value;
+}
+
+static void read_chunk(struct memory *memory, uintptr_t thread)
+{
+    uintptr_t chunk = 0, head[3]; /* previous, size, top */
+    memory->size = 0;
+    if (!python_read(&chunk, thread + python_layout.thread_chunk, sizeof chunk) || chunk == 0 ||
+        !python_read(head, chunk, sizeof head))
+        return;
+    size_t size = head[1] < CHUNK_BYTES ? head[1] : CHUNK_BYTES;
+    if (!python_read(memory->bytes, chunk, size))
+        return;
+    memory->at = chunk;
+    memory->size = size;
+}
+
+static const char *frame_at(const struct memory *memory, uintptr_t frame, char *own)
+{
+    if (frame >= memory->at && frame + FRAME_BYTES <= memory->at + memory->size)
+        return memory->bytes + (frame - memory->at);
+    return python_read(own, frame, FRAME_BYTES) ? own : NULL;
+}
+
+static uintptr_t innermost(uintptr_t thread)
+{
+    uintptr_t frame = 0, cframe = 0;
+    if (python_layout.thread_frame != 0)
+        return python_read(&frame, thread + python_layout.thread_frame, sizeof frame) ? frame : 0;
+    if (!python_read(&cframe, thread + python_layout.thread_cframe, sizeof cframe) || cframe == 0)
+        return 0;
+    return python_read(&frame, cframe + python_layout.cframe_frame, sizeof frame) ? frame : 0;
+}
+
+/* Frames of a thread that may run on meanwhile; -1 when it moved or led nowhere. */
+static int read_stack(struct memory *memory, uintptr_t thread, struct stack_frame *frames)
+{
+    char own[FRAME_BYTES];
+    uintptr_t first = innermost(thread), first_instruction = 0;
+    int depth = 0;
+    read_chunk(memory, thread);
+    for (uintptr_t frame = first; frame != 0 && depth < STACK_DEPTH;) {
+        const char *bytes = frame_at(memory, frame, own);
+        if (bytes == NULL)
+            return -1;
+        if (frame == first)
+            first_instruction = word(bytes + python_layout.frame_instruction);
+        if ((uint8_t)bytes[python_layout.frame_owner] < 3) {
+            frames[depth].code = word(bytes + python_layout.frame_code) & ~(uintptr_t)7;
+            frames[depth].instruction = word(bytes + python_layout.frame_instruction);
+            depth++;
+        }
+        frame = word(bytes + python_layout.frame_previous);
+    }
+    if (depth == 0)
+        return 0;
+    const char *again = python_read(own, first, FRAME_BYTES) ? own : NULL;
+    if (again == NULL || innermost(thread) != first ||
+        word(again + python_layout.frame_instruction) != first_instruction)
+        return -1;
+    return depth;
+}
+
+static void sample(struct writer *writer, struct memory *memory)
+{
+    uintptr_t interpreter = 0, thread = 0;
+    struct stack_frame frames[STACK_DEPTH];
+    if (!python_is_readable() ||
+        !python_read(&interpreter, (uintptr_t)python.runtime + python_layout.interpreters_head, sizeof interpreter))
+        return;
+    for (int interpreters = 0; interpreter != 0 && interpreters < 64; interpreters++) {
+        if (!python_read(&thread, interpreter + python_layout.threads_head, sizeof thread))
+            return;
+        for (int threads = 0; thread != 0 && threads < MAX_THREADS; threads++) {
+            uint64_t id = 0;
+            uint64_t now = wl_now(writer);
+            int depth = read_stack(memory, thread, frames);
+            uint32_t stack = depth > 0 ? stack_intern(frames, depth) : 0;
+            if (depth < 0 || (depth > 0 && stack == 0)) {
+                wl_count_lost(1);
+            } else if (stack != 0 && python_read(&id, thread + python_layout.thread_native_id, sizeof id)) {
+                struct record_python_sample *to = WL_RESERVE(writer, SLOT_PYTHON_SAMPLE, record_python_sample);
+                if (to != NULL) {
+                    *to = (struct record_python_sample){now, (uint32_t)id, stack};
+                    WL_COMMIT(writer, SLOT_PYTHON_SAMPLE, record_python_sample);
+                }
+            }
+            if (!python_read(&thread, thread + python_layout.thread_next, sizeof thread))
+                return;
+        }
+        if (!python_read(&interpreter, interpreter + python_layout.interpreter_next, sizeof interpreter))
+            return;
+    }
+}
+
+/* --- the thread */
+
+static void rest(uint64_t time_ns)
+{
+    struct timespec time = {(time_t)(time_ns / 1000000000u), (long)(time_ns % 1000000000u)};
+    nanosleep(&time, NULL);
+}
+
+/* Until Python has run `boot`, asked again as long as it was asked too early. */
+static void wait_for_python(void)
+{
+    for (uint64_t pause = FIRST_POLL_NS; !atomic_load(&is_booted); rest(pause)) {
+        if (python.is_initialized() && !python.is_finalizing() && !atomic_exchange(&is_asked, true)) {
+            if (python.add_pending_call(boot, NULL) != 0)
+                atomic_store(&is_asked, false);
+        }
+        if (pause < LAST_POLL_NS)
+            pause += pause / 16;
+    }
+}
+
+static void *follow(void *unused)
+{
+    (void)unused;
+    osrt_is_quiet = 1;
+    prctl(PR_SET_NAME, "warpline-agent");
+    wait_for_python();
+    struct writer *writer = wl_writer();
+    struct memory *memory = malloc(sizeof *memory);
+    if (period_ns == 0 || writer == NULL || memory == NULL || python_state() != PYTHON_READY) {
+        free(memory);
+        return NULL;
+    }
+    prctl(PR_SET_TIMERSLACK, 1UL);
+    for (uint64_t next = wl_clock(CLOCK_MONOTONIC) + period_ns;; next += period_ns) {
+        uint64_t now = wl_clock(CLOCK_MONOTONIC);
+        if (now < next)
+            rest(next - now);
+        else
+            next = now; /* late: no bursts to make up for it */
+        if (atomic_load_explicit(&wl_control->state, memory_order_relaxed) == STATE_STOPPING)
+            break;
+        if (wl_is_recording(SOURCE_PYTHON))
+            sample(writer, memory);
+    }
+    free(memory);
+    return NULL;
+}
+
+void python_sampler_start(void)
+{
+    int process = (int)getpid();
+    if (atomic_exchange(&running_in, process) == process || !python_find())
+        return;
+    const char *options = getenv("WARPLINE_PYTHON");
+    const char *rate = options ? strstr(options, "hz=") : NULL;
+    unsigned long hz = rate ? strtoul(rate + 3, NULL, 10) : 0;
+    period_ns = hz ? 1000000000u / hz : 0;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_t thread;
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    osrt_is_quiet++;
+    if (pthread_create(&thread, NULL, follow, NULL) == 0)
+        pthread_detach(thread);
+    osrt_is_quiet--;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}

@@ -1,0 +1,257 @@
+#define _GNU_SOURCE
+#include "python_stacks.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "python_code.h"
+#include "python_layout.h"
+#include "spool_internal.h"
+
+#define CODES (1u << 15)
+#define NODES (1u << 18)
+
+/* The pointers of a code object that tell it from another at the same address. */
+struct identity {
+    uintptr_t filename, qualname, linetable;
+};
+
+/* A code object, known by its address and by what it points to: an address is used again when a function has gone. */
+struct code {
+    uintptr_t address;
+    struct identity identity;
+    uint32_t name, file;
+    int32_t first_line;
+};
+
+/* One frame on top of another. */
+struct node {
+    uint32_t parent, code;
+    uint32_t offset; /* of the instruction, in the code object */
+    int32_t line;
+};
+
+struct tables {
+    struct code codes[CODES]; /* index 0 is nobody's */
+    struct node nodes[NODES];
+    _Atomic uint32_t code_slots[CODES * 2], node_slots[NODES * 2];
+};
+
+static struct tables *tables; /* virtual memory until it is used; inherited by forked children */
+static uint32_t code_count = 1, node_count = 1;
+static _Atomic uint64_t refused;
+
+uint64_t stacks_refused(void) { return atomic_load_explicit(&refused, memory_order_relaxed); }
+
+/* `to[i]` gets `span` bytes from `offset` behind the i-th code object. False when any of them cannot be read. */
+static bool python_read_many(void *to, size_t span, const struct stack_frame *frames, int depth, size_t offset)
+{
+    struct iovec local = {to, span * (size_t)depth}, remote[STACK_DEPTH];
+    for (int i = 0; i < depth; i++)
+        remote[i] = (struct iovec){(void *)(frames[i].code + offset), span};
+    return syscall(SYS_process_vm_readv, (long)getpid(), &local, 1L, remote, (long)depth, 0L) ==
+           (long)local.iov_len;
+}
+
+static bool make_tables(void)
+{
+    if (__atomic_load_n(&tables, __ATOMIC_ACQUIRE) != NULL)
+        return true;
+    spool_lock();
+    if (tables == NULL) {
+        void *memory = mmap(NULL, sizeof *tables, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (memory != MAP_FAILED)
+            __atomic_store_n(&tables, memory, __ATOMIC_RELEASE);
+    }
+    spool_unlock();
+    return tables != NULL;
+}
+
+static inline uint64_t mixed(uint64_t a, uint64_t b)
+{
+    uint64_t hash = (a ^ (b + 0x9e3779b97f4a7c15u)) * 0xd1b54a32d192ed03u;
+    return hash ^ hash >> 29;
+}
+
+static void write_code(uint32_t id)
+{
+    const struct code *code = &tables->codes[id];
+    struct record_python_code record = {id, code->name, code->file, code->first_line};
+    spool_define_locked(SLOT_PYTHON_CODE, &record, sizeof record);
+}
+
+static void write_node(uint32_t id)
+{
+    const struct node *node = &tables->nodes[id];
+    struct record_python_stack record = {id, node->parent, node->code, node->line};
+    spool_define_locked(SLOT_PYTHON_STACK, &record, sizeof record);
+}
+
+void stacks_dump_locked(void)
+{
+    if (tables == NULL)
+        return;
+    for (uint32_t id = 1; id < code_count; id++)
+        write_code(id);
+    for (uint32_t id = 1; id < node_count; id++)
+        write_node(id);
+}
+
+static inline struct identity load_identity(uintptr_t address)
+{
+    const char *memory = (const char *)address;
+    struct identity identity;
+    memcpy(&identity.filename, memory + python_layout.code_filename, sizeof identity.filename);
+    memcpy(&identity.qualname, memory + python_layout.code_qualname, sizeof identity.qualname);
+    memcpy(&identity.linetable, memory + python_layout.code_linetable, sizeof identity.linetable);
+    return identity;
+}
+
+static uint32_t intern_text(uintptr_t text)
+{
+    char name[2048];
+    size_t length = python_text(&python_layout, text, name, sizeof name);
+    return length ? wl_intern(name, length) : wl_intern("?", 1);
+}
+
+static uint32_t code_id(uintptr_t address, const struct identity *identity)
+{
+    uint32_t mask = CODES * 2 - 1, i = (uint32_t)mixed(address, 0) & mask;
+    for (;; i = (i + 1) & mask) {
+        uint32_t id = atomic_load_explicit(&tables->code_slots[i], memory_order_acquire);
+        if (id == 0)
+            break;
+        const struct code *known = &tables->codes[id];
+        if (known->address == address && memcmp(&known->identity, identity, sizeof *identity) == 0)
+            return id;
+    }
+    struct code code = {.address = address, .identity = *identity};
+    if (!python_read(&code.first_line, address + python_layout.code_first_line, sizeof code.first_line))
+        return 0;
+    code.name = intern_text(identity->qualname);
+    code.file = intern_text(identity->filename);
+    spool_lock();
+    uint32_t id = 0;
+    /* From the same place on: another thread may have put its own there. Twice the same code object does no harm. */
+    while (atomic_load_explicit(&tables->code_slots[i], memory_order_relaxed) != 0)
+        i = (i + 1) & mask;
+    if (code_count < CODES) {
+        id = code_count++;
+        tables->codes[id] = code;
+        if (spool_is_open_locked())
+            write_code(id);
+        atomic_store_explicit(&tables->code_slots[i], id, memory_order_release);
+    }
+    spool_unlock();
+    return id;
+}
+
+static uint32_t node_id(uint32_t parent, uint32_t code, uintptr_t address, uintptr_t instruction)
+{
+    uint32_t offset = (uint32_t)(instruction - address);
+    uint32_t mask = NODES * 2 - 1, i = (uint32_t)mixed((uint64_t)parent << 32 | code, offset) & mask;
+    for (;; i = (i + 1) & mask) {
+        uint32_t id = atomic_load_explicit(&tables->node_slots[i], memory_order_acquire);
+        if (id == 0)
+            break;
+        const struct node *known = &tables->nodes[id];
+        if (known->parent == parent && known->code == code && known->offset == offset)
+            return id;
+    }
+    struct node node = {parent, code, offset, python_code_line(&python_layout, address, instruction)};
+    spool_lock();
+    uint32_t id = 0;
+    while (atomic_load_explicit(&tables->node_slots[i], memory_order_relaxed) != 0)
+        i = (i + 1) & mask;
+    if (node_count < NODES) {
+        id = node_count++;
+        tables->nodes[id] = node;
+        if (spool_is_open_locked())
+            write_node(id);
+        atomic_store_explicit(&tables->node_slots[i], id, memory_order_release);
+    }
+    spool_unlock();
+    return id;
+}
+
+static uint32_t intern(const struct stack_frame *frames, const struct identity *identities, int depth)
+{
+    uint32_t stack = 0;
+    for (int i = depth - 1; i >= 0; i--) { /* from the outermost */
+        uint32_t code = code_id(frames[i].code, &identities[i]);
+        uint32_t next = code ? node_id(stack, code, frames[i].code, frames[i].instruction) : 0;
+        if (next == 0) {
+            atomic_fetch_add_explicit(&refused, 1, memory_order_relaxed);
+            return stack;
+        }
+        stack = next;
+    }
+    return stack;
+}
+
+/* The code objects may go away while this reads: all are asked in one call that cannot fault. */
+uint32_t stack_intern(const struct stack_frame *frames, int depth)
+{
+    enum { SPAN = 64 };
+    char fields[STACK_DEPTH][SPAN];
+    struct identity identities[STACK_DEPTH];
+    uintptr_t first = python_layout.code_filename;
+    if (python_layout.code_qualname < first)
+        first = python_layout.code_qualname;
+    if (python_layout.code_linetable < first)
+        first = python_layout.code_linetable;
+    if (!make_tables() || !python_read_many(fields, SPAN, frames, depth, first))
+        return 0;
+    for (int i = 0; i < depth; i++) {
+        memcpy(&identities[i].filename, fields[i] + (python_layout.code_filename - first), sizeof(uintptr_t));
+        memcpy(&identities[i].qualname, fields[i] + (python_layout.code_qualname - first), sizeof(uintptr_t));
+        memcpy(&identities[i].linetable, fields[i] + (python_layout.code_linetable - first), sizeof(uintptr_t));
+    }
+    return intern(frames, identities, depth);
+}
+
+static inline uintptr_t load(uintptr_t from)
+{
+    uintptr_t value;
+    memcpy(&value, (const void *)from, sizeof value);
+    return value;
+}
+
+uint32_t stack_of_this_thread(void)
+{
+    if (!python_is_readable())
+        return 0;
+    uintptr_t thread = (uintptr_t)python.this_thread_state();
+    if (thread == 0)
+        return 0;
+    uintptr_t frame;
+    if (python_layout.thread_frame != 0) {
+        frame = load(thread + python_layout.thread_frame);
+    } else {
+        uintptr_t cframe = load(thread + python_layout.thread_cframe);
+        frame = cframe ? load(cframe + python_layout.cframe_frame) : 0;
+    }
+    struct stack_frame frames[STACK_DEPTH];
+    struct identity identities[STACK_DEPTH];
+    int depth = 0;
+    for (; frame != 0 && depth < STACK_DEPTH; frame = load(frame + python_layout.frame_previous)) {
+        if (*(const uint8_t *)(frame + python_layout.frame_owner) >= 3)
+            continue; /* a frame of the C stack or of the interpreter itself */
+        frames[depth].code = load(frame + python_layout.frame_code) & ~(uintptr_t)7;
+        frames[depth].instruction = load(frame + python_layout.frame_instruction);
+        identities[depth] = load_identity(frames[depth].code);
+        depth++;
+    }
+    if (depth == 0 || !make_tables())
+        return 0;
+    int saved_errno = errno;
+    uint32_t stack = intern(frames, identities, depth);
+    errno = saved_errno;
+    return stack;
+}

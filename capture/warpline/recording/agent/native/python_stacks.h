@@ -1,0 +1,23 @@
+/* Python stacks as ids: a trie of (caller's stack, code object, line), written to the spool when first seen. */
+#ifndef WARPLINE_PYTHON_STACKS_H
+#define WARPLINE_PYTHON_STACKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define STACK_DEPTH 128
+
+struct stack_frame {
+    uintptr_t code, instruction;
+};
+
+/* The stack of the calling thread, read without the GIL: a thread's own frames stand still while it is in C.
+ * 0 where there is none. Costs what its depth costs; nothing is allocated for a stack that was seen before. */
+uint32_t stack_of_this_thread(void);
+/* The id of frames that were read elsewhere, innermost first. */
+uint32_t stack_intern(const struct stack_frame *frames, int depth);
+/* Writes every code object and stack known so far; the spool calls it, with its lock held, when a file was opened. */
+void stacks_dump_locked(void);
+uint64_t stacks_refused(void);
+
+#endif

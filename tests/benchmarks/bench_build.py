@@ -46,7 +46,7 @@ def measure(path: Path, events: int) -> dict[str, float]:
         began_wall = began_wall or time.perf_counter()
         steps.append((time.process_time(), what))
 
-    CaptureBuilder.add_events = timed  # type: ignore[method-assign]  # to tell adding from generating
+    CaptureBuilder.add_events = timed  # type: ignore[method-assign, assignment]  # to tell adding from generating
     with PeakMemory() as memory:
         generate(path, events, progress=note)
     steps.append((time.process_time(), "end"))

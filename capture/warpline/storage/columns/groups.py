@@ -19,7 +19,7 @@ class Together(IntEnum):
 
 
 @dataclass(frozen=True)
-class Group:
+class LaneGroup:
     """Lanes of a group track; utilization is what they are busy together, divided by ``capacity``."""
 
     track: int
@@ -38,7 +38,7 @@ _MEMBERS: dict[str, tuple[tuple[str, ...], Together]] = {
 }
 
 
-def find_groups(tracks: Sequence[Track], lanes_of: Callable[[int], Sequence[int]]) -> dict[int, Group]:
+def find_groups(tracks: Sequence[Track], lanes_of: Callable[[int], Sequence[int]]) -> dict[int, LaneGroup]:
     """Groups by the index of their track: cores, processes, GPUs, contexts. Tracks come after their parents.
 
     Lanes whose track ticks in another clock than the group's leave the group without an entry.
@@ -62,6 +62,6 @@ def find_groups(tracks: Sequence[Track], lanes_of: Callable[[int], Sequence[int]
             if lanes:
                 if all(tracks[track].clock == tracks[index].clock for track in found):
                     capacity = len(found) if tracks[index].role == "cores" else 1
-                    groups[index] = Group(index, lanes, together, capacity)
+                    groups[index] = LaneGroup(index, lanes, together, capacity)
                 break
     return groups

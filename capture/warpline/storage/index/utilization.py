@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from warpline.model.flags import NOT_BUSY
 from warpline.model.intervals import merge_intervals
-from warpline.storage.columns.groups import Group, Together
+from warpline.storage.columns.groups import LaneGroup, Together
 from warpline.storage.columns.strip import Strip
 
 Array = npt.NDArray[Any]
@@ -29,7 +29,7 @@ _SAMPLE = 256
 
 
 @dataclass(frozen=True)
-class Curve:
+class BusyCurve:
     """Busy lanes (their mean number, or the share of time any is busy) in bins of ``2**level`` ns.
 
     The first bin begins at ``origin << level`` in the clock of the group's track.
@@ -84,7 +84,9 @@ class BusyBins:
         return (total / (1 << self._level)).astype(np.float32)
 
 
-def build_curve(group: Group, columns: dict[str, Any], first: Sequence[int], count: Sequence[int]) -> Curve:
+def build_curve(
+    group: LaneGroup, columns: dict[str, Any], first: Sequence[int], count: Sequence[int]
+) -> BusyCurve:
     """The curve of a group's lanes.
 
     ``columns`` are ``start``, ``duration`` and ``flags`` of all events (anything that can be sliced), ``first`` and
@@ -108,7 +110,7 @@ def build_curve(group: Group, columns: dict[str, Any], first: Sequence[int], cou
     else:
         for start, stop in _union(columns, runs):
             bins.add(start, stop)
-    return Curve(level, origin, bins.values())
+    return BusyCurve(level, origin, bins.values())
 
 
 def _busy(columns: dict[str, Any], first: int, stop: int) -> tuple[Int64Array, Int64Array]:

@@ -19,7 +19,7 @@ from warpline.model import CaptureFormatError, Clock, Device, Process, Skipped, 
 from warpline.storage.cache import ConversionCache
 from warpline.storage.columns.counters import Counter
 from warpline.storage.columns.events import Lanes
-from warpline.storage.columns.groups import Group, find_groups
+from warpline.storage.columns.groups import LaneGroup, find_groups
 from warpline.storage.columns.kind_table import KindTable
 from warpline.storage.columns.links import Links
 from warpline.storage.columns.mapped_file import MappedFile
@@ -36,7 +36,7 @@ from warpline.storage.index.name_index import NameIndex, build_name_index, index
 from warpline.storage.index.pyramid import Pyramid
 from warpline.storage.index.strip_native import StripLoop, strip_loop
 from warpline.storage.index.strip_query import query_strip
-from warpline.storage.index.utilization import Curve, strip_coverage
+from warpline.storage.index.utilization import BusyCurve, strip_coverage
 from warpline.storage.read.archive import working_file
 from warpline.storage.read.read_meta import MAX_TIME
 from warpline.storage.read.read_tables import (
@@ -280,12 +280,12 @@ class Capture(ExactQueries):
         )
 
     @cached_property
-    def groups(self) -> dict[int, Group]:
+    def groups(self) -> dict[int, LaneGroup]:
         """Tracks whose `utilization` is known (all cores, processes, GPUs, contexts), and the lanes they stand for."""
         return find_groups(self.tracks, self.track_lanes)
 
     @cached_property
-    def _curves(self) -> dict[int, Curve]:
+    def _curves(self) -> dict[int, BusyCurve]:
         return read_curves(self._file, self.groups)
 
     def utilization(self, track: int, start_ns: int, stop_ns: int, bins: int) -> npt.NDArray[np.float32]:

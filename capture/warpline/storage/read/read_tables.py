@@ -15,7 +15,7 @@ import numpy.typing as npt
 from warpline.model import Clock, Track
 from warpline.storage.columns.counters import Counter, pyramid_sizes
 from warpline.storage.columns.events import Events, Lanes
-from warpline.storage.columns.groups import Group
+from warpline.storage.columns.groups import LaneGroup
 from warpline.storage.columns.mapped_file import MappedFile
 from warpline.storage.columns.schema import (
     CLOCK_COLUMNS,
@@ -30,7 +30,7 @@ from warpline.storage.columns.schema import (
     UTILIZATION_COLUMNS,
 )
 from warpline.storage.columns.strings import Strings
-from warpline.storage.index.utilization import MAX_BINS, Curve
+from warpline.storage.index.utilization import MAX_BINS, BusyCurve
 from warpline.storage.read.read_meta import MAX_TIME, Description, read_description
 
 Array = npt.NDArray[Any]
@@ -205,7 +205,7 @@ def read_counters(
     return tuple(counters)
 
 
-def read_curves(file: MappedFile, groups: Mapping[int, Group]) -> dict[int, Curve]:
+def read_curves(file: MappedFile, groups: Mapping[int, LaneGroup]) -> dict[int, BusyCurve]:
     """How busy groups are over time, by track."""
     directory = {
         name: file.column(f"utilization/{name}", dtype, limit=MAX_TRACKS)
@@ -225,7 +225,7 @@ def read_curves(file: MappedFile, groups: Mapping[int, Group]) -> dict[int, Curv
         )
         if not fits:
             raise file.error("its table of utilization is damaged")
-        curves[track] = Curve(level, origin, values[first : first + count])
+        curves[track] = BusyCurve(level, origin, values[first : first + count])
     return curves
 
 

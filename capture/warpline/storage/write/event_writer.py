@@ -10,8 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.model import Packing, StorageError
+from warpline.storage.columns.events import Lanes
 from warpline.storage.columns.schema import EVENT_COLUMNS, LANE_COLUMNS
 from warpline.storage.write.builder_contents import BuilderContents
+from warpline.storage.write.datasets import Buffered
 from warpline.storage.write.packing import Packer, lane_order
 from warpline.storage.write.runs import Run, sorting
 from warpline.storage.write.spill import SpillColumn, SpillDirectory
@@ -68,7 +70,7 @@ class KindOrder:
 class EventWriter:
     """Turns the builder's runs into `events`, and says where everything went.
 
-    ``lanes`` are the columns of the directory of lanes, ``kind_orders`` which events of each kind lie in its rows,
+    `directory` is where lanes lie, ``kind_orders`` which events of each kind lie in its rows,
     ``row_of_id`` the row of each event id, None unless asked for.
     """
 
@@ -77,7 +79,7 @@ class EventWriter:
     ) -> None:
         self._contents = contents
         self._buffers = [Buffered(datasets[name]) for name in EVENT_COLUMNS]
-        self.lanes: dict[str, list[int]] = {name: [] for name in LANE_COLUMNS}
+        self._lanes: dict[str, list[int]] = {name: [] for name in LANE_COLUMNS}
         self.kind_orders = [KindOrder(contents.spill) for _ in contents.kinds]
         self.row_of_id: Array | None = None
         if with_ids:
@@ -113,6 +115,11 @@ class EventWriter:
             at = stop
         for buffer in self._buffers:
             buffer.flush()
+
+    def directory(self) -> Lanes:
+        """Where the lanes lie, once everything is written."""
+        columns = {name: np.array(self._lanes[name], dtype) for name, dtype in LANE_COLUMNS.items()}
+        return Lanes(**columns)
 
     def _neighbours(self, tracks: Sequence[int], at: int) -> int:
         """Where a stretch of tracks ends whose only runs lie beside each other; a large track is alone."""
@@ -154,10 +161,10 @@ class EventWriter:
             if len(run) > MAX_LANE_EVENTS:
                 self._refuse(track, len(run))
         counts = np.array([len(run) for run in runs])
-        self.lanes["track"].extend(tracks)
-        self.lanes["depth"].extend([0] * len(tracks))
-        self.lanes["first"].extend((self._row + np.cumsum(counts) - counts).tolist())
-        self.lanes["count"].extend(counts.tolist())
+        self._lanes["track"].extend(tracks)
+        self._lanes["depth"].extend([0] * len(tracks))
+        self._lanes["first"].extend((self._row + np.cumsum(counts) - counts).tolist())
+        self._lanes["count"].extend(counts.tolist())
         if len(runs) > 1 and all(run.origin < 0 for run in runs):
             self._put_runs(runs)
             return
@@ -205,10 +212,10 @@ class EventWriter:
         counts = packed.lane_counts
         if int(counts.max()) > MAX_LANE_EVENTS:
             self._refuse(track, int(counts.max()))
-        self.lanes["track"].extend([track] * len(counts))
-        self.lanes["depth"].extend(range(len(counts)))
-        self.lanes["first"].extend((self._row + np.cumsum(counts) - counts).tolist())
-        self.lanes["count"].extend(counts.tolist())
+        self._lanes["track"].extend([track] * len(counts))
+        self._lanes["depth"].extend(range(len(counts)))
+        self._lanes["first"].extend((self._row + np.cumsum(counts) - counts).tolist())
+        self._lanes["count"].extend(counts.tolist())
         if packed.in_one_part:
             self._write_whole(packed)
         else:
@@ -250,30 +257,6 @@ class EventWriter:
         codes = np.flatnonzero(np.bincount(kinds, minlength=1)).tolist()
         for code in codes:
             self.kind_orders[code].add(places if len(codes) == 1 else places[kinds == code])
-
-
-class Buffered:
-    """Gathers neighbouring pieces of a dataset: a call of HDF5 costs as much as thousands of values."""
-
-    def __init__(self, dataset: h5py.Dataset) -> None:
-        self._dataset = dataset
-        self._at = 0
-        self._pieces: list[Array] = []
-        self._count = 0
-
-    def put(self, at: int, values: Array) -> None:
-        if at != self._at + self._count or self._count + len(values) > _BUFFER_EVENTS:
-            self.flush()
-            self._at = at
-        self._pieces.append(values)
-        self._count += len(values)
-
-    def flush(self) -> None:
-        if self._count:
-            values = self._pieces[0] if len(self._pieces) == 1 else np.concatenate(self._pieces)
-            self._dataset[self._at : self._at + self._count] = values
-        self._pieces = []
-        self._count = 0
 
 
 class _PackedTrack:

@@ -8,13 +8,16 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import orjson
 
 from warpline.model import StorageError
+from warpline.storage.columns.mapped_file import set_attribute
 from warpline.storage.columns.schema import LINK_COLUMNS, NO_ROW
 from warpline.storage.write.builder_contents import BuilderContents
-from warpline.storage.write.linking import join_keys
+from warpline.storage.write.datasets import Datasets
+from warpline.storage.write.join_keys import join_keys
 from warpline.storage.write.runs import sorting
-from warpline.storage.write.spill import SpillColumn
+from warpline.storage.write.spill import SpillColumn, SpillDirectory
 
 Array = npt.NDArray[Any]
 Int64Array = npt.NDArray[np.int64]
@@ -102,6 +105,25 @@ class LinkWriter:
         rows = self._row_of_id[ids].astype(np.int64)
         rows[ids < 0] = NO_ROW
         return rows
+
+
+def write_links(out: Datasets, links: LinkWriter, spill: SpillDirectory) -> None:
+    """Writes `links`."""
+    group = out.file.create_group("links")
+    datasets = [out.empty(group, name, dtype, len(links)) for name, dtype in LINK_COLUMNS.items()]
+    to_rows = spill.column("<i8")
+    at = 0
+    for part in links.in_order():
+        for dataset, values in zip(datasets, part, strict=True):
+            dataset[at : at + len(values)] = values
+        to_rows.append(part[1])
+        at += len(part[0])
+    by_to = out.empty(group, "by_to", "<i8", len(links))
+    at = 0
+    for order in sorting_order(to_rows.read()):
+        by_to[at : at + len(order)] = order
+        at += len(order)
+    set_attribute(group, "kinds", orjson.dumps(links.names).decode())
 
 
 def sorting_order(values: Int64Array) -> Iterator[Int64Array]:

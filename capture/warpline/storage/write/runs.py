@@ -18,7 +18,7 @@ Int64Array = npt.NDArray[np.int64]
 _GROUP_EVENTS = 1 << 17
 
 
-class Batch(NamedTuple):
+class EventBatch(NamedTuple):
     """Events of one kind and one track as they were added.
 
     ``columns`` are starts, durations, names and flags; what is the same for all is an array without dimension.
@@ -75,11 +75,11 @@ class RunWriter:
         self.origin_columns: tuple[SpillColumn, ...] = tuple(map(spill.column, ("|u1", "<i8", "<u4")))
         self.runs: dict[int, list[Run]] = {}
         self._tracks: list[int] = []
-        self._batches: list[Batch] = []
+        self._batches: list[EventBatch] = []
         self._sizes: list[int] = []
         self._count = 0
 
-    def add(self, track: int, batches: Sequence[Batch]) -> None:
+    def add(self, track: int, batches: Sequence[EventBatch]) -> None:
         """The batches of a track, in the order in which they were added."""
         size = sum(batch.size for batch in batches)
         if self._count and self._count + size > _GROUP_EVENTS:
@@ -120,7 +120,9 @@ class RunWriter:
             spilled.append(column)
         self._tracks, self._batches, self._count = [], [], 0
 
-    def _put_origins(self, batches: Sequence[Batch], counts: Int64Array, order: Int64Array | None) -> int:
+    def _put_origins(
+        self, batches: Sequence[EventBatch], counts: Int64Array, order: Int64Array | None
+    ) -> int:
         origin = len(self.origin_columns[0])
         inside = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
         values: tuple[Array, ...] = (
@@ -149,7 +151,7 @@ def _joined(pieces: Sequence[Array], counts: Int64Array) -> Array:
     )
 
 
-def _follow_each_other(batches: Sequence[Batch]) -> bool:
+def _follow_each_other(batches: Sequence[EventBatch]) -> bool:
     """Whether batches of one kind were added one after the other, so that ids and places count up."""
     if len(batches) == 1:
         return True

@@ -1,0 +1,46 @@
+"""Writes `counters`: samples in the order of time, and their pyramid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from warpline.storage.columns.counters import counter_pyramid
+from warpline.storage.columns.schema import COUNTER_COLUMNS, INTERPOLATIONS
+from warpline.storage.write.builder_contents import CounterBuffer
+from warpline.storage.write.datasets import Datasets
+from warpline.storage.write.spill import SpillDirectory
+from warpline.storage.write.table_writer import TextTable
+
+
+def write_counters(
+    out: Datasets, counters: Sequence[CounterBuffer], texts: TextTable, spill: SpillDirectory
+) -> None:
+    """Writes all counters, one behind the other."""
+    group = out.file.create_group("counters")
+    counts = [len(counter.times) for counter in counters]
+    first = np.cumsum([0, *counts])
+    directory = {
+        "track": [counter.track for counter in counters],
+        "name": [texts.id(counter.name) for counter in counters],
+        "unit": [texts.id(counter.unit) for counter in counters],
+        "interpolation": [INTERPOLATIONS.index(counter.interpolation) for counter in counters],
+        "first": first[:-1],
+        "count": counts,
+    }
+    for name, dtype in COUNTER_COLUMNS.items():
+        out.put(group, name, np.asarray(directory[name], np.int64), dtype)
+    times = out.empty(group, "time", "<i8", int(first[-1]))
+    values = out.empty(group, "value", "<f8", int(first[-1]))
+    pyramids = [spill.column("<f8") for _ in ("min", "max", "mean")]
+    for counter, begin, count in zip(counters, first[:-1].tolist(), counts, strict=True):
+        if count:
+            order = np.argsort(counter.times.read(), kind="stable")
+            times[begin : begin + count] = counter.times.read()[order]
+            ordered = counter.values.read()[order]
+            values[begin : begin + count] = ordered
+            for column, level in zip(pyramids, counter_pyramid(ordered), strict=True):
+                column.append(level)
+    for name, column in zip(("min", "max", "mean"), pyramids, strict=True):
+        out.put(group, name, column.read(), "<f8")

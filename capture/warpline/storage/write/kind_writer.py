@@ -1,0 +1,89 @@
+"""Writes `kinds`: what each kind of event is, which rows are of it, and its attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import h5py
+import numpy as np
+import orjson
+
+from warpline.model import AttributeSpec
+from warpline.storage.columns.mapped_file import set_attribute
+from warpline.storage.columns.schema import EVENT_COLUMNS
+from warpline.storage.write.builder_contents import KindBuffer
+from warpline.storage.write.datasets import Buffered, Datasets
+from warpline.storage.write.event_writer import KindOrder
+from warpline.storage.write.spill import SpillColumn
+
+_PIECE = 1 << 17
+
+
+def write_kinds(out: Datasets, kinds: Sequence[KindBuffer], orders: Sequence[KindOrder]) -> None:
+    """Writes the kinds of which there are events, once `events` is written; ``orders`` by code."""
+    group = out.file.create_group("kinds")
+    rows: dict[int, h5py.Dataset] = {}
+    for buffer in kinds:
+        if not buffer.count:
+            continue
+        kind = group.create_group(buffer.spec.name)
+        for key, value in (
+            ("code", buffer.code),
+            ("title", buffer.spec.title),
+            ("category", buffer.spec.category),
+            ("color", buffer.spec.color),
+        ):
+            set_attribute(kind, key, value)
+        rows[buffer.code] = out.empty(kind, "row", "<i8", buffer.count)
+        order = orders[buffer.code]
+        attributes, valid = kind.create_group("attributes"), kind.create_group("valid")
+        for spec in buffer.spec.attributes:
+            column = buffer.columns.get(spec.name)
+            if column is None:
+                continue
+            column.fill(buffer.count)
+            describe_attribute(_gather(out, attributes, spec.name, column.values, order, buffer.count), spec)
+            if column.valid is not None:
+                _gather(out, valid, spec.name, column.valid, order, buffer.count)
+    _write_rows(out, rows)
+
+
+def describe_attribute(dataset: h5py.Dataset, spec: AttributeSpec) -> None:
+    """Says beside a column of values what they are."""
+    set_attribute(dataset, "title", spec.title)
+    set_attribute(dataset, "unit", spec.unit)
+    set_attribute(dataset, "type", spec.dtype)
+    if spec.enum:
+        named = {str(number): text for number, text in spec.enum.items()}
+        set_attribute(dataset, "enum", orjson.dumps(named).decode())
+
+
+def _gather(
+    out: Datasets, group: h5py.Group, name: str, column: SpillColumn, order: KindOrder, count: int
+) -> h5py.Dataset:
+    dataset = out.empty(group, name, column.dtype.str, count)
+    buffer = Buffered(dataset)
+    at = 0
+    for values in order.gather(column.read()):
+        buffer.put(at, values)
+        at += len(values)
+    buffer.flush()
+    column.close()
+    return dataset
+
+
+def _write_rows(out: Datasets, datasets: Mapping[int, h5py.Dataset]) -> None:
+    """The rows of each kind, ascending: where the column of kinds says so."""
+    out.file.flush()
+    kinds = out.view("events/kind", EVENT_COLUMNS["kind"])
+    buffers = {code: (Buffered(dataset), [0]) for code, dataset in datasets.items()}
+    for first in range(0, len(kinds), _PIECE):
+        piece = kinds[first : first + _PIECE]
+        codes = np.flatnonzero(np.bincount(piece)).tolist()
+        for code in codes:
+            rows = (np.flatnonzero(piece == code) if len(codes) > 1 else np.arange(len(piece))) + first
+            buffer, at = buffers[code]
+            buffer.put(at[0], rows)
+            at[0] += len(rows)
+    for buffer, _at in buffers.values():
+        buffer.flush()

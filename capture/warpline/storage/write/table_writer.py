@@ -1,0 +1,89 @@
+"""Writes the small tables of a capture: lanes, tracks, clocks, stacks and the texts they name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from warpline.model import Clock, Track
+from warpline.storage.columns.events import Lanes
+from warpline.storage.columns.mapped_file import utf8
+from warpline.storage.columns.schema import (
+    CLOCK_COLUMNS,
+    LANE_COLUMNS,
+    NO_RESIDUAL,
+    STACK_COLUMNS,
+    TRACK_COLUMNS,
+)
+from warpline.storage.write.datasets import Datasets
+
+
+class TextTable:
+    """The texts of a capture: those of the builder, and those that tables add while they are written."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._list = list(texts)
+        self._ids = {text: index for index, text in enumerate(texts)}
+
+    def id(self, text: str) -> int:
+        """Id of a text, which is added when it is new."""
+        index = self._ids.get(text)
+        if index is None:
+            index = self._ids[text] = len(self._list)
+            self._list.append(text)
+        return index
+
+    def write(self, out: Datasets) -> None:
+        """Writes `strings`; nothing may be added afterwards."""
+        group = out.file.create_group("strings")
+        data = "".join(self._list)
+        encoded: Sequence[str | bytes] = self._list
+        if not data.isascii():  # otherwise a character is a byte
+            encoded = [utf8(text) for text in self._list]
+        offsets = np.zeros(len(encoded) + 1, np.int64)
+        np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)), out=offsets[1:])
+        out.put(group, "offset", offsets, "<u8")
+        out.put(group, "data", np.frombuffer(utf8(data), np.uint8), "|u1")
+
+
+def write_lanes(out: Datasets, lanes: Lanes) -> None:
+    """Writes `lanes`."""
+    group = out.file.create_group("lanes")
+    for name, dtype in LANE_COLUMNS.items():
+        out.put(group, name, getattr(lanes, name), dtype)
+
+
+def write_tracks(out: Datasets, tracks: Sequence[Track], texts: TextTable) -> None:
+    """Writes `tracks`."""
+    group = out.file.create_group("tracks")
+    for name, dtype in TRACK_COLUMNS.items():
+        column = [getattr(track, name) for track in tracks]
+        if name in ("uri", "title", "role"):
+            column = [texts.id(text) for text in column]
+        numbers = np.array([-1 if value is None else value for value in column], np.int64)
+        out.put(group, name, numbers, dtype)
+
+
+def write_clocks(out: Datasets, clocks: Sequence[Clock], texts: TextTable) -> None:
+    """Writes `clocks`."""
+    group = out.file.create_group("clocks")
+    rows = [
+        (
+            texts.id(clock.name),
+            clock.offset_ns,
+            texts.id(clock.method),
+            NO_RESIDUAL if clock.residual_ns is None else clock.residual_ns,
+        )
+        for clock in clocks
+    ]
+    for (name, dtype), values in zip(CLOCK_COLUMNS.items(), zip(*rows, strict=True), strict=True):
+        out.put(group, name, np.array(values, np.int64), dtype)
+
+
+def write_stacks(out: Datasets, stacks: Sequence[tuple[int, int]]) -> None:
+    """Writes `stacks`: frame and parent of each."""
+    group = out.file.create_group("stacks")
+    pairs = np.array(stacks, np.int64).reshape(-1, 2)
+    for index, (name, dtype) in enumerate(STACK_COLUMNS.items()):
+        out.put(group, name, pairs[:, index], dtype)

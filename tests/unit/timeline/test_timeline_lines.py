@@ -17,7 +17,8 @@ from warpline_app.timeline.draw import codes, compiled, compositor
 from warpline_app.timeline.draw import lane_codes as lines
 from warpline_app.timeline.draw.codes import ColorTable
 from warpline_app.timeline.draw.compositor import Bars, Frame, empty_codes, make_bars
-from warpline_app.timeline.draw.lane_codes import Boxes, GroupColumns
+from warpline_app.timeline.draw.lane_codes import Boxes
+from warpline_app.timeline.model.group_columns import GroupColumns
 from warpline_app.timeline.model.time_model import TimeScale
 
 needs_library = pytest.mark.skipif(compiled.library() is None, reason="the loops are not compiled here")
@@ -38,12 +39,6 @@ def random_events(
     gap = rng.integers(0, unit + 1, n)
     start = np.cumsum(gap if overlap else gap + np.r_[0, duration[:-1]])
     return (start + scale.start_ns - int(rng.integers(0, max(1, int(start[-1]))))).astype(np.int64), duration
-
-
-def group_of(row: Any, start: Any, duration: Any) -> GroupColumns:
-    before = np.concatenate([np.zeros(1, np.int64), np.cumsum(duration)])
-    blocks = lines.longest_of_blocks(duration)
-    return GroupColumns(row, start, duration, before, blocks, int(duration.max()))
 
 
 def random_boxes(rng: np.random.Generator, scale: TimeScale, line_count: int, n: int) -> Boxes:
@@ -86,7 +81,9 @@ def test_damaged_times_stay_inside_their_line(time_ns: int) -> None:
     lines.draw_boxes(out, boxes, np.full(4, 255, np.uint8), scale, 0)
     assert not out[[0, 2]].any()
     for n in (1, 300):
-        group = group_of(np.arange(4 * n), np.tile(boxes.start, n), np.tile([time_ns, -1, 0, 10**6], n))
+        group = GroupColumns.of(
+            np.arange(4 * n), np.tile(boxes.start, n), np.tile([time_ns, -1, 0, 10**6], n)
+        )
         found = lines.draw_groups(out[1:2], [group], [100], scale)
         assert len({len(column) for column in found}) == 1
     assert not out[[0, 2]].any()
@@ -127,7 +124,7 @@ def test_groups_are_the_same(seed: int) -> None:
     # So many on so few pixels that columns come from sums, a few, and one.
     for n in (4000 if seed % 2 else 400, 30, 1):
         start, duration = random_events(rng, scale, n, overlap=bool(rng.integers(0, 2)))
-        groups.append(group_of(rng.integers(0, 10**6, n), start, duration))
+        groups.append(GroupColumns.of(rng.integers(0, 10**6, n), start, duration))
     below = [640, 1000, 20_000]
     ours, theirs = (np.full((3, scale.width_px), 7, np.uint16) for _ in range(2))
     found = lines.draw_groups(ours, groups, below, scale)
@@ -151,7 +148,7 @@ def test_damaged_groups_stay_inside_their_line(seed: int) -> None:
     wild = rng.integers(-(2**63), 2**63 - 1, (2, n)) >> rng.integers(0, 60, (2, n))
     start, duration = wild[0], wild[1]
     start[: n // 2].sort()
-    lines.draw_groups(out[1:2], [group_of(np.arange(n), start, duration)], [100], scale)
+    lines.draw_groups(out[1:2], [GroupColumns.of(np.arange(n), start, duration)], [100], scale)
     assert not out[[0, 2]].any()
 
 

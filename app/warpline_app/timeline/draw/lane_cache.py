@@ -16,7 +16,6 @@ from warpline_app.timeline.draw import codes
 from warpline_app.timeline.draw.event_colors import Painter
 from warpline_app.timeline.draw.lane_codes import (
     Boxes,
-    GroupColumns,
     draw_boxes,
     draw_density,
     draw_groups,
@@ -132,7 +131,7 @@ def _draw_groups(
 ) -> Boxes:
     """Writes codes of some events of a track each (one kernel name, one direction) to ``out``, as `_draw_lanes`."""
     capture = painter.capture
-    columns = [_columns_of(capture, group) for group in groups]
+    columns = [group.columns(capture) for group in groups]
     color = np.array([codes.INDEX.get(group.family, codes.INDEX["kernel"]) for group in groups], np.int32)
     is_dim = np.zeros(len(groups), bool)
     if not emphasis.is_everything:
@@ -143,11 +142,6 @@ def _draw_groups(
     boxes = Boxes(line, row, start, stop, color[line], is_dim[line])
     draw_boxes(out, boxes, capture.events.flags[row], scale, phase)
     return boxes.chosen(stop - start >= label_min_px * scale.ns_per_px)
-
-
-def _columns_of(capture: Capture, group: NameGroup) -> GroupColumns:
-    start, duration, before, longest = group.columns(capture)
-    return GroupColumns(group.rows, start, duration, before, group.longest_of_blocks, longest)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from warpline.model import Flag
 from warpline_app.timeline.draw import codes, compiled
+from warpline_app.timeline.model.group_columns import GroupColumns
 from warpline_app.timeline.model.time_model import TimeScale
 
 if TYPE_CHECKING:
@@ -169,31 +170,6 @@ def _boxes_with_numpy(
             flat[origin[index] : origin[index] + 4] = torn
         if flags[index] & Flag.CUT_END and high[index] <= width:
             flat[origin[index] + n[index] - 4 : origin[index] + n[index]] = torn
-
-
-BLOCK = 256
-"""As in lines.c."""
-
-
-@dataclass(frozen=True)
-class GroupColumns:
-    """Some events of a track, by start; int64, times in ns of the capture.
-
-    ``before`` is the busy time before each event (one longer), ``longest_of`` the longest duration of each `BLOCK`
-    events, ``longest`` that of all.
-    """
-
-    row: Int64Array
-    start: Int64Array
-    duration: Int64Array
-    before: Int64Array
-    longest_of: Int64Array
-    longest: int
-
-
-def longest_of_blocks(duration: Int64Array) -> Int64Array:
-    """The longest duration of each `BLOCK` events."""
-    return np.maximum.reduceat(duration, np.arange(0, len(duration), BLOCK)) if len(duration) else duration
 
 
 def draw_groups(

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.i18n import tr
-from warpline_app.timeline.draw.lane_codes import longest_of_blocks
+from warpline_app.timeline.model.group_columns import GroupColumns
 
 if TYPE_CHECKING:
     from warpline.storage import Capture, NameIndex
@@ -58,28 +58,24 @@ class NameGroup:
     total_ns: int
     load: Callable[[], Int64Array]
     name: int = -1
-    _columns: tuple[Int64Array, Int64Array, Int64Array, int] | None = field(default=None, repr=False)
-    longest_of_blocks: Int64Array = field(default_factory=lambda: np.empty(0, np.int64), repr=False)
-    """Known when the columns are."""
+    _columns: GroupColumns | None = field(default=None, repr=False)
 
     @cached_property
     def rows(self) -> Int64Array:
         """Rows of the events (int64), ascending by start."""
         return self.load()
 
-    def columns(self, capture: Capture) -> tuple[Int64Array, Int64Array, Int64Array, int]:
-        """Start and duration (int64 ns, capture time), busy time before each (one longer), the longest duration."""
+    def columns(self, capture: Capture) -> GroupColumns:
+        """Their columns, in times of the capture."""
         if self._columns is None:
             start, stop = capture.event_times(self.rows)
-            duration = stop - start
-            prefix = np.concatenate([np.zeros(1, np.int64), np.cumsum(duration)])
-            self._columns = (start, duration, prefix, int(duration.max()) if len(duration) else 0)
-            self.longest_of_blocks = longest_of_blocks(duration)
+            self._columns = GroupColumns.of(self.rows, start, stop - start)
         return self._columns
 
     def busy_ns(self, capture: Capture, start_ns: int, stop_ns: int) -> int:
         """Time of these events inside ``[start_ns, stop_ns)``; concurrent ones count each."""
-        start, duration, prefix, longest = self.columns(capture)
+        columns = self.columns(capture)
+        start, duration, prefix, longest = columns.start, columns.duration, columns.before, columns.longest
         low = int(np.searchsorted(start, start_ns - longest, "left"))
         head = int(np.searchsorted(start, start_ns, "left"))
         high = int(np.searchsorted(start, stop_ns, "left"))

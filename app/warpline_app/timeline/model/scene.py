@@ -242,7 +242,8 @@ class Scene(QObject):
             if line.group is None:
                 found = self.capture.event_at(line.lane, time_ns, reach_ns)
                 return None if found is None else int(found)
-            start, duration, _prefix, _longest = line.group.columns(self.capture)
+            columns = line.group.columns(self.capture)
+            start, duration = columns.start, columns.duration
             index = int(np.searchsorted(start, time_ns, "right")) - 1
             best, distance = None, reach_ns + 1
             for candidate in (index, index + 1):

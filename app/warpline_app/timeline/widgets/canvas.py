@@ -72,7 +72,7 @@ class Canvas(QWidget):
         self.setMinimumSize(80, 60)
         self.setAccessibleName(tr("Timeline", "timeline"))
         self.tooltip = Tooltip(scene, theme, self)
-        self.gestures = Gestures(scene, self)
+        self.gestures = Gestures(scene, self.overlay, self.tooltip, self)
         state = scene.state
         for signal in (state.view_changed, scene.layout_changed, scene.scrolled):
             signal.connect(self.invalidate)

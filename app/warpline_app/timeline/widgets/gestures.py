@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 from enum import Enum, auto
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QMouseEvent, QNativeGestureEvent, QWheelEvent
+from PySide6.QtWidgets import QWidget
 
 from warpline_app.timeline.model.scene import Scene
-
-if TYPE_CHECKING:
-    from warpline_app.timeline.widgets.canvas import Canvas
+from warpline_app.timeline.widgets.overlay import Overlay
+from warpline_app.timeline.widgets.tooltip import Tooltip
 
 CLICK_PX = 4
 EDGE_PX = 5
@@ -31,10 +30,12 @@ class _Mode(Enum):
 
 
 class Gestures:
-    """Turns mouse events of the canvas into changes of the state."""
+    """Turns mouse events of the canvas into changes of the state; the canvas is the tooltip's room."""
 
-    def __init__(self, scene: Scene, canvas: Canvas) -> None:
+    def __init__(self, scene: Scene, overlay: Overlay, tooltip: Tooltip, canvas: QWidget) -> None:
         self._scene = scene
+        self._overlay = overlay
+        self._tooltip = tooltip
         self._canvas = canvas
         self._mode = _Mode.NONE
         self._from = QPointF()
@@ -68,7 +69,7 @@ class Gestures:
             else:
                 self._fixed_ns = self._scene.scale.to_ns(point.x())
                 self._mode = _Mode.PRESSED
-        self._canvas.tooltip.dismiss()
+        self._tooltip.dismiss()
 
     def move(self, event: QMouseEvent) -> None:
         """The pointer moved."""
@@ -104,7 +105,7 @@ class Gestures:
             self._scene.frame_event(row)
 
     def _click(self, point: QPointF) -> None:
-        tab = self._canvas.overlay.tab_at(point)
+        tab = self._overlay.tab_at(point)
         if tab is not None:
             self._scene.state.select(tab.event)
             self._scene.reveal_event(tab.event)
@@ -137,7 +138,7 @@ class Gestures:
     def hover(self, point: QPointF) -> None:
         """Tells what is under the pointer."""
         state = self._scene.state
-        if self._canvas.overlay.tab_at(point) is not None:
+        if self._overlay.tab_at(point) is not None:
             self._canvas.setCursor(Qt.CursorShape.PointingHandCursor)
             state.set_hover(None)
             return
@@ -149,11 +150,11 @@ class Gestures:
         row = self._scene.event_at(point.x(), point.y())
         at = QPoint(round(point.x()), round(point.y()))
         if row == state.hover:
-            self._canvas.tooltip.follow(at)
+            self._tooltip.follow(at)
         else:
             state.set_hover(row)
             if row is not None:
-                self._canvas.tooltip.show_event(row, at)
+                self._tooltip.show_event(row, at)
 
     # wheel and trackpad
 

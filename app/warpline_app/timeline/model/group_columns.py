@@ -1,0 +1,38 @@
+"""Some events of a track as columns, ready to be counted and drawn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Int64Array = npt.NDArray[np.int64]
+
+BLOCK = 256
+"""Events whose longest is known together. As in lines.c."""
+
+
+@dataclass(frozen=True)
+class GroupColumns:
+    """Some events of a track, by start; int64, times in ns of the capture.
+
+    ``before`` is the busy time before each event (one longer), ``longest_of`` the longest duration of each `BLOCK`
+    events, ``longest`` that of all.
+    """
+
+    row: Int64Array
+    start: Int64Array
+    duration: Int64Array
+    before: Int64Array
+    longest_of: Int64Array
+    longest: int
+
+    @classmethod
+    def of(cls, row: Int64Array, start: Int64Array, duration: Int64Array) -> GroupColumns:
+        """What follows from rows, starts and durations; they may be empty."""
+        before = np.concatenate([np.zeros(1, np.int64), np.cumsum(duration)])
+        if not len(duration):
+            return cls(row, start, duration, before, duration, 0)
+        longest_of = np.maximum.reduceat(duration, np.arange(0, len(duration), BLOCK))
+        return cls(row, start, duration, before, longest_of, int(duration.max()))

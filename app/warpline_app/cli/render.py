@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from warpline.cli.arguments import add_range_option, add_track_option, size_px
 from warpline.i18n import tr
 from warpline.model.errors import UsageError
+
+if TYPE_CHECKING:
+    from PySide6.QtGui import QImage
+
+    from warpline.storage import Capture
+    from warpline_app.pictures.rendering import Picture
 
 MAX_SCALE = 8.0
 
@@ -72,14 +80,22 @@ class RenderCommand:
 
         if not args.output.absolute().parent.is_dir():
             raise UsageError(tr("there is no folder {path}", path=args.output.absolute().parent))
-        picture = Picture(args.range, tuple(args.track), args.size, args.scale, args.theme, args.window)
+        picture = Picture(args.range, tuple(args.track), args.size, args.scale, args.theme)
         opened = open_path(args.file, lambda _fraction, _text: None, lambda: False)
         try:
             prepare_offscreen(args.scale)
-            save_picture(render(opened.capture, picture, args.file.name), args.output)
+            draw = _window_drawing() if args.window else render
+            save_picture(draw(opened.capture, picture, args.file.name), args.output)
         finally:
             opened.capture.close()
         return 0
+
+
+def _window_drawing() -> Callable[[Capture, Picture, str], QImage]:
+    """Loaded when asked for: a picture of the timeline needs none of the window."""
+    from warpline_app.window.picture import render_window
+
+    return render_window
 
 
 command = RenderCommand()

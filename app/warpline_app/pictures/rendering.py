@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from PySide6.QtWidgets import QApplication
 
     from warpline.storage import Capture
+    from warpline_app.session.document import Document
     from warpline_app.session.timeline_state import TimelineState
     from warpline_app.timeline.widgets.view import TimelineView
 
@@ -30,8 +31,7 @@ MAX_PIXELS = 1 << 28
 class Picture:
     """What to draw: a range in ns since the start of the capture (None: its ends), tracks by URI patterns, the size.
 
-    ``size`` is in logical pixels, of which each becomes ``scale`` × ``scale``. With ``window`` the picture shows the
-    whole window, panels included.
+    ``size`` is in logical pixels, of which each becomes ``scale`` × ``scale``.
     """
 
     range_ns: tuple[int | None, int | None] = (None, None)
@@ -39,7 +39,6 @@ class Picture:
     size: tuple[int, int] = DEFAULT_SIZE
     scale: float = 1.0
     theme: str = "dark"
-    window: bool = False
 
 
 def prepare_offscreen(scale: float) -> QApplication:
@@ -88,20 +87,12 @@ def picture_range(capture: Capture, wanted: tuple[int | None, int | None]) -> tu
     return start, min(stop, max(high, low + 1))
 
 
-def render(
-    capture: Capture,
-    picture: Picture,
-    title: str = "",
-    *,
-    paint: Callable[[TimelineView], None] | None = None,
-    prepare: Callable[[TimelineState], None] | None = None,
-) -> QImage:
-    """Draws a capture; `prepare_offscreen` was called before, and the caller closes the capture.
+def document_of(
+    capture: Capture, picture: Picture, title: str, prepare: Callable[[TimelineState], None] | None = None
+) -> Document:
+    """The capture with its state as the picture wants it, the picture's theme in use.
 
-    ``paint`` is handed the finished timeline as well, to paint it on something else than an image; ``prepare`` is
-    handed the state before anything is drawn, to select, pin or filter.
-
-    Raises UsageError for a range or tracks the capture does not have, ExportError when drawing does not end.
+    Raises UsageError for a range or tracks the capture does not have, and for a picture that is too large.
     """
     from warpline_app.look.appearance import appearance
     from warpline_app.session.document import Document
@@ -119,14 +110,30 @@ def render(
         document.state.change_filter(only=tracks)
     if prepare is not None:
         prepare(document.state)
-    if picture.window:
-        return _window_picture(document, picture)
+    return document
+
+
+def render(
+    capture: Capture,
+    picture: Picture,
+    title: str = "",
+    *,
+    paint: Callable[[TimelineView], None] | None = None,
+    prepare: Callable[[TimelineState], None] | None = None,
+) -> QImage:
+    """Draws a capture; `prepare_offscreen` was called before, and the caller closes the capture.
+
+    ``paint`` is handed the finished timeline as well, to paint it on something else than an image; ``prepare`` is
+    handed the state before anything is drawn, to select, pin or filter.
+
+    Raises UsageError as `document_of` does, ExportError when drawing does not end.
+    """
     from warpline_app.timeline.widgets.view import TimelineView
 
-    view = TimelineView(document)
-    view.resize(width, height)
+    view = TimelineView(document_of(capture, picture, title, prepare))
+    view.resize(*picture.size)
     view.show()
-    _wait_for(view)
+    wait_until(lambda: view.is_idle)
     if paint is not None:
         paint(view)
     image = view.picture()
@@ -136,34 +143,10 @@ def render(
     return image
 
 
-def _window_picture(document: object, picture: Picture) -> QImage:
-    from warpline_app.session.document import Document
-    from warpline_app.session.page import CapturePage
-    from warpline_app.session.settings import Settings
-    from warpline_app.window.main_window import MainWindow
-
-    assert isinstance(document, Document)
-    window = MainWindow(Settings(Path(os.devnull)))
-    window.resize(*picture.size)
-    page = CapturePage(document, document.path, None)
-    window.show()
-    window.add_page(page)
-    _wait_for(page.view)
-    # Panels are made after the timeline's first frame and fill themselves in the background.
-    _spin_until(lambda: window.panels.is_settled and page.view.is_idle)
-    image = window.grab().toImage()
-    window.close()
-    return image
-
-
-def _wait_for(view: TimelineView) -> None:
-    _spin_until(lambda: view.is_idle)
-
-
-def _spin_until(is_done: object) -> None:
+def wait_until(is_done: Callable[[], bool]) -> None:
+    """Let Qt work until something holds. Raises ExportError when that takes longer than anybody waits."""
     from PySide6.QtCore import QElapsedTimer, QEventLoop, QTimer
 
-    assert callable(is_done)
     clock = QElapsedTimer()
     clock.start()
     loop = QEventLoop()

@@ -1,0 +1,33 @@
+"""A picture of the whole window with its panels, drawn without a display."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtGui import QImage
+
+from warpline_app.pictures.rendering import Picture, document_of, wait_until
+from warpline_app.session.page import CapturePage
+from warpline_app.session.settings import Settings
+from warpline_app.window.main_window import MainWindow
+
+if TYPE_CHECKING:
+    from warpline.storage import Capture
+
+
+def render_window(capture: Capture, picture: Picture, title: str = "") -> QImage:
+    """Draws the window of a new user on a capture; otherwise as `warpline_app.pictures.rendering.render`."""
+    document = document_of(capture, picture, title)
+    window = MainWindow(Settings(Path(os.devnull)))
+    window.resize(*picture.size)
+    page = CapturePage(document, document.path, None)
+    window.show()
+    window.add_page(page)
+    wait_until(lambda: page.view.is_idle)
+    # Panels are made after the timeline's first frame and fill themselves in the background.
+    wait_until(lambda: window.panels.is_settled and page.view.is_idle)
+    image = window.grab().toImage()
+    window.close()
+    return image

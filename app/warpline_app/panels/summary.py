@@ -13,7 +13,7 @@ from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.registry import REPORTS, ReportSpec, compute_report
 from warpline.analysis.framework.report import NotRecorded, Report
 from warpline.analysis.framework.selection import Selection, View
-from warpline.analysis.gpu.gpus import activity_combinations, gpus
+from warpline.analysis.structure.gpus import activity_combinations, gpus
 from warpline.analysis.structure.overlap import time_of
 from warpline.i18n import tr
 from warpline.model.times import format_duration

@@ -14,17 +14,17 @@ import numpy.typing as npt
 import pytest
 from tests.unit.analysis.analysis_tools import Open
 
+from warpline.analysis.cuda.cuda_gpu_sum import memory_operation_names, throughput
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.statistics import group_statistics
-from warpline.analysis.gpu.cuda import memory_operation_names, throughput
-from warpline.analysis.gpu.gpus import COMMUNICATION, COMPUTATION, MEMORY, gpus
-from warpline.analysis.gpu.idle import CAUSES, gpu_gaps
+from warpline.analysis.gpu.gpu_idle import CAUSES, gpu_gaps
 from warpline.analysis.gpu.launch_latency import launch_delay_ns, queue_lengths
-from warpline.analysis.steps.step_times import find_steps
+from warpline.analysis.structure.gpus import COMMUNICATION, COMPUTATION, MEMORY, gpus
 from warpline.analysis.structure.kernels import communication_ids
 from warpline.analysis.structure.launches import Launches, launches_from
 from warpline.analysis.structure.overlap import combination_times, time_of, time_of_all
+from warpline.analysis.structure.steps import find_steps
 from warpline.storage import Capture
 
 Int64Array = npt.NDArray[np.int64]

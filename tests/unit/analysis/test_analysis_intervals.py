@@ -18,7 +18,7 @@ from warpline.analysis.framework.nesting import (
     window_sums,
     windows,
 )
-from warpline.analysis.gpu.idle import LATENCY_NS, split_gap
+from warpline.analysis.gpu.gpu_idle import LATENCY_NS, split_gap
 from warpline.analysis.gpu.launch_latency import queue_lengths
 from warpline.analysis.steps.steps import exclusive_times
 from warpline.analysis.structure.overlap import (

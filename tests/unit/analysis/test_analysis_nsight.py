@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from tests.unit.analysis.analysis_tools import Open, by_name, rows_of
 
+from warpline.analysis.cuda.cuda_gpu_sum import COPY_OPERATIONS, MEMSET_OPERATION
 from warpline.analysis.framework.registry import compute_report
 from warpline.analysis.framework.report import NotRecorded
-from warpline.analysis.gpu.cuda import COPY_OPERATIONS, MEMSET_OPERATION
 
 SQL = {
     "nsys/**/h100_2gpu_1s.sqlite": "GindaChen*h100*",

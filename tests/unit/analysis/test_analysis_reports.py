@@ -19,7 +19,7 @@ from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.registry import REPORTS, compute_report
 from warpline.analysis.framework.report import NotRecorded, sort_table
 from warpline.analysis.framework.selection import Selection, View
-from warpline.analysis.paddle import operators as paddle_operators
+from warpline.analysis.paddle import operator_table as paddle_operators
 from warpline.model import Flag, UsageError
 from warpline.model.track_patterns import match_tracks
 from warpline.storage import Capture, CaptureBuilder, open_capture

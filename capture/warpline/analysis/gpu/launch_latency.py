@@ -18,7 +18,7 @@ from warpline.analysis.framework.tables import (
     stat_columns,
     stat_data,
 )
-from warpline.analysis.gpu.gpus import gpu_work, gpus, stream_titles
+from warpline.analysis.structure.gpus import gpu_work, gpus, stream_titles
 from warpline.analysis.structure.kernels import full_names
 from warpline.analysis.structure.launches import gpu_events, has_launches, launch_of_each
 

@@ -14,9 +14,9 @@ from warpline.analysis.framework.report import NotRecorded, Table, Targets, Valu
 from warpline.analysis.framework.selection import GPU_KINDS, View, join_events
 from warpline.analysis.framework.tables import masked_below_zero, missing, ratio, scope_text
 from warpline.analysis.framework.thread_columns import thread_titles
-from warpline.analysis.gpu.gpus import windows_of
 from warpline.analysis.paddle.cpu_gpu import Sides, plain_statistics, side_columns, side_data
 from warpline.analysis.structure.event_types import MEMORY_OPERATION
+from warpline.analysis.structure.gpus import windows_of
 from warpline.analysis.structure.host_events import TREE_KINDS, ThreadEvents, threads_with_events
 from warpline.analysis.structure.overlap import combination_times, time_of
 from warpline.analysis.structure.path_tree import Lines, PathTree, depth_first, joined_tree, thread_tree

@@ -13,13 +13,19 @@ from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table
 from warpline.analysis.framework.selection import GPU_KINDS, Events, View, join_events
 from warpline.analysis.framework.tables import missing, ratio, scope_text
-from warpline.analysis.gpu.gpus import COMMUNICATION, COMPUTATION, activity_combinations, gpus, windows_of
 from warpline.analysis.paddle.cpu_gpu import SideRows, side_columns
-from warpline.analysis.steps.step_times import find_steps, missing_steps
 from warpline.analysis.structure.event_types import HOST_KINDS, HOST_TYPES, PHASES, event_types, type_code
+from warpline.analysis.structure.gpus import (
+    COMMUNICATION,
+    COMPUTATION,
+    activity_combinations,
+    gpus,
+    windows_of,
+)
 from warpline.analysis.structure.kernels import communication_ids
 from warpline.analysis.structure.launches import Launches, launches_from, threads_of_tracks
 from warpline.analysis.structure.overlap import combination_times, time_of, time_of_all
+from warpline.analysis.structure.steps import find_steps, missing_steps
 from warpline.model.intervals import merge_intervals
 from warpline.storage import Counter
 

@@ -11,17 +11,17 @@ from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table, Targets, Values
 from warpline.analysis.framework.selection import GPU_KINDS, Selection, View, join_events
 from warpline.analysis.framework.tables import masked_below_zero, name_texts, ratios, scope_text
-from warpline.analysis.gpu.gpus import gpus
-from warpline.analysis.steps.step_times import (
+from warpline.analysis.structure.event_types import PHASES
+from warpline.analysis.structure.gpus import gpus
+from warpline.analysis.structure.launches import launches_from
+from warpline.analysis.structure.overlap import Intervals, covered_ns
+from warpline.analysis.structure.steps import (
     Steps,
     find_steps,
     mean_outliers,
     missing_steps,
     phase_intervals,
 )
-from warpline.analysis.structure.event_types import PHASES
-from warpline.analysis.structure.launches import launches_from
-from warpline.analysis.structure.overlap import Intervals, covered_ns
 from warpline.model.intervals import intersect_intervals, merge_intervals, subtract_intervals
 
 Int64Array = npt.NDArray[np.int64]

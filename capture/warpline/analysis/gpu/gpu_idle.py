@@ -14,7 +14,7 @@ from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table
 from warpline.analysis.framework.selection import GPU_KINDS, Selection, View, join_events
 from warpline.analysis.framework.tables import missing, ratio, scope_text
-from warpline.analysis.gpu.gpus import Gpu, gpu_work, gpus
+from warpline.analysis.structure.gpus import Gpu, gpu_work, gpus
 from warpline.analysis.structure.launches import has_launches, launch_of_each
 from warpline.analysis.structure.overlap import covered_ns, gaps
 from warpline.model.intervals import merge_intervals

@@ -23,7 +23,7 @@ from warpline.analysis.framework.tables import (
     stat_data,
 )
 from warpline.analysis.framework.thread_columns import pid_tid, rank_columns
-from warpline.analysis.ranges.nvtx import (
+from warpline.analysis.ranges.nvtx_pushpop_trace import (
     NESTING_COLUMNS,
     THREAD_COLUMNS,
     NestedRanges,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from warpline.analysis.cuda.cuda_gpu_sum import kernel_statistics
 from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.name_matches import matching_names
 from warpline.analysis.framework.options import Options
@@ -22,13 +23,12 @@ from warpline.analysis.framework.tables import (
     stat_columns,
     stat_data,
 )
-from warpline.analysis.gpu.cuda import kernel_statistics
 from warpline.analysis.paddle.cpu_gpu import both_sides, side_columns, side_data
-from warpline.analysis.steps.step_times import find_steps
 from warpline.analysis.structure.event_types import MEMORY_OPERATION, type_code
 from warpline.analysis.structure.host_events import threads_with_events
 from warpline.analysis.structure.kernels import full_names, uses_tensor_cores
 from warpline.analysis.structure.launches import gpu_events, has_launches, launch_of_each
+from warpline.analysis.structure.steps import find_steps
 
 Int64Array = npt.NDArray[np.int64]
 

@@ -12,10 +12,10 @@ from warpline.analysis.framework.selection import GPU_KINDS, View
 from warpline.analysis.framework.tables import combine_keys, missing, name_targets, name_texts, scope_text
 from warpline.analysis.framework.thread_columns import thread_titles
 from warpline.analysis.paddle.cpu_gpu import both_sides, side_columns, side_data
-from warpline.analysis.steps.step_times import find_steps, missing_steps, phase_intervals
 from warpline.analysis.structure.event_types import is_memory_operation, type_code
 from warpline.analysis.structure.host_events import HostEvents, threads_with_events
 from warpline.analysis.structure.overlap import covered_ns
+from warpline.analysis.structure.steps import find_steps, missing_steps, phase_intervals
 
 Int64Array = npt.NDArray[np.int64]
 

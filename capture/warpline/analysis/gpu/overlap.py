@@ -10,7 +10,7 @@ from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table
 from warpline.analysis.framework.selection import GPU_KINDS, View
 from warpline.analysis.framework.tables import missing, ratio, scope_text
-from warpline.analysis.gpu.gpus import (
+from warpline.analysis.structure.gpus import (
     COMMUNICATION,
     COMPUTATION,
     MEMORY,

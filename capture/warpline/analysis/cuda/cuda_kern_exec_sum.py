@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from warpline.analysis.cuda.cuda_gpu_sum import memory_operation_names, throughput
 from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import (
@@ -29,7 +30,6 @@ from warpline.analysis.framework.tables import (
     scope_text,
 )
 from warpline.analysis.framework.thread_columns import pid_tid, rank_columns
-from warpline.analysis.gpu.cuda import memory_operation_names, throughput
 from warpline.analysis.structure.kernels import full_names
 from warpline.analysis.structure.launches import Launches, gpu_events, has_launches, launch_of_each
 

@@ -27,7 +27,6 @@ from warpline.analysis.paddle.operator_groups import (
     merged_groups,
     summed,
 )
-from warpline.analysis.steps.step_times import find_steps
 from warpline.analysis.structure.event_types import type_code
 from warpline.analysis.structure.host_events import (
     HostEvents,
@@ -35,6 +34,7 @@ from warpline.analysis.structure.host_events import (
     merge_recursion,
     threads_with_events,
 )
+from warpline.analysis.structure.steps import find_steps
 
 Int64Array = npt.NDArray[np.int64]
 _EXPLANATION = (

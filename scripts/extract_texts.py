@@ -116,7 +116,7 @@ def listed_texts() -> Iterator[Text]:
     from warpline_app.dialogs.help_sheet import MOUSE
     from warpline_app.dialogs.preferences import THEMES
     from warpline_app.dialogs.source_choice import TRACES
-    from warpline_app.panels.facts import FLAG_TEXTS, LINK_TITLES
+    from warpline_app.panels.facts.event_facts import FLAG_TEXTS, LINK_TITLES
     from warpline_app.panels.frame.registry import PANELS
     from warpline_app.verbs.catalogue import all_commands
     from warpline_app.window.statusline import HINTS

@@ -10,11 +10,11 @@ from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
-from warpline_app.panels.events import EventsPanel
+from warpline_app.panels.events.panel import EventsPanel
 from warpline_app.panels.frame.panel import Panel
-from warpline_app.panels.memory import MemoryPanel
-from warpline_app.panels.steps import StepsPanel
-from warpline_app.panels.summary import SummaryPanel
+from warpline_app.panels.memory.panel import MemoryPanel
+from warpline_app.panels.steps.panel import StepsPanel
+from warpline_app.panels.summary.panel import SummaryPanel
 from warpline_app.window.main_window import MainWindow
 
 P = TypeVar("P", bound=Panel)

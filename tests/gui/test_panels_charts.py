@@ -15,12 +15,12 @@ from tests.gui.sample import MS
 
 from warpline.model import Flag
 from warpline.storage import CaptureBuilder
-from warpline_app.panels.chart import Chart
-from warpline_app.panels.counters import CountersPanel
-from warpline_app.panels.flame import FlamePanel
-from warpline_app.panels.histogram import HistogramPanel
-from warpline_app.panels.memory import MemoryPanel
-from warpline_app.panels.steps import StepsPanel
+from warpline_app.panels.charts.chart import Chart
+from warpline_app.panels.counters.panel import CountersPanel
+from warpline_app.panels.flame.panel import FlamePanel
+from warpline_app.panels.histogram.panel import HistogramPanel
+from warpline_app.panels.memory.panel import MemoryPanel
+from warpline_app.panels.steps.panel import StepsPanel
 from warpline_app.session.page import CapturePage
 from warpline_app.window.main_window import MainWindow
 

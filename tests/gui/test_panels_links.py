@@ -14,9 +14,9 @@ from tests.gui.panel_tools import column, events_of, panel_of, pixels, settle, s
 from tests.gui.sample import COPY, GEMM, KERNELS, MS
 
 from warpline_app.look.appearance import appearance
-from warpline_app.panels.events import EventsPanel
-from warpline_app.panels.flame import FlamePanel
-from warpline_app.panels.histogram import HistogramPanel
+from warpline_app.panels.events.panel import EventsPanel
+from warpline_app.panels.flame.panel import FlamePanel
+from warpline_app.panels.histogram.panel import HistogramPanel
 from warpline_app.session.page import CapturePage
 from warpline_app.window.main_window import MainWindow
 

@@ -19,7 +19,7 @@ from warpline.analysis.framework.registry import compute_report
 from warpline.analysis.framework.selection import Selection
 from warpline_app.look.appearance import appearance
 from warpline_app.panels.frame.panel import Panel
-from warpline_app.panels.summary import SummaryPanel
+from warpline_app.panels.summary.panel import SummaryPanel
 from warpline_app.session.page import CapturePage
 from warpline_app.timeline.model.kernel_names import short_kernel_name
 from warpline_app.window.main_window import MainWindow
@@ -239,7 +239,7 @@ def test_every_panel_is_drawn_in_every_theme(
 def test_events_name_their_partner_operator_and_depth(
     qtbot: QtBot, window: MainWindow, page: CapturePage
 ) -> None:
-    from warpline_app.panels.events import EventsPanel
+    from warpline_app.panels.events.panel import EventsPanel
 
     panel = panel_of(qtbot, window, "events", EventsPanel)
 

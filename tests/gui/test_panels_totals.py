@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 from tests.gui.sample import MS
 
 from warpline.cli import main
-from warpline_app.panels.summary import SummaryPanel
+from warpline_app.panels.summary.panel import SummaryPanel
 from warpline_app.session.page import CapturePage
 from warpline_app.window.main_window import MainWindow
 

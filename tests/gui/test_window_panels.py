@@ -19,12 +19,12 @@ from tests.unit.effort import rounds
 
 from warpline.storage import Capture, open_capture
 from warpline_app.panels import events as events_module
-from warpline_app.panels.details import DetailsPanel
-from warpline_app.panels.event_query import Query, capture_starts, rows_of
-from warpline_app.panels.events import EventsPanel
-from warpline_app.panels.facts import event_facts, format_bytes
+from warpline_app.panels.details.panel import DetailsPanel
+from warpline_app.panels.events.panel import EventsPanel
+from warpline_app.panels.events.query import Query, capture_starts, rows_of
+from warpline_app.panels.facts.event_facts import event_facts, format_bytes
 from warpline_app.panels.frame.registry import PANELS
-from warpline_app.panels.sources import SourcesPanel
+from warpline_app.panels.sources.panel import SourcesPanel
 from warpline_app.panels.table.content import sorted_order, text_ranks
 from warpline_app.session.page import CapturePage
 from warpline_app.session.timeline_state import Filter

@@ -15,7 +15,7 @@ from pytestqt.qtbot import QtBot
 
 from warpline_app.dialogs.new_capture import SETTINGS_KEY, NewCaptureDialog
 from warpline_app.dialogs.source_choice import SourceChoice
-from warpline_app.panels.console import ConsolePanel
+from warpline_app.panels.console.panel import ConsolePanel
 from warpline_app.recording.doctor_report import SourceReport, parse_doctor
 from warpline_app.recording.page import RecordingPage
 from warpline_app.session.page import CapturePage

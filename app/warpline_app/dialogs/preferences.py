@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
 from warpline.i18n import tr
 from warpline.model.errors import StorageError
 from warpline_app.look.appearance import appearance
-from warpline_app.panels.facts import format_bytes
+from warpline_app.panels.facts.event_facts import format_bytes
 from warpline_app.session.settings import LanguageChoice, Settings, ThemeChoice
 
 if TYPE_CHECKING:

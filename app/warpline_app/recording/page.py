@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QPushButton, QVB
 
 from warpline.i18n import tr
 from warpline_app.look.elided import ElidedLabel
-from warpline_app.panels.console import ConsoleView
+from warpline_app.panels.console.panel import ConsoleView
 from warpline_app.recording.process import RecordingProcess
 from warpline_app.recording.request import RecordingRequest
 from warpline_app.session.background import IsCancelled, Job, Progress

@@ -51,14 +51,14 @@ class PanelSpec:
 
 
 PANELS: tuple[PanelSpec, ...] = (
-    PanelSpec("summary", "Summary", "summary:SummaryPanel", keys=("Ctrl+1",)),
-    PanelSpec("events", "Events", "events:EventsPanel", keys=("Ctrl+2",)),
-    PanelSpec("flame", "Flame graph", "flame:FlamePanel", keys=("Ctrl+3",)),
-    PanelSpec("steps", "Steps", "steps:StepsPanel", keys=("Ctrl+4",)),
-    PanelSpec("histogram", "Histogram", "histogram:HistogramPanel", keys=("Ctrl+5",)),
-    PanelSpec("memory", "Memory", "memory:MemoryPanel", keys=("Ctrl+6",)),
-    PanelSpec("counters", "Counters", "counters:CountersPanel", keys=("Ctrl+7",)),
-    PanelSpec("sources", "Recorded", "sources:SourcesPanel", keys=("Ctrl+8",)),
-    PanelSpec("console", "Console", "console:ConsolePanel", keys=("Ctrl+9",)),
-    PanelSpec("details", "Details", "details:DetailsPanel", area="right", keys=("Ctrl+D",)),
+    PanelSpec("summary", "Summary", "summary.panel:SummaryPanel", keys=("Ctrl+1",)),
+    PanelSpec("events", "Events", "events.panel:EventsPanel", keys=("Ctrl+2",)),
+    PanelSpec("flame", "Flame graph", "flame.panel:FlamePanel", keys=("Ctrl+3",)),
+    PanelSpec("steps", "Steps", "steps.panel:StepsPanel", keys=("Ctrl+4",)),
+    PanelSpec("histogram", "Histogram", "histogram.panel:HistogramPanel", keys=("Ctrl+5",)),
+    PanelSpec("memory", "Memory", "memory.panel:MemoryPanel", keys=("Ctrl+6",)),
+    PanelSpec("counters", "Counters", "counters.panel:CountersPanel", keys=("Ctrl+7",)),
+    PanelSpec("sources", "Recorded", "sources.panel:SourcesPanel", keys=("Ctrl+8",)),
+    PanelSpec("console", "Console", "console.panel:ConsolePanel", keys=("Ctrl+9",)),
+    PanelSpec("details", "Details", "details.panel:DetailsPanel", area="right", keys=("Ctrl+D",)),
 )

@@ -72,7 +72,7 @@ class RowActions:
 
     def show_in_events(self, target: RowTarget) -> None:
         """List what a row stands for in the panel of events; the timeline stays as it is."""
-        from warpline_app.panels.events import EventsPanel
+        from warpline_app.panels.events.panel import EventsPanel
 
         layout = window_part(self._owner, "panels")
         if layout is None:

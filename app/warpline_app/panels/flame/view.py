@@ -15,7 +15,7 @@ from warpline.i18n import tr
 from warpline.model.times import format_duration
 from warpline.storage import Capture
 from warpline_app.look.theme import Theme, contrast_ratio, to_rgb, ui_font
-from warpline_app.panels.frame.picture_saving import ask_and_save, save_picture
+from warpline_app.panels.charts.picture_saving import ask_and_save, save_picture
 
 ROW_PX = 19
 _LABEL_PX = 34

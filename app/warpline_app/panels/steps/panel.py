@@ -15,7 +15,7 @@ from warpline.analysis.framework.selection import Selection
 from warpline.analysis.steps.steps import CATEGORIES, CATEGORY_TITLES
 from warpline.i18n import tr, tr_n
 from warpline_app.look.theme import Theme
-from warpline_app.panels.chart import Chart, duration_ticks, whole_ticks
+from warpline_app.panels.charts.chart import Chart, duration_ticks, whole_ticks
 from warpline_app.panels.frame.computed import ComputedPanel
 from warpline_app.panels.frame.scope import selection_of
 from warpline_app.panels.table.report_table import ReportTable

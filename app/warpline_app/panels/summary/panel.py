@@ -19,12 +19,12 @@ from warpline.i18n import tr
 from warpline.model.times import format_duration
 from warpline_app.look.elided import ElidedLabel
 from warpline_app.look.theme import Theme
+from warpline_app.panels.charts.share_view import ShareView
 from warpline_app.panels.frame.computed import ComputedPanel
 from warpline_app.panels.frame.scope import scope_suffix, selected_tracks, selection_of
 from warpline_app.panels.table.report_columns import share_column
 from warpline_app.panels.table.report_table import ReportTable
 from warpline_app.panels.table.row_actions import RowActions
-from warpline_app.panels.table.share_view import ShareView
 from warpline_app.session.background import IsCancelled
 from warpline_app.session.document import Document
 

@@ -23,8 +23,8 @@ from warpline.i18n import tr, tr_n
 from warpline.model.times import format_duration
 from warpline_app.look.chip import Chip
 from warpline_app.look.theme import Theme
-from warpline_app.panels.event_columns import event_columns
-from warpline_app.panels.event_query import Int64Array, Query, capture_starts, rows_of
+from warpline_app.panels.events.columns import event_columns
+from warpline_app.panels.events.query import Int64Array, Query, capture_starts, rows_of
 from warpline_app.panels.frame.computed import ComputedPanel
 from warpline_app.panels.frame.scope import scope_suffix, selected_name, selected_tracks
 from warpline_app.panels.table.column_filter import ColumnFilter, can_filter

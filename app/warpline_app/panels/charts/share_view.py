@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QMenu, QToolTip, QWidget
 from warpline.i18n import tr
 from warpline_app.look.appearance import appearance
 from warpline_app.look.theme import Theme, contrast_ratio, to_rgb, ui_font
-from warpline_app.panels.frame.picture_saving import ask_and_save, save_picture
+from warpline_app.panels.charts.picture_saving import ask_and_save, save_picture
 
 MOST_PARTS = 16
 _LEAST_SHARE = 0.004

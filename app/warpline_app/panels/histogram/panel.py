@@ -12,7 +12,7 @@ from warpline.i18n import tr, tr_n
 from warpline.model.times import format_duration
 from warpline_app.look.elided import ElidedLabel
 from warpline_app.look.theme import Theme
-from warpline_app.panels.chart import (
+from warpline_app.panels.charts.chart import (
     Chart,
     duration_text,
     duration_ticks,

@@ -12,7 +12,7 @@ from warpline.model.flags import Flag
 from warpline.model.kinds import BUILTIN_KINDS_BY_NAME, AttributeSpec
 from warpline.model.times import format_duration, format_time
 from warpline.storage import NO_ROW
-from warpline_app.panels.event_context import EventContext
+from warpline_app.panels.facts.event_context import EventContext
 
 if TYPE_CHECKING:
     from warpline.storage import Capture

@@ -10,9 +10,9 @@ import numpy.typing as npt
 from warpline.i18n import tr
 from warpline.model.times import format_duration, format_time
 from warpline_app.look.theme import Theme
-from warpline_app.panels.event_context import context_columns
-from warpline_app.panels.event_query import capture_starts
-from warpline_app.panels.facts import attribute_text
+from warpline_app.panels.events.query import capture_starts
+from warpline_app.panels.facts.event_context import context_columns
+from warpline_app.panels.facts.event_facts import attribute_text
 from warpline_app.panels.frame.scope import track_title
 from warpline_app.panels.table.content import TableColumn, text_ranks
 from warpline_app.timeline.model.kernel_names import short_kernel_name

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import QMenu, QWidget
 from warpline.i18n import tr
 from warpline.model.times import format_duration, format_time
 from warpline_app.look.theme import Theme, ui_font
-from warpline_app.panels.frame.picture_saving import ask_and_save, save_picture
+from warpline_app.panels.charts.picture_saving import ask_and_save, save_picture
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -19,7 +19,7 @@ from warpline.i18n import tr, tr_n
 from warpline.model.times import format_time
 from warpline.storage import Capture
 from warpline_app.look.theme import Theme
-from warpline_app.panels.chart import Chart, size_unit, time_axis
+from warpline_app.panels.charts.chart import Chart, size_unit, time_axis
 from warpline_app.panels.frame.computed import ComputedPanel
 from warpline_app.panels.frame.scope import scope_suffix, selection_of
 from warpline_app.panels.table.report_table import ReportTable

@@ -18,8 +18,8 @@ from tests.gui.sample import COPY, GEMM, KERNELS, MS
 from tests.unit.effort import rounds
 
 from warpline.storage import Capture, open_capture
-from warpline_app.panels import events as events_module
 from warpline_app.panels.details.panel import DetailsPanel
+from warpline_app.panels.events import panel as events_module
 from warpline_app.panels.events.panel import EventsPanel
 from warpline_app.panels.events.query import Query, capture_starts, rows_of
 from warpline_app.panels.facts.event_facts import event_facts, format_bytes

@@ -1,11 +1,12 @@
 """Text a person reads, in their language, without depending on Qt."""
 
 from warpline.i18n.languages import install, languages, system_language
-from warpline.i18n.texts import english, english_n, tr, tr_n, translated, use
+from warpline.i18n.texts import english, english_n, forms, tr, tr_n, translated, use
 
 __all__ = [
     "english",
     "english_n",
+    "forms",
     "install",
     "languages",
     "system_language",

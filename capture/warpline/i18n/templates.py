@@ -12,7 +12,11 @@ from string import Formatter
 from typing import NamedTuple
 
 # What texts are put together with: parts of a title, several reasons, who says something and what.
-_SEAMS = (" · ", "; ", ": ")
+_SEAMS = re.compile("( · |; |: )")
+_MOST_PIECES = 32
+# Fields of these names hold digits; no field goes beyond " · ": "GPU {number}" is not "GPU time" nor "GPU 0 · H200".
+_NUMBERS = frozenset(("count", "number", "pid", "port"))
+_DIGITS, _ANYTHING = "-?[0-9][0-9,]*|[?]", "(?:(?! · ).)+?"
 _REMEMBERED = 8192
 
 
@@ -59,6 +63,24 @@ class Messages:
         return found
 
     def _find(self, text: str) -> str:
+        """The longest messages that stand between seams, from the left."""
+        pieces = _SEAMS.split(text, _MOST_PIECES)
+        parts: list[str] = []
+        at = 0
+        while at < len(pieces):
+            for stop in range(len(pieces), at, -2):
+                found = self._message("".join(pieces[at:stop]))
+                if found is not None:
+                    parts.append(found)
+                    break
+            else:
+                stop = at + 1
+                parts.append(pieces[at])
+            parts += pieces[stop : stop + 1]
+            at = stop + 1
+        return "".join(parts)
+
+    def _message(self, text: str) -> str | None:
         whole = self._whole.get(text)
         if whole is not None:
             return whole
@@ -67,10 +89,7 @@ class Messages:
                 match = pattern.fullmatch(text)
                 if match is not None:
                     return self._filled(message, match.groupdict())
-        for seam in _SEAMS:
-            if seam in text:
-                return seam.join(map(self.translated, text.split(seam)))
-        return text
+        return None
 
     def _filled(self, message: Message, values: dict[str, str]) -> str:
         form = 0
@@ -94,8 +113,7 @@ def _template(text: str, message: Message) -> _Template:
             parts.append(f"(?P={name})")
         elif name:
             known.add(name)
-            is_number = name == "count" and message.plural
-            parts.append(f"(?P<{name}>{'[0-9][0-9,]*' if is_number else '.+?'})")
+            parts.append(f"(?P<{name}>{_DIGITS if name in _NUMBERS else _ANYTHING})")
     last_literal, last_name, _, _ = pieces[-1]
     return _Template(
         pieces[0][0], "" if last_name else last_literal, re.compile("".join(parts), re.DOTALL), message

@@ -51,6 +51,11 @@ def english_n(singular: str, plural: str, count: int, /, **fields: object) -> st
     return (singular if count == 1 else plural).format(count=count, **fields)
 
 
+def forms(singular: str, plural: str, /) -> tuple[str, str]:
+    """Both English forms of a text with a number, for `english_n` once it has been counted."""
+    return singular, plural
+
+
 def translated(text: str) -> str:
     """A text that is data (a title, a reason, a warning), as it is to be shown.
 

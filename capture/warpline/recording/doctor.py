@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
-from warpline.i18n import tr
+from warpline.i18n import english
 from warpline.recording.not_yet import not_yet
 from warpline.recording.platforms import is_linux, linux_only
 from warpline.recording.sources.nvml.collect import NvmlUnavailable, open_library
@@ -55,7 +55,7 @@ def check_sources() -> list[SourceCheck]:
 
 def check_perf() -> SourceCheck:
     """Whether the kernel hands out context switches; opens and closes the events for our own process."""
-    title = tr("Thread states and cores, exact (perf events)")
+    title = english("Thread states and cores, exact (perf events)")
     try:
         rings = open_rings(os.getpid(), enable_on_exec=True)
     except PerfRefused as refused:
@@ -67,7 +67,7 @@ def check_perf() -> SourceCheck:
 
 def check_wakeups() -> SourceCheck:
     """Whether wake-ups can be traced, which tells waiting for a core from being blocked."""
-    title = tr("Wake-ups: who woke whom, and the wait for a core apart from being blocked (tracepoints)")
+    title = english("Wake-ups: who woke whom, and the wait for a core apart from being blocked (tracepoints)")
     with tempfile.TemporaryDirectory() as folder:
         writer = SpoolWriter(Path(folder) / "wakeups.spool", "doctor")
         try:
@@ -81,15 +81,17 @@ def check_wakeups() -> SourceCheck:
 
 def check_procfs() -> SourceCheck:
     """Whether /proc has the scheduler's accounting, from which states are estimated when perf is refused."""
-    title = tr("Utilization, CPU time, memory; thread states estimated where perf is refused (/proc)")
+    title = english("Utilization, CPU time, memory; thread states estimated where perf is refused (/proc)")
     if not os.access(f"/proc/self/task/{os.getpid()}/schedstat", os.R_OK):
-        return SourceCheck("procfs", title, False, tr("/proc has no schedstat"), tr("mount /proc"), "cpu")
+        return SourceCheck(
+            "procfs", title, False, english("/proc has no schedstat"), english("mount /proc"), "cpu"
+        )
     return SourceCheck("procfs", title, True, "", "", "cpu")
 
 
 def check_nvml() -> SourceCheck:
     """Whether NVIDIA's management library answers."""
-    title = tr("GPU load, memory, power, clocks, temperature (NVML)")
+    title = english("GPU load, memory, power, clocks, temperature (NVML)")
     try:
         library, gpus = open_library()
     except NvmlUnavailable as unavailable:
@@ -101,9 +103,9 @@ def check_nvml() -> SourceCheck:
 def check_not_yet() -> list[SourceCheck]:
     """Sources that can be asked for and that this version cannot record."""
     titles = {
-        "osrt": tr("Calls of the C library that block (OS runtime)"),
-        "python": tr("Python stacks, and the wait for data loaders"),
-        "torch": tr("Operators and phases of PyTorch and Paddle"),
+        "osrt": english("Calls of the C library that block (OS runtime)"),
+        "python": english("Python stacks, and the wait for data loaders"),
+        "torch": english("Operators and phases of PyTorch and Paddle"),
     }
     found = [(title, not_yet(name)) for name, title in titles.items()]
     return [

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from warpline.i18n import tr
+from warpline.i18n import english, tr
 from warpline.model.errors import RecordingError, StorageError, WarplineError
 from warpline.recording.session import Session, load_session, readable
 from warpline.recording.sources.cuda import translate as translate_cupti
@@ -92,7 +92,7 @@ def _translate(
     except (StorageError, MemoryError):
         raise
     except (WarplineError, ArithmeticError, LookupError, TypeError, ValueError) as error:
-        text = tr("what {source} recorded is damaged: {error}", source=name, error=error)
+        text = english("what {source} recorded is damaged: {error}", source=name, error=error)
         builder.add_warning(text)
         builder.add_source(name, False, text)
 
@@ -122,7 +122,7 @@ def _add_sources(spools: Sequence[SpoolFile], builder: CaptureBuilder) -> None:
             builder.add_warning(text(number))
         if not spool.header.finished and spool.header.producer == "recorder":
             builder.add_warning(
-                tr("the recorder was killed: the capture ends with the last record it had written")
+                english("the recorder was killed: the capture ends with the last record it had written")
             )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import sys
 
-from warpline.i18n import tr
+from warpline.i18n import english, tr, translated
 from warpline.model.errors import RecordingError
 
 
@@ -16,12 +16,15 @@ def is_linux() -> bool:
 
 def linux_only() -> str:
     """Why nothing can be recorded on this system."""
-    return tr("recording works on Linux only, not on {system}", system=platform.system() or sys.platform)
+    return english("recording works on Linux only, not on {system}", system=platform.system() or sys.platform)
 
 
 def require_linux() -> None:
     """Raises RecordingError elsewhere."""
     if not is_linux():
         raise RecordingError(
-            tr("{reason}; captures that were recorded elsewhere can be opened here", reason=linux_only())
+            tr(
+                "{reason}; captures that were recorded elsewhere can be opened here",
+                reason=translated(linux_only()),
+            )
         )

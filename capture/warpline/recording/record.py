@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warpline._version import __version__
-from warpline.i18n import tr
+from warpline.i18n import english, tr, translated
 from warpline.model.errors import Cancelled, RecordingError, WarplineError
 from warpline.model.tracks import Source
 from warpline.recording.environment import Contribution, environment_for_target
@@ -188,15 +188,15 @@ def _write(session: Session, outcome: Outcome, signals: SignalQueue, tell: Repor
     try:
         done = finalise(directory, session.output, progress=progress, cancelled=cancelled)
     except (WarplineError, OSError, MemoryError) as error:
-        what = tr("interrupted") if isinstance(error, Cancelled) else str(error) or type(error).__name__
-        text = tr(
+        what = english("interrupted") if isinstance(error, Cancelled) else str(error) or type(error).__name__
+        text = english(
             "{output}: the capture could not be written: {what}; what was recorded is kept: warpline recover {spool}",
             output=session.output,
             what=what,
             spool=directory,
         )
         tell({"state": "failed", "message": text, "spool": str(directory)})
-        raise RecordingError(text) from error
+        raise RecordingError(translated(text)) from error
     remove_spool(directory)
     duration = outcome.stop_monotonic_ns - session.start_monotonic_ns
     tell({"state": "done", "path": str(done.path), "events": done.events, "lost": done.lost})
@@ -277,7 +277,7 @@ def _allow_many_files() -> None:
 def _unserved(options: Options, additions: Contribution) -> list[Source]:
     """Sources that were asked for and that no collector and no agent has spoken for."""
     known = {"cpu", "nvml", *(source.name for source in additions.sources)}
-    agent_missing = tr("the recording agent is not part of this installation")
+    agent_missing = english("the recording agent is not part of this installation")
     return [
         Source(name, False, agent_missing) if name in {"nvtx", "cuda"} else not_yet(name)
         for name in options.trace

@@ -229,7 +229,7 @@ def test_missing_ends_and_begins_are_counted(tmp_path: Path) -> None:
     assert rows(capture) == [("open", 1000, 9000, THREAD), ("last", 4000, 6000, THREAD)]
     assert int(capture.events.flags[named(capture, "open")]) == Flag.CUT_END
     assert skipped(capture) == {"ends of events (E)": 1}
-    assert any(warning.startswith("1 events without an end") for warning in capture.warnings)
+    assert any(warning.startswith("1 event without an end") for warning in capture.warnings)
 
 
 @pytest.mark.fuzz

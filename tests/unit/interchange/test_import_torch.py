@@ -162,7 +162,7 @@ def test_kernels_keep_what_cupti_told_and_nothing_is_zero_for_missing(tmp_path: 
     )
     assert full["queued_ns"] is None
     assert set(attributes(capture, "bare").values()) == {None}
-    assert any("1 GPU events have no correlation id" in warning for warning in capture.warnings)
+    assert any("1 GPU event has no correlation id" in warning for warning in capture.warnings)
 
 
 def test_older_spellings_mean_the_same(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from warpline.i18n import tr
+from warpline.i18n import english, english_n, tr, translated
 from warpline.interchange.framework import ranks, registry
 from warpline.interchange.framework.detection import detect, read_head
 from warpline.interchange.framework.importer import (
@@ -108,7 +108,9 @@ def _convert(
         builder.add_source(
             f"import {path.name}",
             enabled=True,
-            reason=tr("{title}, {count} events", title=converter.title, count=f"{summary.events:,}"),
+            reason=english_n(
+                "{title}, {count:,} event", "{title}, {count:,} events", summary.events, title=converter.title
+            ),
         )
         done += size
     return summaries
@@ -117,11 +119,14 @@ def _convert(
 def _why_nothing(path: Path, builder: CaptureBuilder) -> str:
     """A file of a known format from which nothing came: what was in it instead, and whether it is damaged."""
     contents = builder.contents()
-    left_out = [f"{entry.what}: {entry.count:,} ({entry.reason})" for entry in contents.skipped]
+    left_out = [
+        f"{translated(entry.what)}: {entry.count:,} ({translated(entry.reason)})"
+        for entry in contents.skipped
+    ]
     return tr(
         "{path}: no event in it can be shown on a timeline: {reasons}",
         path=path,
-        reasons="; ".join([*left_out, *contents.warnings][:4]) or tr("it has none"),
+        reasons="; ".join([*left_out, *map(translated, contents.warnings)][:4]) or tr("it has none"),
     )
 
 
@@ -132,7 +137,7 @@ def _options_of_ranks(files: list[Path], builder: CaptureBuilder) -> list[Import
         clock = builder.add_clock(f"rank {number}")
         builder.track(
             f"rank/{number}",
-            title=tr("Rank {number}", number=number),
+            title=english("Rank {number}", number=number),
             role="rank",
             rank=number,
             clock=clock,

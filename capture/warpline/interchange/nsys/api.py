@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from warpline.i18n import tr
+from warpline.i18n import english
 from warpline.interchange.nsys.context import Context, pick
 from warpline.interchange.nsys.names import as_is, without_version
 from warpline.interchange.nsys.stacks import Stacks
@@ -79,7 +79,7 @@ def convert_cuda_api(context: Context, table: str) -> None:
                 attributes["layer"] = np.ma.MaskedArray(layer[index], layer[index] == 0)
             attributes |= stacks.attribute(batch["callchainId"][index])
             ids = context.add(
-                context.thread_track(tid, "api", "api", tr("CUDA API")),
+                context.thread_track(tid, "api", "api", english("CUDA API")),
                 "cuda_api",
                 batch["start"][index],
                 batch["end"][index],
@@ -172,7 +172,7 @@ def convert_calls(spec: CallTable) -> Callable[[Context, str], None]:
                 if stacks is not None:
                     attributes |= stacks.attribute(batch["callchainId"][index])
                 context.add(
-                    context.thread_track(tid, spec.path.replace(" ", "-"), spec.role, tr(spec.title)),
+                    context.thread_track(tid, spec.path.replace(" ", "-"), spec.role, spec.title),
                     spec.kind,
                     batch["start"][index],
                     batch["end"][index],
@@ -208,7 +208,7 @@ def convert_overhead(context: Context, table: str) -> None:
         names = np.where(names == 0, by_type, names)
         for (tid,), index in groups(batch["globalTid"]):
             context.add(
-                context.thread_track(tid, "overhead", "overhead", tr("Profiler overhead")),
+                context.thread_track(tid, "overhead", "overhead", english("Profiler overhead")),
                 "overhead",
                 batch["start"][index],
                 batch["end"][index],

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from warpline.i18n import tr
+from warpline.i18n import english, forms
 from warpline.interchange.framework.importer import ImportOptions, IsCancelled, check_cancelled
 from warpline.interchange.nsys.names import Names
 from warpline.interchange.nsys.tables.access import NULL, Batch, Int64Array, TableFile, decode, read_all
@@ -67,7 +67,7 @@ class Context:
     cancelled: IsCancelled
     report_rows: Callable[[int], None]
     events: int = 0
-    problems: dict[tuple[str, str], int] = field(default_factory=dict)
+    problems: dict[tuple[str, tuple[str, str]], int] = field(default_factory=dict)
     _processes: dict[int, int] = field(default_factory=dict)
     _process_uris: dict[int, str] = field(default_factory=dict)
     _threads: dict[int, int] = field(default_factory=dict)
@@ -120,7 +120,7 @@ class Context:
         """``python [71]``."""
         pid = (global_pid >> _PID_BITS) & _LOW
         name = self._process_names.get(global_pid, "").rpartition("/")[2]
-        return f"{name} [{pid}]" if name else tr("process {pid}", pid=pid)
+        return f"{name} [{pid}]" if name else english("process {pid}", pid=pid)
 
     def process_uri(self, global_pid: int) -> str:
         """The URI below the prefix: ``process/71.1``."""
@@ -153,7 +153,7 @@ class Context:
         name = self._thread_names.get(global_tid, "")
         tid = global_tid & _LOW
         is_main = tid == (global_tid >> _PID_BITS) & _LOW
-        return f"{name or (tr('main thread') if is_main else tr('thread'))}  {tid}"
+        return f"{name or (english('main thread') if is_main else english('thread'))}  {tid}"
 
     # Where
 
@@ -245,7 +245,12 @@ class Context:
                 stops = np.where(is_open, np.maximum(border, starts), stops)
                 marks[is_open] |= np.uint8(Flag.CUT_END)
                 self.problem(
-                    what or kind, int(is_open.sum()), tr("had no end; shown until the end of the recording")
+                    what or kind,
+                    int(is_open.sum()),
+                    forms(
+                        "{count:,} had no end; shown until the end of the recording",
+                        "{count:,} had no end; shown until the end of the recording",
+                    ),
                 )
             is_negative = usable & ((stops < starts) | (stops > FAR))
             if is_negative.any():
@@ -254,11 +259,14 @@ class Context:
                 self.problem(
                     what or kind,
                     int(is_negative.sum()),
-                    tr("end before they start; shown without a duration"),
+                    forms(
+                        "{count:,} ends before it starts; shown without a duration",
+                        "{count:,} end before they start; shown without a duration",
+                    ),
                 )
         if not usable.all():
             self.builder.add_skipped(
-                what or kind, int((~usable).sum()), tr("rows without a usable start time")
+                what or kind, int((~usable).sum()), english("rows without a usable start time")
             )
             kept = self._add(track, kind, starts, stops, names, marks, attributes, usable)
             ids = np.full(len(starts), -1, np.int64)
@@ -301,12 +309,12 @@ class Context:
     ) -> None:
         """Adds a counter; samples without a usable time are counted as skipped."""
         usable = (times > -FAR) & (times < FAR)
-        self.builder.add_skipped(what, int((~usable).sum()), tr("rows without a usable start time"))
+        self.builder.add_skipped(what, int((~usable).sum()), english("rows without a usable start time"))
         self.builder.add_counter(track, name, unit, times[usable], values[usable])
         self.window.include(times[usable], times[usable])
 
-    def problem(self, what: str, count: int, text: str) -> None:
-        """Something odd in the data that was kept; counted and shown."""
+    def problem(self, what: str, count: int, text: tuple[str, str]) -> None:
+        """Something odd in the data that was kept; counted and shown. ``text`` is from `i18n.forms`."""
         if count:
             self.problems[what, text] = self.problems.get((what, text), 0) + count
 

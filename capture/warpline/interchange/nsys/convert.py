@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from warpline.i18n import tr
+from warpline.i18n import english, english_n, tr
 from warpline.interchange.framework.importer import (
     ImportOptions,
     ImportSummary,
@@ -234,28 +234,31 @@ def _convert_subject(context: Context, subject: Subject) -> None:
     name = f"Nsight {subject.name}{suffix}"
     if any(rows.values()):
         added = context.events - events
-        count = f"{added:,}" if added else f"{sum(rows.values()):,}"
-        what = tr("{count} events", count=count) if added else tr("{count} rows", count=count)
+        what = (
+            english_n("{count:,} event", "{count:,} events", added)
+            if added
+            else english_n("{count:,} row", "{count:,} rows", sum(rows.values()))
+        )
         context.builder.add_source(name, enabled=True, reason=what)
     else:
         reason = (
-            tr("the table {table} is empty", table=subject.tables[0])
+            english("the table {table} is empty", table=subject.tables[0])
             if any(context.tables.columns(table) for table in subject.tables)
-            else tr("the export has no table {table}", table=subject.tables[0])
+            else english("the export has no table {table}", table=subject.tables[0])
         )
         context.builder.add_source(name, enabled=False, reason=reason, remedy=subject.remedy)
 
 
 def _report_rest(context: Context, subjects: tuple[Subject, ...]) -> None:
     """What was odd, and which tables with rows nobody here reads."""
-    for (what, text), count in context.problems.items():
-        context.builder.add_warning(f"{what}: {count:,} {text}")
+    for (what, (one, many)), count in context.problems.items():
+        context.builder.add_warning(f"{what}: {english_n(one, many, count)}")
     known = {table for subject in subjects for table in subject.tables}
     for table in context.tables.names():
         if table in known or table.startswith(_SUPPORTING):
             continue
         context.builder.add_skipped(
-            table, context.tables.count(table), tr("rows of a table Warpline does not read yet")
+            table, context.tables.count(table), english("rows of a table Warpline does not read yet")
         )
 
 
@@ -271,7 +274,7 @@ def _set_span(context: Context) -> None:
             first, last = min(first, window.start_ns), max(last, window.stop_ns)
         else:
             context.builder.add_warning(
-                tr(
+                english(
                     "The file holds {covered:.3f} s of a recording of {whole:.3f} s: it is a piece cut out of it, or "
                     "little of it was traced. Only that piece is shown",
                     covered=max(covered, 0) / 1e9,

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from warpline.i18n import tr
+from warpline.i18n import english
 from warpline.interchange.nsys.context import FAR, Context, pick
 from warpline.interchange.nsys.devices import Devices
 from warpline.interchange.nsys.tables.access import NULL, Batch, decode, groups, read_all
@@ -55,7 +55,7 @@ def convert_gpu_metrics(context: Context, table: str) -> None:
             name, unit = split_unit(names.get((type_id, metric_id)) or f"metric {metric_id}")
             group = context.track(
                 f"gpu-metrics/{title.replace('/', '∕')}",
-                title=tr("GPU metrics · {name}", name=title),
+                title=english("GPU metrics · {name}", name=title),
                 role="group",
                 sort_key=2500,
             )
@@ -99,9 +99,9 @@ def convert_network(context: Context, table: str) -> None:
         keys = (batch["globalId"], batch["portId"], batch["metricsListId"], batch["metricsIdx"])
         for (nic, port, metric_list, metric), index in groups(*keys):
             name, unit = metrics.get((metric_list, metric)) or (f"metric {metric_list}.{metric}", "")
-            title = names.get(nic_of.get(nic, nic)) or tr("network interface {number}", number=nic)
+            title = names.get(nic_of.get(nic, nic)) or english("network interface {number}", number=nic)
             if port not in (NULL, 0):
-                title = tr("{name}, port {port}", name=title, port=port)
+                title = english("{name}, port {port}", name=title, port=port)
             _add_intervals(
                 context, batch, index, ("network", f"{nic}.{max(port, 0)}", title), name, unit, metric
             )
@@ -138,7 +138,7 @@ def convert_cpu_metrics(context: Context, table: str) -> None:
     ):
         for (component, metric), index in groups(batch["componentId"], batch[id_column]):
             name, unit = metrics.get(metric) or (f"metric {metric}", "")
-            title = components.get(component) or tr("component {number}", number=component)
+            title = components.get(component) or english("component {number}", number=component)
             _add_intervals(
                 context,
                 batch,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from warpline.i18n import tr
+from warpline.i18n import english
 from warpline.interchange.nsys.context import Context
 from warpline.interchange.nsys.tables.access import NULL, decode, read_all
 from warpline.model import Packing
@@ -127,7 +127,7 @@ class Devices:
         if gpu not in self._added:
             self._added[gpu] = self.context.builder.add_device(gpu, "", rank=self.context.options.rank)
         name = self._names.get(gpu, "")
-        title = tr("GPU {number}", number=gpu) + (f" · {name}" if name else "")
+        title = english("GPU {number}", number=gpu) + (f" · {name}" if name else "")
         return self.context.track(
             f"gpu/{gpu}", title=title, role="gpu", device=gpu, sort_key=2000 + min(gpu, _LOW)
         )
@@ -147,7 +147,7 @@ class Devices:
         shared = self.context
         process = shared.process(global_pid)
         pid = (global_pid >> _PID_BITS) & _LOW
-        name = self._context_names.get((pid, context), "") or tr("context {number}", number=context)
+        name = self._context_names.get((pid, context), "") or english("context {number}", number=context)
         title = f"{shared.process_title(global_pid)} · {name}"
         return shared.track(
             f"gpu/{gpu}/{shared.process_uri(global_pid)}/context/{context}",
@@ -165,11 +165,13 @@ class Devices:
         parent = self.context_track(global_pid, device, context)
         key = ((global_pid >> _PID_BITS) & _LOW, context, stream)
         name = self._stream_names.get(key, "")
-        title = tr("Stream {number}", number=stream) if stream != NULL else tr("Stream not recorded")
+        title = (
+            english("Stream {number}", number=stream) if stream != NULL else english("Stream not recorded")
+        )
         if name:
             title = f"{title} · {name}"
         elif key in self._null_streams:
-            title = f"{title} · {tr('default')}"
+            title = f"{title} · {english('default')}"
         return self._below(
             parent, f"stream/{max(stream, 0)}", "stream", title, global_pid, device, context, stream
         )
@@ -178,12 +180,14 @@ class Devices:
         """Track of the synchronisations of a context."""
         device = self.device_of_context(global_pid, context, device)
         parent = self.context_track(global_pid, device, context)
-        return self._below(parent, "sync", "sync", tr("Synchronization"), global_pid, device, context, NULL)
+        return self._below(
+            parent, "sync", "sync", english("Synchronization"), global_pid, device, context, NULL
+        )
 
     def memory_track(self, global_pid: int, device: int, context: int) -> int:
         """Track of the allocations and releases in a context."""
         parent = self.context_track(global_pid, device, context)
-        return self._below(parent, "memory", "memory", tr("Memory"), global_pid, device, context, NULL)
+        return self._below(parent, "memory", "memory", english("Memory"), global_pid, device, context, NULL)
 
     def _below(
         self,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from warpline.i18n import tr
+from warpline.i18n import english
 from warpline.interchange.nsys.context import Context, pick
 from warpline.interchange.nsys.devices import Devices
 from warpline.interchange.nsys.tables.access import NULL, Batch, Int64Array, groups
@@ -166,7 +166,7 @@ class GpuWork:
         self._stream_work(table, "graph", tuple(_GRAPH_COLUMNS.values()), name, attributes)
         if self._context.events > before:
             builder.add_warning(
-                tr(
+                english(
                     "CUDA graphs were recorded one event per launch: the kernels inside are not in the file. "
                     "To see them: nsys profile --cuda-graph-trace=node"
                 )

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from warpline.i18n import tr
+from warpline.i18n import english, forms
 from warpline.interchange.nsys.context import Context, pick
 from warpline.interchange.nsys.devices import Devices
 from warpline.interchange.nsys.tables.access import NULL, Batch, Int64Array, groups, read_all
@@ -38,7 +38,7 @@ def convert_gpu_faults(context: Context, devices: Devices, table: str) -> None:
     """Groups of faults that a GPU raised, with how many there were."""
     builder = context.builder
     builder.add_kind(PAGE_FAULT)
-    titles = builder.strings(tr("GPU page faults ({access})", access=access) for access in _ACCESSES)
+    titles = builder.strings(english("GPU page faults ({access})", access=access) for access in _ACCESSES)
     accesses = builder.strings(_ACCESSES)
     columns = ("start", "end", "globalPid", "deviceId", "address", "numberOfPageFaults", "faultAccessType")
     for batch in context.batches(table, ints=columns):
@@ -47,7 +47,7 @@ def convert_gpu_faults(context: Context, devices: Devices, table: str) -> None:
             gpu = devices.gpu(pid, device)
             track = context.track(
                 f"gpu/{gpu}/{context.process_uri(pid)}/page-faults",
-                title=f"{context.process_title(pid)} · {tr('page faults')}",
+                title=f"{context.process_title(pid)} · {english('page faults')}",
                 role="memory",
                 parent=devices.gpu_track(gpu),
                 process=context.process(pid),
@@ -72,14 +72,14 @@ def convert_cpu_faults(context: Context, table: str) -> None:
     """Faults of the program on the CPU, at the instruction that touched the page."""
     builder = context.builder
     builder.add_kind(PAGE_FAULT)
-    title = builder.string(tr("CPU page fault"))
+    title = builder.string(english("CPU page fault"))
     for batch in context.batches(table, ints=("start", "globalPid", "address", "CpuInstruction", "module")):
         pids = np.where(batch["globalPid"] == NULL, 0, batch["globalPid"])
         for (pid,), index in groups(pids):
             uri = context.process_uri(pid)
             track = context.track(
                 f"{uri}/page-faults",
-                title=tr("CPU page faults"),
+                title=english("CPU page faults"),
                 role="memory",
                 parent=uri,
                 process=context.process(pid),
@@ -111,13 +111,16 @@ def convert_context_switches(context: Context, devices: Devices, table: str) -> 
     for (gpu, _machine, number), index in groups(rows["gpuId"], rows["vmId"], rows["contextId"]):
         order = index[np.lexsort((rows["seqNo"][index], rows["timestamp"][index]))]
         starts, stops, flags, first = _slices(rows, order, context.window.start_ns)
-        context.problem(table, len(order) - _told(rows, order), tr("are of another kind; left out"))
+        other_kind = forms(
+            "{count:,} is of another kind; left out", "{count:,} are of another kind; left out"
+        )
+        context.problem(table, len(order) - _told(rows, order), other_kind)
         gpu = max(gpu, 0)
         for (pid,), part in groups(pids[first]):
-            name = context.process_title(pid) if pid else tr("context {number}", number=number)
+            name = context.process_title(pid) if pid else english("context {number}", number=number)
             track = context.track(
                 f"gpu/{gpu}/slices",
-                title=tr("Time slices of contexts"),
+                title=english("Time slices of contexts"),
                 role="other",
                 parent=devices.gpu_track(gpu),
                 device=gpu,

@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from warpline.i18n import tr
+from warpline.i18n import english
 from warpline.interchange.framework.importer import (
     CERTAIN,
     NO,
@@ -31,7 +31,7 @@ class NsysHdf5Importer:
 
     @property
     def title(self) -> str:
-        return tr("Nsight Systems export (HDF5)")
+        return english("Nsight Systems export (HDF5)")
 
     def recognise(self, head: bytes, path: Path) -> float:
         if not head.startswith(HDF5_MAGIC):

@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from warpline.i18n import tr
+from warpline.i18n import english, tr
 from warpline.interchange.framework.importer import (
     CERTAIN,
     LIKELY,
@@ -34,7 +34,7 @@ class NsysReportImporter:
 
     @property
     def title(self) -> str:
-        return tr("Nsight Systems report (to be exported first)")
+        return english("Nsight Systems report (to be exported first)")
 
     def recognise(self, head: bytes, path: Path) -> float:
         if head.startswith(_MAGIC):

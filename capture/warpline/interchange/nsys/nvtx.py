@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from warpline.i18n import tr
+from warpline.i18n import english
 from warpline.interchange.nsys.context import Context
 from warpline.interchange.nsys.payloads import as_bytes, read_payloads
 from warpline.interchange.nsys.tables.access import NULL, Batch, decode, groups
@@ -61,7 +61,7 @@ def convert_nvtx(context: Context, table: str) -> None:
                 continue
             if kind not in (PUSH_POP, START_END, MARK):
                 context.builder.add_skipped(
-                    table, len(index), tr("NVTX events of an unknown type {kind}", kind=kind)
+                    table, len(index), english("NVTX events of an unknown type {kind}", kind=kind)
                 )
                 continue
             pid = context.process_of(tid)
@@ -79,7 +79,9 @@ def convert_nvtx(context: Context, table: str) -> None:
                 attributes=_attributes(context, batch, index, (pid, domain_id, title), definitions, texts),
                 what=table,
             )
-    context.builder.add_skipped(table, texts.undecoded, tr("binary payloads whose layout is not in the file"))
+    context.builder.add_skipped(
+        table, texts.undecoded, english("binary payloads whose layout is not in the file")
+    )
 
 
 _BASIC = ("start", "end", "eventType", "globalTid", "textId", "domainId")
@@ -238,7 +240,7 @@ def _process_track(context: Context, tid: int, title: str) -> int:
     uri = context.process_uri(global_pid)
     return context.track(
         f"{uri}/{_path(title)}",
-        title=f"NVTX · {title}" if title else tr("NVTX start/end"),
+        title=f"NVTX · {title}" if title else english("NVTX start/end"),
         role="ranges",
         parent=uri,
         process=process,

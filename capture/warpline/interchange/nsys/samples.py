@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from warpline.i18n import tr
+from warpline.i18n import english
 from warpline.interchange.nsys.context import Context, pick
 from warpline.interchange.nsys.stacks import Stacks
 from warpline.interchange.nsys.tables.access import groups
@@ -34,7 +34,9 @@ def convert_samples(context: Context, table: str) -> None:
             attributes = pick(batch, index, cpu="cpu")
             if known[index].any():
                 attributes["stack"] = np.ma.MaskedArray(stack[index], ~known[index])
-            path, title = ("event-stacks", tr("Event stacks")) if of_event else ("samples", tr("Samples"))
+            path, title = (
+                ("event-stacks", english("Event stacks")) if of_event else ("samples", english("Samples"))
+            )
             context.add(
                 context.thread_track(tid, path, "samples", title),
                 "event_stack" if of_event else "sample",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from warpline.i18n import tr
+from warpline.i18n import english
 from warpline.interchange.nsys.context import Context
 from warpline.interchange.nsys.tables.access import NULL, Int64Array, groups, read_all
 from warpline.model import Flag
@@ -93,11 +93,11 @@ def convert_sched(context: Context, table: str) -> None:
     context.report_rows(rows.rows)
     is_thread = (rows["globalTid"] != NULL) & (rows["start"] != NULL)
     context.builder.add_skipped(
-        table, int((~is_thread).sum()), tr("scheduler rows without a thread or a time")
+        table, int((~is_thread).sum()), english("scheduler rows without a thread or a time")
     )
     is_idle = is_thread & (rows["globalTid"] & _PID_AND_TID == 0)
     context.builder.add_skipped(
-        table, int(is_idle.sum()), tr("rows of the idle thread: the core had nothing to run")
+        table, int(is_idle.sum()), english("rows of the idle thread: the core had nothing to run")
     )
     keep = is_thread & ~is_idle
     names = ("globalTid", "start", "cpu", "isSchedIn", "threadState", "threadBlock")
@@ -109,7 +109,7 @@ def convert_sched(context: Context, table: str) -> None:
     slices = slices_of(tid, start, cpu, is_in == 1, state, block, (first, last))
     if (slices.state[~slices.is_running] <= 0).any():
         context.builder.add_warning(
-            tr(
+            english(
                 "The scheduler rows do not always say why a thread left its core: such times are called "
                 "“{state}” and may be blocked or waiting for a core",
                 state=UNKNOWN_STATE,
@@ -141,7 +141,7 @@ def _add_states(context: Context, slices: Slices) -> None:
         if reason[index].any():
             attributes["reason"] = np.ma.MaskedArray(reason[index], reason[index] == 0)
         context.add(
-            context.thread_track(tid, "state", "state", tr("State")),
+            context.thread_track(tid, "state", "state", english("State")),
             "thread_state",
             slices.start[index],
             slices.stop[index],
@@ -166,12 +166,12 @@ def _add_cores(context: Context, slices: Slices) -> None:
     ]
     title = builder.strings(context.thread_label(number) for number in tids.tolist())[inverse]
     who = {"process": process, "thread": thread}
-    group = context.track("cpu", title=tr("CPU cores"), role="cores", sort_key=0)
+    group = context.track("cpu", title=english("CPU cores"), role="cores", sort_key=0)
     for (core,), index in groups(cpu):
         context.add(
             context.track(
                 f"cpu/{core}",
-                title=tr("Core {number}", number=core),
+                title=english("Core {number}", number=core),
                 role="core",
                 parent=group,
                 sort_key=core,
@@ -188,7 +188,7 @@ def _add_cores(context: Context, slices: Slices) -> None:
     core_name = builder.strings(f"core {number}" for number in cores.tolist())[core_index.reshape(-1)]
     for (number,), index in groups(tid):
         context.add(
-            context.thread_track(number, "cpu", "thread_cpu", tr("Core")),
+            context.thread_track(number, "cpu", "thread_cpu", english("Core")),
             "cpu_slice",
             start[index],
             stop[index],

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from warpline.i18n import tr
+from warpline.i18n import english
 from warpline.interchange.nsys.tables.access import NULL, TableFile, decode, read_all
 
 if TYPE_CHECKING:
@@ -114,9 +114,9 @@ def convert_diagnostics(context: Context, table: str) -> None:
     if window.stop_ns is not None:
         inside &= times <= window.stop_ns
     context.builder.add_skipped(
-        tr("messages of the profiler"),
+        english("messages of the profiler"),
         int((~inside).sum()),
-        tr("from before or after the recording; serious ones are among the warnings"),
+        english("from before or after the recording; serious ones are among the warnings"),
     )
     severity = np.array(
         [
@@ -128,7 +128,7 @@ def convert_diagnostics(context: Context, table: str) -> None:
     names = context.builder.strings(texts)
     before = (window.first_ns, window.last_ns)
     context.add(
-        context.track("messages", title=tr("Messages of the profiler"), role="other", sort_key=9000),
+        context.track("messages", title=english("Messages of the profiler"), role="other", sort_key=9000),
         "diagnostic",
         times[inside],
         None,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from warpline.i18n import tr
+from warpline.i18n import english, tr
 from warpline.interchange.framework.columns import (
     MAX_TIME_NS,
     Coder,
@@ -155,7 +155,7 @@ def _rows(content: bytes, state: StreamState) -> Iterator[Row]:
             elif number == 5:
                 devices.append(_device(message_of(value)))
     except WireError as error:
-        state.truncated = tr("the protobuf message is damaged or ends early ({error})", error=error)
+        state.truncated = english("the protobuf message is damaged or ends early ({error})", error=error)
     state.header["ExtraInfo"] = extra
     state.header["deviceProperties"] = devices
 
@@ -232,7 +232,8 @@ def _piece(rows: Sequence[Row]) -> Piece:
             sorted_rows[row.group].append(row)
         else:
             piece.losses[
-                tr("events with impossible times"), tr("they end before they begin, or in another age")
+                english("events with impossible times"),
+                english("they end before they begin, or in another age"),
             ] += 1
     piece.groups = {name: _group(name, members) for name, members in sorted_rows.items()}
     return piece

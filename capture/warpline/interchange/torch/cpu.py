@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from warpline.i18n import tr
+from warpline.i18n import english
 from warpline.interchange.framework.columns import NO_INTEGER, distinct_rows
 from warpline.interchange.torch.args import Arguments, Int64, decode_args
 from warpline.interchange.trace_json.piece_columns import SLICES, Group, Loss, extract_slices, spans
@@ -88,11 +88,11 @@ def add_scheduling(converter: TraceConverter, kind: str, group: Group, rows: dic
             attributes["process"], attributes["thread"] = thread.process.index, thread.index
         if core != NO_INTEGER:
             cores = tracks.add_track(
-                f"{tracks.options.prefix}cpu", title=tr("CPU cores"), role="cores", sort_key=0
+                f"{tracks.options.prefix}cpu", title=english("CPU cores"), role="cores", sort_key=0
             )
             track = tracks.add_track(
                 f"{tracks.options.prefix}cpu/{core}",
-                title=tr("Core {number}", number=core),
+                title=english("Core {number}", number=core),
                 role="core",
                 parent=cores,
                 sort_key=core if abs(core) < 1 << 20 else 0,
@@ -101,7 +101,7 @@ def add_scheduling(converter: TraceConverter, kind: str, group: Group, rows: dic
             assert thread is not None, "one of the two is told"
             track = tracks.add_track(
                 f"{thread.uri}/{'state' if kind == STATE else 'cpu'}",
-                title=tr("State") if kind == STATE else tr("Core"),
+                title=english("State") if kind == STATE else english("Core"),
                 role="state" if kind == STATE else "thread_cpu",
                 parent=thread.track,
                 process=thread.process.index,

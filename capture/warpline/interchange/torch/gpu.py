@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from warpline.i18n import tr
+from warpline.i18n import english
 from warpline.interchange.framework.columns import clean_text, unmasked, unsigned
 from warpline.interchange.torch.columns import GPU_ANNOTATION, KERNEL, MEMCPY, MEMSET, SYNC
 from warpline.interchange.trace_json.piece_columns import Group
@@ -171,7 +171,7 @@ class KinetoGpuTracks:
             uri += f"/context/{context}"
             parent = self._tracks.add_track(
                 uri,
-                title=tr("Context {context}", context=context),
+                title=english("Context {number}", number=context),
                 role="context",
                 parent=gpu,
                 process=process.index,
@@ -182,15 +182,15 @@ class KinetoGpuTracks:
         common = {"parent": parent, "process": process.index, "device": device, "context": context}
         if kind == SYNC:
             return self._tracks.add_track(
-                f"{uri}/sync", title=tr("Synchronization"), role="sync", sort_key=1 << 20, **common
+                f"{uri}/sync", title=english("Synchronization"), role="sync", sort_key=1 << 20, **common
             )
         if kind == GPU_ANNOTATION:
             return self._tracks.add_track(
-                f"{uri}/annotations", title=tr("Annotations"), role="ranges", sort_key=-1, **common
+                f"{uri}/annotations", title=english("Annotations"), role="ranges", sort_key=-1, **common
             )
         return self._tracks.add_track(
             f"{uri}/stream/{stream if stream is not None else 'none'}",
-            title=tr("Stream {stream}", stream="?" if stream is None else stream),
+            title=english("Stream {number}", number="?" if stream is None else stream),
             role="stream",
             stream=stream,
             sort_key=stream if stream is not None and 0 <= stream < 1 << 20 else (1 << 20) - 1,
@@ -203,7 +203,7 @@ class KinetoGpuTracks:
         if track is None:
             track = self.devices[device] = self._tracks.add_track(
                 f"{self._tracks.options.prefix}gpu/{device}",
-                title=tr("GPU {device}", device=device),
+                title=english("GPU {number}", number=device),
                 role="gpu",
                 device=device,
                 sort_key=1000 + device if 0 <= device < 1 << 20 else 1000,
@@ -233,7 +233,7 @@ class KinetoGpuTracks:
                 },
             )
             if text:
-                self._builder.update_track(track, title=tr("GPU {device} · {name}", device=device, name=text))
+                self._builder.update_track(track, title=english("GPU {number}", number=device) + f" · {text}")
 
 
 def _pairs(group: Group) -> list[tuple[str, str]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from warpline.i18n import tr
+from warpline.i18n import english, forms
 from warpline.interchange.framework.columns import clean_text
 from warpline.interchange.framework.importer import (
     CERTAIN,
@@ -200,7 +200,7 @@ class TorchConverter(TraceConverter):
         overhead = name == OVERHEAD
         track = self.tracks.add_track(
             f"{self.options.prefix}{'overhead' if overhead else 'profiler'}",
-            title=tr("Profiler overhead") if overhead else tr("Profiler"),
+            title=english("Profiler overhead") if overhead else english("Profiler"),
             role="overhead" if overhead else "other",
             sort_key=2000,
         )
@@ -250,7 +250,13 @@ class TorchConverter(TraceConverter):
         for group in self._annotations:
             self._add_gpu(GPU_ANNOTATION, group)
         self.gpu.name_devices(state.header.get("deviceProperties") or state.header.get("computeProperties"))
-        self.note(tr("{count} GPU events have no correlation id and are linked to no launch"), self._unlinked)
+        self.note(
+            forms(
+                "{count:,} GPU event has no correlation id and is linked to no launch",
+                "{count:,} GPU events have no correlation id and are linked to no launch",
+            ),
+            self._unlinked,
+        )
         self._keep_header(state)
         return super().finish(state)
 

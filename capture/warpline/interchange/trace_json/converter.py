@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from warpline.i18n import tr
+from warpline.i18n import english, english_n, forms
 from warpline.interchange.framework.columns import TextColumn, clean_text
 from warpline.interchange.framework.importer import ImportOptions, ImportSummary
 from warpline.interchange.trace_json.counters import add_counters
@@ -80,8 +80,8 @@ class TraceConverter:
         self.asyncs = PendingAsync()
         self.flows = PendingFlows()
         self.losses: Counter[Loss] = Counter()
-        self.notes: Counter[str] = Counter()
-        """Oddities that lost nothing, counted by their text (with a field ``{count}``)."""
+        self.notes: Counter[tuple[str, str]] = Counter()
+        """Oddities that lost nothing, counted by their text (`i18n.forms`)."""
         self.metadata: list[tuple[str, Scalar, Scalar, bytes]] = []
         self.steps: dict[int, tuple[int, int]] = {}
         self.events = 0
@@ -187,7 +187,10 @@ class TraceConverter:
         missing = group.numbers["no_duration"]
         if missing.any():
             self.notes[
-                tr("{count} complete events (X) without a duration: the thread clock's is used, else 0")
+                forms(
+                    "{count:,} complete event (X) without a duration: the thread clock's is used, else 0",
+                    "{count:,} complete events (X) without a duration: the thread clock's is used, else 0",
+                )
             ] += int(missing.sum())
         return np.where(missing, np.uint8(Flag.ESTIMATED), np.uint8(0)).astype(np.uint8)
 
@@ -200,8 +203,8 @@ class TraceConverter:
             attributes["thread_duration_ns"] = group.numbers["thread_duration"]
         return self.add_slices(group, "range", "ranges", attributes, flags=self.durations_noted(group))
 
-    def note(self, text: str, count: int) -> None:
-        """Count an oddity that lost nothing; ``text`` has a field ``{count}``."""
+    def note(self, text: tuple[str, str], count: int) -> None:
+        """Count an oddity that lost nothing; ``text`` is from `i18n.forms`."""
         if count:
             self.notes[text] += count
 
@@ -248,14 +251,14 @@ class TraceConverter:
     def _instant_track(self, key: ThreadKey, scope: str) -> tuple[int, int | None]:
         if scope == "g" or (key[0] is None and key[1] is None):
             track = self.tracks.add_track(
-                f"{self.options.prefix}instants", title=tr("Instants"), role="ranges", sort_key=-1
+                f"{self.options.prefix}instants", title=english("Instants"), role="ranges", sort_key=-1
             )
             return track, None
         if scope == "p":
             process = self.tracks.process(self.thread_of(key)[0])
             track = self.tracks.add_track(
                 f"{process.uri}/instants",
-                title=tr("Instants"),
+                title=english("Instants"),
                 role="ranges",
                 parent=process.track,
                 process=process.index,
@@ -281,12 +284,12 @@ class TraceConverter:
             self.losses["damaged pieces of JSON", "the text between two events is no JSON"] += state.damaged
         if state.truncated:
             self.builder.add_warning(
-                tr("the file is cut: {reason}; what came before is kept", reason=state.truncated)
+                english("the file is cut: {reason}; what came before is kept", reason=state.truncated)
             )
         for (what, reason), count in self.losses.items():
             self.builder.add_skipped(what, count, reason)
-        for text, count in self.notes.items():
-            self.builder.add_warning(text.format(count=f"{count:,}"))
+        for (one, many), count in self.notes.items():
+            self.builder.add_warning(english_n(one, many, count))
         return ImportSummary(
             events=self.events,
             start_ns=self.start_ns,

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from warpline.i18n import tr
+from warpline.i18n import english, tr
 from warpline.interchange.framework.detection import UNPACKING_ERRORS, Readable, unpacked
 from warpline.interchange.trace_json.json_repair import (
     EVENT_BORDER,
@@ -110,7 +110,7 @@ class EventStream:
         try:
             part = self._stream.read(self._chunk_bytes)
         except UNPACKING_ERRORS as error:
-            self._cut(tr("the compressed file is damaged or ends early ({error})", error=error))
+            self._cut(english("the compressed file is damaged or ends early ({error})", error=error))
             part = b""
         if not part:
             self._at_end = True
@@ -140,12 +140,12 @@ class EventStream:
                 self._buffer = self._buffer[1:]
                 self._skip(_SPACE)
                 if self._buffer:
-                    self._cut(tr("there is more behind the end of the list of events"))
+                    self._cut(english("there is more behind the end of the list of events"))
                 break
             key = self._value() if self._buffer[:1] == b'"' else None
             self._skip(_SPACE)
             if not isinstance(key, str) or self._buffer[:1] != b":":
-                self._cut(tr("the file ends early, or is damaged, outside the list of events"))
+                self._cut(english("the file ends early, or is damaged, outside the list of events"))
                 break
             self._buffer = self._buffer[1:]
             self._skip(_SPACE)
@@ -173,7 +173,7 @@ class EventStream:
             if size < len(self._buffer):
                 size *= 4
             elif len(self._buffer) > MAX_VALUE_BYTES or not self._fill():
-                self._cut(tr("a value outside the list of events is cut or too large"))
+                self._cut(english("a value outside the list of events is cut or too large"))
                 self._buffer = b""
                 self._at_end = True
                 return None
@@ -273,13 +273,13 @@ class EventStream:
         rest = self._buffer.strip(_SPACE + b",")
         self._buffer = b""
         if not rest:
-            self._cut(tr("the list of events has no end"))
+            self._cut(english("the list of events has no end"))
             return
         if mend(rest) is not None:
-            self._cut(tr("the list of events has no end"))
+            self._cut(english("the list of events has no end"))
             yield b"[" + rest + b"]"
             return
-        self._cut(tr("the file ends inside an event"))
+        self._cut(english("the file ends inside an event"))
         borders = [match.start() + 1 for match in EVENT_BORDER.finditer(rest)]
         if borders:
             yield b"[" + rest[: borders[-1]] + b"]"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from warpline.i18n import tr
+from warpline.i18n import english
 from warpline.interchange.framework.columns import clean_text
 from warpline.interchange.trace_json.piece_columns import Group
 from warpline.model import Flag
@@ -33,7 +33,7 @@ def add_samples(converter: TraceConverter, groups: Sequence[Group], frames: Any)
             thread = converter.tracks.thread(*converter.thread_of(key))
             track = converter.tracks.add_track(
                 f"{thread.uri}/samples",
-                title=tr("Samples"),
+                title=english("Samples"),
                 role="samples",
                 parent=thread.track,
                 process=thread.process.index,

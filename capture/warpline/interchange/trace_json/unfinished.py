@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from warpline.i18n import tr
+from warpline.i18n import english, forms
 from warpline.interchange.framework.columns import Coder
 from warpline.interchange.trace_json.pairing import FlowLinks, SliceIndex, match_borders, match_flows
 from warpline.interchange.trace_json.piece_columns import Group
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from warpline.storage import CaptureBuilder
 
 Int64Array = npt.NDArray[np.int64]
-Notes = Counter[str]
+Notes = Counter[tuple[str, str]]
 """Oddities with how often they occurred; each text has a field ``{count}``."""
 
 
@@ -114,11 +114,19 @@ class PendingBorders:
                 },
             )
             slices.add(index, start, stop, np.arange(id_of_first, id_of_first + len(start)))
-        notes[tr("{count} events without an end (B without E) last until the end of their thread")] += int(
-            unclosed.sum()
+        open_until_the_end = forms(
+            "{count:,} event without an end (B without E) lasts until the end of its thread",
+            "{count:,} events without an end (B without E) last until the end of their thread",
         )
-        builder.add_skipped(tr("ends of events (E)"), pairs.lone_ends, tr("nothing was open on their thread"))
-        notes[tr("{count} ends carry another name than the event they close")] += pairs.renamed
+        notes[open_until_the_end] += int(unclosed.sum())
+        builder.add_skipped(
+            english("ends of events (E)"), pairs.lone_ends, english("nothing was open on their thread")
+        )
+        other_name = forms(
+            "{count:,} end carries another name than the event it closes",
+            "{count:,} ends carry another name than the event they close",
+        )
+        notes[other_name] += pairs.renamed
         return notes
 
 
@@ -198,7 +206,7 @@ class PendingAsync:
             process = tracks.process(thread_key)
             track = tracks.add_track(
                 f"{process.uri}/async/{category or 'events'}",
-                title=tr("Asynchronous {category}", category=category).rstrip(),
+                title=english("Asynchronous {category}", category=category).rstrip(),
                 role="ranges",
                 parent=process.track,
                 process=process.index,
@@ -220,13 +228,15 @@ class PendingAsync:
                     "payload": np.ma.MaskedArray(payload[chosen], payload[chosen] == 0),
                 },
             )
-        notes[tr("{count} asynchronous events without an end last until the last event of their id")] += int(
-            unclosed.sum()
+        open_until_the_last = forms(
+            "{count:,} asynchronous event without an end lasts until the last event of its id",
+            "{count:,} asynchronous events without an end last until the last event of their id",
         )
+        notes[open_until_the_last] += int(unclosed.sum())
         builder.add_skipped(
-            tr("ends of asynchronous events (e, F)"),
+            english("ends of asynchronous events (e, F)"),
             pairs.lone_ends,
-            tr("no begin of the same id, category and name"),
+            english("no begin of the same id, category and name"),
         )
         return notes
 
@@ -285,8 +295,12 @@ class PendingFlows:
             chosen = usable & (kind_of == kind)
             if kind and chosen.any():
                 builder.add_links(kind, source[chosen], target[chosen])
-        builder.add_skipped(tr("flow points (s, t, f)"), links.loose, tr("no other point has their id"))
         builder.add_skipped(
-            tr("flows"), int((~usable).sum()), tr("an end touches no event, or both touch the same one")
+            english("flow points (s, t, f)"), links.loose, english("no other point has their id")
+        )
+        builder.add_skipped(
+            english("flows"),
+            int((~usable).sum()),
+            english("an end touches no event, or both touch the same one"),
         )
         return notes

@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from warpline.i18n import tr
+from warpline.i18n import english
 from warpline.recording.agent.environment import (
     CUDA_VARIABLE,
     NVTX_VARIABLE,
@@ -32,8 +32,8 @@ _NVTX, _CUDA = "nvtx", "cuda"
 def check_agent() -> list[SourceCheck]:
     """NVTX and CUDA."""
     titles = {
-        _NVTX: tr("NVTX ranges and warpline.annotate (agent)"),
-        _CUDA: tr("CUDA calls and GPU work (CUPTI)"),
+        _NVTX: english("NVTX ranges and warpline.annotate (agent)"),
+        _CUDA: english("CUDA calls and GPU work (CUPTI)"),
     }
     library = agent_library()
     if library.path is None:
@@ -45,8 +45,8 @@ def check_agent() -> list[SourceCheck]:
     for name, variable in ((_NVTX, NVTX_VARIABLE), (_CUDA, CUDA_VARIABLE)):
         other = os.environ.get(variable, "")
         if other and os.path.realpath(other) != os.path.realpath(library.path):
-            reason = tr("{variable} is set to {other} by another tool", variable=variable, other=other)
-            remedy = tr("unset {variable} to record with Warpline", variable=variable)
+            reason = english("{variable} is set to {other} by another tool", variable=variable, other=other)
+            remedy = english("unset {variable} to record with Warpline", variable=variable)
             checks.append(SourceCheck(name, titles[name], False, reason, remedy, name))
         elif name == _NVTX:
             checks.append(_check_nvtx(titles[name], library.path))
@@ -58,9 +58,9 @@ def check_agent() -> list[SourceCheck]:
 def _check_nvtx(title: str, library: Path) -> SourceCheck:
     status, _states = _run(_TRY_AGENT, library, library)
     if status != 0:
-        reason = tr("the agent {library} cannot be loaded here", library=library)
+        reason = english("the agent {library} cannot be loaded here", library=library)
         return SourceCheck(
-            _NVTX, title, False, reason, tr("install a wheel of warpline for this platform"), _NVTX
+            _NVTX, title, False, reason, english("install a wheel of warpline for this platform"), _NVTX
         )
     return SourceCheck(_NVTX, title, True, "", "", _NVTX)
 
@@ -75,11 +75,11 @@ def _check_cuda(title: str, library: Path) -> SourceCheck:
         enabled, reason, remedy = states[_CUDA]
         return SourceCheck(_CUDA, title, enabled, reason, remedy, _CUDA)
     reason = (
-        tr("the CUDA driver does not start (cuInit gave {status})", status=status)
+        english("the CUDA driver does not start (cuInit gave {status})", status=status)
         if status
-        else tr("the CUDA driver did not load the agent")
+        else english("the CUDA driver did not load the agent")
     )
-    return SourceCheck(_CUDA, title, False, reason, tr("see whether nvidia-smi works"), _CUDA)
+    return SourceCheck(_CUDA, title, False, reason, english("see whether nvidia-smi works"), _CUDA)
 
 
 def _run(program: str, argument: Path, library: Path) -> tuple[int, dict[str, tuple[bool, str, str]]]:

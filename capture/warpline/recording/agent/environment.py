@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from warpline.i18n import tr
+from warpline.i18n import english
 from warpline.model import Source
 from warpline.recording.agent.library import agent_library
 from warpline.recording.environment import Contribution
@@ -117,8 +117,10 @@ def _is_same(value: str, library: Path) -> bool:
 
 
 def _taken(name: str, variable: str, other: str) -> Source:
-    reason = tr("{variable} is set to {other} by another tool", variable=variable, other=other)
-    return Source(name, False, reason, 0, tr("unset {variable} to record with Warpline", variable=variable))
+    reason = english("{variable} is set to {other} by another tool", variable=variable, other=other)
+    return Source(
+        name, False, reason, 0, english("unset {variable} to record with Warpline", variable=variable)
+    )
 
 
 def _cuda_source(environment: Mapping[str, str]) -> Source:
@@ -129,8 +131,8 @@ def _cuda_source(environment: Mapping[str, str]) -> Source:
 
 def no_driver() -> Source:
     """What the doctor, a recording and the window say where there is no GPU."""
-    reason = tr("no NVIDIA driver: libcuda.so.1 was not found")
-    return Source("cuda", False, reason, 0, tr("install NVIDIA's driver, or give the container the GPU"))
+    reason = english("no NVIDIA driver: libcuda.so.1 was not found")
+    return Source("cuda", False, reason, 0, english("install NVIDIA's driver, or give the container the GPU"))
 
 
 def _driver_major() -> int:

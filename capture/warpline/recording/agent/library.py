@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from warpline.i18n import tr
+from warpline.i18n import english
 
 LIBRARY_NAME = "libwarpline_agent.so"
 MACHINES = ("x86_64", "aarch64")
@@ -41,7 +41,7 @@ def agent_library() -> AgentLibrary:
     if sys.platform != "linux" or platform.machine() not in MACHINES:
         return AgentLibrary(
             None,
-            tr("the agent runs on Linux on {machines} only", machines=" / ".join(MACHINES)),
+            english("the agent runs on Linux on {machines} only", machines=" / ".join(MACHINES)),
         )
     folder = Path(__file__).resolve().parent
     packaged = folder / LIBRARY_NAME
@@ -61,8 +61,8 @@ def _compiled(native: Path, cache: Path) -> AgentLibrary:
     if not sources:
         return AgentLibrary(
             None,
-            tr("this installation has neither the agent nor its sources"),
-            tr("install a wheel of warpline for this platform"),
+            english("this installation has neither the agent nor its sources"),
+            english("install a wheel of warpline for this platform"),
         )
     digest = hashlib.sha256(platform.machine().encode())
     for path in (*sources, *sorted(native.glob("*.h"))):
@@ -74,8 +74,8 @@ def _compiled(native: Path, cache: Path) -> AgentLibrary:
     if shutil.which(compiler[0]) is None:
         return AgentLibrary(
             None,
-            tr("the agent is not installed, and there is no C compiler to make it"),
-            tr(
+            english("the agent is not installed, and there is no C compiler to make it"),
+            english(
                 "install a wheel of warpline for this platform, or a C compiler (apt-get install gcc libc6-dev)"
             ),
         )
@@ -102,6 +102,8 @@ def _compiled(native: Path, cache: Path) -> AgentLibrary:
     unfinished.unlink(missing_ok=True)
     return AgentLibrary(
         None,
-        tr("the agent could not be compiled with {compiler}: {reason}", compiler=compiler[0], reason=reason),
-        tr("install a wheel of warpline for this platform"),
+        english(
+            "the agent could not be compiled with {compiler}: {reason}", compiler=compiler[0], reason=reason
+        ),
+        english("install a wheel of warpline for this platform"),
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from warpline.i18n import tr
+from warpline.i18n import english
 from warpline.model import Packing
 from warpline.recording.session import Session
 from warpline.recording.spool.reader import SpoolFile
@@ -115,7 +115,7 @@ class Translation:
         is_own = life.name == AGENT_THREAD
         return self.builder.track(
             self.thread_uri(thread),
-            title=tr("{thread} · Warpline's own", thread=title) if is_own else title,
+            title=english("{thread} · Warpline's own", thread=title) if is_own else title,
             role="thread",
             parent=self.process_track(life.process),
             process=self.process_index(life.process),

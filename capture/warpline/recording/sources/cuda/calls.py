@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from warpline.i18n import tr
+from warpline.i18n import english
 from warpline.model import AttributeSpec, KindSpec
 from warpline.model.cuda_names import function_name, overhead_name, result_name
 from warpline.recording.agent import records
@@ -124,7 +124,7 @@ class CallTracks:
         track = self._tracks.get(thread)
         if track is None:
             track = self._tracks[thread] = self._translation.thread_child(
-                thread, "api", title=tr("CUDA API"), role="api", sort_key=API_SORT
+                thread, "api", title=english("CUDA API"), role="api", sort_key=API_SORT
             )
         return track
 
@@ -164,7 +164,11 @@ class CallTracks:
             rows = np.flatnonzero(threads == thread)
             self._builder.add_events(
                 self._translation.thread_child(
-                    thread, "overhead", title=tr("Profiler overhead"), role="overhead", sort_key=OVERHEAD_SORT
+                    thread,
+                    "overhead",
+                    title=english("Profiler overhead"),
+                    role="overhead",
+                    sort_key=OVERHEAD_SORT,
                 ),
                 "overhead",
                 self._translation.capture_time(start[rows]),

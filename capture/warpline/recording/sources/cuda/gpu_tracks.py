@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from warpline.i18n import tr
+from warpline.i18n import english
 from warpline.model import Packing
 from warpline.recording.agent import records
 from warpline.recording.sources.cuda.occupancy import Multiprocessor
@@ -145,7 +145,7 @@ class GpuTracks:
         given = self._names.get((records.NAMED_DEVICE, records.NOBODY, device))
         return self.builder.track(
             f"gpu/{number}",
-            title=tr("GPU {number}", number=number) + name + (f" · {given}" if given else ""),
+            title=english("GPU {number}", number=number) + name + (f" · {given}" if given else ""),
             role="gpu",
             device=number,
             sort_key=GPUS_FROM + number,
@@ -159,7 +159,10 @@ class GpuTracks:
         return self.builder.track(
             self._context_uri(device, context),
             title=self._named(
-                f"{title} · {tr('context {number}', number=context)}", records.NAMED_CONTEXT, context, context
+                f"{title} · {english('context {number}', number=context)}",
+                records.NAMED_CONTEXT,
+                context,
+                context,
             ),
             role="context",
             parent=parent,
@@ -170,9 +173,9 @@ class GpuTracks:
 
     def stream_track(self, device: int, context: int, stream: int) -> int:
         """The track of a stream; work that overlaps on it is packed into lanes."""
-        title = tr("Stream {number}", number=stream)
+        title = english("Stream {number}", number=stream)
         if (context, stream) in self._default_streams:
-            title = f"{title} · {tr('default')}"
+            title = f"{title} · {english('default')}"
         title = self._named(title, records.NAMED_STREAM, context, stream)
         return self._below(
             device, context, f"stream/{stream}", "stream", title, stream=stream, packing=Packing.PACK
@@ -185,18 +188,20 @@ class GpuTracks:
             context,
             f"stream/{stream}/annotations",
             "ranges",
-            self._named(tr("Stream {number} · NVTX", number=stream), records.NAMED_STREAM, context, stream),
+            self._named(
+                english("Stream {number} · NVTX", number=stream), records.NAMED_STREAM, context, stream
+            ),
             stream=stream,
             sort_key=2 * stream + 1,
         )
 
     def sync_track(self, device: int, context: int) -> int:
         """The track of the synchronisations of a context."""
-        return self._below(device, context, "sync", "sync", tr("Synchronization"), sort_key=1 << 40)
+        return self._below(device, context, "sync", "sync", english("Synchronization"), sort_key=1 << 40)
 
     def memory_track(self, device: int, context: int) -> int:
         """The track of the allocations and releases in a context."""
-        return self._below(device, context, "memory", "memory", tr("Memory"), sort_key=(1 << 40) + 1)
+        return self._below(device, context, "memory", "memory", english("Memory"), sort_key=(1 << 40) + 1)
 
     def _context_uri(self, device: int, context: int) -> str:
         life = self.translation.threads.processes[self.process]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from warpline.i18n import tr
+from warpline.i18n import english
 from warpline.model import Flag
 from warpline.model.cuda_names import copy_name
 from warpline.model.kinds import SYNC_TYPES
@@ -76,7 +76,7 @@ class _Process:
         self._has_ranges = bool(push_pop_serials(self._spool))
         if session["per_graph"]:
             self._builder.add_warning(
-                tr(
+                english(
                     "CUDA graphs were recorded one event per launch: the kernels inside are not in the file. "
                     "To see them: warpline record --cuda-graphs node"
                 )
@@ -310,7 +310,7 @@ class _Process:
                     "memory_kind": _memory_kind(part["memory_kind"]),
                 },
             )
-            self._builder.add_counter(track, tr("Allocated"), "bytes", time, total.astype(np.float64))
+            self._builder.add_counter(track, english("Allocated"), "bytes", time, total.astype(np.float64))
 
     def _annotations(self, calls: Calls, work: Sequence[StreamWork]) -> None:
         """The host's push/pop ranges as they are felt on the streams."""

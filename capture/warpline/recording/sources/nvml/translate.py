@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from warpline.i18n import tr
+from warpline.i18n import english
 from warpline.recording.sources.nvml.collect import METRICS
 from warpline.recording.spool import records
 from warpline.recording.spool.reader import SpoolFile
@@ -27,7 +27,7 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
             translation.device_index(index, title, properties)
             gpu = builder.track(
                 f"gpu/{index}",
-                title=f"GPU {index} · {title}",
+                title=english("GPU {number}", number=index) + f" · {title}",
                 role="gpu",
                 device=index,
                 sort_key=_GPU_SORT + index,
@@ -39,7 +39,7 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
                     continue
                 track = builder.track(
                     f"gpu/{index}/counters/{metric.key}",
-                    title=tr(metric.title),
+                    title=metric.title,
                     role="counter",
                     parent=gpu,
                     device=index,

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from warpline.i18n import tr
+from warpline.i18n import english, english_n
 from warpline.recording.sources.perf.abi import MISC_SWITCH_OUT, MISC_SWITCH_OUT_PREEMPT
 from warpline.recording.sources.perf.thread_states import (
     NO_CPU,
@@ -64,7 +64,9 @@ def _switch_marks(translation: Translation, perf: Sequence[SpoolFile], builder: 
         fits &= tid != nobody
     if not fits.all():
         builder.add_skipped(
-            tr("switch records"), int((~fits).sum()), tr("without a thread, or outside the recording")
+            english("switch records"),
+            int((~fits).sum()),
+            english("without a thread, or outside the recording"),
         )
         pid, tid, time_ns, cpu, misc = pid[fits], tid[fits], time_ns[fits], cpu[fits], misc[fits]
     thread = translation.threads.lookup(pid, tid, time_ns)
@@ -142,14 +144,16 @@ def _add_states(translation: Translation, builder: CaptureBuilder, states: State
     if len(wakeups):
         columns["woken_by"] = waker_column(states, wakeups)
     else:
-        reason = builder.string(tr("includes the wait for a core; wake-ups were not traced"))
+        reason = builder.string(english("includes the wait for a core; wake-ups were not traced"))
         columns["reason"] = np.ma.MaskedArray(
             np.broadcast_to(np.uint32(reason), len(start)), states.state != State.BLOCKED
         )
     threads = np.flatnonzero(np.bincount(states.thread)).tolist()
     track = np.zeros(threads[-1] + 1 if threads else 0, np.int64)
     for thread in threads:
-        track[thread] = translation.thread_child(thread, "state", title=tr("State"), role="state", sort_key=0)
+        track[thread] = translation.thread_child(
+            thread, "state", title=english("State"), role="state", sort_key=0
+        )
     first_id = builder.add_events(
         track[states.thread],
         "thread_state",
@@ -163,7 +167,7 @@ def _add_states(translation: Translation, builder: CaptureBuilder, states: State
     thread_of, cpu = states.thread[ran], states.cpu[ran]
     for thread in np.flatnonzero(np.bincount(thread_of)).tolist():
         track[thread] = translation.thread_child(
-            thread, "cpu", title=tr("Core"), role="thread_cpu", sort_key=1
+            thread, "cpu", title=english("Core"), role="thread_cpu", sort_key=1
         )
     cores = np.flatnonzero(np.bincount(cpu))
     core_names = np.zeros(int(cores[-1]) + 1 if len(cores) else 0, np.uint32)
@@ -208,11 +212,22 @@ def _add_source(perf: Sequence[SpoolFile], builder: CaptureBuilder) -> None:
     reasons = []
     if dropped:
         reasons.append(
-            tr("the kernel dropped {count} records: the recorder did not get a core in time", count=dropped)
+            english_n(
+                "the kernel dropped {count} record: the recorder did not get a core in time",
+                "the kernel dropped {count} records: the recorder did not get a core in time",
+                dropped,
+            )
         )
     if unwritten:
         why = os.strerror(next((spool.header.error for spool in perf if spool.header.error), errno.ENOSPC))
-        reasons.append(tr("the spool could not take {count} records: {why}", count=unwritten, why=why))
+        reasons.append(
+            english_n(
+                "the spool could not take {count} record: {why}",
+                "the spool could not take {count} records: {why}",
+                unwritten,
+                why=why,
+            )
+        )
     if not all(spool.header.finished for spool in perf):
-        reasons.append(tr("the recorder was killed before the end"))
+        reasons.append(english("the recorder was killed before the end"))
     builder.add_source("perf", True, "; ".join(reasons), dropped + unwritten)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from warpline.i18n import tr
+from warpline.i18n import english
 from warpline.model.flags import Flag
 from warpline.recording.sources.nvml.translate import with_gaps
 from warpline.recording.sources.perf.thread_states import STATE_NAMES, State
@@ -22,7 +22,11 @@ Float64Array = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.void]
 
 _KIND_FLAGS = np.array([0, 0, Flag.WAITING, Flag.IDLE], np.uint8) | np.uint8(Flag.ESTIMATED)
-_RATIO_COUNTERS = ((State.RUNNING, "Running"), (State.RUNNABLE, "Runnable"), (State.BLOCKED, "Blocked"))
+_RATIO_COUNTERS = (
+    (State.RUNNING, english("Running")),
+    (State.RUNNABLE, english("Runnable")),
+    (State.BLOCKED, english("Blocked")),
+)
 
 
 def translate(translation: Translation, spools: Sequence[SpoolFile], builder: CaptureBuilder) -> None:
@@ -72,9 +76,9 @@ def _add_processes(translation: Translation, builder: CaptureBuilder, rows: Rows
             elapsed = np.diff(times).astype(np.float64)
             used = np.diff(part["cpu_ns"].astype(np.float64))
             cores = np.divide(used, elapsed, out=np.full(len(elapsed), np.nan), where=elapsed > 0)
-            cpu = _counter_track(translation, builder, process, "cpu", tr("CPU"), 1)
+            cpu = _counter_track(translation, builder, process, "cpu", english("CPU"), 1)
             _add_rate(translation, builder, cpu, "CPU", "cores", times, np.maximum(cores, 0))
-            memory = _counter_track(translation, builder, process, "memory", tr("Resident memory"), 2)
+            memory = _counter_track(translation, builder, process, "memory", english("Resident memory"), 2)
             values = part["rss_bytes"].astype(np.float64)
             builder.add_counter(
                 memory, "Resident memory", "bytes", *with_gaps(times, values, translation.pauses)
@@ -136,7 +140,7 @@ def _add_estimates(
 ) -> None:
     """Between two samples of a thread, the share of each state; the largest one names the event."""
     names = builder.strings(STATE_NAMES)
-    reason = builder.string(tr("estimated from samples of /proc: the largest share of each interval"))
+    reason = builder.string(english("estimated from samples of /proc: the largest share of each interval"))
     times = translation.capture_time(samples["time_ns"])
     ratios = state_ratios(times, samples["run_ns"].astype(np.int64), samples["wait_ns"].astype(np.int64))
     borders = np.flatnonzero(np.diff(thread)) + 1
@@ -151,7 +155,7 @@ def _add_estimates(
         start, end, state, row = dominant_states(moments, shares, ~crossing)
         index = int(thread[first])
         track = translation.thread_child(
-            index, "state", title=tr("State (estimated)"), role="state", sort_key=0
+            index, "state", title=english("State (estimated)"), role="state", sort_key=0
         )
         cpu = samples["cpu"][first:stop][row].astype(np.int32)
         attributes = {
@@ -169,7 +173,7 @@ def _add_estimates(
         )
         for number, (_state, title) in enumerate(_RATIO_COUNTERS):
             counter = translation.thread_child(
-                index, f"counters/{title.lower()}", title=tr(title), role="counter", sort_key=10 + number
+                index, f"counters/{title.lower()}", title=title, role="counter", sort_key=10 + number
             )
             values = np.where(crossing, np.nan, shares[:, number])
             builder.add_counter(counter, title, "ratio", moments, np.r_[values, np.nan])

@@ -119,7 +119,7 @@ def listed_texts() -> Iterator[Text]:
     from warpline_app.panels.facts.event_facts import FLAG_TEXTS, LINK_TITLES
     from warpline_app.panels.frame.registry import PANELS
     from warpline_app.verbs.catalogue import all_commands
-    from warpline_app.window.statusline import HINTS
+    from warpline_app.window.status_line import HINTS
 
     for command in all_commands():
         for text in (command.title, command.category, command.hint, command.refusal):

@@ -28,7 +28,7 @@ from tests.benchmarks.generate import generate
 CHILD = """
 import json, os, sys, time
 started = float(sys.argv[1])
-import warpline_app.window.start as main
+import warpline_app.window.run_window as main
 main._load_reader()  # as run_window does, before anything of Qt
 from PySide6.QtCore import QEvent, QObject, QTimer
 times = {}
@@ -64,7 +64,7 @@ def show(window):
     window.watch = Watch(window)
     window.installEventFilter(window.watch)
     window.windowHandle()
-    window.capture_opened.connect(follow)
+    window.tabs.page_opened.connect(follow)
     shown(window)
 window_module.MainWindow.show = show
 from pathlib import Path

@@ -114,7 +114,7 @@ class Hand:
     """What a person could do, one thing at a time, chosen by chance."""
 
     def __init__(self, application: Timed, window: MainWindow, seed: int) -> None:
-        page = window.current_page
+        page = window.tabs.current_page
         assert page is not None
         self.application, self.window, self.view = application, window, page.view
         self.chance = random.Random(seed)
@@ -212,8 +212,8 @@ def walk(capture: Path, seconds: float, seed: int) -> int:
         window = MainWindow(settings)
         window.resize(*SIZE)
         window.show()
-        window.open_file(capture)
-        wait_until(lambda: window.current_page is not None)
+        window.workspace.open_file(capture)
+        wait_until(lambda: window.tabs.current_page is not None)
         hand = Hand(application, window, seed)
         wait_until(lambda: hand.view.is_idle)
         wait(500)

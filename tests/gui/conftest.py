@@ -14,8 +14,8 @@ from tests.gui.sample import write_sample
 from warpline_app.look.appearance import appearance
 from warpline_app.session import background
 from warpline_app.session.application import make_application
-from warpline_app.session.page import CapturePage
 from warpline_app.session.settings import Settings
+from warpline_app.window.capture_page import CapturePage
 from warpline_app.window.main_window import MainWindow, open_windows
 
 
@@ -77,8 +77,8 @@ def open_page(qtbot: QtBot, window: MainWindow) -> Callable[[Path], CapturePage]
     """Opens a file in the window and waits until the timeline is idle and the panels are filled."""
 
     def open_it(path: Path) -> CapturePage:
-        with qtbot.waitSignal(window.capture_opened, timeout=20_000) as opened:
-            window.open_file(path)
+        with qtbot.waitSignal(window.tabs.page_opened, timeout=20_000) as opened:
+            window.workspace.open_file(path)
         assert opened.args is not None
         page = opened.args[0]
         assert isinstance(page, CapturePage)

@@ -23,7 +23,7 @@ TablePanel = SummaryPanel | StepsPanel | MemoryPanel | EventsPanel
 
 def settle(qtbot: QtBot, window: MainWindow) -> None:
     """Waits until timeline and panels show what the state says."""
-    page = window.current_page
+    page = window.tabs.current_page
     assert page is not None
     qtbot.waitUntil(lambda: window.panels.is_settled and page.view.is_idle, timeout=20_000)
 

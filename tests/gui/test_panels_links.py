@@ -17,7 +17,7 @@ from warpline_app.look.appearance import appearance
 from warpline_app.panels.events.panel import EventsPanel
 from warpline_app.panels.flame.panel import FlamePanel
 from warpline_app.panels.histogram.panel import HistogramPanel
-from warpline_app.session.page import CapturePage
+from warpline_app.window.capture_page import CapturePage
 from warpline_app.window.main_window import MainWindow
 
 OpenPage = Callable[[Path], CapturePage]

@@ -20,8 +20,8 @@ from warpline.analysis.framework.selection import Selection
 from warpline_app.look.appearance import appearance
 from warpline_app.panels.frame.panel import Panel
 from warpline_app.panels.summary.panel import SummaryPanel
-from warpline_app.session.page import CapturePage
 from warpline_app.timeline.model.kernel_names import short_kernel_name
+from warpline_app.window.capture_page import CapturePage
 from warpline_app.window.main_window import MainWindow
 
 OpenPage = Callable[[Path], CapturePage]

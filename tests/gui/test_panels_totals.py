@@ -13,7 +13,7 @@ from tests.gui.sample import MS
 
 from warpline.cli import main
 from warpline_app.panels.summary.panel import SummaryPanel
-from warpline_app.session.page import CapturePage
+from warpline_app.window.capture_page import CapturePage
 from warpline_app.window.main_window import MainWindow
 
 OpenPage = Callable[[Path], CapturePage]
@@ -44,7 +44,7 @@ def check(
     rows: list[dict[str, Any]],
 ) -> None:
     panel.choose(report)
-    page = window.current_page
+    page = window.tabs.current_page
     assert page is not None
     qtbot.waitUntil(lambda: window.panels.is_settled and page.view.is_idle, timeout=20_000)
     assert panel.table.isVisible(), panel.missing.text()

@@ -23,6 +23,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QApplication, QInputDialog, QMenu, QWidget
 from pytestqt.qtbot import QtBot
+from tests.gui.lone_timeline import context_of as lone_context
 from tests.gui.timeline_sample import MS, US, write_timeline_sample
 
 from warpline.storage import open_capture
@@ -35,7 +36,6 @@ from warpline_app.timeline.model.rows import Content
 from warpline_app.timeline.widgets.view import TimelineView
 from warpline_app.verbs.timeline import TIMELINE_COMMANDS
 from warpline_app.verbs.timeline_input import TimelineInput
-from warpline_app.window.main_window import MainWindow
 
 MAIN = "process/71.1/thread/71.1"
 STREAM = "gpu/0/process/71.1/context/1/stream/7"
@@ -46,18 +46,6 @@ NONE, SHIFT, CONTROL = (
     Qt.KeyboardModifier.ControlModifier,
 )
 MakeView = Callable[..., TimelineView]
-
-
-class LoneView:
-    """Where commands act on a timeline that stands in no window."""
-
-    def __init__(self, view: TimelineView) -> None:
-        self.view = view
-        self.state = view.state
-
-    @property
-    def window(self) -> MainWindow:
-        raise AssertionError("verbs of the timeline do not ask for the window")
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +65,7 @@ def make_view(qtbot: QtBot, path: Path) -> Iterator[MakeView]:
     ) -> TimelineView:
         view = TimelineView(Document(open_capture(path)), theme=theme, settings=settings)
         view.resize(*size)
-        TimelineInput(view, CommandActions(view, LoneView(view), commands))
+        TimelineInput(view, CommandActions(view, lone_context(view), commands))
         made.append(view)
         with qtbot.waitExposed(view):
             view.show()
@@ -868,7 +856,7 @@ def test_every_command_does_something(
         tuple(said),
     )
     before = trace()
-    context = LoneView(view)
+    context = lone_context(view)
     assert command.enabled(context)
     command.callback(context)
     assert trace() != before
@@ -883,7 +871,7 @@ def test_named_views_and_the_layout_are_remembered(
     first.state.set_view(10 * MS, 20 * MS)
     monkeypatch.setattr(QInputDialog, "getText", lambda *_a, **_k: ("start", True))
     commands = {command.id: command for command in TIMELINE_COMMANDS}
-    commands["view.save_view"].callback(LoneView(first))
+    commands["view.save_view"].callback(lone_context(first))
     first.state.set_pins([])
     first.state.set_view(0, 50 * MS)
     first.shut_down()
@@ -893,19 +881,19 @@ def test_named_views_and_the_layout_are_remembered(
     assert [mark.text for mark in again.state.marks] == ["five"]
     monkeypatch.setattr(QInputDialog, "getItem", lambda *_a, **_k: ("start", True))
     monkeypatch.setattr(QInputDialog, "getText", lambda *_a, **_k: ("warm-up", True))
-    commands["view.rename_view"].callback(LoneView(again))
+    commands["view.rename_view"].callback(lone_context(again))
     uuid = again.document.capture.uuid
     assert again.layouts is not None
     assert list(again.layouts.views(uuid)) == ["warm-up"]
     monkeypatch.setattr(QInputDialog, "getItem", lambda *_a, **_k: ("warm-up", True))
-    commands["view.apply_view"].callback(LoneView(again))
+    commands["view.apply_view"].callback(lone_context(again))
     assert list(again.state.pins) == [STREAM]
     assert again.state.view == (10 * MS, 20 * MS)
-    commands["view.delete_view"].callback(LoneView(again))
+    commands["view.delete_view"].callback(lone_context(again))
     assert not again.layouts.views(uuid)
     said: list[str] = []
     again.status_changed.connect(said.append)
-    commands["view.apply_view"].callback(LoneView(again))
+    commands["view.apply_view"].callback(lone_context(again))
     assert said == ["No view of this capture was saved yet"]
 
 

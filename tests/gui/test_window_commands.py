@@ -17,8 +17,8 @@ from warpline_app.commands.command import Command
 from warpline_app.dialogs.help_sheet import HelpSheet
 from warpline_app.dialogs.palette import CommandPalette
 from warpline_app.look.appearance import appearance
-from warpline_app.session.page import CapturePage
 from warpline_app.verbs.catalogue import all_commands
+from warpline_app.window.capture_page import CapturePage
 from warpline_app.window.keys_page import keys_page
 from warpline_app.window.main_window import MainWindow
 
@@ -80,7 +80,7 @@ def test_keys_of_tables_and_buttons_stay_theirs() -> None:
 
 
 def test_a_key_that_cannot_act_is_refused_and_not_lost(qtbot: QtBot, window: MainWindow) -> None:
-    with qtbot.waitSignal(window.actions_.refused, timeout=2_000) as refused:
+    with qtbot.waitSignal(window.commands.refused, timeout=2_000) as refused:
         qtbot.keyClick(window, Qt.Key.Key_F)
     assert refused.args == ["view.frame"]
 
@@ -92,7 +92,7 @@ def test_letters_typed_into_the_search_box_are_no_commands(
     window.tool_row.search.setFocus()
     before = page.document.state.view
     ran: list[str] = []
-    window.actions_.ran.connect(ran.append)
+    window.commands.ran.connect(ran.append)
     qtbot.keyClicks(window.tool_row.search, "wasd fmp.,")
     assert window.tool_row.search.text() == "wasd fmp.,"
     assert page.document.state.view == before
@@ -146,7 +146,7 @@ def test_the_palette_finds_and_runs(
 
 
 def test_the_palette_moves_with_arrows_and_leaves_with_escape(qtbot: QtBot, window: MainWindow) -> None:
-    window.actions_.run("help.palette")
+    window.commands.run("help.palette")
     palette = window.findChild(CommandPalette)
     assert palette is not None
     first = palette.list.currentIndex().row()
@@ -162,7 +162,7 @@ def test_the_palette_moves_with_arrows_and_leaves_with_escape(qtbot: QtBot, wind
 
 
 def test_every_command_is_in_the_palette(window: MainWindow) -> None:
-    window.actions_.run("help.palette")
+    window.commands.run("help.palette")
     palette = window.findChild(CommandPalette)
     assert palette is not None
     assert sorted(palette.titles) == sorted(command.text for command in all_commands())
@@ -193,9 +193,9 @@ def test_the_theme_changes_everywhere_and_is_remembered(
     page = open_page(sample)
     colors = {}
     for name in ("dark", "light", "contrast", "contrast-light"):
-        window.actions_.run(f"theme.{name}")
+        window.commands.run(f"theme.{name}")
         qtbot.waitUntil(lambda: page.view.is_idle and window.panels.is_settled, timeout=10_000)
-        assert window.settings.theme == name
+        assert window.workspace.settings.theme == name
         image = window.grab().toImage()
         theme = appearance().theme
         colors[name] = image.pixelColor(3, window.height() - 4).name()
@@ -205,12 +205,12 @@ def test_the_theme_changes_everywhere_and_is_remembered(
         corner = canvas.mapTo(window, canvas.rect().bottomRight())
         assert image.pixelColor(corner.x() - 2, corner.y() - 3).name() in {theme.canvas, theme.alternate}
     assert len(set(colors.values())) == 4
-    assert window.actions_.is_checked("theme.contrast-light")
+    assert window.commands.is_checked("theme.contrast-light")
 
 
 @pytest.mark.parametrize("command_id", ["help.about", "view.preferences", "file.new_capture", "help.doctor"])
 def test_dialogs_open_and_escape_closes_them(qtbot: QtBot, window: MainWindow, command_id: str) -> None:
-    window.actions_.run(command_id)
+    window.commands.run(command_id)
     (dialog,) = [d for d in QApplication.topLevelWidgets() if isinstance(d, QDialog) and d.isVisible()]
     qtbot.keyClick(dialog, Qt.Key.Key_Escape)
     assert not dialog.isVisible()
@@ -219,12 +219,13 @@ def test_dialogs_open_and_escape_closes_them(qtbot: QtBot, window: MainWindow, c
 def test_preferences_take_effect_at_once(qtbot: QtBot, window: MainWindow) -> None:
     from warpline_app.dialogs.preferences import show_preferences
 
-    dialog = show_preferences(window)
+    dialog = show_preferences(window.workspace.settings, window)
     dialog.theme.setCurrentIndex(dialog.theme.findData("light"))
     assert appearance().theme.name == "light"
     dialog.restore.click()
     dialog.language.setCurrentIndex(dialog.language.findData("zh_CN"))
-    assert (window.settings.theme, window.settings.restore_session, window.settings.language) == (
+    settings = window.workspace.settings
+    assert (settings.theme, settings.restore_session, settings.language) == (
         "light",
         True,
         "zh_CN",
@@ -243,7 +244,7 @@ def test_converted_files_have_a_limit_and_can_be_cleared(
     open_page(trace)
     cache = ConversionCache()
     assert cache.size_bytes() > 0
-    dialog = show_preferences(window)
+    dialog = show_preferences(window.workspace.settings, window)
     assert "are taken now" in dialog.cache_note.text()
     dialog.limit.setCurrentIndex(dialog.limit.findText("at most 5 GiB"))
     assert ConversionCache().max_bytes == 5 << 30
@@ -251,13 +252,13 @@ def test_converted_files_have_a_limit_and_can_be_cleared(
     assert cache.size_bytes() == 0
     assert dialog.cache_note.text() == "nothing is stored now"
     assert not dialog.clear_button.isEnabled()
-    assert window.current_page is not None, "what is open stays open"
+    assert window.tabs.current_page is not None, "what is open stays open"
 
 
 def test_full_screen_and_quit(qtbot: QtBot, window: MainWindow) -> None:
     qtbot.keyClick(window, Qt.Key.Key_F11)
     assert window.isFullScreen()
-    assert window.actions_.is_checked("view.full_screen")
+    assert window.commands.is_checked("view.full_screen")
     qtbot.keyClick(window, Qt.Key.Key_F11)
     assert not window.isFullScreen()
     with qtbot.waitSignal(window.destroyed, timeout=5_000):

@@ -20,7 +20,7 @@ from warpline.interchange.export.selection import ExportSelection, count_events
 from warpline.storage import open_capture
 from warpline_app.dialogs.export import ExportDialog, show_export
 from warpline_app.pictures.export import drawing_size
-from warpline_app.session.page import CapturePage
+from warpline_app.window.capture_page import CapturePage
 from warpline_app.window.main_window import MainWindow
 
 OpenPage = Callable[[Path], CapturePage]
@@ -34,7 +34,7 @@ def page(open_page: OpenPage, sample: Path) -> CapturePage:
 @pytest.fixture
 def dialog(page: CapturePage, window: MainWindow, tmp_path: Path) -> ExportDialog:
     page.document.state.select_range(20 * MS, 40 * MS)
-    made = show_export(window)
+    made = show_export(window.workspace, page.view, window)
     assert made is not None
     made.file.setText(str(tmp_path / "part.h5"))
     return made
@@ -70,7 +70,7 @@ def test_the_selected_range_is_the_first_choice_and_is_what_is_written(
 
 def test_success_is_told_in_the_window(dialog: ExportDialog, window: MainWindow, qtbot: QtBot) -> None:
     path = written(qtbot, dialog)
-    assert [str(path) in bar.text for bar in window.messages.bars] == [True]
+    assert [str(path) in bar.text for bar in window.message_bars.bars] == [True]
 
 
 def test_only_shown_tracks_leaves_hidden_ones_out(
@@ -78,7 +78,7 @@ def test_only_shown_tracks_leaves_hidden_ones_out(
 ) -> None:
     page.document.state.set_hidden({"process/71.1"})
     qtbot.waitUntil(lambda: page.view.is_idle)
-    dialog = show_export(window)
+    dialog = show_export(window.workspace, page.view, window)
     assert dialog is not None
     dialog.shown_tracks.setChecked(True)
     dialog.file.setText(str(tmp_path / "shown.h5"))
@@ -93,7 +93,7 @@ def test_chosen_tracks_begin_with_the_pinned_ones(
 ) -> None:
     uri = "gpu/0/process/71.1/context/1/stream/7"
     page.document.state.set_pins([uri])
-    dialog = show_export(window)
+    dialog = show_export(window.workspace, page.view, window)
     assert dialog is not None
     dialog.chosen_tracks.setChecked(True)
     assert dialog.tree.isVisible()
@@ -145,7 +145,7 @@ def test_a_drawing_is_made_of_rectangles_and_text_and_looks_like_the_timeline(
     page.document.state.set_view(10 * MS, 30 * MS)
     qtbot.waitUntil(lambda: page.view.is_idle)
     before = page.view.picture()
-    dialog = show_export(window)
+    dialog = show_export(window.workspace, page.view, window)
     assert dialog is not None
     dialog.format.setCurrentIndex(dialog.format.findData(".svg"))
     dialog.file.setText(str(tmp_path / "timeline.svg"))

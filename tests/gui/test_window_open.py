@@ -14,11 +14,11 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QApplication, QFileDialog
 from pytestqt.qtbot import QtBot
 
-from warpline_app.session.page import CapturePage
 from warpline_app.session.settings import Settings
+from warpline_app.window.capture_page import CapturePage
 from warpline_app.window.main_window import MainWindow, open_windows
-from warpline_app.window.start import tell_failures
-from warpline_app.window.welcome import OpeningPage
+from warpline_app.window.opening_page import OpeningPage
+from warpline_app.window.run_window import tell_failures
 
 OpenPage = Callable[[Path], CapturePage]
 
@@ -34,7 +34,7 @@ def test_a_capture_opens_with_its_summary_and_what_is_not_recorded(
     window: MainWindow, open_page: OpenPage, sample: Path
 ) -> None:
     page = open_page(sample)
-    assert window.current_page is page
+    assert window.tabs.current_page is page
     assert page.view.hasFocus()
     assert window.tool_row.summary.text() == "sample.h5 · H100 · 100 ms · 140 events"
     assert window.status_line.missing_text == "nvml not recorded: no NVIDIA driver"
@@ -52,9 +52,9 @@ def test_open_asks_for_files_and_opens_all_that_were_chosen(
     assert dialog.isVisible()
     dialog.filesSelected.emit([str(sample), str(other)])
     dialog.close()
-    qtbot.waitUntil(lambda: len(window.pages) == 2, timeout=20_000)
-    assert [page.source.name for page in window.pages] == ["sample.h5", "other.h5"]
-    assert window.settings.last_folder == str(sample.parent)
+    qtbot.waitUntil(lambda: len(window.tabs.pages) == 2, timeout=20_000)
+    assert [page.document.source.name for page in window.tabs.pages] == ["sample.h5", "other.h5"]
+    assert window.workspace.settings.last_folder == str(sample.parent)
 
 
 def test_a_file_that_is_open_comes_to_the_front(
@@ -62,9 +62,9 @@ def test_a_file_that_is_open_comes_to_the_front(
 ) -> None:
     first = open_page(sample)
     open_page(Path(shutil.copy(sample, tmp_path / "second.h5")))
-    window.open_file(sample)
-    assert window.current_page is first
-    assert len(window.pages) == 2
+    window.workspace.open_file(sample)
+    assert window.tabs.current_page is first
+    assert len(window.tabs.pages) == 2
 
 
 def test_recent_files_are_offered_and_open_again(
@@ -73,16 +73,16 @@ def test_recent_files_are_offered_and_open_again(
     gone = Path(shutil.copy(sample, tmp_path / "gone.h5"))
     open_page(gone)
     open_page(sample)
-    assert window.settings.recent_files == [sample, gone]
+    assert window.workspace.settings.recent_files == [sample, gone]
     qtbot.keyClick(window, Qt.Key.Key_W, Qt.KeyboardModifier.ControlModifier)
     qtbot.keyClick(window, Qt.Key.Key_W, Qt.KeyboardModifier.ControlModifier)
     assert window.welcome.isVisible()
     gone.unlink()
-    window.welcome.set_recent(window.settings.recent_files)
+    window.welcome.set_recent(window.workspace.settings.recent_files)
     (button,) = window.welcome.recent_buttons
-    with qtbot.waitSignal(window.capture_opened, timeout=20_000):
+    with qtbot.waitSignal(window.tabs.page_opened, timeout=20_000):
         qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
-    assert window.pages[0].source == sample
+    assert window.tabs.pages[0].document.source == sample
     menu = window.menus["File"]
     menu.aboutToShow.emit()
     recent = [action.text() for action in window._recent.actions() if action.text()]
@@ -103,7 +103,7 @@ def drop(window: MainWindow, paths: list[Path]) -> bool:
 def test_dropped_files_open(qtbot: QtBot, window: MainWindow, sample: Path, tmp_path: Path) -> None:
     other = Path(shutil.copy(sample, tmp_path / "b.h5"))
     assert drop(window, [sample, other])
-    qtbot.waitUntil(lambda: len(window.pages) == 2, timeout=20_000)
+    qtbot.waitUntil(lambda: len(window.tabs.pages) == 2, timeout=20_000)
 
 
 def test_dropped_text_is_refused(window: MainWindow) -> None:
@@ -143,25 +143,25 @@ def test_a_broken_file_gives_a_bar_that_says_what_is_wrong(
         path.write_bytes(content)
     elif name == "cut.h5":
         path.write_bytes(sample.read_bytes()[: sample.stat().st_size // 2])
-    with qtbot.waitSignal(window.open_failed, timeout=20_000):
-        window.open_file(path)
-    (bar,) = window.messages.bars
+    with qtbot.waitSignal(window.workspace.open_failed, timeout=20_000):
+        window.workspace.open_file(path)
+    (bar,) = window.message_bars.bars
     assert bar.isVisible()
     assert str(path) in bar.text
     assert said in bar.text
     assert "\n" not in bar.text
     assert "Traceback" not in bar.text
     assert window.tabs.count() == 0
-    assert path not in window.settings.recent_files
+    assert path not in window.workspace.settings.recent_files
     bar.dismiss()
-    assert not window.messages.isVisible()
+    assert not window.message_bars.isVisible()
 
 
 def test_the_same_problem_is_told_once(qtbot: QtBot, window: MainWindow, tmp_path: Path) -> None:
     for _ in range(2):
-        with qtbot.waitSignal(window.open_failed, timeout=20_000):
-            window.open_file(tmp_path / "missing.h5")
-    assert len(window.messages.bars) == 1
+        with qtbot.waitSignal(window.workspace.open_failed, timeout=20_000):
+            window.workspace.open_file(tmp_path / "missing.h5")
+    assert len(window.message_bars.bars) == 1
 
 
 def test_a_foreign_trace_is_converted_once_and_opens_from_the_cache(
@@ -175,24 +175,24 @@ def test_a_foreign_trace_is_converted_once_and_opens_from_the_cache(
     ]
     trace.write_text(json.dumps({"traceEvents": events}))
     for _ in range(2):
-        with qtbot.waitSignal(window.capture_opened, timeout=30_000):
-            window.open_file(trace)
-        page = window.pages[0]
-        assert page.source == trace
+        with qtbot.waitSignal(window.tabs.page_opened, timeout=30_000):
+            window.workspace.open_file(trace)
+        page = window.tabs.pages[0]
+        assert page.document.source == trace
         assert len(page.document.capture.events) == 30
         assert page.document.path != trace
-        window.close_current()
+        window.commands.run("file.close")
     assert len(list((tmp_path / "cache").rglob("*.h5"))) == 1
-    assert window.settings.recent_files == [trace]
+    assert window.workspace.settings.recent_files == [trace]
 
 
 def test_opening_can_be_cancelled(qtbot: QtBot, window: MainWindow, sample: Path) -> None:
-    window.open_file(sample)
+    window.workspace.open_file(sample)
     opening = window.tabs.currentWidget()
     assert isinstance(opening, OpeningPage)
     opening.cancel_requested.emit()
     assert window.tabs.count() == 0
-    assert not window.is_opening
+    assert not window.workspace.is_opening
     assert window.welcome.isVisible()
 
 
@@ -201,11 +201,11 @@ def test_tabs_are_stepped_through_by_key(
 ) -> None:
     first = open_page(sample)
     second = open_page(Path(shutil.copy(sample, tmp_path / "second.h5")))
-    assert window.current_page is second
+    assert window.tabs.current_page is second
     qtbot.keyClick(window, Qt.Key.Key_PageDown, Qt.KeyboardModifier.ControlModifier)
-    assert window.current_page is first
+    assert window.tabs.current_page is first
     qtbot.keyClick(window, Qt.Key.Key_PageUp, Qt.KeyboardModifier.ControlModifier)
-    assert window.current_page is second
+    assert window.tabs.current_page is second
 
 
 def test_each_tab_keeps_its_own_view_and_search(
@@ -220,7 +220,7 @@ def test_each_tab_keeps_its_own_view_and_search(
     second = open_page(Path(shutil.copy(sample, tmp_path / "second.h5")))
     assert window.tool_row.search.text() == ""
     assert second.document.state.view == (0, 100_000_000)
-    window.step_tab(1)
+    window.workspace.step(1)
     assert window.tool_row.search.text() == "gemm"
     assert first.document.state.view == (0, 1_000_000)
 
@@ -236,7 +236,7 @@ def test_a_new_window_stands_on_its_own(
     assert open_windows()[1].welcome.isVisible()
     open_windows()[1].close()
     assert len(open_windows()) == 1
-    assert window.current_page is not None
+    assert window.tabs.current_page is not None
 
 
 def test_closing_remembers_files_geometry_and_panels(
@@ -270,7 +270,7 @@ def test_the_capture_is_closed_with_its_tab(
         close()
 
     monkeypatch.setattr(capture, "close", closing)
-    window.close_current()
+    window.commands.run("file.close")
     assert closed == [True]
     assert window.welcome.isVisible()
 
@@ -284,9 +284,9 @@ def test_damage_that_opening_does_not_see_is_still_one_bar(
     content[at - 40 : at + 60] = bytes(100)
     path = tmp_path / "flipped.h5"
     path.write_bytes(content)
-    with qtbot.waitSignal(window.open_failed, timeout=20_000):
-        window.open_file(path)
-    assert "flipped.h5" in window.messages.bars[0].text
+    with qtbot.waitSignal(window.workspace.open_failed, timeout=20_000):
+        window.workspace.open_file(path)
+    assert "flipped.h5" in window.message_bars.bars[0].text
 
 
 def test_a_defect_is_told_in_the_window(
@@ -298,6 +298,6 @@ def test_a_defect_is_told_in_the_window(
         raise RuntimeError("the flux is out of phase")
     except RuntimeError as error:
         sys.excepthook(RuntimeError, error, error.__traceback__)
-    (bar,) = window.messages.bars
+    (bar,) = window.message_bars.bars
     assert "a defect in Warpline" in bar.text
     assert "the flux is out of phase" in bar.text

@@ -26,8 +26,8 @@ from warpline_app.panels.facts.event_facts import event_facts, format_bytes
 from warpline_app.panels.frame.registry import PANELS
 from warpline_app.panels.sources.panel import SourcesPanel
 from warpline_app.panels.table.content import sorted_order, text_ranks
-from warpline_app.session.page import CapturePage
 from warpline_app.session.timeline_state import Filter
+from warpline_app.window.capture_page import CapturePage
 from warpline_app.window.main_window import MainWindow
 
 OpenPage = Callable[[Path], CapturePage]

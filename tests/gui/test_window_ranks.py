@@ -18,10 +18,10 @@ from warpline_app.dialogs.align_ranks import AlignRanksDialog, parse_shift, shif
 from warpline_app.dialogs.palette import CommandPalette, show_palette
 from warpline_app.session import background
 from warpline_app.session.joining import join_ranks
-from warpline_app.session.page import CapturePage
 from warpline_app.session.settings import Settings
+from warpline_app.window.capture_page import CapturePage
 from warpline_app.window.main_window import MainWindow
-from warpline_app.window.welcome import OpeningPage
+from warpline_app.window.opening_page import OpeningPage
 
 OpenPage = Callable[[Path], CapturePage]
 KERNEL = "kernel of rank 1"
@@ -36,7 +36,7 @@ def job(tmp_path: Path) -> Path:
 @pytest.fixture
 def dialog(open_page: OpenPage, window: MainWindow, job: Path, qtbot: QtBot) -> AlignRanksDialog:
     open_page(job).view.setFocus()
-    assert window.actions_.run("analyze.align_ranks")
+    assert window.commands.run("analyze.align_ranks")
     made = window.findChild(AlignRanksDialog)
     assert made is not None
     qtbot.waitUntil(made.isVisible)
@@ -50,7 +50,7 @@ def kernel_times(capture: Capture, name: str = KERNEL) -> list[int]:
 
 
 def shown(window: MainWindow) -> CapturePage:
-    page = window.current_page
+    page = window.tabs.current_page
     assert page is not None
     return page
 
@@ -78,7 +78,7 @@ def test_typing_a_shift_moves_the_rank_and_its_picture(
     assert kernel_times(page.document.capture, "kernel of rank 0") == first
     assert page.view.picture() != image
     assert page.document.capture.span[1] == before.document.capture.span[1] + 250_000
-    assert len(window.pages) == 1
+    assert len(window.tabs.pages) == 1
     assert field_of(dialog, "Rank 1").text() == "250 µs"
 
 
@@ -138,7 +138,7 @@ def test_a_shift_is_remembered_for_this_capture(
 ) -> None:
     first = kernel_times(shown(window).document.capture)[0]
     type_shift(qtbot, field_of(dialog, "Rank 1"), "40us")
-    window.close_current()
+    window.commands.run("file.close")
     qtbot.waitUntil(lambda: not window.findChildren(AlignRanksDialog))
     page = open_page(job)
     assert kernel_times(page.document.capture)[0] == first + 40_000
@@ -170,14 +170,14 @@ def test_a_capture_with_one_clock_greys_it_out_and_says_why(
     window: MainWindow, open_page: OpenPage, sample: Path, qtbot: QtBot
 ) -> None:
     open_page(sample)
-    assert not window.actions_.is_enabled("analyze.align_ranks")
-    assert show_align_ranks(window) is None
+    assert not window.commands.is_enabled("analyze.align_ranks")
+    assert show_align_ranks(window.workspace, window) is None
     menu = window.menus["Analyze"]
     menu.aboutToShow.emit()
     entry = next(action for action in menu.actions() if action.objectName() == "analyze.align_ranks")
     assert not entry.isEnabled()
     assert "one clock" in entry.toolTip()
-    palette = show_palette(window)
+    palette = show_palette(window.commands, window, window.focus_front)
     qtbot.keyClicks(palette.input, "align ranks")
     index = palette.list.model().index(0, 0)
     assert "one clock" in index.data(Qt.ItemDataRole.ToolTipRole)
@@ -204,22 +204,22 @@ def test_files_of_several_ranks_are_joined_in_the_window(
     window: MainWindow, tmp_path: Path, qtbot: QtBot
 ) -> None:
     files = [rank_file(tmp_path, 0, 100), rank_file(tmp_path, 1, 777_000)]
-    assert window.actions_.run("file.join_ranks")
+    assert window.commands.run("file.join_ranks")
     (dialog,) = window.findChildren(QFileDialog)
     dialog.filesSelected.emit([str(file) for file in files])
     dialog.close()
     target = next(found for found in window.findChildren(QFileDialog) if found is not dialog)
     out = tmp_path / "job.h5"
-    with qtbot.waitSignal(window.capture_opened, timeout=20_000):
+    with qtbot.waitSignal(window.tabs.page_opened, timeout=20_000):
         target.fileSelected.emit(str(out))
     target.close()
     page = shown(window)
-    assert page.source == out
+    assert page.document.source == out
     assert [track.uri for track in page.document.capture.tracks if track.role == "rank"] == [
         "rank/0",
         "rank/1",
     ]
-    assert window.actions_.is_enabled("analyze.align_ranks")
+    assert window.commands.is_enabled("analyze.align_ranks")
 
 
 def test_joining_can_be_cancelled_and_says_what_is_wrong(
@@ -227,13 +227,13 @@ def test_joining_can_be_cancelled_and_says_what_is_wrong(
 ) -> None:
     files = [rank_file(tmp_path, 0, 100), rank_file(tmp_path, 1, 777_000)]
     out = tmp_path / "job.h5"
-    join_ranks(window, files, out)
+    join_ranks(window.workspace, files, out)
     (opening,) = window.findChildren(OpeningPage)
     opening.cancel.click()
-    qtbot.waitUntil(lambda: not window.is_opening)
+    qtbot.waitUntil(lambda: not window.workspace.is_opening)
     background.wait_for_jobs()
     assert window.tabs.count() == 0
-    with qtbot.waitSignal(window.open_failed, timeout=20_000):
-        join_ranks(window, files, files[0])
-    assert "choose another name" in window.messages.bars[0].text
+    with qtbot.waitSignal(window.workspace.open_failed, timeout=20_000):
+        join_ranks(window.workspace, files, files[0])
+    assert "choose another name" in window.message_bars.bars[0].text
     assert files[0].read_bytes()[:1] == b"{"

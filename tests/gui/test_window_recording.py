@@ -17,10 +17,10 @@ from warpline_app.dialogs.new_capture import SETTINGS_KEY, NewCaptureDialog
 from warpline_app.dialogs.source_choice import SourceChoice
 from warpline_app.panels.console.panel import ConsolePanel
 from warpline_app.recording.doctor_report import SourceReport, parse_doctor
-from warpline_app.recording.page import RecordingPage
-from warpline_app.session.page import CapturePage
 from warpline_app.session.settings import Settings
+from warpline_app.window.capture_page import CapturePage
 from warpline_app.window.main_window import MainWindow
+from warpline_app.window.recording_page import RecordingPage
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="recording works on Linux only")
 
@@ -60,9 +60,11 @@ def start(qtbot: QtBot, window: MainWindow, tmp_path: Path) -> Start:
         dialog.output.setText(str(tmp_path / "run.h5"))
         qtbot.keyClick(dialog.script, Qt.Key.Key_Return)
         assert not dialog.problem.isVisible(), dialog.problem.text()
-        assert dialog.page is not None
-        assert window.tabs.currentWidget() is dialog.page
-        return dialog.page
+        assert dialog.recording is not None
+        page = window.tabs.page_of(dialog.recording)
+        assert isinstance(page, RecordingPage)
+        assert window.tabs.currentWidget() is page
+        return page
 
     return run
 
@@ -70,19 +72,19 @@ def start(qtbot: QtBot, window: MainWindow, tmp_path: Path) -> Start:
 def test_a_script_is_recorded_and_its_capture_opens_by_itself(
     qtbot: QtBot, window: MainWindow, start: Start, tmp_path: Path, settings: Settings
 ) -> None:
-    with qtbot.waitSignal(window.capture_opened, timeout=TIMEOUT_MS) as opened:
+    with qtbot.waitSignal(window.tabs.page_opened, timeout=TIMEOUT_MS) as opened:
         page = start(
             "import sys, time\nfor i in range(5):\n    print('step', i, sys.argv[1]); time.sleep(0.02)\n",
             "'two words'",
         )
-        assert page.title.endswith("run")
+        assert page.recording.title.endswith("run")
     assert opened.args is not None
     capture_page = opened.args[0]
     assert isinstance(capture_page, CapturePage)
-    assert window.pages == [capture_page]
+    assert window.tabs.pages == [capture_page]
     assert window.tabs.count() == 1
     capture = capture_page.document.capture
-    assert capture_page.source == tmp_path / "run.h5"
+    assert capture_page.document.source == tmp_path / "run.h5"
     assert capture.meta["command_line"][-1] == "two words"
     assert len(capture.events) > 0
     assert [name for name in capture.kinds if name in {"thread_state", "cpu_slice"}]
@@ -114,9 +116,9 @@ def test_the_page_shows_output_and_figures_while_it_records_and_pauses(
     )
     qtbot.mouseClick(page.pause, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: page.headline.text() == "Recording", timeout=TIMEOUT_MS)
-    with qtbot.waitSignal(window.capture_opened, timeout=TIMEOUT_MS):
+    with qtbot.waitSignal(window.tabs.page_opened, timeout=TIMEOUT_MS):
         qtbot.mouseClick(page.stop_button, Qt.MouseButton.LeftButton)
-    assert len(window.pages[0].document.capture.pauses) == 1
+    assert len(window.tabs.pages[0].document.capture.pauses) == 1
     assert window.tabs.count() == 1
 
 
@@ -126,7 +128,7 @@ def test_cancelling_ends_the_program_and_leaves_nothing(
     page = start(WAITS)
     qtbot.waitUntil(lambda: page.figures["pid"].text() != "–", timeout=TIMEOUT_MS)
     pid = int(page.figures["pid"].text())
-    with qtbot.waitSignal(page.closed, timeout=TIMEOUT_MS):
+    with qtbot.waitSignal(page.recording.ended, timeout=TIMEOUT_MS):
         qtbot.mouseClick(page.cancel_button, Qt.MouseButton.LeftButton)
     assert window.tabs.count() == 0
     assert window.welcome.isVisible()
@@ -138,7 +140,7 @@ def test_cancelling_ends_the_program_and_leaves_nothing(
 def test_a_program_that_is_killed_is_still_shown(qtbot: QtBot, window: MainWindow, start: Start) -> None:
     page = start(WAITS)
     qtbot.waitUntil(lambda: page.figures["pid"].text() != "–", timeout=TIMEOUT_MS)
-    with qtbot.waitSignal(window.capture_opened, timeout=TIMEOUT_MS):
+    with qtbot.waitSignal(window.tabs.page_opened, timeout=TIMEOUT_MS):
         os.kill(int(page.figures["pid"].text()), signal.SIGKILL)
     assert window.isVisible()
 
@@ -149,11 +151,12 @@ def test_a_program_that_cannot_be_run_is_explained(qtbot: QtBot, window: MainWin
     dialog.command.setText("/no/such/program --x")
     dialog.output.setText(str(tmp_path / "run.h5"))
     dialog.start()
-    page = dialog.page
-    assert page is not None
-    qtbot.waitUntil(lambda: bool(page.messages.bars), timeout=TIMEOUT_MS)
-    assert "/no/such/program" in page.messages.bars[0].text
-    assert "No such file" in page.messages.bars[0].text
+    assert dialog.recording is not None
+    page = window.tabs.page_of(dialog.recording)
+    assert isinstance(page, RecordingPage)
+    qtbot.waitUntil(lambda: bool(page.message_bars.bars), timeout=TIMEOUT_MS)
+    assert "/no/such/program" in page.message_bars.bars[0].text
+    assert "No such file" in page.message_bars.bars[0].text
     assert not page.stop_button.isVisible()
     qtbot.mouseClick(page.cancel_button, Qt.MouseButton.LeftButton)
     assert window.tabs.count() == 0
@@ -162,12 +165,12 @@ def test_a_program_that_cannot_be_run_is_explained(qtbot: QtBot, window: MainWin
 def test_a_program_that_outlives_its_recording_keeps_its_tab(
     qtbot: QtBot, window: MainWindow, start: Start
 ) -> None:
-    with qtbot.waitSignal(window.capture_opened, timeout=TIMEOUT_MS):
+    with qtbot.waitSignal(window.tabs.page_opened, timeout=TIMEOUT_MS):
         page = start(WAITS, duration="300ms")
     assert window.tabs.count() == 2
-    assert page.is_recording
+    assert page.recording.is_running
     qtbot.waitUntil(lambda: "runs on" in page.headline.text(), timeout=TIMEOUT_MS)
-    with qtbot.waitSignal(page.closed, timeout=TIMEOUT_MS):
+    with qtbot.waitSignal(page.recording.ended, timeout=TIMEOUT_MS):
         qtbot.mouseClick(page.stop_button, Qt.MouseButton.LeftButton)
     assert window.tabs.count() == 1
 
@@ -198,9 +201,9 @@ def test_the_window_asks_before_it_leaves_a_running_recording(
     window.close()
     assert asked == ["A program is being recorded."]
     assert window.isVisible()
-    assert page.is_recording
-    with qtbot.waitSignal(page.closed, timeout=TIMEOUT_MS):
-        page.cancel()
+    assert page.recording.is_running
+    with qtbot.waitSignal(page.recording.ended, timeout=TIMEOUT_MS):
+        page.recording.cancel()
 
 
 def test_sources_are_greyed_out_with_the_reason(qtbot: QtBot) -> None:
@@ -237,16 +240,16 @@ def test_a_recording_that_was_killed_opens_from_its_spool(
     qtbot: QtBot, window: MainWindow, start: Start, tmp_path: Path
 ) -> None:
     page = start(WAITS)
-    qtbot.waitUntil(lambda: int(page._status.get("events", 0)) > 200, timeout=TIMEOUT_MS)
+    qtbot.waitUntil(lambda: int(page.recording.status.get("events", 0)) > 200, timeout=TIMEOUT_MS)
     pid = int(page.figures["pid"].text())
-    page.process.kill()
-    qtbot.waitUntil(lambda: bool(page.messages.bars), timeout=TIMEOUT_MS)
+    page.recording.process.kill()
+    qtbot.waitUntil(lambda: bool(page.message_bars.bars), timeout=TIMEOUT_MS)
     os.kill(pid, signal.SIGKILL)
-    assert "warpline recover" in page.messages.bars[0].text
-    (recover,) = [b for b in page.messages.bars[0].findChildren(QPushButton) if b.text() == "Recover"]
-    with qtbot.waitSignal(window.capture_opened, timeout=TIMEOUT_MS):
+    assert "warpline recover" in page.message_bars.bars[0].text
+    (recover,) = [b for b in page.message_bars.bars[0].findChildren(QPushButton) if b.text() == "Recover"]
+    with qtbot.waitSignal(window.tabs.page_opened, timeout=TIMEOUT_MS):
         qtbot.mouseClick(recover, Qt.MouseButton.LeftButton)
     assert window.tabs.count() == 1
-    assert window.pages[0].source == tmp_path / "run.h5"
-    assert len(window.pages[0].document.capture.events) > 0
+    assert window.tabs.pages[0].document.source == tmp_path / "run.h5"
+    assert len(window.tabs.pages[0].document.capture.events) > 0
     assert not (tmp_path / "run.h5.spool").exists()

@@ -26,7 +26,7 @@ class ViewCommand:
 
     def run(self, args: argparse.Namespace) -> int:
         """Returns when the last window is closed."""
-        from warpline_app.window.start import run_window
+        from warpline_app.window.run_window import run_window
 
         return run_window(args.files)
 

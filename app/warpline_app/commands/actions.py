@@ -9,7 +9,8 @@ from PySide6.QtGui import QAction, QKeySequence, QShortcut
 from PySide6.QtWidgets import QMenu, QMenuBar, QWidget
 
 from warpline.i18n import tr
-from warpline_app.commands.command import Command, Context
+from warpline_app.commands.command import Command
+from warpline_app.commands.context import Context
 
 MENU_ORDER = ("File", "View", "Navigate", "Analyze", "Help")
 SUBMENUS: dict[tuple[str, str], str] = {

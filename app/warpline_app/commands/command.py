@@ -8,33 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
 
 from warpline.i18n import tr
-
-if TYPE_CHECKING:
-    from warpline_app.session.timeline_state import TimelineState
-    from warpline_app.timeline.widgets.view import TimelineView
-    from warpline_app.window.main_window import MainWindow
-
-
-class Context(Protocol):
-    """Where a command acts: the window the user is in and the timeline in its front tab."""
-
-    @property
-    def window(self) -> MainWindow:
-        """The window that received the key or click."""
-        ...
-
-    @property
-    def state(self) -> TimelineState | None:
-        """The state of the capture in front, None while none is open."""
-        ...
-
-    @property
-    def view(self) -> TimelineView | None:
-        """The timeline in front, None while none is open."""
-        ...
+from warpline_app.commands.context import Context
 
 
 def always(_context: Context) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSize, Qt, qVersion
 from PySide6.QtGui import QGuiApplication
@@ -11,9 +10,6 @@ from PySide6.QtWidgets import QDialog, QDialogButtonBox, QHBoxLayout, QLabel, QV
 
 from warpline import __version__
 from warpline.i18n import tr
-
-if TYPE_CHECKING:
-    from warpline_app.window.main_window import MainWindow
 
 
 def versions() -> list[tuple[str, str]]:
@@ -74,8 +70,8 @@ class AboutDialog(QDialog):
         layout.addWidget(buttons)
 
 
-def show_about(window: MainWindow) -> AboutDialog:
+def show_about(parent: QWidget | None) -> AboutDialog:
     """Show the dialog."""
-    dialog = AboutDialog(window)
+    dialog = AboutDialog(parent)
     dialog.open()
     return dialog

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer
 from PySide6.QtGui import QKeyEvent, QKeySequence
 from PySide6.QtWidgets import (
@@ -24,11 +22,9 @@ from warpline.i18n import tr
 from warpline.interchange.framework.ranks import clock_text
 from warpline.model import format_duration
 from warpline.model.times import NS_PER_UNIT, parse_time
-from warpline_app.session.alignment import FURTHEST_NS, ClockShifts, MovableClock, movable_clocks, realign
-
-if TYPE_CHECKING:
-    from warpline_app.session.page import CapturePage
-    from warpline_app.window.main_window import MainWindow
+from warpline_app.session.alignment import FURTHEST_NS, ClockShifts, MovableClock, movable_clocks
+from warpline_app.session.document import Document
+from warpline_app.session.workspace import Workspace
 
 UNITS = ("ns", "µs", "ms")
 _STEP_MS = 120
@@ -57,14 +53,14 @@ def parse_shift(text: str, unit: str) -> int:
 class AlignRanksDialog(QDialog):
     """Stays open beside the timeline, which follows each change; every change can be taken back."""
 
-    def __init__(self, window: MainWindow, page: CapturePage) -> None:
-        super().__init__(window)
+    def __init__(self, workspace: Workspace, document: Document, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(tr("Align Ranks"))
-        self._window = window
-        self.source = page.source
-        self._title = page.document.title
-        self.clocks: list[MovableClock] = movable_clocks(page.document.capture)
+        self._workspace = workspace
+        self.source = document.source
+        self._title = document.title
+        self.clocks: list[MovableClock] = movable_clocks(document.capture)
         self.inputs: dict[int, QLineEdit] = {}
         self._methods: dict[int, QLabel] = {}
         self._steps = QTimer(self)
@@ -73,7 +69,7 @@ class AlignRanksDialog(QDialog):
         self._steps.timeout.connect(self.apply)
         self._build()
         self.show_alignment()
-        window.current_changed.connect(self._tab_changed)
+        workspace.item_removed.connect(self._item_removed)
 
     def _build(self) -> None:
         head = QLabel(tr("{file}: each rank has a clock of its own.", file=self._title))
@@ -162,15 +158,15 @@ class AlignRanksDialog(QDialog):
     # -- what holds -----------------------------------------------------------------------------------------
 
     @property
-    def page(self) -> CapturePage | None:
-        """The page that shows the capture now, None once it is closed. Each change makes another page of it."""
-        return next((page for page in self._window.pages if page.source == self.source), None)
+    def document(self) -> Document | None:
+        """The document that shows the file now, None once it is closed. Each change makes another one."""
+        return self._workspace.document_of(self.source)
 
     @property
     def alignment(self) -> ClockShifts:
         """How the capture is shown now."""
-        page = self.page
-        return page.document.alignment if page is not None else ClockShifts()
+        document = self.document
+        return document.alignment if document is not None else ClockShifts()
 
     def show_alignment(self) -> None:
         """Write down what holds."""
@@ -225,9 +221,9 @@ class AlignRanksDialog(QDialog):
         self._show(self.alignment.changed({}))
 
     def _show(self, alignment: ClockShifts) -> None:
-        page = self.page
-        if page is not None:
-            realign(self._window, page, alignment)
+        document = self.document
+        if document is not None:
+            self._workspace.realign(document, alignment)
             self.show_alignment()
 
     # -- keys and the end -----------------------------------------------------------------------------------
@@ -266,21 +262,21 @@ class AlignRanksDialog(QDialog):
         if event.key() not in {Qt.Key.Key_Return, Qt.Key.Key_Enter}:
             super().keyPressEvent(event)
 
-    def _tab_changed(self) -> None:
-        if self.page is None:
+    def _item_removed(self) -> None:
+        if self.document is None:
             self.close()
 
 
-def show_align_ranks(window: MainWindow) -> AlignRanksDialog | None:
+def show_align_ranks(workspace: Workspace, parent: QWidget | None) -> AlignRanksDialog | None:
     """Show the dialog for the capture in front; the one that is open already comes to the front."""
-    page = window.current_page
-    if page is None or not movable_clocks(page.document.capture):
+    document = workspace.current
+    if document is None or not movable_clocks(document.capture):
         return None
-    for dialog in window.findChildren(AlignRanksDialog):
-        if dialog.source == page.source:
+    for dialog in parent.findChildren(AlignRanksDialog) if parent is not None else ():
+        if dialog.source == document.source:
             dialog.raise_()
             dialog.activateWindow()
             return dialog
-    dialog = AlignRanksDialog(window, page)
+    dialog = AlignRanksDialog(workspace, document, parent)
     dialog.show()
     return dialog

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
@@ -21,9 +19,6 @@ from warpline.i18n import tr
 from warpline_app.look.appearance import appearance
 from warpline_app.recording.doctor_report import SourceReport, read_doctor
 from warpline_app.session.background import Job
-
-if TYPE_CHECKING:
-    from warpline_app.window.main_window import MainWindow
 
 
 class DoctorDialog(QDialog):
@@ -103,8 +98,8 @@ class DoctorDialog(QDialog):
         QGuiApplication.clipboard().setText("\n".join(lines))
 
 
-def show_doctor(window: MainWindow) -> DoctorDialog:
+def show_doctor(parent: QWidget | None) -> DoctorDialog:
     """Show the dialog."""
-    dialog = DoctorDialog(window)
+    dialog = DoctorDialog(parent)
     dialog.open()
     return dialog

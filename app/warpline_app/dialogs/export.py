@@ -38,11 +38,12 @@ from warpline.model import format_duration, format_time
 from warpline.model.errors import UsageError, WarplineError
 from warpline_app.dialogs.track_choice import TrackTree, tracks_pinned, tracks_shown
 from warpline_app.panels.facts.event_facts import format_bytes
+from warpline_app.session.activity import Activity
 from warpline_app.session.background import IsCancelled, Job, Progress
+from warpline_app.session.workspace import Workspace
 
 if TYPE_CHECKING:
-    from warpline_app.session.page import CapturePage
-    from warpline_app.window.main_window import MainWindow
+    from warpline_app.timeline.widgets.view import TimelineView
 
 PICTURES = ("png", "svg")
 """Formats that show the timeline as it stands: range and tracks are those in view."""
@@ -52,14 +53,14 @@ _PREVIEW_MS = 60
 class ExportDialog(QDialog):
     """Collects an `ExportSelection` and a file name; Export writes in the background."""
 
-    def __init__(self, window: MainWindow, page: CapturePage) -> None:
-        super().__init__(window)
+    def __init__(self, workspace: Workspace, view: TimelineView, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(tr("Export"))
-        self._window, self._page = window, page
-        self._capture = page.document.capture
-        self._state = page.document.state
-        self._shown = tracks_shown(page.view)
+        self._workspace, self._view = workspace, view
+        self._capture = view.document.capture
+        self._state = view.document.state
+        self._shown = tracks_shown(view)
         self._job: Job | None = None
         self._preview_timer = QTimer(self)
         self._preview_timer.setSingleShot(True)
@@ -148,7 +149,7 @@ class ExportDialog(QDialog):
         for button in (self.all_tracks, self.shown_tracks, self.chosen_tracks):
             self.tracks.addButton(button)
         self.all_tracks.setChecked(True)
-        self.tree = TrackTree(self._capture, tracks_pinned(self._page.view))
+        self.tree = TrackTree(self._capture, tracks_pinned(self._view))
         self.tree.setMinimumHeight(150)
         self.tree.setVisible(False)
 
@@ -200,7 +201,7 @@ class ExportDialog(QDialog):
 
     def _format_chosen(self) -> None:
         suffix = str(self.format.currentData())
-        source = self._page.source
+        source = self._view.document.source
         stem = (
             self.path
             if self.file.text().strip()
@@ -252,7 +253,7 @@ class ExportDialog(QDialog):
     def _picture_preview(self, name: str) -> str:
         from warpline_app.pictures.export import drawing_size
 
-        view = self._page.view
+        view = self._view
         parts = [tr("{width} × {height} pixels", width=view.width(), height=view.height())]
         if name == "svg":
             shapes, size = drawing_size(view)
@@ -298,7 +299,7 @@ class ExportDialog(QDialog):
         self.progress.setValue(0)
         self.progress.show()
         self._enable(on=False)
-        self._job.launch()
+        self._workspace.begin(Activity(tr("Export to {name}", name=path.name), self._job, self._workspace))
 
     def _save_picture(self, path: Path) -> None:
         # Drawn here and not in the background: only Qt's own thread may draw widgets.
@@ -307,9 +308,9 @@ class ExportDialog(QDialog):
 
         try:
             if path.suffix.lower() == ".svg":
-                save_svg(self._page.view, path)
+                save_svg(self._view, path)
             else:
-                save_picture(self._page.view.picture(), path)
+                save_picture(self._view.picture(), path)
         except WarplineError as error:
             self._failed(error)
         else:
@@ -329,7 +330,7 @@ class ExportDialog(QDialog):
     def _done(self, path: Path) -> None:
         self._job = None
         size = path.stat().st_size if path.is_file() else sum(file.stat().st_size for file in path.iterdir())
-        self._window.messages.show_message(
+        self._workspace.messages.show(
             tr("Exported {path} ({size})", path=path, size=format_bytes(size)), level="info"
         )
         self.accept()
@@ -367,11 +368,8 @@ def _column(*widgets: QWidget) -> QVBoxLayout:
     return layout
 
 
-def show_export(window: MainWindow) -> ExportDialog | None:
-    """Show the dialog for the capture in front."""
-    page = window.current_page
-    if page is None:
-        return None
-    dialog = ExportDialog(window, page)
+def show_export(workspace: Workspace, view: TimelineView, parent: QWidget | None) -> ExportDialog:
+    """Show the dialog for a capture and the timeline that shows it."""
+    dialog = ExportDialog(workspace, view, parent)
     dialog.open()
     return dialog

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
@@ -20,9 +19,6 @@ from PySide6.QtWidgets import (
 from warpline.i18n import tr
 from warpline_app.commands.actions import MENU_ORDER, key_text
 from warpline_app.commands.command import Command
-
-if TYPE_CHECKING:
-    from warpline_app.window.main_window import MainWindow
 
 MOUSE: tuple[tuple[str, str], ...] = (
     ("Click", "Select the event under the pointer"),
@@ -150,9 +146,9 @@ def _balanced(
     return shares
 
 
-def show_help_sheet(window: MainWindow) -> HelpSheet:
+def show_help_sheet(commands: Iterable[Command], parent: QWidget | None) -> HelpSheet:
     """Show the sheet beside a window; it may stay open while working."""
-    sheet = HelpSheet(window.actions_.commands.values(), window)
+    sheet = HelpSheet(commands, parent)
     sheet.show()
     sheet.filter.setFocus()
     return sheet

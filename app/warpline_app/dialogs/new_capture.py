@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
@@ -29,29 +28,28 @@ from warpline.model.errors import UsageError
 from warpline_app.dialogs.source_choice import SourceChoice
 from warpline_app.recording.doctor_report import read_doctor
 from warpline_app.recording.interpreters import find_interpreters
+from warpline_app.recording.recording import Recording
 from warpline_app.recording.request import RecordingRequest, suggested_output
 from warpline_app.session.background import Job
-
-if TYPE_CHECKING:
-    from warpline_app.recording.page import RecordingPage
-    from warpline_app.window.main_window import MainWindow
+from warpline_app.session.workspace import Workspace
 
 SETTINGS_KEY = "record/request"
 
 
 class NewCaptureDialog(QDialog):
-    """Collects a `RecordingRequest`; Start begins it in a tab of the window."""
+    """Collects a `RecordingRequest`; Start begins it in the workspace."""
 
-    def __init__(self, window: MainWindow) -> None:
-        super().__init__(window)
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setAcceptDrops(True)
         self.setWindowTitle(tr("New Capture"))
-        self._window = window
-        self.page: RecordingPage | None = None
+        self._workspace = workspace
+        self.recording: Recording | None = None
+        """What Start began."""
         self._output_is_ours = True
         self._build()
-        self._fill(RecordingRequest.from_json(window.settings.record_of(SETTINGS_KEY)))
+        self._fill(RecordingRequest.from_json(workspace.settings.record_of(SETTINGS_KEY)))
         self._job = Job(read_doctor, self)
         self._job.succeeded.connect(self.sources.show_reports)
         self._job.failed.connect(self.sources.show_failure)
@@ -259,13 +257,10 @@ class NewCaptureDialog(QDialog):
             self.problem.setText(str(error))
             self.problem.show()
             return
-        from warpline_app.recording.page import RecordingPage
-
-        self._window.settings.set_record(SETTINGS_KEY, request.to_json())
-        self._window.settings.save()
-        self.page = RecordingPage(request)
-        self._window.add_recording(self.page)
-        self.page.start()
+        self._workspace.settings.set_record(SETTINGS_KEY, request.to_json())
+        self._workspace.settings.save()
+        self.recording = Recording(request, self._workspace)
+        self._workspace.begin(self.recording, has_tab=True)
         self.accept()
 
 
@@ -283,9 +278,9 @@ def _with_button(field: QLineEdit, act: object) -> QWidget:
     return holder
 
 
-def show_new_capture(window: MainWindow) -> NewCaptureDialog:
+def show_new_capture(workspace: Workspace, parent: QWidget | None) -> NewCaptureDialog:
     """Show the dialog."""
-    dialog = NewCaptureDialog(window)
+    dialog = NewCaptureDialog(workspace, parent)
     dialog.open()
     dialog.script.setFocus()
     return dialog

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from PySide6.QtCore import (
     QAbstractListModel,
@@ -33,9 +33,6 @@ from warpline_app.commands.actions import CommandActions, key_text
 from warpline_app.commands.command import Command
 from warpline_app.look.appearance import appearance
 from warpline_app.look.theme import wash
-
-if TYPE_CHECKING:
-    from warpline_app.window.main_window import MainWindow
 
 _Index = QModelIndex | QPersistentModelIndex
 ROW_HEIGHT_PX = 30
@@ -158,13 +155,15 @@ class _CommandDelegate(QStyledItemDelegate):
 class CommandPalette(QFrame):
     """Over the window: type, choose with the arrows, Return runs, Escape leaves."""
 
-    def __init__(self, window: MainWindow) -> None:
+    def __init__(
+        self, commands: CommandActions, parent: QWidget, give_focus_back: Callable[[], None]
+    ) -> None:
         # A child and no popup: it moves with the window, and no window system has to grant it the keyboard.
-        super().__init__(window)
+        super().__init__(parent)
         self.setObjectName("paletteFrame")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setAccessibleName(tr("Command palette"))
-        self._window = window
+        self._commands, self._give_focus_back = commands, give_focus_back
         self.input = QLineEdit()
         self.input.setObjectName("paletteInput")
         self.input.setPlaceholderText(tr("What do you want to do?"))
@@ -173,7 +172,7 @@ class CommandPalette(QFrame):
         self.list.setUniformItemSizes(True)
         self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self._model = _CommandModel(window.actions_, self)
+        self._model = _CommandModel(commands, self)
         self.list.setModel(self._model)
         self.list.setItemDelegate(_CommandDelegate(self.list))
         self.list.clicked.connect(self._run)
@@ -184,9 +183,9 @@ class CommandPalette(QFrame):
         layout.setSpacing(4)
         layout.addWidget(self.input)
         layout.addWidget(self.list)
-        width = min(640, max(360, window.width() - 120))
+        width = min(640, max(360, parent.width() - 120))
         self.setFixedWidth(width)
-        self.move((window.width() - width) // 2, 72)
+        self.move((parent.width() - width) // 2, 72)
         QApplication.instance().focusChanged.connect(self._focus_changed)  # type: ignore[union-attr]  # it runs
         self.setFocusProxy(self.input)
         self._fit()
@@ -228,7 +227,7 @@ class CommandPalette(QFrame):
                 return True
             if key == Qt.Key.Key_Escape:
                 self.close()
-                self._window.give_focus_back()
+                self._give_focus_back()
                 return True
         return super().eventFilter(watched, event)
 
@@ -244,26 +243,31 @@ class CommandPalette(QFrame):
 
     def _run(self, index: QModelIndex) -> None:
         command: Command | None = index.data(Qt.ItemDataRole.UserRole)
-        if command is None or not self._window.actions_.is_enabled(command.id):
+        if command is None or not self._commands.is_enabled(command.id):
             return
         # The palette must be gone before the command acts: it may open a dialog or ask for the focus.
         self.close()
-        self._window.give_focus_back()
-        self._window.actions_.run(command.id)
+        self._give_focus_back()
+        self._commands.run(command.id)
 
 
-def show_palette(window: MainWindow) -> CommandPalette:
-    """Show the palette over a window; the one that is open already is taken away first."""
-    former = widget_of(window)
+def show_palette(
+    commands: CommandActions, parent: QWidget, give_focus_back: Callable[[], None]
+) -> CommandPalette:
+    """Show the palette over a window; the one that is open already is taken away first.
+
+    ``give_focus_back`` gives the keyboard to what had it, before a command runs.
+    """
+    former = palette_over(parent)
     if former is not None:
         former.close()
-    palette = CommandPalette(window)
+    palette = CommandPalette(commands, parent, give_focus_back)
     palette.show()
     palette.raise_()
     palette.input.setFocus()
     return palette
 
 
-def widget_of(window: QWidget) -> CommandPalette | None:
+def palette_over(window: QWidget) -> CommandPalette | None:
     """The palette that is open over a window."""
     return next((child for child in window.findChildren(CommandPalette) if child.isVisible()), None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
@@ -23,9 +23,6 @@ from warpline.model.errors import StorageError
 from warpline_app.look.appearance import appearance
 from warpline_app.panels.facts.event_facts import format_bytes
 from warpline_app.session.settings import LanguageChoice, Settings, ThemeChoice
-
-if TYPE_CHECKING:
-    from warpline_app.window.main_window import MainWindow
 
 THEMES: tuple[tuple[str, str], ...] = (
     ("system", "Follow the system"),
@@ -155,8 +152,8 @@ class PreferencesDialog(QDialog):
         self._language_note.setText(tr("Used from the next start on."))
 
 
-def show_preferences(window: MainWindow) -> PreferencesDialog:
+def show_preferences(settings: Settings, parent: QWidget | None) -> PreferencesDialog:
     """Show the dialog."""
-    dialog = PreferencesDialog(window.settings, window)
+    dialog = PreferencesDialog(settings, parent)
     dialog.open()
     return dialog

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from warpline.model import Clock
     from warpline.storage import Capture
-    from warpline_app.session.page import CapturePage
     from warpline_app.session.settings import Settings
-    from warpline_app.window.main_window import MainWindow
 
 _RECORD = "alignments"
 FURTHEST_NS = 1 << 60
@@ -84,11 +82,8 @@ def remembered(capture: Capture, settings: Settings) -> ClockShifts:
     )
 
 
-def realign(window: MainWindow, page: CapturePage, alignment: ClockShifts) -> CapturePage:
-    """Show the page's capture with other clocks: the same file, nothing imported again; and remember it."""
-    capture = page.document.capture
-    window.settings.set_record(
-        f"{_RECORD}/{capture.uuid}",
-        {capture.clocks[clock].name: shift for clock, shift in alignment.shifts.items()},
+def remember(capture: Capture, shifts: Mapping[int, int], settings: Settings) -> None:
+    """Have the capture moved like this when it is opened again."""
+    settings.set_record(
+        f"{_RECORD}/{capture.uuid}", {capture.clocks[clock].name: shift for clock, shift in shifts.items()}
     )
-    return window.replace_capture(page, moved(capture, alignment.shifts), alignment)

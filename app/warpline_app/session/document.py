@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject
 
 from warpline_app.session.alignment import ClockShifts
+from warpline_app.session.messages import Messages
 from warpline_app.session.timeline_state import TimelineState
 
 if TYPE_CHECKING:
@@ -15,14 +16,28 @@ if TYPE_CHECKING:
 
 
 class Document(QObject):
-    """An open capture with its state; what a tab shows."""
+    """An open capture with its state; what a tab shows.
 
-    def __init__(self, capture: Capture, title: str = "", parent: QObject | None = None) -> None:
+    ``source`` is the file a person chose: another profiler's trace has been converted into the capture shown.
+    ``messages`` is where a view of the capture tells what went wrong: the list of the workspace the document is in.
+    """
+
+    def __init__(
+        self,
+        capture: Capture,
+        title: str = "",
+        parent: QObject | None = None,
+        *,
+        source: Path | None = None,
+        messages: Messages | None = None,
+    ) -> None:
         """Takes over ``capture``: `close` closes it."""
         super().__init__(parent)
         self.capture = capture
         self.state = TimelineState(*capture.span, self)
-        self._title = title or Path(str(capture.path)).name
+        self.source: Path = source or self.path
+        self._title = title or self.path.name
+        self.messages: Messages = messages or Messages(self)
         self.alignment = ClockShifts()
         """How far the clocks of ``capture`` are moved against those in its file."""
         self.console_text = ""
@@ -35,7 +50,7 @@ class Document(QObject):
 
     @property
     def path(self) -> Path:
-        """The file."""
+        """The file of the capture."""
         return Path(str(self.capture.path))
 
     def close(self) -> None:

@@ -1,20 +1,20 @@
-"""File → Join Ranks…: traces of several ranks of one job become one capture, in the background, and open."""
+"""Traces of several ranks of one job become one capture, in the background, and open."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Qt
-from PySide6.QtWidgets import QFileDialog
+from PySide6.QtCore import QObject
 
 from warpline.i18n import tr
 from warpline.library.opening import Opened, open_path
 from warpline.model.errors import UsageError
 from warpline_app.session.background import IsCancelled, Job, Progress
+from warpline_app.session.opening import Opening, close_opened
 
 if TYPE_CHECKING:
-    from warpline_app.window.main_window import MainWindow
+    from warpline_app.session.workspace import Workspace
 
 
 def join_job(paths: list[Path], out: Path, parent: QObject | None = None) -> Job:
@@ -28,40 +28,12 @@ def join_job(paths: list[Path], out: Path, parent: QObject | None = None) -> Job
         import_files(paths, out, progress=progress, cancelled=is_cancelled)
         return open_path(out, progress, is_cancelled)
 
-    return Job(work, parent, discard=lambda opened: opened.capture.close())
+    return Job(work, parent, discard=close_opened)
 
 
-def join_ranks(window: MainWindow, paths: list[Path], out: Path) -> None:
+def join_ranks(workspace: Workspace, paths: list[Path], out: Path) -> Opening:
     """Import and show; the tab says how far it is and can be cancelled, as when a file is opened."""
-    window.watch_opening(
-        out.absolute(), join_job([path.absolute() for path in paths], out.absolute(), window)
-    )
-
-
-def choose_ranks(window: MainWindow) -> QFileDialog:
-    """Ask for the files, then for the capture to write, and join."""
-    dialog = QFileDialog(window, tr("Files of the ranks of one job, two or more"))
-    dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
-    if window.settings.last_folder:
-        dialog.setDirectory(window.settings.last_folder)
-    dialog.filesSelected.connect(lambda names: _choose_target(window, [Path(name) for name in names]))
-    _open(dialog)
-    return dialog
-
-
-def _choose_target(window: MainWindow, paths: list[Path]) -> None:
-    if len(paths) < 2:
-        window.messages.show_message(tr("Choose the files of at least two ranks"), "warning")
-        return
-    window.settings.last_folder = str(paths[0].parent)
-    dialog = QFileDialog(window, tr("Capture to write"), str(paths[0].parent))
-    dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-    dialog.setDefaultSuffix("h5")
-    dialog.selectFile("job.h5")
-    dialog.fileSelected.connect(lambda name: join_ranks(window, paths, Path(name)))
-    _open(dialog)
-
-
-def _open(dialog: QFileDialog) -> None:
-    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-    dialog.open()
+    out = out.absolute()
+    opening = Opening(out, join_job([path.absolute() for path in paths], out, workspace), parent=workspace)
+    workspace.watch_opening(opening)
+    return opening

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from PySide6.QtCore import QObject
 from warpline.i18n import tr
 from warpline.library.opening import Opened, open_path
 from warpline.model.errors import WarplineError
+from warpline_app.session.activity import Activity
 from warpline_app.session.background import IsCancelled, Job, Progress
 
 
@@ -22,21 +24,37 @@ class OpenProblem:
     details: str = ""
 
 
-def open_job(path: Path, parent: QObject | None = None) -> Job:
-    """A job that opens ``path``; it succeeds with `Opened`. A result nobody wants any more is closed."""
+class Opening(Activity):
+    """A file on its way to being an open capture: what its tab shows until then.
+
+    ``job`` succeeds with `Opened`. ``console_text`` is what the program printed whose recording this file is.
+    """
+
+    def __init__(self, path: Path, job: Job, console_text: str = "", parent: QObject | None = None) -> None:
+        super().__init__(path.name, job, parent)
+        self.path = path
+        self.opening_job: Job = job
+        self.console_text = console_text
+
+
+def open_job(path: Path, parent: QObject | None = None, *, prepare: Callable[[], None] | None = None) -> Job:
+    """A job that opens ``path``; it succeeds with `Opened`. A result nobody wants any more is closed.
+
+    ``prepare`` is called in the same thread: what shows a capture imports itself there and not in the window's.
+    """
 
     def work(progress: Progress, is_cancelled: IsCancelled) -> Opened:
         opened = open_path(path, progress, is_cancelled)
-        # What shows it is imported here too: in the window's thread that would be a pause.
-        import warpline_app.timeline.widgets.view  # noqa: F401  # for the sake of having it imported
-
+        if prepare is not None:
+            prepare()
         return opened
 
-    return Job(
-        work,
-        parent,
-        discard=lambda opened: opened.capture.close(),
-    )
+    return Job(work, parent, discard=close_opened)
+
+
+def close_opened(opened: Opened) -> None:
+    """Let go of a capture nobody wants."""
+    opened.capture.close()
 
 
 def problem_of(path: Path, error: Exception) -> OpenProblem:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from warpline_app.commands.command import Command, Context
+from warpline_app.commands.command import Command
+from warpline_app.commands.context import Context
 
 if TYPE_CHECKING:
     from warpline_app.timeline.widgets.view import TimelineView

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from warpline_app.commands.command import Command, Context, with_capture
+from warpline_app.commands.command import Command, with_capture
+from warpline_app.commands.context import Context
 from warpline_app.look.appearance import appearance
 from warpline_app.panels.frame.registry import PANELS, PanelSpec
 from warpline_app.session.alignment import movable_clocks
@@ -18,64 +19,55 @@ _THEMES: tuple[tuple[ThemeChoice, str], ...] = (
 
 
 def _open(context: Context) -> None:
-    context.window.choose_files()
+    from warpline_app.dialogs.open_files import show_open_files
+
+    show_open_files(context.workspace, context.shell.widget)
 
 
 def _new_capture(context: Context) -> None:
     from warpline_app.dialogs.new_capture import show_new_capture
 
-    show_new_capture(context.window)
+    show_new_capture(context.workspace, context.shell.widget)
 
 
 def _join_ranks(context: Context) -> None:
-    from warpline_app.session.joining import choose_ranks
+    from warpline_app.dialogs.join_ranks import show_join_ranks
 
-    choose_ranks(context.window)
+    show_join_ranks(context.workspace, context.shell.widget)
 
 
 def _export(context: Context) -> None:
     from warpline_app.dialogs.export import show_export
 
-    show_export(context.window)
+    if context.view is not None:
+        show_export(context.workspace, context.view, context.shell.widget)
 
 
 def _new_window(context: Context) -> None:
-    from warpline_app.window.main_window import MainWindow
-
-    MainWindow(context.window.settings).show()
+    context.shell.open_window()
 
 
 def _close_tab(context: Context) -> None:
-    if context.window.tabs.count():
-        context.window.close_current()
+    if context.workspace.front is not None:
+        context.workspace.close(context.workspace.front)
     else:
-        context.window.close()
+        context.shell.close_window()
 
 
-def _quit(_context: Context) -> None:
-    from warpline_app.window.main_window import open_windows
-
-    for window in open_windows():
-        if not window.close():
-            return
+def _quit(context: Context) -> None:
+    context.shell.close_all_windows()
 
 
 def _has_tabs(context: Context) -> bool:
-    return context.window.tabs.count() > 1
+    return len(context.workspace.items) > 1
 
 
 def _full_screen(context: Context) -> None:
-    window = context.window
-    if window.isFullScreen():
-        window.showNormal()
-    else:
-        window.showFullScreen()
+    context.shell.toggle_full_screen()
 
 
 def _search(context: Context) -> None:
-    box = context.window.tool_row.search
-    box.setFocus()
-    box.selectAll()
+    context.shell.focus_search()
 
 
 def _focus_timeline(context: Context) -> None:
@@ -86,48 +78,48 @@ def _focus_timeline(context: Context) -> None:
 def _preferences(context: Context) -> None:
     from warpline_app.dialogs.preferences import show_preferences
 
-    show_preferences(context.window)
+    show_preferences(context.workspace.settings, context.shell.widget)
 
 
 def _palette(context: Context) -> None:
     from warpline_app.dialogs.palette import show_palette
 
-    show_palette(context.window)
+    show_palette(context.shell.commands, context.shell.widget, context.shell.focus_front)
 
 
 def _has_ranks(context: Context) -> bool:
-    page = context.window.current_page
-    return page is not None and bool(movable_clocks(page.document.capture))
+    document = context.workspace.current
+    return document is not None and bool(movable_clocks(document.capture))
 
 
 def _align_ranks(context: Context) -> None:
     from warpline_app.dialogs.align_ranks import show_align_ranks
 
-    show_align_ranks(context.window)
+    show_align_ranks(context.workspace, context.shell.widget)
 
 
 def _help_sheet(context: Context) -> None:
     from warpline_app.dialogs.help_sheet import show_help_sheet
 
-    show_help_sheet(context.window)
+    show_help_sheet(context.shell.commands.commands.values(), context.shell.widget)
 
 
 def _doctor(context: Context) -> None:
     from warpline_app.dialogs.doctor import show_doctor
 
-    show_doctor(context.window)
+    show_doctor(context.shell.widget)
 
 
 def _about(context: Context) -> None:
     from warpline_app.dialogs.about import show_about
 
-    show_about(context.window)
+    show_about(context.shell.widget)
 
 
 def _theme_command(name: ThemeChoice, title: str) -> Command:
     def choose(context: Context) -> None:
         appearance().choose(name)
-        context.window.settings.theme = name
+        context.workspace.settings.theme = name
 
     return Command(
         f"theme.{name}",
@@ -144,10 +136,10 @@ def _panel_command(spec: PanelSpec) -> Command:
         f"panel.{spec.id}",
         f"Panel: {spec.title}",
         "View",
-        lambda context: context.window.panels.toggle_panel(spec.id),
+        lambda context: context.shell.panels.toggle_panel(spec.id),
         spec.keys,
         enabled=with_capture,
-        checked=lambda context: context.window.panels.is_shown(spec.id),
+        checked=lambda context: context.shell.panels.is_shown(spec.id),
         group="panels",
     )
 
@@ -191,7 +183,7 @@ WINDOW_COMMANDS: tuple[Command, ...] = (
         "view.next_tab",
         "Next Tab",
         "View",
-        lambda context: context.window.step_tab(1),
+        lambda context: context.workspace.step(1),
         ("Ctrl+Tab", "Ctrl+PgDown"),
         enabled=_has_tabs,
         group="tabs",
@@ -200,7 +192,7 @@ WINDOW_COMMANDS: tuple[Command, ...] = (
         "view.previous_tab",
         "Previous Tab",
         "View",
-        lambda context: context.window.step_tab(-1),
+        lambda context: context.workspace.step(-1),
         ("Ctrl+Shift+Tab", "Ctrl+PgUp"),
         enabled=_has_tabs,
         group="tabs",
@@ -211,7 +203,7 @@ WINDOW_COMMANDS: tuple[Command, ...] = (
         "View",
         _full_screen,
         ("F11",),
-        checked=lambda context: context.window.isFullScreen(),
+        checked=lambda context: context.shell.is_full_screen,
         group="appearance",
     ),
     *(_theme_command(name, title) for name, title in _THEMES),

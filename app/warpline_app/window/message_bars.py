@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Literal
-
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QModelIndex, Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
     QFrame,
@@ -19,8 +16,8 @@ from PySide6.QtWidgets import (
 )
 
 from warpline.i18n import tr
+from warpline_app.session.messages import Message, Messages
 
-Level = Literal["error", "warning", "info"]
 _SIGNS = {"error": "✕", "warning": "!", "info": "i"}
 
 
@@ -28,17 +25,12 @@ class MessageBar(QFrame):
     """One message: a sign, one sentence, perhaps details and buttons, and a cross."""
 
     dismissed = Signal(object)
-    """the bar itself"""
+    """its Message"""
 
-    def __init__(
-        self,
-        text: str,
-        level: Level = "error",
-        details: str = "",
-        actions: tuple[tuple[str, Callable[[], None]], ...] = (),
-        parent: QWidget | None = None,
-    ) -> None:
+    def __init__(self, message: Message, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.message = message
+        text, level = message.text, message.level
         self.setObjectName("messageBar")
         self.setProperty("level", level)
         self.setAccessibleName(text)
@@ -56,15 +48,15 @@ class MessageBar(QFrame):
         row.setSpacing(10)
         row.addWidget(sign, 0, Qt.AlignmentFlag.AlignTop)
         row.addWidget(label, 1)
-        for title, callback in actions:
+        for title, callback in message.actions:
             button = QPushButton(title)
             button.clicked.connect(callback)
             row.addWidget(button, 0, Qt.AlignmentFlag.AlignTop)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(12, 7, 8, 7)
         layout.addLayout(row)
-        if details:
-            self._add_details(details, row, layout)
+        if message.details:
+            self._add_details(message.details, row, layout)
         close = QToolButton()
         close.setObjectName("flat")
         close.setText("✕")
@@ -85,8 +77,8 @@ class MessageBar(QFrame):
         layout.addWidget(text)
 
     def dismiss(self) -> None:
-        """Take the bar away."""
-        self.dismissed.emit(self)
+        """Ask for the bar to be taken away."""
+        self.dismissed.emit(self.message)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Escape dismisses the bar that has the focus."""
@@ -96,43 +88,32 @@ class MessageBar(QFrame):
             super().keyPressEvent(event)
 
 
-class MessageStack(QWidget):
-    """The bars of a window, newest on top; an equal message is not shown twice."""
+class MessageBars(QWidget):
+    """One bar for each message of a list, newest on top; not seen while there is none."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, messages: Messages, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._messages = messages
         self._layout = QVBoxLayout(self)
         self._layout.setContentsMargins(0, 0, 0, 0)
         self._layout.setSpacing(0)
         self.bars: list[MessageBar] = []
+        messages.rowsInserted.connect(self._insert)
+        messages.rowsRemoved.connect(self._remove)
         self.hide()
 
-    def show_message(
-        self,
-        text: str,
-        level: Level = "error",
-        details: str = "",
-        actions: tuple[tuple[str, Callable[[], None]], ...] = (),
-    ) -> MessageBar:
-        """Show a message; returns its bar."""
-        for bar in [bar for bar in self.bars if bar.text == text]:
-            self._remove(bar)
-        bar = MessageBar(text, level, details, actions, self)
-        bar.dismissed.connect(self._remove)
-        self.bars.insert(0, bar)
-        self._layout.insertWidget(0, bar)
+    def _insert(self, _parent: QModelIndex, first: int, last: int) -> None:
+        for row in range(first, last + 1):
+            bar = MessageBar(self._messages.all[row], self)
+            bar.dismissed.connect(self._messages.dismiss)
+            self.bars.insert(row, bar)
+            self._layout.insertWidget(row, bar)
         self.show()
-        return bar
 
-    def clear(self) -> None:
-        """Take all bars away."""
-        for bar in list(self.bars):
-            self._remove(bar)
-
-    def _remove(self, bar: MessageBar) -> None:
-        if bar in self.bars:
-            self.bars.remove(bar)
+    def _remove(self, _parent: QModelIndex, first: int, last: int) -> None:
+        for bar in self.bars[first : last + 1]:
             self._layout.removeWidget(bar)
             bar.hide()
             bar.deleteLater()
+        del self.bars[first : last + 1]
         self.setVisible(bool(self.bars))

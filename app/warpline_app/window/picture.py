@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from PySide6.QtGui import QImage
 
 from warpline_app.pictures.rendering import Picture, document_of, wait_until
-from warpline_app.session.page import CapturePage
 from warpline_app.session.settings import Settings
 from warpline_app.window.main_window import MainWindow
 
@@ -22,9 +21,10 @@ def render_window(capture: Capture, picture: Picture, title: str = "") -> QImage
     document = document_of(capture, picture, title)
     window = MainWindow(Settings(Path(os.devnull)))
     window.resize(*picture.size)
-    page = CapturePage(document, document.path, None)
     window.show()
-    window.add_page(page)
+    window.workspace.show(document)
+    page = window.tabs.current_page
+    assert page is not None
     wait_until(lambda: page.view.is_idle)
     # Panels are made after the timeline's first frame and fill themselves in the background.
     wait_until(lambda: window.panels.is_settled and page.view.is_idle)

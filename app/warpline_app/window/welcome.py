@@ -1,16 +1,14 @@
-"""What the window shows while nothing is open, and while something is being opened."""
+"""What the window shows while nothing is open."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
     QGridLayout,
     QHBoxLayout,
     QLabel,
-    QProgressBar,
     QPushButton,
     QVBoxLayout,
     QWidget,
@@ -18,7 +16,6 @@ from PySide6.QtWidgets import (
 
 from warpline.i18n import tr
 from warpline_app.commands.actions import CommandActions, key_text
-from warpline_app.look.appearance import appearance
 
 RECENT_SHOWN = 6
 
@@ -111,54 +108,3 @@ def _short_folder(path: Path) -> str:
         return str(Path("~") / folder.relative_to(Path.home()))
     except ValueError:
         return str(folder)
-
-
-class OpeningPage(QWidget):
-    """Says what is being opened and lets go of it."""
-
-    cancel_requested = Signal()
-    SHOW_AFTER_MS = 150
-
-    def __init__(self, path: Path, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setObjectName("openingPage")
-        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
-        self.path = path
-        self._box = QWidget()
-        column = QVBoxLayout(self._box)
-        column.setSpacing(10)
-        self.label = QLabel(tr("Opening {name}", name=path.name))
-        self.label.setObjectName("subhead")
-        self.bar = QProgressBar()
-        self.bar.setRange(0, 0)
-        self.bar.setTextVisible(False)
-        self.bar.setFixedWidth(360)
-        self.detail = QLabel()
-        self.detail.setObjectName("muted")
-        self.cancel = QPushButton(tr("Cancel"))
-        self.cancel.clicked.connect(self.cancel_requested)
-        column.addWidget(self.label)
-        column.addWidget(self.bar)
-        column.addWidget(self.detail)
-        column.addWidget(self.cancel, 0, Qt.AlignmentFlag.AlignLeft)
-        layout = QGridLayout(self)
-        layout.addWidget(self._box, 0, 0, Qt.AlignmentFlag.AlignCenter)
-        # Most captures open within a few frames: a progress bar that flashes by is noise.
-        self._box.hide()
-        self._timer = QTimer(self)
-        self._timer.setSingleShot(True)
-        self._timer.timeout.connect(self._box.show)
-        self._timer.start(self.SHOW_AFTER_MS)
-
-    def report(self, fraction: float, text: str) -> None:
-        """Show how far it is."""
-        if fraction > 0:
-            self.bar.setRange(0, 1000)
-            self.bar.setValue(round(1000 * min(fraction, 1.0)))
-        self.detail.setText(text)
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        """The empty canvas the timeline will appear on."""
-        painter = QPainter(self)
-        painter.fillRect(event.rect(), appearance().theme.color("canvas"))
-        painter.end()

@@ -282,6 +282,6 @@ class Table(QTableView):
         return job.launch()
 
     def _export_failed(self, error: Exception) -> None:
-        messages = window_part(self, "messages")
-        if messages is not None:
-            messages.show_message(tr("the table could not be written: {error}", error=error))
+        workspace = window_part(self, "workspace")
+        if workspace is not None:
+            workspace.messages.show(tr("the table could not be written: {error}", error=error))

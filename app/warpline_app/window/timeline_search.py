@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject, QTimer
 from PySide6.QtWidgets import QLabel
 
 from warpline.i18n import tr
-from warpline_app.window.toolrow import SearchBox
+from warpline_app.window.tool_row import SearchBox
 
 if TYPE_CHECKING:
     from warpline_app.timeline.widgets.view import TimelineView
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 TYPING_MS = 120
 
 
-class SearchLink(QObject):
+class TimelineSearch(QObject):
     """Searches while a person types, steps with Return, and says how many were found.
 
     Each timeline keeps its own search: the box shows that of the tab in front.

@@ -1,36 +1,29 @@
-"""One tab with an open capture: its document and the timeline that shows it."""
+"""The tab of an open capture: its timeline."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from warpline_app.session.document import Document
-from warpline_app.session.settings import Settings
-
-if TYPE_CHECKING:
-    from warpline_app.timeline.widgets.view import TimelineView
+from warpline_app.session.saved_layout import LayoutStore
 
 
 class CapturePage(QWidget):
-    """Owns a document and its timeline; `close_document` lets go of both.
-
-    ``source`` is the file the person chose: another profiler's trace has been converted into the capture shown.
-    """
+    """Shows a document until `take_timeline_away`; the workspace opens and closes its file."""
 
     def __init__(
-        self, document: Document, source: Path, settings: Settings | None, parent: QWidget | None = None
+        self, document: Document, layouts: LayoutStore | None = None, parent: QWidget | None = None
     ) -> None:
         super().__init__(parent)
+        # Heavy: the thread that opened the file has imported it.
         from warpline_app.timeline.widgets.view import TimelineView
 
         self.document = document
-        self.source = source
-        self.view: TimelineView = TimelineView(document, self, settings=settings)
+        self.view: TimelineView = TimelineView(document, self)
+        self.view.layouts = layouts
         document.state.reveal_wanted.connect(self.view.scene.reveal_event)
         document.state.row_wanted.connect(self.view.scene.reveal_row)
         self._was_painted = False
@@ -54,11 +47,6 @@ class CapturePage(QWidget):
             for act in self._waiting:
                 QTimer.singleShot(0, self, act)
             self._waiting.clear()
-
-    def close_document(self) -> None:
-        """Take the timeline away, then close the file."""
-        self.take_timeline_away()
-        self.document.close()
 
     def take_timeline_away(self) -> None:
         """Stop all drawing and let go of the timeline; the file stays open for whoever shows it next."""

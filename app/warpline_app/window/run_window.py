@@ -40,9 +40,9 @@ def tell_failures() -> None:
         if not windows or not isinstance(error, Exception):
             return
         window = next((window for window in windows if window.isActiveWindow()), windows[-1])
-        page = window.current_page
-        problem = problem_of(page.source if page is not None else Path("Warpline"), error)
-        window.messages.show_message(problem.text, "error", problem.details)
+        document = window.workspace.current
+        problem = problem_of(document.source if document is not None else Path("Warpline"), error)
+        window.workspace.messages.show(problem.text, "error", problem.details)
 
     sys.excepthook = hook
 
@@ -75,5 +75,5 @@ def run_window(paths: list[Path]) -> int:
     tell_failures()
     window.show()
     files = paths or (settings.open_files if settings.restore_session else [])
-    window.open_files([path for path in files if paths or path.exists()])
+    window.workspace.open_files([path for path in files if paths or path.exists()])
     return application.exec()

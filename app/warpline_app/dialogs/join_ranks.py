@@ -1,0 +1,43 @@
+"""File → Join Ranks…: which files, and the capture to make of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QFileDialog, QWidget
+
+from warpline.i18n import tr
+from warpline_app.session.joining import join_ranks
+from warpline_app.session.workspace import Workspace
+
+
+def show_join_ranks(workspace: Workspace, parent: QWidget | None) -> QFileDialog:
+    """Ask for the files, then for the capture to write, and join."""
+    dialog = QFileDialog(parent, tr("Files of the ranks of one job, two or more"))
+    dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
+    if workspace.settings.last_folder:
+        dialog.setDirectory(workspace.settings.last_folder)
+    dialog.filesSelected.connect(
+        lambda names: _choose_target(workspace, parent, [Path(name) for name in names])
+    )
+    _open(dialog)
+    return dialog
+
+
+def _choose_target(workspace: Workspace, parent: QWidget | None, paths: list[Path]) -> None:
+    if len(paths) < 2:
+        workspace.messages.show(tr("Choose the files of at least two ranks"), "warning")
+        return
+    workspace.settings.last_folder = str(paths[0].parent)
+    dialog = QFileDialog(parent, tr("Capture to write"), str(paths[0].parent))
+    dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+    dialog.setDefaultSuffix("h5")
+    dialog.selectFile("job.h5")
+    dialog.fileSelected.connect(lambda name: join_ranks(workspace, paths, Path(name)))
+    _open(dialog)
+
+
+def _open(dialog: QFileDialog) -> None:
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    dialog.open()

@@ -1,0 +1,37 @@
+"""File → Open…: captures, and traces of other profilers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QFileDialog, QWidget
+
+from warpline.i18n import tr
+from warpline_app.session.workspace import Workspace
+
+
+def show_open_files(workspace: Workspace, parent: QWidget | None) -> QFileDialog:
+    """Ask for files and open them."""
+    dialog = QFileDialog(parent, tr("Open"))
+    dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
+    dialog.setNameFilters(
+        [
+            tr("Captures and traces")
+            + " (*.h5 *.hdf5 *.json *.json.gz *.sqlite *.csv *.gz *.zip *.nsys-rep)",
+            tr("Captures") + " (*.h5 *.hdf5)",
+            tr("All files") + " (*)",
+        ]
+    )
+    if workspace.settings.last_folder:
+        dialog.setDirectory(workspace.settings.last_folder)
+    dialog.filesSelected.connect(lambda names: _open(workspace, [Path(name) for name in names]))
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    dialog.open()
+    return dialog
+
+
+def _open(workspace: Workspace, paths: list[Path]) -> None:
+    if paths:
+        workspace.settings.last_folder = str(paths[0].parent)
+    workspace.open_files(paths)

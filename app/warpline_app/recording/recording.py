@@ -1,0 +1,240 @@
+"""One program under the recorder: what it says, pausing, stopping, cancelling, and the capture that comes of it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import QElapsedTimer, QTimer, Signal
+
+from warpline.i18n import tr
+from warpline_app.recording.process import RecordingProcess
+from warpline_app.recording.request import RecordingRequest
+from warpline_app.session.activity import Activity
+from warpline_app.session.background import IsCancelled, Job, Progress
+from warpline_app.session.console_text import ConsoleText
+from warpline_app.session.messages import Messages
+
+if TYPE_CHECKING:
+    from warpline_app.session.workspace import Workspace
+
+KILL_AFTER_MS = 8_000
+RUNS_ON_AFTER_MS = 400
+
+
+class Recording(Activity):
+    """Runs one request. The capture opens in the workspace, in place of this or, if the program runs on, beside it."""
+
+    changed = Signal()
+    """Something came from the recorder, or somebody pressed something."""
+
+    def __init__(self, request: RecordingRequest, workspace: Workspace) -> None:
+        super().__init__(tr("● {name}", name=Path(request.output_path).stem), parent=workspace)
+        self.request = request
+        self.text = ConsoleText()
+        """What the program prints."""
+        self.status: dict[str, Any] = {}
+        """What the recorder said last of each thing: state, events, lost, target_pid, sources, fraction …"""
+        self.elapsed = QElapsedTimer()
+        self.messages = Messages(self)
+        """What went wrong with it."""
+        self.is_cancelling = False
+        self.is_stopping = False
+        self.is_handed_over = False
+        """The capture is written and open, and the program runs on."""
+        self.has_ended = False
+        self.has_failed = False
+        """It ended without a capture; the messages say why."""
+        self._workspace = workspace
+        self._written: Path | None = None
+        self.process = RecordingProcess(self)
+        self.process.output.connect(self._take_output)
+        self.process.status.connect(self._take_status)
+        self.process.ended.connect(self._process_ended)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the recorder runs."""
+        return self.process.is_running
+
+    @property
+    def asks_before_closing(self) -> bool:
+        """While it runs: with the window the program would end."""
+        return self.is_running
+
+    @property
+    def state(self) -> str:
+        """The recorder's word: started, recording, paused, finalising, done, failed; empty before it said one."""
+        return str(self.status.get("state", ""))
+
+    def launch(self) -> None:
+        """Begin. A recorder that cannot be started is told in the messages."""
+        try:
+            self.process.start(self.request.record_arguments(), self.request.folder, self.request.additions)
+        except OSError as error:
+            self._fail(tr("The recorder could not be started: {reason}", reason=error.strerror or error))
+            return
+        self.elapsed.start()
+        self.changed.emit()
+
+    # -- what a person does ---------------------------------------------------------------------------------
+
+    def toggle_pause(self) -> None:
+        """Pause, or go on."""
+        self._command("resume" if self.state == "paused" else "pause")
+
+    def stop(self) -> None:
+        """End the program and write what was recorded; asked again, end the program by force."""
+        if not self.is_running:
+            return
+        if self._written is not None:
+            self._end_program()
+            return
+        is_second = self.is_stopping
+        self.is_stopping = True
+        self.changed.emit()
+        if is_second:
+            self._signal_program(signal.SIGKILL)
+        self._command("stop", terminate=True)
+
+    def cancel(self) -> None:
+        """End the program and throw away what was recorded."""
+        if not self.is_running:
+            self.ended.emit()
+            return
+        self.is_cancelling = True
+        self.changed.emit()
+        self._command("stop", terminate=True, discard=True)
+        # A recorder that no longer answers must not keep its tab.
+        QTimer.singleShot(KILL_AFTER_MS, self, self._kill_everything)
+
+    def close_tab(self) -> bool:
+        """Closing the tab of a running recording cancels nothing by accident: it stops and keeps."""
+        if self.is_running:
+            self.stop()
+            return False
+        return True
+
+    def _target_pid(self) -> int:
+        pid = self.status.get("target_pid")
+        return pid if isinstance(pid, int) and pid > 1 else 0
+
+    def _end_program(self) -> None:
+        """The capture is written and the program runs on: a polite word first, force the second time."""
+        self._signal_program(signal.SIGKILL if self.is_stopping else signal.SIGTERM)
+        self.is_stopping = True
+        self.changed.emit()
+
+    def _kill_everything(self) -> None:
+        if self.is_running:
+            self._signal_program(signal.SIGKILL)
+            self.process.kill()
+
+    def _signal_program(self, number: int) -> None:
+        if self._target_pid() and self.is_running:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(self._target_pid(), number)
+
+    def _command(self, name: str, **fields: Any) -> None:
+        spool = self._spool()
+
+        def send(_progress: Progress, _cancelled: IsCancelled) -> Any:
+            from warpline.recording.control import send_command
+
+            return send_command(spool, name, **fields)
+
+        job = Job(send, self)
+        job.succeeded.connect(self._take_status)
+        job.failed.connect(self._command_failed)
+        job.launch()
+
+    def _spool(self) -> Path:
+        output = self.request.output_path
+        return output.with_name(f"{output.name}.spool")
+
+    def _command_failed(self, error: Exception) -> None:
+        # Between the program's end and the capture there is nobody left to command.
+        if self.is_running and self.state not in {"stopped", "finalising", ""}:
+            self.messages.show(str(error), "warning")
+        elif self.is_running and self.is_stopping:
+            self.process.interrupt()
+
+    # -- what the recorder says -----------------------------------------------------------------------------
+
+    def _take_output(self, data: bytes) -> None:
+        self.text.feed(data)
+        self.changed.emit()
+
+    def _take_status(self, status: object) -> None:
+        if not isinstance(status, dict):
+            return
+        # "ok" is the answer to a command, whose figures are as good as any others.
+        self.status.update(status)
+        if status.get("state") == "done" and status.get("path"):
+            self._written = Path(str(status["path"]))
+            # A program that ends with its recording is gone in a moment; another one runs on (a duration was set).
+            QTimer.singleShot(RUNS_ON_AFTER_MS, self, self._hand_over_early)
+        self.changed.emit()
+
+    def _hand_over_early(self) -> None:
+        is_over = self.has_ended or self.is_handed_over or self.is_cancelling
+        if self.is_running and self._written is not None and not is_over:
+            self.is_handed_over = True
+            self.changed.emit()
+            self._workspace.open_file(self._written, self.text.text)
+
+    # -- the end --------------------------------------------------------------------------------------------
+
+    def _process_ended(self, code: int) -> None:
+        self.has_ended = True
+        self.changed.emit()
+        if self.is_cancelling:
+            self._throw_away(self.request.output_path)
+            self.ended.emit()
+        elif self.is_handed_over:
+            self.ended.emit()
+        elif self._written is not None:
+            self._show_capture(self._written)
+        else:
+            self._fail(self._explain(code))
+
+    def _show_capture(self, path: Path) -> None:
+        """Make way for the capture, or for what can be saved of it."""
+        text = self.text.text
+        self.ended.emit()
+        self._workspace.open_file(path, text)
+
+    def _throw_away(self, output: Path) -> None:
+        """What a recorder that was killed left behind; one that was asked to discard leaves nothing."""
+        if self._written is not None:
+            self._written.unlink(missing_ok=True)
+        shutil.rmtree(self._spool(), ignore_errors=True)
+        output.with_name(f"{output.name}.part").unlink(missing_ok=True)
+
+    def _explain(self, code: int) -> str:
+        message = self.status.get("message")
+        if message:
+            return str(message)
+        # The recorder's last word stands among what the program printed.
+        own = [line for line in self.text.text.splitlines() if line.startswith("warpline: ")]
+        if own:
+            return own[-1].removeprefix("warpline: ").removeprefix("error: ").strip()
+        if self._spool().is_dir():
+            return tr(
+                "The recorder ended with status {code} before the capture was written; "
+                "what was recorded can be saved with: warpline recover {spool}",
+                code=code,
+                spool=self._spool(),
+            )
+        return tr("The recorder ended with status {code} and wrote no capture.", code=code)
+
+    def _fail(self, text: str) -> None:
+        self.has_ended = self.has_failed = True
+        spool = self._spool()
+        actions = ((tr("Recover"), lambda: self._show_capture(spool)),) if spool.is_dir() else ()
+        self.messages.show(text, "error", actions=actions)
+        self.changed.emit()

@@ -1,0 +1,71 @@
+"""What a person must know and can dismiss: a list that bars in the window show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, Qt
+
+Level = Literal["error", "warning", "info"]
+Actions = tuple[tuple[str, Callable[[], None]], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Message:
+    """One sentence; perhaps details for who wants them, and buttons (title, what it does)."""
+
+    text: str
+    level: Level = "error"
+    details: str = ""
+    actions: Actions = ()
+
+
+class Messages(QAbstractListModel):
+    """The messages that nobody has dismissed yet, newest first; an equal text is not there twice."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._messages: list[Message] = []
+
+    @property
+    def all(self) -> tuple[Message, ...]:
+        """What is to be read, newest first."""
+        return tuple(self._messages)
+
+    def rowCount(self, parent: QModelIndex | QPersistentModelIndex = QModelIndex()) -> int:  # noqa: B008  # Qt's own
+        """How many there are."""
+        return 0 if parent.isValid() else len(self._messages)
+
+    def data(
+        self, index: QModelIndex | QPersistentModelIndex, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> Any:
+        """The sentence, and as ``UserRole`` the `Message`."""
+        message = self._messages[index.row()]
+        if role == Qt.ItemDataRole.DisplayRole:
+            return message.text
+        return message if role == Qt.ItemDataRole.UserRole else None
+
+    def show(self, text: str, level: Level = "error", details: str = "", actions: Actions = ()) -> Message:
+        """Add a message on top; one with the same text goes."""
+        for former in [message for message in self._messages if message.text == text]:
+            self.dismiss(former)
+        message = Message(text, level, details, actions)
+        self.beginInsertRows(QModelIndex(), 0, 0)
+        self._messages.insert(0, message)
+        self.endInsertRows()
+        return message
+
+    def dismiss(self, message: Message) -> None:
+        """Take a message away; nothing happens when it is gone already."""
+        if message in self._messages:
+            row = self._messages.index(message)
+            self.beginRemoveRows(QModelIndex(), row, row)
+            del self._messages[row]
+            self.endRemoveRows()
+
+    def clear(self) -> None:
+        """Take all of them away."""
+        for message in self.all:
+            self.dismiss(message)

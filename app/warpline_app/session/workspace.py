@@ -1,0 +1,274 @@
+"""What is open, which of it is in front, what goes on beside, what must be told; nothing here is a widget.
+
+Commands and dialogs act here; a window shows what is here and hands back what a person does to its tabs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Signal
+
+from warpline_app.session.activity import Activity
+from warpline_app.session.alignment import ClockShifts, moved, remember, remembered
+from warpline_app.session.document import Document
+from warpline_app.session.messages import Messages
+from warpline_app.session.opening import Opening, open_job, problem_of
+from warpline_app.session.saved_layout import LayoutStore
+from warpline_app.session.settings import Settings
+
+if TYPE_CHECKING:
+    from warpline.library.opening import Opened
+    from warpline.storage import Capture
+
+Item = Document | Activity
+"""What has a tab: an open capture, or what is becoming one (an `Opening`, a recording)."""
+
+
+class Workspace(QObject):
+    """The owner of documents and activities of one window, with one signal per field.
+
+    ``prepare`` is called in the thread of every file that is opened (see `open_job`).
+    """
+
+    item_added = Signal(object)
+    """an Item, the last one now"""
+    item_replaced = Signal(object, object)
+    """an Item, and the one that is in its place now"""
+    item_removed = Signal(object)
+    """an Item"""
+    front_changed = Signal(object)
+    """the Item in front, or None"""
+    current_changed = Signal(object)
+    """the Document in front, or None"""
+    document_opened = Signal(object)
+    """a Document that came of a file"""
+    document_leaving = Signal(object)
+    """a Document that nobody may show any more: its file may be closed right after"""
+    open_failed = Signal(object)
+    """an OpenProblem"""
+    activities_changed = Signal()
+    """Something began or ended."""
+    told = Signal(str)
+    """a sentence for the status line: why a command cannot run, what a search found"""
+
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        parent: QObject | None = None,
+        *,
+        prepare: Callable[[], None] | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self.settings: Settings = settings or Settings()
+        self.layouts = LayoutStore(self.settings)
+        self.messages = Messages(self)
+        self._prepare = prepare
+        self._items: list[Item] = []
+        self._front: Item | None = None
+        self._current: Document | None = None
+        self._activities: list[Activity] = []
+
+    # -- what is open ---------------------------------------------------------------------------------------
+
+    @property
+    def items(self) -> tuple[Item, ...]:
+        """All that has a tab, in the order of the tabs."""
+        return tuple(self._items)
+
+    @property
+    def documents(self) -> tuple[Document, ...]:
+        """The open captures in the order of their tabs."""
+        return tuple(item for item in self._items if isinstance(item, Document))
+
+    @property
+    def front(self) -> Item | None:
+        """What is in front; None while nothing is open."""
+        return self._front
+
+    @property
+    def current(self) -> Document | None:
+        """The capture in front; None while something else or nothing is."""
+        return self._current
+
+    @property
+    def activities(self) -> tuple[Activity, ...]:
+        """What goes on: files being opened, exports, recordings."""
+        return tuple(self._activities)
+
+    @property
+    def is_opening(self) -> bool:
+        """Whether a file is being opened."""
+        return any(isinstance(activity, Opening) for activity in self._activities)
+
+    def document_of(self, source: Path) -> Document | None:
+        """The open capture of a file a person chose."""
+        return next((document for document in self.documents if document.source == source), None)
+
+    def bring_to_front(self, item: Item) -> None:
+        """Show this one. Raises ValueError when it is not open."""
+        if item not in self._items:
+            raise ValueError(f"not open: {item.title}")
+        self._set_front(item)
+
+    def step(self, by: int) -> None:
+        """Go some items on, round the corner."""
+        if self._front is not None:
+            at = self._items.index(self._front)
+            self._set_front(self._items[(at + by) % len(self._items)])
+
+    def move(self, start: int, stop: int) -> None:
+        """Put the item at one place at another; tells nobody, for it is the tabs that were moved."""
+        self._items.insert(stop, self._items.pop(start))
+
+    def tell(self, text: str) -> None:
+        """Say something in passing; an empty text takes away what was said."""
+        self.told.emit(text)
+
+    # -- opening --------------------------------------------------------------------------------------------
+
+    def open_files(self, paths: list[Path]) -> None:
+        """Open several files."""
+        for path in paths:
+            self.open_file(path)
+
+    def open_file(self, path: Path, console_text: str = "") -> None:
+        """Open a file in the background; one that is open already comes to the front."""
+        path = path.absolute()
+        known = self.document_of(path)
+        if known is not None and not console_text:
+            self._set_front(known)
+            return
+        job = open_job(path, self, prepare=self._prepare)
+        self.watch_opening(Opening(path, job, console_text, self))
+
+    def watch_opening(self, opening: Opening) -> None:
+        """Begin an opening; its capture will take its place."""
+        job = opening.opening_job
+        job.succeeded.connect(lambda opened: self._opened(opening, opened))
+        job.failed.connect(lambda error: self._failed(opening, error))
+        self.begin(opening, has_tab=True)
+
+    def show(self, document: Document) -> None:
+        """Show a capture that is open already; it is closed with the workspace."""
+        document.messages = self.messages
+        self._add(document)
+
+    def _opened(self, opening: Opening, opened: Opened) -> None:
+        if opening not in self._items:
+            opened.capture.close()
+            return
+        shifts = remembered(opened.capture, self.settings)
+        capture = moved(opened.capture, shifts.shifts) if shifts.shifts else opened.capture
+        document = self._document(capture, opened.source.name, opened.source)
+        document.alignment, document.console_text = shifts, opening.console_text
+        self.settings.add_recent_file(opened.source)
+        self._replace(opening, document)
+        self.document_opened.emit(document)
+
+    def _failed(self, opening: Opening, error: Exception) -> None:
+        if opening not in self._items:
+            return
+        problem = problem_of(opening.path, error)
+        self._remove(opening)
+        self.messages.show(problem.text, "error", problem.details)
+        self.open_failed.emit(problem)
+
+    def _document(self, capture: Capture, title: str, source: Path) -> Document:
+        document = Document(capture, title, self, source=source, messages=self.messages)
+        self.layouts.load(capture.uuid, document.state)
+        return document
+
+    def realign(self, document: Document, shifts: ClockShifts) -> Document:
+        """Show a document's file with other clocks, nothing imported again, and remember it.
+
+        What is in view and selected stays so. Returns the document that is in place of the former one.
+        """
+        remember(document.capture, shifts.shifts, self.settings)
+        self.layouts.save(document.capture.uuid, document.state)
+        made = self._document(moved(document.capture, shifts.shifts), document.title, document.source)
+        made.alignment, made.console_text = shifts, document.console_text
+        made.state.take_over(document.state)
+        self._replace(document, made)
+        self.document_leaving.emit(document)
+        return made
+
+    # -- activities -----------------------------------------------------------------------------------------
+
+    def begin(self, activity: Activity, *, has_tab: bool = False) -> None:
+        """Launch an activity and list it until it has ended."""
+        self._activities.append(activity)
+        activity.ended.connect(lambda: self._ended(activity))
+        if has_tab:
+            self._add(activity)
+        self.activities_changed.emit()
+        activity.launch()
+
+    def _ended(self, activity: Activity) -> None:
+        # One that was cancelled says so once its thread has ended; its tab is gone by then.
+        if activity in self._items and not isinstance(activity, Opening):
+            self._remove(activity)
+        self._forget(activity)
+
+    def _forget(self, activity: Activity) -> None:
+        if activity in self._activities:
+            self._activities.remove(activity)
+            self.activities_changed.emit()
+
+    # -- closing --------------------------------------------------------------------------------------------
+
+    def close(self, item: Item) -> None:
+        """Close a capture, or stop what was to become one; a recording goes when it has ended."""
+        if isinstance(item, Document):
+            self._remove(item)
+            self.layouts.save(item.capture.uuid, item.state)
+            self.document_leaving.emit(item)
+            item.close()
+        elif item.close_tab():
+            self._remove(item)
+
+    def close_all(self) -> None:
+        """Stop all activities but recordings, which go on writing by themselves, and close all captures."""
+        for activity in self.activities:
+            if not activity.asks_before_closing:
+                activity.stop()
+        for item in self.items:
+            if isinstance(item, Document | Opening):
+                self.close(item)
+
+    # -- the list -------------------------------------------------------------------------------------------
+
+    def _add(self, item: Item) -> None:
+        self._items.append(item)
+        self.item_added.emit(item)
+        self._set_front(item)
+
+    def _replace(self, old: Item, new: Item) -> None:
+        self._items[self._items.index(old)] = new
+        if isinstance(old, Activity):
+            self._forget(old)
+        self.item_replaced.emit(old, new)
+        if self._front is old:
+            self._set_front(new)
+
+    def _remove(self, item: Item) -> None:
+        at = self._items.index(item)
+        del self._items[at]
+        if isinstance(item, Activity):
+            self._forget(item)
+        self.item_removed.emit(item)
+        if self._front is item:
+            # The neighbour at the right, else the last one.
+            self._set_front(self._items[min(at, len(self._items) - 1)] if self._items else None)
+
+    def _set_front(self, item: Item | None) -> None:
+        if item is self._front:
+            return
+        self._front = item
+        self.front_changed.emit(item)
+        current = item if isinstance(item, Document) else None
+        if current is not self._current:
+            self._current = current
+            self.current_changed.emit(current)

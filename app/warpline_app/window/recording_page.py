@@ -1,0 +1,180 @@
+"""The tab of a running recording: what the program prints, how long, how many events; pause, stop, cancel."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+
+from warpline.i18n import tr
+from warpline_app.look.elided import ElidedLabel
+from warpline_app.panels.console.panel import ConsoleView
+from warpline_app.recording.recording import Recording
+from warpline_app.window.message_bars import MessageBars
+
+REFRESH_MS = 60
+REFRESH_LOUD_MS = 250
+_LIVE = frozenset({"started", "recording", "paused"})
+
+
+class RecordingPage(QWidget):
+    """Shows one recording and passes on what is pressed."""
+
+    def __init__(self, recording: Recording, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("panel")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self.recording = recording
+        self.message_bars = MessageBars(recording.messages)
+        self._dirty = True
+        self._build()
+        self._timer = QTimer(self)
+        self._timer.setInterval(REFRESH_MS)
+        self._timer.timeout.connect(self._refresh)
+        self._timer.start()
+        recording.changed.connect(self._changed)
+
+    def _build(self) -> None:
+        self.headline = QLabel(tr("Starting…"))
+        self.headline.setObjectName("subhead")
+        self.command = ElidedLabel(shlex.join(self.recording.request.program))
+        self.command.setObjectName("muted")
+        self.figures: dict[str, QLabel] = {}
+        grid = QGridLayout()
+        grid.setHorizontalSpacing(28)
+        grid.setVerticalSpacing(1)
+        for column, (key, title) in enumerate(
+            (("time", tr("Elapsed")), ("events", tr("Events")), ("lost", tr("Lost")), ("pid", tr("Process")))
+        ):
+            head = QLabel(title)
+            head.setObjectName("muted")
+            value = QLabel("–")
+            value.setMinimumWidth(90)
+            self.figures[key] = value
+            grid.addWidget(head, 0, column)
+            grid.addWidget(value, 1, column)
+        grid.setColumnStretch(4, 1)
+        self.pause = QPushButton(tr("Pause"))
+        self.pause.clicked.connect(self.recording.toggle_pause)
+        self.stop_button = QPushButton(tr("Stop"))
+        self.stop_button.setObjectName("primary")
+        self.stop_button.setToolTip(
+            tr("End the program and the recording; the capture is written and opened")
+        )
+        self.stop_button.clicked.connect(self.recording.stop)
+        self.cancel_button = QPushButton(tr("Cancel"))
+        self.cancel_button.setToolTip(tr("End the program and throw the recording away"))
+        self.cancel_button.clicked.connect(self.recording.cancel)
+        buttons = QHBoxLayout()
+        buttons.setSpacing(8)
+        for button in (self.pause, self.stop_button, self.cancel_button):
+            buttons.addWidget(button)
+        top = QHBoxLayout()
+        top.setContentsMargins(16, 14, 16, 10)
+        texts = QVBoxLayout()
+        texts.setSpacing(4)
+        texts.addWidget(self.headline)
+        texts.addWidget(self.command)
+        texts.addSpacing(6)
+        texts.addLayout(grid)
+        top.addLayout(texts, 1)
+        top.addLayout(buttons)
+        self.sources = ElidedLabel()
+        self.sources.setObjectName("muted")
+        self.sources.setContentsMargins(16, 0, 16, 8)
+        self.console = ConsoleView()
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addLayout(top)
+        layout.addWidget(self.sources)
+        layout.addWidget(self.message_bars)
+        layout.addWidget(self.console, 1)
+        self.setFocusProxy(self.console)
+
+    # -- what the recording says ----------------------------------------------------------------------------
+
+    def _changed(self) -> None:
+        """Figures and text are shown a few times a second; what was pressed, and the end, at once."""
+        self._dirty = True
+        recording = self.recording
+        if recording.has_ended:
+            self._timer.stop()
+            self._refresh()
+        elif recording.is_cancelling or recording.is_stopping:
+            self._show_state()
+
+    def _refresh(self) -> None:
+        status = self.recording.status
+        if self.recording.elapsed.isValid():
+            elapsed = max(0, int(status.get("elapsed_ns", self.recording.elapsed.nsecsElapsed())))
+            self.figures["time"].setText(f"{elapsed / 1e9:.1f} s")
+        if not self._dirty:
+            return
+        self._dirty = False
+        keeps_up = self.console.show_new(self.recording.text)
+        self._timer.setInterval(REFRESH_MS if keeps_up else REFRESH_LOUD_MS)
+        if "events" in status:
+            self.figures["events"].setText(f"{int(status['events']):,}")
+        if "lost" in status:
+            self.figures["lost"].setText(f"{int(status['lost']):,}")
+        if status.get("target_pid"):
+            self.figures["pid"].setText(str(status["target_pid"]))
+        self._show_state()
+        missing = [
+            f"{source.get('name')}: {source.get('reason') or tr('not recorded')}"
+            for source in status.get("sources", ())
+            if isinstance(source, dict) and not source.get("enabled") and not _was_not_asked(source)
+        ]
+        self.sources.setText("   ·   ".join(missing))
+        self.sources.setVisible(bool(missing))
+
+    def _show_state(self) -> None:
+        recording = self.recording
+        if recording.is_cancelling:
+            self.headline.setText(tr("Cancelling…"))
+            for button in (self.pause, self.stop_button, self.cancel_button):
+                button.setEnabled(False)
+        elif recording.has_failed:
+            self._show_failure()
+        elif recording.has_ended:
+            return
+        elif recording.is_handed_over:
+            self.headline.setText(tr("The capture is written; the program runs on"))
+            self.stop_button.setText(tr("Kill program") if recording.is_stopping else tr("End program"))
+            self.pause.hide()
+            self.cancel_button.hide()
+            self.stop_button.setEnabled(True)
+        else:
+            self._show_progress(recording.state)
+
+    def _show_failure(self) -> None:
+        """Why is said in the bar, and the tab can be closed."""
+        self.headline.setText(tr("Nothing was recorded"))
+        self.pause.hide()
+        self.stop_button.hide()
+        self.cancel_button.setEnabled(True)
+        self.cancel_button.setText(tr("Close"))
+
+    def _show_progress(self, state: str) -> None:
+        if self.recording.is_stopping:
+            self.stop_button.setText(tr("Stop now"))
+        if state in {"stopped", "finalising", "done"}:
+            share = float(self.recording.status.get("fraction", 0.0))
+            percent = f"  {100 * share:.0f} %" if state == "finalising" and share else ""
+            self.headline.setText(tr("Writing the capture…") + percent)
+        elif self.recording.is_stopping:
+            self.headline.setText(tr("Stopping…"))
+        else:
+            self.headline.setText(
+                {"recording": tr("Recording"), "paused": tr("Paused")}.get(state, tr("Starting…"))
+            )
+        self.pause.setText(tr("Resume") if state == "paused" else tr("Pause"))
+        self.pause.setEnabled(state in _LIVE)
+        self.stop_button.setEnabled(state in _LIVE)
+
+
+def _was_not_asked(source: dict[str, Any]) -> bool:
+    return "not asked" in str(source.get("reason", ""))

@@ -1,0 +1,135 @@
+"""The tabs of a window: one for each thing that is open in its workspace."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QTabWidget, QWidget
+
+from warpline_app.commands.actions import CommandActions
+from warpline_app.session.document import Document
+from warpline_app.session.opening import Opening
+from warpline_app.session.workspace import Item, Workspace
+from warpline_app.window.capture_page import CapturePage
+from warpline_app.window.opening_page import OpeningPage
+
+
+class CaptureTabs(QTabWidget):
+    """Follows the workspace: makes a page for what was opened, raises what is in front, takes away what is closed.
+
+    What a person does to the tabs (choose, close, move) is handed to the workspace, which tells what becomes of it.
+    """
+
+    page_opened = Signal(object)
+    """a CapturePage: a file was opened"""
+
+    def __init__(self, workspace: Workspace, commands: CommandActions, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._workspace, self._commands = workspace, commands
+        self._pages: dict[Item, QWidget] = {}
+        self.setObjectName("captureTabs")
+        self.setDocumentMode(True)
+        self.setTabsClosable(True)
+        self.setMovable(True)
+        self.setTabBarAutoHide(True)
+        self.tabBar().setDrawBase(False)
+        self.setElideMode(Qt.TextElideMode.ElideMiddle)
+        self.tabCloseRequested.connect(lambda index: workspace.close(workspace.items[index]))
+        self.currentChanged.connect(self._tab_chosen)
+        self.tabBar().tabMoved.connect(workspace.move)
+        workspace.item_added.connect(self._add)
+        workspace.item_replaced.connect(self._replace)
+        workspace.item_removed.connect(self._remove)
+        workspace.front_changed.connect(self._raise)
+        workspace.document_opened.connect(lambda document: self.page_opened.emit(self._pages[document]))
+
+    @property
+    def pages(self) -> list[CapturePage]:
+        """The pages of open captures in the order of their tabs."""
+        return [page for item in self._workspace.items if isinstance(page := self._pages[item], CapturePage)]
+
+    @property
+    def current_page(self) -> CapturePage | None:
+        """The page of the capture in front, None while another kind of tab or nothing is."""
+        page = self.currentWidget()
+        return page if isinstance(page, CapturePage) else None
+
+    def page_of(self, item: Item) -> QWidget:
+        """What shows this. Raises KeyError for what has no tab."""
+        return self._pages[item]
+
+    def forget_document(self, document: Document) -> None:
+        """Let go of the timeline of a document, before its file is closed."""
+        page = self._pages.pop(document)
+        if isinstance(page, CapturePage):
+            page.take_timeline_away()
+        page.deleteLater()
+
+    # -- what the workspace says ----------------------------------------------------------------------------
+
+    def _add(self, item: Item) -> None:
+        self._insert(self.count(), item)
+
+    def _insert(self, index: int, item: Item) -> None:
+        page = self._pages[item] = self._page_for(item)
+        # Which tab is in front is said by the workspace.
+        self.blockSignals(True)
+        self.insertTab(index, page, item.title)
+        self.blockSignals(False)
+        if isinstance(item, Document):
+            self.setTabToolTip(index, str(item.source))
+
+    def _page_for(self, item: Item) -> QWidget:
+        """Raises TypeError for what no page shows."""
+        if isinstance(item, Document):
+            # Imports the timeline, which is heavy and there by now.
+            from warpline_app.verbs.timeline_input import TimelineInput
+
+            shown = CapturePage(item, self._workspace.layouts)
+            TimelineInput(shown.view, self._commands)
+            return shown
+        if isinstance(item, Opening):
+            page = OpeningPage(item)
+            page.cancel_requested.connect(lambda: self._workspace.close(item))
+            return page
+        # Without a recording these modules are never imported.
+        from warpline_app.recording.recording import Recording
+        from warpline_app.window.recording_page import RecordingPage
+
+        if isinstance(item, Recording):
+            return RecordingPage(item)
+        raise TypeError(f"no page shows a {type(item).__name__}")
+
+    def _replace(self, old: Item, new: Item) -> None:
+        index, is_in_front = self.indexOf(self._pages[old]), self._workspace.front is old
+        self._take_out(old)
+        self._insert(index, new)
+        if is_in_front:
+            self.blockSignals(True)
+            self.setCurrentIndex(index)
+            self.blockSignals(False)
+            if isinstance(old, Opening):
+                self._pages[new].setFocus()
+
+    def _remove(self, item: Item) -> None:
+        self._take_out(item)
+
+    def _take_out(self, item: Item) -> None:
+        self.blockSignals(True)
+        self.removeTab(self.indexOf(self._pages[item]))
+        self.blockSignals(False)
+        if not isinstance(item, Document):
+            self._pages.pop(item).deleteLater()
+
+    def _raise(self, item: Item | None) -> None:
+        if item is None:
+            return
+        page = self._pages[item]
+        self.blockSignals(True)
+        self.setCurrentWidget(page)
+        self.blockSignals(False)
+
+    # -- what a person does ---------------------------------------------------------------------------------
+
+    def _tab_chosen(self, index: int) -> None:
+        if 0 <= index < self.count():
+            self._workspace.bring_to_front(self._workspace.items[index])

@@ -1,0 +1,44 @@
+"""Where commands act on a timeline that stands in no window."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from PySide6.QtWidgets import QWidget
+
+from warpline_app.commands.actions import CommandActions
+from warpline_app.commands.context import Context
+from warpline_app.panels.frame.layout import PanelLayout
+from warpline_app.session.settings import Settings
+from warpline_app.session.workspace import Workspace
+from warpline_app.timeline.widgets.view import TimelineView
+
+
+class LoneShell:
+    """Nothing but a timeline: its own commands ask for no more."""
+
+    is_full_screen = False
+
+    def __init__(self, view: TimelineView) -> None:
+        self.view = view
+        self.widget: QWidget = view
+
+    @property
+    def commands(self) -> CommandActions:
+        raise AssertionError("commands of the timeline do not list commands")
+
+    @property
+    def panels(self) -> PanelLayout:
+        raise AssertionError("commands of the timeline do not ask for panels")
+
+    def toggle_full_screen(self) -> None:
+        raise AssertionError("there is no window")
+
+    focus_search = focus_front = open_window = close_window = close_all_windows = toggle_full_screen
+
+
+def context_of(view: TimelineView) -> Context:
+    workspace = Workspace(Settings(Path(os.devnull)))
+    workspace.show(view.document)
+    return Context(workspace, LoneShell(view))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from warpline.cli.arguments import add_range_option, add_track_option
 from warpline.i18n import tr, tr_n
-from warpline.model import UsageError, format_duration
+from warpline.model import UsageError
 
 if TYPE_CHECKING:
     from warpline.analysis.framework.report import Report, Table
@@ -75,6 +75,7 @@ class StatsCommand:
         from warpline.analysis.framework.options import Options
         from warpline.analysis.framework.registry import REPORTS, compute_report, find_report
         from warpline.analysis.framework.report import sort_table
+        from warpline.library.selecting import select
         from warpline.storage import open_capture
 
         if args.file is None:
@@ -91,7 +92,7 @@ class StatsCommand:
         for name in names:
             find_report(name)
         with open_capture(args.file) as capture:
-            selection = _selection(capture, args)
+            selection = select(capture, args.file, args.range, args.track)
             options = Options(by_thread=args.thread_sep, step=args.step)
             if args.list:
                 return _list(capture, selection, options)
@@ -106,27 +107,6 @@ class StatsCommand:
                     )
                 reports.append(report)
             return _print(reports, args, asked)
-
-
-def _selection(capture: Capture, args: argparse.Namespace) -> Selection:
-    from warpline.analysis.framework.selection import Selection
-    from warpline.model.track_patterns import match_tracks
-
-    origin = capture.span[0]
-    start, stop = args.range
-    if start is not None and start > capture.duration_ns:
-        raise UsageError(
-            tr(
-                "{path}: nothing in that part; the capture lasts {length}",
-                path=args.file,
-                length=format_duration(capture.duration_ns),
-            )
-        )
-    return Selection(
-        None if start is None else origin + start,
-        None if stop is None else origin + stop,
-        tracks=match_tracks(capture.tracks, args.track),
-    )
 
 
 def _list(capture: Capture, selection: Selection, options: object) -> int:

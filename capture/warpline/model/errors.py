@@ -15,6 +15,10 @@ class UsageError(WarplineError):
     """The request itself makes no sense (a bad range, an unknown report name)."""
 
 
+class NotRecordedError(WarplineError):
+    """What was asked for was not recorded; the message says how to record it."""
+
+
 class CaptureFormatError(WarplineError):
     """A file is not a capture, is damaged, or is of a version this Warpline does not read."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 import numpy as np
 
@@ -96,6 +97,9 @@ def find_report(name: str) -> ReportSpec:
     for spec in REPORTS:
         if spec.name == name:
             return spec
+    near = get_close_matches(name, [spec.name for spec in REPORTS], n=3)
+    if near:
+        raise UsageError(tr("no report {name!r}; did you mean {near}?", name=name, near=", ".join(near)))
     raise UsageError(tr("no report {name!r}; warpline stats --list names them all", name=name))
 
 

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.i18n import tr
-from warpline.interchange.export.event_table import COMMON, Column, TableReader, attribute_types, kinds_in
+from warpline.interchange.export.event_columns import COMMON, Column
+from warpline.interchange.export.event_table import TableReader, attribute_types, kinds_in
 from warpline.interchange.export.exporter import ExportJob, SizeModel
 from warpline.interchange.export.output_files import writing
 from warpline.interchange.export.selection import CHUNK_EVENTS, ExportSelection, counter_slice

@@ -4,47 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from warpline.interchange.export.event_columns import (
+    COMMON,
+    Column,
+    EventColumns,
+    column_type,
+    numbers_of_track,
+)
 from warpline.interchange.export.selection import ExportSelection, Int64Array, chunks
 
 if TYPE_CHECKING:
-    from warpline.model import AttributeSpec, Track
+    from warpline.model import Track
     from warpline.storage import Capture
 
-COMMON: dict[str, str] = {
-    "row": "int64",
-    "kind": "string",
-    "track": "string",
-    "process_id": "int64",
-    "thread_id": "int64",
-    "device": "int64",
-    "stream": "int64",
-    "name": "string",
-    "start_ns": "int64",
-    "duration_ns": "int64",
-    "flags": "uint8",
-}
-"""Columns that events of every kind have, with their types; times count from the start of the capture."""
-
 _BATCH = 1 << 15
-
-
-@dataclass(frozen=True)
-class Column:
-    """Values of one column. Text is ``texts[codes]``; ``valid`` None means every value is there."""
-
-    codes: npt.NDArray[Any]
-    valid: npt.NDArray[np.bool_] | None = None
-    texts: list[str] | None = None
-
-
-def column_type(spec: AttributeSpec) -> str:
-    """How an attribute appears in a table: enumerations and stacks are spelt out."""
-    return "string" if spec.dtype == "string" or spec.enum or spec.name == "stack" else spec.dtype
 
 
 def kinds_in(capture: Capture, selection: ExportSelection) -> list[str]:
@@ -77,7 +54,10 @@ class TableReader:
     capture: Capture
     selection: ExportSelection
     only_kind: str | None = None
-    _stacks: dict[int, str] = field(default_factory=dict)
+    _reader: EventColumns = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._reader = EventColumns(self.capture)
 
     def batches(self) -> Iterator[tuple[str, int, dict[str, Column]]]:
         """(kind, number of events, columns) in the order of rows."""
@@ -94,18 +74,13 @@ class TableReader:
     def _columns(self, track: Track, kind: str, rows: Int64Array) -> dict[str, Column]:
         capture = self.capture
         starts, stops = capture.event_times(rows)
-        process = capture.processes[track.process].pid if track.process is not None else None
-        thread = capture.threads[track.thread].tid if track.thread is not None else None
         count = len(rows)
         columns = {
             "row": Column(rows),
             "kind": _constant(kind, count),
             "track": _constant(track.uri, count),
-            "process_id": _number(process, count),
-            "thread_id": _number(thread, count),
-            "device": _number(track.device, count),
-            "stream": _number(track.stream, count),
-            "name": self._strings(capture.events.name[rows], None),
+            **{name: _number(number, count) for name, number in numbers_of_track(capture, track).items()},
+            "name": self._reader.names(rows),
             "start_ns": Column(starts - capture.span[0]),
             "duration_ns": Column(stops - starts),
             "flags": Column(capture.events.flags[rows]),
@@ -118,33 +93,8 @@ class TableReader:
             values, validity = table.column(spec.name)
             valid = validity[position]
             if valid.any():
-                columns[spec.name] = self._attribute(spec, values[position], valid)
+                columns[spec.name] = self._reader.attribute(spec, values[position], valid)
         return columns
-
-    def _attribute(
-        self, spec: AttributeSpec, values: npt.NDArray[Any], valid: npt.NDArray[np.bool_]
-    ) -> Column:
-        if spec.dtype == "string":
-            return self._strings(values, valid)
-        if spec.name == "stack":
-            unique, codes = np.unique(values, return_inverse=True)
-            texts = [self._stack(stack) for stack in unique.tolist()]
-            return Column(codes.reshape(-1), valid, texts)
-        if spec.enum:
-            unique, codes = np.unique(values, return_inverse=True)
-            return Column(codes.reshape(-1), valid, [spec.enum.get(n, str(n)) for n in unique.tolist()])
-        return Column(values, valid)
-
-    def _strings(self, ids: npt.NDArray[Any], valid: npt.NDArray[np.bool_] | None) -> Column:
-        unique, codes = np.unique(ids, return_inverse=True)
-        return Column(codes.reshape(-1), valid, self.capture.strings.get(unique.tolist()))
-
-    def _stack(self, stack: int) -> str:
-        """Frames from the outermost to the innermost, as flame graph tools write them."""
-        text = self._stacks.get(stack)
-        if text is None:
-            text = self._stacks[stack] = ";".join(reversed(self.capture.stack_frames(stack)))
-        return text
 
 
 def _constant(text: str, count: int) -> Column:

@@ -9,7 +9,8 @@ import numpy as np
 import orjson
 
 from warpline.i18n import tr
-from warpline.interchange.export.event_table import COMMON, Column, TableReader, attribute_types, kinds_in
+from warpline.interchange.export.event_columns import COMMON, Column
+from warpline.interchange.export.event_table import TableReader, attribute_types, kinds_in
 from warpline.interchange.export.exporter import ExportJob, SizeModel
 from warpline.interchange.export.output_files import replacing
 from warpline.model import ExportError

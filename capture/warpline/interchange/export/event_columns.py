@@ -1,0 +1,174 @@
+"""Columns of events as people and other tools want them: texts instead of ids, missing values told from zeros."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from warpline.model import AttributeSpec, Track
+    from warpline.storage import Capture
+
+Array = npt.NDArray[Any]
+Int64Array = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+COMMON: dict[str, str] = {
+    "row": "int64",
+    "kind": "string",
+    "track": "string",
+    "process_id": "int64",
+    "thread_id": "int64",
+    "device": "int64",
+    "stream": "int64",
+    "name": "string",
+    "start_ns": "int64",
+    "duration_ns": "int64",
+    "flags": "uint8",
+}
+"""Columns that events of every kind have, with their types; times count from the start of the capture."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """Values of one column. Text is ``texts[codes]``; ``valid`` None means every value is there."""
+
+    codes: Array
+    valid: BoolArray | None = None
+    texts: list[str] | None = None
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+
+def column_type(spec: AttributeSpec) -> str:
+    """How an attribute appears in a table: enumerations and stacks are spelt out."""
+    return "string" if spec.dtype == "string" or spec.enum or spec.name == "stack" else spec.dtype
+
+
+def numbers_of_track(capture: Capture, track: Track) -> dict[str, int | None]:
+    """What is common to all events of a track, by the names of `COMMON`."""
+    process = None if track.process is None else capture.processes[track.process].pid
+    thread = None if track.thread is None else capture.threads[track.thread].tid
+    return {"process_id": process, "thread_id": thread, "device": track.device, "stream": track.stream}
+
+
+def text_column(values: Array, texts: Callable[[list[int]], list[str]], valid: BoolArray | None) -> Column:
+    """Integers that stand for texts as a column; ``texts`` gives those of distinct integers, in their order."""
+    if valid is not None and not valid.all():
+        # What stands where nothing was recorded means nothing: it must not bring a text along.
+        some = values[int(valid.argmax())] if valid.any() else 0
+        values = np.where(valid, values, some)
+    distinct, codes = _distinct(values)
+    found = texts(distinct) if valid is None or valid.any() else []
+    known: dict[str, int] = {}
+    place = [known.setdefault(text, len(known)) for text in found]
+    if len(known) < len(found):
+        codes = np.array(place, np.int32)[codes]
+    return Column(codes, valid, list(known))
+
+
+_DENSE_SLACK = 65_536
+
+
+def _distinct(values: Array) -> tuple[list[int], npt.NDArray[np.int32]]:
+    """Distinct integers, ascending, and the place of each value among them."""
+    low, high = (int(values.min()), int(values.max())) if len(values) else (0, -1)
+    if low < 0 or high >= 8 * len(values) + _DENSE_SLACK:
+        distinct, codes = np.unique(values, return_inverse=True)
+        return distinct.tolist(), codes.reshape(-1).astype(np.int32)
+    # Marking what is used costs a tenth of sorting.
+    used = np.zeros(high + 1, bool)
+    used[values] = True
+    place = np.cumsum(used, dtype=np.int32) - np.int32(1)
+    return np.flatnonzero(used).tolist(), place[values]
+
+
+class EventColumns:
+    """Makes columns of any events of a capture, given by their rows (int64, ascending)."""
+
+    def __init__(self, capture: Capture) -> None:
+        self.capture = capture
+        self._stacks: dict[int, str] = {}
+
+    def names(self, rows: Int64Array) -> Column:
+        """What events are called."""
+        return text_column(self.capture.events.name[rows], self.capture.strings.get, None)
+
+    def kinds(self, rows: Int64Array) -> Column:
+        """Kinds of events."""
+        names = self.capture.kind_of_code
+        return text_column(
+            self.capture.events.kind[rows], lambda codes: [names.get(code, "") for code in codes], None
+        )
+
+    def starts(self, rows: Int64Array) -> Column:
+        """Starts of events, ns since the start of the capture."""
+        offsets = self.capture.lane_offset_ns
+        origin = self.capture.span[0]
+        recorded = self.capture.events.start[rows]
+        # Almost every capture has a single clock.
+        if not len(offsets) or (offsets == offsets[0]).all():
+            return Column(recorded - (int(offsets[0]) + origin if len(offsets) else origin))
+        return Column(recorded - offsets[self.capture.lanes_of_rows(rows)] - origin)
+
+    def tracks(self, tracks: Int64Array) -> Column:
+        """URIs of tracks."""
+        found = self.capture.tracks
+        return text_column(tracks, lambda indexes: [found[index].uri for index in indexes], None)
+
+    def numbers(self, name: str, tracks: Int64Array) -> Column:
+        """One of `numbers_of_track` for each track index."""
+        numbers = [numbers_of_track(self.capture, track)[name] for track in self.capture.tracks]
+        values = np.array([0 if number is None else number for number in numbers] + [0], np.int64)
+        valid = np.array([number is not None for number in numbers] + [False])
+        return Column(values[tracks], valid[tracks])
+
+    def attribute(self, spec: AttributeSpec, values: Array, valid: BoolArray) -> Column:
+        """Values of an attribute as a column: ids, enumerations and stacks become texts."""
+        if spec.dtype == "string":
+            return text_column(values, self.capture.strings.get, valid)
+        if spec.name == "stack":
+            return text_column(values, lambda stacks: [self._stack(stack) for stack in stacks], valid)
+        if spec.enum:
+            return text_column(
+                values, lambda codes: [spec.enum.get(code, str(code)) for code in codes], valid
+            )
+        return Column(values.astype(bool) if spec.dtype == "bool" else values, valid)
+
+    def _stack(self, stack: int) -> str:
+        """Frames from the outermost to the innermost, as flame graph tools write them."""
+        text = self._stacks.get(stack)
+        if text is None:
+            text = self._stacks[stack] = ";".join(reversed(self.capture.stack_frames(stack)))
+        return text
+
+
+def scattered(count: int, parts: Sequence[tuple[Array, Column]]) -> Column:
+    """A column of ``count`` values put together from others: (places, values at these places); missing elsewhere."""
+    valid = np.zeros(count, bool)
+    for places, part in parts:
+        valid[places] = True if part.valid is None else part.valid
+    if any(part.texts is not None for _, part in parts):
+        texts: list[str] = []
+        codes = np.zeros(count, np.int64)
+        for places, part in parts:
+            named = _as_text(part)
+            codes[places] = named.codes.astype(np.int64) + len(texts)
+            texts += named.texts or []
+        return text_column(codes, lambda wanted: [texts[code] for code in wanted], valid)
+    values = np.zeros(count, np.result_type(*(part.codes.dtype for _, part in parts)))
+    for places, part in parts:
+        values[places] = part.codes
+    return Column(values, valid)
+
+
+def _as_text(column: Column) -> Column:
+    if column.texts is not None:
+        return column
+    distinct, codes = np.unique(column.codes, return_inverse=True)
+    return replace(column, codes=codes.reshape(-1), texts=[str(value) for value in distinct.tolist()])

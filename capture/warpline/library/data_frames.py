@@ -1,0 +1,90 @@
+"""Columns as tables of pandas, Arrow and Polars, where installed: texts stay codes, missing values missing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from warpline.i18n import tr
+from warpline.interchange.export.event_columns import Column
+from warpline.model import WarplineError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+
+def to_pandas(columns: Mapping[str, Column]) -> pd.DataFrame:
+    """Texts as categories; columns in which values can be missing as nullable types (``Int64``).
+
+    Raises WarplineError when pandas is not installed.
+    """
+    try:
+        import pandas as pd
+    except ModuleNotFoundError as error:
+        raise _missing("to_pandas()", "pandas") from error
+    return pd.DataFrame({name: _pandas(pd, column) for name, column in columns.items()}, copy=False)
+
+
+def _pandas(pd: Any, column: Column) -> Any:
+    gone = None if column.valid is None else ~column.valid
+    if column.texts is not None:
+        codes = column.codes if gone is None else np.where(gone, -1, column.codes)
+        return pd.Categorical.from_codes(codes, column.texts)
+    if gone is None:
+        return column.codes
+    kind = column.codes.dtype.kind
+    array = {"f": pd.arrays.FloatingArray, "b": pd.arrays.BooleanArray}.get(kind, pd.arrays.IntegerArray)
+    return array(np.array(column.codes), gone)
+
+
+def to_arrow(columns: Mapping[str, Column]) -> pa.Table:
+    """Texts as dictionaries. Raises WarplineError when pyarrow is not installed."""
+    try:
+        import pyarrow as pa
+    except ModuleNotFoundError as error:
+        raise _missing("to_arrow()", "'warpline[parquet]'") from error
+    return pa.table({name: _arrow(pa, column) for name, column in columns.items()})
+
+
+def _arrow(pa: Any, column: Column) -> Any:
+    mask = None if column.valid is None else ~column.valid
+    if column.texts is None:
+        return pa.array(column.codes, mask=mask)
+    codes = pa.array(column.codes.astype(np.int32, copy=False), mask=mask)
+    return pa.DictionaryArray.from_arrays(codes, pa.array(column.texts, pa.string()))
+
+
+def to_polars(columns: Mapping[str, Column]) -> pl.DataFrame:
+    """Texts as enumerations. Raises WarplineError when Polars is not installed."""
+    try:
+        import polars as pl
+    except ModuleNotFoundError as error:
+        raise _missing("to_polars()", "polars") from error
+    return pl.DataFrame([_polars(pl, name, column) for name, column in columns.items()])
+
+
+def _polars(pl: Any, name: str, column: Column) -> Any:
+    if column.texts is None:
+        series = pl.Series(name, np.ascontiguousarray(column.codes))
+    else:
+        # A text more than needed: a column without any value has codes, too.
+        texts = pl.Series(name, [*column.texts, None], dtype=pl.Enum(column.texts))
+        series = texts.gather(np.ascontiguousarray(column.codes))
+    if column.valid is None or column.valid.all():
+        return series
+    nothing = pl.Series(name, [None], dtype=series.dtype).new_from_index(0, len(series))
+    return series.zip_with(pl.Series(np.ascontiguousarray(column.valid)), nothing)
+
+
+def _missing(what: str, package: str) -> WarplineError:
+    return WarplineError(
+        tr(
+            "{what} needs a package that is not installed; install it with: pip install {package}",
+            what=what,
+            package=package,
+        )
+    )

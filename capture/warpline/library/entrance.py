@@ -1,0 +1,67 @@
+"""`warpline.open` and `warpline.import_trace`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from warpline.i18n import tr
+from warpline.library.capture_reader import CaptureReader
+from warpline.library.opening import IsCancelled, Opened, Progress, open_converted, open_path
+from warpline.model import UsageError
+
+AnyPath = str | os.PathLike[str]
+
+
+def open(  # noqa: A001  # `warpline.open`
+    path: AnyPath, *, progress: Progress | None = None, cancelled: IsCancelled | None = None
+) -> CaptureReader:
+    """Open a capture, or what can be made one: another profiler's trace is converted once and kept in the user's cache,
+    a recording left unfinished (a ``.spool`` folder) is finished.
+
+    ``progress`` is told a fraction in 0-1 and what is being done, ``cancelled`` is asked whether to stop.
+
+    Raises CaptureFormatError, ImportFormatError, StorageError, RecordingError, Cancelled.
+    """
+    return CaptureReader(open_path(Path(path), progress or _silent, cancelled or _never))
+
+
+def import_trace(
+    paths: AnyPath | Iterable[AnyPath],
+    out: AnyPath | None = None,
+    *,
+    format: str | None = None,  # noqa: A002  # named like the option --format
+    align: str = "auto",
+    progress: Progress | None = None,
+    cancelled: IsCancelled | None = None,
+) -> CaptureReader:
+    """Make a capture of another profiler's files and open it; several files are the ranks of one job.
+
+    It is written to ``out``, or kept in the user's cache without one. ``format`` names an importer (``torch``,
+    ``chrome``, ``nsys-sqlite`` …) where the content of a file does not tell. ``align`` says how the clocks of several
+    files are put together: ``steps``, ``utc``, ``start`` or ``auto``, the first of these that all files allow.
+
+    Raises ImportFormatError, UsageError, StorageError, Cancelled.
+    """
+    files = [Path(paths)] if isinstance(paths, str | os.PathLike) else [Path(path) for path in paths]
+    report, is_cancelled = progress or _silent, cancelled or _never
+    if not files:
+        raise UsageError(tr("no file to import"))
+    if out is None:
+        opened = open_converted(files, report, is_cancelled, format=format, align=align)
+        return CaptureReader(Opened(opened.capture, opened.capture.path))
+    from warpline.interchange import import_files
+
+    written = import_files(
+        files, Path(out), format=format, align=align, progress=report, cancelled=is_cancelled
+    )
+    return CaptureReader(open_path(written, report, is_cancelled))
+
+
+def _silent(_fraction: float, _text: str) -> None:
+    return None
+
+
+def _never() -> bool:
+    return False

@@ -1,0 +1,158 @@
+"""Events of a capture as a table of columns: what `events` answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.interchange.export.event_columns import COMMON, Column, EventColumns, scattered
+from warpline.library.column_table import ColumnTable
+from warpline.model import BUILTIN_KINDS_BY_NAME, KindSpec
+
+if TYPE_CHECKING:
+    from warpline.analysis.framework.selection import View
+    from warpline.storage import Capture
+
+Int64Array = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+
+class EventTable(ColumnTable):
+    """Events in the order of their rows: by track, lane and start. Times are ns since the start of the capture.
+
+    Every event has ``row`` (its identity in this capture, which links refer to), ``kind``, ``track``, ``process_id``,
+    ``thread_id``, ``device``, ``stream``, ``name``, ``start_ns``, ``duration_ns`` and ``flags`` (`warpline.Flag`). When
+    kinds were asked for, their attributes follow; one that is called like a column above has its kind before it
+    (``sync_stream``).
+    """
+
+    def __init__(
+        self,
+        capture: Capture,
+        kinds: Sequence[str] | None,
+        rows: Int64Array,
+        check: Callable[[], object] | None = None,
+    ) -> None:
+        self._capture = capture
+        self._kinds = tuple(kinds or ())
+        self._reader = EventColumns(capture)
+        self._attributes: dict[str, list[tuple[str, str]]] = {}
+        for kind in self._kinds:
+            for spec in kind_spec(capture, kind).attributes:
+                name = f"{kind}_{spec.name}" if spec.name in COMMON else spec.name
+                self._attributes.setdefault(name, []).append((kind, spec.name))
+        self._rows = rows
+        self._indexes: dict[str, Int64Array] = {}
+        super().__init__([*COMMON, *self._attributes], len(rows), check)
+
+    @property
+    def row(self) -> Int64Array:
+        """Rows of the events, int64 ascending."""
+        return self._rows
+
+    @property
+    def start_ns(self) -> Int64Array:
+        """When events start, int64 ns since the start of the capture."""
+        return self.column("start_ns").codes
+
+    @property
+    def duration_ns(self) -> Int64Array:
+        """How long events last, int64 ns as recorded."""
+        return self.column("duration_ns").codes
+
+    @property
+    def stop_ns(self) -> Int64Array:
+        """When events end, int64 ns since the start of the capture."""
+        return self.start_ns + self.duration_ns
+
+    @cached_property
+    def _track(self) -> Int64Array:
+        return self._capture.tracks_of_rows(self._rows)
+
+    def _make(self, name: str) -> Column:
+        rows, events = self._rows, self._capture.events
+        if name in self._attributes:
+            return self._attribute(name)
+        if name == "row":
+            return Column(rows)
+        if name == "kind":
+            return self._reader.kinds(rows)
+        if name == "track":
+            return self._reader.tracks(self._track)
+        if name == "name":
+            return self._reader.names(rows)
+        if name == "start_ns":
+            return self._reader.starts(rows)
+        if name == "duration_ns":
+            return Column(events.duration[rows])
+        if name == "flags":
+            return Column(events.flags[rows])
+        return self._reader.numbers(name, self._track)
+
+    def _attribute(self, name: str) -> Column:
+        parts: list[tuple[Int64Array, Column]] = []
+        for kind, attribute in self._attributes[name]:
+            spec = next(s for s in kind_spec(self._capture, kind).attributes if s.name == attribute)
+            table = self._capture.kinds.get(kind)
+            if table is None or attribute not in table.attributes:
+                nothing = np.zeros(0, np.uint32 if spec.dtype == "string" else np.dtype(spec.dtype))
+                column = self._reader.attribute(spec, nothing, np.zeros(0, bool))
+                parts.append((np.zeros(0, np.int64), column))
+                continue
+            values, valid = table.column(attribute)
+            index = self._index(kind)
+            if len(self._kinds) == 1:
+                return self._reader.attribute(spec, values[index], valid[index])
+            places = np.flatnonzero(index >= 0)
+            index = index[places]
+            parts.append((places, self._reader.attribute(spec, values[index], valid[index])))
+        return scattered(len(self), parts)
+
+    def _index(self, kind: str) -> Int64Array:
+        """Where the events are in the table of their kind; -1 for those of another kind."""
+        index = self._indexes.get(kind)
+        if index is None:
+            index = self._indexes[kind] = self._capture.kinds[kind].indices_of(self._rows)
+        return index
+
+
+def kind_spec(capture: Capture, kind: str) -> KindSpec:
+    """What a kind is, as the capture describes it, or as Warpline does where the capture has none of it."""
+    table = capture.kinds.get(kind)
+    return BUILTIN_KINDS_BY_NAME[kind] if table is None else table.spec
+
+
+def find_rows(view: View, kinds: Sequence[str] | None, names: BoolArray | None) -> Int64Array:
+    """Rows of the events in a selection, ascending. ``names`` says for each string whether events called so count."""
+    spans = view.spans()
+    first = np.array([span.first for span in spans], np.int64)
+    stop = np.array([span.stop for span in spans], np.int64)
+    if kinds is None:
+        rows = _ranges(first, stop)
+    else:
+        parts = [_rows_of_kind(view.capture, kind, first, stop) for kind in kinds]
+        rows = parts[0] if len(parts) == 1 else np.sort(np.concatenate([np.empty(0, np.int64), *parts]))
+    if names is not None:
+        rows = rows[np.append(names, False)[np.minimum(view.capture.events.name[rows], len(names))]]
+    return rows
+
+
+def _rows_of_kind(capture: Capture, kind: str, first: Int64Array, stop: Int64Array) -> Int64Array:
+    table = capture.kinds.get(kind)
+    if table is None:
+        return np.empty(0, np.int64)
+    rows = table.rows
+    low, high = np.searchsorted(rows, first, "left"), np.searchsorted(rows, stop, "left")
+    if len(low) == 1:
+        return rows[int(low[0]) : int(high[0])]
+    return rows[_ranges(low, high)]
+
+
+def _ranges(first: Int64Array, stop: Int64Array) -> Int64Array:
+    """All integers of the ranges [first, stop), behind each other."""
+    count = np.maximum(stop - first, 0)
+    return np.repeat(first - (np.cumsum(count) - count), count) + np.arange(int(count.sum()))

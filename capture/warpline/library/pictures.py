@@ -1,0 +1,81 @@
+"""Pictures of a capture, drawn by the command ``render`` of the application in a process of its own.
+
+Of its own, because drawing needs Qt, and a program that asks a capture may have none, another one, or threads.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from warpline.i18n import tr
+from warpline.model import UsageError, WarplineError
+
+_BAD_USAGE = 2
+_PREFIX = "warpline: error: "
+
+
+class Picture(bytes):
+    """The bytes of a PNG file, which a notebook shows as the picture."""
+
+    __slots__ = ()
+
+    def save(self, path: Path | str) -> Path:
+        """Write the file and return its path. Raises WarplineError when that fails."""
+        target = Path(path)
+        try:
+            target.write_bytes(self)
+        except OSError as error:
+            raise WarplineError(
+                tr("{path}: {reason}", path=target, reason=error.strerror or error)
+            ) from error
+        return target
+
+    def _repr_png_(self) -> bytes:
+        return bytes(self)
+
+    def __repr__(self) -> str:
+        return f"<PNG picture, {len(self):,} bytes>"
+
+    __str__ = __repr__
+
+
+def draw(
+    path: Path,
+    ends_ns: tuple[int | None, int | None],
+    tracks: Sequence[str],
+    size: tuple[int, int],
+    scale: float,
+    theme: str,
+) -> Picture:
+    """The timeline of a file, as ``warpline render`` draws it. ``ends_ns`` count from the start of the capture.
+
+    Raises UsageError for what cannot be drawn, WarplineError when the window is not installed or drawing fails.
+    """
+    if not sys.executable:
+        raise WarplineError(tr("{path}: drawing needs a Python interpreter to start", path=path))
+    start, stop = ("" if end is None else f"{end}ns" for end in ends_ns)
+    with tempfile.TemporaryDirectory(prefix="warpline-") as folder:
+        out = Path(folder) / "picture.png"
+        # -P: modules that lie in the current folder are not meant.
+        command = [sys.executable, "-P", "-m", "warpline", "render", str(path.absolute()), f"--output={out}"]
+        command += [
+            f"--range={start}:{stop}",
+            f"--size={size[0]}x{size[1]}",
+            f"--scale={scale:g}",
+            f"--theme={theme}",
+        ]
+        command += [f"--track={pattern}" for pattern in tracks]
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        if done.returncode == 0 and out.exists():
+            return Picture(out.read_bytes())
+    lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
+    text = (
+        lines[-1].removeprefix(_PREFIX)
+        if lines
+        else tr("{path}: drawing ended with status {status}", path=path, status=done.returncode)
+    )
+    raise (UsageError if done.returncode == _BAD_USAGE else WarplineError)(text)

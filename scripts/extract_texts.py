@@ -115,7 +115,6 @@ def listed_texts() -> Iterator[Text]:
     from warpline_app.commands.actions import MENU_ORDER, SUBMENUS
     from warpline_app.dialogs.help_sheet import MOUSE
     from warpline_app.dialogs.preferences import THEMES
-    from warpline_app.dialogs.source_choice import TRACES
     from warpline_app.panels.facts.event_facts import FLAG_TEXTS, LINK_TITLES
     from warpline_app.panels.frame.registry import PANELS
     from warpline_app.verbs.catalogue import all_commands
@@ -133,9 +132,6 @@ def listed_texts() -> Iterator[Text]:
         yield Text("gesture", text)
     for _, title in THEMES:
         yield Text("preferences", title)
-    for _, title, text in TRACES:
-        yield Text("source", title)
-        yield Text("source", text)
     for hint in HINTS:
         yield Text("status", hint)
     for titles in LINK_TITLES.values():

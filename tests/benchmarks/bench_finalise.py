@@ -30,6 +30,7 @@ from warpline.recording.agent import records as agent_records  # noqa: E402  # t
 from warpline.recording.finalise import finalise  # noqa: E402  # the same
 from warpline.recording.session import Options, Session  # noqa: E402  # the same
 from warpline.recording.sources.perf.abi import MISC_SWITCH_OUT, MISC_SWITCH_OUT_PREEMPT  # noqa: E402  # the same
+from warpline.recording.sources.registry import default_trace  # noqa: E402  # the same
 from warpline.recording.spool import records  # noqa: E402  # the same
 from warpline.recording.spool.writer import SpoolWriter  # noqa: E402  # the same
 
@@ -86,7 +87,16 @@ def run(events: int, kinds: list[str]) -> None:
 def save_session(folder: Path, last_ns: int) -> None:
     """What the recorder leaves beside the spool files."""
     Session(
-        folder, folder, ("bench",), "/", START, 0, 1, PID, Options(), stop_monotonic_ns=last_ns + 10_000_000
+        folder,
+        folder,
+        ("bench",),
+        "/",
+        START,
+        0,
+        1,
+        PID,
+        Options(default_trace()),
+        stop_monotonic_ns=last_ns + 10_000_000,
     ).save()
 
 

@@ -24,10 +24,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from warpline.recording.sources.perf.collect import PerfCollector, open_rings
+from warpline.recording.sources.collector import Watched
+from warpline.recording.sources.perf.collect import PerfCollector
 from warpline.recording.spool import records
 from warpline.recording.spool.reader import SpoolFile
-from warpline.recording.spool.writer import SpoolWriter
 from warpline.storage import open_capture
 
 TRAINING = """
@@ -164,15 +164,12 @@ def provoked_loss(folder: Path, rounds: int) -> None:
         os.read(release, 1)
         os.execv(sys.executable, [sys.executable, "-c", PING_PONG, str(rounds)])
     os.close(result)
-    collector = PerfCollector(
-        SpoolWriter(folder / "perf.spool", "perf"), open_rings(pid, enable_on_exec=True)
-    )
+    collector = PerfCollector(Watched(folder, pid))
     os.write(hold, b"x")
     with open(output) as lines:
         own, _seconds, _pid, _child = json.loads(lines.readline())
     os.waitpid(pid, 0)
     collector.close()
-    collector.writer.close()
     perf = SpoolFile(folder / "perf.spool")
     got = len(perf.records(records.SWITCH, records.switch).values)
     lost = int(perf.records(records.LOST, records.lost).values["count"].sum())

@@ -32,7 +32,7 @@ sys.path.insert(0, str(ROOT / "capture"))
 
 import numpy as np  # noqa: E402  # after the path
 
-from warpline.recording.agent.environment import find_driver, find_libcupti  # noqa: E402
+from warpline.recording.sources.cuda.libraries import find_driver, find_libcupti  # noqa: E402
 from warpline.storage import Capture, open_capture  # noqa: E402
 
 PROGRAMS = Path(__file__).resolve().parent / "programs"

@@ -14,6 +14,7 @@ from tests.native.conftest import Record, Session
 
 from warpline.recording import session as recorded
 from warpline.recording.finalise import finalise
+from warpline.recording.sources.registry import default_trace
 from warpline.storage import Capture, open_capture
 
 TRAINING = """
@@ -337,6 +338,7 @@ def test_a_damaged_spool_still_gives_a_capture(gpu_session: Session, training: P
         0,
         1,
         gpu_session.spool().header.pid,
+        recorded.Options(default_trace()),
         stop_monotonic_ns=start + 10_000_000_000,
     )
     recording.save()

@@ -6,19 +6,10 @@ from collections.abc import Sequence
 
 from PySide6.QtWidgets import QCheckBox, QGridLayout, QWidget
 
-from warpline.i18n import tr
+from warpline.i18n import tr, translated
+from warpline.recording.sources.registry import choices
 from warpline_app.look.elided import ElidedLabel
 from warpline_app.recording.doctor_report import SourceReport
-
-TRACES: tuple[tuple[str, str, str], ...] = (
-    ("cpu", "CPU cores and threads", "Who ran on which core, and what every thread waited for"),
-    ("nvml", "GPU counters", "Utilization, memory, power, clocks and temperature"),
-    ("cuda", "CUDA", "Kernels, copies and API calls"),
-    ("nvtx", "NVTX ranges", "Ranges and marks the program sets"),
-    ("python", "Python", "Stacks, sampled, and the wait for data loaders"),
-    ("torch", "Frameworks", "Operators and phases of torch and paddle"),
-    ("osrt", "OS runtime", "Blocking calls of the C library"),
-)
 
 
 class SourceChoice(QWidget):
@@ -33,19 +24,20 @@ class SourceChoice(QWidget):
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setHorizontalSpacing(14)
         grid.setVerticalSpacing(5)
-        for row, (name, title, text) in enumerate(TRACES):
-            box = QCheckBox(tr(title, "source"))
-            box.clicked.connect(lambda on, name=name: self._choose(name, on))
-            note = ElidedLabel(tr(text, "source"))
+        shown = choices()
+        for row, choice in enumerate(shown):
+            box = QCheckBox(translated(choice.title))
+            box.clicked.connect(lambda on, name=choice.name: self._choose(name, on))
+            note = ElidedLabel(translated(choice.text))
             note.setObjectName("muted")
             grid.addWidget(box, row, 0)
             grid.addWidget(note, row, 1)
-            self.boxes[name], self.notes[name] = box, note
+            self.boxes[choice.name], self.notes[choice.name] = box, note
         grid.setColumnStretch(1, 1)
         self.failure = ElidedLabel()
         self.failure.setObjectName("muted")
         self.failure.hide()
-        grid.addWidget(self.failure, len(TRACES), 0, 1, 2)
+        grid.addWidget(self.failure, len(shown), 0, 1, 2)
 
     @property
     def chosen(self) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 
-from warpline.i18n import tr
+from warpline.i18n import tr, translated
 from warpline.model.errors import RecordingError
 from warpline_app.session.background import IsCancelled, Progress
 
@@ -16,7 +16,7 @@ _TIMEOUT_S = 60
 
 @dataclass(frozen=True)
 class SourceReport:
-    """One source: whether it can be used here; if not, why, and how to enable it."""
+    """One source: whether it can be used here; if not, why, and how to enable it. Texts are as they are shown."""
 
     name: str
     title: str
@@ -66,10 +66,10 @@ def parse_doctor(answer: object) -> tuple[SourceReport, ...]:
             reports.append(
                 SourceReport(
                     name,
-                    str(entry.get("title") or name),
+                    translated(str(entry.get("title") or name)),
                     bool(entry.get("available", entry.get("enabled"))),
-                    str(entry.get("reason") or ""),
-                    str(entry.get("remedy") or ""),
+                    translated(str(entry.get("reason") or "")),
+                    translated(str(entry.get("remedy") or "")),
                     str(entry.get("trace") or ""),
                 )
             )

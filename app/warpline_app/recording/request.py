@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -12,6 +12,7 @@ from typing import Any, Literal
 from warpline.i18n import tr
 from warpline.model.errors import UsageError
 from warpline.model.times import parse_time
+from warpline.recording.sources.registry import default_trace
 
 Mode = Literal["script", "command"]
 
@@ -31,7 +32,7 @@ class RecordingRequest:
     arguments: str = ""
     working_directory: str = ""
     environment: str = ""
-    trace: tuple[str, ...] = ("cpu", "nvml", "nvtx", "cuda")
+    trace: tuple[str, ...] = field(default_factory=default_trace)
     duration: str = ""
     delay: str = ""
     capture_range: str = "none"

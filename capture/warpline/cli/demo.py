@@ -42,13 +42,16 @@ class DemoCommand:
         from warpline.model.errors import RecordingError
         from warpline.recording.record import record
         from warpline.recording.session import Options
+        from warpline.recording.sources.registry import default_trace
 
         folder: Path = args.folder
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise RecordingError(tr("{folder}: {reason}", folder=folder, reason=error.strerror)) from error
-        result = record([sys.executable, str(resources.path(EXAMPLE))], folder / CAPTURE, Options())
+        result = record(
+            [sys.executable, str(resources.path(EXAMPLE))], folder / CAPTURE, Options(default_trace())
+        )
         print(summary_line(result), flush=True)
         if result.path is None or result.exit_status:
             raise RecordingError(tr("the example ended with status {status}", status=result.exit_status))

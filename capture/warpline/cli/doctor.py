@@ -7,7 +7,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from warpline.i18n import tr
+from warpline.i18n import tr, translated
 
 if TYPE_CHECKING:
     from warpline.recording.doctor import SourceCheck
@@ -39,14 +39,13 @@ def _lines(checks: list[SourceCheck]) -> list[str]:
     lines: list[str] = []
     for check in checks:
         state = tr("yes") if check.available else tr("no")
-        lines.append(f"{check.name:<{width}}  {state:<3}  {check.title}")
+        lines.append(f"{check.name:<{width}}  {state:<3}  {translated(check.title)}")
         indent = " " * (width + 7)
-        if check.reason:
-            lines.append(
-                indent + (check.reason if check.available else tr("because: {reason}", reason=check.reason))
-            )
+        reason = translated(check.reason)
+        if reason:
+            lines.append(indent + (reason if check.available else tr("because: {reason}", reason=reason)))
         if check.remedy and not check.available:
-            lines.append(indent + tr("remedy: {remedy}", remedy=check.remedy))
+            lines.append(indent + tr("remedy: {remedy}", remedy=translated(check.remedy)))
     return lines
 
 

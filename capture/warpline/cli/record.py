@@ -13,9 +13,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warpline.cli.arguments import time_ns
-from warpline.i18n import tr
+from warpline.i18n import tr, translated
 from warpline.model.times import format_duration
-from warpline.recording.session import DEFAULT_TRACE, SOURCE_BITS, Options
+from warpline.recording.session import Options
+from warpline.recording.sources.registry import (
+    capture_ranges,
+    default_trace,
+    recording_sources,
+    source_of_range,
+    trace_names,
+)
 
 if TYPE_CHECKING:
     from warpline.recording.record import Result
@@ -46,12 +53,12 @@ class RecordCommand:
         parser.add_argument(
             "--trace",
             type=trace_sources,
-            default=DEFAULT_TRACE,
+            default=default_trace(),
             metavar="LIST",
             help=tr(
                 "what to record, of {all} (default: {default})",
-                all=",".join(SOURCE_BITS),
-                default=",".join(DEFAULT_TRACE),
+                all=",".join(trace_names()),
+                default=",".join(default_trace()),
             ),
         )
         parser.add_argument(
@@ -126,9 +133,9 @@ class RecordCommand:
 def trace_sources(text: str) -> tuple[str, ...]:
     """``type=`` for ``--trace``: a comma-separated list of sources."""
     names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
-    unknown = [name for name in names if name not in SOURCE_BITS]
+    unknown = [name for name in names if name not in trace_names()]
     if unknown or not names:
-        known = ",".join(SOURCE_BITS)
+        known = ",".join(trace_names())
         raise argparse.ArgumentTypeError(
             tr("not a list of sources: {text!r} (choose from {known})", text=text, known=known)
         )
@@ -137,11 +144,14 @@ def trace_sources(text: str) -> tuple[str, ...]:
 
 def capture_range(text: str) -> str:
     """``type=`` for ``--capture-range``."""
-    if text in {"none", "cuda-profiler"} or (text.startswith("nvtx:") and len(text) > len("nvtx:")):
-        return text
-    raise argparse.ArgumentTypeError(
-        tr("not a capture range: {text!r} (none, cuda-profiler or nvtx:NAME)", text=text)
-    )
+    try:
+        source_of_range(text)
+    except ValueError as error:
+        known = ", ".join(capture_ranges())
+        raise argparse.ArgumentTypeError(
+            tr("not a capture range: {text!r} (one of {known})", text=text, known=known)
+        ) from error
+    return text
 
 
 def status_writer(descriptor: int | None) -> Callable[[dict[str, Any]], None]:
@@ -178,15 +188,17 @@ def summary_line(result: Result) -> str:
         duration=format_duration(result.duration_ns),
         lost=lost,
     )
+    consequences = {source.name: source.without for source in recording_sources() if source.without}
     for source in result.outcome.sources if result.outcome is not None else ():
-        if source.name == "perf" and not source.enabled and source.remedy:
+        if source.name in consequences and not source.enabled and source.remedy:
             text += tr(
-                "; thread states are estimated, because {reason}; {remedy}",
-                reason=source.reason,
-                remedy=source.remedy,
+                "; {consequence}, because {reason}; {remedy}",
+                consequence=translated(consequences[source.name]),
+                reason=translated(source.reason),
+                remedy=translated(source.remedy),
             )
         elif source.enabled and source.lost and source.reason:
-            text += f"; {source.name}: {source.reason}"
+            text += f"; {source.name}: {translated(source.reason)}"
     return text
 
 

@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from warpline.i18n import english, tr
 from warpline.model.errors import RecordingError, StorageError, WarplineError
+from warpline.recording.agent.reported_sources import add_agent_losses
 from warpline.recording.session import Session, load_session, readable
-from warpline.recording.sources.cuda import translate as translate_cupti
-from warpline.recording.sources.nvml import translate as translate_nvml
-from warpline.recording.sources.nvtx import translate as translate_nvtx
-from warpline.recording.sources.perf import translate as translate_cpu
-from warpline.recording.sources.procfs import translate as translate_procfs
+from warpline.recording.sources.registry import recording_sources
+from warpline.recording.sources.source import RecordingSource
 from warpline.recording.spool import records
 from warpline.recording.spool.reader import SpoolFile, read_spools
-from warpline.recording.spool.spool_to_tracks import Translation, Translator
+from warpline.recording.spool.spool_to_tracks import Translation
 from warpline.recording.spool.thread_history import read_schedule, read_threads
 from warpline.storage import CaptureBuilder
 
-TRANSLATORS: tuple[tuple[str, Translator], ...] = (
-    ("perf", translate_cpu.translate),
-    ("procfs", translate_procfs.translate),
-    ("nvml", translate_nvml.translate),
-    ("nvtx", translate_nvtx.translate),
-    ("cuda", translate_cupti.translate),
-)
-"""Each source's translator, in the order in which they run."""
-
 Progress = Callable[[float, str], None]
+
+
+# Record types below are common to all spool files (docs/spool.md).
+_FIRST_OF_A_SOURCE = 100
 
 
 @dataclass(frozen=True)
@@ -58,7 +52,9 @@ def finalise(
     spools, problems = read_spools(directory)
     if not spools:
         raise RecordingError(f"{directory}: holds no spool file that can be read")
-    schedule = read_schedule(session, spools)
+    sources = recording_sources()
+    timed_records = dict(entry for source in sources for entry in source.timed_records)
+    schedule = read_schedule(session, spools, timed_records)
     with CaptureBuilder(output, memory_budget_bytes=memory_budget_bytes) as builder:
         _describe(session, builder)
         for problem in problems:
@@ -70,31 +66,51 @@ def finalise(
         _add_sources(spools, builder)
         threads = read_threads(session, spools, schedule)
         translation = Translation(session, threads, builder, schedule.start_ns, schedule.stop_ns, pauses)
-        for number, (name, translate) in enumerate(TRANSLATORS):
+        for source in sources:
+            with _contained(source, builder):
+                source.prepare(translation, spools)
+        for number, source in enumerate(sources):
             if progress is not None:
-                progress(0.3 * number / len(TRANSLATORS), tr("reading {source}", source=name))
-            _translate(name, translate, translation, spools, builder)
+                progress(0.3 * number / len(sources), tr("reading {source}", source=source.name))
+            with _contained(source, builder):
+                source.translate(translation, spools, builder)
+        add_agent_losses(spools, builder)
+        _add_unread(sources, spools, builder)
         contents = builder.contents()
         path = builder.finish(_from(progress, 0.3), cancelled)
     return Finalised(path, contents.n_events, sum(source.lost for source in contents.sources))
 
 
-def _translate(
-    name: str,
-    translate: Translator,
-    translation: Translation,
-    spools: Sequence[SpoolFile],
-    builder: CaptureBuilder,
-) -> None:
+@contextlib.contextmanager
+def _contained(source: RecordingSource, builder: CaptureBuilder) -> Iterator[None]:
     """One source's failure must not cost the others: it is told in the capture."""
     try:
-        translate(translation, spools, builder)
+        yield
     except (StorageError, MemoryError):
         raise
-    except (WarplineError, ArithmeticError, LookupError, TypeError, ValueError) as error:
-        text = english("what {source} recorded is damaged: {error}", source=name, error=error)
+    except (WarplineError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        text = english("what {source} recorded is damaged: {error}", source=source.name, error=error)
         builder.add_warning(text)
-        builder.add_source(name, False, text)
+        builder.add_source(source.name, False, text)
+
+
+def _add_unread(
+    sources: Sequence[RecordingSource], spools: Sequence[SpoolFile], builder: CaptureBuilder
+) -> None:
+    """Records of sources that were installed where the recording was made, and are not here."""
+    known = frozenset().union(*(source.record_types for source in sources))
+    unread: dict[str, int] = {}
+    for spool in spools:
+        for chunk in spool.chunks:
+            if chunk.record_type >= _FIRST_OF_A_SOURCE and chunk.record_type not in known:
+                count = len(chunk.payload) // chunk.record_bytes if chunk.record_bytes else 0
+                unread[spool.header.producer] = unread.get(spool.header.producer, 0) + count
+    for producer, count in unread.items():
+        builder.add_skipped(
+            english("records of {source}", source=producer),
+            count,
+            english("no source that is installed here reads them"),
+        )
 
 
 def _describe(session: Session, builder: CaptureBuilder) -> None:

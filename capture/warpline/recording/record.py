@@ -10,7 +10,7 @@ import os
 import select
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,10 +19,10 @@ from warpline._version import __version__
 from warpline.i18n import english, tr, translated
 from warpline.model.errors import Cancelled, RecordingError, WarplineError
 from warpline.model.tracks import Source
-from warpline.recording.environment import Contribution, environment_for_target
-from warpline.recording.not_yet import not_yet
+from warpline.recording.environment import environment_for_target
 from warpline.recording.platforms import require_linux
 from warpline.recording.session import Options, Session
+from warpline.recording.sources.registry import source_of_range
 from warpline.recording.spool.directory import default_spool, make_spool, remove_spool
 
 if TYPE_CHECKING:
@@ -117,8 +117,7 @@ def _record(
             tool=f"warpline {__version__}",
         )
         additions = environment_for_target(session, os.environ)
-        additions = replace(additions, sources=(*additions.sources, *_unserved(options, additions)))
-        _check_capture_range(options, additions)
+        _check_capture_range(options, additions.sources)
         session.save()
         recorder = Recorder(session, target, signals, tell, additions.sources, list(additions.warnings))
         session = replace(session, start_monotonic_ns=time.monotonic_ns(), start_realtime_ns=time.time_ns())
@@ -274,29 +273,18 @@ def _allow_many_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def _unserved(options: Options, additions: Contribution) -> list[Source]:
-    """Sources that were asked for and that no collector and no agent has spoken for."""
-    known = {"cpu", "nvml", *(source.name for source in additions.sources)}
-    agent_missing = english("the recording agent is not part of this installation")
-    return [
-        Source(name, False, agent_missing) if name in {"nvtx", "cuda"} else not_yet(name)
-        for name in options.trace
-        if name not in known
-    ]
-
-
-def _check_capture_range(options: Options, additions: Contribution) -> None:
-    if options.capture_range == "none":
+def _check_capture_range(options: Options, said: Mapping[str, Source]) -> None:
+    needed = source_of_range(options.capture_range)
+    if needed is None:
         return
-    needed = "cuda" if options.capture_range == "cuda-profiler" else "nvtx"
-    if not any(source.enabled and source.name in {needed, "agent"} for source in additions.sources):
-        reason = next((f": {source.reason}" for source in additions.sources if source.name == needed), "")
+    found = said.get(needed.name)
+    if found is None or not found.enabled:
         raise RecordingError(
             tr(
                 "--capture-range {range} needs the {source} source{reason}",
                 range=options.capture_range,
-                source=needed,
-                reason=reason,
+                source=needed.name,
+                reason=f": {found.reason}" if found is not None else "",
             )
         )
 

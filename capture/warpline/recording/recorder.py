@@ -7,23 +7,22 @@ import os
 import select
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from warpline.model.tracks import Source
+from warpline.recording.collectors import Collectors
 from warpline.recording.control import ControlServer
 from warpline.recording.control_page import ControlPage, RecordingState
 from warpline.recording.launch import Target, terminate
 from warpline.recording.procfs import process_stat
 from warpline.recording.session import Session
 from warpline.recording.signals import SignalQueue
-from warpline.recording.sources.nvml.collect import NvmlCollector
-from warpline.recording.sources.perf.collect import PerfCollector, PerfRefused, Refusal, open_rings
-from warpline.recording.sources.procfs.procfs_sampler import Sampler
-from warpline.recording.sources.wakeups.collect import WakeupCollector, WakeupsUnavailable
+from warpline.recording.sources.collector import Watched
+from warpline.recording.sources.registry import control_mask
 from warpline.recording.spool import records
 from warpline.recording.spool.writer import SpoolWriter
 
@@ -32,7 +31,6 @@ AGENT_FLUSH_S = 0.15
 """Agents look at the control page every 20 ms, and then hand over what they still hold."""
 # A program that asks for the start of a range goes on at once; what it does until it is noticed is not recorded.
 _REQUEST_PERIOD_NS = 5_000_000
-_NOT_ASKED = "not asked for (--trace)"
 
 
 @dataclass(frozen=True)
@@ -55,25 +53,17 @@ class Recorder:
     target: Target
     signals: SignalQueue
     report: Callable[[dict[str, Any]], None]
-    agent_sources: tuple[Source, ...] = ()
+    said: Mapping[str, Source] = field(default_factory=dict)
+    """What the sources inside the program could tell before it began."""
     warnings: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         directory, options = self.session.directory, self.session.options
         self._state = RecordingState.PAUSED if options.starts_paused else RecordingState.RECORDING
         self._journal = SpoolWriter(directory / "recorder.spool", "recorder")
-        self._page = ControlPage(directory, self._state, options.source_mask)
-        self._perf: PerfCollector | None = None
-        self._sampler: Sampler | None = None
-        self._nvml: NvmlCollector | None = None
-        self._writers = [self._journal]
-        self._refusal: Refusal | None = None
-        self._wakeups: WakeupCollector | None = None
-        self._no_wakeups = Refusal("", "")
-        if "cpu" in options.trace:
-            self._open_cpu(enable_on_exec=not options.starts_paused)
-        if "nvml" in options.trace:
-            self._nvml = NvmlCollector(directory / "nvml.spool")
+        self._page = ControlPage(directory, self._state, control_mask(options.trace))
+        watched = Watched(directory, self.target.pid, starts_paused=options.starts_paused)
+        self._collectors = Collectors(watched, options.trace, self.said)
         self._server = ControlServer(directory, self._answer)
         self.discard = False
         self._delayed = options.delay_ns > 0 and options.capture_range == "none"
@@ -90,10 +80,7 @@ class Recorder:
         self._started_ns = self._resumed_ns = start_ns
         self._write_clock_pair()
         self._write_state(start_ns, self._state, "start")
-        if self._sampler is not None:
-            self._sampler.begin(paused=self._state is RecordingState.PAUSED)
-        if self._nvml is not None:
-            self._nvml.start(paused=self._state is RecordingState.PAUSED)
+        self._collectors.begin(paused=self._state is RecordingState.PAUSED)
 
     def watch(self) -> Outcome:
         """Record until the program ends, the time is over, or somebody says stop."""
@@ -104,9 +91,8 @@ class Recorder:
                 poller.register(ended, select.EPOLLIN)
             poller.register(self.signals.descriptor, select.EPOLLIN)
             poller.register(self._server.descriptors[0], select.EPOLLIN)
-            for collector in (self._perf, self._wakeups):
-                for descriptor in collector.descriptors if collector is not None else []:
-                    poller.register(descriptor, select.EPOLLIN | select.EPOLLET)
+            for descriptor in self._collectors.descriptors:
+                poller.register(descriptor, select.EPOLLIN | select.EPOLLET)
             next_tick = time.monotonic_ns()
             while not self._stop_asked and not self.target.has_ended():
                 now = time.monotonic_ns()
@@ -117,7 +103,7 @@ class Recorder:
                 clients = self._server.descriptors[1:]
                 patience = max(0, next_tick - time.monotonic_ns()) / 1e9
                 poller.poll(min(patience, 0.01) if clients else patience)
-                self._drain()
+                self._collectors.drain()
                 self._server.serve()
                 self._obey_signals()
         return self._finish()
@@ -125,30 +111,6 @@ class Recorder:
     def abandon(self) -> None:
         """The program could not be run: close everything, record nothing."""
         self._close()
-
-    def _open_cpu(self, *, enable_on_exec: bool) -> None:
-        directory = self.session.directory
-        try:
-            rings = open_rings(self.target.pid, enable_on_exec=enable_on_exec)
-        except PerfRefused as refused:
-            self._refusal = refused.refusal
-        else:
-            writer = SpoolWriter(directory / "perf.spool", "perf")
-            self._writers.append(writer)
-            self._perf = PerfCollector(writer, rings)
-            self._open_wakeups(writer, recording=enable_on_exec)
-        writer = SpoolWriter(directory / "procfs.spool", "procfs")
-        self._writers.append(writer)
-        self._sampler = Sampler(writer, self.target.pid, states=self._perf is None)
-
-    def _open_wakeups(self, writer: SpoolWriter, *, recording: bool) -> None:
-        try:
-            self._wakeups = WakeupCollector(writer, self.target.pid)
-        except WakeupsUnavailable as unavailable:
-            self._no_wakeups = Refusal(str(unavailable), unavailable.remedy)
-        else:
-            if recording:
-                self._wakeups.resume()
 
     def _deadline(self, now: int) -> int:
         """When the delay or the duration is over, if that is what comes next."""
@@ -162,12 +124,11 @@ class Recorder:
     def _period_ns(self) -> int:
         if self.session.options.capture_range != "none":
             return _REQUEST_PERIOD_NS
-        return self._sampler.period_ns if self._sampler is not None else 100_000_000
+        return self._collectors.period_ns
 
     def _tick(self, now: int) -> None:
         options = self.session.options
-        if self._sampler is not None:
-            self._sampler.tick()
+        self._collectors.tick()
         request = self._page.take_request()
         if request == 1:
             self._resume("capture range")
@@ -186,33 +147,14 @@ class Recorder:
         running = now - self._resumed_ns if self._state is RecordingState.RECORDING else 0
         return self._recorded_ns + running
 
-    def _drain(self) -> None:
-        if self._perf is None:
-            return
-        wakeups = self._wakeups.take() if self._wakeups is not None else []
-        lives = self._perf.drain()
-        for pid in lives.new_pids:
-            if self._sampler is not None:
-                self._sampler.add_process(pid)
-        if self._wakeups is not None:
-            self._wakeups.know(list(lives.new_tids))
-            self._wakeups.store(wakeups)
-
     def _pause(self, reason: str) -> None:
         self._delayed = False
         if self._state is not RecordingState.RECORDING:
             return
-        if self._perf is not None:
-            self._perf.pause()
-            if self._wakeups is not None:
-                self._wakeups.pause()
-            self._drain()
+        self._collectors.pause()
         now = self._page.set_state(RecordingState.PAUSED)
         self._recorded_ns += now - self._resumed_ns
         self._state = RecordingState.PAUSED
-        for part in (self._sampler, self._nvml):
-            if part is not None:
-                part.pause()
         self._write_state(now, self._state, reason)
 
     def _resume(self, reason: str) -> None:
@@ -223,17 +165,7 @@ class Recorder:
         self._resumed_ns = now
         self._state = RecordingState.RECORDING
         self._write_state(now, self._state, reason)
-        if self._wakeups is not None:
-            self._wakeups.resume()
-        if self._perf is not None:
-            self._perf.resume()
-        if self._sampler is not None:
-            self._sampler.resume()
-            tids = self._sampler.snapshot()
-            if self._wakeups is not None:
-                self._wakeups.know(tids)
-        if self._nvml is not None:
-            self._nvml.resume()
+        self._collectors.resume()
 
     def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
         command = request["command"]
@@ -271,12 +203,12 @@ class Recorder:
         return False
 
     def _finish(self) -> Outcome:
-        if self._state is RecordingState.RECORDING and self._perf is not None and not self.target.has_ended():
-            self._perf.pause()
+        if self._state is RecordingState.RECORDING and not self.target.has_ended():
+            self._collectors.stop()
         stop = self._page.set_state(RecordingState.STOPPED)
-        self._drain()
+        self._collectors.drain()
         self._write_state(stop, RecordingState.STOPPED, "end")
-        if not self.target.has_ended() and any(source.enabled for source in self.agent_sources):
+        if not self.target.has_ended() and any(source.enabled for source in self.said.values()):
             time.sleep(AGENT_FLUSH_S)
         if self.session.options.terminate and not self.target.has_ended():
             terminate(self.target)
@@ -286,21 +218,14 @@ class Recorder:
             stop,
             status["events"],
             status["lost"],
-            self._sources(),
+            tuple(self._collectors.reports()),
             tuple(self.warnings),
             self._interrupted_by,
         )
 
     def _close(self) -> None:
-        if self._perf is not None:
-            self._perf.close()
-        if self._wakeups is not None:
-            self._wakeups.close()
-        if self._sampler is not None:
-            self._sampler.close()
-        if self._nvml is not None:
-            self._nvml.close()
-        for source in self._sources():
+        self._collectors.close()
+        for source in self._collectors.reports():
             self._write_source(source)
         for warning in self.warnings:
             packed = np.array([(time.monotonic_ns(), self._journal.string(warning), 1)], records.message)
@@ -308,56 +233,19 @@ class Recorder:
         self._write_clock_pair()
         self._server.close()
         self._page.close()
-        for writer in self._writers:
-            writer.close()
-
-    def _events(self) -> int:
-        perf = self._perf.events if self._perf is not None else 0
-        sampled = self._sampler.events if self._sampler is not None else 0
-        woken = self._wakeups.events if self._wakeups is not None else 0
-        return perf + sampled + woken
-
-    def _lost(self) -> int:
-        collectors = (self._perf, self._wakeups)
-        return sum(one.lost for one in collectors if one is not None) + sum(
-            writer.lost for writer in self._writers
-        )
+        self._journal.close()
 
     def _status(self) -> dict[str, Any]:
+        sources = self._collectors.reports()
         return {
             "state": self._state.name.lower(),
             "elapsed_ns": time.monotonic_ns() - self._started_ns,
-            "events": self._events(),
-            "lost": self._lost(),
+            "events": self._collectors.events,
+            "lost": sum(source.lost for source in sources) + self._journal.lost,
             "target_pid": self.target.pid,
-            "sources": [_source_json(source) for source in self._sources()],
+            "sources": [_source_json(source) for source in sources],
             "warnings": list(self.warnings),
         }
-
-    def _sources(self) -> tuple[Source, ...]:
-        asked = "cpu" in self.session.options.trace
-        perf, sampler = self._perf, self._sampler
-        found: list[Source] = []
-        if not asked:
-            found.append(Source("perf", False, _NOT_ASKED))
-        elif perf is None:
-            refusal = self._refusal or Refusal("", "")
-            found.append(Source("perf", False, refusal.reason, 0, refusal.remedy))
-        else:
-            found.append(Source("perf", True, _disk(perf.writer), perf.lost + perf.writer.lost))
-            if self._wakeups is not None:
-                found.append(Source("wakeups", True, "", self._wakeups.lost))
-            else:
-                found.append(Source("wakeups", False, self._no_wakeups.reason, 0, self._no_wakeups.remedy))
-        if sampler is None:
-            found.append(Source("procfs", False, _NOT_ASKED))
-        else:
-            estimated = (
-                "thread states are estimated from samples, because perf is refused" if sampler.states else ""
-            )
-            found.append(Source("procfs", True, _disk(sampler.writer) or estimated, sampler.writer.lost))
-        found.append(self._nvml.source if self._nvml is not None else Source("nvml", False, _NOT_ASKED))
-        return (*found, *self.agent_sources)
 
     def _write_state(self, time_ns: int, state: RecordingState, reason: str) -> None:
         packed = np.array([(time_ns, int(state), self._journal.string(reason))], records.recording_state)
@@ -371,11 +259,6 @@ class Recorder:
     def _write_clock_pair(self) -> None:
         packed = np.array([(time.monotonic_ns(), time.time_ns(), 0)], records.clock_pair)
         self._journal.append(records.CLOCK_PAIR, packed)
-
-
-def _disk(writer: SpoolWriter) -> str:
-    """Why a spool file could not take everything, empty when it could."""
-    return f"the spool could not grow: {os.strerror(writer.error)}" if writer.error else ""
 
 
 def _source_json(source: Source) -> dict[str, Any]:

@@ -13,17 +13,14 @@ from warpline.model.errors import RecordingError
 SESSION_FILE = "session.json"
 SESSION_VERSION = 1
 
-SOURCE_BITS = {"cpu": 1, "nvtx": 2, "cuda": 4, "osrt": 8, "python": 16, "torch": 32, "nvml": 64}
-"""What ``--trace`` may name, and the bit of each in the control page."""
-
-DEFAULT_TRACE = ("cpu", "nvml", "nvtx", "cuda")
-
 
 @dataclass(frozen=True)
 class Options:
-    """How to record. ``capture_range`` is ``none``, ``cuda-profiler`` or ``nvtx:NAME``; a duration of None is open."""
+    """How to record. ``trace`` names what (`warpline.recording.sources.registry.trace_names`); ``capture_range`` is
+    ``none``, ``cuda-profiler`` or ``nvtx:NAME``; a duration of None is open.
+    """
 
-    trace: tuple[str, ...] = DEFAULT_TRACE
+    trace: tuple[str, ...]
     duration_ns: int | None = None
     delay_ns: int = 0
     capture_range: str = "none"
@@ -37,11 +34,6 @@ class Options:
     def starts_paused(self) -> bool:
         """Whether nothing is recorded until a delay is over or a range begins."""
         return self.delay_ns > 0 or self.capture_range != "none"
-
-    @property
-    def source_mask(self) -> int:
-        """The sources as the control page has them."""
-        return sum(SOURCE_BITS[name] for name in set(self.trace))
 
 
 @dataclass(frozen=True)
@@ -60,7 +52,7 @@ class Session:
     start_realtime_ns: int
     recorder_pid: int
     target_pid: int
-    options: Options = field(default_factory=Options)
+    options: Options
     host: dict[str, Any] = field(default_factory=dict)
     tool: str = ""
     stop_monotonic_ns: int | None = None

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from warpline.recording.sources.perf.collect import PerfRefused, open_rings
+from warpline.recording.doctor import check_source
+from warpline.recording.sources.perf.source import source as perf_source
 from warpline.storage import open_capture
 
 WARPLINE = [sys.executable, "-m", "warpline"]
@@ -24,13 +25,8 @@ NOBODY = 65534
 
 def perf_refusal() -> str:
     """Why perf does not work here, empty when it does."""
-    try:
-        rings = open_rings(os.getpid(), enable_on_exec=True)
-    except PerfRefused as refused:
-        return refused.refusal.reason
-    for ring in rings:
-        ring.close()
-    return ""
+    check = check_source(perf_source)
+    return "" if check.available else check.reason
 
 
 needs_perf = pytest.mark.skipif(bool(perf_refusal()), reason=f"perf is refused here: {perf_refusal()}")

@@ -11,15 +11,18 @@ from pathlib import Path
 import pytest
 
 from warpline.recording.agent import environment, library
-from warpline.recording.agent.environment import contribute, find_driver, find_libcupti
+from warpline.recording.environment import environment_for_target
 from warpline.recording.session import Options, Session
+from warpline.recording.sources.cuda import libraries
+from warpline.recording.sources.cuda.libraries import find_driver, find_libcupti
 
+AGENT = Options(trace=("nvtx", "cuda"))
 NATIVE = Path(library.__file__).parent / "native"
 
 
 @pytest.fixture
 def session(tmp_path: Path) -> Session:
-    return Session(tmp_path / "run.h5.spool", tmp_path / "run.h5", ("python",), "/", 0, 0, 1, 2)
+    return Session(tmp_path / "run.h5.spool", tmp_path / "run.h5", ("python",), "/", 0, 0, 1, 2, AGENT)
 
 
 @pytest.fixture
@@ -67,7 +70,7 @@ def test_no_sources_and_no_library(tmp_path: Path) -> None:
 
 
 def test_the_variables_of_both_sources(session: Session, with_agent: Path) -> None:
-    found = contribute(session, {"PATH": os.environ["PATH"]})
+    found = environment_for_target(session, {"PATH": os.environ["PATH"]})
     assert found.variables["NVTX_INJECTION64_PATH"] == str(with_agent)
     assert found.variables["CUDA_INJECTION64_PATH"] == str(with_agent)
     assert found.variables["WARPLINE_SPOOL"] == str(session.directory)
@@ -79,15 +82,15 @@ def test_the_variables_of_both_sources(session: Session, with_agent: Path) -> No
 def test_options_reach_the_agent(session: Session, with_agent: Path) -> None:
     options = Options(trace=("cuda",), capture_range="nvtx:epoch", cuda_graphs="graph", cuda_memory=True)
     asked = Session(**{**vars(session), "options": options})
-    found = contribute(asked, {"WARPLINE_CUPTI": "calls=all"})
+    found = environment_for_target(asked, {"WARPLINE_CUPTI": "calls=all"})
     assert found.variables["WARPLINE_CUPTI"] == "calls=all,graphs=graph,memory=1"
     assert found.variables["WARPLINE_CAPTURE_RANGE"] == "nvtx:epoch"
     assert "NVTX_INJECTION64_PATH" not in found.variables
-    assert [source.name for source in found.sources] == ["cuda"]
+    assert list(found.sources) == ["cuda"]
 
 
 def test_nothing_asked_for_changes_nothing(session: Session, with_agent: Path) -> None:
-    found = contribute(Session(**{**vars(session), "options": Options(trace=("cpu",))}), {})
+    found = environment_for_target(Session(**{**vars(session), "options": Options(trace=("cpu",))}), {})
     assert not found.variables
     assert not found.sources
 
@@ -98,9 +101,9 @@ def test_nothing_asked_for_changes_nothing(session: Session, with_agent: Path) -
 def test_another_tools_injection_is_never_replaced(
     session: Session, with_agent: Path, variable: str, name: str
 ) -> None:
-    found = contribute(session, {variable: "/opt/nsight/libToolsInjection64.so"})
-    assert variable not in found.variables
-    (source,) = [source for source in found.sources if source.name == name]
+    found = environment_for_target(session, {variable: "/opt/nsight/libToolsInjection64.so"})
+    assert found.variables[variable] == "/opt/nsight/libToolsInjection64.so"
+    source = found.sources[name]
     assert not source.enabled
     assert source.reason == f"{variable} is set to /opt/nsight/libToolsInjection64.so by another tool"
     assert source.remedy == f"unset {variable} to record with Warpline"
@@ -108,16 +111,18 @@ def test_another_tools_injection_is_never_replaced(
 
 
 def test_our_own_injection_set_before_is_no_other_tool(session: Session, with_agent: Path) -> None:
-    assert contribute(session, {"NVTX_INJECTION64_PATH": str(with_agent)}).warnings == ()
+    assert environment_for_target(session, {"NVTX_INJECTION64_PATH": str(with_agent)}).warnings == ()
 
 
 def test_without_the_agent_both_sources_say_why(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         environment, "agent_library", lambda: library.AgentLibrary(None, "no compiler", "install one")
     )
-    found = contribute(session, {})
+    found = environment_for_target(session, {})
     assert not found.variables
-    assert {(source.name, source.enabled, source.reason, source.remedy) for source in found.sources} == {
+    assert {
+        (source.name, source.enabled, source.reason, source.remedy) for source in found.sources.values()
+    } == {
         ("nvtx", False, "no compiler", "install one"),
         ("cuda", False, "no compiler", "install one"),
     }
@@ -150,9 +155,9 @@ def test_libcupti_of_the_programs_own_environment_comes_first(
     assert find_libcupti([str(make(tmp_path / "other" / "bin" / "program"))], variables) == of_toolkit
     assert find_libcupti([], {**variables, "VIRTUAL_ENV": str(env)}) == wheel_12
     wheel_13 = make(packages / "nvidia" / "cu13" / "lib" / "libcupti.so.13")
-    monkeypatch.setattr(environment, "_driver_major", lambda: 580)
+    monkeypatch.setattr(libraries, "_driver_major", lambda: 580)
     assert find_libcupti([str(python)], variables) == wheel_13
-    monkeypatch.setattr(environment, "_driver_major", lambda: 550)
+    monkeypatch.setattr(libraries, "_driver_major", lambda: 550)
     assert find_libcupti([str(python)], variables) == wheel_12, (
         "a driver does not run a newer CUDA's libcupti"
     )
@@ -169,8 +174,8 @@ def test_libcupti_of_the_programs_own_environment_comes_first(
 def test_the_drivers_branch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, major: int) -> None:
     path = tmp_path / "version"
     path.write_text(text)
-    monkeypatch.setattr(environment, "_DRIVER_VERSION", path)
-    assert environment._driver_major() == major
+    monkeypatch.setattr(libraries, "_DRIVER_VERSION", path)
+    assert libraries._driver_major() == major
 
 
 def test_the_driver_is_found_as_the_program_would_find_it(tmp_path: Path) -> None:

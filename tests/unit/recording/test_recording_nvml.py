@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import types
@@ -11,10 +12,14 @@ from typing import Any
 
 import pytest
 
-from warpline.recording.doctor import check_nvml
+from warpline.recording.doctor import check_source
 from warpline.recording.finalise import finalise
 from warpline.recording.session import Options, Session
+from warpline.recording.sources.collector import Watched
 from warpline.recording.sources.nvml import collect as nvml
+from warpline.recording.sources.nvml.source import source as nvml_source
+from warpline.recording.sources.registry import default_trace
+from warpline.recording.sources.source import Unavailable
 from warpline.recording.spool import records
 from warpline.recording.spool.reader import SpoolFile
 from warpline.storage import open_capture
@@ -95,16 +100,25 @@ def library(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeNvml]:
 
 
 def test_samples_become_counters_of_each_gpu(tmp_path: Path, library: FakeNvml) -> None:
-    collector = nvml.NvmlCollector(tmp_path / "nvml.spool")
-    collector.start(paused=False)
+    collector = nvml.NvmlCollector(Watched(tmp_path, os.getpid()))
+    collector.begin(paused=False)
     assert library.sampled.wait(30)
     collector.close()
-    assert collector.source.enabled
-    assert collector.source.reason == "not offered by the GPU: Power"
+    assert collector.report().enabled
+    assert collector.report().reason == "not offered by the GPU: Power"
     samples = SpoolFile(tmp_path / "nvml.spool").records(records.NVML_SAMPLE, records.nvml_sample).values
     first, last = int(samples["time_ns"].min()), int(samples["time_ns"].max())
     session = Session(
-        tmp_path, tmp_path / "x.h5", ("x",), "/", first, 0, 1, 2, Options(), stop_monotonic_ns=last
+        tmp_path,
+        tmp_path / "x.h5",
+        ("x",),
+        "/",
+        first,
+        0,
+        1,
+        2,
+        Options(default_trace()),
+        stop_monotonic_ns=last,
     )
     session.save()
     finalise(tmp_path, tmp_path / "x.h5")
@@ -134,8 +148,8 @@ def test_samples_become_counters_of_each_gpu(tmp_path: Path, library: FakeNvml) 
 
 
 def test_nothing_is_sampled_while_paused(tmp_path: Path, library: FakeNvml) -> None:
-    collector = nvml.NvmlCollector(tmp_path / "nvml.spool")
-    collector.start(paused=True)
+    collector = nvml.NvmlCollector(Watched(tmp_path, os.getpid()))
+    collector.begin(paused=True)
     assert not library.sampled.wait(0.1)
     assert library.asked == 0
     collector.resume()
@@ -160,13 +174,10 @@ def test_without_a_driver_the_reason_is_told(
 
     monkeypatch.setattr(fake, "nvmlInit", fails)
     monkeypatch.setitem(sys.modules, "pynvml", fake)
-    collector = nvml.NvmlCollector(tmp_path / "nvml.spool")
-    collector.start(paused=False)
-    collector.close()
-    assert not collector.source.enabled
-    assert reason in collector.source.reason
-    assert collector.source.remedy
+    with pytest.raises(Unavailable, match=reason) as caught:
+        nvml_source.open(Watched(tmp_path, os.getpid()))
+    assert caught.value.remedy
     assert not (tmp_path / "nvml.spool").exists()
-    check = check_nvml()
+    check = check_source(nvml_source)
     assert (check.available, check.trace) == (False, "nvml")
     assert reason in check.reason

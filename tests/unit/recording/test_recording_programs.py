@@ -28,10 +28,10 @@ from tests.unit.recording.recording_tools import (
 )
 
 from warpline.model.tracks import Process, Thread
-from warpline.recording.sources.perf.collect import PerfCollector, open_rings
+from warpline.recording.sources.collector import Watched
+from warpline.recording.sources.perf.collect import PerfCollector
 from warpline.recording.spool import records
 from warpline.recording.spool.reader import SpoolFile
-from warpline.recording.spool.writer import SpoolWriter
 from warpline.storage import open_capture
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="recording works on Linux only")
@@ -439,12 +439,10 @@ def test_provoked_loss_is_counted_exactly(tmp_path: Path) -> None:
     pipe = subprocess.PIPE
     waiting = ["sh", "-c", 'read line; exec "$0" "$@"', *python(HAND_TO_HAND)]
     with subprocess.Popen(waiting, stdin=pipe, stdout=pipe) as program:
-        rings = open_rings(program.pid, enable_on_exec=True, ring_pages=4)
-        collector = PerfCollector(SpoolWriter(tmp_path / "perf.spool", "perf"), rings)
-        can_tell = rings[0].dropped() is not None
+        collector = PerfCollector(Watched(tmp_path, program.pid), ring_pages=4)
+        can_tell = collector.rings[0].dropped() is not None
         output, _ = program.communicate(b"go\n", timeout=60)
     collector.close()
-    collector.writer.close()
     if not can_tell:
         pytest.skip("kernels before 6.0 do not tell the last loss")
     spool = SpoolFile(tmp_path / "perf.spool")

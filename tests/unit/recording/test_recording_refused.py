@@ -25,8 +25,10 @@ from warpline.recording.record import record
 from warpline.recording.session import Options
 from warpline.recording.sources.perf import collect as perf
 from warpline.recording.sources.perf.abi import RingTooLarge
-from warpline.recording.sources.perf.thread_states import State
 from warpline.recording.sources.procfs.translate import dominant_states, state_ratios
+from warpline.recording.sources.registry import default_trace
+from warpline.recording.sources.source import Unavailable
+from warpline.recording.sources.thread_state import State
 
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="recording works on Linux only")
 SYSCALL = {"x86_64": 298, "aarch64": 241}.get(platform.machine(), 0)
@@ -158,7 +160,7 @@ def test_rings_get_smaller_until_they_may_be_locked(monkeypatch: pytest.MonkeyPa
     assert len(perf.open_rings(1, enable_on_exec=True)) == 2
     assert tried == [128, 64, 32, 16, 16]
     monkeypatch.setattr(perf, "_SMALLEST_RING_PAGES", 32)
-    with pytest.raises(perf.PerfRefused, match="locked in memory"):
+    with pytest.raises(Unavailable, match="locked in memory"):
         perf.open_rings(1, enable_on_exec=True)
 
 
@@ -206,7 +208,7 @@ def test_other_systems_get_a_clear_line(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr("warpline.recording.doctor.is_linux", lambda: False)
     monkeypatch.setattr("platform.system", lambda: "Darwin")
     with pytest.raises(RecordingError, match=r"Linux only, not on Darwin; captures .* can be opened here"):
-        record(["true"], tmp_path / "run.h5", Options())
+        record(["true"], tmp_path / "run.h5", Options(default_trace()))
     assert not list(tmp_path.iterdir())
     checks = check_sources()
     assert not any(check.available for check in checks)

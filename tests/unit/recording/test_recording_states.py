@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from tests.unit.effort import rounds
 
 from warpline.model.flags import Flag
-from warpline.recording.sources.perf.thread_states import NO_CPU, Mark, Marks, State, States, thread_states
+from warpline.recording.sources.perf.thread_states import NO_CPU, Mark, Marks, States, thread_states
+from warpline.recording.sources.thread_state import State
 
 
 def marks(*rows: tuple[int, int, int, Mark]) -> Marks:

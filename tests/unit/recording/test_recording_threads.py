@@ -11,9 +11,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.unit.effort import rounds
 
-from warpline.recording import finalise as finalise_module
 from warpline.recording.finalise import finalise
 from warpline.recording.session import Options, Session
+from warpline.recording.sources.registry import default_trace
 from warpline.recording.spool import records
 from warpline.recording.spool.threads import BEFORE, ThreadTable, command_title
 from warpline.recording.spool.writer import SpoolWriter
@@ -150,7 +150,9 @@ def a_recording(folder: Path) -> Session:
         writer.append_packed(records.EXIT, struct.pack("<QII", birth + 700, 200, 200))
     writer.append_packed(records.LOST, struct.pack("<QQII", 6000, 17, 3, 0))
     writer.close()
-    session = Session(folder, folder, ("sh",), "/", 1000, 0, 1, 100, Options(), stop_monotonic_ns=9000)
+    session = Session(
+        folder, folder, ("sh",), "/", 1000, 0, 1, 100, Options(default_trace()), stop_monotonic_ns=9000
+    )
     session.save()
     return session
 
@@ -183,8 +185,7 @@ def test_a_translator_that_fails_costs_only_itself(tmp_path: Path, monkeypatch: 
         raise ValueError("a record that makes no sense")
 
     a_recording(tmp_path / "s")
-    translators = (("nvtx", broken), *finalise_module.TRANSLATORS)
-    monkeypatch.setattr(finalise_module, "TRANSLATORS", translators)
+    monkeypatch.setattr("warpline.recording.sources.nvtx.translate.translate", broken)
     finalise(tmp_path / "s", tmp_path / "x.h5")
     with open_capture(tmp_path / "x.h5") as capture:
         assert any("a record that makes no sense" in warning for warning in capture.warnings)

@@ -14,8 +14,9 @@ from tests.unit.recording.recording_tools import States, needs_perf, python, rec
 
 from warpline.recording.finalise import finalise
 from warpline.recording.session import Options, Session
+from warpline.recording.sources.registry import default_trace
+from warpline.recording.sources.source import Unavailable
 from warpline.recording.sources.wakeups.collect import (
-    WakeupsUnavailable,
     find_tracepoint,
     parse_format,
     split_samples,
@@ -67,7 +68,7 @@ def test_samples_are_taken_apart_by_the_kernels_own_description() -> None:
 
 def test_without_tracefs_the_remedy_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("warpline.recording.sources.wakeups.collect._TRACEFS", (tmp_path,))
-    with pytest.raises(WakeupsUnavailable) as caught:
+    with pytest.raises(Unavailable) as caught:
         find_tracepoint()
     assert "mount -t tracefs" in caught.value.remedy
 
@@ -94,7 +95,9 @@ def test_a_wakeup_ends_what_is_blocked_and_links_to_the_waker(tmp_path: Path) ->
     for time_ns, waker, tid in ((1500, 102, 101), (1650, 102, 101), (1800, 0, 101), (1850, 102, 999)):
         writer.append_packed(records.WAKING, struct.pack("<QIIII", time_ns, waker, waker, tid, 1))
     writer.close()
-    Session(folder, folder, ("x",), "/", 1000, 0, 1, 100, Options(), stop_monotonic_ns=2000).save()
+    Session(
+        folder, folder, ("x",), "/", 1000, 0, 1, 100, Options(default_trace()), stop_monotonic_ns=2000
+    ).save()
     finalise(folder, tmp_path / "x.h5")
     with open_capture(tmp_path / "x.h5") as capture:
         woken = capture.rows_of_track(capture.track("process/100.1/thread/101.1/state").index)

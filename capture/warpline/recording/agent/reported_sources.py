@@ -11,24 +11,20 @@ from warpline.recording.spool.reader import SpoolFile
 from warpline.recording.spool.spool_to_tracks import Translation
 from warpline.storage import CaptureBuilder
 
-NEVER_USED = {
-    "nvtx": "no recorded process made an NVTX call or used warpline.annotate",
-    "cuda": "no recorded process used CUDA",
-}
-
 
 def add_agent_source(
     translation: Translation,
     spools: Sequence[SpoolFile],
     builder: CaptureBuilder,
     name: str,
+    never_used: str,
     lost: int = 0,
 ) -> None:
     """Add the source ``name`` (as in ``--trace``) from the states that processes wrote.
 
     One process that records is enough to be enabled; the reasons of the others are kept. The last state a process wrote
-    counts. When no process wrote one, the launcher's word stays, or the source was never used. ``lost`` are the records
-    that the source itself says it lost.
+    counts. When no process wrote one, the launcher's word stays, or else the reason is ``never_used``. ``lost`` are the
+    records that the source itself says it lost.
     """
     if name not in translation.session.options.trace:
         return
@@ -54,7 +50,7 @@ def add_agent_source(
             "; ".join(dict.fromkeys(remedy for _reason, remedy in reasons if remedy)),
         )
     elif not _is_refused_elsewhere(spools, name):
-        builder.add_source(name, False, NEVER_USED[name])
+        builder.add_source(name, False, never_used)
 
 
 def add_agent_losses(spools: Sequence[SpoolFile], builder: CaptureBuilder) -> None:

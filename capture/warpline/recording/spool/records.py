@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from enum import IntEnum
+
 import numpy as np
 
 CLOCK_PAIR = 2
@@ -23,6 +25,15 @@ PROCESS_SAMPLE = 122
 
 NVML_DEVICE = 600
 NVML_SAMPLE = 601
+
+
+class Sighting(IntEnum):
+    """Why a thread is noted: it is there, it is gone, or the whole tree was looked at after a pause."""
+
+    SEEN = 0
+    GONE = 1
+    SNAPSHOT = 2
+
 
 clock_pair = np.dtype([("monotonic_ns", "<u8"), ("realtime_ns", "<u8"), ("third_ns", "<u8")])
 source_state = np.dtype(
@@ -90,7 +101,7 @@ thread_seen = np.dtype(
         ("event", "u1"),
     ]
 )
-"""A thread found in /proc. ``state`` is the letter of /proc/…/stat; ``event`` 0 seen, 1 gone."""
+"""A thread found in /proc. ``state`` is the letter of /proc/…/stat; ``event`` is a `Sighting`."""
 waking = np.dtype(
     [
         ("time_ns", "<u8"),

@@ -1,9 +1,10 @@
-"""What turns the spool files of one source into tracks: the interface, and what all of them share."""
+"""A recording on its way from spool files to tracks: what the translations of all sources share."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -11,12 +12,12 @@ import numpy.typing as npt
 from warpline.i18n import english
 from warpline.model import Packing
 from warpline.recording.session import Session
-from warpline.recording.spool.reader import SpoolFile
 from warpline.recording.spool.threads import ThreadTable, command_title
 from warpline.storage import CaptureBuilder
 
 Int64Array = npt.NDArray[np.int64]
 
+_Given = TypeVar("_Given")
 _CPU_SORT, _PROCESS_SORT = 0, 100
 AGENT_THREAD = "warpline-agent"
 """The thread the agent runs in programs that use CUDA: recorded as every other, and told apart."""
@@ -37,9 +38,20 @@ class Translation:
     start_ns: int
     stop_ns: int
     pauses: Int64Array = field(default_factory=lambda: np.empty((0, 2), np.int64))
+    provided: set[str] = field(default_factory=set)
+    """Facts that the sources translated so far have told exactly (`warpline.recording.sources.facts`)."""
+    _given: list[object] = field(default_factory=list)
     _processes: dict[int, int] = field(default_factory=dict)
     _threads: dict[int, int] = field(default_factory=dict)
     _devices: dict[int, tuple[int, str, dict[str, str | int | float]]] = field(default_factory=dict)
+
+    def give(self, value: object) -> None:
+        """Hand something to sources that are translated later."""
+        self._given.append(value)
+
+    def given(self, kind: type[_Given]) -> list[_Given]:
+        """What was handed over of a kind, in order."""
+        return [value for value in self._given if isinstance(value, kind)]
 
     def capture_time(self, monotonic_ns: npt.ArrayLike) -> Int64Array:
         """Capture times int64 of CLOCK_MONOTONIC ns."""
@@ -156,11 +168,3 @@ class Translation:
         if monotonic_ns is None or monotonic_ns < self.start_ns:
             return None
         return monotonic_ns - self.start_ns
-
-
-Translator = Callable[[Translation, Sequence[SpoolFile], CaptureBuilder], None]
-"""Adds what one source recorded; called once with all spool files of the directory.
-
-It looks for the record types it knows, in whichever files they are, and adds tracks, events and its source. Records
-that make no sense are counted with ``builder.add_skipped``, not raised.
-"""

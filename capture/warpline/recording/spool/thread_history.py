@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,17 +10,12 @@ import numpy.typing as npt
 
 from warpline.recording.control_page import RecordingState
 from warpline.recording.session import Session, readable
-from warpline.recording.sources.procfs.procfs_sampler import GONE, SNAPSHOT
 from warpline.recording.spool import records
 from warpline.recording.spool.reader import SpoolFile
+from warpline.recording.spool.records import Sighting
 from warpline.recording.spool.threads import ThreadTable
 
 Int64Array = npt.NDArray[np.int64]
-
-_TIMED = (
-    records.SWITCH, records.LOST, records.COMM, records.FORK, records.EXIT, records.PROCESS_SEEN, records.THREAD_SEEN,
-    records.THREAD_SAMPLE, records.CORE_TIMES, records.PROCESS_SAMPLE, records.NVML_SAMPLE,
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -41,8 +36,13 @@ def rows_of(spools: Sequence[SpoolFile], record_type: int, dtype: np.dtype[np.vo
     return np.concatenate(parts) if parts else np.empty(0, dtype)
 
 
-def read_schedule(session: Session, spools: Sequence[SpoolFile]) -> Schedule:
-    """Start, end and pauses; without a proper end, the last moment anything was recorded ends it."""
+def read_schedule(
+    session: Session, spools: Sequence[SpoolFile], timed_records: Mapping[int, int]
+) -> Schedule:
+    """Start, end and pauses; without a proper end, the last moment anything was recorded ends it.
+
+    ``timed_records`` says at which byte of records of a type their CLOCK_MONOTONIC ns stands.
+    """
     start = session.start_monotonic_ns
     stop = session.stop_monotonic_ns
     pauses: list[tuple[int, int]] = []
@@ -58,28 +58,21 @@ def read_schedule(session: Session, spools: Sequence[SpoolFile]) -> Schedule:
         elif state == RecordingState.STOPPED and stop is None:
             stop = time_ns
     if stop is None:
-        stop = max(last_time(spools, start), start)
+        stop = max(last_time(spools, start, timed_records), start)
     if paused_since is not None and paused_since < stop:
         pauses.append((paused_since, stop))
     return Schedule(start, stop, np.array(pauses, np.int64).reshape(-1, 2))
 
 
-def last_time(spools: Sequence[SpoolFile], start_ns: int) -> int:
+def last_time(spools: Sequence[SpoolFile], start_ns: int, timed_records: Mapping[int, int]) -> int:
     """The latest CLOCK_MONOTONIC ns of any record of the collectors, ``start_ns`` when there is none."""
     latest = start_ns
     for spool in spools:
         for chunk in spool.chunks:
-            if (
-                chunk.record_type in _TIMED
-                and chunk.record_bytes >= 16
-                and len(chunk.payload) >= chunk.record_bytes
-            ):
-                offset = 16 if chunk.record_type == records.SWITCH else 0
-                last = (
-                    len(chunk.payload) // chunk.record_bytes * chunk.record_bytes
-                    - chunk.record_bytes
-                    + offset
-                )
+            offset = timed_records.get(chunk.record_type)
+            count = len(chunk.payload) // chunk.record_bytes if chunk.record_bytes else 0
+            if offset is not None and count and offset + 8 <= chunk.record_bytes:
+                last = (count - 1) * chunk.record_bytes + offset
                 time_ns = int(chunk.payload[last : last + 8].view("<u8")[0])
                 # A day beyond the header's time can only be garbage.
                 if time_ns < spool.header.monotonic_ns + 366 * 86_400_000_000_000:
@@ -105,11 +98,11 @@ def read_threads(session: Session, spools: Sequence[SpoolFile], schedule: Schedu
             steps.append((time_ns, 2, table.process_seen, (start_ns, pid, parent, text(name), text(command))))
         seen = spool.records(records.THREAD_SEEN, records.thread_seen).values
         for time_ns, start_ns, pid, tid, name, _cpu, _state, event in seen.tolist():
-            if event == GONE:
+            if event == Sighting.GONE:
                 steps.append((time_ns, 4, table.exited, (time_ns, pid, tid)))
             else:
                 steps.append((time_ns, 3, table.thread_seen, (time_ns, start_ns, pid, tid, text(name))))
-        snapshot = seen[seen["event"] == SNAPSHOT]
+        snapshot = seen[seen["event"] == Sighting.SNAPSHOT]
         for time_ns in np.unique(snapshot["time_ns"]).tolist():
             there = {int(tid) for tid in snapshot["tid"][snapshot["time_ns"] == time_ns]}
             before = schedule.pauses[schedule.pauses[:, 1] <= time_ns]

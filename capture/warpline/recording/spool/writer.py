@@ -72,6 +72,11 @@ class SpoolWriter:
             os.getppid(), 0, 0, producer.encode()[:63], size_cap_bytes,
         )  # fmt: skip
 
+    @property
+    def trouble(self) -> str:
+        """Why the file could not take everything, empty when it could."""
+        return f"the spool could not grow: {os.strerror(self.error)}" if self.error else ""
+
     def append(self, record_type: int, records: npt.NDArray[np.void], *, free: int = 0) -> int:
         """Write fixed-size records (structured [n]); returns how many found room. The others are counted as lost."""
         size = records.dtype.itemsize

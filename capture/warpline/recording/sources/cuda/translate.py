@@ -48,7 +48,7 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
         found = spool.records(records.CUPTI_DROPPED, records.cupti_dropped).values
         dropped += int(found["count"].sum())
         _Process(translation, spool, builder, numbers).translate()
-    add_agent_source(translation, spools, builder, "cuda", lost=dropped)
+    add_agent_source(translation, spools, builder, "cuda", "no recorded process used CUDA", lost=dropped)
 
 
 class _Process:

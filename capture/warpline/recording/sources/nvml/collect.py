@@ -10,14 +10,14 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from warpline.model.tracks import Source
+from warpline.recording.sources.collector import Collector, Watched
+from warpline.recording.sources.source import Unavailable
 from warpline.recording.spool import records
-from warpline.recording.spool.writer import SpoolWriter
 
 PERIOD_S = 0.1
 SLOW_PERIOD_S = 1.0
@@ -99,67 +99,54 @@ class Gpu:
     handle: Any
 
 
-class NvmlUnavailable(Exception):
-    """There is no GPU that could be asked; the message says why, ``remedy`` what to do."""
-
-    def __init__(self, reason: str, remedy: str) -> None:
-        super().__init__(reason)
-        self.remedy = remedy
-
-
 def open_library() -> tuple[Any, list[Gpu]]:
     """The initialised library and the devices.
 
-    Raises NvmlUnavailable.
+    Raises Unavailable.
     """
     try:
         library: Any = importlib.import_module("pynvml")
     except ImportError as error:
-        raise NvmlUnavailable("pynvml is not installed", "pip install nvidia-ml-py") from error
+        raise Unavailable("pynvml is not installed", "pip install nvidia-ml-py") from error
     try:
         library.nvmlInit()
     except library.NVMLError as error:
         if isinstance(error, library.NVMLError_LibraryNotFound):
-            raise NvmlUnavailable(
-                NO_DRIVER, "install NVIDIA's driver, or give the container the GPU"
-            ) from error
-        raise NvmlUnavailable(f"NVML does not start: {error}", "check nvidia-smi") from error
+            raise Unavailable(NO_DRIVER, "install NVIDIA's driver, or give the container the GPU") from error
+        raise Unavailable(f"NVML does not start: {error}", "check nvidia-smi") from error
     try:
         gpus = [_describe(library, index) for index in range(library.nvmlDeviceGetCount())]
     except library.NVMLError as error:
         library.nvmlShutdown()
-        raise NvmlUnavailable(f"NVML refuses: {error}", "check nvidia-smi") from error
+        raise Unavailable(f"NVML refuses: {error}", "check nvidia-smi") from error
     if not gpus:
         library.nvmlShutdown()
-        raise NvmlUnavailable("no NVIDIA GPU", "")
+        raise Unavailable("no NVIDIA GPU", "")
     return library, gpus
 
 
-class NvmlCollector:
-    """Writes samples of every GPU into a spool file from ``start`` to ``close``."""
+class NvmlCollector(Collector):
+    """Writes samples of every GPU into a spool file from `begin` to `close`."""
 
-    def __init__(self, path: Path) -> None:
-        self._stop = threading.Event()
+    def __init__(self, watched: Watched) -> None:
+        """Raises Unavailable, and OSError when the spool file cannot be made."""
+        self._ended = threading.Event()
         self._running = threading.Event()
         self._thread: threading.Thread | None = None
         self._unsupported: set[tuple[int, int]] = set()
-        self._writer: SpoolWriter | None = None
+        self._library, self._gpus = open_library()
         try:
-            self._library, self._gpus = open_library()
-        except NvmlUnavailable as unavailable:
-            self.source = Source("nvml", False, str(unavailable), 0, unavailable.remedy)
-            return
-        self.source = Source("nvml", True)
-        self._writer = SpoolWriter(path, "nvml")
+            self._writer = watched.writer("nvml")
+        except OSError:
+            self._library.nvmlShutdown()
+            raise
         for gpu in self._gpus:
             row = (time.monotonic_ns(), gpu.index, self._writer.string(gpu.name), gpu.memory_bytes)
             packed = np.array([(*row, self._writer.string(gpu.uuid), 0)], records.nvml_device)
             self._writer.append(records.NVML_DEVICE, packed)
 
-    def start(self, *, paused: bool) -> None:
+    def begin(self, *, paused: bool) -> None:
         """Sample from now on."""
-        if self._writer is None:
-            return
         if not paused:
             self._running.set()
         self._thread = threading.Thread(target=self._sample_until_stopped, name="warpline-nvml", daemon=True)
@@ -175,21 +162,24 @@ class NvmlCollector:
 
     def close(self) -> None:
         """Stop sampling and close the spool file."""
-        self._stop.set()
+        self._ended.set()
         if self._thread is not None:
             self._thread.join()
-        if self._writer is not None:
-            titles = {metric.number: metric.title for metric in METRICS}
-            missing = sorted({titles[number] for _index, number in self._unsupported})
-            reason = f"not offered by the GPU: {', '.join(missing)}" if missing else ""
-            self.source = Source("nvml", True, reason, self._writer.lost)
-            self._writer.close()
-            self._writer = None
-            self._library.nvmlShutdown()
+        self._writer.close()
+        self._library.nvmlShutdown()
+
+    def report(self) -> Source:
+        """With what no GPU here offers, once the sampling is over."""
+        if not self._ended.is_set():
+            return Source("nvml", True)
+        titles = {metric.number: metric.title for metric in METRICS}
+        missing = sorted({titles[number] for _index, number in self._unsupported})
+        reason = f"not offered by the GPU: {', '.join(missing)}" if missing else ""
+        return Source("nvml", True, reason, self._writer.lost)
 
     def _sample_until_stopped(self) -> None:
         slow_due = 0.0
-        while not self._stop.wait(PERIOD_S):
+        while not self._ended.wait(PERIOD_S):
             if not self._running.is_set():
                 continue
             now = time.monotonic()
@@ -200,7 +190,6 @@ class NvmlCollector:
                 self._sample(gpu, with_slow)
 
     def _sample(self, gpu: Gpu, with_slow: bool) -> None:
-        assert self._writer is not None
         rows = []
         for metric in METRICS:
             if (metric.slow and not with_slow) or (gpu.index, metric.number) in self._unsupported:

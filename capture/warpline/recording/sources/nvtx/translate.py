@@ -13,7 +13,7 @@ import numpy.typing as npt
 from warpline.model import Flag, Packing
 from warpline.recording.agent import records
 from warpline.recording.agent.gpu_clock import LATEST_NS
-from warpline.recording.agent.reported_sources import add_agent_losses, add_agent_source
+from warpline.recording.agent.reported_sources import add_agent_source
 from warpline.recording.sources.nvtx.pairing import (
     match_push_pop,
     match_start_end,
@@ -39,8 +39,13 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
     for spool in spools:
         if spool.header.producer == "agent":
             _Process(translation, spool, builder).translate()
-    add_agent_source(translation, spools, builder, "nvtx")
-    add_agent_losses(spools, builder)
+    add_agent_source(
+        translation,
+        spools,
+        builder,
+        "nvtx",
+        "no recorded process made an NVTX call or used warpline.annotate",
+    )
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import errno
 import struct
 import time
-from dataclasses import dataclass
 
 import numpy as np
 
+from warpline.model.tracks import Source
+from warpline.recording.sources.collector import Collector, Watched
 from warpline.recording.sources.perf.abi import (
     IOC_DISABLE,
     IOC_ENABLE,
@@ -20,8 +21,8 @@ from warpline.recording.sources.perf.abi import (
     switch_attributes,
 )
 from warpline.recording.sources.perf.decode import Decoded, decode
+from warpline.recording.sources.source import Unavailable
 from warpline.recording.spool import records
-from warpline.recording.spool.writer import SpoolWriter
 
 _COMM = struct.Struct("<QIIIHH")
 _FORK = struct.Struct("<QIIII")
@@ -32,49 +33,25 @@ _SMALLEST_RING_PAGES = 4
 PARANOID_FILE = "/proc/sys/kernel/perf_event_paranoid"
 
 
-@dataclass(frozen=True)
-class Refusal:
-    """Why the kernel gives no switches, and what to do about it."""
-
-    reason: str
-    remedy: str
-
-
-class PerfRefused(Exception):
-    """perf_event_open does not work here; recording falls back to sampling /proc."""
-
-    def __init__(self, refusal: Refusal) -> None:
-        super().__init__(refusal.reason)
-        self.refusal = refusal
-
-
-@dataclass(frozen=True)
-class Lives:
-    """Processes that appeared or became another program in a stretch of the recording, and threads that appeared."""
-
-    new_pids: tuple[int, ...] = ()
-    new_tids: tuple[int, ...] = ()
-
-
-def explain(error: OSError) -> Refusal:
+def explain(error: OSError) -> Unavailable:
     """Why ``perf_event_open`` failed and how to enable it."""
     what = f"perf_event_open: {error.strerror or error} [{errno.errorcode.get(error.errno or 0, '?')}]"
     if error.errno == errno.EACCES:
-        return Refusal(
+        return Unavailable(
             f"{what}; kernel.perf_event_paranoid is {paranoid_level()}",
             "sysctl kernel.perf_event_paranoid=2 (as root), or give the recorder CAP_PERFMON",
         )
     if error.errno == errno.EPERM:
-        return Refusal(
+        return Unavailable(
             f"{what}; a seccomp filter refuses it, as in most containers",
             "run the container with --cap-add PERFMON and a seccomp profile that allows perf_event_open"
             " (docker: --security-opt seccomp=unconfined), or sysctl kernel.perf_event_paranoid=2 on the host",
         )
     if error.errno in {errno.ENOSYS, errno.ENOENT, errno.EOPNOTSUPP, errno.EINVAL}:
-        return Refusal(what, "use a Linux kernel 4.3 or later, built with CONFIG_PERF_EVENTS")
+        return Unavailable(what, "use a Linux kernel 4.3 or later, built with CONFIG_PERF_EVENTS")
     if error.errno in {errno.EMFILE, errno.ENFILE}:
-        return Refusal(what, "raise the limit of open files (ulimit -n)")
-    return Refusal(what, "see dmesg, or run with CAP_PERFMON")
+        return Unavailable(what, "raise the limit of open files (ulimit -n)")
+    return Unavailable(what, "see dmesg, or run with CAP_PERFMON")
 
 
 def paranoid_level() -> str:
@@ -89,7 +66,7 @@ def paranoid_level() -> str:
 def open_rings(pid: int, *, enable_on_exec: bool, ring_pages: int = RING_PAGES) -> list[Ring]:
     """One ring per core for the tree that grows from ``pid``; smaller rings where memory may not be locked.
 
-    Raises PerfRefused.
+    Raises Unavailable.
     """
     pages, count_lost = ring_pages, True
     while True:
@@ -106,38 +83,44 @@ def open_rings(pid: int, *, enable_on_exec: bool, ring_pages: int = RING_PAGES) 
             _close(rings)
             pages //= 2
             if pages < _SMALLEST_RING_PAGES:
-                refusal = Refusal(
+                raise Unavailable(
                     f"the perf buffers cannot be locked in memory: {error.strerror}",
                     "raise kernel.perf_event_mlock_kb or the limit of locked memory (ulimit -l)",
-                )
-                raise PerfRefused(refusal) from error
+                ) from error
             continue
         except OSError as error:
             _close(rings)
             if error.errno == errno.EINVAL and count_lost:
                 count_lost = False
                 continue
-            raise PerfRefused(explain(error)) from error
+            raise explain(error) from error
         return rings
 
 
-class PerfCollector:
+class PerfCollector(Collector):
     """Moves records from the kernel's rings into a spool file."""
 
-    def __init__(self, writer: SpoolWriter, rings: list[Ring]) -> None:
-        self.writer = writer
-        self.rings = rings
-        self.events = 0
+    def __init__(self, watched: Watched, ring_pages: int = RING_PAGES) -> None:
+        """Raises Unavailable when the kernel refuses, OSError when the spool file cannot be made."""
+        self.rings = open_rings(
+            watched.root_pid, enable_on_exec=not watched.starts_paused, ring_pages=ring_pages
+        )
+        try:
+            self.writer = watched.writer("perf")
+        except OSError:
+            _close(self.rings)
+            raise
+        self._watched = watched
         self.lost = 0
         self.damaged = 0
         self._lost_on: dict[int, int] = {}
 
     @property
     def descriptors(self) -> list[int]:
-        """What to poll for (edge-triggered: an event whose tasks are all gone stays hung up)."""
+        # Edge-triggered: an event whose tasks are all gone stays hung up.
         return [ring.descriptor for ring in self.rings]
 
-    def drain(self) -> Lives:
+    def drain(self) -> None:
         """Take what the rings hold; cheap when they are empty."""
         pids: list[int] = []
         tids: list[int] = []
@@ -149,7 +132,9 @@ class PerfCollector:
                 pids.extend(fork[1] for fork in decoded.forks if fork[1] != fork[3])
                 pids.extend(pid for _time, pid, _tid, _name, _cpu, is_exec in decoded.comms if is_exec)
                 tids.extend(fork[2] for fork in decoded.forks)
-        return Lives(tuple(pids), tuple(tids))
+        self._watched.processes_appeared(pids)
+        if tids:
+            self._watched.threads_appeared(tids)
 
     def pause(self) -> None:
         """Record nothing from now on, in threads and children yet to come as well."""
@@ -161,12 +146,21 @@ class PerfCollector:
         for ring in self.rings:
             ring.control(IOC_ENABLE)
 
+    def stop(self) -> None:
+        """As `pause`."""
+        self.pause()
+
     def close(self) -> None:
         """Take the rest and let go of the kernel's events."""
         self.drain()
         self._count_pending()
         _close(self.rings)
         self.rings = []
+        self.writer.close()
+
+    def report(self) -> Source:
+        """With what the kernel dropped, and what the spool file could not take."""
+        return Source("perf", True, self.writer.trouble, self.lost + self.writer.lost)
 
     def _count_pending(self) -> None:
         """The kernel tells of dropped records with the next one that finds room; after the last one, ask."""

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.model.flags import Flag
+from warpline.recording.sources.thread_state import State
 
 Int64Array = npt.NDArray[np.int64]
 Int32Array = npt.NDArray[np.int32]
@@ -36,17 +37,6 @@ class Mark(IntEnum):
     DEATH = 9
     END = 10
 
-
-class State(IntEnum):
-    """What a thread does between two moments. The numbers index `STATE_NAMES`."""
-
-    NONE = 0
-    RUNNING = 1
-    RUNNABLE = 2
-    BLOCKED = 3
-
-
-STATE_NAMES = ("", "running", "runnable", "blocked")
 
 NO_CPU = -1
 

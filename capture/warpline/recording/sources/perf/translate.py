@@ -10,20 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.i18n import english, english_n
+from warpline.recording.sources.facts import THREAD_STATES
 from warpline.recording.sources.perf.abi import MISC_SWITCH_OUT, MISC_SWITCH_OUT_PREEMPT
-from warpline.recording.sources.perf.thread_states import (
-    NO_CPU,
-    STATE_NAMES,
-    Mark,
-    Marks,
-    State,
-    States,
-    thread_states,
-)
-from warpline.recording.sources.procfs.procfs_sampler import SNAPSHOT
-from warpline.recording.sources.wakeups.translate import Wakeups, add_links, read_wakeups, waker_column
+from warpline.recording.sources.perf.refinement import Refinement
+from warpline.recording.sources.perf.thread_states import NO_CPU, Mark, Marks, States, thread_states
+from warpline.recording.sources.thread_state import STATE_NAMES, State
 from warpline.recording.spool import records
 from warpline.recording.spool.reader import SpoolFile
+from warpline.recording.spool.records import Sighting
 from warpline.recording.spool.spool_to_tracks import Translation
 from warpline.recording.spool.thread_history import rows_of
 from warpline.recording.spool.threads import BEFORE
@@ -42,12 +36,15 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
     perf = [spool for spool in spools if spool.header.producer == "perf"]
     if not perf:
         return
+    translation.provided.add(THREAD_STATES)
     marks = _switch_marks(translation, perf, builder)
-    wakeups = read_wakeups(translation, spools)
-    parts = [*_borders(translation, spools, marks), marks, wakeups.marks, *_ends(translation)]
+    refinements = translation.given(Refinement)
+    more = [refinement.read() for refinement in refinements]
+    parts = [*_borders(translation, spools, marks), marks, *more, *_ends(translation)]
     states = thread_states(Marks.join(parts))
-    first_id = _add_states(translation, builder, states, wakeups)
-    add_links(builder, states, wakeups, first_id)
+    first_id = _add_states(translation, builder, states, refinements)
+    for refinement in refinements:
+        refinement.add_links(builder, states, first_id)
     _add_cores(translation, builder, states)
     _add_source(perf, builder)
 
@@ -96,7 +93,7 @@ def _borders(translation: Translation, spools: Sequence[SpoolFile], switches: Ma
             first[thread] = time_ns
             result.append(Marks.of([thread], time_ns, cpu, Mark.IN))
     snapshots = rows_of(spools, records.THREAD_SEEN, records.thread_seen)
-    snapshots = snapshots[snapshots["event"] == SNAPSHOT]
+    snapshots = snapshots[snapshots["event"] == Sighting.SNAPSHOT]
     for start, stop in (translation.pauses + translation.start_ns).tolist():
         before = np.flatnonzero((birth <= start) & (death > start))
         result.append(Marks.of(before, start, NO_CPU, Mark.PAUSE))
@@ -134,16 +131,18 @@ def _deaths(translation: Translation) -> Int64Array:
     )
 
 
-def _add_states(translation: Translation, builder: CaptureBuilder, states: States, wakeups: Wakeups) -> int:
+def _add_states(
+    translation: Translation, builder: CaptureBuilder, states: States, refinements: Sequence[Refinement]
+) -> int:
     """Adds states and the cores they ran on; returns the event id of the first state, the others count up."""
     names = builder.strings(STATE_NAMES)
     start = translation.capture_time(states.start_ns)
     duration = states.stop_ns - states.start_ns
     on_core = states.cpu != NO_CPU
     columns: dict[str, npt.ArrayLike] = {"cpu": np.ma.MaskedArray(states.cpu, ~on_core)}
-    if len(wakeups):
-        columns["woken_by"] = waker_column(states, wakeups)
-    else:
+    for refinement in refinements:
+        columns.update(refinement.columns(states))
+    if not any(refinement.splits_blocked for refinement in refinements):
         reason = builder.string(english("includes the wait for a core; wake-ups were not traced"))
         columns["reason"] = np.ma.MaskedArray(
             np.broadcast_to(np.uint32(reason), len(start)), states.state != State.BLOCKED

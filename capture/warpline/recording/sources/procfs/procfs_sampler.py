@@ -10,9 +10,12 @@ import struct
 import time
 from dataclasses import dataclass, field
 
+from warpline.model.tracks import Source
 from warpline.recording import procfs
+from warpline.recording.sources.collector import Collector, Watched
+from warpline.recording.sources.facts import THREAD_STATES
 from warpline.recording.spool import records
-from warpline.recording.spool.writer import SpoolWriter
+from warpline.recording.spool.records import Sighting
 
 CORE_PERIOD_NS = 100_000_000
 ACCOUNTING_PERIOD_NS = 500_000_000
@@ -25,8 +28,6 @@ _PROCESS_SAMPLE = struct.Struct("<QQQII")
 _PROCESS_SEEN = struct.Struct("<QQIIII")
 _THREAD_SEEN = struct.Struct("<QQIIIHBB")
 
-SEEN, GONE, SNAPSHOT = 0, 1, 2
-
 
 @dataclass
 class _Process:
@@ -35,29 +36,29 @@ class _Process:
     """Open schedstat and stat (or -1) by thread id."""
 
 
-class Sampler:
-    """Follows the processes of one tree. ``states`` asks for thread states too (the fallback)."""
+class ProcfsSampler(Collector):
+    """Follows the processes of one tree. Where nobody records thread states, they are sampled too."""
 
-    def __init__(self, writer: SpoolWriter, root: int, *, states: bool) -> None:
-        self.writer = writer
-        self.states = states
-        self.events = 0
+    def __init__(self, watched: Watched) -> None:
+        """Raises OSError when the spool file cannot be made."""
+        self.writer = watched.writer("procfs")
+        self.states = THREAD_STATES not in watched.provided
+        self._watched = watched
         self._processes: dict[int, _Process] = {}
         self._stat = os.open("/proc/stat", os.O_RDONLY | os.O_CLOEXEC)
         self._due = {"core": 0, "accounting": 0, "discovery": 0}
         self._paused = False
-        self._root = root
+        watched.on_process.append(self.add_process)
         self._names: dict[int, bytes] = {}
 
     def begin(self, *, paused: bool) -> None:
         """The program runs: follow it from now on."""
         self._paused = paused
-        self.add_process(self._root)
+        self.add_process(self._watched.root_pid)
         self.tick()
 
     @property
     def period_ns(self) -> int:
-        """How often ``tick`` wants to be called."""
         return STATE_PERIOD_NS if self.states and not self._paused else CORE_PERIOD_NS
 
     def add_process(self, pid: int) -> None:
@@ -104,12 +105,10 @@ class Sampler:
     def resume(self) -> None:
         """Sample again."""
         self._paused = False
+        self._snapshot()
 
-    def snapshot(self) -> list[int]:
-        """Note every process and thread of the tree with its state: after a pause nobody knows them.
-
-        Returns the threads' ids.
-        """
+    def _snapshot(self) -> None:
+        """Note every process and thread of the tree with its state: after a pause nobody knows them."""
         tids: list[int] = []
         seen: set[int] = set()
         while fresh := procfs.children(set(self._processes)) - seen:
@@ -121,9 +120,9 @@ class Sampler:
             for tid in procfs.thread_ids(pid):
                 stat = procfs.thread_stat(pid, tid)
                 if stat is not None and stat.state not in b"ZX":
-                    self._note_thread(now, pid, tid, stat, SNAPSHOT)
+                    self._note_thread(now, pid, tid, stat, Sighting.SNAPSHOT)
                     tids.append(tid)
-        return tids
+        self._watched.threads_appeared(tids)
 
     def close(self) -> None:
         """Sample once more and close everything."""
@@ -134,6 +133,12 @@ class Sampler:
         for pid in list(self._processes):
             self._drop(pid)
         os.close(self._stat)
+        self.writer.close()
+
+    def report(self) -> Source:
+        """With what the spool file could not take."""
+        estimated = "thread states are estimated from samples, because perf is refused" if self.states else ""
+        return Source("procfs", True, self.writer.trouble or estimated, self.writer.lost)
 
     def _note_process(self, pid: int, stat: procfs.TaskStat) -> None:
         name, command = self.writer.string(stat.name), self.writer.string(procfs.command_line(pid))
@@ -209,7 +214,7 @@ class Sampler:
             self._names[tid] = name
             parsed = procfs.parse_stat(stat)
             if parsed is not None:
-                self._note_thread(now, pid, tid, parsed, SEEN)
+                self._note_thread(now, pid, tid, parsed, Sighting.SEEN)
 
     def _sample_cores(self) -> None:
         now = time.monotonic_ns()
@@ -235,7 +240,7 @@ class Sampler:
         os.close(schedstat)
         if state_file >= 0:
             os.close(state_file)
-            packed = _THREAD_SEEN.pack(time.monotonic_ns(), 0, pid, tid, 0, 0, 0, GONE)
+            packed = _THREAD_SEEN.pack(time.monotonic_ns(), 0, pid, tid, 0, 0, 0, Sighting.GONE)
             self.writer.append_packed(records.THREAD_SEEN, packed)
 
     def _drop(self, pid: int) -> None:

@@ -9,9 +9,10 @@ import numpy.typing as npt
 
 from warpline.i18n import english
 from warpline.model.flags import Flag
-from warpline.recording.sources.nvml.translate import with_gaps
-from warpline.recording.sources.perf.thread_states import STATE_NAMES, State
+from warpline.recording.sources.facts import THREAD_STATES
+from warpline.recording.sources.thread_state import STATE_NAMES, State
 from warpline.recording.spool import records
+from warpline.recording.spool.gaps import with_gaps
 from warpline.recording.spool.reader import SpoolFile
 from warpline.recording.spool.spool_to_tracks import Translation
 from warpline.recording.spool.thread_history import rows_of
@@ -40,7 +41,7 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
     order = np.lexsort((samples["time_ns"], thread))
     samples, thread = samples[order], thread[order]
     _add_accounting(translation, builder, samples, thread)
-    if not any(spool.header.producer == "perf" for spool in spools):
+    if THREAD_STATES not in translation.provided:
         _add_estimates(translation, builder, samples, thread)
 
 

@@ -7,12 +7,15 @@ all threads: the one that wakes a thread of the program need not belong to it.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from warpline.model.tracks import Source
+from warpline.recording.sources.collector import Collector, Watched
 from warpline.recording.sources.perf.abi import (
     IOC_DISABLE,
     IOC_ENABLE,
@@ -23,8 +26,8 @@ from warpline.recording.sources.perf.abi import (
     open_ring,
     tracepoint_attributes,
 )
+from warpline.recording.sources.source import Unavailable
 from warpline.recording.spool import records
-from warpline.recording.spool.writer import SpoolWriter
 
 _TRACEFS = (Path("/sys/kernel/tracing"), Path("/sys/kernel/debug/tracing"))
 _EVENT = "events/sched/sched_waking"
@@ -35,14 +38,6 @@ _IN_INTERRUPT = 0x08 | 0x10  # TRACE_FLAG_HARDIRQ, TRACE_FLAG_SOFTIRQ of the ker
 _PID_MAX = "/proc/sys/kernel/pid_max"
 
 NO_TRACEFS = "the kernel's tracepoints cannot be read"
-
-
-class WakeupsUnavailable(Exception):
-    """Wake-ups cannot be recorded; ``remedy`` says what would help."""
-
-    def __init__(self, reason: str, remedy: str) -> None:
-        super().__init__(reason)
-        self.remedy = remedy
 
 
 @dataclass(frozen=True)
@@ -56,7 +51,7 @@ class Tracepoint:
 def find_tracepoint() -> Tracepoint:
     """Ask tracefs for sched_waking.
 
-    Raises WakeupsUnavailable.
+    Raises Unavailable.
     """
     for root in _TRACEFS:
         try:
@@ -64,7 +59,7 @@ def find_tracepoint() -> Tracepoint:
             return parse_format(text)
         except (OSError, ValueError):
             continue
-    raise WakeupsUnavailable(
+    raise Unavailable(
         NO_TRACEFS,
         "record as root (or with CAP_PERFMON and a readable tracefs): mount -t tracefs nodev /sys/kernel/tracing",
     )
@@ -102,44 +97,52 @@ def parse_format(text: str) -> Tracepoint:
     return Tracepoint(int(number[1]), layout)
 
 
-class WakeupCollector:
+class WakeupCollector(Collector):
     """Moves wake-ups of the program's threads into a spool file; those of others are dropped at once."""
 
-    def __init__(self, writer: SpoolWriter, root: int) -> None:
-        """Raises WakeupsUnavailable."""
+    def __init__(self, watched: Watched) -> None:
+        """Records nothing before `resume`.
+
+        Raises Unavailable, and OSError when the spool file cannot be made.
+        """
         tracepoint = find_tracepoint()
         attributes = tracepoint_attributes(tracepoint.identifier, ring_pages=RING_PAGES)
-        self._writer = writer
         self._sample = tracepoint.sample
         self._rings: list[Ring] = []
+        self._held: list[npt.NDArray[np.uint8]] = []
         self._known = np.zeros(_pid_max() + 1, bool)
-        self.events = 0
         self.lost = 0
         try:
             for cpu in online_cpus():
                 self._rings.append(open_ring(attributes, -1, cpu, RING_PAGES))
         except OSError as error:
-            self.close()
-            raise WakeupsUnavailable(
+            self._let_go()
+            raise Unavailable(
                 f"the tracepoint is refused: {error.strerror}", "record as root or with CAP_PERFMON"
             ) from error
-        self.know([root])
+        try:
+            self._writer = watched.writer("wakeups")
+        except OSError:
+            self._let_go()
+            raise
+        self.know([watched.root_pid])
+        watched.on_threads.append(self.know)
 
     @property
     def descriptors(self) -> list[int]:
-        """What to poll for (edge-triggered)."""
         return [ring.descriptor for ring in self._rings]
 
-    def know(self, tids: list[int]) -> None:
+    def know(self, tids: Sequence[int]) -> None:
         """These threads belong to the program."""
         self._known[np.array([tid for tid in tids if tid < len(self._known)], np.int64)] = True
 
-    def take(self) -> list[npt.NDArray[np.uint8]]:
-        """What the rings hold. Take it before the forks are read, and `store` it after: then every thread is known."""
-        return [ring.take() for ring in self._rings]
+    def hold(self) -> None:
+        """What the rings hold before forks are read, so that every woken thread is known when it is stored."""
+        self._held += [ring.take() for ring in self._rings]
 
-    def store(self, stretches: list[npt.NDArray[np.uint8]]) -> None:
+    def drain(self) -> None:
         """Keep the wake-ups of the program's threads."""
+        stretches, self._held = self._held, []
         for stretch in stretches:
             samples, lost = split_samples(stretch, self._sample)
             self.lost += lost
@@ -167,6 +170,14 @@ class WakeupCollector:
 
     def close(self) -> None:
         """Let go of the kernel's events."""
+        self._let_go()
+        self._writer.close()
+
+    def report(self) -> Source:
+        """With what the kernel dropped, and what the spool file could not take."""
+        return Source("wakeups", True, self._writer.trouble, self.lost + self._writer.lost)
+
+    def _let_go(self) -> None:
         for ring in self._rings:
             ring.close()
         self._rings = []

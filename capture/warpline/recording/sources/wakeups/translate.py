@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from warpline.recording.sources.perf.thread_states import NO_CPU, Mark, Marks, State, States
+from warpline.recording.sources.perf.refinement import Refinement
+from warpline.recording.sources.perf.thread_states import NO_CPU, Mark, Marks, States
+from warpline.recording.sources.thread_state import State
 from warpline.recording.spool import records
 from warpline.recording.spool.reader import SpoolFile
 from warpline.recording.spool.spool_to_tracks import Translation
@@ -40,6 +42,33 @@ class Wakeups:
     def marks(self) -> Marks:
         """For the rules of thread states."""
         return Marks.of(self.thread, self.time_ns, NO_CPU, Mark.WAKING)
+
+
+NO_WAKEUPS = Wakeups(*(np.empty(0, np.int64) for _ in range(4)))
+
+
+class WakeupRefinement(Refinement):
+    """A blocked thread that is woken is runnable from then on."""
+
+    def __init__(self, translation: Translation, spools: Sequence[SpoolFile]) -> None:
+        self._translation = translation
+        self._spools = spools
+        self._wakeups = NO_WAKEUPS
+
+    def read(self) -> Marks:
+        self._wakeups = read_wakeups(self._translation, self._spools)
+        return self._wakeups.marks
+
+    @property
+    def splits_blocked(self) -> bool:
+        return len(self._wakeups) > 0
+
+    def columns(self, states: States) -> Mapping[str, npt.ArrayLike]:
+        """Who woke the thread, where wake-ups were traced."""
+        return {"woken_by": waker_column(states, self._wakeups)} if len(self._wakeups) else {}
+
+    def add_links(self, builder: CaptureBuilder, states: States, first_id: int) -> None:
+        add_links(builder, states, self._wakeups, first_id)
 
 
 def read_wakeups(translation: Translation, spools: Sequence[SpoolFile]) -> Wakeups:

@@ -1,0 +1,108 @@
+"""The source ``cuda``: calls and work on GPUs, through CUPTI."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from warpline.i18n import english
+from warpline.model.tracks import Source
+from warpline.recording.sources.source import Choice, Contribution, RecordingSource, Unavailable
+
+if TYPE_CHECKING:
+    from warpline.recording.session import Session
+    from warpline.recording.spool.reader import SpoolFile
+    from warpline.recording.spool.spool_to_tracks import Translation
+    from warpline.storage import CaptureBuilder
+
+VARIABLE = "CUDA_INJECTION64_PATH"
+OPTIONS_VARIABLE = "WARPLINE_CUPTI"
+"""Options for experts, with commas: ``calls=all`` (also calls that only ask for state), ``latency=1`` (when work was
+queued and submitted)."""
+LIBRARY_VARIABLE = "WARPLINE_LIBCUPTI"
+
+# cuInit takes memory on a GPU, and some versions of libcupti crash where there is no driver: not in our own process.
+_TRY_CUDA = "import ctypes, sys; sys.exit(ctypes.CDLL(sys.argv[1]).cuInit(0) & 255)"
+
+
+class CudaSource(RecordingSource):
+    """CUDA calls, kernels, copies, synchronisation, memory, recorded by the agent."""
+
+    name = "cuda"
+    choice = Choice(
+        "cuda", english("CUDA"), english("Kernels, copies and API calls"), is_default=True, control_bit=4
+    )
+    title = english("CUDA calls and GPU work (CUPTI)")
+    position = 60
+    capture_range = "cuda-profiler"
+    record_types = frozenset(range(300, 400))
+
+    def probe(self) -> str:
+        from warpline.recording.agent.environment import require_free
+        from warpline.recording.agent.probing import require_agent, run_with_agent
+        from warpline.recording.sources.cuda.libraries import find_driver, find_libcupti
+
+        library = require_agent()
+        require_free(VARIABLE, os.environ)
+        driver = find_driver(os.environ)
+        if driver is None:
+            raise _no_driver()
+        variables = {VARIABLE: str(library)}
+        found = find_libcupti([sys.executable], os.environ)
+        if found is not None and LIBRARY_VARIABLE not in os.environ:
+            variables[LIBRARY_VARIABLE] = str(found)
+        status, states = run_with_agent(_TRY_CUDA, driver, variables)
+        said = states.get(self.name)
+        if said is None:
+            reason = (
+                english("the CUDA driver does not start (cuInit gave {status})", status=status)
+                if status
+                else english("the CUDA driver did not load the agent")
+            )
+            raise Unavailable(reason, english("see whether nvidia-smi works"))
+        if not said.enabled:
+            raise Unavailable(said.reason, said.remedy)
+        return said.reason
+
+    def contribute(self, session: Session, inherited: Mapping[str, str]) -> Contribution:
+        from warpline.recording.agent.environment import load_agent
+        from warpline.recording.sources.cuda.libraries import find_driver, find_libcupti
+
+        loaded = load_agent(session, inherited, self.name, VARIABLE)
+        variables = {**loaded.variables, OPTIONS_VARIABLE: ",".join(_options(session, inherited))}
+        if LIBRARY_VARIABLE not in inherited:
+            found = find_libcupti(session.command, inherited)
+            if found is not None:
+                variables[LIBRARY_VARIABLE] = str(found)
+        source = loaded.source
+        if VARIABLE in variables and find_driver(inherited) is None:
+            missing = _no_driver()
+            source = Source(self.name, False, missing.reason, 0, missing.remedy)
+        return replace(loaded, variables=variables, source=source)
+
+    def translate(
+        self, translation: Translation, spools: Sequence[SpoolFile], builder: CaptureBuilder
+    ) -> None:
+        from warpline.recording.sources.cuda.translate import translate
+
+        translate(translation, spools, builder)
+
+
+def _options(session: Session, inherited: Mapping[str, str]) -> list[str]:
+    found = [f"graphs={session.options.cuda_graphs}"]
+    if session.options.cuda_memory:
+        found.append("memory=1")
+    return [*filter(None, [inherited.get(OPTIONS_VARIABLE, "")]), *found]
+
+
+def _no_driver() -> Unavailable:
+    return Unavailable(
+        english("no NVIDIA driver: libcuda.so.1 was not found"),
+        english("install NVIDIA's driver, or give the container the GPU"),
+    )
+
+
+source = CudaSource()

@@ -1,0 +1,65 @@
+"""The source ``nvtx``: what programs say about themselves, through NVTX or ``warpline.annotate``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from warpline.i18n import english
+from warpline.recording.sources.source import Choice, Contribution, RecordingSource, Unavailable
+
+if TYPE_CHECKING:
+    from warpline.recording.session import Session
+    from warpline.recording.spool.reader import SpoolFile
+    from warpline.recording.spool.spool_to_tracks import Translation
+    from warpline.storage import CaptureBuilder
+
+VARIABLE = "NVTX_INJECTION64_PATH"
+_TRY_AGENT = "import ctypes, sys; sys.exit(0 if ctypes.CDLL(sys.argv[1]).warpline_attach() else 1)"
+
+
+class NvtxSource(RecordingSource):
+    """Ranges and marks, recorded by the agent."""
+
+    name = "nvtx"
+    choice = Choice(
+        "nvtx",
+        english("NVTX ranges"),
+        english("Ranges and marks the program sets"),
+        is_default=True,
+        control_bit=2,
+    )
+    title = english("NVTX ranges and warpline.annotate (agent)")
+    position = 50
+    capture_range = "nvtx:NAME"
+    record_types = frozenset(range(200, 300))
+
+    def probe(self) -> str:
+        from warpline.recording.agent.environment import require_free
+        from warpline.recording.agent.probing import require_agent, run_with_agent
+
+        library = require_agent()
+        require_free(VARIABLE, os.environ)
+        status, _states = run_with_agent(_TRY_AGENT, library, {})
+        if status != 0:
+            raise Unavailable(
+                english("the agent {library} cannot be loaded here", library=library),
+                english("install a wheel of warpline for this platform"),
+            )
+        return ""
+
+    def contribute(self, session: Session, inherited: Mapping[str, str]) -> Contribution:
+        from warpline.recording.agent.environment import load_agent
+
+        return load_agent(session, inherited, self.name, VARIABLE)
+
+    def translate(
+        self, translation: Translation, spools: Sequence[SpoolFile], builder: CaptureBuilder
+    ) -> None:
+        from warpline.recording.sources.nvtx.translate import translate
+
+        translate(translation, spools, builder)
+
+
+source = NvtxSource()

@@ -1,0 +1,48 @@
+"""The source ``procfs``: samples of /proc, for what nobody counts exactly."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from warpline.i18n import english
+from warpline.recording.sources.choices import CPU
+from warpline.recording.sources.source import RecordingSource, Unavailable
+
+if TYPE_CHECKING:
+    from warpline.recording.sources.collector import Collector, Watched
+    from warpline.recording.spool.reader import SpoolFile
+    from warpline.recording.spool.spool_to_tracks import Translation
+    from warpline.storage import CaptureBuilder
+
+
+class ProcfsSource(RecordingSource):
+    """Utilization of cores, CPU time and memory of processes; thread states, estimated, where nobody provides them."""
+
+    name = "procfs"
+    choice = CPU
+    title = english("Utilization, CPU time, memory; thread states estimated where perf is refused (/proc)")
+    position = 30
+    record_types = frozenset({105, 106, 120, 121, 122})
+    timed_records = ((105, 0), (106, 0), (120, 0), (121, 0), (122, 0))
+
+    def probe(self) -> str:
+        if not os.access(f"/proc/self/task/{os.getpid()}/schedstat", os.R_OK):
+            raise Unavailable(english("/proc has no schedstat"), english("mount /proc"))
+        return ""
+
+    def open(self, watched: Watched) -> Collector:
+        from warpline.recording.sources.procfs.procfs_sampler import ProcfsSampler
+
+        return ProcfsSampler(watched)
+
+    def translate(
+        self, translation: Translation, spools: Sequence[SpoolFile], builder: CaptureBuilder
+    ) -> None:
+        from warpline.recording.sources.procfs.translate import translate
+
+        translate(translation, spools, builder)
+
+
+source = ProcfsSource()

@@ -1,0 +1,126 @@
+"""Which sources there are: the packages beside this module, and those that other distributions register.
+
+The recorder, the doctor, the finaliser, ``--trace`` and New Capture ask here and name no source themselves.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+from warpline.i18n import english
+from warpline.recording import sources
+from warpline.recording.sources.planned import PLANNED
+from warpline.recording.sources.source import Choice, Contribution, RecordingSource, Unavailable
+
+ENTRY_POINT_GROUP = "warpline.sources"
+
+
+class BrokenSource(RecordingSource):
+    """An entry point that cannot be loaded: listed with the reason, so that it is not missed in silence."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        self.name = self.title = name
+        self.choice = Choice(name, name, reason)
+        self._reason = reason
+
+    def probe(self) -> str:
+        raise self._unavailable()
+
+    def contribute(self, *_session_and_inherited: object) -> Contribution:
+        raise self._unavailable()
+
+    def _unavailable(self) -> Unavailable:
+        return Unavailable(self._reason, english("update or remove the package that registers it"))
+
+
+@lru_cache(maxsize=1)
+def recording_sources() -> tuple[RecordingSource, ...]:
+    """Every source, in the order in which they are shown, opened and translated."""
+    found: dict[str, RecordingSource] = {source.name: source for source in PLANNED}
+    built_in = {source.name: source for source in _packages()}
+    for source in _entry_points():
+        found[source.name] = source
+    found.update(built_in)
+    return tuple(sorted(found.values(), key=lambda source: (source.position, source.name)))
+
+
+def choices() -> tuple[Choice, ...]:
+    """What ``--trace`` may name, in order."""
+    found: dict[str, Choice] = {}
+    for source in recording_sources():
+        found.setdefault(source.choice.name, source.choice)
+    return tuple(found.values())
+
+
+def trace_names() -> tuple[str, ...]:
+    """Names of `choices`."""
+    return tuple(choice.name for choice in choices())
+
+
+def default_trace() -> tuple[str, ...]:
+    """What is recorded unless something else is asked for."""
+    return tuple(choice.name for choice in choices() if choice.is_default)
+
+
+def asked_sources(trace: Iterable[str]) -> Sequence[RecordingSource]:
+    """The sources that serve some words of ``--trace``, in order."""
+    asked = frozenset(trace)
+    return [source for source in recording_sources() if source.choice.name in asked]
+
+
+def control_mask(trace: Iterable[str]) -> int:
+    """What is asked for, as the control page has it."""
+    mask = 0
+    for source in asked_sources(trace):
+        mask |= source.choice.control_bit
+    return mask
+
+
+def capture_ranges() -> tuple[str, ...]:
+    """What ``--capture-range`` may be: words, and ``word:NAME`` for one that takes a name."""
+    return ("none", *(source.capture_range for source in recording_sources() if source.capture_range))
+
+
+def source_of_range(text: str) -> RecordingSource | None:
+    """The source that a ``--capture-range`` needs; None for ``none``.
+
+    Raises ValueError when there is no such range.
+    """
+    if text == "none":
+        return None
+    word, colon, name = text.partition(":")
+    for source in recording_sources():
+        form, takes_name, _ = source.capture_range.partition(":")
+        if form == word and takes_name == colon and bool(name) == bool(takes_name):
+            return source
+    raise ValueError(f"not a capture range: {text!r}")
+
+
+def _packages() -> list[RecordingSource]:
+    return [
+        _checked(importlib.import_module(f"{sources.__name__}.{module.name}.source").source, module.name)
+        for module in pkgutil.iter_modules(sources.__path__)
+        if module.ispkg
+    ]
+
+
+def _entry_points() -> list[RecordingSource]:
+    from importlib import metadata
+
+    found: list[RecordingSource] = []
+    for point in metadata.entry_points(group=ENTRY_POINT_GROUP):
+        try:
+            found.append(_checked(point.load(), point.value))
+        except Exception as error:  # whatever another distribution's code may do when it is imported
+            reason = english("{value} cannot be loaded: {error}", value=point.value, error=error)
+            found.append(BrokenSource(point.name, reason))
+    return found
+
+
+def _checked(source: object, origin: str) -> RecordingSource:
+    if not isinstance(source, RecordingSource):
+        raise TypeError(f"{origin} is registered as a source of recordings and is not one")
+    return source

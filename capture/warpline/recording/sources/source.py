@@ -1,0 +1,116 @@
+"""What a source is: what it records, how it is asked for, tried, collected and translated.
+
+Each folder beside this module is one source, with an instance of `RecordingSource` called ``source`` in its module
+``source``; another distribution registers such an instance as an entry point of the group ``warpline.sources``. The
+instance is made whenever Warpline lists its sources, so what is heavy (numpy, drivers) is imported inside its methods.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from warpline.model.tracks import Source
+
+if TYPE_CHECKING:
+    from warpline.recording.session import Session
+    from warpline.recording.sources.collector import Collector, Watched
+    from warpline.recording.spool.reader import SpoolFile
+    from warpline.recording.spool.spool_to_tracks import Translation
+    from warpline.storage import CaptureBuilder
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A word of ``--trace``, which is a line of New Capture as well. Several sources may serve one.
+
+    ``control_bit`` is its bit in the control page, 0 when nothing inside the program asks for it (docs/spool.md).
+    """
+
+    name: str
+    title: str
+    text: str
+    is_default: bool = False
+    control_bit: int = 0
+
+
+class Unavailable(Exception):
+    """A source cannot work here; the text says why, ``remedy`` what to do about it."""
+
+    def __init__(self, reason: str, remedy: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.remedy = remedy
+
+
+@dataclass(frozen=True)
+class Contribution:
+    """What a source needs inside the recorded program.
+
+    ``variables`` are set in its environment; build them from what is inherited so that what a user has set is kept
+    (PYTHONPATH is extended, never replaced). ``source`` tells whether it can record, None when only its collector
+    knows. ``warnings`` are stored in the capture and shown.
+    """
+
+    variables: Mapping[str, str] = field(default_factory=dict)
+    source: Source | None = None
+    warnings: tuple[str, ...] = ()
+
+
+class RecordingSource(ABC):
+    """One source. What a subclass does not need it leaves as it is here."""
+
+    name: str
+    """As in captures, in ``warpline doctor`` and as its spool file's producer."""
+    choice: Choice
+    title: str
+    """What it records, in a line, for ``warpline doctor``."""
+    position: int = 1000
+    """Where it stands in lists; sources are opened, drained and translated in this order. One that builds on another
+    stands after it. Equal positions are ordered by name."""
+    provides: frozenset[str] = frozenset()
+    """Facts it records exactly (`warpline.recording.sources.facts`): what stands after it need not estimate them."""
+    without: str = ""
+    """What a capture lacks or holds instead where this source is refused, for the line at the end of a recording."""
+    capture_range: str = ""
+    """The form of ``--capture-range`` that needs it: a word, or ``word:NAME``."""
+    record_types: frozenset[int] = frozenset()
+    """Types of the records of spool files that are its own (docs/spool.md)."""
+    timed_records: tuple[tuple[int, int], ...] = ()
+    """Of these, types whose records hold a CLOCK_MONOTONIC ns (u64), and at which byte: the last such time ends a
+    recording whose recorder was killed."""
+
+    @abstractmethod
+    def probe(self) -> str:
+        """Try it for real, briefly; returns what is worth telling, or nothing.
+
+        Raises Unavailable.
+        """
+
+    def contribute(self, session: Session, inherited: Mapping[str, str]) -> Contribution:  # noqa: ARG002
+        """What the environment of the program gets. Called when the source is asked for, before the program runs.
+
+        Raises Unavailable.
+        """
+        return Contribution()
+
+    def open(self, watched: Watched) -> Collector | None:  # noqa: ARG002
+        """Begin to collect, in the recorder; None for a source that records inside the program only.
+
+        Raises Unavailable, and OSError when a spool file cannot be made.
+        """
+        return None
+
+    def prepare(self, translation: Translation, spools: Sequence[SpoolFile]) -> None:  # noqa: B027
+        """Before any source translates: `Translation.give` what others build on."""
+
+    def translate(  # noqa: B027
+        self, translation: Translation, spools: Sequence[SpoolFile], builder: CaptureBuilder
+    ) -> None:
+        """Add what it recorded to the capture. Called once with all spool files, also of recordings without it.
+
+        It looks for its record types, in whichever files they are. Records that make no sense are counted with
+        ``builder.add_skipped``, not raised.
+        """

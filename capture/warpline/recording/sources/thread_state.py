@@ -1,0 +1,17 @@
+"""States of a thread, as every source that tells of them names them."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class State(IntEnum):
+    """What a thread does between two moments. The numbers index `STATE_NAMES`."""
+
+    NONE = 0
+    RUNNING = 1
+    RUNNABLE = 2
+    BLOCKED = 3
+
+
+STATE_NAMES = ("", "running", "runnable", "blocked")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from warpline.i18n import tr, translated
 from warpline.model.errors import RecordingError
-from warpline_app.session.background import IsCancelled, Progress
+from warpline.model.progress import IsCancelled, Progress
 
 _TIMEOUT_S = 60
 

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QElapsedTimer, QTimer, Signal
 
 from warpline.i18n import tr
+from warpline.model.progress import IsCancelled, Progress
 from warpline_app.recording.process import RecordingProcess
 from warpline_app.recording.request import RecordingRequest
 from warpline_app.session.activity import Activity
-from warpline_app.session.background import IsCancelled, Job, Progress
+from warpline_app.session.background import Job
 from warpline_app.session.console_text import ConsoleText
 from warpline_app.session.messages import Messages
 

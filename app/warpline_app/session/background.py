@@ -9,10 +9,8 @@ from typing import Any
 from PySide6.QtCore import QObject, QThread, Signal
 
 from warpline.model.errors import Cancelled
+from warpline.model.progress import IsCancelled, Progress
 
-Progress = Callable[[float, str], None]
-"""Takes a fraction in 0–1 and what is being done; may be called from the working thread."""
-IsCancelled = Callable[[], bool]
 Work = Callable[[Progress, IsCancelled], Any]
 
 _running: set[Job] = set()

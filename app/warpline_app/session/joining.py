@@ -10,7 +10,8 @@ from PySide6.QtCore import QObject
 from warpline.i18n import tr
 from warpline.library.opening import Opened, open_path
 from warpline.model.errors import UsageError
-from warpline_app.session.background import IsCancelled, Job, Progress
+from warpline.model.progress import IsCancelled, Progress
+from warpline_app.session.background import Job
 from warpline_app.session.opening import Opening, close_opened
 
 if TYPE_CHECKING:

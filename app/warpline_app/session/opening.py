@@ -11,8 +11,9 @@ from PySide6.QtCore import QObject
 from warpline.i18n import tr
 from warpline.library.opening import Opened, open_path
 from warpline.model.errors import WarplineError
+from warpline.model.progress import IsCancelled, Progress
 from warpline_app.session.activity import Activity
-from warpline_app.session.background import IsCancelled, Job, Progress
+from warpline_app.session.background import Job
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from warpline.i18n import english, tr
 from warpline.model.errors import RecordingError, StorageError, WarplineError
+from warpline.model.progress import IsCancelled, Progress
 from warpline.recording.agent.reported_sources import add_agent_losses
 from warpline.recording.session import Session, load_session, readable
 from warpline.recording.sources.registry import recording_sources
@@ -18,9 +19,6 @@ from warpline.recording.spool.reader import SpoolFile, read_spools
 from warpline.recording.spool.spool_to_tracks import Translation
 from warpline.recording.spool.thread_history import read_schedule, read_threads
 from warpline.storage import CaptureBuilder
-
-Progress = Callable[[float, str], None]
-
 
 # Record types below are common to all spool files (docs/spool.md).
 _FIRST_OF_A_SOURCE = 100
@@ -40,7 +38,7 @@ def finalise(
     output: Path,
     *,
     progress: Progress | None = None,
-    cancelled: Callable[[], bool] | None = None,
+    cancelled: IsCancelled | None = None,
     memory_budget_bytes: int = 256 << 20,
 ) -> Finalised:
     """Write the capture of a spool directory; the directory stays as it is.

@@ -10,12 +10,11 @@ import uuid
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from warpline.model import Cancelled, CaptureFormatError, StorageError
+from warpline.model import CaptureFormatError, StorageError
+from warpline.model.progress import IsCancelled, Progress, check_cancelled, never, unwatched
 from warpline.storage.columns.mapped_file import MappedFile
 from warpline.storage.columns.schema import VERSION
 
-Progress = Callable[[float, str], None]
-IsCancelled = Callable[[], bool]
 Convert = Callable[[Path, Progress, IsCancelled], object]
 
 DEFAULT_MAX_BYTES = 20 << 30
@@ -94,9 +93,8 @@ class ConversionCache:
         making = self.folder / f"{target.stem}.{uuid.uuid4().hex[:8]}.making"
         try:
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            convert(making, progress or _say_nothing, cancelled or _never)
-            if cancelled is not None and cancelled():
-                raise Cancelled(f"{sources[0]}: opening was cancelled")
+            convert(making, progress or unwatched, cancelled or never)
+            check_cancelled(cancelled, f"{sources[0]}: opening was cancelled")
             os.replace(making, target)
         except OSError as error:
             raise StorageError(
@@ -180,11 +178,3 @@ class ConversionCache:
             if (is_made and total > self.max_bytes and path != keep) or (not is_made and used < abandoned):
                 self.discard(path)
                 total -= size
-
-
-def _say_nothing(fraction: float, what: str) -> None:
-    """Progress nobody wants."""
-
-
-def _never() -> bool:
-    return False

@@ -28,10 +28,12 @@ def test_an_id_that_is_used_again_is_another_process() -> None:
     table.exited(20, 200, 200)
     table.forked(30, 200, 200, 100, 100)
     table.exited(40, 200, 200)
-    assert [(life.uri, life.name, life.start_ns, life.stop_ns) for life in table.processes] == [
-        ("process/100.1", "shell", None, None),
-        ("process/200.1", "first", 10, 20),
-        ("process/200.2", "shell", 30, 40),
+    assert [
+        (life.pid, life.generation, life.name, life.start_ns, life.stop_ns) for life in table.processes
+    ] == [
+        (100, 1, "shell", None, None),
+        (200, 1, "first", 10, 20),
+        (200, 2, "shell", 30, 40),
     ]
     assert table.lookup(200, 200, [5, 10, 19, 29, 30, 99]).tolist() == [1, 1, 1, 1, 2, 2]
     assert [table.process_of(200, time_ns) for time_ns in (5, 15, 35)] == [1, 1, 2]

@@ -10,12 +10,12 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QListWidget, QListWidgetItem, QSplitter, QVBoxLayout, QWidget
 
 from warpline.i18n import tr
+from warpline.model.progress import IsCancelled
 from warpline.model.times import format_duration
 from warpline.storage import Capture
 from warpline_app.look.theme import Theme
 from warpline_app.panels.charts.chart import Chart, size_unit, time_axis
 from warpline_app.panels.frame.computed import ComputedPanel
-from warpline_app.session.background import IsCancelled
 from warpline_app.session.document import Document
 
 BINS = 400

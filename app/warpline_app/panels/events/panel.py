@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
 )
 
 from warpline.i18n import tr, tr_n
+from warpline.model.progress import IsCancelled
 from warpline.model.times import format_duration
 from warpline_app.look.chip import Chip
 from warpline_app.look.theme import Theme
@@ -32,7 +33,6 @@ from warpline_app.panels.table.content import TableColumn, TableContent, sorted_
 from warpline_app.panels.table.row_actions import RowActions
 from warpline_app.panels.table.row_target import RowTarget
 from warpline_app.panels.table.table import Table
-from warpline_app.session.background import IsCancelled
 from warpline_app.session.document import Document
 
 SORT_BY_TIME_UP_TO = 3_000_000

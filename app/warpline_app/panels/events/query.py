@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.framework.selection import Selection, View
+from warpline.model.progress import IsCancelled
 from warpline_app.panels.table.column_filter import ColumnFilter, passing
 from warpline_app.panels.table.content import TableColumn
-from warpline_app.session.background import IsCancelled
 from warpline_app.session.name_filter import passing_names
 from warpline_app.session.timeline_state import Filter
 

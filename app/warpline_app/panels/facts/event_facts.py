@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from warpline.i18n import tr, tr_n
+from warpline.model import links
 from warpline.model.flags import Flag
 from warpline.model.kinds import BUILTIN_KINDS_BY_NAME, AttributeSpec
 from warpline.model.times import format_duration, format_time
@@ -24,11 +25,11 @@ STACK_SHOWN = 100
 
 LINK_TITLES: dict[str, tuple[str, str]] = {
     # kind: (what the other end is when it leads here, what it is when this event leads there)
-    "launch": ("Launched by", "Launched"),
-    "wakeup": ("Woken by", "Woke"),
-    "flow": ("Comes from", "Leads to"),
-    "forward_backward": ("Forward", "Backward"),
-    "annotation": ("Annotated by", "Annotates"),
+    links.LAUNCH: ("Launched by", "Launched"),
+    links.WAKEUP: ("Woken by", "Woke"),
+    links.FLOW: ("Comes from", "Leads to"),
+    links.FORWARD_BACKWARD: ("Forward", "Backward"),
+    links.ANNOTATION: ("Annotated by", "Annotates"),
 }
 FLAG_TEXTS: tuple[tuple[Flag, str], ...] = (
     (Flag.CUT_START, "began before the recording; its start is the border"),
@@ -119,7 +120,7 @@ def _delay_after_launch(capture: Capture, row: int, start: int) -> list[Fact]:
     """How long GPU work waited between its launch and its start, the figure one looks for first."""
     rows, codes = capture.links_to(row)
     for other, code in zip(rows.tolist(), codes.tolist(), strict=True):
-        if other != NO_ROW and capture.links.kind_name(code) == "launch":
+        if other != NO_ROW and capture.links.kind_name(code) == links.LAUNCH:
             delay = start - capture.event_span(other)[0]
             return [Fact(tr("After launch"), format_duration(delay), None)]
     return []
@@ -248,18 +249,18 @@ def _links(capture: Capture, row: int) -> tuple[Fact, ...]:
             if is_incoming:
                 note = (
                     tr("{delay} later", delay=format_duration(start - other_start))
-                    if link == "launch"
+                    if link == links.LAUNCH
                     else ""
                 )
-                if link != "launch" and start >= other_stop:
+                if link != links.LAUNCH and start >= other_stop:
                     note = tr("{delay} after its end", delay=format_duration(start - other_stop))
             else:
                 note = (
                     tr("after {delay}", delay=format_duration(other_start - start))
-                    if link == "launch"
+                    if link == links.LAUNCH
                     else ""
                 )
-                if link != "launch" and other_start >= stop:
+                if link != links.LAUNCH and other_start >= stop:
                     note = tr("{delay} after the end", delay=format_duration(other_start - stop))
             facts.append(_event_fact(capture, title, other, note))
         if len(rows) > LINKS_SHOWN:

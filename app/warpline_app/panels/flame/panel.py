@@ -13,13 +13,13 @@ from warpline.analysis.framework.report import NotRecorded
 from warpline.analysis.framework.selection import Selection, View
 from warpline.analysis.structure.flame import Flame, flame_graph
 from warpline.i18n import tr
+from warpline.model.progress import IsCancelled
 from warpline_app.look.theme import Theme
 from warpline_app.panels.flame.view import FlameView
 from warpline_app.panels.frame.computed import ComputedPanel
 from warpline_app.panels.frame.scope import scope_suffix, selection_of
 from warpline_app.panels.table.row_actions import RowActions
 from warpline_app.panels.table.row_target import RowTarget
-from warpline_app.session.background import IsCancelled
 from warpline_app.session.document import Document
 
 _SOURCES = (("operators", "Operators"), ("ranges", "Ranges"), ("python", "Python"), ("samples", "Samples"))

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from PySide6.QtWidgets import QCheckBox, QLabel, QWidget
 
 from warpline.i18n import tr, tr_n
+from warpline.model.progress import IsCancelled
 from warpline.model.times import format_duration
 from warpline_app.look.elided import ElidedLabel
 from warpline_app.look.theme import Theme
@@ -21,7 +22,6 @@ from warpline_app.panels.charts.chart import (
     whole_ticks,
 )
 from warpline_app.panels.frame.computed import ComputedPanel
-from warpline_app.session.background import IsCancelled
 from warpline_app.session.document import Document
 from warpline_app.timeline.model.events_of_names import instances
 from warpline_app.timeline.model.kernel_names import short_kernel_name

@@ -16,6 +16,7 @@ from warpline.analysis.framework.report import NO_NAME, NotRecorded, Report, Tab
 from warpline.analysis.framework.selection import Selection, View
 from warpline.analysis.paddle.memory import MemoryEvents, memory_events
 from warpline.i18n import tr, tr_n
+from warpline.model.progress import IsCancelled
 from warpline.model.times import format_time
 from warpline.storage import Capture
 from warpline_app.look.theme import Theme
@@ -24,7 +25,6 @@ from warpline_app.panels.frame.computed import ComputedPanel
 from warpline_app.panels.frame.scope import scope_suffix, selection_of
 from warpline_app.panels.table.report_table import ReportTable
 from warpline_app.panels.table.row_actions import RowActions
-from warpline_app.session.background import IsCancelled
 from warpline_app.session.document import Document
 
 MAX_POINTS = 600

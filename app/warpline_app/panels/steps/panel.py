@@ -14,6 +14,7 @@ from warpline.analysis.framework.report import NotRecorded, Report, Table
 from warpline.analysis.framework.selection import Selection
 from warpline.analysis.steps.steps import CATEGORIES, CATEGORY_TITLES
 from warpline.i18n import tr, tr_n
+from warpline.model.progress import IsCancelled
 from warpline_app.look.theme import Theme
 from warpline_app.panels.charts.chart import Chart, duration_ticks, whole_ticks
 from warpline_app.panels.frame.computed import ComputedPanel
@@ -21,7 +22,6 @@ from warpline_app.panels.frame.scope import selection_of
 from warpline_app.panels.table.report_table import ReportTable
 from warpline_app.panels.table.row_actions import RowActions
 from warpline_app.panels.table.row_target import target_of
-from warpline_app.session.background import IsCancelled
 from warpline_app.session.document import Document
 
 _CATEGORY_COLORS = {

@@ -16,6 +16,7 @@ from warpline.analysis.framework.selection import Selection, View
 from warpline.analysis.structure.gpus import activity_combinations, gpus
 from warpline.analysis.structure.overlap import time_of
 from warpline.i18n import tr
+from warpline.model.progress import IsCancelled
 from warpline.model.times import format_duration
 from warpline_app.look.elided import ElidedLabel
 from warpline_app.look.theme import Theme
@@ -25,7 +26,6 @@ from warpline_app.panels.frame.scope import scope_suffix, selected_tracks, selec
 from warpline_app.panels.table.report_columns import share_column
 from warpline_app.panels.table.report_table import ReportTable
 from warpline_app.panels.table.row_actions import RowActions
-from warpline_app.session.background import IsCancelled
 from warpline_app.session.document import Document
 
 QUICK_ABOVE = 300_000

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.i18n import tr
-from warpline_app.session.background import IsCancelled, Progress
+from warpline.model.progress import IsCancelled, Progress
 
 Int64Array = npt.NDArray[np.int64]
 _ROWS_AT_ONCE = 10_000

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from warpline.model.links import LAUNCH
+
 if TYPE_CHECKING:
     from warpline.storage import Capture
 
@@ -145,6 +147,6 @@ def launch_delay_ns(capture: Capture, row: int) -> tuple[int, int] | None:
     """
     from_rows, kinds = capture.links_to(row)
     for other, kind in zip(from_rows.tolist(), kinds.tolist(), strict=True):
-        if other >= 0 and capture.links.kind_name(kind) == "launch":
+        if other >= 0 and capture.links.kind_name(kind) == LAUNCH:
             return other, capture.event_span(row)[0] - capture.event_span(other)[0]
     return None

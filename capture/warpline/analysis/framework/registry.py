@@ -14,6 +14,7 @@ from warpline.analysis.framework.report import NotRecorded, Report, Table
 from warpline.analysis.framework.selection import Selection, View
 from warpline.i18n import tr
 from warpline.model import UsageError
+from warpline.model.progress import IsCancelled
 from warpline.storage import Capture
 
 Compute = Callable[[View, Options], Table | NotRecorded]
@@ -108,7 +109,7 @@ def compute_report(
     name: str,
     selection: Selection | None = None,
     options: Options | None = None,
-    cancelled: Callable[[], bool] | None = None,
+    cancelled: IsCancelled | None = None,
 ) -> Report:
     """Compute one report about a selection of a capture.
 

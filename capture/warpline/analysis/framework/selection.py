@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -13,7 +13,8 @@ import numpy.typing as npt
 from warpline.analysis.framework.nesting import LaneEvents
 from warpline.analysis.framework.report import unrecorded
 from warpline.i18n import tr
-from warpline.model import Cancelled, Track
+from warpline.model import Track
+from warpline.model.progress import IsCancelled, check_cancelled
 from warpline.storage import Capture
 
 Int64Array = npt.NDArray[np.int64]
@@ -104,7 +105,7 @@ class View:
         self,
         capture: Capture,
         selection: Selection | None = None,
-        cancelled: Callable[[], bool] | None = None,
+        cancelled: IsCancelled | None = None,
     ) -> None:
         self.capture = capture
         self.selection = selection or Selection()
@@ -130,8 +131,7 @@ class View:
 
     def check_cancelled(self) -> None:
         """Raises Cancelled when nobody waits for the result any more."""
-        if self.cancelled is not None and self.cancelled():
-            raise Cancelled(tr("{path}: the summary was cancelled", path=self.capture.path))
+        check_cancelled(self.cancelled, tr("{path}: the summary was cancelled", path=self.capture.path))
 
     @property
     def duration_ns(self) -> int:

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.framework.selection import GPU_KINDS, Events, View
+from warpline.model.links import LAUNCH
 
 Int64Array = npt.NDArray[np.int64]
-LAUNCH = "launch"
 
 
 @dataclass(frozen=True)

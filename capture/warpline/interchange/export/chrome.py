@@ -12,7 +12,7 @@ import orjson
 from warpline.i18n import tr
 from warpline.interchange.export.chrome_args import Arguments, JsonTexts, arguments_of
 from warpline.interchange.export.chrome_flows import anchors
-from warpline.interchange.export.chrome_keys import ANNOTATION, correlation_offsets, external_ids
+from warpline.interchange.export.chrome_keys import correlation_offsets, external_ids
 from warpline.interchange.export.chrome_rows import Row, Rows
 from warpline.interchange.export.chrome_text import lines_of, microseconds, quoted, reals
 from warpline.interchange.export.exporter import ExportJob, SizeModel
@@ -24,6 +24,7 @@ from warpline.interchange.export.selection import (
     counter_slice,
 )
 from warpline.model import Flag
+from warpline.model.links import ANNOTATION, FORWARD_BACKWARD, LAUNCH
 
 if TYPE_CHECKING:
     from warpline.model import Track
@@ -43,7 +44,7 @@ _CATEGORIES = {
     "other": "Trace",
 }
 """Kind → category of the PyTorch profiler; other kinds are their own category."""
-_FLOWS = {"launch": "ac2g", "forward_backward": "fwdbwd"}
+_FLOWS = {LAUNCH: "ac2g", FORWARD_BACKWARD: "fwdbwd"}
 _MEMORY_COUNTERS = ("Allocated memory", "Reserved memory")
 """Counters that memory events repeat, and that reading the trace makes of them again."""
 _DEVICE_PROPERTIES = {

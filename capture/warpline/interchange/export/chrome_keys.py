@@ -8,13 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.interchange.export.selection import CHUNK_EVENTS
+from warpline.model.links import ANNOTATION
 
 if TYPE_CHECKING:
     from warpline.storage import Capture
 
 Int64Array = npt.NDArray[np.int64]
 
-ANNOTATION = "annotation"
 """Links that the PyTorch profiler does not write as flows: both ends have the same external id."""
 
 

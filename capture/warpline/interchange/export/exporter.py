@@ -12,12 +12,9 @@ from typing import Protocol, runtime_checkable
 
 from warpline.i18n import tr
 from warpline.interchange.export.selection import ExportSelection, count_events
-from warpline.model import Cancelled, ExportError, UsageError, WarplineError
+from warpline.model import ExportError, UsageError, WarplineError
+from warpline.model.progress import IsCancelled, Progress, check_cancelled, never, unwatched
 from warpline.storage import Capture
-
-Progress = Callable[[float, str], None]
-"""Takes a fraction in 0-1 and what is being done."""
-IsCancelled = Callable[[], bool]
 
 ENTRY_POINT_GROUP = "warpline.exporters"
 
@@ -38,14 +35,6 @@ class ExportOptions:
     compress: bool = False
 
 
-def _silent(_fraction: float, _text: str) -> None:
-    return None
-
-
-def _never() -> bool:
-    return False
-
-
 @dataclass(frozen=True)
 class ExportJob:
     """One export: which part of which capture goes where and how, and who wants to know how far it is."""
@@ -54,13 +43,12 @@ class ExportJob:
     out: Path
     selection: ExportSelection = field(default_factory=ExportSelection)
     options: ExportOptions = field(default_factory=ExportOptions)
-    progress: Progress = _silent
-    is_cancelled: IsCancelled = _never
+    progress: Progress = unwatched
+    is_cancelled: IsCancelled = never
 
     def check_cancelled(self) -> None:
         """Raise Cancelled when the person who started the export has changed their mind."""
-        if self.is_cancelled():
-            raise Cancelled(tr("the export was cancelled"))
+        check_cancelled(self.is_cancelled, tr("the export was cancelled"))
 
     def counted(self, text: str, share: float = 1.0) -> Callable[[int], None]:
         """What to call with the number of events that are done, again and again; they are ``share`` of all the work.
@@ -240,8 +228,8 @@ def export_capture(
                 path,
                 selection or ExportSelection(),
                 options or ExportOptions(),
-                progress or _silent,
-                cancelled or _never,
+                progress or unwatched,
+                cancelled or never,
             )
         )
     except OSError as error:

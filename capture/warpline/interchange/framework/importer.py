@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from warpline.model import Cancelled
+from warpline.model.progress import IsCancelled, Progress
 
 if TYPE_CHECKING:
     from warpline.storage import CaptureBuilder
-
-Progress = Callable[[float, str], None]
-"""Takes a fraction in 0-1 and what is being done."""
-IsCancelled = Callable[[], bool]
 
 CERTAIN = 1.0
 LIKELY = 0.7
@@ -94,14 +90,8 @@ class Importer(Protocol):
     ) -> ImportSummary:
         """Add everything in the file to the builder: events, links, counters, processes, what was skipped and why.
 
-        ``cancelled`` is asked regularly (see :func:`check_cancelled`). The caller finishes the builder.
+        ``cancelled`` is asked regularly (`warpline.model.progress.check_cancelled`). The caller finishes the builder.
 
         Raises ImportFormatError when the file cannot be read at all, Cancelled.
         """
         ...
-
-
-def check_cancelled(cancelled: IsCancelled) -> None:
-    """Raise Cancelled when the person who started the import has changed their mind."""
-    if cancelled():
-        raise Cancelled("the import was cancelled")

@@ -6,18 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from warpline.i18n import english, english_n, tr, translated
+from warpline.i18n import english_n, tr, translated
 from warpline.interchange.framework import ranks, registry
 from warpline.interchange.framework.detection import detect, read_head
-from warpline.interchange.framework.importer import (
-    Importer,
-    ImportOptions,
-    ImportSummary,
-    IsCancelled,
-    Progress,
-    check_cancelled,
-)
-from warpline.model import ImportFormatError, UsageError
+from warpline.interchange.framework.importer import Importer, ImportOptions, ImportSummary
+from warpline.model import Cancelled, ImportFormatError, UsageError
+from warpline.model.progress import IsCancelled, Progress, check_cancelled, never, unwatched
+from warpline.model.track_factory import rank_prefix, rank_track
 
 if TYPE_CHECKING:
     from warpline.storage import CaptureBuilder
@@ -45,8 +40,8 @@ def import_files(
 
     Raises ImportFormatError, StorageError, UsageError, Cancelled.
     """
-    report = progress or _silent
-    is_cancelled = cancelled or _never
+    report = progress or unwatched
+    is_cancelled = cancelled or never
     files = [Path(path) for path in paths]
     if not files:
         raise UsageError(tr("no file to import"))
@@ -74,7 +69,7 @@ def import_files(
         if len(files) > 1:
             alignment = ranks.align(summaries, align)
             ranks.apply(alignment, builder, [option.clock for option in options])
-        check_cancelled(is_cancelled)
+        check_cancelled(is_cancelled, tr("the import was cancelled"))
         return builder.finish(
             lambda fraction, text: report(_CONVERTING_SHARE + (1 - _CONVERTING_SHARE) * fraction, text),
             is_cancelled,
@@ -94,14 +89,17 @@ def _convert(
     summaries: list[ImportSummary] = []
     done = 0
     for path, converter, option, size in zip(files, converters, options, sizes, strict=True):
-        check_cancelled(is_cancelled)
+        check_cancelled(is_cancelled, tr("the import was cancelled"))
         before = done
 
         def report_part(fraction: float, text: str, before: int = before, size: int = size) -> None:
             report(_CONVERTING_SHARE * (before + min(max(fraction, 0.0), 1.0) * size) / total, text)
 
         report_part(0.0, tr("reading {name}", name=path.name))
-        summary = converter.convert(path, builder, option, report_part, is_cancelled)
+        try:
+            summary = converter.convert(path, builder, option, report_part, is_cancelled)
+        except Cancelled as error:
+            raise Cancelled(tr("the import was cancelled")) from error
         if summary.start_ns is None:
             raise ImportFormatError(_why_nothing(path, builder))
         summaries.append(summary)
@@ -135,21 +133,6 @@ def _options_of_ranks(files: list[Path], builder: CaptureBuilder) -> list[Import
     options: list[ImportOptions] = []
     for number in numbers:
         clock = builder.add_clock(f"rank {number}")
-        builder.track(
-            f"rank/{number}",
-            title=english("Rank {number}", number=number),
-            role="rank",
-            rank=number,
-            clock=clock,
-            sort_key=number,
-        )
-        options.append(ImportOptions(prefix=f"rank/{number}/", rank=number, clock=clock))
+        builder.add_track(rank_track(number), rank=number, clock=clock)
+        options.append(ImportOptions(prefix=rank_prefix(number), rank=number, clock=clock))
     return options
-
-
-def _silent(_fraction: float, _text: str) -> None:
-    return None
-
-
-def _never() -> bool:
-    return False

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from warpline.i18n import english
 from warpline.interchange.nsys.context import Context, pick
 from warpline.interchange.nsys.names import as_is, without_version
 from warpline.interchange.nsys.stacks import Stacks
 from warpline.interchange.nsys.tables.access import NULL, groups
 from warpline.model import AttributeSpec, KindSpec
+from warpline.model.links import LAUNCH
 
 _EVENT_CLASSES = {
     0: "runtime",
@@ -79,7 +79,7 @@ def convert_cuda_api(context: Context, table: str) -> None:
                 attributes["layer"] = np.ma.MaskedArray(layer[index], layer[index] == 0)
             attributes |= stacks.attribute(batch["callchainId"][index])
             ids = context.add(
-                context.thread_track(tid, "api", "api", english("CUDA API")),
+                context.thread_track(tid, "api"),
                 "cuda_api",
                 batch["start"][index],
                 batch["end"][index],
@@ -90,7 +90,7 @@ def convert_cuda_api(context: Context, table: str) -> None:
             correlation = batch["correlationId"][index]
             known = (correlation != NULL) & (correlation != 0) & (ids >= 0)
             scope = context.process(context.process_of(tid))
-            context.builder.add_link_keys("launch", scope, "from", correlation[known], ids[known])
+            context.builder.add_link_keys(LAUNCH, scope, "from", correlation[known], ids[known])
 
 
 def only_calling_process(context: Context) -> int | None:
@@ -208,7 +208,7 @@ def convert_overhead(context: Context, table: str) -> None:
         names = np.where(names == 0, by_type, names)
         for (tid,), index in groups(batch["globalTid"]):
             context.add(
-                context.thread_track(tid, "overhead", "overhead", english("Profiler overhead")),
+                context.thread_track(tid, "overhead"),
                 "overhead",
                 batch["start"][index],
                 batch["end"][index],

@@ -10,10 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.i18n import english, forms
-from warpline.interchange.framework.importer import ImportOptions, IsCancelled, check_cancelled
+from warpline.interchange.framework.importer import ImportOptions
 from warpline.interchange.nsys.names import Names
 from warpline.interchange.nsys.tables.access import NULL, Batch, Int64Array, TableFile, decode, read_all
-from warpline.model import Flag, Packing
+from warpline.model import Flag
+from warpline.model.progress import IsCancelled, check_cancelled
+from warpline.model.track_factory import TrackFactory, TrackSpec, process_title, thread_title
+from warpline.model.track_style import NSIGHT
+from warpline.model.track_titles import FIRST_THREAD, OTHER_THREAD
 
 if TYPE_CHECKING:
     from warpline.storage import CaptureBuilder
@@ -22,21 +26,6 @@ _PID_BITS = 24
 _LOW = (1 << _PID_BITS) - 1
 FAR = 1 << 61
 """Times that are further away than this are no times."""
-
-ROLE_ORDER = (
-    "state",
-    "thread_cpu",
-    "phases",
-    "ranges",
-    "operators",
-    "api",
-    "osrt",
-    "python",
-    "samples",
-    "memory",
-    "overhead",
-)
-"""Order of the tracks under one thread."""
 
 
 @dataclass
@@ -76,6 +65,7 @@ class Context:
     _thread_names: dict[int, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self.specs = TrackFactory(NSIGHT, self.options.prefix)
         self._read_names()
 
     def _read_names(self) -> None:
@@ -109,23 +99,22 @@ class Context:
         self._generations[pid] = generation
         name = self._process_names.get(global_pid, "")
         index = self.builder.add_process(pid, name=name, rank=self.options.rank)
-        uri = f"{self.options.prefix}process/{pid}.{generation}"
+        spec = self.specs.process(pid, self.process_title(global_pid), generation=generation)
         self._processes[global_pid] = index
-        self._process_uris[global_pid] = uri
-        title = self.process_title(global_pid)
-        self._track(uri, title=title, role="process", process=index, parent=self._root(), sort_key=1000)
+        self._process_uris[global_pid] = spec.uri
+        self.track(spec, process=index)
         return index
 
     def process_title(self, global_pid: int) -> str:
         """``python [71]``."""
         pid = (global_pid >> _PID_BITS) & _LOW
         name = self._process_names.get(global_pid, "").rpartition("/")[2]
-        return f"{name} [{pid}]" if name else english("process {pid}", pid=pid)
+        return process_title(name, pid)
 
     def process_uri(self, global_pid: int) -> str:
-        """The URI below the prefix: ``process/71.1``."""
+        """The URI of the process's track."""
         self.process(global_pid)
-        return self._process_uris[global_pid].removeprefix(self.options.prefix)
+        return self._process_uris[global_pid]
 
     def known_process(self, global_pid: int) -> int | None:
         """Index of a process that has events, None for one that has not."""
@@ -153,61 +142,56 @@ class Context:
         name = self._thread_names.get(global_tid, "")
         tid = global_tid & _LOW
         is_main = tid == (global_tid >> _PID_BITS) & _LOW
-        return f"{name or (english('main thread') if is_main else english('thread'))}  {tid}"
+        return thread_title(name or (FIRST_THREAD if is_main else OTHER_THREAD), tid)
 
     # Where
 
     def _root(self) -> str | None:
         return self.options.prefix.rstrip("/") or None
 
-    def _track(self, uri: str, **fields: Any) -> int:
-        return self.builder.track(uri, clock=self.options.clock, rank=self.options.rank, **fields)
-
-    def track(self, path: str, **fields: Any) -> int:
-        """A track under the prefix; without a parent it stands at the top (of its rank)."""
-        parent = fields.pop("parent", None)
-        if isinstance(parent, str):
-            parent = self.options.prefix + parent
-        return self._track(
-            self.options.prefix + path, parent=self._root() if parent is None else parent, **fields
+    def track(
+        self,
+        spec: TrackSpec,
+        parent: int | str | None = None,
+        process: int | None = None,
+        thread: int | None = None,
+    ) -> int:
+        """A track of this export; without a parent it stands at the top (of its rank)."""
+        return self.builder.add_track(
+            spec,
+            parent=self._root() if parent is None else parent,
+            process=process,
+            thread=thread,
+            clock=self.options.clock,
+            rank=self.options.rank,
         )
 
-    def thread_track(
-        self,
-        global_tid: int,
-        path: str = "",
-        role: str = "thread",
-        title: str = "",
-        packing: Packing = Packing.NEST,
-    ) -> int:
-        """The track of a thread, or one below it."""
+    def thread_track(self, global_tid: int, path: str, role: str = "", title: str = "") -> int:
+        """A track below a thread, as in `TrackFactory.below_thread`."""
+        uri = self._thread_spec(max(global_tid, 0)).uri
+        return self.thread_child(global_tid, self.specs.below_thread(uri, path, role=role, title=title))
+
+    def thread_ranges_track(self, global_tid: int, domain: str) -> int:
+        """The track of a thread's ranges of one NVTX domain."""
+        uri = self._thread_spec(max(global_tid, 0)).uri
+        return self.thread_child(global_tid, self.specs.thread_ranges(uri, domain))
+
+    def thread_child(self, global_tid: int, spec: TrackSpec) -> int:
+        """A track below that of a thread, which is made when new."""
         global_tid = max(global_tid, 0)
         thread = self.thread(global_tid)
         global_pid = self.process_of(global_tid)
         process = self.process(global_pid)
+        above = self.track(self._thread_spec(global_tid), self._process_uris[global_pid], process, thread)
+        return self.track(spec, above, process, thread)
+
+    def _thread_spec(self, global_tid: int) -> TrackSpec:
         tid = global_tid & _LOW
-        uri = f"{self._process_uris[global_pid]}/thread/{tid}.1"
-        is_main = tid == (global_tid >> _PID_BITS) & _LOW
-        above = self._track(
-            uri,
-            title=self.thread_title(global_tid),
-            role="thread",
-            process=process,
-            thread=thread,
-            parent=self._process_uris[global_pid],
-            sort_key=0 if is_main else 10,
-        )
-        if not path:
-            return above
-        return self._track(
-            f"{uri}/{path}",
-            title=title,
-            role=role,
-            process=process,
-            thread=thread,
-            parent=above,
-            packing=packing,
-            sort_key=ROLE_ORDER.index(role) if role in ROLE_ORDER else len(ROLE_ORDER),
+        return self.specs.thread(
+            self.process_uri(self.process_of(global_tid)),
+            tid,
+            self.thread_title(global_tid),
+            is_first=tid == (global_tid >> _PID_BITS) & _LOW,
         )
 
     # What

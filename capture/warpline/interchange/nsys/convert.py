@@ -7,13 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from warpline.i18n import english, english_n, tr
-from warpline.interchange.framework.importer import (
-    ImportOptions,
-    ImportSummary,
-    IsCancelled,
-    Progress,
-    check_cancelled,
-)
+from warpline.interchange.framework.importer import ImportOptions, ImportSummary
 from warpline.interchange.nsys import api, counters, gpu_events, nvtx, samples, sched, session
 from warpline.interchange.nsys.context import Context, Window
 from warpline.interchange.nsys.devices import Devices
@@ -21,6 +15,7 @@ from warpline.interchange.nsys.gpu import GpuWork
 from warpline.interchange.nsys.names import Names
 from warpline.interchange.nsys.tables.access import TableFile
 from warpline.model import ImportFormatError
+from warpline.model.progress import IsCancelled, Progress, check_cancelled
 
 if TYPE_CHECKING:
     from warpline.storage import CaptureBuilder

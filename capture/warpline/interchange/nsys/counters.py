@@ -13,6 +13,8 @@ from warpline.interchange.nsys.context import FAR, Context, pick
 from warpline.interchange.nsys.devices import Devices
 from warpline.interchange.nsys.tables.access import NULL, Batch, decode, groups, read_all
 from warpline.model import MEMORY_KINDS
+from warpline.model.track_factory import joined
+from warpline.model.track_titles import GPU_METRICS
 
 _UNIT = re.compile(r"\s*\[([^\]]+)\]\s*$")
 
@@ -53,18 +55,9 @@ def convert_gpu_metrics(context: Context, table: str) -> None:
         for (type_id, metric_id), index in groups(batch["typeId"], batch["metricId"]):
             title = titles.get(type_id) or f"source {type_id}"
             name, unit = split_unit(names.get((type_id, metric_id)) or f"metric {metric_id}")
-            group = context.track(
-                f"gpu-metrics/{title.replace('/', '∕')}",
-                title=english("GPU metrics · {name}", name=title),
-                role="group",
-                sort_key=2500,
-            )
+            group = context.specs.group("gpu-metrics", title, joined(GPU_METRICS, title))
             track = context.track(
-                f"gpu-metrics/{title.replace('/', '∕')}/counters/{name.replace('/', '∕')}",
-                title=name,
-                role="counter",
-                parent=group,
-                sort_key=max(metric_id, 0),
+                context.specs.group_counter(group, name, metric_id), parent=context.track(group)
             )
             times, values = batch["timestamp"][index], batch["value"][index].astype(np.float64)
             values[batch["value"][index] == NULL] = np.nan
@@ -158,19 +151,13 @@ def _add_intervals(
     place: tuple[str, str, str],
     name: str,
     unit: str,
-    sort_key: int,
+    place_in_group: int,
     value_column: str = "value",
 ) -> None:
     """Values over intervals as a counter; ``place`` is the folder of the URI, the part in it and its title."""
     folder, part, title = place
-    group = context.track(f"{folder}/{part}", title=title, role="group", sort_key=2600)
-    track = context.track(
-        f"{folder}/{part}/counters/{name.replace('/', '∕')}",
-        title=name,
-        role="counter",
-        parent=group,
-        sort_key=max(sort_key, 0),
-    )
+    group = context.specs.group(folder, part, title)
+    track = context.track(context.specs.group_counter(group, name, place_in_group), context.track(group))
     if value_column in batch.reals:
         values = batch.reals[value_column][index]
     else:
@@ -240,12 +227,6 @@ def convert_memory_usage(context: Context, devices: Devices, table: str) -> None
         index = index[rows["start"][index] != NULL]
         held = np.cumsum(change[index])
         name = f"CUDA memory, {MEMORY_KINDS.get(kind, MEMORY_KINDS[7])}"
-        track = context.track(
-            f"gpu/{gpu}/counters/memory-{max(kind, 0)}",
-            title=name,
-            role="counter",
-            parent=devices.gpu_track(gpu),
-            device=gpu,
-            sort_key=100,
-        )
+        spec = context.specs.gpu_counter(gpu, f"memory-{max(kind, 0)}", name)
+        track = context.track(spec, devices.gpu_track(gpu))
         context.add_counter(track, name, "bytes", rows["start"][index], held.astype(np.float64), what=table)

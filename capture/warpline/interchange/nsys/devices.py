@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from warpline.i18n import english
 from warpline.interchange.nsys.context import Context
 from warpline.interchange.nsys.tables.access import NULL, decode, read_all
 from warpline.model import Packing
+from warpline.model.track_factory import TrackSpec
 
 _PID_BITS = 24
 _LOW = (1 << _PID_BITS) - 1
@@ -127,10 +127,7 @@ class Devices:
         if gpu not in self._added:
             self._added[gpu] = self.context.builder.add_device(gpu, "", rank=self.context.options.rank)
         name = self._names.get(gpu, "")
-        title = english("GPU {number}", number=gpu) + (f" · {name}" if name else "")
-        return self.context.track(
-            f"gpu/{gpu}", title=title, role="gpu", device=gpu, sort_key=2000 + min(gpu, _LOW)
-        )
+        return self.context.track(self.context.specs.gpu(gpu, name))
 
     def device_of_context(self, global_pid: int, context: int, device: int) -> int:
         """The device on which this context's work ran; ``device`` when it did none.
@@ -141,80 +138,47 @@ class Devices:
 
     def context_track(self, global_pid: int, device: int, context: int) -> int:
         """Track of a CUDA context of a process on its GPU."""
-        gpu = self.gpu(global_pid, device)
-        parent = self.gpu_track(gpu)
-        context = max(context, 0)
-        shared = self.context
-        process = shared.process(global_pid)
-        pid = (global_pid >> _PID_BITS) & _LOW
-        name = self._context_names.get((pid, context), "") or english("context {number}", number=context)
-        title = f"{shared.process_title(global_pid)} · {name}"
-        return shared.track(
-            f"gpu/{gpu}/{shared.process_uri(global_pid)}/context/{context}",
-            title=title,
-            role="context",
-            parent=parent,
-            process=process,
-            device=gpu,
-            context=context,
+        parent = self.gpu_track(self.gpu(global_pid, device))
+        process = self.context.process(global_pid)
+        return self.context.track(self._context_spec(global_pid, device, context), parent, process)
+
+    def _context_spec(self, global_pid: int, device: int, context: int) -> TrackSpec:
+        shared, context = self.context, max(context, 0)
+        return shared.specs.context(
+            self.gpu(global_pid, device),
+            shared.process_uri(global_pid),
+            context,
+            process_title=shared.process_title(global_pid),
+            name=self._context_names.get(((global_pid >> _PID_BITS) & _LOW, context), ""),
         )
 
     def stream_track(self, global_pid: int, device: int, context: int, stream: int) -> int:
         """Track of a stream; kernels that overlap on it are packed into lanes."""
         self._device_of.setdefault((global_pid, context), device)
-        parent = self.context_track(global_pid, device, context)
         key = ((global_pid >> _PID_BITS) & _LOW, context, stream)
-        name = self._stream_names.get(key, "")
-        title = (
-            english("Stream {number}", number=stream) if stream != NULL else english("Stream not recorded")
+        spec = self.context.specs.stream(
+            self._context_spec(global_pid, device, context),
+            None if stream == NULL else stream,
+            is_default=key in self._null_streams,
+            name=self._stream_names.get(key, ""),
         )
-        if name:
-            title = f"{title} · {name}"
-        elif key in self._null_streams:
-            title = f"{title} · {english('default')}"
-        return self._below(
-            parent, f"stream/{max(stream, 0)}", "stream", title, global_pid, device, context, stream
-        )
+        return self._below(spec, global_pid, device, context)
 
     def sync_track(self, global_pid: int, device: int, context: int) -> int:
         """Track of the synchronisations of a context."""
         device = self.device_of_context(global_pid, context, device)
-        parent = self.context_track(global_pid, device, context)
-        return self._below(
-            parent, "sync", "sync", english("Synchronization"), global_pid, device, context, NULL
-        )
+        spec = self.context.specs.sync(self._context_spec(global_pid, device, context), Packing.PACK)
+        return self._below(spec, global_pid, device, context)
 
     def memory_track(self, global_pid: int, device: int, context: int) -> int:
         """Track of the allocations and releases in a context."""
-        parent = self.context_track(global_pid, device, context)
-        return self._below(parent, "memory", "memory", english("Memory"), global_pid, device, context, NULL)
+        place = self._context_spec(global_pid, device, context)
+        spec = self.context.specs.context_memory(place, Packing.PACK)
+        return self._below(spec, global_pid, device, context)
 
-    def _below(
-        self,
-        parent: int,
-        path: str,
-        role: str,
-        title: str,
-        global_pid: int,
-        device: int,
-        context: int,
-        stream: int,
-    ) -> int:
-        shared = self.context
-        gpu = self.gpu(global_pid, device)
-        context = max(context, 0)
-        return shared.track(
-            f"gpu/{gpu}/{shared.process_uri(global_pid)}/context/{context}/{path}",
-            title=title,
-            role=role,
-            parent=parent,
-            process=shared.process(global_pid),
-            device=gpu,
-            context=context,
-            stream=None if stream == NULL else stream,
-            packing=Packing.PACK,
-            sort_key=0 if role == "stream" else 10,
-        )
+    def _below(self, spec: TrackSpec, global_pid: int, device: int, context: int) -> int:
+        parent = self.context_track(global_pid, device, context)
+        return self.context.track(spec, parent, self.context.process(global_pid))
 
     def priority(self, global_pid: int, context: int, stream: int) -> int | None:
         """Priority the stream was made with, None when it is the default or was not recorded."""

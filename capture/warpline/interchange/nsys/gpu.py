@@ -14,6 +14,7 @@ from warpline.interchange.nsys.devices import Devices
 from warpline.interchange.nsys.tables.access import NULL, Batch, Int64Array, groups
 from warpline.model import AttributeSpec, KindSpec
 from warpline.model.cuda_names import COPY_NAMES, SYNC_NAMES
+from warpline.model.links import LAUNCH
 
 NO_STREAM = 4_294_967_295
 """Stream of rows that belong to none (event synchronisation)."""
@@ -249,7 +250,7 @@ class GpuWork:
         """Correlation ids are unique within a process only, so the process is the scope of the link."""
         known = (correlation != NULL) & (correlation != 0) & (ids >= 0)
         scope = self._context.process(global_pid)
-        self._context.builder.add_link_keys("launch", scope, "to", correlation[known], ids[known])
+        self._context.builder.add_link_keys(LAUNCH, scope, "to", correlation[known], ids[known])
 
 
 def _clamped(values: Int64Array, count: int) -> npt.NDArray[np.int64]:

@@ -11,7 +11,8 @@ from warpline.i18n import english, forms
 from warpline.interchange.nsys.context import Context, pick
 from warpline.interchange.nsys.devices import Devices
 from warpline.interchange.nsys.tables.access import NULL, Batch, Int64Array, groups, read_all
-from warpline.model import AttributeSpec, Flag, KindSpec, Packing
+from warpline.model import AttributeSpec, Flag, KindSpec
+from warpline.model.track_titles import CONTEXT_OF_PROCESS
 
 PAGE_FAULT = KindSpec(
     "page_fault",
@@ -45,15 +46,8 @@ def convert_gpu_faults(context: Context, devices: Devices, table: str) -> None:
         pids = np.where(batch["globalPid"] == NULL, 0, batch["globalPid"])
         for (pid, device), index in groups(pids, batch["deviceId"]):
             gpu = devices.gpu(pid, device)
-            track = context.track(
-                f"gpu/{gpu}/{context.process_uri(pid)}/page-faults",
-                title=f"{context.process_title(pid)} · {english('page faults')}",
-                role="memory",
-                parent=devices.gpu_track(gpu),
-                process=context.process(pid),
-                device=gpu,
-                packing=Packing.PACK,
-            )
+            spec = context.specs.gpu_page_faults(gpu, context.process_uri(pid), context.process_title(pid))
+            track = context.track(spec, devices.gpu_track(gpu), context.process(pid))
             kind = batch["faultAccessType"][index]
             kind = np.where((kind >= 0) & (kind < len(_ACCESSES)), kind, 0)
             attributes = pick(batch, index, address="address", faults="numberOfPageFaults")
@@ -77,14 +71,8 @@ def convert_cpu_faults(context: Context, table: str) -> None:
         pids = np.where(batch["globalPid"] == NULL, 0, batch["globalPid"])
         for (pid,), index in groups(pids):
             uri = context.process_uri(pid)
-            track = context.track(
-                f"{uri}/page-faults",
-                title=english("CPU page faults"),
-                role="memory",
-                parent=uri,
-                process=context.process(pid),
-                packing=Packing.PACK,
-            )
+            spec = context.specs.process_page_faults(uri)
+            track = context.track(spec, uri, context.process(pid))
             symbol = batch["CpuInstruction"][index]
             names = np.where(symbol == NULL, title, context.names.strings(symbol))
             attributes: dict[str, Any] = pick(batch, index, address="address")
@@ -117,15 +105,8 @@ def convert_context_switches(context: Context, devices: Devices, table: str) -> 
         context.problem(table, len(order) - _told(rows, order), other_kind)
         gpu = max(gpu, 0)
         for (pid,), part in groups(pids[first]):
-            name = context.process_title(pid) if pid else english("context {number}", number=number)
-            track = context.track(
-                f"gpu/{gpu}/slices",
-                title=english("Time slices of contexts"),
-                role="other",
-                parent=devices.gpu_track(gpu),
-                device=gpu,
-                packing=Packing.PACK,
-            )
+            name = context.process_title(pid) if pid else CONTEXT_OF_PROCESS.format(number=number)
+            track = context.track(context.specs.gpu_slices(gpu), devices.gpu_track(gpu))
             context.add(
                 track,
                 "gpu_slice",

@@ -7,16 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from warpline.i18n import english, tr
-from warpline.interchange.framework.importer import (
-    CERTAIN,
-    LIKELY,
-    NO,
-    ImportOptions,
-    ImportSummary,
-    IsCancelled,
-    Progress,
-)
+from warpline.interchange.framework.importer import CERTAIN, LIKELY, NO, ImportOptions, ImportSummary
 from warpline.model import ImportFormatError
+from warpline.model.progress import IsCancelled, Progress
 
 if TYPE_CHECKING:
     from warpline.storage import CaptureBuilder

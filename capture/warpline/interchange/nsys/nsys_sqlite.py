@@ -7,17 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warpline.i18n import english
-from warpline.interchange.framework.importer import (
-    CERTAIN,
-    NO,
-    ImportOptions,
-    ImportSummary,
-    IsCancelled,
-    Progress,
-)
+from warpline.interchange.framework.importer import CERTAIN, NO, ImportOptions, ImportSummary
 from warpline.interchange.nsys.convert import convert_tables, is_export
 from warpline.interchange.nsys.tables.sqlite_tables import SQLITE_MAGIC, SqliteTables
 from warpline.model import ImportFormatError
+from warpline.model.progress import IsCancelled, Progress
 
 if TYPE_CHECKING:
     from warpline.storage import CaptureBuilder

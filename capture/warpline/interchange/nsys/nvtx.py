@@ -13,7 +13,6 @@ from warpline.i18n import english
 from warpline.interchange.nsys.context import Context
 from warpline.interchange.nsys.payloads import as_bytes, read_payloads
 from warpline.interchange.nsys.tables.access import NULL, Batch, decode, groups
-from warpline.model import Packing
 
 CATEGORY, MARK, THREAD, PUSH_POP, START_END, DOMAIN, DOMAIN_DESTROY = 33, 34, 39, 59, 60, 75, 76
 _DEFINITIONS = (CATEGORY, THREAD, DOMAIN, DOMAIN_DESTROY)
@@ -69,7 +68,7 @@ def convert_nvtx(context: Context, table: str) -> None:
             if kind == START_END:
                 track = _process_track(context, tid, title)
             else:
-                track = _thread_track(context, tid, title)
+                track = context.thread_ranges_track(tid, title)
             context.add(
                 track,
                 "range",
@@ -226,24 +225,7 @@ def _payload(
     return payload
 
 
-def _path(title: str) -> str:
-    return "nvtx/" + (title.replace("/", "∕").strip() or "default")
-
-
-def _thread_track(context: Context, tid: int, title: str) -> int:
-    return context.thread_track(tid, _path(title), "ranges", f"NVTX · {title}" if title else "NVTX")
-
-
-def _process_track(context: Context, tid: int, title: str) -> int:
+def _process_track(context: Context, tid: int, domain: str) -> int:
     global_pid = context.process_of(max(tid, 0))
-    process = context.process(global_pid)
     uri = context.process_uri(global_pid)
-    return context.track(
-        f"{uri}/{_path(title)}",
-        title=f"NVTX · {title}" if title else english("NVTX start/end"),
-        role="ranges",
-        parent=uri,
-        process=process,
-        packing=Packing.PACK,
-        sort_key=-10,
-    )
+    return context.track(context.specs.process_ranges(uri, domain), uri, context.process(global_pid))

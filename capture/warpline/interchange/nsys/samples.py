@@ -34,9 +34,7 @@ def convert_samples(context: Context, table: str) -> None:
             attributes = pick(batch, index, cpu="cpu")
             if known[index].any():
                 attributes["stack"] = np.ma.MaskedArray(stack[index], ~known[index])
-            path, title = (
-                ("event-stacks", english("Event stacks")) if of_event else ("samples", english("Samples"))
-            )
+            path, title = ("event-stacks", english("Event stacks")) if of_event else ("samples", "")
             context.add(
                 context.thread_track(tid, path, "samples", title),
                 "event_stack" if of_event else "sample",

@@ -141,7 +141,7 @@ def _add_states(context: Context, slices: Slices) -> None:
         if reason[index].any():
             attributes["reason"] = np.ma.MaskedArray(reason[index], reason[index] == 0)
         context.add(
-            context.thread_track(tid, "state", "state", english("State")),
+            context.thread_track(tid, "state"),
             "thread_state",
             slices.start[index],
             slices.stop[index],
@@ -166,16 +166,10 @@ def _add_cores(context: Context, slices: Slices) -> None:
     ]
     title = builder.strings(context.thread_label(number) for number in tids.tolist())[inverse]
     who = {"process": process, "thread": thread}
-    group = context.track("cpu", title=english("CPU cores"), role="cores", sort_key=0)
+    group = context.track(context.specs.cores())
     for (core,), index in groups(cpu):
         context.add(
-            context.track(
-                f"cpu/{core}",
-                title=english("Core {number}", number=core),
-                role="core",
-                parent=group,
-                sort_key=core,
-            ),
+            context.track(context.specs.core(core), group),
             "cpu_slice",
             start[index],
             stop[index],
@@ -188,7 +182,7 @@ def _add_cores(context: Context, slices: Slices) -> None:
     core_name = builder.strings(f"core {number}" for number in cores.tolist())[core_index.reshape(-1)]
     for (number,), index in groups(tid):
         context.add(
-            context.thread_track(number, "cpu", "thread_cpu", english("Core")),
+            context.thread_track(number, "cpu"),
             "cpu_slice",
             start[index],
             stop[index],

@@ -128,7 +128,7 @@ def convert_diagnostics(context: Context, table: str) -> None:
     names = context.builder.strings(texts)
     before = (window.first_ns, window.last_ns)
     context.add(
-        context.track("messages", title=english("Messages of the profiler"), role="other", sort_key=9000),
+        context.track(context.specs.messages()),
         "diagnostic",
         times[inside],
         None,

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from warpline.interchange.framework.importer import check_cancelled
 from warpline.interchange.nsys.tables.access import NULL, Int64Array
+from warpline.model.progress import check_cancelled
 
 if TYPE_CHECKING:
     from warpline.interchange.nsys.context import Context

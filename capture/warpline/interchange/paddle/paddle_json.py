@@ -11,13 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.interchange.framework.columns import clean_text
-from warpline.interchange.framework.importer import (
-    CERTAIN,
-    ImportOptions,
-    ImportSummary,
-    IsCancelled,
-    Progress,
-)
+from warpline.interchange.framework.importer import CERTAIN, ImportOptions, ImportSummary
 from warpline.interchange.paddle.columns import RANGE
 from warpline.interchange.torch.columns import MEMORY, OPERATOR, PHASE
 from warpline.interchange.torch.kineto import CATEGORY, WARPLINE_MARK, TorchConverter
@@ -28,6 +22,7 @@ from warpline.interchange.trace_json.json_stream import StreamState
 from warpline.interchange.trace_json.piece_columns import Group, Piece, ThreadKey
 from warpline.interchange.trace_json.reader import read_trace
 from warpline.model import KindSpec
+from warpline.model.progress import IsCancelled, Progress
 
 if TYPE_CHECKING:
     from warpline.storage import CaptureBuilder

@@ -23,14 +23,7 @@ from warpline.interchange.framework.columns import (
     repeated_text,
     texts,
 )
-from warpline.interchange.framework.importer import (
-    CERTAIN,
-    ImportOptions,
-    ImportSummary,
-    IsCancelled,
-    Progress,
-    check_cancelled,
-)
+from warpline.interchange.framework.importer import CERTAIN, ImportOptions, ImportSummary
 from warpline.interchange.paddle.columns import (
     MEMORY_CATEGORIES,
     RANGE,
@@ -52,6 +45,7 @@ from warpline.interchange.torch.columns import API, KERNEL, MEMCPY, MEMORY, MEMS
 from warpline.interchange.trace_json.json_stream import StreamState
 from warpline.interchange.trace_json.piece_columns import Group, Piece
 from warpline.model import ImportFormatError
+from warpline.model.progress import IsCancelled, Progress, check_cancelled
 
 if TYPE_CHECKING:
     from warpline.storage import CaptureBuilder

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from warpline.i18n import english
 from warpline.interchange.framework.columns import NO_INTEGER, distinct_rows
 from warpline.interchange.torch.args import Arguments, Int64, decode_args
 from warpline.interchange.trace_json.piece_columns import SLICES, Group, Loss, extract_slices, spans
@@ -87,27 +86,11 @@ def add_scheduling(converter: TraceConverter, kind: str, group: Group, rows: dic
         elif thread is not None:
             attributes["process"], attributes["thread"] = thread.process.index, thread.index
         if core != NO_INTEGER:
-            cores = tracks.add_track(
-                f"{tracks.options.prefix}cpu", title=english("CPU cores"), role="cores", sort_key=0
-            )
-            track = tracks.add_track(
-                f"{tracks.options.prefix}cpu/{core}",
-                title=english("Core {number}", number=core),
-                role="core",
-                parent=cores,
-                sort_key=core if abs(core) < 1 << 20 else 0,
-            )
+            cores = tracks.add_track(tracks.specs.cores())
+            track = tracks.add_track(tracks.specs.core(core), cores)
         else:
             assert thread is not None, "one of the two is told"
-            track = tracks.add_track(
-                f"{thread.uri}/{'state' if kind == STATE else 'cpu'}",
-                title=english("State") if kind == STATE else english("Core"),
-                role="state" if kind == STATE else "thread_cpu",
-                parent=thread.track,
-                process=thread.process.index,
-                thread=thread.index,
-                sort_key=0 if kind == STATE else 1,
-            )
+            track = tracks.sub_track(thread, "state" if kind == STATE else "cpu")
         first = builder.add_events(
             track,
             kind,

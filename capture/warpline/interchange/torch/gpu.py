@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from warpline.i18n import english
 from warpline.interchange.framework.columns import clean_text, unmasked, unsigned
 from warpline.interchange.torch.columns import GPU_ANNOTATION, KERNEL, MEMCPY, MEMSET, SYNC
 from warpline.interchange.trace_json.piece_columns import Group
 from warpline.interchange.trace_json.tracks import ProcessEntry, TraceTracks
-from warpline.model import COPY_KINDS, MEMORY_KINDS, AttributeSpec, Flag, KindSpec, Packing
+from warpline.model import COPY_KINDS, MEMORY_KINDS, AttributeSpec, Flag, KindSpec
+from warpline.model.track_factory import gpu_title
 
 if TYPE_CHECKING:
     from warpline.storage import CaptureBuilder
@@ -159,55 +159,25 @@ class KinetoGpuTracks:
         self, kind: str, device: int, context: int | None, stream: int | None, process: ProcessEntry
     ) -> int:
         gpu = self._device_track(device)
-        prefix = self._tracks.options.prefix
+        tracks, specs = self._tracks, self._tracks.specs
         if context is None:
             context = self._context_of.get((device, stream))
         else:
             self._context_of[device, stream] = context
-        pid = process.uri.removeprefix(f"{prefix}process/")
-        uri = f"{prefix}gpu/{device}/process/{pid}"
-        parent = gpu
-        if context is not None:
-            uri += f"/context/{context}"
-            parent = self._tracks.add_track(
-                uri,
-                title=english("Context {number}", number=context),
-                role="context",
-                parent=gpu,
-                process=process.index,
-                device=device,
-                context=context,
-                sort_key=context if abs(context) < 1 << 30 else 0,
-            )
-        common = {"parent": parent, "process": process.index, "device": device, "context": context}
+        place = specs.context(device, process.uri, context)
+        parent = gpu if context is None else tracks.add_track(place, gpu, process)
         if kind == SYNC:
-            return self._tracks.add_track(
-                f"{uri}/sync", title=english("Synchronization"), role="sync", sort_key=1 << 20, **common
-            )
-        if kind == GPU_ANNOTATION:
-            return self._tracks.add_track(
-                f"{uri}/annotations", title=english("Annotations"), role="ranges", sort_key=-1, **common
-            )
-        return self._tracks.add_track(
-            f"{uri}/stream/{stream if stream is not None else 'none'}",
-            title=english("Stream {number}", number="?" if stream is None else stream),
-            role="stream",
-            stream=stream,
-            sort_key=stream if stream is not None and 0 <= stream < 1 << 20 else (1 << 20) - 1,
-            packing=Packing.PACK,
-            **common,
-        )
+            spec = specs.sync(place)
+        elif kind == GPU_ANNOTATION:
+            spec = specs.annotations(place)
+        else:
+            spec = specs.stream(place, stream)
+        return tracks.add_track(spec, parent, process)
 
     def _device_track(self, device: int) -> int:
         track = self.devices.get(device)
         if track is None:
-            track = self.devices[device] = self._tracks.add_track(
-                f"{self._tracks.options.prefix}gpu/{device}",
-                title=english("GPU {number}", number=device),
-                role="gpu",
-                device=device,
-                sort_key=1000 + device if 0 <= device < 1 << 20 else 1000,
-            )
+            track = self.devices[device] = self._tracks.add_track(self._tracks.specs.gpu(device))
         return track
 
     def name_devices(self, properties: Any) -> None:
@@ -233,7 +203,7 @@ class KinetoGpuTracks:
                 },
             )
             if text:
-                self._builder.update_track(track, title=english("GPU {number}", number=device) + f" · {text}")
+                self._builder.update_track(track, title=gpu_title(device, text))
 
 
 def _pairs(group: Group) -> list[tuple[str, str]]:

@@ -9,16 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from warpline.i18n import english, forms
+from warpline.i18n import forms
 from warpline.interchange.framework.columns import clean_text
-from warpline.interchange.framework.importer import (
-    CERTAIN,
-    LIKELY,
-    ImportOptions,
-    ImportSummary,
-    IsCancelled,
-    Progress,
-)
+from warpline.interchange.framework.importer import CERTAIN, LIKELY, ImportOptions, ImportSummary
 from warpline.interchange.torch.columns import (
     ANNOTATION,
     API,
@@ -40,7 +33,8 @@ from warpline.interchange.trace_json.json_stream import StreamState
 from warpline.interchange.trace_json.piece_columns import Group, ThreadKey
 from warpline.interchange.trace_json.reader import read_trace
 from warpline.interchange.trace_json.tracks import ProcessEntry, number_of
-from warpline.model import AttributeSpec, KindSpec
+from warpline.model import AttributeSpec, KindSpec, links
+from warpline.model.progress import IsCancelled, Progress
 
 if TYPE_CHECKING:
     from warpline.storage import CaptureBuilder
@@ -55,7 +49,7 @@ _PADDLE_MARK = re.compile(rb'"cat"\s*:\s*"(?:ProfileStep|PythonUserDefined|Dygra
 _STEP = re.compile(r"Profiler?Step#(\d{1,12})")
 _THREAD_NAME = re.compile(r"thread -?\d+ \((.*)\)")
 _MAX_META_TEXT = 4000
-_LINKS = {"fwdbwd": "forward_backward", "wakeup": "wakeup"}
+_LINKS = {"fwdbwd": links.FORWARD_BACKWARD, "wakeup": links.WAKEUP}
 """Kinds of links by the category of their flows."""
 CATEGORY = AttributeSpec("category", "string", "Category")
 _HEADER_NOT_META = frozenset({"stackFrames", "samples", "systemTraceEvents"})
@@ -129,7 +123,7 @@ class TorchConverter(TraceConverter):
             "callback_id": np.ma.masked_less(group.numbers["callback"], 0),
         }
         ids = self.add_slices(group, "cuda_api", "api", attributes, flags=self.durations_noted(group))
-        self._link_keys("launch", "from", correlation, ids)
+        self._link_keys(links.LAUNCH, "from", correlation, ids)
 
     def _add_operators(self, name: str, group: Group) -> None:
         numbers = np.array([_step_number(text) for text in group.name.table], np.int64)[group.name.codes]
@@ -140,7 +134,7 @@ class TorchConverter(TraceConverter):
             ids = self.add_slices(
                 steps, "phase", "phases", {"step": numbers[index]}, flags=self.durations_noted(steps)
             )
-            self._link_keys("annotation", "from", steps.numbers["external"], ids)
+            self._link_keys(links.ANNOTATION, "from", steps.numbers["external"], ids)
             for step, start, duration in zip(
                 numbers[index].tolist(), steps.start.tolist(), steps.duration.tolist(), strict=True
             ):
@@ -155,7 +149,7 @@ class TorchConverter(TraceConverter):
                 "payload": optional_ids(self.builder, group.texts["shapes"]),
             }
             ids = self.add_slices(group, "range", "ranges", attributes, flags=flags)
-            self._link_keys("annotation", "from", group.numbers["external"], ids)
+            self._link_keys(links.ANNOTATION, "from", group.numbers["external"], ids)
             return
         attributes = {
             "input_shapes": optional_ids(self.builder, group.texts["shapes"]),
@@ -198,12 +192,8 @@ class TorchConverter(TraceConverter):
         """The profiler's own activity: what it cost, and the window it recorded."""
         self.saw(group.start, group.start + group.duration)
         overhead = name == OVERHEAD
-        track = self.tracks.add_track(
-            f"{self.options.prefix}{'overhead' if overhead else 'profiler'}",
-            title=english("Profiler overhead") if overhead else english("Profiler"),
-            role="overhead" if overhead else "other",
-            sort_key=2000,
-        )
+        specs = self.tracks.specs
+        track = self.tracks.add_track(specs.overhead() if overhead else specs.profiler())
         self.builder.add_events(
             track,
             "overhead" if overhead else "other",
@@ -224,11 +214,11 @@ class TorchConverter(TraceConverter):
         ids, kind = self.gpu.add(name, group, self._main)
         if kind == GPU_ANNOTATION:
             if "external" in group.numbers:
-                self._link_keys("annotation", "to", group.numbers["external"], ids)
+                self._link_keys(links.ANNOTATION, "to", group.numbers["external"], ids)
             return
         correlation = group.numbers["correlation"]
         self._unlinked += int((np.ma.getmaskarray(correlation) | (np.ma.getdata(correlation) == 0)).sum())
-        self._link_keys("launch", "to", correlation, ids)
+        self._link_keys(links.LAUNCH, "to", correlation, ids)
 
     def _link_keys(
         self, kind: str, end: Literal["from", "to"], keys: Any, ids: npt.NDArray[np.int64]
@@ -274,7 +264,7 @@ class TorchConverter(TraceConverter):
 
     def link_kind(self, category: str) -> str:
         """See `TraceConverter.link_kind`."""
-        return _LINKS.get(category, "flow")
+        return _LINKS.get(category, links.FLOW)
 
     def _thread_indexes(self, group: Group) -> npt.NDArray[np.int64]:
         rows = self._scheduling_rows

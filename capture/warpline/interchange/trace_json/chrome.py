@@ -6,15 +6,10 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from warpline.interchange.framework.importer import (
-    POSSIBLE,
-    ImportOptions,
-    ImportSummary,
-    IsCancelled,
-    Progress,
-)
+from warpline.interchange.framework.importer import POSSIBLE, ImportOptions, ImportSummary
 from warpline.interchange.trace_json.converter import TraceConverter
 from warpline.interchange.trace_json.reader import read_trace
+from warpline.model.progress import IsCancelled, Progress
 
 if TYPE_CHECKING:
     from warpline.storage import CaptureBuilder

@@ -37,6 +37,7 @@ from warpline.interchange.trace_json.unfinished import (
     SliceRegistry,
 )
 from warpline.model import AttributeSpec, Flag, KindSpec
+from warpline.model.links import FLOW
 
 if TYPE_CHECKING:
     from warpline.storage import CaptureBuilder
@@ -250,21 +251,11 @@ class TraceConverter:
 
     def _instant_track(self, key: ThreadKey, scope: str) -> tuple[int, int | None]:
         if scope == "g" or (key[0] is None and key[1] is None):
-            track = self.tracks.add_track(
-                f"{self.options.prefix}instants", title=english("Instants"), role="ranges", sort_key=-1
-            )
-            return track, None
+            return self.tracks.add_track(self.tracks.specs.instants()), None
         if scope == "p":
             process = self.tracks.process(self.thread_of(key)[0])
-            track = self.tracks.add_track(
-                f"{process.uri}/instants",
-                title=english("Instants"),
-                role="ranges",
-                parent=process.track,
-                process=process.index,
-                sort_key=1,
-            )
-            return track, None
+            spec = self.tracks.specs.process_instants(process.uri)
+            return self.tracks.add_track(spec, process=process), None
         thread = self.tracks.thread(*self.thread_of(key))
         return self.tracks.sub_track(thread, "ranges"), thread.index
 
@@ -301,7 +292,7 @@ class TraceConverter:
     def link_kind(self, category: str) -> str:
         """The kind of link that flows of a category are; "" for flows that say what is recorded elsewhere."""
         del category
-        return "flow"
+        return FLOW
 
     def _utc_offset(self, header: Mapping[str, Any]) -> int | None:
         base = header.get("baseTimeNanoseconds")

@@ -6,12 +6,12 @@ from contextlib import closing
 from pathlib import Path
 
 from warpline.i18n import tr
-from warpline.interchange.framework.importer import IsCancelled, Progress, check_cancelled
 from warpline.interchange.trace_json.converter import TraceConverter
 from warpline.interchange.trace_json.json_stream import CHUNK_BYTES, EventStream, StreamState
 from warpline.interchange.trace_json.native_columns import SCANNED
 from warpline.interchange.trace_json.pool import pieces
 from warpline.interchange.trace_json.scanner import Scanner, library
+from warpline.model.progress import IsCancelled, Progress, check_cancelled
 
 SCAN_BYTES = 8 << 20
 """How much is scanned in one go. What it costs to make columns hardly depends on how many events are in them."""

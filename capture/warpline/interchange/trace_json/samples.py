@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from warpline.i18n import english
 from warpline.interchange.framework.columns import clean_text
 from warpline.interchange.trace_json.piece_columns import Group
 from warpline.model import Flag
@@ -31,17 +30,8 @@ def add_samples(converter: TraceConverter, groups: Sequence[Group], frames: Any)
             if not len(chosen):
                 continue
             thread = converter.tracks.thread(*converter.thread_of(key))
-            track = converter.tracks.add_track(
-                f"{thread.uri}/samples",
-                title=english("Samples"),
-                role="samples",
-                parent=thread.track,
-                process=thread.process.index,
-                thread=thread.index,
-                sort_key=90,
-            )
             converter.builder.add_events(
-                track,
+                converter.tracks.sub_track(thread, "samples"),
                 "sample",
                 group.start[sample[chosen]],
                 0,

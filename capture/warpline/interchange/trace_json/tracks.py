@@ -6,11 +6,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
 from warpline.interchange.framework.columns import clean_text
 from warpline.interchange.framework.importer import ImportOptions
 from warpline.interchange.trace_json.events import Scalar
+from warpline.model.track_factory import TrackFactory, TrackSpec, process_title, rank_track, thread_title
+from warpline.model.track_style import TRACE
 
 if TYPE_CHECKING:
     from warpline.storage import CaptureBuilder
@@ -18,26 +19,6 @@ if TYPE_CHECKING:
 UNKNOWN_ID = -1
 """Number of a process or thread whose recorded id is a text without a number."""
 
-SORT_KEYS = {
-    "phases": 0,
-    "ranges": 10,
-    "operators": 20,
-    "api": 40,
-    "python": 50,
-    "osrt": 60,
-    "memory": 70,
-    "async": 80,
-}
-TITLES = {
-    "phases": "Phases",
-    "ranges": "Ranges",
-    "operators": "Operators",
-    "api": "CUDA API",
-    "python": "Python",
-    "osrt": "OS runtime",
-    "memory": "Memory events",
-    "async": "Asynchronous",
-}
 _LEADING_NUMBER = re.compile(r"-?\d{1,18}(?!\d)")
 
 
@@ -56,7 +37,7 @@ class ProcessEntry:
 
 @dataclass
 class ThreadEntry:
-    """A thread of the trace, with the sub-tracks it has so far by role."""
+    """A thread of the trace, with the sub-tracks it has so far by the end of their URIs."""
 
     index: int
     tid: int
@@ -85,16 +66,32 @@ class TraceTracks:
         self.options = options
         self.processes: dict[str, ProcessEntry] = {}
         self.threads: dict[tuple[str, str], ThreadEntry] = {}
-        self._group = f"rank/{options.rank}" if options.rank is not None and options.prefix else None
+        self.specs = TrackFactory(TRACE, options.prefix)
+        has_group = options.rank is not None and options.prefix
+        self._group = rank_track(options.rank).uri if options.rank is not None and has_group else None
 
-    def add_track(self, uri: str, **fields: object) -> int:
-        """A track of this file: prefix, clock and rank are added; without a parent it belongs to the rank's group."""
-        fields.setdefault("parent", self._group)
-        return self.builder.track(
-            uri,
+    def add_track(
+        self,
+        spec: TrackSpec,
+        parent: int | str | None = None,
+        process: ProcessEntry | None = None,
+        thread: ThreadEntry | None = None,
+    ) -> int:
+        """A track of this file, with its clock and rank; without a parent it belongs to the rank's group.
+
+        What belongs to a thread or process stands below it where no parent is given.
+        """
+        process = thread.process if thread is not None else process
+        if parent is None:
+            holder = thread or process
+            parent = self._group if holder is None else holder.track
+        return self.builder.add_track(
+            spec,
+            parent=parent,
+            process=None if process is None else process.index,
+            thread=None if thread is None else thread.index,
             clock=self.options.clock,
             rank=self.options.rank,
-            **fields,  # type: ignore[arg-type]  # passed on
         )
 
     def process(self, pid: Scalar) -> ProcessEntry:
@@ -103,17 +100,13 @@ class TraceTracks:
         entry = self.processes.get(key)
         if entry is None:
             number = number_of(pid)
-            uri = f"{self.options.prefix}process/{_path(key)}.1"
             name = "" if number != UNKNOWN_ID else clean_text(key)
             index = self.builder.add_process(number, name=name, rank=self.options.rank)
-            track = self.add_track(
-                uri,
-                title=self._process_title(number, name),
-                role="process",
-                process=index,
-                sort_key=len(self.processes),
+            spec = self.specs.process(key, process_title(name, _known(number)), place=len(self.processes))
+            track = self.builder.add_track(
+                spec, parent=self._group, process=index, clock=self.options.clock, rank=self.options.rank
             )
-            entry = self.processes[key] = ProcessEntry(index, number, uri, track, name)
+            entry = self.processes[key] = ProcessEntry(index, number, spec.uri, track, name)
         return entry
 
     def thread(self, pid: Scalar, tid: Scalar) -> ThreadEntry:
@@ -123,48 +116,35 @@ class TraceTracks:
         if entry is None:
             process = self.process(pid)
             number = number_of(tid)
-            uri = f"{process.uri}/thread/{_path(key[1])}.1"
             name = "" if number != UNKNOWN_ID else clean_text(key[1])
             index = self.builder.add_thread(process.index, number, name=name)
-            track = self.add_track(
-                uri,
-                title=self._thread_title(number, name),
-                role="thread",
+            title = thread_title(name, _known(number))
+            spec = self.specs.thread(process.uri, key[1], title, place=len(self.threads))
+            track = self.builder.add_track(
+                spec,
                 parent=process.track,
                 process=process.index,
                 thread=index,
-                sort_key=10 + len(self.threads),
+                clock=self.options.clock,
+                rank=self.options.rank,
             )
-            entry = self.threads[key] = ThreadEntry(index, number, process, uri, track, name)
+            entry = self.threads[key] = ThreadEntry(index, number, process, spec.uri, track, name)
         return entry
 
-    def sub_track(self, thread: ThreadEntry, role: str) -> int:
-        """The thread's track for one sort of events (a key of `TITLES`)."""
-        track = thread.tracks.get(role)
+    def sub_track(self, thread: ThreadEntry, path: str) -> int:
+        """The thread's track for one sort of events, as in `TrackFactory.below_thread`."""
+        track = thread.tracks.get(path)
         if track is None:
-            track = thread.tracks[role] = self.add_track(
-                f"{thread.uri}/{role}",
-                title=TITLES[role],
-                role="ranges" if role == "async" else role,
-                parent=thread.track,
-                process=thread.process.index,
-                thread=thread.index,
-                sort_key=SORT_KEYS[role],
-            )
+            spec = self.specs.below_thread(thread.uri, path)
+            track = thread.tracks[path] = self.add_track(spec, thread=thread)
         return track
 
     def counter_track(self, process: ProcessEntry, name: str) -> int:
         """The process's track for a counter."""
         track = process.counters.get(name)
         if track is None:
-            track = process.counters[name] = self.add_track(
-                f"{process.uri}/counters/{_path(name)}",
-                title=clean_text(name),
-                role="counter",
-                parent=process.track,
-                process=process.index,
-                sort_key=5,
-            )
+            spec = self.specs.process_counter(process.uri, name, clean_text(name))
+            track = process.counters[name] = self.add_track(spec, process=process)
         return track
 
     def name_process(self, pid: Scalar, name: str) -> None:
@@ -173,7 +153,7 @@ class TraceTracks:
         if entry is not None and name:
             entry.name = name
             self.builder.update_process(entry.index, name=name)
-            self.builder.update_track(entry.track, title=self._process_title(entry.pid, name))
+            self.builder.update_track(entry.track, title=process_title(name, _known(entry.pid)))
 
     def name_thread(self, pid: Scalar, tid: Scalar, name: str) -> None:
         """Give a thread its name."""
@@ -181,7 +161,7 @@ class TraceTracks:
         if entry is not None and name:
             entry.name = name
             self.builder.update_thread(entry.index, name=name)
-            self.builder.update_track(entry.track, title=self._thread_title(entry.tid, name))
+            self.builder.update_track(entry.track, title=thread_title(name, _known(entry.tid)))
 
     def sort_processes(self, keys: Mapping[str, int]) -> None:
         """Order processes by recorded keys (by recorded id); they stay above what else stands beside them."""
@@ -195,23 +175,11 @@ class TraceTracks:
         if entry is not None and abs(key) < 1 << 31:
             self.builder.update_track(entry.track, sort_key=key)
 
-    @staticmethod
-    def _process_title(pid: int, name: str) -> str:
-        if pid == UNKNOWN_ID:
-            return name or "Process"
-        return f"{name} [{pid}]" if name else f"Process {pid}"
 
-    @staticmethod
-    def _thread_title(tid: int, name: str) -> str:
-        if tid == UNKNOWN_ID:
-            return name or "Thread"
-        return f"{name}  {tid}" if name else f"Thread {tid}"
+def _known(number: int) -> int | None:
+    return None if number == UNKNOWN_ID else number
 
 
 def _key(value: Scalar) -> str:
     """``25738`` and ``"25738"`` are one id."""
     return "" if value is None else str(value)
-
-
-def _path(text: str) -> str:
-    return quote(text, safe="()+-_ #:")[:200] or "none"

@@ -204,14 +204,7 @@ class PendingAsync:
             if not len(mine):
                 continue
             process = tracks.process(thread_key)
-            track = tracks.add_track(
-                f"{process.uri}/async/{category or 'events'}",
-                title=english("Asynchronous {category}", category=category).rstrip(),
-                role="ranges",
-                parent=process.track,
-                process=process.index,
-                sort_key=3,
-            )
+            track = tracks.add_track(tracks.specs.process_async(process.uri, category), process=process)
             chosen = rows[mine]
             category_id = builder.string(category)
             builder.add_events(

@@ -9,8 +9,8 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from warpline.i18n import english
-from warpline.model import Packing
+from warpline.model.track_factory import TrackFactory, TrackSpec, thread_title
+from warpline.model.track_titles import OTHER_THREAD
 from warpline.recording.session import Session
 from warpline.recording.spool.threads import ThreadTable, command_title
 from warpline.storage import CaptureBuilder
@@ -18,10 +18,8 @@ from warpline.storage import CaptureBuilder
 Int64Array = npt.NDArray[np.int64]
 
 _Given = TypeVar("_Given")
-_CPU_SORT, _PROCESS_SORT = 0, 100
 AGENT_THREAD = "warpline-agent"
 """The thread the agent runs in programs that use CUDA: recorded as every other, and told apart."""
-_LAST = 1 << 40
 
 
 @dataclass
@@ -41,6 +39,7 @@ class Translation:
     provided: set[str] = field(default_factory=set)
     """Facts that the sources translated so far have told exactly (`warpline.recording.sources.facts`)."""
     _given: list[object] = field(default_factory=list)
+    tracks: TrackFactory = field(default_factory=TrackFactory)
     _processes: dict[int, int] = field(default_factory=dict)
     _threads: dict[int, int] = field(default_factory=dict)
     _devices: dict[int, tuple[int, str, dict[str, str | int | float]]] = field(default_factory=dict)
@@ -105,63 +104,63 @@ class Translation:
 
     def process_track(self, process: int) -> int:
         """The track of a process of ``threads``; sorted by when processes began."""
-        life = self.threads.processes[process]
-        return self.builder.track(
-            life.uri,
-            title=command_title(life.command, life.name, life.pid),
-            role="process",
-            process=self.process_index(process),
-            sort_key=_PROCESS_SORT + process,
-        )
+        return self.builder.add_track(self._process_spec(process), process=self.process_index(process))
+
+    def process_uri(self, process: int) -> str:
+        """The URI of a process's track."""
+        return self._process_spec(process).uri
 
     def thread_uri(self, thread: int) -> str:
-        """The URI of a thread's track; tracks below it continue it (``/state``, ``/nvtx/DOMAIN``)."""
-        life = self.threads.threads[thread]
-        return f"{self.threads.processes[life.process].uri}/thread/{life.tid}.{life.generation}"
+        """The URI of a thread's track."""
+        return self._thread_spec(thread).uri
 
     def thread_track(self, thread: int) -> int:
         """The track of a thread of ``threads``, below that of its process; the first thread comes first."""
         life = self.threads.threads[thread]
-        process = self.threads.processes[life.process]
-        title = f"{life.name or 'thread'}  {life.tid}"
-        is_own = life.name == AGENT_THREAD
-        return self.builder.track(
-            self.thread_uri(thread),
-            title=english("{thread} · Warpline's own", thread=title) if is_own else title,
-            role="thread",
+        return self.builder.add_track(
+            self._thread_spec(thread),
             parent=self.process_track(life.process),
             process=self.process_index(life.process),
             thread=self.thread_index(thread),
-            sort_key=_LAST if is_own else 0 if life.tid == process.pid else 1 + thread,
         )
 
-    def thread_child(
-        self,
-        thread: int,
-        suffix: str,
-        *,
-        title: str,
-        role: str,
-        sort_key: int,
-        packing: Packing = Packing.NEST,
-    ) -> int:
-        """A track below a thread's; ``suffix`` continues the URI (``state``)."""
-        life = self.threads.threads[thread]
-        return self.builder.track(
-            f"{self.thread_uri(thread)}/{suffix}",
-            title=title,
-            role=role,
+    def thread_child(self, thread: int, spec: TrackSpec) -> int:
+        """A track below a thread's; its URI continues `thread_uri`."""
+        return self.builder.add_track(
+            spec,
             parent=self.thread_track(thread),
-            process=self.process_index(life.process),
+            process=self.process_index(self.threads.threads[thread].process),
             thread=self.thread_index(thread),
-            sort_key=sort_key,
-            packing=packing,
         )
+
+    def below_thread(self, thread: int, path: str, *, title: str = "") -> int:
+        """One of the tracks that `TrackFactory.below_thread` knows (``state``)."""
+        spec = self.tracks.below_thread(self.thread_uri(thread), path, title=title)
+        return self.thread_child(thread, spec)
 
     def core_track(self, cpu: int) -> int:
         """The track of a core."""
-        cores = self.builder.track("cpu", title="CPU cores", role="cores", sort_key=_CPU_SORT)
-        return self.builder.track(f"cpu/{cpu}", title=f"Core {cpu}", role="core", parent=cores, sort_key=cpu)
+        return self.builder.add_track(
+            self.tracks.core(cpu), parent=self.builder.add_track(self.tracks.cores())
+        )
+
+    def _process_spec(self, process: int) -> TrackSpec:
+        life = self.threads.processes[process]
+        title = command_title(life.command, life.name, life.pid)
+        return self.tracks.process(life.pid, title, generation=life.generation, place=process)
+
+    def _thread_spec(self, thread: int) -> TrackSpec:
+        life = self.threads.threads[thread]
+        is_own = life.name == AGENT_THREAD
+        return self.tracks.thread(
+            self.process_uri(life.process),
+            life.tid,
+            thread_title(life.name or OTHER_THREAD, life.tid, is_own=is_own),
+            generation=life.generation,
+            is_first=life.tid == self.threads.processes[life.process].pid,
+            is_own=is_own,
+            place=thread,
+        )
 
     def _inside(self, monotonic_ns: int | None) -> int | None:
         """Capture time of a birth or death; None when unknown or before the recording."""

@@ -27,11 +27,6 @@ class ProcessLife:
     stop_ns: int | None = None
     alive: int = 0
 
-    @property
-    def uri(self) -> str:
-        """``process/PID.GEN``."""
-        return f"process/{self.pid}.{self.generation}"
-
 
 @dataclass
 class ThreadLife:

@@ -19,16 +19,14 @@ from uuid import uuid4
 import numpy as np
 import numpy.typing as npt
 
-from warpline.model import Cancelled
 from warpline.model.flags import NOT_BUSY
+from warpline.model.progress import IsCancelled, Progress, check_cancelled
 from warpline.storage.cache import cache_folder
 from warpline.storage.index.lane_columns import LaneColumns
 
 Array = npt.NDArray[Any]
 Int64Array = npt.NDArray[np.int64]
 UInt32Array = npt.NDArray[np.uint32]
-Progress = Callable[[float, str], None]
-IsCancelled = Callable[[], bool]
 
 ON_DISK_EVENTS = 2_000_000
 """Captures with more events keep their index in the user's cache."""
@@ -246,8 +244,7 @@ def _pieces(
     for lane in range(len(columns.lanes)) if lanes is None else lanes:
         rows = columns.lanes.rows(lane)
         for base in range(rows.start, rows.stop, PIECE):
-            if cancelled is not None and cancelled():
-                raise Cancelled("indexing names was cancelled")
+            check_cancelled(cancelled, "indexing names was cancelled")
             if progress is not None:
                 progress(base / total, "indexing names")
             part = slice(base, min(base + PIECE, rows.stop))

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import h5py
 
-from warpline.model import Cancelled, StorageError
-from warpline.storage.cache import ConversionCache, IsCancelled, Progress
+from warpline.model import StorageError
+from warpline.model.progress import IsCancelled, Progress, check_cancelled
+from warpline.storage.cache import ConversionCache
 from warpline.storage.columns.disk_space import disk_error, missing_space
 from warpline.storage.columns.mapped_file import MappedFile
 from warpline.storage.columns.schema import ALIGNMENT
@@ -65,8 +66,7 @@ def expand_archive(
                     column = file.dataset(path)
                     copy = out.create_dataset(path, column.shape, column.dtype)
                     for first in range(0, len(column), _PIECE):
-                        if cancelled is not None and cancelled():
-                            raise Cancelled(f"{source}: opening was cancelled")
+                        check_cancelled(cancelled, f"{source}: opening was cancelled")
                         if progress is not None:
                             share = nbytes * first / max(1, len(column))
                             progress((done + share) / max(1, total), f"unpacking {source.name}")

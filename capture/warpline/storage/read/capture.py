@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.model import CaptureFormatError, Clock, Device, Process, Skipped, Source, Thread, Track
+from warpline.model.progress import IsCancelled, Progress
 from warpline.storage.cache import ConversionCache
 from warpline.storage.columns.counters import Counter
 from warpline.storage.columns.events import Lanes
@@ -59,8 +60,8 @@ MAX_FRAMES = 4096
 def open_capture(
     path: Path | str,
     *,
-    progress: Callable[[float, str], None] | None = None,
-    cancelled: Callable[[], bool] | None = None,
+    progress: Progress | None = None,
+    cancelled: IsCancelled | None = None,
 ) -> Capture:
     """Opens a capture in bounded work, whatever its size; a large archive is unpacked into the user's cache first.
 
@@ -316,8 +317,8 @@ class Capture(ExactQueries):
 
     def name_index(
         self,
-        progress: Callable[[float, str], None] | None = None,
-        cancelled: Callable[[], bool] | None = None,
+        progress: Progress | None = None,
+        cancelled: IsCancelled | None = None,
     ) -> NameIndex:
         """Rows by name, built when first wanted: call it in a worker. Raises Cancelled."""
         with self._name_index_lock:

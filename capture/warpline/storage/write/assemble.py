@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +11,16 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
-from warpline.model import Cancelled
+from warpline.model.progress import IsCancelled, Progress, check_cancelled
 from warpline.storage.columns.disk_space import disk_error
 from warpline.storage.columns.events import Lanes
 from warpline.storage.columns.mapped_file import set_attribute
-from warpline.storage.columns.schema import ALIGNMENT, EVENT_COLUMNS, FORMAT, VERSION
+from warpline.storage.columns.schema import (
+    ALIGNMENT,
+    EVENT_COLUMNS,
+    FORMAT,
+    VERSION,
+)
 from warpline.storage.write.builder_contents import BuilderContents
 from warpline.storage.write.counter_writer import write_counters
 from warpline.storage.write.datasets import Datasets
@@ -35,19 +39,15 @@ from warpline.storage.write.table_writer import (
 
 Array = npt.NDArray[Any]
 Int64Array = npt.NDArray[np.int64]
-Progress = Callable[[float, str], None]
 
 
-def assemble(
-    contents: BuilderContents, progress: Progress | None, cancelled: Callable[[], bool] | None
-) -> Path:
+def assemble(contents: BuilderContents, progress: Progress | None, cancelled: IsCancelled | None) -> Path:
     """Writes the capture next to its final name and renames it; leaves nothing behind on failure."""
     path = contents.path
     part = path.with_name(path.name + ".part")
 
     def step(fraction: float, what: str) -> None:
-        if cancelled is not None and cancelled():
-            raise Cancelled(f"{path}: writing was cancelled")
+        check_cancelled(cancelled, f"{path}: writing was cancelled")
         if progress is not None:
             progress(fraction, what)
 

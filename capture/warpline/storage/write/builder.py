@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
@@ -12,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.model import StorageError
+from warpline.model.progress import IsCancelled, Progress
 from warpline.storage.columns.schema import INTERPOLATIONS
 from warpline.storage.write.builder_contents import BuilderContents, CounterBuffer, KeyBuffer
 from warpline.storage.write.event_builder import EventBuilder
@@ -125,8 +125,8 @@ class CaptureBuilder(EventBuilder):
 
     def finish(
         self,
-        progress: Callable[[float, str], None] | None = None,
-        cancelled: Callable[[], bool] | None = None,
+        progress: Progress | None = None,
+        cancelled: IsCancelled | None = None,
     ) -> Path:
         """Sorts, nests, links and writes everything as ``PATH.part`` and renames it to ``PATH``.
 

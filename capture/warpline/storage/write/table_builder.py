@@ -24,6 +24,7 @@ from warpline.model import (
     Thread,
     Track,
 )
+from warpline.model.track_factory import TrackSpec
 from warpline.storage.columns.schema import MAX_DEPTH, MAX_KINDS, MAX_TRACKS, NO_STACK
 from warpline.storage.write.builder_contents import KindBuffer
 
@@ -176,6 +177,33 @@ class TableBuilder:
         have = {attribute.name for attribute in known.spec.attributes}
         more = tuple(attribute for attribute in spec.attributes if attribute.name not in have)
         known.spec = replace(known.spec, attributes=known.spec.attributes + more)
+
+    def add_track(
+        self,
+        spec: TrackSpec,
+        *,
+        parent: int | str | None = None,
+        process: int | None = None,
+        thread: int | None = None,
+        rank: int | None = None,
+        clock: int | None = None,
+    ) -> int:
+        """Index of the track that `TrackFactory` names so, made when it is new; the rest as in `track`."""
+        return self.track(
+            spec.uri,
+            title=spec.title,
+            role=spec.role,
+            parent=parent,
+            process=process,
+            thread=thread,
+            device=spec.device,
+            context=spec.context,
+            stream=spec.stream,
+            rank=rank,
+            clock=clock,
+            sort_key=spec.sort_key,
+            packing=spec.packing,
+        )
 
     def track(
         self,

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from warpline.interchange import ImportOptions, ImportSummary
-from warpline.interchange.framework.importer import IsCancelled, Progress, check_cancelled
 from warpline.model import ImportFormatError
+from warpline.model.progress import IsCancelled, Progress, check_cancelled
 
 if TYPE_CHECKING:
     from warpline.storage import CaptureBuilder

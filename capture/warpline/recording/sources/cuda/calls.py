@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from warpline.i18n import english
 from warpline.model import AttributeSpec, KindSpec
 from warpline.model.cuda_names import function_name, overhead_name, result_name
+from warpline.model.links import LAUNCH
 from warpline.recording.agent import records
 from warpline.recording.agent.gpu_clock import GpuClock, make_sense
 from warpline.recording.sources.cuda.gpu_work import Calls
@@ -19,7 +19,6 @@ from warpline.storage import CaptureBuilder
 Int64Array = npt.NDArray[np.int64]
 Structured = npt.NDArray[np.void]
 
-API_SORT, OVERHEAD_SORT = 200, 900
 API_EXTRA = KindSpec(
     "cuda_api",
     "CUDA API call",
@@ -117,15 +116,13 @@ class CallTracks:
             keys = values["correlation"]
             if len(linked) < len(keys):
                 keys = keys[linked]
-            self._builder.add_link_keys("launch", self._scope, "from", keys, first + linked)
+            self._builder.add_link_keys(LAUNCH, self._scope, "from", keys, first + linked)
         return done
 
     def _track(self, thread: int) -> int:
         track = self._tracks.get(thread)
         if track is None:
-            track = self._tracks[thread] = self._translation.thread_child(
-                thread, "api", title=english("CUDA API"), role="api", sort_key=API_SORT
-            )
+            track = self._tracks[thread] = self._translation.below_thread(thread, "api")
         return track
 
     def _names(self, functions: npt.NDArray[np.uint32], is_driver: bool) -> npt.NDArray[np.uint32]:
@@ -163,13 +160,7 @@ class CallTracks:
         for thread in np.unique(threads).tolist():
             rows = np.flatnonzero(threads == thread)
             self._builder.add_events(
-                self._translation.thread_child(
-                    thread,
-                    "overhead",
-                    title=english("Profiler overhead"),
-                    role="overhead",
-                    sort_key=OVERHEAD_SORT,
-                ),
+                self._translation.below_thread(thread, "overhead"),
                 "overhead",
                 self._translation.capture_time(start[rows]),
                 stop[rows] - start[rows],

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from warpline.i18n import english
-from warpline.model import Packing
+from warpline.model.track_factory import TrackFactory, TrackSpec
 from warpline.recording.agent import records
 from warpline.recording.sources.cuda.occupancy import Multiprocessor
 from warpline.recording.spool import records as common
@@ -17,7 +16,6 @@ from warpline.recording.spool.spool_to_tracks import Translation
 from warpline.recording.spool.threads import command_title
 from warpline.storage import CaptureBuilder
 
-GPUS_FROM = -100
 _NULL_STREAM_FLAG = 3
 
 
@@ -131,103 +129,70 @@ class GpuTracks:
         """The machine's number of a device of this process."""
         return self.devices[device].number if device in self.devices else device
 
-    def _named(self, title: str, what: int, context: int, number: int) -> str:
-        """A title with the name that the program gave through NVTX, where it did."""
-        name = self._names.get((what, context, number)) or self._names.get((what, records.NOBODY, number))
-        return f"{name} · {title}" if name else title
+    def _name(self, what: int, context: int, number: int) -> str:
+        """The name that the program gave through NVTX, where it did."""
+        return self._names.get((what, context, number)) or self._names.get((what, records.NOBODY, number), "")
 
     def gpu_track(self, device: int) -> int:
         """The track of a GPU."""
         number = self.number(device)
         gpu = self.devices.get(device)
         self.translation.device_index(number, gpu.name if gpu else "", gpu.properties if gpu else {})
-        name = f" · {gpu.name}" if gpu and gpu.name else ""
-        given = self._names.get((records.NAMED_DEVICE, records.NOBODY, device))
-        return self.builder.track(
-            f"gpu/{number}",
-            title=english("GPU {number}", number=number) + name + (f" · {given}" if given else ""),
-            role="gpu",
-            device=number,
-            sort_key=GPUS_FROM + number,
-        )
+        given = self._names.get((records.NAMED_DEVICE, records.NOBODY, device), "")
+        return self.builder.add_track(self._specs.gpu(number, gpu.name if gpu else "", given))
 
     def context_track(self, device: int, context: int) -> int:
         """The track of a context of this process on its GPU."""
-        parent = self.gpu_track(device)
-        life = self.translation.threads.processes[self.process]
-        title = command_title(life.command, life.name, life.pid)
-        return self.builder.track(
-            self._context_uri(device, context),
-            title=self._named(
-                f"{title} · {english('context {number}', number=context)}",
-                records.NAMED_CONTEXT,
-                context,
-                context,
-            ),
-            role="context",
-            parent=parent,
+        return self.builder.add_track(
+            self._context(device, context),
+            parent=self.gpu_track(device),
             process=self.translation.process_index(self.process),
-            device=self.number(device),
-            context=context,
         )
 
     def stream_track(self, device: int, context: int, stream: int) -> int:
         """The track of a stream; work that overlaps on it is packed into lanes."""
-        title = english("Stream {number}", number=stream)
-        if (context, stream) in self._default_streams:
-            title = f"{title} · {english('default')}"
-        title = self._named(title, records.NAMED_STREAM, context, stream)
         return self._below(
-            device, context, f"stream/{stream}", "stream", title, stream=stream, packing=Packing.PACK
+            device,
+            context,
+            self._specs.stream(
+                self._context(device, context),
+                stream,
+                is_default=(context, stream) in self._default_streams,
+                name=self._name(records.NAMED_STREAM, context, stream),
+            ),
         )
 
     def annotations_track(self, device: int, context: int, stream: int) -> int:
         """The track of the host's ranges as they are felt on a stream."""
-        return self._below(
-            device,
-            context,
-            f"stream/{stream}/annotations",
-            "ranges",
-            self._named(
-                english("Stream {number} · NVTX", number=stream), records.NAMED_STREAM, context, stream
-            ),
-            stream=stream,
-            sort_key=2 * stream + 1,
-        )
+        name = self._name(records.NAMED_STREAM, context, stream)
+        spec = self._specs.stream_annotations(self._context(device, context), stream, name=name)
+        return self._below(device, context, spec)
 
     def sync_track(self, device: int, context: int) -> int:
         """The track of the synchronisations of a context."""
-        return self._below(device, context, "sync", "sync", english("Synchronization"), sort_key=1 << 40)
+        return self._below(device, context, self._specs.sync(self._context(device, context)))
 
     def memory_track(self, device: int, context: int) -> int:
         """The track of the allocations and releases in a context."""
-        return self._below(device, context, "memory", "memory", english("Memory"), sort_key=(1 << 40) + 1)
+        return self._below(device, context, self._specs.context_memory(self._context(device, context)))
 
-    def _context_uri(self, device: int, context: int) -> str:
+    @property
+    def _specs(self) -> TrackFactory:
+        return self.translation.tracks
+
+    def _context(self, device: int, context: int) -> TrackSpec:
         life = self.translation.threads.processes[self.process]
-        return f"gpu/{self.number(device)}/{life.uri}/context/{context}"
+        return self._specs.context(
+            self.number(device),
+            self.translation.process_uri(self.process),
+            context,
+            process_title=command_title(life.command, life.name, life.pid),
+            name=self._name(records.NAMED_CONTEXT, context, context),
+        )
 
-    def _below(
-        self,
-        device: int,
-        context: int,
-        path: str,
-        role: str,
-        title: str,
-        *,
-        stream: int | None = None,
-        sort_key: int | None = None,
-        packing: Packing = Packing.NEST,
-    ) -> int:
-        return self.builder.track(
-            f"{self._context_uri(device, context)}/{path}",
-            title=title,
-            role=role,
+    def _below(self, device: int, context: int, spec: TrackSpec) -> int:
+        return self.builder.add_track(
+            spec,
             parent=self.context_track(device, context),
             process=self.translation.process_index(self.process),
-            device=self.number(device),
-            context=context,
-            stream=stream,
-            sort_key=2 * (stream or 0) if sort_key is None else sort_key,
-            packing=packing,
         )

@@ -12,6 +12,7 @@ from warpline.i18n import english
 from warpline.model import Flag
 from warpline.model.cuda_names import copy_name
 from warpline.model.kinds import SYNC_TYPES
+from warpline.model.links import LAUNCH
 from warpline.recording.agent import records
 from warpline.recording.agent.gpu_clock import GpuClock, gpu_clock, make_sense
 from warpline.recording.agent.reported_sources import add_agent_source
@@ -32,7 +33,6 @@ Attributes = dict[str, npt.ArrayLike]
 Describe = Callable[[Structured, int], tuple[npt.ArrayLike, Attributes]]
 """Names and attributes of records of one device."""
 
-LAUNCH = "launch"
 _UNKNOWN_MEMORY = 7
 _ALLOCATION = 1
 _NO_WORK = StreamWork(*(np.empty(0, np.int64) for _ in range(6)))

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from warpline.i18n import english
 from warpline.recording.sources.nvml.collect import METRICS
 from warpline.recording.spool import records
 from warpline.recording.spool.gaps import with_gaps
 from warpline.recording.spool.reader import SpoolFile
 from warpline.recording.spool.spool_to_tracks import Translation
 from warpline.storage import CaptureBuilder
-
-_GPU_SORT = -100
 
 
 def translate(translation: Translation, spools: Sequence[SpoolFile], builder: CaptureBuilder) -> None:
@@ -24,26 +21,15 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
             title = spool.text(name)
             properties = {"uuid": spool.text(uuid), "memory_bytes": memory_bytes}
             translation.device_index(index, title, properties)
-            gpu = builder.track(
-                f"gpu/{index}",
-                title=english("GPU {number}", number=index) + f" · {title}",
-                role="gpu",
-                device=index,
-                sort_key=_GPU_SORT + index,
-            )
+            tracks = translation.tracks
+            gpu = builder.add_track(tracks.gpu(index, title))
             own = samples[samples["index"] == index]
             for metric in METRICS:
                 rows = own[own["metric"] == metric.number]
                 if not len(rows):
                     continue
-                track = builder.track(
-                    f"gpu/{index}/counters/{metric.key}",
-                    title=metric.title,
-                    role="counter",
-                    parent=gpu,
-                    device=index,
-                    sort_key=1000 + metric.number,
-                )
+                spec = tracks.gpu_counter(index, metric.key, metric.title, metric.number)
+                track = builder.add_track(spec, parent=gpu)
                 times = translation.capture_time(rows["time_ns"])
                 times, values = with_gaps(times, rows["value"], translation.pauses)
                 builder.add_counter(track, metric.title, metric.unit, times, values)

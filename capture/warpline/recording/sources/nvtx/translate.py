@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote
 
 import numpy as np
 import numpy.typing as npt
 
-from warpline.model import Flag, Packing
+from warpline.model import Flag
+from warpline.model.track_factory import thread_title
 from warpline.recording.agent import records
 from warpline.recording.agent.gpu_clock import LATEST_NS
 from warpline.recording.agent.reported_sources import add_agent_source
@@ -28,8 +28,6 @@ from warpline.storage import CaptureBuilder
 Int64Array = npt.NDArray[np.int64]
 Integers = npt.NDArray[np.integer[Any]]
 
-TRACKS_FROM = 300
-"""Sort key of the first NVTX track below a thread."""
 UNKNOWN_NAME = "(began before the recording)"
 _PAYLOADS = {1: np.uint64, 2: np.int64, 3: np.float64, 4: np.uint32, 5: np.int32, 6: np.float32}
 
@@ -100,9 +98,9 @@ class _Process:
         self._thread_names()
         # Thread by thread: what is worked on stays small.
         for serial in push_pop_serials(self._spool):
-            self._add(self._push_pop(serial), "")
-        self._add(self._started(), "/started")
-        self._add(self._marks(), "")
+            self._add(self._push_pop(serial))
+        self._add(self._started(), started=True)
+        self._add(self._marks())
 
     def _thread_names(self) -> None:
         named = self._spool.records(records.NVTX_THREAD_NAME, records.nvtx_thread_name).values
@@ -111,7 +109,7 @@ class _Process:
             text = self._spool.text(name)
             index = self._translation.thread_index(thread)
             self._builder.update_thread(index, name=text)
-            self._builder.update_track(self._translation.thread_track(thread), title=f"{text}  {tid}")
+            self._builder.update_track(self._translation.thread_track(thread), title=thread_title(text, tid))
 
     def _push_pop(self, serial: int) -> _Batch:
         translation = self._translation
@@ -184,7 +182,7 @@ class _Process:
             np.arange(len(time_ns)),
         )
 
-    def _add(self, batch: _Batch, suffix: str) -> None:
+    def _add(self, batch: _Batch, *, started: bool = False) -> None:
         if not len(batch.thread):
             return
         code = (batch.thread << 16) | batch.domain
@@ -194,13 +192,12 @@ class _Process:
             thread, domain = one >> 16, one & 0xFFFF
             part = batch if is_one else batch.take(np.flatnonzero(group == number))
             text = self._domains.get(domain, "") if domain else ""
-            track = self._translation.thread_child(
+            translation = self._translation
+            track = translation.thread_child(
                 thread,
-                f"nvtx/{quote(text, safe='') or 'default'}{suffix}",
-                title=f"NVTX {text}".rstrip() + (" start/end" if suffix else ""),
-                role="ranges",
-                sort_key=TRACKS_FROM + domain,
-                packing=Packing.PACK if suffix else Packing.NEST,
+                translation.tracks.thread_ranges(
+                    translation.thread_uri(thread), text, number=domain, started=started
+                ),
             )
             self._builder.add_events(
                 track,

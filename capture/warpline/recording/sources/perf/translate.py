@@ -150,9 +150,7 @@ def _add_states(
     threads = np.flatnonzero(np.bincount(states.thread)).tolist()
     track = np.zeros(threads[-1] + 1 if threads else 0, np.int64)
     for thread in threads:
-        track[thread] = translation.thread_child(
-            thread, "state", title=english("State"), role="state", sort_key=0
-        )
+        track[thread] = translation.below_thread(thread, "state")
     first_id = builder.add_events(
         track[states.thread],
         "thread_state",
@@ -165,9 +163,7 @@ def _add_states(
     ran = np.flatnonzero(on_core)
     thread_of, cpu = states.thread[ran], states.cpu[ran]
     for thread in np.flatnonzero(np.bincount(thread_of)).tolist():
-        track[thread] = translation.thread_child(
-            thread, "cpu", title=english("Core"), role="thread_cpu", sort_key=1
-        )
+        track[thread] = translation.below_thread(thread, "cpu")
     cores = np.flatnonzero(np.bincount(cpu))
     core_names = np.zeros(int(cores[-1]) + 1 if len(cores) else 0, np.uint32)
     core_names[cores] = builder.strings([f"core {number}" for number in cores.tolist()])

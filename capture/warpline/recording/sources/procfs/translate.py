@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from warpline.i18n import english
 from warpline.model.flags import Flag
+from warpline.model.track_titles import ESTIMATED_STATE
 from warpline.recording.sources.facts import THREAD_STATES
 from warpline.recording.sources.thread_state import STATE_NAMES, State
 from warpline.recording.spool import records
@@ -106,15 +107,12 @@ def _add_rate(
 
 
 def _counter_track(
-    translation: Translation, builder: CaptureBuilder, process: int, key: str, title: str, sort_key: int
+    translation: Translation, builder: CaptureBuilder, process: int, key: str, title: str, place: int
 ) -> int:
-    return builder.track(
-        f"{translation.threads.processes[process].uri}/counters/{key}",
-        title=title,
-        role="counter",
+    return builder.add_track(
+        translation.tracks.process_counter(translation.process_uri(process), key, title, place),
         parent=translation.process_track(process),
         process=translation.process_index(process),
-        sort_key=-10 + sort_key,
     )
 
 
@@ -155,9 +153,7 @@ def _add_estimates(
             crossing |= (moments[:-1] < pause_stop) & (moments[1:] > pause_start)
         start, end, state, row = dominant_states(moments, shares, ~crossing)
         index = int(thread[first])
-        track = translation.thread_child(
-            index, "state", title=english("State (estimated)"), role="state", sort_key=0
-        )
+        track = translation.below_thread(index, "state", title=ESTIMATED_STATE)
         cpu = samples["cpu"][first:stop][row].astype(np.int32)
         attributes = {
             "cpu": np.ma.MaskedArray(cpu, (state != State.RUNNING) | (cpu == 0xFFFF)),
@@ -173,9 +169,7 @@ def _add_estimates(
             attributes=attributes,
         )
         for number, (_state, title) in enumerate(_RATIO_COUNTERS):
-            counter = translation.thread_child(
-                index, f"counters/{title.lower()}", title=title, role="counter", sort_key=10 + number
-            )
+            counter = translation.below_thread(index, f"counters/{title.lower()}")
             values = np.where(crossing, np.nan, shares[:, number])
             builder.add_counter(counter, title, "ratio", moments, np.r_[values, np.nan])
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from warpline.model.links import WAKEUP
 from warpline.recording.sources.perf.refinement import Refinement
 from warpline.recording.sources.perf.thread_states import NO_CPU, Mark, Marks, States
 from warpline.recording.sources.thread_state import State
@@ -124,7 +125,7 @@ def add_links(builder: CaptureBuilder, states: States, wakeups: Wakeups, first_i
     runs = source >= 0
     runs[runs] = states.state[source[runs]] == State.RUNNING
     if runs.any():
-        builder.add_links("wakeup", first_id + source[runs], first_id + target[runs])
+        builder.add_links(WAKEUP, first_id + source[runs], first_id + target[runs])
 
 
 def waker_column(states: States, wakeups: Wakeups) -> np.ma.MaskedArray[tuple[int], np.dtype[np.int64]]:

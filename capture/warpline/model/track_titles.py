@@ -1,0 +1,58 @@
+"""What tracks are called, in English. A capture stores these; they are translated where they are shown.
+
+A title is one of these texts, a name that the recorded program gave, or several of both joined by `JOINT`; so a
+translator takes a title apart at the joints and finds each part here, fields included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from warpline.i18n import english
+
+JOINT = " · "
+
+RANK = english("Rank {number}")
+CORES, CORE = english("CPU cores"), english("Core {number}")
+GPU = english("GPU {number}")
+PROCESS, PROCESS_WITHOUT_NUMBER = english("Process {number}"), english("Process")
+THREAD, THREAD_WITHOUT_NUMBER = english("Thread {number}"), english("Thread")
+FIRST_THREAD, OTHER_THREAD = english("main thread"), english("thread")
+"""Stand for the name of a thread that has none."""
+WARPLINES_OWN = english("Warpline's own")
+CONTEXT, CONTEXT_OF_PROCESS = english("Context {number}"), english("context {number}")
+STREAM, DEFAULT_STREAM = english("Stream {number}"), english("default")
+ANNOTATIONS = english("Annotations")
+RANGES, STARTED = "NVTX", english("{ranges} start/end")
+SYNC, CONTEXT_MEMORY = english("Synchronization"), english("Memory")
+GPU_SLICES = english("Time slices of contexts")
+GPU_PAGE_FAULTS, CPU_PAGE_FAULTS = english("page faults"), english("CPU page faults")
+INSTANTS, ASYNC = english("Instants"), english("Asynchronous {category}")
+GPU_METRICS, MESSAGES, PROFILER = (
+    english("GPU metrics"),
+    english("Messages of the profiler"),
+    english("Profiler"),
+)
+ESTIMATED_STATE = english("State (estimated)")
+
+BELOW_THREAD: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "state": ("state", english("State")),
+        "cpu": ("thread_cpu", english("Core")),
+        "phases": ("phases", english("Phases")),
+        "ranges": ("ranges", english("Ranges")),
+        "operators": ("operators", english("Operators")),
+        "api": ("api", english("CUDA API")),
+        "python": ("python", english("Python")),
+        "osrt": ("osrt", english("OS runtime")),
+        "samples": ("samples", english("Samples")),
+        "memory": ("memory", english("Memory events")),
+        "async": ("ranges", english("Asynchronous")),
+        "overhead": ("overhead", english("Profiler overhead")),
+        "counters/running": ("counter", english("Running")),
+        "counters/runnable": ("counter", english("Runnable")),
+        "counters/blocked": ("counter", english("Blocked")),
+    }
+)
+"""Role and title of the tracks below a thread by the end of their URI."""

@@ -46,8 +46,10 @@ class WarplineBuildHook(BuildHookInterface[Any]):
         library = native.build(root, Path(self._scratch.name))
         if library is None:
             # The sources instead: the machine it is installed on may have a compiler.
-            for source in sorted((root / native.PACKAGE_FOLDER / "native").glob("*.[ch]")):
-                build_data["force_include"][str(source)] = f"{native.PACKAGE_NAME}/native/{source.name}"
+            for folder in native.agent_folders(root):
+                for source in sorted(folder.glob("*.[ch]")):
+                    place = source.relative_to(root / "capture")
+                    build_data["force_include"][str(source)] = place.as_posix()
         else:
             build_data["force_include"][str(library)] = f"{native.PACKAGE_NAME}/{library.name}"
             build_data["pure_python"] = False

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 PACKAGE_NAME = "warpline/recording/agent"
 PACKAGE_FOLDER = f"capture/{PACKAGE_NAME}"
+SOURCES_FOLDER = "capture/warpline/recording/sources"
 LIBRARY_NAME = "libwarpline_agent.so"
 FLAGS = ["-std=c11", "-O2", "-Wall", "-Wextra", "-shared", "-fPIC", "-fvisibility=hidden", "-pthread"]
 # It must never be unmapped: threads and handlers of the program point into it.
@@ -52,19 +53,24 @@ def build(root: Path, folder: Path) -> Path | None:
 
     Nothing is compiled when the library is newer than every source.
     """
-    return _compile(root / PACKAGE_FOLDER / "native", folder / LIBRARY_NAME, AGENT_OPTIONS)
+    return _compile(agent_folders(root), folder / LIBRARY_NAME, AGENT_OPTIONS)
+
+
+def agent_folders(root: Path) -> list[Path]:
+    """Where the agent's C is in a checkout: what all sources of recordings share, and the part of each."""
+    return [root / PACKAGE_FOLDER / "native", *sorted((root / SOURCES_FOLDER).glob("*/native"))]
 
 
 def build_helper(helper: Helper, root: Path, folder: Path) -> Path | None:
     """Likewise one of `HELPERS`."""
-    return _compile(root / helper.folder / "native", folder / helper.name, HELPER_OPTIONS)
+    return _compile([root / helper.folder / "native"], folder / helper.name, HELPER_OPTIONS)
 
 
-def _compile(native: Path, library: Path, options: list[str]) -> Path | None:
-    sources = sorted(native.glob("*.c"))
+def _compile(folders: list[Path], library: Path, options: list[str]) -> Path | None:
+    sources = [path for folder in folders for path in sorted(folder.glob("*.c"))]
     if not sources:
         return _without(library, "this source tree has no C sources for it")
-    inputs = [*sources, *native.glob("**/*.h"), Path(__file__)]
+    inputs = [*sources, *(path for folder in folders for path in folder.glob("**/*.h")), Path(__file__)]
     if library.exists() and all(library.stat().st_mtime > path.stat().st_mtime for path in inputs):
         return library
     compiler = shlex.split(os.environ.get("CC", "")) or ["cc"]
@@ -76,7 +82,7 @@ def _compile(native: Path, library: Path, options: list[str]) -> Path | None:
     # Renamed into place: a program being recorded may have the old library mapped, and writing into that kills it.
     unfinished = library.with_suffix(f".{os.getpid()}.tmp")
     command = [
-        *compiler, *FLAGS, *shlex.split(os.environ.get("CFLAGS", "")), f"-I{native}",
+        *compiler, *FLAGS, *shlex.split(os.environ.get("CFLAGS", "")), *(f"-I{folder}" for folder in folders),
         "-o", str(unfinished), *map(str, sources), *shlex.split(os.environ.get("LDFLAGS", "")), *options,
     ]  # fmt: skip
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)

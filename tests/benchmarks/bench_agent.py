@@ -22,9 +22,11 @@ from pathlib import Path
 
 import numpy as np
 
+from warpline.recording.agent.library import native_folders
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-NATIVE = ROOT / "capture" / "warpline" / "recording" / "agent" / "native"
+NATIVE = native_folders(ROOT / "capture" / "warpline" / "recording")
 FAKE = ROOT / "tests" / "native" / "fake"
 BAR_NS = 150.0
 
@@ -149,10 +151,11 @@ def file_system(path: Path) -> str:
 
 def build(bench: Bench) -> None:
     """The agent, the program that measures it, the fake GPU."""
-    sources = sorted(NATIVE.glob("*.c"))
+    sources = [path for folder in NATIVE for path in sorted(folder.glob("*.c"))]
+    headers = [f"-I{folder}" for folder in NATIVE]
     shared = ("-shared", "-fPIC", "-fvisibility=hidden")
-    bench.compile("libwarpline_agent.so", sources, *shared, "-Wl,-z,nodelete")
-    bench.compile("agent_costs", [HERE / "programs" / "agent_costs.c", *sources], f"-I{NATIVE}")
+    bench.compile("libwarpline_agent.so", sources, *shared, *headers, "-Wl,-z,nodelete")
+    bench.compile("agent_costs", [HERE / "programs" / "agent_costs.c", *sources], *headers)
     bench.compile("libcuda.so.1", [FAKE / "fake_cuda.c"], *shared, "-Wl,-soname,libcuda.so.1")
     bench.compile("libcupti.so.12", [FAKE / "fake_cupti.c"], *shared, "-Wl,-soname,libcupti.so.12")
 

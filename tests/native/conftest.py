@@ -18,10 +18,13 @@ import numpy.typing as npt
 import pytest
 
 from warpline.recording.agent import records
+from warpline.recording.agent.library import native_folders
 from warpline.recording.spool.reader import SpoolFile, read_spools
 
 HERE = Path(__file__).parent
-NATIVE = HERE.parents[1] / "capture" / "warpline" / "recording" / "agent" / "native"
+_NATIVE = native_folders(HERE.parents[1] / "capture" / "warpline" / "recording")
+AGENT_SOURCES = [path for folder in _NATIVE for path in sorted(folder.glob("*.c"))]
+AGENT_HEADERS = [f"-I{folder}" for folder in _NATIVE]
 COMPILER = shutil.which(os.environ.get("CC", "cc"))
 REAL_NVTX = next(
     (
@@ -59,7 +62,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def agent(built: Path) -> Path:
     """The agent, from the sources."""
     shared = ("-shared", "-fPIC", "-fvisibility=hidden", "-Wl,-z,nodelete")
-    return compile_c(built / "libwarpline_agent.so", sorted(NATIVE.glob("*.c")), *shared)
+    return compile_c(built / "libwarpline_agent.so", AGENT_SOURCES, *shared, *AGENT_HEADERS)
 
 
 @pytest.fixture(scope="session")

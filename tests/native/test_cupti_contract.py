@@ -12,7 +12,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.native.conftest import HERE, NATIVE, Session, column, compile_c, names
+from tests.native.conftest import AGENT_HEADERS, AGENT_SOURCES, HERE, Session, column, compile_c, names
 
 from warpline.recording.agent import records
 
@@ -43,9 +43,8 @@ LIBRARIES = libraries()
 
 @pytest.fixture(scope="module")
 def contract(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    sources = [NATIVE / f"{name}.c" for name in ("spool", "strings", "cupti_library", "cupti_records")]
     program = tmp_path_factory.mktemp("contract") / "cupti_contract"
-    return compile_c(program, [HERE / "programs" / "cupti_contract.c", *sources], f"-I{NATIVE}")
+    return compile_c(program, [HERE / "programs" / "cupti_contract.c", *AGENT_SOURCES], *AGENT_HEADERS)
 
 
 @pytest.mark.skipif(not LIBRARIES, reason="no libcupti here; WARPLINE_CUPTI_DIR names a folder with some")

@@ -17,7 +17,7 @@ from warpline.recording.sources.cuda import libraries
 from warpline.recording.sources.cuda.libraries import find_driver, find_libcupti
 
 AGENT = Options(trace=("nvtx", "cuda"))
-NATIVE = Path(library.__file__).parent / "native"
+RECORDING = Path(library.__file__).parents[1]
 
 
 @pytest.fixture
@@ -36,19 +36,19 @@ def with_agent(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 @pytest.mark.skipif(platform.machine() not in library.MACHINES, reason="the agent is not for this machine")
 def test_sources_are_compiled_once_into_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = library._compiled(NATIVE, tmp_path)
+    made = library._compiled(RECORDING, tmp_path)
     assert made.path is not None
     assert made.path.is_relative_to(tmp_path)
     assert b"InitializeInjectionNvtx2" in made.path.read_bytes()
     monkeypatch.setenv("CC", "/nonexistent/compiler")
-    assert library._compiled(NATIVE, tmp_path) == made
+    assert library._compiled(RECORDING, tmp_path) == made
 
 
 def test_without_a_compiler_the_reason_and_the_remedy_are_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CC", "/nonexistent/compiler")
-    made = library._compiled(NATIVE, tmp_path)
+    made = library._compiled(RECORDING, tmp_path)
     assert made.path is None
     assert made.reason == "the agent is not installed, and there is no C compiler to make it"
     assert "install" in made.remedy
@@ -56,7 +56,7 @@ def test_without_a_compiler_the_reason_and_the_remedy_are_told(
 
 def test_a_compiler_that_fails_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CC", "false")
-    made = library._compiled(NATIVE, tmp_path)
+    made = library._compiled(RECORDING, tmp_path)
     assert made.path is None
     assert made.reason == "the agent could not be compiled with false: status 1"
     assert not list(tmp_path.rglob("*.tmp"))

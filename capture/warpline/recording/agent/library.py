@@ -47,7 +47,7 @@ def agent_library() -> AgentLibrary:
     packaged = folder / LIBRARY_NAME
     if packaged.is_file():
         return AgentLibrary(packaged)
-    return _compiled(folder / "native", _cache_folder())
+    return _compiled(folder.parent, _cache_folder())
 
 
 def _cache_folder() -> Path:
@@ -56,8 +56,14 @@ def _cache_folder() -> Path:
     return root / "warpline" / "agent"
 
 
-def _compiled(native: Path, cache: Path) -> AgentLibrary:
-    sources = sorted(native.glob("*.c"))
+def native_folders(recording: Path) -> list[Path]:
+    """Where the agent's C is: what all sources share, and the part of each source."""
+    return [recording / "agent" / "native", *sorted(recording.glob("sources/*/native"))]
+
+
+def _compiled(recording: Path, cache: Path) -> AgentLibrary:
+    folders = native_folders(recording)
+    sources = [path for folder in folders for path in sorted(folder.glob("*.c"))]
     if not sources:
         return AgentLibrary(
             None,
@@ -65,7 +71,7 @@ def _compiled(native: Path, cache: Path) -> AgentLibrary:
             english("install a wheel of warpline for this platform"),
         )
     digest = hashlib.sha256(platform.machine().encode())
-    for path in (*sources, *sorted(native.glob("*.h"))):
+    for path in (*sources, *(path for folder in folders for path in sorted(folder.glob("*.h")))):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     library = cache / digest.hexdigest()[:16] / LIBRARY_NAME
     if library.is_file():
@@ -80,7 +86,8 @@ def _compiled(native: Path, cache: Path) -> AgentLibrary:
             ),
         )
     unfinished = library.with_suffix(f".{os.getpid()}.tmp")
-    command = [*compiler, *_FLAGS, "-o", str(unfinished), *map(str, sources), *_LIBRARIES]
+    includes = [f"-I{folder}" for folder in folders]
+    command = [*compiler, *_FLAGS, *includes, "-o", str(unfinished), *map(str, sources), *_LIBRARIES]
     try:
         library.parent.mkdir(parents=True, exist_ok=True)
         done = subprocess.run(

@@ -1,5 +1,5 @@
 /* Layouts of what the agent writes. docs/spool.md is their specification; the readers are
- * warpline/recording/translate_nvtx.py and translate_cupti.py. Little-endian, no padding the compiler may choose. */
+ * the sources' translate.py. Little-endian, no padding the compiler may choose. */
 #ifndef WARPLINE_RECORDS_H
 #define WARPLINE_RECORDS_H
 

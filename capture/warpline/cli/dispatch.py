@@ -24,8 +24,6 @@ _EXTRAS = {
     "PySide6": "gui",
     "shiboken6": "gui",
     "pyqtgraph": "gui",
-    "dask": "dask",
-    "distributed": "dask",
     "pyarrow": "parquet",
 }
 

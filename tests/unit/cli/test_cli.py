@@ -123,7 +123,6 @@ def test_shared_options_left_out(install: Install) -> None:
         (FileNotFoundError(2, "No such file or directory", "x.h5"), 1, "x.h5: No such file or directory"),
         (ModuleNotFoundError("No module named 'PySide6'", name="PySide6.QtCore"), 1, "'warpline[gui]'"),
         (ModuleNotFoundError("No module named 'pyarrow'", name="pyarrow"), 1, "'warpline[parquet]'"),
-        (ModuleNotFoundError("No module named 'dask'", name="dask"), 1, "'warpline[dask]'"),
         (ImportError("libEGL.so.1: cannot open shared object file", name="PySide6.QtGui"), 1, "libEGL.so.1"),
         (MemoryError(), 1, "memory"),
         (ZeroDivisionError("oops"), 1, "ZeroDivisionError: oops"),

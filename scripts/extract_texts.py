@@ -4,8 +4,8 @@ python scripts/extract_texts.py            bring every catalogue up to date: new
 python scripts/extract_texts.py de         the same, and begin a catalogue for German
 python scripts/extract_texts.py --check    change nothing, say what is wrong; 1 when something is
 
-A text is a literal in a call of `tr`, `tr_n`, `english` or `english_n`, or stands in a table of the program (commands,
-panels, kinds of events …). docs/development.md, *Add a language*, tells the rest.
+A text is a literal in a call of `tr`, `tr_n`, `english`, `english_n` or `forms`, or the title of a command, of a
+panel, of a kind of event or of its attributes. docs/development.md, *Add a language*, tells the rest.
 """
 
 from __future__ import annotations
@@ -44,17 +44,22 @@ class Text(NamedTuple):
 
 
 class _Call(NamedTuple):
-    """Where a function has its texts: how many of them come first, and the place of the context, or the context."""
+    """Where a function has its texts: the places of its arguments, singular and plural if there are two; and the
+    place of the context, or the context.
+    """
 
-    texts: int
+    texts: tuple[int, ...]
     context: int | str
 
 
 CALLS = {
-    "tr": _Call(1, 1),
-    "tr_n": _Call(2, 3),
-    "english": _Call(1, DATA),
-    "english_n": _Call(2, DATA),
+    "tr": _Call((0,), 1),
+    "tr_n": _Call((0, 1), 3),
+    "english": _Call((0,), DATA),
+    "english_n": _Call((0, 1), DATA),
+    "forms": _Call((0, 1), DATA),
+    "KindSpec": _Call((1,), DATA),
+    "AttributeSpec": _Call((2,), DATA),
 }
 
 
@@ -85,7 +90,7 @@ def called_texts(tree: ast.AST) -> Iterator[Text]:
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
             continue
         call = CALLS.get(node.func.id)
-        if call is None or len(node.args) < call.texts:
+        if call is None or len(node.args) <= max(call.texts):
             continue
         context = call.context
         if isinstance(context, int):
@@ -93,10 +98,10 @@ def called_texts(tree: ast.AST) -> Iterator[Text]:
             if given is not None and not isinstance(given, ast.Constant):
                 continue
             context = str(given.value) if given is not None else ""
-        if call.texts == 1:
-            yield from (Text(context, text) for text in literals(node.args[0]))
+        if len(call.texts) == 1:
+            yield from (Text(context, text) for text in literals(node.args[call.texts[0]]))
         else:
-            one, many = (next(literals(argument), "") for argument in node.args[:2])
+            one, many = (next(literals(node.args[place]), "") for place in call.texts)
             yield Text(context, one, many)
 
 
@@ -113,12 +118,8 @@ def listed_texts() -> Iterator[Text]:
     """The texts that stand in tables and are translated where they are shown."""
     from warpline.model.kinds import BUILTIN_KINDS
     from warpline_app.commands.actions import MENU_ORDER, SUBMENUS
-    from warpline_app.dialogs.help_sheet import MOUSE
-    from warpline_app.dialogs.preferences import THEMES
-    from warpline_app.panels.facts.event_facts import FLAG_TEXTS, LINK_TITLES
     from warpline_app.panels.frame.registry import PANELS
     from warpline_app.verbs.catalogue import all_commands
-    from warpline_app.window.status_line import HINTS
 
     for command in all_commands():
         for text in (command.title, command.category, command.hint, command.refusal):
@@ -127,27 +128,15 @@ def listed_texts() -> Iterator[Text]:
         yield Text("command", text)
     for panel in PANELS:
         yield Text("panel", panel.title)
-    for gesture, text in MOUSE:
-        yield Text("gesture", gesture)
-        yield Text("gesture", text)
-    for _, title in THEMES:
-        yield Text("preferences", title)
-    for hint in HINTS:
-        yield Text("status", hint)
-    for titles in LINK_TITLES.values():
-        for title in titles:
-            yield Text("link", title)
-    for _, text in FLAG_TEXTS:
-        yield Text("flag", text)
     for kind in BUILTIN_KINDS:
-        yield Text("kind", kind.title)
+        yield Text(DATA, kind.title)
         for attribute in kind.attributes:
             if attribute.name.endswith("_x"):
-                yield Text("attribute", attribute.name[:-2].capitalize())
+                yield Text(DATA, attribute.name[:-2].capitalize())
             elif not attribute.name.endswith(("_y", "_z")):
-                yield Text("attribute", attribute.title)
+                yield Text(DATA, attribute.title)
             for text in attribute.enum.values():
-                yield Text("enum", text)
+                yield Text(DATA, text)
 
 
 def updated(entries: Iterable[Entry], texts: Iterable[Text]) -> list[Entry]:

@@ -11,6 +11,8 @@ from hypothesis import HealthCheck, settings
 # Before anything imports Qt or h5py.
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 os.environ.setdefault("HDF5_USE_FILE_LOCKING", "FALSE")
+# What commands print is compared with English texts, whatever whoever runs the tests speaks.
+os.environ["LC_ALL"] = "C.UTF-8"
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 

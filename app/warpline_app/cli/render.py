@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warpline.cli.arguments import add_range_option, add_track_option, size_px
-from warpline.i18n import tr
+from warpline.i18n import english, tr
 from warpline.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -36,10 +36,7 @@ class RenderCommand:
 
     name = "render"
 
-    @property
-    def help(self) -> str:
-        """One line for ``warpline --help``."""
-        return tr("draw the timeline into a picture, without a display")
+    help: str = english("draw the timeline into a picture, without a display")
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """The file, where to write, which part of it and how large."""

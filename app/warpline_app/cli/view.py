@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from warpline.i18n import tr
+from warpline.i18n import english, tr
 
 
 class ViewCommand:
@@ -13,10 +13,7 @@ class ViewCommand:
 
     name = "view"
 
-    @property
-    def help(self) -> str:
-        """One line for ``warpline --help``."""
-        return tr("open captures in the window")
+    help: str = english("open captures in the window")
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Any number of files; without one the window explains how to begin."""

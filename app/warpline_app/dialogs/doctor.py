@@ -15,7 +15,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from warpline.i18n import tr
+from warpline.i18n import tr, translated
 from warpline_app.look.appearance import appearance
 from warpline_app.recording.doctor_report import SourceReport, read_doctor
 from warpline_app.session.background import Job
@@ -65,10 +65,11 @@ class DoctorDialog(QDialog):
             sign.setStyleSheet(
                 f"color: {theme.hex('running' if report.available else 'muted')}; font-weight: bold;"
             )
-            name = QLabel(report.title)
+            name = QLabel(translated(report.title))
             name.setObjectName("subhead")
-            text = report.reason or (tr("available") if report.available else tr("not available"))
-            detail = QLabel(f"{text}\n{report.remedy}" if report.remedy and not report.available else text)
+            text = translated(report.reason) or (tr("available") if report.available else tr("not available"))
+            remedy = "" if report.available else translated(report.remedy)
+            detail = QLabel(f"{text}\n{remedy}" if remedy else text)
             detail.setObjectName("muted")
             detail.setTextFormat(Qt.TextFormat.PlainText)
             detail.setWordWrap(True)

@@ -16,18 +16,18 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from warpline.i18n import tr
+from warpline.i18n import english, tr, translated
 from warpline_app.commands.actions import MENU_ORDER, key_text
 from warpline_app.commands.command import Command
 
 MOUSE: tuple[tuple[str, str], ...] = (
-    ("Click", "Select the event under the pointer"),
-    ("Drag", "Select a range of time"),
-    ("Shift+Drag", "Pan"),
-    ("Wheel", "Scroll the rows"),
-    ("Shift+Wheel", "Pan"),
-    ("Ctrl+Wheel", "Zoom at the pointer"),
-    ("Double click", "Zoom to the event"),
+    (english("Click"), english("Select the event under the pointer")),
+    (english("Drag"), english("Select a range of time")),
+    (english("Shift+Drag"), english("Pan")),
+    (english("Wheel"), english("Scroll the rows")),
+    (english("Shift+Wheel"), english("Pan")),
+    (english("Ctrl+Wheel"), english("Zoom at the pointer")),
+    (english("Double click"), english("Zoom to the event")),
 )
 
 
@@ -65,9 +65,7 @@ class HelpSheet(QDialog):
             )
             for members in groups.values()
         ]
-        texts.append(
-            (tr("Mouse"), [(tr(gesture, "gesture"), tr(text, "gesture")) for gesture, text in MOUSE])
-        )
+        texts.append((tr("Mouse"), [(translated(gesture), translated(text)) for gesture, text in MOUSE]))
         for share in _balanced(texts, 2):
             columns.addLayout(self._column(share), 1)
         area = QScrollArea()

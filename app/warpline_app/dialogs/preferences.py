@@ -18,27 +18,20 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from warpline.i18n import tr
+from warpline.i18n import english, languages, tr, translated
+from warpline.i18n.languages import SYSTEM
 from warpline.model.errors import StorageError
 from warpline_app.look.appearance import appearance
 from warpline_app.panels.facts.event_facts import format_bytes
-from warpline_app.session.settings import LanguageChoice, Settings, ThemeChoice
+from warpline_app.session.settings import Settings, ThemeChoice
 
 THEMES: tuple[tuple[str, str], ...] = (
-    ("system", "Follow the system"),
-    ("light", "Light"),
-    ("dark", "Dark"),
-    ("contrast", "High contrast, dark"),
-    ("contrast-light", "High contrast, light"),
+    ("system", english("Follow the system")),
+    ("light", english("Light")),
+    ("dark", english("Dark")),
+    ("contrast", english("High contrast, dark")),
+    ("contrast-light", english("High contrast, light")),
 )
-# A language is named in itself: who looks for it can read it.
-LANGUAGES: tuple[tuple[str, str], ...] = (
-    ("system", "Follow the system"),
-    ("en", "English"),
-    ("zh_CN", "简体中文"),
-)
-
-
 CACHE_GIGABYTES = (1, 5, 20, 50, 100)
 
 
@@ -52,12 +45,14 @@ class PreferencesDialog(QDialog):
         self._settings = settings
         self.theme = QComboBox()
         for name, title in THEMES:
-            self.theme.addItem(tr(title, "preferences"), name)
+            self.theme.addItem(translated(title), name)
         self.theme.setCurrentIndex(self.theme.findData(settings.theme))
         self.theme.currentIndexChanged.connect(self._choose_theme)
         self.language = QComboBox()
-        for name, title in LANGUAGES:
-            self.language.addItem(tr(title, "preferences"), name)
+        self.language.addItem(tr("Follow the system"), SYSTEM)
+        # A language is named in itself: who looks for it can read it.
+        for name, title in languages().items():
+            self.language.addItem(title, name)
         self.language.setCurrentIndex(self.language.findData(settings.language))
         self.language.currentIndexChanged.connect(self._choose_language)
         self._language_note = QLabel()
@@ -148,7 +143,7 @@ class PreferencesDialog(QDialog):
         appearance().choose(choice)
 
     def _choose_language(self) -> None:
-        self._settings.language = cast("LanguageChoice", self.language.currentData())
+        self._settings.language = str(self.language.currentData())
         self._language_note.setText(tr("Used from the next start on."))
 
 

@@ -68,12 +68,18 @@ class SourceChoice(QWidget):
             box.setChecked(name in self._wanted and bool(usable))
             first = usable[0] if usable else found[0]
             if not usable:
-                note = first.reason or tr("not possible here")
+                note = translated(first.reason) or tr("not possible here")
                 self.notes[name].setText(note)
             elif first.reason and first is not found[0]:
-                self.notes[name].setText(first.reason)
-            remedies = [report.remedy for report in found if report.remedy and not report.available]
-            tip = "\n".join(f"{report.title}: {report.reason}" for report in found if report.reason)
+                self.notes[name].setText(translated(first.reason))
+            remedies = [
+                translated(report.remedy) for report in found if report.remedy and not report.available
+            ]
+            tip = "\n".join(
+                f"{translated(report.title)}: {translated(report.reason)}"
+                for report in found
+                if report.reason
+            )
             text = "\n".join([part for part in (tip, *remedies) if part])
             self.notes[name].setToolTip(text)
             box.setToolTip(text)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QTreeWidget, QTreeWidgetItem, QWidget
 
+from warpline.i18n import translated
 from warpline_app.timeline.model.layout import row_is_open
 from warpline_app.timeline.model.rows import Content, Row
 
@@ -65,7 +66,7 @@ class TrackTree(QTreeWidget):
 
     def _add(self, capture: Capture, parent: int, above: QTreeWidgetItem, checked: frozenset[int]) -> None:
         for track in capture.children(parent):
-            item = QTreeWidgetItem(above, [capture.tracks[track].title])
+            item = QTreeWidgetItem(above, [translated(capture.tracks[track].title)])
             item.setSizeHint(0, _ITEM_SIZE)
             item.setToolTip(0, capture.tracks[track].uri)
             item.setFlags(item.flags() | Qt.ItemFlag.ItemIsUserCheckable | Qt.ItemFlag.ItemIsAutoTristate)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QElapsedTimer, QTimer, Signal
 
-from warpline.i18n import tr
+from warpline.i18n import tr, translated
 from warpline.model.progress import IsCancelled, Progress
 from warpline_app.recording.process import RecordingProcess
 from warpline_app.recording.request import RecordingRequest
@@ -219,7 +219,7 @@ class Recording(Activity):
     def _explain(self, code: int) -> str:
         message = self.status.get("message")
         if message:
-            return str(message)
+            return translated(str(message))
         # The recorder's last word stands among what the program printed.
         own = [line for line in self.text.text.splitlines() if line.startswith("warpline: ")]
         if own:

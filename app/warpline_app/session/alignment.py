@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from warpline.i18n import translated
+
 if TYPE_CHECKING:
     from warpline.model import Clock
     from warpline.storage import Capture
@@ -52,7 +54,7 @@ def _moved(shifts: Mapping[int, int]) -> dict[int, int]:
 
 def movable_clocks(capture: Capture) -> list[MovableClock]:
     """Clocks that can be moved against each other; none when all tracks have the same one."""
-    titles = {track.clock: track.title for track in capture.tracks if track.role == "rank"}
+    titles = {track.clock: translated(track.title) for track in capture.tracks if track.role == "rank"}
     used = sorted({track.clock for track in capture.tracks})
     if len(used) < 2:
         return []

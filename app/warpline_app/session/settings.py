@@ -8,8 +8,10 @@ from typing import Any, Literal, get_args
 
 from PySide6.QtCore import QByteArray, QSettings
 
+from warpline.i18n import languages
+from warpline.i18n.languages import SYSTEM
+
 ThemeChoice = Literal["system", "light", "dark", "contrast", "contrast-light"]
-LanguageChoice = Literal["system", "en", "zh_CN"]
 RECENT_LIMIT = 12
 
 
@@ -44,13 +46,13 @@ class Settings:
         self._store.setValue("appearance/theme", choice)
 
     @property
-    def language(self) -> LanguageChoice:
-        """The language of the window; takes effect at the next start."""
-        value = self._store.value("appearance/language", "system")
-        return next((name for name in get_args(LanguageChoice) if name == value), "system")
+    def language(self) -> str:
+        """The language of the window, ``system`` or one of `i18n.languages`; takes effect at the next start."""
+        value = self._store.value("appearance/language", SYSTEM)
+        return value if isinstance(value, str) and value in languages() else SYSTEM
 
     @language.setter
-    def language(self, choice: LanguageChoice) -> None:
+    def language(self, choice: str) -> None:
         self._store.setValue("appearance/language", choice)
 
     @property

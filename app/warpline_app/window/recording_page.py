@@ -8,7 +8,7 @@ from typing import Any
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
-from warpline.i18n import tr
+from warpline.i18n import tr, translated
 from warpline_app.look.elided import ElidedLabel
 from warpline_app.panels.console.panel import ConsoleView
 from warpline_app.recording.recording import Recording
@@ -124,7 +124,7 @@ class RecordingPage(QWidget):
             self.figures["pid"].setText(str(status["target_pid"]))
         self._show_state()
         missing = [
-            f"{source.get('name')}: {source.get('reason') or tr('not recorded')}"
+            f"{source.get('name')}: {translated(str(source.get('reason') or '')) or tr('not recorded')}"
             for source in status.get("sources", ())
             if isinstance(source, dict) and not source.get("enabled") and not _was_not_asked(source)
         ]

@@ -5,29 +5,29 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 
-from warpline.i18n import tr, tr_n
+from warpline.i18n import english, tr, tr_n, translated
 from warpline.model.times import format_duration, format_time
 from warpline.model.tracks import Source
 from warpline_app.look.elided import ElidedLabel
 from warpline_app.session.document import Document
 
 NAMES_SHOWN = 3
-HINTS = ("W/S zoom", "A/D pan", "drag select", "? help")
+HINTS = (english("W/S zoom"), english("A/D pan"), english("drag select"), english("? help"))
 
 
 def not_recorded_text(sources: tuple[Source, ...]) -> tuple[str, str]:
     """What is not recorded or was lost, in a few words, and as lines with the reasons for a tooltip."""
     missing = [source for source in sources if not source.enabled]
     lost = sum(source.lost for source in sources)
-    lines = [f"{source.name}: {source.reason or tr('not recorded')}" for source in missing]
+    lines = [f"{source.name}: {translated(source.reason) or tr('not recorded')}" for source in missing]
     lines += [
-        tr("{name}: {count} records lost", name=source.name, count=f"{source.lost:,}")
+        f"{source.name}: {tr_n('{count:,} record lost', '{count:,} records lost', source.lost)}"
         for source in sources
         if source.lost
     ]
     parts: list[str] = []
     if len(missing) == 1:
-        reason = missing[0].reason.split(";")[0].split(".")[0]
+        reason = translated(missing[0].reason.split(";")[0].split(".")[0])
         text = f": {reason}" if reason and len(reason) <= 60 else ""
         parts.append(tr("{name} not recorded", name=missing[0].name) + text)
     elif missing:
@@ -36,7 +36,7 @@ def not_recorded_text(sources: tuple[Source, ...]) -> tuple[str, str]:
             names = tr("{names} and {count} more", names=names, count=len(missing) - NAMES_SHOWN)
         parts.append(tr("not recorded: {names}", names=names))
     if lost:
-        parts.append(tr_n("{text} record lost", "{text} records lost", lost, text=f"{lost:,}"))
+        parts.append(tr_n("{count:,} record lost", "{count:,} records lost", lost))
     return " · ".join(parts), "\n".join(lines)
 
 
@@ -58,7 +58,7 @@ class StatusLine(QWidget):
         row.addWidget(self._time)
         row.addWidget(self._hints)
         row.addWidget(self._missing, 1)
-        self._hints.setText("   ".join(tr(hint, "status") for hint in HINTS))
+        self._hints.setText("   ".join(translated(hint) for hint in HINTS))
 
     @property
     def text(self) -> str:

@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from warpline.i18n import tr
+from warpline.i18n import english, tr, tr_n, translated
 from warpline.model.times import format_duration
 
 
@@ -16,7 +16,7 @@ class ControlCommand:
     """Pauses, resumes or stops a recording, or asks how it is doing."""
 
     name: str = "control"
-    help: str = "pause, resume or stop a recording, or ask how it is doing"
+    help: str = english("pause, resume or stop a recording, or ask how it is doing")
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("action", choices=("pause", "resume", "stop", "status"), help=tr("what to do"))
@@ -46,18 +46,20 @@ class ControlCommand:
 def _describe(answer: dict[str, Any]) -> str:
     lines = [
         tr(
-            "{state} for {elapsed}: {events:,} events, {lost:,} lost (process {pid})",
-            state=answer["state"],
+            "{state} for {elapsed}: {events}, {lost:,} lost (process {pid})",
+            state=translated(answer["state"]),
             elapsed=format_duration(answer["elapsed_ns"]),
-            events=answer["events"],
+            events=tr_n("{count:,} event", "{count:,} events", answer["events"]),
             lost=answer["lost"],
             pid=answer["target_pid"],
         )
     ]
     for source in answer["sources"]:
         state = tr("recorded") if source["enabled"] else tr("not recorded")
-        lines.append(f"  {source['name']}: {state}" + (f": {source['reason']}" if source["reason"] else ""))
-    lines.extend(answer["warnings"])
+        lines.append(
+            f"  {source['name']}: {state}" + (f": {translated(source['reason'])}" if source["reason"] else "")
+        )
+    lines.extend(map(translated, answer["warnings"]))
     return "\n".join(lines)
 
 

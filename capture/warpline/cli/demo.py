@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warpline import resources
-from warpline.i18n import tr
+from warpline.i18n import english, tr
 
 EXAMPLE = "example/demo.py"
 CAPTURE = "demo.h5"
@@ -22,7 +22,7 @@ class DemoCommand:
     """Records threads that fight for a lock, sleep, read, write and compute; then shows the capture."""
 
     name: str = "demo"
-    help: str = "record the bundled example"
+    help: str = english("record the bundled example")
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(

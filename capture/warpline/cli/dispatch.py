@@ -11,7 +11,7 @@ from pathlib import Path
 from warpline._version import __version__
 from warpline.cli import registry
 from warpline.cli.command import Command
-from warpline.i18n import tr
+from warpline.i18n import install, tr, translated
 from warpline.model.errors import UsageError, WarplineError
 
 FAILURE = 1
@@ -32,13 +32,14 @@ class _Parser(argparse.ArgumentParser):
     """Reports bad usage like every other error: one line, no usage text before it."""
 
     def error(self, message: str) -> None:  # type: ignore[override]  # raising is a way of not returning
-        raise UsageError(f"{message} (see {self.prog} --help)")
+        raise UsageError(tr("{message} (see {program} --help)", message=message, program=self.prog))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run ``warpline`` with these arguments (default: the process's); returns the exit status."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     status = _StatusOfFailures()
+    install()
     try:
         code = _dispatch(arguments, status)
         # Here and not at exit, where a closed pipe would print a message nobody can catch.
@@ -85,7 +86,7 @@ def _dispatch(arguments: list[str], status: _StatusOfFailures) -> int:
     name, rest = _split(arguments)
     command = registry.load(name)
     status.command = command
-    parser = _Parser(prog=f"warpline {name}", description=command.help, allow_abbrev=False)
+    parser = _Parser(prog=f"warpline {name}", description=translated(command.help), allow_abbrev=False)
     command.add_arguments(parser)
     return command.run(parser.parse_args(rest))
 
@@ -124,7 +125,7 @@ def _help(arguments: list[str]) -> int:
     )
     print()
     for name, text in entries.items():
-        print(f"  {name:<{width}}  {text}")
+        print(f"  {name:<{width}}  {translated(text)}")
     print()
     print(
         tr(

@@ -7,7 +7,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from warpline.i18n import tr, translated
+from warpline.i18n import english, tr, translated
 
 if TYPE_CHECKING:
     from warpline.recording.doctor import SourceCheck
@@ -18,7 +18,7 @@ class DoctorCommand:
     """Tries every source."""
 
     name: str = "doctor"
-    help: str = "what this machine can record, and how to enable the rest"
+    help: str = english("what this machine can record, and how to enable the rest")
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--json", action="store_true", help=tr("as JSON"))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from warpline.cli.arguments import add_range_option, add_track_option
 from warpline.cli.progress import ProgressLine
-from warpline.i18n import tr, tr_n
+from warpline.i18n import english, tr, tr_n
 from warpline.model import UsageError, format_duration
 
 
@@ -15,7 +15,7 @@ class ExportCommand:
     """The name of OUT says the format."""
 
     name = "export"
-    help = tr("write a capture, or a part of it, in another format")
+    help = english("write a capture, or a part of it, in another format")
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Declare the arguments."""

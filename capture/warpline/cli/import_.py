@@ -6,14 +6,14 @@ import argparse
 import sys
 
 from warpline.cli.progress import ProgressLine
-from warpline.i18n import tr, tr_n
+from warpline.i18n import english, tr, tr_n, translated
 
 
 class ImportCommand:
     """Each file's content says its format; several files are ranks of one job."""
 
     name = "import"
-    help = tr("turn another profiler's files into a capture")
+    help = english("turn another profiler's files into a capture")
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Declare the arguments."""
@@ -49,15 +49,8 @@ class ImportCommand:
                 args.files, args.output, format=args.format, align=args.align, progress=line.show
             )
         with open_capture(written) as capture:
-            count = len(capture.events)
             print(
-                tr_n(
-                    "{path}: {number} event",
-                    "{path}: {number} events",
-                    count,
-                    path=written,
-                    number=f"{count:,}",
-                )
+                tr_n("{path}: {count:,} event", "{path}: {count:,} events", len(capture.events), path=written)
             )
             for clock in capture.clocks:
                 if clock.method:
@@ -67,13 +60,13 @@ class ImportCommand:
                     tr(
                         "left out: {count} {what}: {reason}",
                         count=f"{skipped.count:,}",
-                        what=skipped.what,
-                        reason=skipped.reason,
+                        what=translated(skipped.what),
+                        reason=translated(skipped.reason),
                     ),
                     file=sys.stderr,
                 )
             for warning in capture.warnings:
-                print(tr("note: {warning}", warning=warning), file=sys.stderr)
+                print(tr("note: {warning}", warning=translated(warning)), file=sys.stderr)
         return 0
 
 

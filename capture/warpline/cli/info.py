@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from warpline.i18n import tr, tr_n
+from warpline.i18n import english, tr, tr_n, translated
 
 if TYPE_CHECKING:
     from warpline.storage import Capture
@@ -17,7 +17,7 @@ class InfoCommand:
     """Describes a capture for people or, with ``--json``, for programs."""
 
     name = "info"
-    help = "say what a capture holds and whether it is sound"
+    help = english("say what a capture holds and whether it is sound")
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("file", type=Path, help=tr("the capture"))
@@ -76,16 +76,19 @@ def _lines(capture: Capture, document: dict[str, Any]) -> list[str]:
         for source in capture.sources:
             state = tr("recorded") if source.enabled else tr("not recorded")
             lost = tr(", {lost:,} lost", lost=source.lost) if source.lost else ""
-            reason = f": {source.reason}" if source.reason else ""
+            reason = f": {translated(source.reason)}" if source.reason else ""
             lines.append(f"  {source.name:<{width}}{state}{lost}{reason}")
             if source.remedy and not source.enabled:
-                lines.append(f"  {'':<{width}}→ {source.remedy}")
+                lines.append(f"  {'':<{width}}→ {translated(source.remedy)}")
     if capture.skipped:
         lines += ["", tr("left out")]
-        lines += [f"  {entry.count:>10,} {entry.what}: {entry.reason}" for entry in capture.skipped]
+        lines += [
+            f"  {entry.count:>10,} {translated(entry.what)}: {translated(entry.reason)}"
+            for entry in capture.skipped
+        ]
     if capture.warnings:
         lines += ["", tr("warnings")]
-        lines += [f"  {text}" for text in capture.warnings]
+        lines += [f"  {translated(text)}" for text in capture.warnings]
     if "defects" in document:
         lines += ["", tr("defects") if document["defects"] else tr("every value was checked and is sound")]
         lines += [f"  {text}" for text in document["defects"]]

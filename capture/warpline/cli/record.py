@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warpline.cli.arguments import time_ns
-from warpline.i18n import tr, translated
+from warpline.i18n import english, tr, translated
 from warpline.model.times import format_duration
 from warpline.recording.session import Options
 from warpline.recording.sources.registry import (
@@ -33,7 +33,7 @@ class RecordCommand:
     """Records a program; its exit status is the program's."""
 
     name: str = "record"
-    help: str = "run a program and record what it does"
+    help: str = english("run a program and record what it does")
     failure_status: int = 125
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:

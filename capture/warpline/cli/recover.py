@@ -6,7 +6,7 @@ import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
-from warpline.i18n import tr
+from warpline.i18n import english, tr
 
 
 @dataclass(frozen=True)
@@ -14,7 +14,7 @@ class RecoverCommand:
     """Turns a spool directory that was left behind into a capture, and removes it."""
 
     name: str = "recover"
-    help: str = "finish a recording whose recorder was killed"
+    help: str = english("finish a recording whose recorder was killed")
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from warpline.cli.command import Command
-from warpline.i18n import tr
+from warpline.i18n import english, tr
 from warpline.model.errors import UsageError, WarplineError
 
 if TYPE_CHECKING:
@@ -30,17 +30,19 @@ def _own(name: str, text: str) -> CommandEntry:
 
 
 BUILTIN: tuple[CommandEntry, ...] = (
-    CommandEntry("view", "open captures in the window; the default when files are given without a command"),
-    _own("record", "run a program and record what it does"),
-    _own("control", "pause, resume or stop a recording, or ask how it is doing"),
-    _own("recover", "finish a recording whose recorder was killed"),
-    CommandEntry("import", "turn another profiler's files into a capture", "warpline.cli.import_"),
-    _own("export", "write a capture, or a part of it, in another format"),
-    _own("info", "what a capture holds and what was not recorded"),
-    _own("stats", "reports: kernels, copies, API calls, ranges, ..."),
-    CommandEntry("render", "draw the timeline into a picture, without a display"),
-    _own("doctor", "what this machine can record, and how to enable the rest"),
-    _own("demo", "record the bundled example"),
+    CommandEntry(
+        "view", english("open captures in the window; the default when files are given without a command")
+    ),
+    _own("record", english("run a program and record what it does")),
+    _own("control", english("pause, resume or stop a recording, or ask how it is doing")),
+    _own("recover", english("finish a recording whose recorder was killed")),
+    CommandEntry("import", english("turn another profiler's files into a capture"), "warpline.cli.import_"),
+    _own("export", english("write a capture, or a part of it, in another format")),
+    _own("info", english("what a capture holds and what was not recorded")),
+    _own("stats", english("reports: kernels, copies, API calls, ranges, ...")),
+    CommandEntry("render", english("draw the timeline into a picture, without a display")),
+    _own("doctor", english("what this machine can record, and how to enable the rest")),
+    _own("demo", english("record the bundled example")),
 )
 """In the order in which ``warpline --help`` shows them."""
 

@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from warpline.cli.arguments import add_range_option, add_track_option
-from warpline.i18n import tr, tr_n
+from warpline.i18n import english, tr, tr_n
 from warpline.model import UsageError
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class StatsCommand:
     """Summaries of a capture, for any time range and any tracks."""
 
     name = "stats"
-    help = tr("reports: kernels, copies, API calls, ranges, ...")
+    help = english("reports: kernels, copies, API calls, ranges, ...")
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Declare the arguments."""

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QListWidget, QListWidgetItem, QSplitter, QVBoxLayout, QWidget
 
-from warpline.i18n import tr
+from warpline.i18n import tr, translated
 from warpline.model.progress import IsCancelled
 from warpline.model.times import format_duration
 from warpline.storage import Capture
@@ -105,12 +105,12 @@ class CountersPanel(ComputedPanel):
         capture = self.document.capture
         groups: dict[str, list[tuple[str, int]]] = {}
         for number, track in enumerate(self._gpus):
-            title = track.title or track.uri
+            title = translated(track.title) or track.uri
             groups.setdefault(title, []).append((tr("Utilization"), -1 - number))
         for counter in capture.counters:
             above = capture.tracks[counter.track].parent
-            title = capture.tracks[above].title if above >= 0 else tr("Machine")
-            groups.setdefault(title, []).append((counter.name, counter.index))
+            title = translated(capture.tracks[above].title) if above >= 0 else tr("Machine")
+            groups.setdefault(title, []).append((translated(counter.name), counter.index))
         for title, series in groups.items():
             head = QListWidgetItem(title)
             head.setFlags(Qt.ItemFlag.NoItemFlags)

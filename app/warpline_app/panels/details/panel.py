@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from warpline.i18n import tr
+from warpline.i18n import tr, translated
 from warpline_app.look.theme import Theme
 from warpline_app.panels.facts.event_facts import EventFacts, Fact, event_facts
 from warpline_app.panels.frame.panel import Panel
@@ -232,7 +232,7 @@ class DetailsPanel(Panel):
             shown = shown.replace(letter, letter + "\u200b")
         self.name.setText(shown)
         self.name.setToolTip(name)
-        self.kind.setText(tr(facts.kind_title, "kind"))
+        self.kind.setText(translated(facts.kind_title))
         table = self.document.capture.kinds.get(facts.kind)
         color = self.theme.family(table.spec.color if table is not None else "neutral")
         self.mark.setStyleSheet(f"background: {color}; border-radius: 1px;")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from warpline.i18n import tr
+from warpline.i18n import tr, translated
 from warpline.model.times import format_duration, format_time
 from warpline_app.look.theme import Theme
 from warpline_app.panels.events.query import capture_starts
@@ -50,7 +50,7 @@ def event_columns(capture: Capture, kind: str, origin_ns: int, theme: Theme) -> 
         return np.repeat(capture.lanes.track, capture.lanes.count)
 
     colors = {table.code: theme.family(table.spec.color) for table in capture.kinds.values()}
-    titles = {table.code: tr(table.spec.title, "kind") for table in capture.kinds.values()}
+    titles = {table.code: translated(table.spec.title) for table in capture.kinds.values()}
     columns = [
         TableColumn(
             tr("Start"),
@@ -160,7 +160,7 @@ def _attribute_columns(capture: Capture, kind: str) -> list[TableColumn]:
         unit = f" ({spec.unit})" if spec.unit and spec.unit not in {"ns", "bytes", "ratio"} else ""
         columns.append(
             TableColumn(
-                tr(spec.title, "attribute") + unit,
+                translated(spec.title) + unit,
                 text,
                 sort_values,
                 raw=raw,

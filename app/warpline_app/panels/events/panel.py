@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from warpline.i18n import tr, tr_n
+from warpline.i18n import tr, tr_n, translated
 from warpline.model.progress import IsCancelled
 from warpline.model.times import format_duration
 from warpline_app.look.chip import Chip
@@ -76,7 +76,7 @@ class EventsPanel(ComputedPanel):
         self.kind.setAccessibleName(tr("Kind of events"))
         self.kind.addItem(tr("All kinds"), "")
         for name, table in document.capture.kinds.items():
-            self.kind.addItem(f"{tr(table.spec.title, 'kind')}  ({len(table):,})", name)
+            self.kind.addItem(f"{translated(table.spec.title)}  ({len(table):,})", name)
         self.kind.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         self.kind.currentIndexChanged.connect(self._kind_chosen)
         self.search = QLineEdit()

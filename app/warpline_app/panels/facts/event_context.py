@@ -12,7 +12,7 @@ import numpy.typing as npt
 from warpline.analysis.framework.selection import View
 from warpline.analysis.structure.attribution import enclosing_of_calls
 from warpline.analysis.structure.launches import threads_of_tracks
-from warpline.i18n import tr
+from warpline.i18n import english, tr, translated
 from warpline.model.times import format_duration
 from warpline_app.panels.table.content import TableColumn, text_ranks
 
@@ -157,16 +157,18 @@ def context_columns(capture: Capture, kind: str) -> list[TableColumn]:
     whole = KindContext(capture, kind)
     columns: list[tuple[str, Callable[[int], str], int, Callable[[], Int64Array] | None]] = []
     if kind in _LAUNCHED:
-        columns.append(("Launched by", name_of(context.launch), 170, lambda: whole.launches))
+        columns.append((english("Launched by"), name_of(context.launch), 170, lambda: whole.launches))
     if kind in _CALLS:
-        columns.append(("Launches", leads_to, 260, None))
+        columns.append((english("Launches"), leads_to, 260, None))
     if kind in _LAUNCHED | _CALLS and "operator" in capture.kinds:
-        columns.append(("Operator", name_of(context.operator), 190, lambda: whole.around("operator")))
+        columns.append(
+            (english("Operator"), name_of(context.operator), 190, lambda: whole.around("operator"))
+        )
     if kind in _LAUNCHED | _CALLS | {"operator"} and "phase" in capture.kinds:
-        columns.append(("Phase", name_of(context.phase), 150, lambda: whole.around("phase")))
+        columns.append((english("Phase"), name_of(context.phase), 150, lambda: whole.around("phase")))
     result = [
         TableColumn(
-            tr(title, "events"),
+            translated(title),
             text,
             None if find is None else partial(_ranks, capture, whole, find),
             raw=raw(text),
@@ -199,7 +201,7 @@ def _depth_column(capture: Capture) -> TableColumn:
         return np.repeat(np.asarray(capture.lanes.depth).astype(np.int64), np.asarray(capture.lanes.count))
 
     return TableColumn(
-        tr("Depth", "events"),
+        tr("Depth"),
         lambda row: str(int(capture.lanes.depth[capture.lane_of_row(row)])),
         depths,
         is_number=True,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from warpline.i18n import tr, tr_n
+from warpline.i18n import english, tr, tr_n, translated
 from warpline.model import links
 from warpline.model.flags import Flag
 from warpline.model.kinds import BUILTIN_KINDS_BY_NAME, AttributeSpec
@@ -25,18 +25,18 @@ STACK_SHOWN = 100
 
 LINK_TITLES: dict[str, tuple[str, str]] = {
     # kind: (what the other end is when it leads here, what it is when this event leads there)
-    links.LAUNCH: ("Launched by", "Launched"),
-    links.WAKEUP: ("Woken by", "Woke"),
-    links.FLOW: ("Comes from", "Leads to"),
-    links.FORWARD_BACKWARD: ("Forward", "Backward"),
-    links.ANNOTATION: ("Annotated by", "Annotates"),
+    links.LAUNCH: (english("Launched by"), english("Launched")),
+    links.WAKEUP: (english("Woken by"), english("Woke")),
+    links.FLOW: (english("Comes from"), english("Leads to")),
+    links.FORWARD_BACKWARD: (english("Forward"), english("Backward")),
+    links.ANNOTATION: (english("Annotated by"), english("Annotates")),
 }
 FLAG_TEXTS: tuple[tuple[Flag, str], ...] = (
-    (Flag.CUT_START, "began before the recording; its start is the border"),
-    (Flag.CUT_END, "had not ended when the recording ended; its end is the border"),
-    (Flag.TRUNCATED, "its begin or end was lost; the missing side is inferred"),
-    (Flag.ESTIMATED, "estimated from samples, not measured"),
-    (Flag.INSTANT, "a moment without duration"),
+    (Flag.CUT_START, english("began before the recording; its start is the border")),
+    (Flag.CUT_END, english("had not ended when the recording ended; its end is the border")),
+    (Flag.TRUNCATED, english("its begin or end was lost; the missing side is inferred")),
+    (Flag.ESTIMATED, english("estimated from samples, not measured")),
+    (Flag.INSTANT, english("a moment without duration")),
 )
 
 
@@ -85,7 +85,7 @@ def event_facts(capture: Capture, row: int, origin_ns: int | None = None) -> Eve
         Section("", _when(capture, row, origin)),
         Section(tr("Where"), _where(capture, row)),
         Section(
-            tr(table.spec.title, "kind") if table is not None else tr("Attributes"),
+            translated(table.spec.title) if table is not None else tr("Attributes"),
             _attributes(capture, kind, row, attributes),
         ),
         Section(tr("Links"), (*_links(capture, row), *_context(capture, row))),
@@ -112,7 +112,7 @@ def _when(capture: Capture, row: int, origin: int) -> tuple[Fact, ...]:
     facts += _delay_after_launch(capture, row, start)
     for flag, text in FLAG_TEXTS:
         if flags & flag:
-            facts.append(Fact(tr("Note"), tr(text, "flag")))
+            facts.append(Fact(tr("Note"), translated(text)))
     return tuple(facts)
 
 
@@ -144,7 +144,7 @@ def _where(capture: Capture, row: int) -> tuple[Fact, ...]:
     if track.thread is not None:
         thread = capture.threads[track.thread]
         facts.append(Fact(tr("Thread"), f"{thread.name}  {thread.tid}".strip()))
-    facts.append(Fact(tr("Track"), track.uri, note=track.title))
+    facts.append(Fact(tr("Track"), track.uri, note=translated(track.title)))
     return tuple(facts)
 
 
@@ -165,9 +165,10 @@ def attribute_text(capture: Capture, spec: AttributeSpec, value: Any) -> str:
     if value is None:
         return tr("not recorded")
     if spec.dtype == "string":
-        return capture.strings[int(value)]
+        text = capture.strings[int(value)]
+        return translated(text) if spec.name == "reason" else text
     if spec.enum:
-        return tr(spec.enum.get(int(value), f"{value}"), "enum")
+        return translated(spec.enum.get(int(value), f"{value}"))
     if spec.unit == "ns":
         return format_duration(int(value), 6)
     if spec.unit == "bytes":
@@ -210,15 +211,15 @@ def _attributes(capture: Capture, kind: str, row: int, values: dict[str, Any]) -
                 total = int(np.prod([int(part) for part in parts if part is not None], dtype=object))
                 facts.append(
                     Fact(
-                        tr(stem.capitalize(), "attribute"),
+                        translated(stem.capitalize()),
                         " × ".join(str(p) for p in parts),
                         note=f"= {total:,} {spec.unit}",
                     )
                 )
         elif value is None:
-            missing.append(tr(spec.title, "attribute"))
+            missing.append(translated(spec.title))
         else:
-            facts.append(Fact(tr(spec.title, "attribute"), attribute_text(capture, spec, value)))
+            facts.append(Fact(translated(spec.title), attribute_text(capture, spec, value)))
     duration = int(capture.events.duration[row])
     if values.get("bytes") and duration > 0 and kind in {"memcpy", "memset"}:
         rate = format_bytes(int(values["bytes"]) / duration * 1e9)
@@ -241,7 +242,7 @@ def _links(capture: Capture, row: int) -> tuple[Fact, ...]:
         for other, code in list(zip(rows.tolist(), codes.tolist(), strict=True))[:LINKS_SHOWN]:
             link = capture.links.kind_name(code)
             titles = LINK_TITLES.get(link, (f"{link} ←", f"{link} →"))
-            title = tr(titles[0 if is_incoming else 1], "link")
+            title = translated(titles[0 if is_incoming else 1])
             if other == NO_ROW:
                 facts.append(Fact(title, tr("outside of this capture")))
                 continue
@@ -273,7 +274,7 @@ def _context(capture: Capture, row: int) -> tuple[Fact, ...]:
     context = EventContext(capture)
     if context.launch(row) is None:
         return ()
-    found = ((tr("Operator", "events"), context.operator(row)), (tr("Phase", "events"), context.phase(row)))
+    found = ((tr("Operator"), context.operator(row)), (tr("Phase"), context.phase(row)))
     return tuple(_event_fact(capture, title, other) for title, other in found if other is not None)
 
 

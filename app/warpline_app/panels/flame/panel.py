@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QComboBox, QLabel, QLineEdit, QMenu, QWidget
 from warpline.analysis.framework.report import NotRecorded
 from warpline.analysis.framework.selection import Selection, View
 from warpline.analysis.structure.flame import Flame, flame_graph
-from warpline.i18n import tr
+from warpline.i18n import english, tr, translated
 from warpline.model.progress import IsCancelled
 from warpline_app.look.theme import Theme
 from warpline_app.panels.flame.view import FlameView
@@ -22,8 +22,13 @@ from warpline_app.panels.table.row_actions import RowActions
 from warpline_app.panels.table.row_target import RowTarget
 from warpline_app.session.document import Document
 
-_SOURCES = (("operators", "Operators"), ("ranges", "Ranges"), ("python", "Python"), ("samples", "Samples"))
-_ORDERS = (("heavy", "Left-heavy"), ("bottom", "Bottom-up"), ("time", "In time"))
+_SOURCES = (
+    ("operators", english("Operators")),
+    ("ranges", english("Ranges")),
+    ("python", english("Python")),
+    ("samples", english("Samples")),
+)
+_ORDERS = (("heavy", english("Left-heavy")), ("bottom", english("Bottom-up")), ("time", english("In time")))
 
 
 @dataclass(frozen=True)
@@ -44,7 +49,7 @@ class FlamePanel(ComputedPanel):
         self.source = QComboBox()
         self.source.setAccessibleName(tr("Of what"))
         for key, title in _SOURCES:
-            self.source.addItem(tr(title, "flame"), key)
+            self.source.addItem(translated(title), key)
         wanted = {"operators": "operator", "ranges": "range", "python": "python", "samples": "sample"}
         present = [key for key, kind in wanted.items() if kind in kinds]
         if present:
@@ -53,7 +58,7 @@ class FlamePanel(ComputedPanel):
         self.order = QComboBox()
         self.order.setAccessibleName(tr("Order"))
         for key, title in _ORDERS:
-            self.order.addItem(tr(title, "flame"), key)
+            self.order.addItem(translated(title), key)
         self.order.currentIndexChanged.connect(self.mark_stale)
         self.search = QLineEdit()
         self.search.setPlaceholderText(tr("Find, /regex/"))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from warpline.analysis.framework.report import NotRecorded
 from warpline.analysis.framework.selection import Selection
-from warpline.i18n import tr
+from warpline.i18n import translated
 from warpline_app.session.name_filter import passing_names
 from warpline_app.timeline.model.kernel_names import short_kernel_name
 
@@ -72,11 +72,12 @@ def scope_suffix(capture: Capture, state: TimelineState) -> str:
 def track_title(capture: Capture, index: int) -> str:
     """The title of a track with that of the one above it."""
     track = capture.tracks[index]
-    above = capture.tracks[track.parent].title if track.parent >= 0 else ""
-    return f"{above} › {track.title}" if above else track.title
+    above = translated(capture.tracks[track.parent].title) if track.parent >= 0 else ""
+    title = translated(track.title)
+    return f"{above} › {title}" if above else title
 
 
 def not_recorded_text(missing: NotRecorded) -> str:
     """Why a panel is empty and what to record, as sentences."""
-    parts = [tr(text, "report") for text in (missing.reason, missing.remedy) if text]
+    parts = [translated(text) for text in (missing.reason, missing.remedy) if text]
     return " ".join(text[:1].upper() + text[1:] + ("." if text[-1].isascii() else "。") for text in parts)

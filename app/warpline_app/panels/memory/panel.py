@@ -15,7 +15,7 @@ from warpline.analysis.framework.registry import compute_report
 from warpline.analysis.framework.report import NO_NAME, NotRecorded, Report, Table, Targets, sort_table
 from warpline.analysis.framework.selection import Selection, View
 from warpline.analysis.paddle.memory import MemoryEvents, memory_events
-from warpline.i18n import tr, tr_n
+from warpline.i18n import tr, tr_n, translated
 from warpline.model.progress import IsCancelled
 from warpline.model.times import format_time
 from warpline.storage import Capture
@@ -130,7 +130,7 @@ class MemoryPanel(ComputedPanel):
         assert answer.report.table is not None
         count = len(answer.events.row)
         events = tr_n("{text} event", "{text} events", count, text=f"{count:,}")
-        scope = tr(answer.report.table.scope, "report")
+        scope = translated(answer.report.table.scope)
         self.set_scope(f"{scope} · {events}{scope_suffix(self.document.capture, self.state)}")
         self._draw()
 

@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
-from warpline.i18n import tr, tr_n
+from warpline.i18n import tr, tr_n, translated
 from warpline.interchange.framework.ranks import clock_text
 from warpline.model.times import format_duration
 from warpline_app.look.theme import Theme
@@ -53,7 +53,7 @@ def run_facts(capture: Capture) -> list[tuple[str, str]]:
     host = meta.get("host")
     if isinstance(host, dict):
         facts += [
-            (tr(str(key).replace("_", " ").capitalize(), "host"), str(value)) for key, value in host.items()
+            (translated(str(key).replace("_", " ").capitalize()), str(value)) for key, value in host.items()
         ]
     if meta.get("tool"):
         facts.append((tr("Recorder"), str(meta["tool"])))
@@ -103,24 +103,22 @@ class SourcesPanel(Panel):
         if capture.sources:
             self._head(tr("Sources"))
         for source in capture.sources:
-            text = source.reason
+            text = translated(source.reason)
             if source.lost:
-                lost = tr_n("{text} record lost", "{text} records lost", source.lost, text=f"{source.lost:,}")
+                lost = tr_n("{count:,} record lost", "{count:,} records lost", source.lost)
                 text = f"{text} · {lost}" if text else lost
             if not text:
                 text = tr("recorded, nothing lost") if source.enabled else tr("not recorded")
             sign = "✓" if source.enabled and not source.lost else "!" if source.enabled else "–"
-            self._line(sign, source.name, text, source.remedy)
+            self._line(sign, source.name, text, translated(source.remedy))
         if capture.skipped:
             self._head(tr("Left out when importing"))
         for entry in capture.skipped:
-            self._line(
-                "!", entry.what, tr("{count} · {reason}", count=f"{entry.count:,}", reason=entry.reason)
-            )
+            self._line("!", translated(entry.what), f"{entry.count:,} · {translated(entry.reason)}")
         if capture.warnings:
             self._head(tr("Warnings"))
         for warning in capture.warnings:
-            self._line("!", "", warning)
+            self._line("!", "", translated(warning))
         self._head(tr("The run"))
         for title, value in run_facts(capture):
             self._line("", title, value)

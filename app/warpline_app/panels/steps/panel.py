@@ -13,7 +13,7 @@ from warpline.analysis.framework.registry import compute_report
 from warpline.analysis.framework.report import NotRecorded, Report, Table
 from warpline.analysis.framework.selection import Selection
 from warpline.analysis.steps.steps import CATEGORIES, CATEGORY_TITLES
-from warpline.i18n import tr, tr_n
+from warpline.i18n import tr, tr_n, translated
 from warpline.model.progress import IsCancelled
 from warpline_app.look.theme import Theme
 from warpline_app.panels.charts.chart import Chart, duration_ticks, whole_ticks
@@ -129,7 +129,7 @@ class StepsPanel(ComputedPanel):
             columns = self._breakdown.data
             return [
                 (
-                    tr(title, "report"),
+                    translated(title),
                     self.theme.family(_CATEGORY_COLORS[key]),
                     np.asarray(columns[f"{key}_ns"]),
                 )
@@ -139,7 +139,7 @@ class StepsPanel(ComputedPanel):
         assert self._steps is not None
         columns = self._steps.data
         return [
-            (tr(title, "report"), self.theme.family(color), np.asarray(columns[key]))
+            (translated(title), self.theme.family(color), np.asarray(columns[key]))
             for (key, title), color in zip(_PHASES, _PHASE_COLORS, strict=True)
             if key in columns
         ]

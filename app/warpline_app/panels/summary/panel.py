@@ -15,7 +15,7 @@ from warpline.analysis.framework.report import NotRecorded, Report
 from warpline.analysis.framework.selection import Selection, View
 from warpline.analysis.structure.gpus import activity_combinations, gpus
 from warpline.analysis.structure.overlap import time_of
-from warpline.i18n import tr
+from warpline.i18n import tr, translated
 from warpline.model.progress import IsCancelled
 from warpline.model.times import format_duration
 from warpline_app.look.elided import ElidedLabel
@@ -113,7 +113,7 @@ class SummaryPanel(ComputedPanel):
                 family = spec.family
                 self.report.addItem(tr(_FAMILIES[family]).upper(), "")
                 _disable(model, self.report.count() - 1)
-            self.report.addItem("   " + tr(spec.title, "report"), spec.name)
+            self.report.addItem("   " + translated(spec.title), spec.name)
             self.report.setItemData(self.report.count() - 1, spec.name, Qt.ItemDataRole.ToolTipRole)
         present = set(kinds)
         for name in _FIRST:
@@ -169,14 +169,14 @@ class SummaryPanel(ComputedPanel):
         self.show_content()
         self.table.show_report(table, self.document.capture, self.theme)
         length = format_duration(result.range_ns[1] - result.range_ns[0])
-        scope = f"{tr(table.scope, 'report')} · {length}"
+        scope = f"{translated(table.scope)} · {length}"
         if request.report not in _OF_TRACKS:
             scope += scope_suffix(self.document.capture, self.state)
         if busy is not None:
             scope += " · " + tr("GPU busy {share}", share=f"{busy:.1%}")
         self.set_scope(scope)
-        self.note.setText("  ".join(tr(note, "report") for note in table.notes))
-        self.note.setToolTip("\n".join(tr(note, "report") for note in table.notes))
+        self.note.setText("  ".join(translated(note) for note in table.notes))
+        self.note.setToolTip("\n".join(translated(note) for note in table.notes))
         self._draw_shares()
         self._show_highlight()
 
@@ -193,11 +193,11 @@ class SummaryPanel(ComputedPanel):
                 self.table.parts(column.name, other),
                 tr(
                     "{column}: share of {whole}",
-                    column=tr(column.title, "report"),
-                    whole=tr(column.of, "report"),
+                    column=translated(column.title),
+                    whole=translated(column.of),
                 )
                 if column.of
-                else tr(column.title, "report"),
+                else translated(column.title),
             )
             self.shares.set_chosen(self.table.current_item())
 

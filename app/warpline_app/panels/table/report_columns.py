@@ -11,7 +11,7 @@ import numpy.typing as npt
 from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.report import NO_NAME, Table, Texts, Values, python_value
 from warpline.analysis.framework.report_json import NS_PER_UNIT, format_value
-from warpline.i18n import tr
+from warpline.i18n import tr, translated
 from warpline.storage import Capture
 from warpline_app.look.theme import Theme
 from warpline_app.panels.table.content import TableColumn
@@ -129,7 +129,7 @@ def make_column(
     values = report.data[column.name]
     is_number = isinstance(values, np.ndarray)
     text, unit = text_of(column, values)
-    title = tr(column.title, "report") + (f" ({unit})" if unit else "")
+    title = translated(column.title) + (f" ({unit})" if unit else "")
     bar = _bar(report, column, values)
     return TableColumn(
         title,
@@ -141,7 +141,7 @@ def make_column(
         is_number=is_number and bar is None,
         width=_BAR_WIDTH if bar is not None else width(title, text, is_number),
         tooltip=None if is_number else text,
-        description=tr("of {whole}", whole=tr(column.of, "report")) if column.of else "",
+        description=tr("of {whole}", whole=translated(column.of)) if column.of else "",
         key=column.name,
     )
 
@@ -156,7 +156,7 @@ def name_column(
     values = report.data[column.name]
     is_number = isinstance(values, np.ndarray)
     return TableColumn(
-        tr(column.title, "report"),
+        translated(column.title),
         text,
         lambda: sortable(values),
         raw=raw_of(values),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPainterPath, QPen, QPolygonF
 
-from warpline.i18n import tr
+from warpline.i18n import translated
 from warpline.model import format_duration
 from warpline_app.look.theme import Theme, ui_font
 from warpline_app.timeline.model.links import Link
@@ -100,7 +100,7 @@ def _tab(scene: Scene, link: Link, place: EventPlace, other: int, about: int, ta
     start = scene.capture.event_span(about)[0]
     away = abs(scene.capture.event_span(other)[0] - start)
     sign = "◂" if left else "▸" if right else "▴" if above else "▾"
-    what = tr(link.kind.replace("_", " ") or "link", "link")
+    what = translated(link.kind.replace("_", " ") or "link")
     text = f"{sign} {what} {format_duration(away)}" if left or right else f"{sign} {what}"
     width = QFontMetricsF(ui_font(11, bold=True)).horizontalAdvance(text) + 14
     y = min(max(rect.center().y() - TAB_HEIGHT / 2, top_edge + 2.0), scene.height_px - TAB_HEIGHT - 2)

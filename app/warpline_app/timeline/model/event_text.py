@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from warpline.i18n import tr
+from warpline.i18n import tr, translated
 from warpline.model import Flag, format_duration, format_time
 from warpline_app.timeline.model.curves import counter_text, share_text
 from warpline_app.timeline.model.links import launch_delay_ns
@@ -62,10 +62,10 @@ def place_of(capture: Capture, row: int) -> str:
     if track.thread is not None:
         thread = capture.threads[track.thread]
         owner = f"{thread.name} {thread.tid}".strip()
-        return owner if track.role in {"thread", "state"} else f"{track.title} · {owner}"
+        return owner if track.role in {"thread", "state"} else f"{translated(track.title)} · {owner}"
     if track.device is not None and track.role == "stream":
-        return f"GPU {track.device} · {track.title}"
-    return track.title or track.uri
+        return translated(f"GPU {track.device} · {track.title}")
+    return translated(track.title) or track.uri
 
 
 def _shape(capture: Capture, kind: str, values: dict[str, Any]) -> list[str]:

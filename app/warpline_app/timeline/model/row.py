@@ -26,7 +26,10 @@ class Content(StrEnum):
 
 @dataclass(eq=False)
 class Row:
-    """One row of the tree. ``key`` is the URI of its track, or that with ``#`` and what was singled out of it."""
+    """One row of the tree. ``key`` is the URI of its track, or that with ``#`` and what was singled out of it.
+
+    ``title`` is in the user's language. ``is_utilization``: a counter of how busy something is.
+    """
 
     key: str
     title: str
@@ -43,6 +46,7 @@ class Row:
     children: list[Row] = field(default_factory=list)
     make_children: Callable[[], list[Row]] | None = None
     count: int = 0
+    is_utilization: bool = False
 
     @property
     def has_children(self) -> bool:

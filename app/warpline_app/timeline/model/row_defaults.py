@@ -54,7 +54,7 @@ def sort_children(capture: Capture, track: Track, children: Sequence[Row]) -> li
         return sorted(
             children,
             key=lambda row: (
-                9 if row.role == "counter" and not _is_utilization(row) else _GPU_ORDER.get(row.role, 4)
+                9 if row.role == "counter" and not row.is_utilization else _GPU_ORDER.get(row.role, 4)
             ),
         )
     return list(children)
@@ -68,8 +68,9 @@ def _is_main_thread(capture: Capture, row: Row) -> bool:
     return thread.tid == capture.processes[thread.process].pid
 
 
-def _is_utilization(row: Row) -> bool:
-    return "utili" in row.title.casefold() and "mem" not in row.title.casefold()
+def tells_utilization(title: str) -> bool:
+    """Whether a counter of this English title tells how busy something is."""
+    return "utili" in title.casefold() and "mem" not in title.casefold()
 
 
 # what is folded
@@ -99,7 +100,7 @@ def fold_idle(parent: Row, children: Sequence[Row]) -> list[Row]:
 
 def fold_counters(parent: Row, children: Sequence[Row]) -> list[Row]:
     """Puts counters that stand beside something else below one row, but for how busy a GPU is."""
-    counters = [child for child in children if child.role == "counter" and not _is_utilization(child)]
+    counters = [child for child in children if child.role == "counter" and not child.is_utilization]
     if len(counters) < FOLD_COUNTERS or len(counters) == len(children):
         return list(children)
     rest = [child for child in children if child not in counters]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from warpline.i18n import tr
+from warpline.i18n import tr, translated
 from warpline_app.timeline.model.name_rows import NameGroup, NameGroups
 from warpline_app.timeline.model.row import Content, Row
 from warpline_app.timeline.model.row_defaults import (
@@ -16,6 +16,7 @@ from warpline_app.timeline.model.row_defaults import (
     open_by_default,
     sort_children,
     sort_top,
+    tells_utilization,
 )
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ class RowTree:
         lanes = tuple(capture.track_lanes(index))
         row = Row(
             track.uri,
-            track.title or track.uri,
+            translated(track.title) or track.uri,
             Content.LANES if lanes else Content.CURVE,
             track.role,
             _FAMILY_OF_ROLE.get(track.role, "range"),
@@ -142,16 +143,18 @@ class RowTree:
         counters = capture.counters_of_tracks.get(index, ())
         if len(counters) == 1 and not lanes and not children:
             row.content, row.counter, row.family = Content.COUNTER, counters[0].index, "kernel"
+            row.is_utilization = tells_utilization(track.title)
         else:
             children += [
                 Row(
                     f"{track.uri}#counter={counter.index}",
-                    counter.name or track.title,
+                    translated(counter.name or track.title),
                     Content.COUNTER,
                     "counter",
                     "kernel",
                     index,
                     counter=counter.index,
+                    is_utilization=tells_utilization(counter.name or track.title),
                 )
                 for counter in counters
             ]

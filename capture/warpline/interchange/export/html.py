@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from warpline.i18n import tr
+from warpline.i18n import tr, tr_n, translated
 from warpline.interchange.export.exporter import ExportJob, SizeModel
 from warpline.interchange.export.output_files import writing
 from warpline.interchange.export.selection import Int64Array, count_events, lane_slices
@@ -65,17 +65,22 @@ class HtmlExporter:
         title = html.escape(capture.path.name)
         duration = format_duration(stop - start)
         first = format_time(start - capture.span[0], max(1, (stop - start) // 1000))
-        facts = tr(
-            "{events} events in {duration}, from {start} on",
-            events=f"{count_events(capture, selection):,}",
+        facts = tr_n(
+            "{count:,} event in {duration}, from {start} on",
+            "{count:,} events in {duration}, from {start} on",
+            count_events(capture, selection),
             duration=duration,
             start=first,
         )
         command = capture.meta.get("command_line")
         line = html.escape(" ".join(str(part) for part in command)) if isinstance(command, list) else ""
-        more = f'<p class="muted">{tr("{n} lanes are not drawn", n=left_out)}</p>' if left_out else ""
+        more = (
+            f'<p class="muted">{tr_n("{count} lane is not drawn", "{count} lanes are not drawn", left_out)}</p>'
+            if left_out
+            else ""
+        )
         missing = "".join(
-            f"<li>{html.escape(source.name)} <small>{html.escape(source.reason)}</small></li>"
+            f"<li>{html.escape(source.name)} <small>{html.escape(translated(source.reason))}</small></li>"
             for source in capture.sources
             if not source.enabled
         )
@@ -189,10 +194,12 @@ def _tables(job: ExportJob) -> list[str]:
             for name in order[:_MAX_NAMES].tolist()
         ]
         left = len(order) - _MAX_NAMES
-        rest = f'<p class="muted">{tr("and {n} more", n=left)}</p>' if left > 0 else ""
-        heads = "".join(f"<th>{tr(text)}</th>" for text in ("Name", "Count", "Total", "Average", "Share"))
+        rest = f'<p class="muted">{tr("and {count} more", count=left)}</p>' if left > 0 else ""
+        heads = "".join(
+            f"<th>{text}</th>" for text in (tr("Name"), tr("Count"), tr("Total"), tr("Average"), tr("Share"))
+        )
         found.append(
-            f"<h2>{html.escape(tr(spec.title))}</h2><table><tr>{heads}</tr>{''.join(lines)}</table>{rest}"
+            f"<h2>{html.escape(translated(spec.title))}</h2><table><tr>{heads}</tr>{''.join(lines)}</table>{rest}"
         )
     return found
 

@@ -8,7 +8,7 @@ import zlib
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
-from warpline.i18n import tr
+from warpline.i18n import tr, translated
 from warpline.interchange.framework import registry
 from warpline.interchange.framework.gunzip import GunzipReader
 from warpline.interchange.framework.importer import Importer
@@ -106,7 +106,7 @@ def detect(path: Path | str) -> Importer:
             )
         )
     if best is None:
-        titles = "; ".join(importer.title for importer in registry.importers())
+        titles = "; ".join(translated(importer.title) for importer in registry.importers())
         raise ImportFormatError(
             tr("{path}: not in a format Warpline can import (it reads: {titles})", path=path, titles=titles)
         )

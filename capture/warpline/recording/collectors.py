@@ -9,7 +9,8 @@ from warpline.i18n import english
 from warpline.model.tracks import Source
 from warpline.recording.sources.collector import Collector, Watched
 from warpline.recording.sources.registry import recording_sources
-from warpline.recording.sources.source import RecordingSource, Unavailable
+from warpline.recording.sources.source import RecordingSource
+from warpline.recording.unavailable import Unavailable
 
 _NOT_ASKED = english("not asked for (--trace)")
 _LONGEST_PERIOD_NS = 100_000_000

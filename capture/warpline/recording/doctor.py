@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from warpline.recording.platforms import is_linux, linux_only
 from warpline.recording.sources.registry import recording_sources
-from warpline.recording.sources.source import RecordingSource, Unavailable
+from warpline.recording.sources.source import RecordingSource
+from warpline.recording.unavailable import Unavailable
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from warpline.model.tracks import Source
 from warpline.recording.session import Session
 from warpline.recording.sources.registry import asked_sources
-from warpline.recording.sources.source import Unavailable
+from warpline.recording.unavailable import Unavailable
 
 
 @dataclass(frozen=True)

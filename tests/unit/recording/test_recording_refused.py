@@ -27,8 +27,8 @@ from warpline.recording.sources.perf import collect as perf
 from warpline.recording.sources.perf.abi import RingTooLarge
 from warpline.recording.sources.procfs.translate import dominant_states, state_ratios
 from warpline.recording.sources.registry import default_trace
-from warpline.recording.sources.source import Unavailable
 from warpline.recording.sources.thread_state import State
+from warpline.recording.unavailable import Unavailable
 
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="recording works on Linux only")
 SYSCALL = {"x86_64": 298, "aarch64": 241}.get(platform.machine(), 0)

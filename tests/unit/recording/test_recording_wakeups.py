@@ -15,7 +15,6 @@ from tests.unit.recording.recording_tools import States, needs_perf, python, rec
 from warpline.recording.finalise import finalise
 from warpline.recording.session import Options, Session
 from warpline.recording.sources.registry import default_trace
-from warpline.recording.sources.source import Unavailable
 from warpline.recording.sources.wakeups.collect import (
     find_tracepoint,
     parse_format,
@@ -23,6 +22,7 @@ from warpline.recording.sources.wakeups.collect import (
 )
 from warpline.recording.spool import records
 from warpline.recording.spool.writer import SpoolWriter
+from warpline.recording.unavailable import Unavailable
 from warpline.storage import open_capture
 
 FORMAT = """name: sched_waking

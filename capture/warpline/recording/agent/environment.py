@@ -7,9 +7,10 @@ from collections.abc import Mapping
 
 from warpline.i18n import english
 from warpline.model.tracks import Source
+from warpline.recording.agent.contribution import Contribution
 from warpline.recording.agent.library import agent_library
 from warpline.recording.session import Session
-from warpline.recording.sources.source import Contribution, Unavailable
+from warpline.recording.unavailable import Unavailable
 
 
 def load_agent(session: Session, inherited: Mapping[str, str], name: str, variable: str) -> Contribution:

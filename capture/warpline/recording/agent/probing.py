@@ -12,9 +12,9 @@ from pathlib import Path
 from warpline.model.tracks import Source
 from warpline.recording.agent.library import agent_library
 from warpline.recording.control_page import ControlPage, RecordingState
-from warpline.recording.sources.source import Unavailable
 from warpline.recording.spool import records
 from warpline.recording.spool.reader import read_spools
+from warpline.recording.unavailable import Unavailable
 
 _SECONDS = 30
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from warpline.i18n import english
+from warpline.recording.agent.contribution import Contribution
 from warpline.recording.session import Session
-from warpline.recording.sources.source import Choice, Contribution, RecordingSource, Unavailable
+from warpline.recording.sources.source import Choice, RecordingSource
+from warpline.recording.unavailable import Unavailable
 
 
 class PlannedSource(RecordingSource):

@@ -12,8 +12,10 @@ from functools import lru_cache
 
 from warpline.i18n import english
 from warpline.recording import sources
+from warpline.recording.agent.contribution import Contribution
 from warpline.recording.sources.planned import PLANNED
-from warpline.recording.sources.source import Choice, Contribution, RecordingSource, Unavailable
+from warpline.recording.sources.source import Choice, RecordingSource
+from warpline.recording.unavailable import Unavailable
 
 ENTRY_POINT_GROUP = "warpline.sources"
 
@@ -94,7 +96,7 @@ def source_of_range(text: str) -> RecordingSource | None:
     word, colon, name = text.partition(":")
     for source in recording_sources():
         form, takes_name, _ = source.capture_range.partition(":")
-        if form == word and takes_name == colon and bool(name) == bool(takes_name):
+        if form and form == word and takes_name == colon and bool(name) == bool(takes_name):
             return source
     raise ValueError(f"not a capture range: {text!r}")
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from warpline.model.tracks import Source
+from warpline.recording.agent.contribution import Contribution
 
 if TYPE_CHECKING:
     from warpline.recording.session import Session
@@ -34,29 +34,6 @@ class Choice:
     text: str
     is_default: bool = False
     control_bit: int = 0
-
-
-class Unavailable(Exception):
-    """A source cannot work here; the text says why, ``remedy`` what to do about it."""
-
-    def __init__(self, reason: str, remedy: str = "") -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.remedy = remedy
-
-
-@dataclass(frozen=True)
-class Contribution:
-    """What a source needs inside the recorded program.
-
-    ``variables`` are set in its environment; build them from what is inherited so that what a user has set is kept
-    (PYTHONPATH is extended, never replaced). ``source`` tells whether it can record, None when only its collector
-    knows. ``warnings`` are stored in the capture and shown.
-    """
-
-    variables: Mapping[str, str] = field(default_factory=dict)
-    source: Source | None = None
-    warnings: tuple[str, ...] = ()
 
 
 class RecordingSource(ABC):

@@ -16,8 +16,8 @@ import numpy as np
 
 from warpline.model.tracks import Source
 from warpline.recording.sources.collector import Collector, Watched
-from warpline.recording.sources.source import Unavailable
 from warpline.recording.spool import records
+from warpline.recording.unavailable import Unavailable
 
 PERIOD_S = 0.1
 SLOW_PERIOD_S = 1.0

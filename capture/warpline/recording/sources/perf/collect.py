@@ -21,8 +21,8 @@ from warpline.recording.sources.perf.abi import (
     switch_attributes,
 )
 from warpline.recording.sources.perf.decode import Decoded, decode
-from warpline.recording.sources.source import Unavailable
 from warpline.recording.spool import records
+from warpline.recording.unavailable import Unavailable
 
 _COMM = struct.Struct("<QIIIHH")
 _FORK = struct.Struct("<QIIII")

@@ -26,8 +26,8 @@ from warpline.recording.sources.perf.abi import (
     open_ring,
     tracepoint_attributes,
 )
-from warpline.recording.sources.source import Unavailable
 from warpline.recording.spool import records
+from warpline.recording.unavailable import Unavailable
 
 _TRACEFS = (Path("/sys/kernel/tracing"), Path("/sys/kernel/debug/tracing"))
 _EVENT = "events/sched/sched_waking"

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from warpline.i18n import english
 from warpline.recording.sources.choices import CPU
 from warpline.recording.sources.facts import THREAD_STATES
-from warpline.recording.sources.source import RecordingSource, Unavailable
+from warpline.recording.sources.source import RecordingSource
+from warpline.recording.unavailable import Unavailable
 
 if TYPE_CHECKING:
     from warpline.recording.sources.collector import Collector, Watched

@@ -1,0 +1,22 @@
+"""What goes into the environment of the recorded program."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from warpline.model.tracks import Source
+
+
+@dataclass(frozen=True)
+class Contribution:
+    """What a source needs inside the recorded program.
+
+    ``variables`` are set in its environment; build them from what is inherited so that what a user has set is kept
+    (PYTHONPATH is extended, never replaced). ``source`` tells whether it can record, None when only its collector
+    knows. ``warnings`` are stored in the capture and shown.
+    """
+
+    variables: Mapping[str, str] = field(default_factory=dict)
+    source: Source | None = None
+    warnings: tuple[str, ...] = ()

@@ -1,0 +1,264 @@
+"""Sources are found by one registry: those beside it, those of other distributions, those that are only planned."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from tests.unit.recording.recording_tools import WARPLINE
+
+from warpline.model.tracks import Source
+from warpline.recording.collectors import Collectors
+from warpline.recording.doctor import check_source
+from warpline.recording.sources import registry
+from warpline.recording.sources.collector import Collector, Watched
+from warpline.recording.sources.planned import PLANNED
+from warpline.recording.sources.registry import (
+    capture_ranges,
+    control_mask,
+    default_trace,
+    recording_sources,
+    source_of_range,
+    trace_names,
+)
+from warpline.recording.sources.source import Choice, RecordingSource
+from warpline.storage import open_capture
+
+
+@pytest.fixture
+def fresh_registry() -> Iterator[None]:
+    recording_sources.cache_clear()
+    yield
+    recording_sources.cache_clear()
+
+
+@pytest.fixture
+def example_installed(
+    tmp_path: Path, repository: Path, monkeypatch: pytest.MonkeyPatch, fresh_registry: None
+) -> Iterator[Path]:
+    """The example of docs/ as pip installs it, in a folder of its own."""
+    source = tmp_path / "example"
+    shutil.copytree(repository / "docs" / "example_source", source)
+    target = tmp_path / "site"
+    subprocess.run(
+        [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation", "--no-index",
+         "--disable-pip-version-check", "--target", str(target), str(source)],
+        check=True,
+        capture_output=True,
+    )  # fmt: skip
+    monkeypatch.syspath_prepend(str(target))
+    paths = os.environ.get("PYTHONPATH", "")
+    monkeypatch.setenv("PYTHONPATH", f"{target}:{paths}" if paths else str(target))
+    yield target
+    for name in [name for name in sys.modules if name.startswith("warpline_load_source")]:
+        del sys.modules[name]
+
+
+def warpline(*words: str, cwd: Path) -> str:
+    done = subprocess.run(
+        [*WARPLINE, *words], cwd=cwd, capture_output=True, text=True, check=False, timeout=100
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="recording works on Linux only")
+@pytest.mark.usefixtures("example_installed")
+def test_a_source_of_another_distribution_is_one_of_ours(tmp_path: Path) -> None:
+    assert "load" in {point.name for point in metadata.entry_points(group="warpline.sources")}
+    assert trace_names()[-1] == "load"
+    assert "load" not in default_trace()
+    checks = {
+        check["name"]: check for check in json.loads(warpline("doctor", "--json", cwd=tmp_path))["sources"]
+    }
+    assert checks["load"]["available"] is True
+    assert checks["load"]["reason"].endswith(" now")
+    assert checks["load"]["title"] in warpline("doctor", cwd=tmp_path)
+    assert ",load" in warpline("record", "--help", cwd=tmp_path)
+
+    warpline("record", "-q", "-o", "run.h5", "--trace", "load", "--", "sleep", "0.4", cwd=tmp_path)
+    info = json.loads(warpline("info", "run.h5", "--json", cwd=tmp_path))
+    sources = {source["name"]: source for source in info["sources"]}
+    assert sources["load"]["enabled"] is True
+    assert sources["perf"]["reason"] == "not asked for (--trace)"
+    assert "load" in {track["uri"] for track in info["tracks"]}
+    with open_capture(tmp_path / "run.h5") as capture:
+        (counter,) = capture.counters
+        assert (counter.name, counter.unit) == ("Load average", "threads")
+        times = counter.times[:]
+        assert 2 <= len(times) <= 8
+        assert (times[1:] - times[:-1] >= 100_000_000).all()
+        assert capture.meta["trace"] == ["load"]
+
+    dialog = (
+        "from PySide6.QtWidgets import QApplication; app = QApplication([]);"
+        "from warpline_app.dialogs.source_choice import SourceChoice;"
+        "print({name: box.text() for name, box in SourceChoice().boxes.items()})"
+    )
+    shown = subprocess.run([sys.executable, "-c", dialog], capture_output=True, text=True, check=True)
+    assert "'load': 'Load average'" in shown.stdout
+
+
+@pytest.mark.usefixtures("example_installed")
+def test_records_of_a_source_that_is_not_installed_are_counted(tmp_path: Path) -> None:
+    program = "import os, signal; os.kill(os.getppid(), signal.SIGKILL)"
+    words = ["record", "-q", "-o", "run.h5", "--trace", "load", "--", sys.executable, "-c", program]
+    done = subprocess.run([*WARPLINE, *words], cwd=tmp_path, capture_output=True, check=False, timeout=100)
+    assert done.returncode == -9
+    shutil.rmtree(tmp_path / "site")
+    warpline("recover", "run.h5.spool", cwd=tmp_path)
+    info = json.loads(warpline("info", "run.h5", "--json", cwd=tmp_path))
+    (skipped,) = info["skipped"]
+    assert skipped["what"] == "records of load"
+    assert skipped["count"] >= 1
+
+
+@pytest.mark.usefixtures("fresh_registry")
+def test_an_entry_point_that_cannot_be_loaded_says_so_and_costs_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "broken-1.0.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
+    (folder / "entry_points.txt").write_text(
+        "[warpline.sources]\nbroken = json:dumps\nperf = json:dumps\npython = no_such_module:source\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    found = {source.name: source for source in recording_sources()}
+    assert type(found["perf"]).__name__ == "PerfSource"
+    check = check_source(found["broken"])
+    assert not check.available
+    assert check.reason.startswith("json:dumps cannot be loaded: ")
+    assert check.remedy
+    assert "no_such_module" in check_source(found["python"]).reason
+
+
+class NewPython(RecordingSource):
+    name = "python"
+    choice = PLANNED[1].choice
+    title = "Python stacks"
+    position = 80
+
+    def probe(self) -> str:
+        return "100 Hz"
+
+
+@pytest.mark.usefixtures("fresh_registry")
+def test_a_planned_source_gives_way_to_a_real_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [source.name for source in recording_sources()]
+    assert len(names) == len(set(names))
+    monkeypatch.setattr(registry, "_entry_points", lambda: [NewPython()])
+    recording_sources.cache_clear()
+    assert [source.name for source in recording_sources()] == names
+    assert check_source(next(s for s in recording_sources() if s.name == "python")).reason == "100 Hz"
+
+
+class Failing(Collector):
+    """Goes wrong in one of its methods."""
+
+    def __init__(self, where: str) -> None:
+        self.where = where
+        self.called: list[str] = []
+
+    def tick(self) -> None:
+        self.act("tick")
+
+    def drain(self) -> None:
+        self.act("drain")
+
+    def close(self) -> None:
+        self.act("close")
+
+    def act(self, what: str) -> None:
+        self.called.append(what)
+        if what == self.where:
+            raise LookupError(f"no {what}")
+
+    def report(self) -> Source:
+        return Source("failing", True)
+
+
+class FailingSource(RecordingSource):
+    choice = Choice("failing", "Failing", "")
+    title = "Fails"
+
+    def __init__(self, name: str, collector: Collector) -> None:
+        self.name = name
+        self.collector = collector
+
+    def probe(self) -> str:
+        return ""
+
+    def open(self, watched: Watched) -> Collector:
+        return self.collector
+
+
+@pytest.mark.parametrize(
+    ("where", "called"),
+    [
+        ("tick", ["tick", "close"]),
+        ("drain", ["tick", "drain", "close"]),
+        ("close", ["tick", "drain", "close", "close"]),
+    ],
+)
+def test_a_collector_that_fails_costs_only_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str, called: list[str]
+) -> None:
+    first, second = Failing(where), Failing("never")
+    sources = (FailingSource("first", first), FailingSource("second", second))
+    monkeypatch.setattr("warpline.recording.collectors.recording_sources", lambda: sources)
+    collectors = Collectors(Watched(tmp_path, 1), ("failing", "absent"), {})
+    collectors.tick()
+    collectors.drain()
+    collectors.close()
+    assert first.called == called
+    assert second.called == ["tick", "drain", "close"]
+    said = {source.name: source for source in collectors.reports()}
+    assert said["first"] == Source("first", False, f"it failed while recording: no {where}")
+    assert not said["absent"].enabled
+
+
+def test_what_sources_say_of_themselves_is_consistent() -> None:
+    sources = recording_sources()
+    positions = {source.name: source.position for source in sources}
+    assert positions["perf"] < positions["wakeups"] < positions["procfs"], "one refines, one stands in"
+    assert positions["nvml"] < positions["cuda"], "GPUs have NVML's numbers"
+    owned = [number for source in sources for number in source.record_types]
+    assert len(owned) == len(set(owned))
+    for source in sources:
+        assert {number for number, _byte in source.timed_records} <= source.record_types
+    bits = [choice.control_bit for choice in registry.choices()]
+    assert len(bits) == len(set(bits))
+    assert control_mask(trace_names()) == sum(bits)
+    assert control_mask(("cpu", "cuda")) == 1 | 4
+    assert default_trace() == ("cpu", "nvml", "nvtx", "cuda")
+
+
+def test_ranges_of_sources() -> None:
+    assert capture_ranges() == ("none", "nvtx:NAME", "cuda-profiler")
+    assert source_of_range("none") is None
+    for text, name in (("nvtx:epoch 1", "nvtx"), ("nvtx:a:b", "nvtx"), ("cuda-profiler", "cuda")):
+        source = source_of_range(text)
+        assert source is not None
+        assert source.name == name
+    for text in ("", "nvtx", "nvtx:", "cuda-profiler:x", "time"):
+        with pytest.raises(ValueError, match="not a capture range"):
+            source_of_range(text)
+
+
+def test_listing_sources_imports_nothing_heavy(tmp_path: Path) -> None:
+    program = (
+        "import sys; from warpline.recording.sources.registry import recording_sources; recording_sources();"
+        "print([name for name in ('numpy', 'h5py', 'pynvml', 'PySide6') if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[]\n"

@@ -118,7 +118,7 @@ def listed_texts() -> Iterator[Text]:
     """The texts that stand in tables and are translated where they are shown."""
     from warpline.model.kinds import BUILTIN_KINDS
     from warpline_app.commands.actions import MENU_ORDER, SUBMENUS
-    from warpline_app.panels.frame.registry import PANELS
+    from warpline_app.panels.frame.registry import all_panels
     from warpline_app.verbs.catalogue import all_commands
 
     for command in all_commands():
@@ -126,7 +126,7 @@ def listed_texts() -> Iterator[Text]:
             yield Text("command", text)
     for text in (*MENU_ORDER, *SUBMENUS.values()):
         yield Text("command", text)
-    for panel in PANELS:
+    for panel in all_panels():
         yield Text("panel", panel.title)
     for kind in BUILTIN_KINDS:
         yield Text(DATA, kind.title)

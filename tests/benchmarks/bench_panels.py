@@ -30,7 +30,7 @@ from tests.benchmarks.measuring import table  # noqa: E402
 from warpline.storage import open_capture  # noqa: E402
 from warpline_app.panels.frame.computed import ComputedPanel  # noqa: E402
 from warpline_app.panels.frame.panel import Panel  # noqa: E402
-from warpline_app.panels.frame.registry import PANELS  # noqa: E402
+from warpline_app.panels.frame.registry import all_panels  # noqa: E402
 from warpline_app.session.application import make_application  # noqa: E402
 from warpline_app.session.document import Document  # noqa: E402
 from warpline_app.session.settings import Settings  # noqa: E402
@@ -121,7 +121,7 @@ def measure(path: Path, panels: list[str], steps: int) -> None:
             f"yardstick (a picture with 140 plain texts): {unit:.2f} ms of processor time; bar: p95 ≤ {BAR_MS:.0f} ms"
         )
         rows = []
-        for spec in PANELS:
+        for spec in all_panels():
             if spec.id not in panels:
                 continue
             frame = QWidget()

@@ -34,7 +34,7 @@ from PySide6.QtWidgets import QApplication, QDialog, QMenu, QWidget  # noqa: E40
 from tests.benchmarks.generate import generate  # noqa: E402
 from tests.benchmarks.measuring import table  # noqa: E402
 
-from warpline_app.panels.frame.registry import PANELS  # noqa: E402
+from warpline_app.panels.frame.registry import all_panels  # noqa: E402
 from warpline_app.session.application import make_application  # noqa: E402
 from warpline_app.session.settings import Settings  # noqa: E402
 from warpline_app.window.main_window import MainWindow  # noqa: E402
@@ -191,7 +191,7 @@ class Hand:
     def panel(self) -> None:
         """Bring another panel to the front."""
         self.window.panels.show_panel(
-            self.chance.choice([spec.id for spec in PANELS if spec.id != "console"])
+            self.chance.choice([spec.id for spec in all_panels() if spec.id != "console"])
         )
 
 

@@ -23,7 +23,7 @@ from warpline_app.panels.events import panel as events_module
 from warpline_app.panels.events.panel import EventsPanel
 from warpline_app.panels.events.query import Query, capture_starts, rows_of
 from warpline_app.panels.facts.event_facts import event_facts, format_bytes
-from warpline_app.panels.frame.registry import PANELS
+from warpline_app.panels.frame.registry import all_panels
 from warpline_app.panels.sources.panel import SourcesPanel
 from warpline_app.panels.table.content import sorted_order, text_ranks
 from warpline_app.session.timeline_state import Filter
@@ -387,13 +387,13 @@ def test_what_is_not_recorded_is_said_with_reason_and_remedy(
 def test_panels_come_go_and_move(qtbot: QtBot, window: MainWindow, open_page: OpenPage, sample: Path) -> None:
     open_page(sample)
     panels = window.panels
-    for spec in PANELS:
+    for spec in all_panels():
         panels.show_panel(spec.id)
         assert panels.is_in_front(spec.id)
         assert panels.panel(spec.id) is not None
     panels.show_panel("events", "right")
     assert [spec.id for spec in panels.right.specs] == ["details", "events"]
-    for spec in PANELS:
+    for spec in all_panels():
         panels.hide_panel(spec.id)
     assert not panels.bottom.isVisible()
     assert not panels.right.isVisible()

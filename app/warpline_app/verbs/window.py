@@ -5,7 +5,8 @@ from __future__ import annotations
 from warpline_app.commands.command import Command, with_capture
 from warpline_app.commands.context import Context
 from warpline_app.look.appearance import appearance
-from warpline_app.panels.frame.registry import PANELS, PanelSpec
+from warpline_app.panels.frame.panel_spec import PanelSpec
+from warpline_app.panels.frame.registry import all_panels
 from warpline_app.session.alignment import movable_clocks
 from warpline_app.session.settings import ThemeChoice
 
@@ -178,7 +179,7 @@ FILE_COMMANDS: tuple[Command, ...] = (
     Command("file.quit", "Quit", "File", _quit, ("Ctrl+Q",), group="quit"),
 )
 WINDOW_COMMANDS: tuple[Command, ...] = (
-    *(_panel_command(spec) for spec in PANELS),
+    *(_panel_command(spec) for spec in all_panels()),
     Command(
         "view.next_tab",
         "Next Tab",

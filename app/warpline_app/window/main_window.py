@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 from warpline_app.commands.actions import CommandActions
 from warpline_app.commands.context import Context
 from warpline_app.panels.frame.layout import PanelLayout
-from warpline_app.panels.frame.registry import PANELS
+from warpline_app.panels.frame.registry import all_panels
 from warpline_app.session.background import Job
 from warpline_app.session.document import Document
 from warpline_app.session.settings import Settings
@@ -125,7 +125,7 @@ class MainWindow(QMainWindow):
 
     def _load_panels(self, page: CapturePage) -> None:
         """Import the panels that are seen in a thread, so that the timeline can be moved meanwhile, then make them."""
-        seen = [spec for spec in PANELS if self.panels.is_in_front(spec.id)]
+        seen = [spec for spec in all_panels() if self.panels.is_in_front(spec.id)]
 
         def fill(_loaded: object) -> None:
             if self.tabs.current_page is page:

@@ -6,6 +6,7 @@ import importlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from warpline import plugins
 from warpline.cli.command import Command
 from warpline.i18n import english, tr
 from warpline.model.errors import UsageError, WarplineError
@@ -49,10 +50,7 @@ BUILTIN: tuple[CommandEntry, ...] = (
 
 def entry_points() -> dict[str, metadata.EntryPoint]:
     """Commands that installed distributions register, by name. They never replace a command of ``BUILTIN``."""
-    # A sixth of the start-up time, and most commands do not need it.
-    from importlib import metadata
-
-    return {point.name: point for point in metadata.entry_points(group=ENTRY_POINT_GROUP)}
+    return {point.name: point for point in plugins.entry_points(ENTRY_POINT_GROUP)}
 
 
 def names() -> list[str]:

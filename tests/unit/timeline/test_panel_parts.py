@@ -21,11 +21,11 @@ from warpline.storage import CaptureBuilder, open_capture
 from warpline_app.panels.charts.chart import linear_ticks, log_ticks, whole_ticks
 from warpline_app.panels.charts.share_view import MOST_PARTS, largest, squarified
 from warpline_app.panels.facts.event_context import EventContext, KindContext
+from warpline_app.panels.frame.row_target import target_of
 from warpline_app.panels.memory.panel import thinned
 from warpline_app.panels.table.column_filter import can_filter, passing
 from warpline_app.panels.table.content import TableColumn, tsv
 from warpline_app.panels.table.report_columns import share_column, text_of
-from warpline_app.panels.table.row_target import target_of
 from warpline_app.session.name_filter import passing_names
 from warpline_app.session.timeline_state import Filter
 

@@ -27,11 +27,11 @@ from warpline_app.look.theme import Theme
 from warpline_app.panels.events.columns import event_columns
 from warpline_app.panels.events.query import Int64Array, Query, capture_starts, rows_of
 from warpline_app.panels.frame.computed import ComputedPanel
+from warpline_app.panels.frame.row_target import RowTarget
 from warpline_app.panels.frame.scope import scope_suffix, selected_name, selected_tracks
 from warpline_app.panels.table.column_filter import ColumnFilter, can_filter
 from warpline_app.panels.table.content import TableColumn, TableContent, sorted_order
 from warpline_app.panels.table.row_actions import RowActions
-from warpline_app.panels.table.row_target import RowTarget
 from warpline_app.panels.table.table import Table
 from warpline_app.session.document import Document
 
@@ -105,7 +105,7 @@ class EventsPanel(ComputedPanel):
         row.addLayout(self._chips)
         row.addWidget(self.note)
         row.addStretch(1)
-        self.table = EventTable(document, RowActions(document, self))
+        self.table = EventTable(document, RowActions(self))
         self.table.export_name = f"{document.path.stem}-events"
         self.table.item_selected.connect(self.state.select)
         self.table.item_activated.connect(self.state.reveal)

@@ -17,9 +17,9 @@ from warpline.model.progress import IsCancelled
 from warpline_app.look.theme import Theme
 from warpline_app.panels.flame.view import FlameView
 from warpline_app.panels.frame.computed import ComputedPanel
+from warpline_app.panels.frame.row_target import RowTarget
 from warpline_app.panels.frame.scope import scope_suffix, selection_of
 from warpline_app.panels.table.row_actions import RowActions
-from warpline_app.panels.table.row_target import RowTarget
 from warpline_app.session.document import Document
 
 _SOURCES = (
@@ -72,7 +72,7 @@ class FlamePanel(ComputedPanel):
         self.search.textChanged.connect(self._typing.start)
         self.note = QLabel(tr("double click: zoom in, on the ground: out"))
         self.note.setObjectName("muted")
-        self._actions = RowActions(document, self)
+        self._actions = RowActions(self)
         self.view = FlameView(document.capture, self.theme)
         self.view.export_name = f"{document.path.stem}-flame"
         self.view.box_clicked.connect(lambda box: self._actions.choose(self._target(box)))

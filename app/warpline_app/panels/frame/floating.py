@@ -7,7 +7,7 @@ from PySide6.QtGui import QCloseEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from warpline_app.panels.frame.host import PanelHost
-from warpline_app.panels.frame.registry import Area, PanelSpec
+from warpline_app.panels.frame.panel_spec import Area, PanelSpec
 
 FLOATING_SIZE = (760, 340)
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+
 from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QToolButton, QVBoxLayout, QWidget
 
 from warpline.i18n import tr
 from warpline_app.look.elided import ElidedLabel
-from warpline_app.panels.frame.registry import Area, PanelSpec
+from warpline_app.panels.frame.failed import FailedPanel
+from warpline_app.panels.frame.panel import Panel
+from warpline_app.panels.frame.panel_spec import Area, PanelSpec
 from warpline_app.panels.frame.tabs import PanelTabs
 from warpline_app.session.document import Document
 
@@ -25,6 +29,8 @@ class PanelHost(QWidget):
     """id of the panel to hide"""
     current_changed = Signal(str)
     """id of the panel in front"""
+    events_wanted = Signal(object)
+    """A `RowTarget` of one of the panels, whose events a person wants to see"""
 
     def __init__(self, area: Area, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -34,7 +40,7 @@ class PanelHost(QWidget):
         self._specs: list[PanelSpec] = []
         self._document: Document | None = None
         self._fills = False
-        self._panels: dict[tuple[str, int], QWidget] = {}
+        self._panels: dict[tuple[str, int], Panel] = {}
         self.tabs = PanelTabs()
         self.tabs.currentChanged.connect(self._tab_changed)
         self.tabs.tabMoved.connect(self._tab_moved)
@@ -78,10 +84,10 @@ class PanelHost(QWidget):
         index = self.tabs.currentIndex()
         return self._specs[index].id if 0 <= index < len(self._specs) else ""
 
-    def current_panel(self) -> QWidget | None:
-        """The widget in front, None while it is not made."""
+    def current_panel(self) -> Panel | None:
+        """The panel in front, None while it is not made."""
         widget = self._stack.currentWidget()
-        return None if widget is self._blank else widget
+        return widget if isinstance(widget, Panel) else None
 
     def add(self, spec: PanelSpec) -> None:
         """Give a panel a tab here."""
@@ -147,23 +153,32 @@ class PanelHost(QWidget):
             self._stack.setCurrentWidget(self._blank)
             return
         if panel is None:
-            made = spec.make(self._document, self._stack)
-            made.scope_changed.connect(self._refresh_labels)
-            made.badge_changed.connect(self._refresh_labels)
-            panel = self._panels[key] = made
+            panel = self._panels[key] = self._made(spec, self._document)
             self._stack.addWidget(panel)
         self._stack.setCurrentWidget(panel)
         self._refresh_labels()
 
+    def _made(self, spec: PanelSpec, document: Document) -> Panel:
+        try:
+            panel = spec.make(document, self._stack)
+        except Exception as error:  # contained in its tab, which says so
+            sys.excepthook(*sys.exc_info())
+            panel = FailedPanel(document, error, self._stack)
+        panel.scope_changed.connect(self._refresh_labels)
+        panel.badge_changed.connect(self._refresh_labels)
+        panel.events_wanted.connect(self.events_wanted)
+        return panel
+
     def _refresh_labels(self, *_values: object) -> None:
         for index, spec in enumerate(self._specs):
             panel = self._panels.get((spec.id, id(self._document)))
-            badge = getattr(panel, "badge", "")
+            badge = panel.badge if panel is not None else ""
             text = f"{spec.text}  {badge}" if badge else spec.text
             # Setting a text lays the row of tabs out again, even when it is the same.
             if text != self.tabs.tabText(index):
                 self.tabs.setTabText(index, text)
-        scope = getattr(self.current_panel(), "scope", "")
+        current = self.current_panel()
+        scope = current.scope if current is not None else ""
         self._scope.setText(scope)
         self._scope.setToolTip(scope)
 

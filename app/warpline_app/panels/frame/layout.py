@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, QPoint, QRect, QSize, Qt, QTimer, Signal
 from PySide6.QtWidgets import QMenu, QRubberBand, QSplitter, QWidget
@@ -12,8 +12,13 @@ from PySide6.QtWidgets import QMenu, QRubberBand, QSplitter, QWidget
 from warpline.i18n import tr
 from warpline_app.panels.frame.floating import FLOATING_SIZE, FloatingPanel, zone_of
 from warpline_app.panels.frame.host import PanelHost
-from warpline_app.panels.frame.registry import PANELS, Area, PanelSpec
+from warpline_app.panels.frame.panel import Panel
+from warpline_app.panels.frame.panel_spec import Area, PanelSpec
+from warpline_app.panels.frame.registry import all_panels
 from warpline_app.session.document import Document
+
+if TYPE_CHECKING:
+    from warpline_app.panels.frame.row_target import RowTarget
 
 _GRIP = QPoint(60, 12)
 """Where in its window a panel that begins to float is held."""
@@ -29,9 +34,11 @@ class PanelLayout(QObject):
     """A panel was shown, hidden, moved or raised."""
 
     def __init__(
-        self, center: QWidget, specs: Sequence[PanelSpec] = PANELS, parent: QObject | None = None
+        self, center: QWidget, specs: Sequence[PanelSpec] | None = None, parent: QObject | None = None
     ) -> None:
+        """``specs`` are the panels there are; all of the registry by default."""
         super().__init__(parent)
+        specs = all_panels() if specs is None else specs
         self._specs = {spec.id: spec for spec in specs}
         self._area: dict[str, Area | None] = {spec.id: spec.area if spec.shown else None for spec in specs}
         self._last_area: dict[str, Area] = {spec.id: spec.area for spec in specs}
@@ -66,6 +73,7 @@ class PanelLayout(QObject):
     def _follow(self, host: PanelHost) -> None:
         host.close_requested.connect(self.hide_panel)
         host.menu_requested.connect(self._menu)
+        host.events_wanted.connect(self.show_events_of)
         host.current_changed.connect(lambda _id: self.changed.emit())
         host.tabs.dragged.connect(self._show_hint)
         host.tabs.drag_ended.connect(self._hide_hint)
@@ -117,7 +125,7 @@ class PanelLayout(QObject):
         area = self._area.get(panel_id)
         return area is not None and self._host_for(panel_id, area).current_id == panel_id
 
-    def panel(self, panel_id: str) -> QWidget | None:
+    def panel(self, panel_id: str) -> Panel | None:
         """The widget of a panel that is in front, None otherwise."""
         area = self._area.get(panel_id)
         if area is None or not self.is_in_front(panel_id):
@@ -129,7 +137,7 @@ class PanelLayout(QObject):
         """Whether every panel that is seen shows what the state says."""
         visible = [host for host in self._hosts() if host.isVisible()]
         panels = [host.current_panel() for host in visible]
-        return all(panel is not None and getattr(panel, "is_settled", True) for panel in panels)
+        return all(panel is not None and panel.is_settled for panel in panels)
 
     def show_panel(self, panel_id: str, area: Area | None = None) -> None:
         """Show a panel and bring it to the front; ``area`` moves it. Raises KeyError for an unknown id."""
@@ -145,6 +153,16 @@ class PanelLayout(QObject):
         host.raise_panel(panel_id)
         host.ensure_shown()
         self.changed.emit()
+
+    def show_events_of(self, target: RowTarget) -> None:
+        """List what a row of a panel stands for, in the panel that lists events."""
+        for spec in self._specs.values():
+            if spec.lists_events:
+                self.show_panel(spec.id)
+                panel = self.panel(spec.id)
+                if panel is not None:
+                    panel.show_events_of(target)
+                return
 
     def hide_panel(self, panel_id: str) -> None:
         """Take a panel away; `show_panel` brings it back to the same area."""

@@ -12,6 +12,7 @@ from warpline_app.look.appearance import appearance
 from warpline_app.look.theme import Theme
 
 if TYPE_CHECKING:
+    from warpline_app.panels.frame.row_target import RowTarget
     from warpline_app.session.document import Document
     from warpline_app.session.timeline_state import TimelineState
 
@@ -28,6 +29,8 @@ class Panel(QWidget):
     """What the numbers are about; shown at the right of the panel's tab."""
     badge_changed = Signal(str)
     """A short figure shown behind the title (how many findings)."""
+    events_wanted = Signal(object)
+    """A `RowTarget` whose events a person wants to see one by one, in the panel that lists events."""
 
     def __init__(self, document: Document, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -92,6 +95,9 @@ class Panel(QWidget):
 
     def refresh(self) -> None:
         """Show what the state says now; overridden by panels."""
+
+    def show_events_of(self, target: RowTarget) -> None:
+        """List what a row of another panel stands for; overridden by the panel that lists events."""
 
     def apply_theme(self, theme: Theme) -> None:
         """Colours have changed; overridden by panels that keep colours."""

@@ -1,64 +1,70 @@
-"""Which panels there are: one line each. A panel's module is imported when the panel is first shown."""
+"""Which panels there are: the folders beside this one, and those that other distributions register."""
 
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+import pkgutil
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
-from PySide6.QtWidgets import QWidget
-
+from warpline import plugins
 from warpline.i18n import tr
+from warpline.model.errors import WarplineError
+from warpline_app import panels
+from warpline_app.panels.frame.panel import Panel
+from warpline_app.panels.frame.panel_spec import PanelSpec
 
 if TYPE_CHECKING:
-    from warpline_app.panels.frame.panel import Panel
-    from warpline_app.session.document import Document
+    from importlib.metadata import EntryPoint
 
-Area = Literal["bottom", "right", "float"]
-
-
-@dataclass(frozen=True)
-class PanelSpec:
-    """A panel before it is loaded.
-
-    ``factory`` is ``module:class`` under ``warpline_app.panels``; the class takes the document and a parent widget.
-    ``title`` is English. ``keys`` show the panel. ``shown`` tells whether a new user sees it.
-    """
-
-    id: str
-    title: str
-    factory: str
-    area: Area = "bottom"
-    keys: tuple[str, ...] = ()
-    shown: bool = True
-
-    @property
-    def text(self) -> str:
-        """The title in the user's language."""
-        return tr(self.title, "panel")
-
-    def load(self) -> type[Panel]:
-        """The class, its module imported if it is not there yet; may be called in any thread."""
-        module_name, _, class_name = self.factory.partition(":")
-        panel: type[Panel] = getattr(
-            importlib.import_module(f"warpline_app.panels.{module_name}"), class_name
-        )
-        return panel
-
-    def make(self, document: Document, parent: QWidget | None = None) -> Panel:
-        """A panel for a capture."""
-        return self.load()(document, parent)
+ENTRY_POINT_GROUP = "warpline.panels"
 
 
-PANELS: tuple[PanelSpec, ...] = (
-    PanelSpec("summary", "Summary", "summary.panel:SummaryPanel", keys=("Ctrl+1",)),
-    PanelSpec("events", "Events", "events.panel:EventsPanel", keys=("Ctrl+2",)),
-    PanelSpec("flame", "Flame graph", "flame.panel:FlamePanel", keys=("Ctrl+3",)),
-    PanelSpec("steps", "Steps", "steps.panel:StepsPanel", keys=("Ctrl+4",)),
-    PanelSpec("histogram", "Histogram", "histogram.panel:HistogramPanel", keys=("Ctrl+5",)),
-    PanelSpec("memory", "Memory", "memory.panel:MemoryPanel", keys=("Ctrl+6",)),
-    PanelSpec("counters", "Counters", "counters.panel:CountersPanel", keys=("Ctrl+7",)),
-    PanelSpec("sources", "Recorded", "sources.panel:SourcesPanel", keys=("Ctrl+8",)),
-    PanelSpec("console", "Console", "console.panel:ConsolePanel", keys=("Ctrl+9",)),
-    PanelSpec("details", "Details", "details.panel:DetailsPanel", area="right", keys=("Ctrl+D",)),
-)
+@lru_cache(maxsize=1)
+def all_panels() -> tuple[PanelSpec, ...]:
+    """Every panel, in the order of its tabs. Those of other distributions never replace one of ours."""
+    found = {spec.id: spec for spec in (*_installed(), *_own())}
+    return tuple(sorted(found.values(), key=lambda spec: (spec.position, spec.id)))
+
+
+def _own() -> Iterator[PanelSpec]:
+    for module in pkgutil.iter_modules(panels.__path__):
+        name = f"{panels.__name__}.{module.name}.spec"
+        try:
+            found = importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            if error.name != name:
+                raise
+        else:  # a folder without that module is a room that panels share
+            yield _checked(found.spec)
+
+
+def _installed() -> Iterator[PanelSpec]:
+    for point in plugins.entry_points(ENTRY_POINT_GROUP):
+        try:
+            yield _checked(point.load())
+        except Exception as error:  # whatever another distribution's code may do when it is imported
+            yield _broken(point, error)
+
+
+def _checked(found: object) -> PanelSpec:
+    if not isinstance(found, PanelSpec):
+        raise WarplineError(tr("{found!r} is registered as a panel and is not one", found=found))
+    return found
+
+
+def _broken(point: EntryPoint, error: Exception) -> PanelSpec:
+    """Listed all the same, so that it is not missed in silence; it says why when it is shown."""
+
+    def load() -> type[Panel]:
+        raise WarplineError(
+            tr(
+                "panel {name!r} cannot be loaded from {value}: {error}",
+                name=point.name,
+                value=point.value,
+                error=error,
+            )
+        ) from error
+
+    return PanelSpec(point.name, point.name, load, shown=False)

@@ -83,7 +83,7 @@ class MemoryPanel(ComputedPanel):
         self.chart.export_name = f"{document.path.stem}-memory"
         self.chart.clicked.connect(self._clicked)
         self.chart.hovered.connect(lambda x, _y: self.state.set_cursor(document.capture.span[0] + round(x)))
-        self.table = ReportTable(RowActions(document, self))
+        self.table = ReportTable(RowActions(self))
         self.table.export_name = f"{document.path.stem}-memory"
         split = QSplitter(Qt.Orientation.Horizontal)
         split.addWidget(self.chart)

@@ -18,10 +18,10 @@ from warpline.model.progress import IsCancelled
 from warpline_app.look.theme import Theme
 from warpline_app.panels.charts.chart import Chart, duration_ticks, whole_ticks
 from warpline_app.panels.frame.computed import ComputedPanel
+from warpline_app.panels.frame.row_target import target_of
 from warpline_app.panels.frame.scope import selection_of
 from warpline_app.panels.table.report_table import ReportTable
 from warpline_app.panels.table.row_actions import RowActions
-from warpline_app.panels.table.row_target import target_of
 from warpline_app.session.document import Document
 
 _CATEGORY_COLORS = {
@@ -77,7 +77,7 @@ class StepsPanel(ComputedPanel):
         self.chart = Chart(self.theme)
         self.chart.export_name = f"{document.path.stem}-steps"
         self.chart.clicked.connect(self._bar_clicked)
-        self.table = ReportTable(RowActions(document, self))
+        self.table = ReportTable(RowActions(self))
         self.table.export_name = f"{document.path.stem}-steps"
         split = QSplitter(Qt.Orientation.Horizontal)
         split.addWidget(self.chart)

@@ -77,7 +77,7 @@ class SummaryPanel(ComputedPanel):
         self.has_chart = QCheckBox(tr("Chart"))
         self.has_chart.setChecked(True)
         self.has_chart.toggled.connect(self._draw_shares)
-        self.table = ReportTable(RowActions(document, self))
+        self.table = ReportTable(RowActions(self))
         self.shares = ShareView()
         self.shares.part_clicked.connect(self._part_chosen)
         self.shares.part_activated.connect(self.table.item_activated)

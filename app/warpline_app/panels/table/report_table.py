@@ -17,6 +17,7 @@ from warpline.i18n import tr, tr_n
 from warpline.storage import Capture
 from warpline_app.look.theme import Theme
 from warpline_app.panels.charts.share_view import Part, largest
+from warpline_app.panels.frame.row_target import RowTarget, target_of
 from warpline_app.panels.table.content import TableContent
 from warpline_app.panels.table.report_columns import (
     ColorOf,
@@ -29,7 +30,6 @@ from warpline_app.panels.table.report_columns import (
     tree_of,
 )
 from warpline_app.panels.table.row_actions import RowActions
-from warpline_app.panels.table.row_target import RowTarget, target_of
 from warpline_app.panels.table.table import Table
 
 INDENT = "    "

@@ -6,25 +6,24 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from PySide6.QtGui import QAction, QGuiApplication
-from PySide6.QtWidgets import QMenu, QWidget
+from PySide6.QtWidgets import QMenu
 
 from warpline.i18n import tr
-from warpline_app.panels.frame.panel import window_part
-from warpline_app.panels.table.row_target import RowTarget
+from warpline_app.panels.frame.panel import Panel
+from warpline_app.panels.frame.row_target import RowTarget
 from warpline_app.timeline.model.events_of_names import longest
 
 if TYPE_CHECKING:
     from warpline.storage import Capture
-    from warpline_app.session.document import Document
     from warpline_app.session.timeline_state import TimelineState
 
 
 class RowActions:
-    """The verbs of one panel's rows; ``owner`` is the panel, through which its window is found."""
+    """The verbs of one panel's rows."""
 
-    def __init__(self, document: Document, owner: QWidget) -> None:
-        self._document = document
-        self._owner = owner
+    def __init__(self, panel: Panel) -> None:
+        self._panel = panel
+        self._document = panel.document
 
     @property
     def _state(self) -> TimelineState:
@@ -72,16 +71,8 @@ class RowActions:
 
     def show_in_events(self, target: RowTarget) -> None:
         """List what a row stands for in the panel of events; the timeline stays as it is."""
-        from warpline_app.panels.events.panel import EventsPanel
-
-        layout = window_part(self._owner, "panels")
-        if layout is None:
-            return
         self.choose(target)
-        layout.show_panel("events")
-        panel = layout.panel("events")
-        if isinstance(panel, EventsPanel):
-            panel.show_events_of(target)
+        self._panel.events_wanted.emit(target)
 
     def keep(self, target: RowTarget) -> None:
         """Let only what a row stands for pass."""

@@ -1,0 +1,16 @@
+"""The panel Console, before it is loaded."""
+
+from __future__ import annotations
+
+from warpline_app.panels.frame.panel import Panel
+from warpline_app.panels.frame.panel_spec import PanelSpec
+
+
+def load() -> type[Panel]:
+    """The panel's class."""
+    from warpline_app.panels.console.panel import ConsolePanel
+
+    return ConsolePanel
+
+
+spec = PanelSpec("console", "Console", load, position=90, keys=("Ctrl+9",))

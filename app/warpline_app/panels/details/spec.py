@@ -1,0 +1,16 @@
+"""The panel Details, before it is loaded."""
+
+from __future__ import annotations
+
+from warpline_app.panels.frame.panel import Panel
+from warpline_app.panels.frame.panel_spec import PanelSpec
+
+
+def load() -> type[Panel]:
+    """The panel's class."""
+    from warpline_app.panels.details.panel import DetailsPanel
+
+    return DetailsPanel
+
+
+spec = PanelSpec("details", "Details", load, position=100, area="right", keys=("Ctrl+D",))

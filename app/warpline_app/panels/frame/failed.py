@@ -1,0 +1,28 @@
+"""What stands in place of a panel that could not be made."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
+
+from warpline.i18n import tr
+from warpline_app.panels.frame.panel import Panel
+from warpline_app.session.document import Document
+
+
+class FailedPanel(Panel):
+    """Says why; the other panels go on."""
+
+    def __init__(self, document: Document, error: Exception, parent: QWidget | None = None) -> None:
+        super().__init__(document, parent)
+        self.reason = QLabel(
+            tr("This panel cannot be shown: {error}", error=str(error) or type(error).__name__)
+        )
+        self.reason.setObjectName("muted")
+        self.reason.setTextFormat(Qt.TextFormat.PlainText)
+        self.reason.setWordWrap(True)
+        self.reason.setMargin(16)
+        self.reason.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self.reason)

@@ -1,0 +1,46 @@
+"""What is known of a panel before it is loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from PySide6.QtWidgets import QWidget
+
+from warpline.i18n import tr
+from warpline_app.panels.frame.panel import Panel
+from warpline_app.session.document import Document
+
+Area = Literal["bottom", "right", "float"]
+LAST = 1000
+"""Position of panels that do not ask for one."""
+
+
+@dataclass(frozen=True)
+class PanelSpec:
+    """A panel in the registry: light, so that a window that shows ten tabs loads the one panel that is seen.
+
+    ``load`` imports the panel's module and gives its class, which takes the document and a parent widget; it may be
+    called in any thread. ``title`` is English. Panels stand in the order of ``position``. ``keys`` show the panel.
+    ``shown`` tells whether a new user sees it. A panel that ``lists_events`` is where rows of other panels are listed
+    event by event: its `Panel.list_events_of` is called.
+    """
+
+    id: str
+    title: str
+    load: Callable[[], type[Panel]]
+    position: int = LAST
+    area: Area = "bottom"
+    keys: tuple[str, ...] = ()
+    shown: bool = True
+    lists_events: bool = False
+
+    @property
+    def text(self) -> str:
+        """The title in the user's language."""
+        return tr(self.title, "panel")
+
+    def make(self, document: Document, parent: QWidget | None = None) -> Panel:
+        """A panel for a capture."""
+        return self.load()(document, parent)

@@ -1,0 +1,16 @@
+"""The panel Memory, before it is loaded."""
+
+from __future__ import annotations
+
+from warpline_app.panels.frame.panel import Panel
+from warpline_app.panels.frame.panel_spec import PanelSpec
+
+
+def load() -> type[Panel]:
+    """The panel's class."""
+    from warpline_app.panels.memory.panel import MemoryPanel
+
+    return MemoryPanel
+
+
+spec = PanelSpec("memory", "Memory", load, position=60, keys=("Ctrl+6",))

@@ -1,0 +1,16 @@
+"""The panel Recorded, before it is loaded."""
+
+from __future__ import annotations
+
+from warpline_app.panels.frame.panel import Panel
+from warpline_app.panels.frame.panel_spec import PanelSpec
+
+
+def load() -> type[Panel]:
+    """The panel's class."""
+    from warpline_app.panels.sources.panel import SourcesPanel
+
+    return SourcesPanel
+
+
+spec = PanelSpec("sources", "Recorded", load, position=80, keys=("Ctrl+8",))

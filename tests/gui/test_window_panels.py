@@ -26,6 +26,7 @@ from warpline_app.panels.facts.event_facts import event_facts, format_bytes
 from warpline_app.panels.frame.registry import all_panels
 from warpline_app.panels.sources.panel import SourcesPanel
 from warpline_app.panels.table.content import sorted_order, text_ranks
+from warpline_app.session.messages import Messages
 from warpline_app.session.timeline_state import Filter
 from warpline_app.window.capture_page import CapturePage
 from warpline_app.window.main_window import MainWindow
@@ -300,7 +301,7 @@ def test_ten_million_rows_are_shown_at_once(qtbot: QtBot) -> None:
     from warpline_app.panels.table.table import Table
 
     values = np.arange(10_000_000)[::-1]
-    table = Table()
+    table = Table(Messages())
     qtbot.addWidget(table)
     table.resize(400, 300)
     table.set_content(

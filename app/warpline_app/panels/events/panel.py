@@ -52,7 +52,7 @@ class EventTable(Table):
     """A table whose items are rows of a capture."""
 
     def __init__(self, document: Document, actions: RowActions, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(document.messages, parent)
         self._capture = document.capture
         self._actions = actions
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtGui import QShowEvent
@@ -116,15 +116,3 @@ class Panel(QWidget):
     def _theme_changed(self, theme: Theme) -> None:
         self.apply_theme(theme)
         self.update()
-
-
-def window_part(widget: QWidget, name: str) -> Any:
-    """Something of the main window that a widget stands in or floats above; None outside of one (in a test, say)."""
-    window: QWidget | None = widget.window()
-    while window is not None:
-        part = getattr(window, name, None)
-        if part is not None:
-            return part
-        above = window.parentWidget()
-        window = above.window() if above is not None else None
-    return None

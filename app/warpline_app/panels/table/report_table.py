@@ -46,7 +46,7 @@ class ReportTable(Table):
     """
 
     def __init__(self, actions: RowActions, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(actions.document.messages, parent)
         self.report: ReportData | None = None
         self.row_actions = actions
         self._capture: Capture | None = None

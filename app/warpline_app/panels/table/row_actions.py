@@ -23,15 +23,15 @@ class RowActions:
 
     def __init__(self, panel: Panel) -> None:
         self._panel = panel
-        self._document = panel.document
+        self.document = panel.document
 
     @property
     def _state(self) -> TimelineState:
-        return self._document.state
+        return self.document.state
 
     @property
     def _capture(self) -> Capture:
-        return self._document.capture
+        return self.document.capture
 
     def choose(self, target: RowTarget) -> None:
         """Light up what a row stands for, without moving the timeline."""

@@ -19,11 +19,11 @@ from PySide6.QtWidgets import QAbstractItemView, QFileDialog, QHeaderView, QMenu
 
 from warpline.i18n import tr
 from warpline_app.look.appearance import appearance
-from warpline_app.panels.frame.panel import window_part
 from warpline_app.panels.table.content import Int64Array, TableContent, sorted_order, tsv, write_table
 from warpline_app.panels.table.item_model import Index, TableModel
 from warpline_app.panels.table.painter import CellPainter
 from warpline_app.session.background import Job
+from warpline_app.session.messages import Messages
 
 ROW_HEIGHT_PX = 23
 MIN_STRETCHED_PX = 220
@@ -32,7 +32,10 @@ SORT_IN_THREAD_ABOVE = 100_000
 
 
 class Table(QTableView):
-    """The view: a click on a header sorts, Ctrl+C copies rows as TSV, the menu exports."""
+    """The view: a click on a header sorts, Ctrl+C copies rows as TSV, the menu exports.
+
+    What goes wrong is told in ``messages``.
+    """
 
     item_selected = Signal(int)
     """A person chose an item."""
@@ -41,8 +44,9 @@ class Table(QTableView):
     sorted_changed = Signal()
     """The order is what the header says."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, messages: Messages, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._messages = messages
         self._silent = False
         self._job: Job | None = None
         self._identities: tuple[str, ...] = ()
@@ -282,6 +286,4 @@ class Table(QTableView):
         return job.launch()
 
     def _export_failed(self, error: Exception) -> None:
-        workspace = window_part(self, "workspace")
-        if workspace is not None:
-            workspace.messages.show(tr("the table could not be written: {error}", error=error))
+        self._messages.show(tr("the table could not be written: {error}", error=error))

@@ -23,7 +23,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QApplication, QInputDialog, QMenu, QWidget
 from pytestqt.qtbot import QtBot
-from tests.gui.lone_timeline import context_of as lone_context
+from tests.gui.timeline.lone_timeline import context_of as lone_context
 from tests.gui.timeline_sample import MS, US, write_timeline_sample
 
 from warpline.storage import open_capture

@@ -12,7 +12,7 @@ from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu
 from pytestqt.qtbot import QtBot
-from tests.gui.panel_tools import cells, headers, panel_of, pixels, settle, summary_of
+from tests.gui.panels.panel_tools import cells, headers, panel_of, pixels, settle, summary_of
 from tests.gui.sample import GEMM, MS
 
 from warpline.analysis.framework.registry import compute_report

@@ -10,7 +10,7 @@ import pytest
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QImage
 from pytestqt.qtbot import QtBot
-from tests.gui.panel_tools import cells, headers, panel_of, settle
+from tests.gui.panels.panel_tools import cells, headers, panel_of, settle
 from tests.gui.sample import MS
 
 from warpline.model import Flag

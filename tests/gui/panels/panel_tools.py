@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
@@ -10,14 +12,19 @@ from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
+from warpline.storage import Capture
 from warpline_app.panels.events.panel import EventsPanel
 from warpline_app.panels.frame.panel import Panel
 from warpline_app.panels.memory.panel import MemoryPanel
 from warpline_app.panels.steps.panel import StepsPanel
 from warpline_app.panels.summary.panel import SummaryPanel
+from warpline_app.window.capture_page import CapturePage
 from warpline_app.window.main_window import MainWindow
 
 P = TypeVar("P", bound=Panel)
+OpenPage = Callable[[Path], CapturePage]
+LEFT = Qt.MouseButton.LeftButton
+CONTROL = Qt.KeyboardModifier.ControlModifier
 TablePanel = SummaryPanel | StepsPanel | MemoryPanel | EventsPanel
 
 
@@ -80,3 +87,8 @@ def pixels(widget: QWidget, color: int) -> int:
     image = widget.grab().toImage().convertToFormat(QImage.Format.Format_RGB32)
     data = np.frombuffer(image.constBits(), np.uint32).reshape(image.height(), image.bytesPerLine() // 4)
     return int(np.count_nonzero((data & 0xFFFFFF) == (color & 0xFFFFFF)))
+
+
+def kernel(capture: Capture, number: int) -> int:
+    """The row of a kernel."""
+    return int(capture.kinds["kernel"].rows[number])

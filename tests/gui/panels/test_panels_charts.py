@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +9,7 @@ import pytest
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QImage
 from pytestqt.qtbot import QtBot
-from tests.gui.panels.panel_tools import cells, headers, panel_of, settle
+from tests.gui.panels.panel_tools import OpenPage, cells, headers, panel_of, settle
 from tests.gui.sample import MS
 
 from warpline.model import Flag
@@ -23,8 +22,6 @@ from warpline_app.panels.memory.panel import MemoryPanel
 from warpline_app.panels.steps.panel import StepsPanel
 from warpline_app.window.capture_page import CapturePage
 from warpline_app.window.main_window import MainWindow
-
-OpenPage = Callable[[Path], CapturePage]
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtWidgets import QMenu
 from pytestqt.qtbot import QtBot
-from tests.gui.panels.panel_tools import column, events_of, panel_of, pixels, settle, summary_of
+from tests.gui.panels.panel_tools import OpenPage, column, events_of, panel_of, pixels, settle, summary_of
 from tests.gui.sample import COPY, GEMM, KERNELS, MS
 
 from warpline_app.look.appearance import appearance
@@ -20,7 +19,6 @@ from warpline_app.panels.histogram.panel import HistogramPanel
 from warpline_app.window.capture_page import CapturePage
 from warpline_app.window.main_window import MainWindow
 
-OpenPage = Callable[[Path], CapturePage]
 LEFT = Qt.MouseButton.LeftButton
 COPY_ROW = "[CUDA memcpy Host-to-Device]"
 """How a table of operations calls the copies of the sample."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,7 @@ from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu
 from pytestqt.qtbot import QtBot
-from tests.gui.panels.panel_tools import cells, headers, panel_of, pixels, settle, summary_of
+from tests.gui.panels.panel_tools import OpenPage, cells, headers, panel_of, pixels, settle, summary_of
 from tests.gui.sample import GEMM, MS
 
 from warpline.analysis.framework.registry import compute_report
@@ -23,8 +22,6 @@ from warpline_app.panels.summary.panel import SummaryPanel
 from warpline_app.timeline.model.kernel_names import short_kernel_name
 from warpline_app.window.capture_page import CapturePage
 from warpline_app.window.main_window import MainWindow
-
-OpenPage = Callable[[Path], CapturePage]
 
 
 @pytest.fixture

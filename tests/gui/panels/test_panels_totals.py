@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pytestqt.qtbot import QtBot
+from tests.gui.panels.panel_tools import OpenPage
 from tests.gui.sample import MS
 
 from warpline.cli import main
 from warpline_app.panels.summary.panel import SummaryPanel
-from warpline_app.window.capture_page import CapturePage
 from warpline_app.window.main_window import MainWindow
 
-OpenPage = Callable[[Path], CapturePage]
 TRACE = "torch/AMD-AGI+TraceLens/tests/traces/h100/gaunernst_bert-small-uncased__1016001.json.gz"
 
 

@@ -1,0 +1,90 @@
+"""The column of titles, the ruler and the overview."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import QPoint
+from PySide6.QtWidgets import QInputDialog
+from pytestqt.qtbot import QtBot
+from tests.gui.timeline.timeline_tools import (
+    LEFT,
+    MAIN,
+    NONE,
+    drag,
+    move,
+    wait_idle,
+)
+from tests.gui.timeline_sample import MS, US
+
+from warpline_app.timeline.model.rows import Content
+from warpline_app.timeline.widgets.view import TimelineView
+
+
+def test_triangles_open_and_close_and_more_unfolds(view: TimelineView, qtbot: QtBot) -> None:
+    placed = view.scene.layout.by_key["cpu"]
+    assert "cpu/0" in view.scene.layout.by_key
+    qtbot.mouseClick(view.header, LEFT, pos=QPoint(12, view.scene.top_of(placed) + 10))
+    assert "cpu/0" not in view.scene.layout.by_key
+    more = next(p for p in view.scene.layout.rows if p.row.content is Content.MORE and "thread" in p.row.key)
+    assert more.row.title == "10 more…"
+    qtbot.mouseClick(view.header, LEFT, pos=QPoint(100, view.scene.top_of(more) + 8))
+    assert "process/71.1/thread/80.1" in view.scene.layout.by_key
+
+
+def test_the_header_shows_figures_of_the_visible_range(view: TimelineView, qtbot: QtBot) -> None:
+    view.state.set_view(0, 50 * MS)
+    wait_idle(qtbot, view)
+    assert view.header.figures[MAIN] == "80.0 %"
+    view.state.set_view(50 * MS, 90 * MS)
+    wait_idle(qtbot, view)
+    assert view.header.figures[MAIN] == "0 %"
+
+
+def test_the_header_can_be_resized_and_rows_dragged(view: TimelineView, qtbot: QtBot) -> None:
+    edge = QPoint(view.header.width() - 2, 300)
+    qtbot.mousePress(view.header, LEFT, NONE, edge)
+    move(view, QPoint(339, 300), view.header, LEFT)
+    qtbot.mouseRelease(view.header, LEFT, NONE, QPoint(339, 300))
+    assert view.header.width() == 340
+    layout = view.scene.layout
+    first, second = layout.by_key["cpu/0"], layout.by_key["cpu/1"]
+    drag(
+        qtbot,
+        view,
+        QPoint(80, view.scene.top_of(second) + 12),
+        QPoint(80, view.scene.top_of(first) + 4),
+        target=view.header,
+    )
+    assert view.state.order["cpu"] == ("cpu/1", "cpu/0")
+    assert view.scene.layout.by_key["cpu/1"].top < view.scene.layout.by_key["cpu/0"].top
+    placed = view.scene.layout.by_key["cpu/1"]
+    bottom = view.scene.top_of(placed) + placed.height
+    drag(qtbot, view, QPoint(80, bottom), QPoint(80, bottom + 12), target=view.header)
+    assert view.state.heights["cpu/1"] == placed.height + 12
+
+
+def test_the_ruler_selects_and_its_marks_move(
+    view: TimelineView, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drag(qtbot, view, QPoint(100, 10), QPoint(200, 10), target=view.ruler)
+    assert view.state.range_selection == (view.scene.scale.to_ns(100), view.scene.scale.to_ns(200))
+    monkeypatch.setattr(QInputDialog, "getText", lambda *_a, **_k: ("warm up", True))
+    qtbot.mouseDClick(view.ruler, LEFT, pos=QPoint(300, 10))
+    assert [mark.text for mark in view.state.marks] == ["warm up"]
+    x = round(view.scene.scale.to_px(view.state.marks[0].time_ns))
+    drag(qtbot, view, QPoint(x, 20), QPoint(x + 50, 20), target=view.ruler)
+    assert view.state.marks[0].time_ns == view.scene.scale.to_ns(x + 50)
+    assert view.state.marks[0].text == "warm up"
+    assert view.corner.base_text == ""
+    view.state.set_view(70 * MS + 354 * US, 70 * MS + 400 * US)
+    assert view.corner.base_text == "70.3 ms +"
+
+
+def test_the_overview_moves_the_window(view: TimelineView, qtbot: QtBot) -> None:
+    view.state.set_view(40 * MS, 60 * MS)
+    width = view.overview.width()
+    drag(qtbot, view, QPoint(width // 2, 10), QPoint(width // 2 + 100, 10), target=view.overview)
+    assert view.state.view[1] - view.state.view[0] == 20 * MS
+    assert view.state.view[0] == pytest.approx(40 * MS + 100 * 100 * MS / width, abs=2)
+    qtbot.mouseClick(view.overview, LEFT, pos=QPoint(round(width * 0.1), 10))
+    assert sum(view.state.view) / 2 == pytest.approx(10 * MS, rel=0.02)

@@ -1,0 +1,140 @@
+"""Arrows between events, their ends outside the view, and what was launched in a range."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import QPoint
+from pytestqt.qtbot import QtBot
+from tests.gui.timeline.timeline_tools import (
+    LEFT,
+    MAIN,
+    STREAM,
+    MakeView,
+    at,
+    event_of,
+    pixels,
+    wait_idle,
+)
+from tests.gui.timeline_sample import MS, US
+
+from warpline_app.timeline.widgets.view import TimelineView
+
+
+def test_arrows_join_a_call_and_its_kernels(view: TimelineView, qtbot: QtBot) -> None:
+    before = pixels(view.canvas)
+    view.state.select(event_of(view, f"{MAIN}/api", 5 * MS + 10))
+    wait_idle(qtbot, view)
+    overlay = view.canvas.overlay
+    assert len(overlay.selection_links.links) == 3
+    after = pixels(view.canvas)
+    amber = ((after == view.theme.rgb("link")) & (before != after)).sum()
+    assert amber > 100
+    assert view.header.linked_keys == {STREAM.replace("stream/7", "stream/13")}
+    view.state.set_arrows("off")
+    wait_idle(qtbot, view)
+    assert (pixels(view.canvas) == view.theme.rgb("link")).sum() < 10
+
+
+def test_an_end_outside_the_view_has_a_tab_that_goes_there(view: TimelineView, qtbot: QtBot) -> None:
+    kernel = event_of(view, STREAM, 50 * MS + 100)
+    view.state.set_view(50 * MS - 100 * US, 51 * MS)
+    view.state.select(kernel)
+    wait_idle(qtbot, view)
+    pixels(view.canvas)
+    (tab,) = view.canvas.overlay.tabs
+    assert tab.text == "◂ launch 2.000 ms"
+    assert tab.rect.left() < 10
+    assert (pixels(view.canvas)[:, :60] == view.theme.rgb("link")).sum() > 200
+    qtbot.mouseClick(view.canvas, LEFT, pos=tab.rect.center().toPoint())
+    assert view.state.selection == event_of(view, f"{MAIN}/api", 48 * MS + 10)
+    assert view.state.view[0] <= 48 * MS <= view.state.view[1]
+
+
+def test_a_selected_range_shows_what_was_launched_in_it(view: TimelineView, qtbot: QtBot) -> None:
+    """The call at 5 ms launches three kernels, which run long after the range."""
+    capture = view.document.capture
+    view.state.select_range(4_500 * US, 5_500 * US)
+    wait_idle(qtbot, view)
+    launched = view.canvas.overlay.related.launched
+    call = event_of(view, f"{MAIN}/api", 5 * MS)
+    assert launched.tolist() == sorted(capture.links_from(call)[0].tolist())
+    assert len(launched) == 3
+    ratio = view.devicePixelRatioF()
+    seen = pixels(view.canvas)
+    for kernel in launched.tolist():
+        place = view.scene.place_of_event(kernel)
+        assert place is not None
+        rect = place.rect
+        row = seen[round((rect.bottom() - 2) * ratio) : round((rect.bottom() + 1) * ratio)]
+        part = row[:, max(0, round(rect.left() * ratio) - 1) : round(rect.right() * ratio) + 2]
+        assert (part == view.theme.rgb("selection")).any()
+    view.state.select_range(None)
+    wait_idle(qtbot, view)
+    assert not len(view.canvas.overlay.related.launched)
+
+
+@pytest.mark.parametrize("where", ["ruler", "tree"])
+def test_hints_in_ruler_and_tree_go_to_the_other_end(view: TimelineView, qtbot: QtBot, where: str) -> None:
+    view.state.set_view(50 * MS - 100 * US, 51 * MS)
+    view.state.select(event_of(view, STREAM, 50 * MS + 100))
+    wait_idle(qtbot, view)
+    pixels(view)
+    if where == "ruler":
+        assert (pixels(view.ruler)[:, :10] == view.theme.rgb("link")).any()
+        qtbot.mouseClick(view.ruler, LEFT, pos=QPoint(4, 14))
+    else:
+        placed = view.scene.layout.by_key[f"{MAIN}/api"]
+        qtbot.mouseClick(view.header, LEFT, pos=QPoint(4, view.scene.top_of(placed) + 10))
+    assert view.state.selection == event_of(view, f"{MAIN}/api", 48 * MS + 10)
+    assert view.state.view[0] <= 48 * MS <= view.state.view[1]
+
+
+def test_names_of_a_large_stream_are_indexed_beside_the_window(
+    make_view: MakeView, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("warpline_app.timeline.model.rows.INDEX_AT_ONCE", 0)
+    view = make_view()
+    assert not view.scene.indexing
+    titles = [placed.row.title for placed in view.scene.layout.rows]
+    assert "ncclAllReduce_f32" in titles
+    assert "indexing names…" not in titles
+
+
+def test_all_links_in_view_are_drawn_on_demand_and_a_cap_is_told(
+    view: TimelineView, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    view.state.set_arrows("all")
+    wait_idle(qtbot, view)
+    pixels(view.canvas)
+    shown = view.canvas.overlay.all_links
+    assert shown is not None
+    assert (len(shown.links), shown.total, view.canvas.overlay.notice) == (53, 53, "")
+    monkeypatch.setattr("warpline_app.timeline.widgets.overlay.links_in_view", lambda *_args: None)
+    view.canvas.overlay.find_all_links()
+    pixels(view.canvas)
+    assert "zoom in" in view.canvas.overlay.notice
+
+
+def test_arrows_reach_into_the_pinned_area(view: TimelineView) -> None:
+    view.state.set_pins([STREAM])
+    view.state.set_hidden(["gpu/0"])
+    place = view.scene.place_of_event(event_of(view, STREAM, 72 * MS))
+    assert place is not None
+    assert place.row.pinned
+    assert place.is_drawn
+
+
+def test_what_is_launched_in_a_range_is_marked(view: TimelineView, qtbot: QtBot) -> None:
+    before = pixels(view.canvas)
+    view.state.set_arrows("off")
+    view.state.select(event_of(view, f"{MAIN}/nvtx/default", 11 * MS))
+    wait_idle(qtbot, view)
+    after = pixels(view.canvas)
+    point = at(view, STREAM, 20 * MS)
+    band = slice(point.y() + 4, point.y() + 12)
+    left, right = point.x() - 20, point.x() + 20
+    accent = view.theme.rgb("selection")
+    assert (after[band, left:right] == accent).any()
+    assert not (before[band, left:right] == accent).any()
+    late = at(view, STREAM, 50 * MS).x()
+    assert not (after[band, late - 20 : late + 20] == accent).any()

@@ -11,12 +11,12 @@ from warpline._version import __version__
 if TYPE_CHECKING:
     from warpline.annotation import annotate, mark
     from warpline.library.capture_reader import CaptureReader
-    from warpline.library.counter_table import CounterTable
+    from warpline.library.counter_samples import CounterSamples
     from warpline.library.entrance import import_trace, open  # noqa: A004  # `warpline.open`
-    from warpline.library.event_table import EventTable
-    from warpline.library.link_table import LinkTable
-    from warpline.library.pictures import Picture
-    from warpline.library.report_table import ReportTable
+    from warpline.library.event_frame import EventFrame
+    from warpline.library.link_frame import LinkFrame
+    from warpline.library.pictures import PngPicture
+    from warpline.library.report_frame import ReportFrame
     from warpline.model import (
         AttributeSpec,
         Cancelled,
@@ -38,12 +38,12 @@ else:
     _PLACES = {
         "warpline.annotation": ("annotate", "mark"),
         "warpline.library.capture_reader": ("CaptureReader",),
-        "warpline.library.counter_table": ("CounterTable",),
+        "warpline.library.counter_samples": ("CounterSamples",),
         "warpline.library.entrance": ("import_trace", "open"),
-        "warpline.library.event_table": ("EventTable",),
-        "warpline.library.link_table": ("LinkTable",),
-        "warpline.library.pictures": ("Picture",),
-        "warpline.library.report_table": ("ReportTable",),
+        "warpline.library.event_frame": ("EventFrame",),
+        "warpline.library.link_frame": ("LinkFrame",),
+        "warpline.library.pictures": ("PngPicture",),
+        "warpline.library.report_frame": ("ReportFrame",),
         "warpline.model": (
             "AttributeSpec",
             "Cancelled",
@@ -83,18 +83,18 @@ __all__ = [
     "CaptureBuilder",
     "CaptureFormatError",
     "CaptureReader",
-    "CounterTable",
-    "EventTable",
+    "CounterSamples",
+    "EventFrame",
     "ExportError",
     "Flag",
     "ImportFormatError",
     "KindSpec",
-    "LinkTable",
+    "LinkFrame",
     "NotRecordedError",
     "Packing",
-    "Picture",
+    "PngPicture",
     "RecordingError",
-    "ReportTable",
+    "ReportFrame",
     "StorageError",
     "Track",
     "UsageError",

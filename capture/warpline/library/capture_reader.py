@@ -14,12 +14,12 @@ from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.registry import REPORTS, compute_report
 from warpline.analysis.framework.selection import View
 from warpline.i18n import tr
-from warpline.library.counter_table import CounterTable
-from warpline.library.event_table import EventTable, find_rows
+from warpline.library.counter_samples import CounterSamples
+from warpline.library.event_frame import EventFrame, find_rows
 from warpline.library.info import describe
-from warpline.library.link_table import LinkTable
-from warpline.library.pictures import Picture, draw
-from warpline.library.report_table import ReportTable
+from warpline.library.link_frame import LinkFrame
+from warpline.library.pictures import PngPicture, draw
+from warpline.library.report_frame import ReportFrame
 from warpline.library.selecting import (
     NamePatterns,
     Patterns,
@@ -151,7 +151,7 @@ class CaptureReader:
         name: NamePatterns | None = None,
         start: Time | None = None,
         stop: Time | None = None,
-    ) -> EventTable:
+    ) -> EventFrame:
         """The events of one or several kinds (None: of every kind) that overlap [start, stop) on the tracks named.
 
         ``name`` is what events are called: exactly, by a pattern with ``*``, by a compiled regular expression that is
@@ -169,18 +169,18 @@ class CaptureReader:
                 )
         view = View(capture, select(capture, self.path, range_ns((start, stop)), track))
         names = None if name is None else matching_names(capture.strings, name)
-        return EventTable(capture, kinds, find_rows(view, kinds, names), self._check)
+        return EventFrame(capture, kinds, find_rows(view, kinds, names), self._check)
 
     @cached_property
-    def links(self) -> LinkTable:
+    def links(self) -> LinkFrame:
         """What led to what: launches to kernels, wake-ups to runs."""
-        return LinkTable(self.storage.links, self._check)
+        return LinkFrame(self.storage.links, self._check)
 
     @cached_property
-    def counters(self) -> tuple[CounterTable, ...]:
+    def counters(self) -> tuple[CounterSamples, ...]:
         """Values over time: use of GPUs, memory, power …"""
         capture = self.storage
-        return tuple(CounterTable(capture, counter, self._check) for counter in capture.counters)
+        return tuple(CounterSamples(capture, counter, self._check) for counter in capture.counters)
 
     # Reports and pictures
 
@@ -197,7 +197,7 @@ class CaptureReader:
         track: Patterns | None = None,
         step: str | None = None,
         by_thread: bool = False,
-    ) -> ReportTable:
+    ) -> ReportFrame:
         """A report about a range and tracks, with the columns of ``warpline stats --report NAME --format json``.
 
         ``step`` names the range that is a step, ``by_thread`` keeps threads apart where the report knows threads.
@@ -207,7 +207,7 @@ class CaptureReader:
         """
         capture = self.storage
         selection = select(capture, self.path, range_ns(range), track)
-        return ReportTable(compute_report(capture, name, selection, Options(by_thread=by_thread, step=step)))
+        return ReportFrame(compute_report(capture, name, selection, Options(by_thread=by_thread, step=step)))
 
     def render(
         self,
@@ -217,7 +217,7 @@ class CaptureReader:
         size: tuple[int, int] = (1600, 900),
         scale: float = 1.0,
         theme: str = "dark",
-    ) -> Picture:
+    ) -> PngPicture:
         """The timeline as a PNG, drawn without a display; each of ``size`` pixels becomes ``scale`` × ``scale``.
 
         ``theme`` is ``dark``, ``light``, ``contrast`` or ``contrast-light``.
@@ -243,7 +243,7 @@ class CaptureReader:
         )
 
     @cached_property
-    def _notebook_picture(self) -> Picture | None:
+    def _notebook_picture(self) -> PngPicture | None:
         try:
             return self.render(size=_NOTEBOOK_SIZE, theme="light")
         except WarplineError:

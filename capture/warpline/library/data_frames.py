@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from warpline.i18n import tr
-from warpline.interchange.export.event_columns import Column
+from warpline.interchange.export.event_columns import CodedColumn
 from warpline.model import WarplineError
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def to_pandas(columns: Mapping[str, Column]) -> pd.DataFrame:
+def to_pandas(columns: Mapping[str, CodedColumn]) -> pd.DataFrame:
     """Texts as categories; columns in which values can be missing as nullable types (``Int64``).
 
     Raises WarplineError when pandas is not installed.
@@ -29,7 +29,7 @@ def to_pandas(columns: Mapping[str, Column]) -> pd.DataFrame:
     return pd.DataFrame({name: _pandas(pd, column) for name, column in columns.items()}, copy=False)
 
 
-def _pandas(pd: Any, column: Column) -> Any:
+def _pandas(pd: Any, column: CodedColumn) -> Any:
     gone = None if column.valid is None else ~column.valid
     if column.texts is not None:
         codes = column.codes if gone is None else np.where(gone, -1, column.codes)
@@ -41,7 +41,7 @@ def _pandas(pd: Any, column: Column) -> Any:
     return array(np.array(column.codes), gone)
 
 
-def to_arrow(columns: Mapping[str, Column]) -> pa.Table:
+def to_arrow(columns: Mapping[str, CodedColumn]) -> pa.Table:
     """Texts as dictionaries. Raises WarplineError when pyarrow is not installed."""
     try:
         import pyarrow as pa
@@ -50,7 +50,7 @@ def to_arrow(columns: Mapping[str, Column]) -> pa.Table:
     return pa.table({name: _arrow(pa, column) for name, column in columns.items()})
 
 
-def _arrow(pa: Any, column: Column) -> Any:
+def _arrow(pa: Any, column: CodedColumn) -> Any:
     mask = None if column.valid is None else ~column.valid
     if column.texts is None:
         return pa.array(column.codes, mask=mask)
@@ -58,7 +58,7 @@ def _arrow(pa: Any, column: Column) -> Any:
     return pa.DictionaryArray.from_arrays(codes, pa.array(column.texts, pa.string()))
 
 
-def to_polars(columns: Mapping[str, Column]) -> pl.DataFrame:
+def to_polars(columns: Mapping[str, CodedColumn]) -> pl.DataFrame:
     """Texts as enumerations. Raises WarplineError when Polars is not installed."""
     try:
         import polars as pl
@@ -67,7 +67,7 @@ def to_polars(columns: Mapping[str, Column]) -> pl.DataFrame:
     return pl.DataFrame([_polars(pl, name, column) for name, column in columns.items()])
 
 
-def _polars(pl: Any, name: str, column: Column) -> Any:
+def _polars(pl: Any, name: str, column: CodedColumn) -> Any:
     if column.texts is None:
         series = pl.Series(name, np.ascontiguousarray(column.codes))
     else:

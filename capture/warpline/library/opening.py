@@ -69,7 +69,7 @@ def open_converted(
 
     Raises ImportFormatError, UsageError, StorageError, Cancelled.
     """
-    from warpline import __version__
+    from warpline._version import __version__
     from warpline.interchange import detect, import_files
     from warpline.interchange.framework.registry import importer_named
     from warpline.storage import ConversionCache

@@ -18,7 +18,7 @@ _BAD_USAGE = 2
 _PREFIX = "warpline: error: "
 
 
-class Picture(bytes):
+class PngPicture(bytes):
     """The bytes of a PNG file, which a notebook shows as the picture."""
 
     __slots__ = ()
@@ -50,7 +50,7 @@ def draw(
     size: tuple[int, int],
     scale: float,
     theme: str,
-) -> Picture:
+) -> PngPicture:
     """The timeline of a file, as ``warpline render`` draws it. ``ends_ns`` count from the start of the capture.
 
     Raises UsageError for what cannot be drawn, WarplineError when the window is not installed or drawing fails.
@@ -71,7 +71,7 @@ def draw(
         command += [f"--track={pattern}" for pattern in tracks]
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
         if done.returncode == 0 and out.exists():
-            return Picture(out.read_bytes())
+            return PngPicture(out.read_bytes())
     lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
     text = (
         lines[-1].removeprefix(_PREFIX)

@@ -18,7 +18,7 @@ import warpline
 from warpline.storage import CaptureBuilder
 
 
-def missing(table: warpline.EventTable, column: str) -> npt.NDArray[np.bool_]:
+def missing(table: warpline.EventFrame, column: str) -> npt.NDArray[np.bool_]:
     return np.ma.getmaskarray(table[column])
 
 

@@ -17,15 +17,15 @@ import warpline
 with warpline.open(Path("run.h5")) as capture:
     reveal_type(capture)  # warpline.library.capture_reader.CaptureReader
     events = capture.events("kernel", track=["gpu/0/*"], start="1.2s", stop=1_300_000_000)
-    reveal_type(events)  # warpline.library.event_table.EventTable
+    reveal_type(events)  # warpline.library.event_frame.EventFrame
     reveal_type(events["name"].tolist())  # Any
     reveal_type(events.start_ns.dtype)  # numpy.dtype[numpy.signedinteger[numpy._typing._nbit_base._64Bit]]
     report = capture.report("overlap", range=("1s", None), track="gpu/*")
     reveal_type(report.units)  # typing.Mapping[str, str]
     reveal_type(list(report.rows()))  # builtins.list[builtins.dict[str, Any]]
-    reveal_type(capture.counters)  # tuple[warpline.library.counter_table.CounterTable, ...]
+    reveal_type(capture.counters)  # tuple[warpline.library.counter_samples.CounterSamples, ...]
     reveal_type(capture.links.kinds)  # builtins.dict[str, int]
-    reveal_type(capture.render(size=(800, 400)))  # warpline.library.pictures.Picture
+    reveal_type(capture.render(size=(800, 400)))  # warpline.library.pictures.PngPicture
     reveal_type(capture.tracks[0].uri)  # str
 reveal_type(warpline.import_trace(["a.json"], out="b.h5"))  # warpline.library.capture_reader.CaptureReader
 reveal_type(warpline.CaptureBuilder("a.h5").string("x"))  # int

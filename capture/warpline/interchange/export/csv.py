@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.i18n import tr
-from warpline.interchange.export.event_columns import COMMON, Column
+from warpline.interchange.export.event_columns import COMMON, CodedColumn
 from warpline.interchange.export.event_table import TableReader, attribute_types, kinds_in
 from warpline.interchange.export.exporter import ExportJob, SizeModel
 from warpline.interchange.export.output_files import writing
@@ -73,11 +73,11 @@ def _write_links(capture: Capture, file: BinaryIO) -> None:
         unique, codes = np.unique(kinds, return_inverse=True)
         cells = [
             _cells(
-                Column(codes.reshape(-1), None, [links.kind_name(code) for code in unique.tolist()]),
+                CodedColumn(codes.reshape(-1), None, [links.kind_name(code) for code in unique.tolist()]),
                 len(kinds),
             ),
-            _cells(Column(sources, sources >= 0), len(kinds)),
-            _cells(Column(targets, targets >= 0), len(kinds)),
+            _cells(CodedColumn(sources, sources >= 0), len(kinds)),
+            _cells(CodedColumn(targets, targets >= 0), len(kinds)),
         ]
         file.write(_lines(cells, len(kinds)).encode())
 
@@ -94,16 +94,16 @@ def _write_counters(capture: Capture, selection: ExportSelection, file: BinaryIO
             count = len(times[part])
             labels = [capture.tracks[counter.track].uri, counter.name, counter.unit]
             cells: list[npt.NDArray[Any] | None] = [
-                _cells(Column(np.zeros(count, np.int64), None, [text]), count) for text in labels
+                _cells(CodedColumn(np.zeros(count, np.int64), None, [text]), count) for text in labels
             ]
             cells += [
                 times[part] - capture.span[0],
-                _cells(Column(values[part], np.isfinite(values[part])), count),
+                _cells(CodedColumn(values[part], np.isfinite(values[part])), count),
             ]
             file.write(_lines(cells, count).encode("utf-8", "replace"))
 
 
-def _cells(column: Column, count: int) -> npt.NDArray[Any]:
+def _cells(column: CodedColumn, count: int) -> npt.NDArray[Any]:
     """What stands in the cells of a column, as an array that `_lines` can print."""
     cells: npt.NDArray[Any]
     if column.texts is not None:

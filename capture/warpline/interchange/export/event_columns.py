@@ -34,7 +34,7 @@ COMMON: dict[str, str] = {
 
 
 @dataclass(frozen=True)
-class Column:
+class CodedColumn:
     """Values of one column. Text is ``texts[codes]``; ``valid`` None means every value is there."""
 
     codes: Array
@@ -57,7 +57,9 @@ def numbers_of_track(capture: Capture, track: Track) -> dict[str, int | None]:
     return {"process_id": process, "thread_id": thread, "device": track.device, "stream": track.stream}
 
 
-def text_column(values: Array, texts: Callable[[list[int]], list[str]], valid: BoolArray | None) -> Column:
+def text_column(
+    values: Array, texts: Callable[[list[int]], list[str]], valid: BoolArray | None
+) -> CodedColumn:
     """Integers that stand for texts as a column; ``texts`` gives those of distinct integers, in their order."""
     if valid is not None and not valid.all():
         # What stands where nothing was recorded means nothing: it must not bring a text along.
@@ -69,7 +71,7 @@ def text_column(values: Array, texts: Callable[[list[int]], list[str]], valid: B
     place = [known.setdefault(text, len(known)) for text in found]
     if len(known) < len(found):
         codes = np.array(place, np.int32)[codes]
-    return Column(codes, valid, list(known))
+    return CodedColumn(codes, valid, list(known))
 
 
 _DENSE_SLACK = 65_536
@@ -95,40 +97,40 @@ class EventColumns:
         self.capture = capture
         self._stacks: dict[int, str] = {}
 
-    def names(self, rows: Int64Array) -> Column:
+    def names(self, rows: Int64Array) -> CodedColumn:
         """What events are called."""
         return text_column(self.capture.events.name[rows], self.capture.strings.get, None)
 
-    def kinds(self, rows: Int64Array) -> Column:
+    def kinds(self, rows: Int64Array) -> CodedColumn:
         """Kinds of events."""
         names = self.capture.kind_of_code
         return text_column(
             self.capture.events.kind[rows], lambda codes: [names.get(code, "") for code in codes], None
         )
 
-    def starts(self, rows: Int64Array) -> Column:
+    def starts(self, rows: Int64Array) -> CodedColumn:
         """Starts of events, ns since the start of the capture."""
         offsets = self.capture.lane_offset_ns
         origin = self.capture.span[0]
         recorded = self.capture.events.start[rows]
         # Almost every capture has a single clock.
         if not len(offsets) or (offsets == offsets[0]).all():
-            return Column(recorded - (int(offsets[0]) + origin if len(offsets) else origin))
-        return Column(recorded - offsets[self.capture.lanes_of_rows(rows)] - origin)
+            return CodedColumn(recorded - (int(offsets[0]) + origin if len(offsets) else origin))
+        return CodedColumn(recorded - offsets[self.capture.lanes_of_rows(rows)] - origin)
 
-    def tracks(self, tracks: Int64Array) -> Column:
+    def tracks(self, tracks: Int64Array) -> CodedColumn:
         """URIs of tracks."""
         found = self.capture.tracks
         return text_column(tracks, lambda indexes: [found[index].uri for index in indexes], None)
 
-    def numbers(self, name: str, tracks: Int64Array) -> Column:
+    def numbers(self, name: str, tracks: Int64Array) -> CodedColumn:
         """One of `numbers_of_track` for each track index."""
         numbers = [numbers_of_track(self.capture, track)[name] for track in self.capture.tracks]
         values = np.array([0 if number is None else number for number in numbers] + [0], np.int64)
         valid = np.array([number is not None for number in numbers] + [False])
-        return Column(values[tracks], valid[tracks])
+        return CodedColumn(values[tracks], valid[tracks])
 
-    def attribute(self, spec: AttributeSpec, values: Array, valid: BoolArray) -> Column:
+    def attribute(self, spec: AttributeSpec, values: Array, valid: BoolArray) -> CodedColumn:
         """Values of an attribute as a column: ids, enumerations and stacks become texts."""
         if spec.dtype == "string":
             return text_column(values, self.capture.strings.get, valid)
@@ -138,7 +140,7 @@ class EventColumns:
             return text_column(
                 values, lambda codes: [spec.enum.get(code, str(code)) for code in codes], valid
             )
-        return Column(values.astype(bool) if spec.dtype == "bool" else values, valid)
+        return CodedColumn(values.astype(bool) if spec.dtype == "bool" else values, valid)
 
     def _stack(self, stack: int) -> str:
         """Frames from the outermost to the innermost, as flame graph tools write them."""
@@ -148,7 +150,7 @@ class EventColumns:
         return text
 
 
-def scattered(count: int, parts: Sequence[tuple[Array, Column]]) -> Column:
+def scattered(count: int, parts: Sequence[tuple[Array, CodedColumn]]) -> CodedColumn:
     """A column of ``count`` values put together from others: (places, values at these places); missing elsewhere."""
     valid = np.zeros(count, bool)
     for places, part in parts:
@@ -164,10 +166,10 @@ def scattered(count: int, parts: Sequence[tuple[Array, Column]]) -> Column:
     values = np.zeros(count, np.result_type(*(part.codes.dtype for _, part in parts)))
     for places, part in parts:
         values[places] = part.codes
-    return Column(values, valid)
+    return CodedColumn(values, valid)
 
 
-def _as_text(column: Column) -> Column:
+def _as_text(column: CodedColumn) -> CodedColumn:
     if column.texts is not None:
         return column
     distinct, codes = np.unique(column.codes, return_inverse=True)

@@ -10,7 +10,7 @@ import numpy as np
 
 from warpline.interchange.export.event_columns import (
     COMMON,
-    Column,
+    CodedColumn,
     EventColumns,
     column_type,
     numbers_of_track,
@@ -59,7 +59,7 @@ class TableReader:
     def __post_init__(self) -> None:
         self._reader = EventColumns(self.capture)
 
-    def batches(self) -> Iterator[tuple[str, int, dict[str, Column]]]:
+    def batches(self) -> Iterator[tuple[str, int, dict[str, CodedColumn]]]:
         """(kind, number of events, columns) in the order of rows."""
         for track, rows in chunks(self.capture, self.selection):
             for first in range(rows.start, rows.stop, _BATCH):
@@ -71,19 +71,19 @@ class TableReader:
                         chosen = np.flatnonzero(kinds == code) + part.start
                         yield kind, len(chosen), self._columns(self.capture.tracks[track], kind, chosen)
 
-    def _columns(self, track: Track, kind: str, rows: Int64Array) -> dict[str, Column]:
+    def _columns(self, track: Track, kind: str, rows: Int64Array) -> dict[str, CodedColumn]:
         capture = self.capture
         starts, stops = capture.event_times(rows)
         count = len(rows)
         columns = {
-            "row": Column(rows),
+            "row": CodedColumn(rows),
             "kind": _constant(kind, count),
             "track": _constant(track.uri, count),
             **{name: _number(number, count) for name, number in numbers_of_track(capture, track).items()},
             "name": self._reader.names(rows),
-            "start_ns": Column(starts - capture.span[0]),
-            "duration_ns": Column(stops - starts),
-            "flags": Column(capture.events.flags[rows]),
+            "start_ns": CodedColumn(starts - capture.span[0]),
+            "duration_ns": CodedColumn(stops - starts),
+            "flags": CodedColumn(capture.events.flags[rows]),
         }
         table = capture.kinds[kind]
         position = table.indices_of(rows)
@@ -97,11 +97,11 @@ class TableReader:
         return columns
 
 
-def _constant(text: str, count: int) -> Column:
-    return Column(np.zeros(count, np.int64), None, [text])
+def _constant(text: str, count: int) -> CodedColumn:
+    return CodedColumn(np.zeros(count, np.int64), None, [text])
 
 
-def _number(value: int | None, count: int) -> Column:
+def _number(value: int | None, count: int) -> CodedColumn:
     if value is None:
-        return Column(np.zeros(count, np.int64), np.zeros(count, bool))
-    return Column(np.full(count, value, np.int64))
+        return CodedColumn(np.zeros(count, np.int64), np.zeros(count, bool))
+    return CodedColumn(np.full(count, value, np.int64))

@@ -9,7 +9,7 @@ import numpy as np
 import orjson
 
 from warpline.i18n import tr
-from warpline.interchange.export.event_columns import COMMON, Column
+from warpline.interchange.export.event_columns import COMMON, CodedColumn
 from warpline.interchange.export.event_table import TableReader, attribute_types, kinds_in
 from warpline.interchange.export.exporter import ExportJob, SizeModel
 from warpline.interchange.export.output_files import replacing
@@ -78,7 +78,7 @@ def _arrow_type(pa: Any, kind: str) -> Any:
     )
 
 
-def _arrow(pa: Any, column: Column, wanted: Any) -> Any:
+def _arrow(pa: Any, column: CodedColumn, wanted: Any) -> Any:
     mask = None if column.valid is None else ~column.valid
     if column.texts is None:
         values = column.codes.astype(bool) if pa.types.is_boolean(wanted) else column.codes

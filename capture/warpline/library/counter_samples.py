@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from warpline.interchange.export.event_columns import Column
-from warpline.library.column_table import ColumnTable
+from warpline.interchange.export.event_columns import CodedColumn
+from warpline.library.column_frame import ColumnFrame
 from warpline.library.selecting import Time, TimeRange, range_ns, time_ns
 from warpline.model import UsageError
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Float64Array = npt.NDArray[np.float64]
 
 
-class CounterTable(ColumnTable):
+class CounterSamples(ColumnFrame):
     """Samples of one value: the columns ``time_ns`` (since the start of the capture) and ``value``, masked in a gap.
 
     ``track`` is the URI of the track it belongs to. ``interpolation`` is ``step`` (a value holds until the next sample)
@@ -65,11 +65,11 @@ class CounterTable(ColumnTable):
             raise UsageError(f"nothing to count: {bins} parts of {max(high - low, 0)} ns")
         return self._counter.query(low, high, bins)
 
-    def _make(self, name: str) -> Column:
+    def _make(self, name: str) -> CodedColumn:
         if name == "time_ns":
-            return Column(self._counter.times - self._span[0])
-        return Column(self._counter.values, ~np.isnan(self._counter.values))
+            return CodedColumn(self._counter.times - self._span[0])
+        return CodedColumn(self._counter.values, ~np.isnan(self._counter.values))
 
     def __repr__(self) -> str:
         unit = f" in {self.unit}" if self.unit else ""
-        return f"<CounterTable: {self.name}{unit} of {self.track}, {len(self):,} samples>"
+        return f"<CounterSamples: {self.name}{unit} of {self.track}, {len(self):,} samples>"

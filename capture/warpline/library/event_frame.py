@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from warpline.interchange.export.event_columns import COMMON, Column, EventColumns, scattered
-from warpline.library.column_table import ColumnTable
+from warpline.interchange.export.event_columns import COMMON, CodedColumn, EventColumns, scattered
+from warpline.library.column_frame import ColumnFrame
 from warpline.model import BUILTIN_KINDS_BY_NAME, KindSpec
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ Int64Array = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
 
-class EventTable(ColumnTable):
+class EventFrame(ColumnFrame):
     """Events in the order of their rows: by track, lane and start. Times are ns since the start of the capture.
 
     Every event has ``row`` (its identity in this capture, which links refer to), ``kind``, ``track``, ``process_id``,
@@ -73,12 +73,12 @@ class EventTable(ColumnTable):
     def _track(self) -> Int64Array:
         return self._capture.tracks_of_rows(self._rows)
 
-    def _make(self, name: str) -> Column:
+    def _make(self, name: str) -> CodedColumn:
         rows, events = self._rows, self._capture.events
         if name in self._attributes:
             return self._attribute(name)
         if name == "row":
-            return Column(rows)
+            return CodedColumn(rows)
         if name == "kind":
             return self._reader.kinds(rows)
         if name == "track":
@@ -88,13 +88,13 @@ class EventTable(ColumnTable):
         if name == "start_ns":
             return self._reader.starts(rows)
         if name == "duration_ns":
-            return Column(events.duration[rows])
+            return CodedColumn(events.duration[rows])
         if name == "flags":
-            return Column(events.flags[rows])
+            return CodedColumn(events.flags[rows])
         return self._reader.numbers(name, self._track)
 
-    def _attribute(self, name: str) -> Column:
-        parts: list[tuple[Int64Array, Column]] = []
+    def _attribute(self, name: str) -> CodedColumn:
+        parts: list[tuple[Int64Array, CodedColumn]] = []
         for kind, attribute in self._attributes[name]:
             spec = next(s for s in kind_spec(self._capture, kind).attributes if s.name == attribute)
             table = self._capture.kinds.get(kind)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from warpline.i18n import tr
-from warpline.interchange.export.event_columns import Array, Column
+from warpline.interchange.export.event_columns import Array, CodedColumn
 from warpline.library import data_frames
 from warpline.model import UsageError
 
@@ -23,7 +23,7 @@ _SHOWN_ROWS = 10
 _SHOWN_COLUMNS = 12
 
 
-class ColumnTable:
+class ColumnFrame:
     """Columns of equal length, each made when it is first asked for.
 
     ``table["name"]`` is a numpy array; of texts an array of Python strings that are shared, not copied. A column in
@@ -37,7 +37,7 @@ class ColumnTable:
         self.columns = tuple(columns)
         self._check = check
         self._length = length
-        self._made: dict[str, Column] = {}
+        self._made: dict[str, CodedColumn] = {}
 
     def __len__(self) -> int:
         return self._length
@@ -61,7 +61,7 @@ class ColumnTable:
             values = values[codes] if len(values) else np.full(len(codes), None, object)
         return values if column.valid is None else np.ma.MaskedArray(values, ~column.valid)
 
-    def column(self, name: str) -> Column:
+    def column(self, name: str) -> CodedColumn:
         """A column as it is kept: ``codes`` (of texts: places in ``texts``) and ``valid`` (None: nothing is missing).
 
         Raises UsageError when there is none of that name.
@@ -75,7 +75,7 @@ class ColumnTable:
             made = self._made[name] = self._make(name)
         return made
 
-    def _make(self, name: str) -> Column:
+    def _make(self, name: str) -> CodedColumn:
         raise NotImplementedError
 
     def _no_column(self, name: object) -> str:
@@ -112,7 +112,7 @@ class ColumnTable:
         """
         return data_frames.to_polars(self._chosen(columns))
 
-    def _chosen(self, columns: Sequence[str] | None) -> dict[str, Column]:
+    def _chosen(self, columns: Sequence[str] | None) -> dict[str, CodedColumn]:
         return {name: self.column(name) for name in (self.columns if columns is None else columns)}
 
     def __repr__(self) -> str:
@@ -134,7 +134,7 @@ class ColumnTable:
         )
 
 
-def _python_values(column: Column, part: slice) -> list[Any]:
+def _python_values(column: CodedColumn, part: slice) -> list[Any]:
     values: list[Any] = column.codes[part].tolist()
     if column.texts is not None:
         texts = column.texts

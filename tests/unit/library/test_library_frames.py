@@ -158,7 +158,7 @@ def test_tables_show_themselves_in_a_notebook(run: warpline.CaptureReader) -> No
     assert "<td>gemm</td>" in text
     assert "<td>–</td>" in text
     assert "20 rows" in text
-    assert "EventTable: 20 ×" in repr(run.events("kernel"))
+    assert "EventFrame: 20 ×" in repr(run.events("kernel"))
 
 
 def test_info_is_that_of_the_command_line(

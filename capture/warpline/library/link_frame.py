@@ -7,12 +7,12 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from warpline.interchange.export.event_columns import Column, text_column
-from warpline.library.column_table import ColumnTable
+from warpline.interchange.export.event_columns import CodedColumn, text_column
+from warpline.library.column_frame import ColumnFrame
 from warpline.storage import NO_ROW, Links
 
 
-class LinkTable(ColumnTable):
+class LinkFrame(ColumnFrame):
     """What led to what, by ``from_row``: the columns ``kind`` (``launch`` …), ``from_row`` and ``to_row``.
 
     Rows are those of events, in their column ``row``. An end outside the capture is masked.
@@ -27,9 +27,9 @@ class LinkTable(ColumnTable):
         """Number of links of each kind."""
         return self._links.counts()
 
-    def _make(self, name: str) -> Column:
+    def _make(self, name: str) -> CodedColumn:
         if name == "kind":
             names = self._links.kind_name
             return text_column(self._links.kind, lambda codes: [names(code) for code in codes], None)
         rows: npt.NDArray[np.int64] = self._links.from_row if name == "from_row" else self._links.to_row
-        return Column(rows, rows != NO_ROW)
+        return CodedColumn(rows, rows != NO_ROW)

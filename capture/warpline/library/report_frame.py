@@ -7,12 +7,12 @@ from collections.abc import Mapping
 import numpy as np
 
 from warpline.analysis.framework.report import Report, Table, Texts
-from warpline.interchange.export.event_columns import Column, text_column
-from warpline.library.column_table import ColumnTable
+from warpline.interchange.export.event_columns import CodedColumn, text_column
+from warpline.library.column_frame import ColumnFrame
 from warpline.model import NotRecordedError
 
 
-class ReportTable(ColumnTable):
+class ReportFrame(ColumnFrame):
     """The rows of a report. A report that is a tree has the column ``depth`` first, parents before their children.
 
     ``name`` and ``title`` say which report, ``range_ns`` what part of the capture it is about (ns since its start),
@@ -34,17 +34,17 @@ class ReportTable(ColumnTable):
         names = [column.name for column in table.columns]
         super().__init__(names if table.depth is None else ["depth", *names], len(table))
 
-    def _make(self, name: str) -> Column:
+    def _make(self, name: str) -> CodedColumn:
         table = self._table
         if name == "depth" and table.depth is not None:
-            return Column(table.depth)
+            return CodedColumn(table.depth)
         values = table.data[name]
         if isinstance(values, np.ndarray):
             gone = np.ma.getmaskarray(values)
             plain = np.ma.getdata(values)
             if plain.dtype.kind == "f":
                 gone = gone | np.isnan(plain)
-            return Column(plain, ~gone if gone.any() or np.ma.isMaskedArray(values) else None)
+            return CodedColumn(plain, ~gone if gone.any() or np.ma.isMaskedArray(values) else None)
         if isinstance(values, Texts):
             distinct, codes = np.unique(values.codes, return_inverse=True)
             found = [None if code < 0 else values.lookup(code) for code in distinct.tolist()]

@@ -19,9 +19,11 @@ def not_recorded_text(sources: tuple[Source, ...]) -> tuple[str, str]:
     """What is not recorded or was lost, in a few words, and as lines with the reasons for a tooltip."""
     missing = [source for source in sources if not source.enabled]
     lost = sum(source.lost for source in sources)
-    lines = [f"{source.name}: {translated(source.reason) or tr('not recorded')}" for source in missing]
+    lines = [
+        f"{translated(source.name)}: {translated(source.reason) or tr('not recorded')}" for source in missing
+    ]
     lines += [
-        f"{source.name}: {tr_n('{count:,} record lost', '{count:,} records lost', source.lost)}"
+        f"{translated(source.name)}: {tr_n('{count:,} record lost', '{count:,} records lost', source.lost)}"
         for source in sources
         if source.lost
     ]
@@ -29,9 +31,9 @@ def not_recorded_text(sources: tuple[Source, ...]) -> tuple[str, str]:
     if len(missing) == 1:
         reason = translated(missing[0].reason.split(";")[0].split(".")[0])
         text = f": {reason}" if reason and len(reason) <= 60 else ""
-        parts.append(tr("{name} not recorded", name=missing[0].name) + text)
+        parts.append(tr("{name} not recorded", name=translated(missing[0].name)) + text)
     elif missing:
-        names = ", ".join(source.name for source in missing[:NAMES_SHOWN])
+        names = ", ".join(translated(source.name) for source in missing[:NAMES_SHOWN])
         if len(missing) > NAMES_SHOWN:
             names = tr("{names} and {count} more", names=names, count=len(missing) - NAMES_SHOWN)
         parts.append(tr("not recorded: {names}", names=names))

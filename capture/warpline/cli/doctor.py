@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from warpline.i18n import english, tr, translated
+from warpline.i18n.width import padded
 
 if TYPE_CHECKING:
     from warpline.recording.doctor import SourceCheck
@@ -39,7 +40,7 @@ def _lines(checks: list[SourceCheck]) -> list[str]:
     lines: list[str] = []
     for check in checks:
         state = tr("yes") if check.available else tr("no")
-        lines.append(f"{check.name:<{width}}  {state:<3}  {translated(check.title)}")
+        lines.append(f"{check.name:<{width}}  {padded(state, 3)}  {translated(check.title)}")
         indent = " " * (width + 7)
         reason = translated(check.reason)
         if reason:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warpline.i18n import english, tr, tr_n, translated
+from warpline.i18n.width import padded, text_width
 
 if TYPE_CHECKING:
     from warpline.storage import Capture
@@ -72,12 +73,13 @@ def _lines(capture: Capture, document: dict[str, Any]) -> list[str]:
         lines += [f"  {clock.name:<16}{clock_text(clock)}" for clock in aligned]
     if capture.sources:
         lines += ["", tr("sources")]
-        width = max(len(source.name) for source in capture.sources) + 2
-        for source in capture.sources:
+        names = [translated(source.name) for source in capture.sources]
+        width = max(map(text_width, names)) + 2
+        for name, source in zip(names, capture.sources, strict=True):
             state = tr("recorded") if source.enabled else tr("not recorded")
             lost = tr(", {lost:,} lost", lost=source.lost) if source.lost else ""
             reason = f": {translated(source.reason)}" if source.reason else ""
-            lines.append(f"  {source.name:<{width}}{state}{lost}{reason}")
+            lines.append(f"  {padded(name, width)}{state}{lost}{reason}")
             if source.remedy and not source.enabled:
                 lines.append(f"  {'':<{width}}→ {translated(source.remedy)}")
     if capture.skipped:

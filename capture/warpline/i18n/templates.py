@@ -12,7 +12,7 @@ from string import Formatter
 from typing import NamedTuple
 
 # What texts are put together with: parts of a title, several reasons, who says something and what.
-_SEAMS = re.compile("( · |; |: )")
+_SEAMS = re.compile("( · |; |: |  )")
 _MOST_PIECES = 32
 # Fields of these names hold digits; no field goes beyond " · ": "GPU {number}" is not "GPU time" nor "GPU 0 · H200".
 _NUMBERS = frozenset(("count", "number", "pid", "port"))

@@ -14,8 +14,9 @@ from warpline.analysis.framework import report_json as rendering
 from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.registry import REPORTS
 from warpline.analysis.framework.report_json import format_value
-from warpline.analysis.framework.text_tables import column_unit, shorten, text_width, wrapped
+from warpline.analysis.framework.text_tables import column_unit, shorten, wrapped
 from warpline.cli import main
+from warpline.i18n.width import text_width
 
 US = 1_000
 

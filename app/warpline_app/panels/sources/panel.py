@@ -110,7 +110,7 @@ class SourcesPanel(Panel):
             if not text:
                 text = tr("recorded, nothing lost") if source.enabled else tr("not recorded")
             sign = "✓" if source.enabled and not source.lost else "!" if source.enabled else "–"
-            self._line(sign, source.name, text, translated(source.remedy))
+            self._line(sign, translated(source.name), text, translated(source.remedy))
         if capture.skipped:
             self._head(tr("Left out when importing"))
         for entry in capture.skipped:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.report import NotRecorded, Report, Table, Texts, Values
 from warpline.analysis.framework.report_json import NS_PER_UNIT, format_value
 from warpline.i18n import tr
+from warpline.i18n.width import text_width
 
 _GAP = "  "
 _SHORTEST_TEXT = 16
@@ -143,15 +143,6 @@ def _name_place(table: Table, columns: Sequence[Column]) -> int:
         named = [place for place in texts if columns[place].role is Role.NAME]
         return named[0] if named else texts[-1] if texts else 0
     return texts[0] if texts else 0
-
-
-def text_width(text: str) -> int:
-    """Columns a terminal needs for a text: wide characters of East Asian scripts take two."""
-    if text.isascii():
-        return len(text)
-    return sum(
-        2 if unicodedata.east_asian_width(c) in "WF" else 0 if unicodedata.combining(c) else 1 for c in text
-    )
 
 
 def shorten(text: str, width: int) -> str:

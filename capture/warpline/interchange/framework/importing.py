@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from warpline.i18n import english_n, tr, translated
+from warpline.i18n import english, english_n, tr, translated
 from warpline.interchange.framework import ranks, registry
 from warpline.interchange.framework.detection import detect, read_head
 from warpline.interchange.framework.importer import Importer, ImportOptions, ImportSummary
@@ -104,7 +104,7 @@ def _convert(
             raise ImportFormatError(_why_nothing(path, builder))
         summaries.append(summary)
         builder.add_source(
-            f"import {path.name}",
+            english("import {file}", file=path.name),
             enabled=True,
             reason=english_n(
                 "{title}, {count:,} event", "{title}, {count:,} events", summary.events, title=converter.title

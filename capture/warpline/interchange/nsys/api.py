@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from warpline.i18n import english
 from warpline.interchange.nsys.context import Context, pick
 from warpline.interchange.nsys.names import as_is, without_version
 from warpline.interchange.nsys.stacks import Stacks
@@ -127,11 +128,13 @@ OSRT = CallTable(
     "osrt",
     "osrt",
     "osrt",
-    "OS runtime",
+    english("OS runtime"),
     stacks="OSRT_CALLCHAINS",
     attributes=(("return_value", "returnValue"),),
 )
-SYSCALL = CallTable("SYSCALL", "osrt", "syscalls", "osrt", "System calls", stacks="SYSCALL_CALLCHAINS")
+SYSCALL = CallTable(
+    "SYSCALL", "osrt", "syscalls", "osrt", english("System calls"), stacks="SYSCALL_CALLCHAINS"
+)
 
 
 def _library(table: str, title: str) -> CallTable:
@@ -143,7 +146,7 @@ def _library(table: str, title: str) -> CallTable:
 
 CUDNN = _library("CUDNN_EVENTS", "cuDNN")
 CUBLAS = _library("CUBLAS_EVENTS", "cuBLAS")
-HOST_CALLBACKS = _library("CUDA_HOST_CALLBACK", "Host callbacks")
+HOST_CALLBACKS = _library("CUDA_HOST_CALLBACK", english("Host callbacks"))
 MPI_P2P = CallTable(
     "MPI_P2P_EVENTS", "mpi", "mpi", "api", "MPI", "textId", attributes=_MPI_SIZES, kinds=(MPI_KIND,)
 )

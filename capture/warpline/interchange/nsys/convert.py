@@ -71,61 +71,67 @@ def _subjects(context: Context) -> tuple[Subject, ...]:
 
     cuda = "nsys profile --trace=cuda"
     return (
-        Subject("CUDA API calls", ("CUPTI_ACTIVITY_KIND_RUNTIME",), cuda, (api.convert_cuda_api,)),
-        Subject("kernels", ("CUPTI_ACTIVITY_KIND_KERNEL",), cuda, on_gpu(gpu.kernels)),
-        Subject("memory copies", ("CUPTI_ACTIVITY_KIND_MEMCPY",), cuda, on_gpu(gpu.copies)),
-        Subject("memory sets", ("CUPTI_ACTIVITY_KIND_MEMSET",), cuda, on_gpu(gpu.sets)),
+        Subject(english("CUDA API calls"), ("CUPTI_ACTIVITY_KIND_RUNTIME",), cuda, (api.convert_cuda_api,)),
+        Subject(english("kernels"), ("CUPTI_ACTIVITY_KIND_KERNEL",), cuda, on_gpu(gpu.kernels)),
+        Subject(english("memory copies"), ("CUPTI_ACTIVITY_KIND_MEMCPY",), cuda, on_gpu(gpu.copies)),
+        Subject(english("memory sets"), ("CUPTI_ACTIVITY_KIND_MEMSET",), cuda, on_gpu(gpu.sets)),
         Subject(
-            "CUDA graph launches",
+            english("CUDA graph launches"),
             ("CUPTI_ACTIVITY_KIND_GRAPH_TRACE",),
             "nsys profile --trace=cuda --cuda-graph-trace=graph",
             on_gpu(gpu.graphs),
         ),
         Subject(
-            "memory decompression",
+            english("memory decompression"),
             ("CUPTI_ACTIVITY_KIND_MEM_DECOMPRESS",),
             cuda,
             on_gpu(gpu.other_work("Memory decompression")),
         ),
         Subject(
-            "host nodes of CUDA graphs",
+            english("host nodes of CUDA graphs"),
             ("CUPTI_ACTIVITY_KIND_GRAPH_HOST_NODE_AND_HOST_LAUNCH",),
             cuda,
             on_gpu(gpu.other_work("Host node of a CUDA graph")),
         ),
         Subject(
-            "CUDA synchronisation",
+            english("CUDA synchronisation"),
             ("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",),
             cuda,
             on_gpu(gpu.synchronisations),
         ),
         Subject("NVTX", ("NVTX_EVENTS",), "nsys profile --trace=nvtx", (nvtx.convert_nvtx,)),
         Subject(
-            "scheduler", ("SCHED_EVENTS",), "nsys profile --cpuctxsw=process-tree", (sched.convert_sched,)
+            english("scheduler"),
+            ("SCHED_EVENTS",),
+            "nsys profile --cpuctxsw=process-tree",
+            (sched.convert_sched,),
         ),
         Subject(
-            "samples", ("COMPOSITE_EVENTS",), "nsys profile --sample=process-tree", (samples.convert_samples,)
+            english("samples"),
+            ("COMPOSITE_EVENTS",),
+            "nsys profile --sample=process-tree",
+            (samples.convert_samples,),
         ),
-        _calls("OS runtime", "nsys profile --trace=osrt", api.OSRT),
-        _calls("system calls", "nsys profile --trace=syscall", api.SYSCALL),
+        _calls(english("OS runtime"), "nsys profile --trace=osrt", api.OSRT),
+        _calls(english("system calls"), "nsys profile --trace=syscall", api.SYSCALL),
         _calls("cuDNN", "nsys profile --trace=cudnn", api.CUDNN),
         _calls("cuBLAS", "nsys profile --trace=cublas", api.CUBLAS),
-        _calls("CUDA host callbacks", cuda, api.HOST_CALLBACKS),
+        _calls(english("CUDA host callbacks"), cuda, api.HOST_CALLBACKS),
         _calls("MPI", "nsys profile --trace=mpi", api.MPI_P2P, api.MPI_COLLECTIVE),
         Subject(
-            "GPU metrics",
+            english("GPU metrics"),
             ("GPU_METRICS",),
             "nsys profile --gpu-metrics-devices=all",
             (counters.convert_gpu_metrics,),
         ),
         Subject(
-            "CUDA memory usage",
+            english("CUDA memory usage"),
             ("CUDA_GPU_MEMORY_USAGE_EVENTS",),
             "nsys profile --cuda-memory-usage=true",
             (lambda shared, table: counters.convert_memory_usage(shared, devices, table),),
         ),
         Subject(
-            "unified memory page faults",
+            english("unified memory page faults"),
             ("CUDA_UM_GPU_PAGE_FAULT_EVENTS", "CUDA_UM_CPU_PAGE_FAULT_EVENTS"),
             "nsys profile --cuda-um-gpu-page-faults=true --cuda-um-cpu-page-faults=true",
             (
@@ -134,31 +140,31 @@ def _subjects(context: Context) -> tuple[Subject, ...]:
             ),
         ),
         Subject(
-            "GPU context switches",
+            english("GPU context switches"),
             ("GPU_CONTEXT_SWITCH_EVENTS",),
             "nsys profile --gpuctxsw=true",
             (lambda shared, table: gpu_events.convert_context_switches(shared, devices, table),),
         ),
         Subject(
-            "network interfaces",
+            english("network interfaces"),
             ("NET_NIC_METRIC",),
             "nsys profile --nic-metrics=true",
             (counters.convert_network,),
         ),
         Subject(
-            "CPU and system metrics",
+            english("CPU and system metrics"),
             ("PERF_EVENT_SOC_OR_CPU_METRIC_EVENT", "PERF_EVENT_SOC_OR_CPU_RAW_EVENT"),
             "nsys profile --cpu-core-metrics=help",
             (counters.convert_cpu_metrics,) * 2,
         ),
         Subject(
-            "profiler overhead",
+            english("profiler overhead"),
             ("PROFILER_OVERHEAD", "CUPTI_ACTIVITY_KIND_OVERHEAD", "CUPTI_ACTIVITY_KIND_JIT"),
             "",
             (api.convert_overhead,) * 3,
         ),
         # Last: only messages from inside the recording are shown, so its extent must be known.
-        Subject("messages", ("DIAGNOSTIC_EVENT",), "", (session.convert_diagnostics,)),
+        Subject(english("messages"), ("DIAGNOSTIC_EVENT",), "", (session.convert_diagnostics,)),
     )
 
 
@@ -225,8 +231,9 @@ def _convert_subject(context: Context, subject: Subject) -> None:
     for table, convert in zip(subject.tables, subject.converts, strict=True):
         if rows[table]:
             convert(context, table)
-    suffix = f", rank {context.options.rank}" if context.options.rank is not None else ""
-    name = f"Nsight {subject.name}{suffix}"
+    name = english("Nsight {subject}", subject=subject.name)
+    if context.options.rank is not None:
+        name = english("{name}, rank {number}", name=name, number=context.options.rank)
     if any(rows.values()):
         added = context.events - events
         what = (

@@ -226,7 +226,7 @@ def convert_memory_usage(context: Context, devices: Devices, table: str) -> None
         index = index[np.argsort(rows["start"][index], kind="stable")]
         index = index[rows["start"][index] != NULL]
         held = np.cumsum(change[index])
-        name = f"CUDA memory, {MEMORY_KINDS.get(kind, MEMORY_KINDS[7])}"
+        name = english("CUDA memory, {kind}", kind=MEMORY_KINDS.get(kind, MEMORY_KINDS[7]))
         spec = context.specs.gpu_counter(gpu, f"memory-{max(kind, 0)}", name)
         track = context.track(spec, devices.gpu_track(gpu))
         context.add_counter(track, name, "bytes", rows["start"][index], held.astype(np.float64), what=table)

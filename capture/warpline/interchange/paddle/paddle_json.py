@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from warpline.i18n import english
 from warpline.interchange.framework.columns import clean_text
 from warpline.interchange.framework.importer import CERTAIN, ImportOptions, ImportSummary
 from warpline.interchange.paddle.columns import RANGE
@@ -169,7 +170,7 @@ class PaddleImporter:
     """Importer for the JSON that ``paddle.profiler`` exports."""
 
     name = "paddle"
-    title = "Paddle profiler trace"
+    title = english("Paddle profiler trace")
     patterns = ("*.paddle_trace.json", "*.paddle_trace.json.gz", "*.json", "*.json.gz")
 
     def recognise(self, head: bytes, path: Path) -> float:

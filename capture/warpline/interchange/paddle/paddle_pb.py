@@ -64,7 +64,7 @@ class ProtobufImporter:
     """Importer for what ``paddle.profiler.export_protobuf`` writes."""
 
     name = "paddle-pb"
-    title = "Paddle profiler protobuf file"
+    title = english("Paddle profiler protobuf file")
     patterns = ("*.pb",)
 
     def recognise(self, head: bytes, path: Path) -> float:

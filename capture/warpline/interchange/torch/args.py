@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from warpline.i18n import english
 from warpline.interchange.framework.columns import (
     NO_INTEGER,
     MaskedColumn,
@@ -262,7 +263,9 @@ def _fitting(text: bytes, args_type: type[Any], losses: Counter[Loss]) -> Any:
     try:
         return msgspec.json.decode(text or b"{}", type=args_type)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
-        losses["arguments of events", "not what the profiler writes there; the events are kept"] += 1
+        losses[
+            english("arguments of events"), english("not what the profiler writes there; the events are kept")
+        ] += 1
     try:
         values = msgspec.json.decode(text)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):

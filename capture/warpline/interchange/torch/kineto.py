@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from warpline.i18n import forms
+from warpline.i18n import english, forms
 from warpline.interchange.framework.columns import clean_text
 from warpline.interchange.framework.importer import CERTAIN, LIKELY, ImportOptions, ImportSummary
 from warpline.interchange.torch.columns import (
@@ -289,7 +289,7 @@ class TorchImporter:
     """Importer for the JSON that ``torch.profiler`` exports."""
 
     name = "torch"
-    title = "PyTorch profiler (Kineto) trace"
+    title = english("PyTorch profiler (Kineto) trace")
     patterns = ("*.pt.trace.json", "*.pt.trace.json.gz", "*.json", "*.json.gz")
 
     def recognise(self, head: bytes, path: Path) -> float:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from warpline.i18n import english
 from warpline.interchange.framework.columns import NO_INTEGER, TextColumn, distinct_rows
 from warpline.interchange.trace_json.converter import TraceConverter, name_ids
 from warpline.interchange.trace_json.piece_columns import Group
@@ -79,7 +80,7 @@ def add_allocations(
         flags=int(Flag.INSTANT),
         names=names,
     )
-    for title, values in (("Allocated memory", allocated), ("Reserved memory", reserved)):
+    for title, values in ((english("Allocated memory"), allocated), (english("Reserved memory"), reserved)):
         _add_totals(converter, group, devices, title, values)
 
 

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from warpline.i18n import english
 from warpline.interchange.framework.importer import POSSIBLE, ImportOptions, ImportSummary
 from warpline.interchange.trace_json.converter import TraceConverter
 from warpline.interchange.trace_json.reader import read_trace
@@ -30,7 +31,7 @@ class ChromeImporter:
     """Importer for traces that no more specific format claims."""
 
     name = "chrome"
-    title = "Chrome or Perfetto JSON trace"
+    title = english("Chrome or Perfetto JSON trace")
     patterns = ("*.json", "*.json.gz", "*.json.zip", "*.trace")
 
     def recognise(self, head: bytes, path: Path) -> float:

@@ -272,7 +272,9 @@ class TraceConverter:
         for text, count in self.flows.finish(self.builder, self.slices, self.link_kind).items():
             self.note(text, count)
         if state.damaged:
-            self.losses["damaged pieces of JSON", "the text between two events is no JSON"] += state.damaged
+            self.losses[
+                english("damaged pieces of JSON"), english("the text between two events is no JSON")
+            ] += state.damaged
         if state.truncated:
             self.builder.add_warning(
                 english("the file is cut: {reason}; what came before is kept", reason=state.truncated)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
+from warpline.i18n import english
 from warpline.interchange.framework.columns import clean_text
 from warpline.interchange.trace_json.events import Scalar
 from warpline.interchange.trace_json.json_repair import json_object
@@ -47,7 +48,9 @@ def add_counters(converter: TraceConverter, group: Group) -> None:
             values.append(number)
         unusable += not usable
     if unusable:
-        converter.losses["counter events without a value", "no argument is a number"] += unusable
+        converter.losses[english("counter events without a value"), english("no argument is a number")] += (
+            unusable
+        )
     for (pid, name, series), (times, values) in samples.items():
         title = name if series in ("value", "", name) else f"{name} {series}"
         track = converter.tracks.counter_track(converter.tracks.process(pid), title)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from warpline.i18n import english
 from warpline.interchange.framework.columns import (
     Coder,
     Int64Array,
@@ -114,16 +115,16 @@ _ROUTE_OF_PHASE = {
     **dict.fromkeys("benSTpF", ASYNC),
 }
 _UNSUPPORTED = {
-    "N": "object created",
-    "O": "object snapshot",
-    "D": "object destroyed",
-    "v": "memory dump",
-    "V": "memory dump",
-    "c": "clock synchronisation",
-    "(": "context entered",
-    ")": "context left",
-    "=": "linked ids",
-    "a": "association",
+    "N": english("object created (N)"),
+    "O": english("object snapshot (O)"),
+    "D": english("object destroyed (D)"),
+    "v": english("memory dump (v)"),
+    "V": english("memory dump (V)"),
+    "c": english("clock synchronisation (c)"),
+    "(": english("context entered (()"),
+    ")": english("context left ())"),
+    "=": english("linked ids (=)"),
+    "a": english("association (a)"),
 }
 
 
@@ -152,9 +153,10 @@ def split_piece(
             count = int((codes == code).sum())
             what = _UNSUPPORTED.get(_letter(phase))
             if what:
-                piece.losses[f"{what} ({phase})", "nothing on a timeline corresponds to it"] += count
+                piece.losses[what, english("nothing on a timeline corresponds to it")] += count
             else:
-                piece.losses[f"events of phase {phase!r}", "not a phase of the format"] += count
+                what = english("events of phase {phase!r}", phase=phase)
+                piece.losses[what, english("not a phase of the format")] += count
         elif name == "":
             piece.events -= _count_empty(events, codes == code, piece.losses)
     for name in dict.fromkeys(routes):
@@ -196,7 +198,7 @@ def _count_empty(events: Sequence[Any], members: npt.NDArray[np.bool_], losses: 
         if event.name is None and event.ts is None:
             empty += 1
         else:
-            losses["events without a phase", "what they are is not recorded"] += 1
+            losses[english("events without a phase"), english("what they are is not recorded")] += 1
     return empty
 
 
@@ -220,7 +222,7 @@ def timed(rows: list[Any], losses: Counter[Loss]) -> tuple[list[Any], Int64Array
     """The events that have a time, and their starts in ns; the others are counted."""
     start, missing = nanoseconds([row.ts for row in rows])
     if missing.any():
-        losses["events without a time", "ts is missing or no number"] += int(missing.sum())
+        losses[english("events without a time"), english("ts is missing or no number")] += int(missing.sum())
         rows = [rows[index] for index in np.flatnonzero(~missing).tolist()]
         start = start[~missing]
     return rows, start
@@ -253,7 +255,9 @@ def spans(rows: list[Any], losses: Counter[Loss], *, bare: bool = False) -> tupl
     duration, missing = nanoseconds([row.dur for row in rows])
     negative = duration < 0
     if negative.any():
-        losses["events with a negative duration", "they would end before they begin"] += int(negative.sum())
+        losses[english("events with a negative duration"), english("they would end before they begin")] += (
+            int(negative.sum())
+        )
         keep = np.flatnonzero(~negative)
         rows = [rows[index] for index in keep.tolist()]
         group = group.take(keep)

@@ -12,6 +12,7 @@ import struct
 import sys
 from typing import BinaryIO
 
+from warpline.i18n import english
 from warpline.interchange.trace_json.events import EventDecoder
 from warpline.interchange.trace_json.formats import FORMATS
 from warpline.interchange.trace_json.native_columns import native_piece
@@ -29,11 +30,13 @@ def piece_of(decoder: EventDecoder, part: bytes | Scan, format_name: str) -> Pie
         events, loss = decoder.decode(text)
         piece = split_piece(events, form.route, form.extractors, claimed=form.claimed)
         if loss.damaged:
-            piece.losses["damaged pieces of JSON", "the text between two events is no JSON"] += loss.damaged
+            piece.losses[
+                english("damaged pieces of JSON"), english("the text between two events is no JSON")
+            ] += loss.damaged
         if loss.foreign:
-            piece.losses["values that are no events", "the list of events holds something else"] += (
-                loss.foreign
-            )
+            piece.losses[
+                english("values that are no events"), english("the list of events holds something else")
+            ] += loss.foreign
         return piece
 
     if isinstance(part, bytes):

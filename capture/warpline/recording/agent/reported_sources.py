@@ -6,6 +6,7 @@ import errno
 import os
 from collections.abc import Sequence
 
+from warpline.i18n import english, english_n
 from warpline.recording.spool import records
 from warpline.recording.spool.reader import SpoolFile
 from warpline.recording.spool.spool_to_tracks import Translation
@@ -65,11 +66,15 @@ def add_agent_losses(spools: Sequence[SpoolFile], builder: CaptureBuilder) -> No
         True,
         "; ".join(sorted(_why(error) for error in errors)),
         lost,
-        "free some disk space, or choose another place with --spool" if errors else "",
+        english("free some disk space, or choose another place with --spool") if errors else "",
     )
     if lost:
         builder.add_warning(
-            f"{lost:,} records of the program were lost while they were written: see source agent"
+            english_n(
+                "{count:,} record of the program was lost while it was written: see source agent",
+                "{count:,} records of the program were lost while they were written: see source agent",
+                lost,
+            )
         )
 
 
@@ -89,5 +94,5 @@ def _is_refused_elsewhere(spools: Sequence[SpoolFile], name: str) -> bool:
 
 def _why(error: int) -> str:
     if error == errno.EFBIG:
-        return "a spool file reached its largest size"
-    return f"a spool file could not be written: {os.strerror(error)}"
+        return english("a spool file reached its largest size")
+    return english("a spool file could not be written: {why}", why=os.strerror(error))

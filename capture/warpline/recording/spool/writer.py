@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from warpline.i18n import english
 from warpline.recording.spool.reader import (
     CHUNK,
     CHUNK_HEADER_BYTES,
@@ -75,7 +76,7 @@ class SpoolWriter:
     @property
     def trouble(self) -> str:
         """Why the file could not take everything, empty when it could."""
-        return f"the spool could not grow: {os.strerror(self.error)}" if self.error else ""
+        return english("the spool could not grow: {why}", why=os.strerror(self.error)) if self.error else ""
 
     def append(self, record_type: int, records: npt.NDArray[np.void], *, free: int = 0) -> int:
         """Write fixed-size records (structured [n]); returns how many found room. The others are counted as lost."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from warpline.i18n import english
 from warpline.model import AttributeSpec, KindSpec
 from warpline.model.cuda_names import function_name, overhead_name, result_name
 from warpline.model.links import LAUNCH
@@ -81,7 +82,7 @@ class CallTracks:
             start, stop = self._clock.monotonic(values["start_ns"]), self._clock.monotonic(values["end_ns"])
             known = make_sense(start, stop) & (values["start_ns"] > 0)
             self._builder.add_skipped(
-                "CUDA API calls", int((~known).sum()), "they have no time that makes sense"
+                english("CUDA API calls"), int((~known).sum()), english("they have no time that makes sense")
             )
             if not known.all():
                 values, start, stop = values[known], start[known], stop[known]

@@ -48,7 +48,9 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
         found = spool.records(records.CUPTI_DROPPED, records.cupti_dropped).values
         dropped += int(found["count"].sum())
         _Process(translation, spool, builder, numbers).translate()
-    add_agent_source(translation, spools, builder, "cuda", "no recorded process used CUDA", lost=dropped)
+    add_agent_source(
+        translation, spools, builder, "cuda", english("no recorded process used CUDA"), lost=dropped
+    )
 
 
 class _Process:
@@ -107,7 +109,9 @@ class _Process:
             start, stop = self._clock.monotonic(values["start_ns"]), self._clock.monotonic(values["end_ns"])
             known = make_sense(start, stop) & (values["start_ns"] > 0)
             self._builder.add_skipped(
-                f"{kind} events", int((~known).sum()), "they have no time that makes sense"
+                english("{kind} events", kind=kind),
+                int((~known).sum()),
+                english("they have no time that makes sense"),
             )
             if not known.all():
                 values, start, stop = values[known], start[known], stop[known]
@@ -278,7 +282,7 @@ class _Process:
             )
             self._launched(part["correlation"], first)
         self._builder.add_skipped(
-            "synchronisations", unknown, "their CUDA context or their time is not known"
+            english("synchronisations"), unknown, english("their CUDA context or their time is not known")
         )
 
     def _memory(self) -> None:

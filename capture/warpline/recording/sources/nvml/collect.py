@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from warpline.i18n import english
 from warpline.model.tracks import Source
 from warpline.recording.sources.collector import Collector, Watched
 from warpline.recording.spool import records
@@ -22,7 +23,7 @@ from warpline.recording.unavailable import Unavailable
 PERIOD_S = 0.1
 SLOW_PERIOD_S = 1.0
 
-NO_DRIVER = "no NVIDIA driver"
+NO_DRIVER = english("no NVIDIA driver")
 
 
 @dataclass(frozen=True)
@@ -44,34 +45,40 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         1,
         "utilization",
-        "GPU utilization",
+        english("GPU utilization"),
         "ratio",
         lambda n, d: n.nvmlDeviceGetUtilizationRates(d).gpu / 100,
     ),
     Metric(
         2,
         "memory_utilization",
-        "Memory controller utilization",
+        english("Memory controller utilization"),
         "ratio",
         lambda n, d: n.nvmlDeviceGetUtilizationRates(d).memory / 100,
     ),
-    Metric(3, "memory_used", "Memory used", "bytes", lambda n, d: n.nvmlDeviceGetMemoryInfo(d).used),
-    Metric(4, "power", "Power", "W", lambda n, d: n.nvmlDeviceGetPowerUsage(d) / 1000),
-    Metric(5, "sm_clock", "SM clock", "MHz", lambda n, d: n.nvmlDeviceGetClockInfo(d, n.NVML_CLOCK_SM)),
+    Metric(3, "memory_used", english("Memory used"), "bytes", lambda n, d: n.nvmlDeviceGetMemoryInfo(d).used),
+    Metric(4, "power", english("Power"), "W", lambda n, d: n.nvmlDeviceGetPowerUsage(d) / 1000),
     Metric(
-        6, "memory_clock", "Memory clock", "MHz", lambda n, d: n.nvmlDeviceGetClockInfo(d, n.NVML_CLOCK_MEM)
+        5, "sm_clock", english("SM clock"), "MHz", lambda n, d: n.nvmlDeviceGetClockInfo(d, n.NVML_CLOCK_SM)
+    ),
+    Metric(
+        6,
+        "memory_clock",
+        english("Memory clock"),
+        "MHz",
+        lambda n, d: n.nvmlDeviceGetClockInfo(d, n.NVML_CLOCK_MEM),
     ),
     Metric(
         7,
         "temperature",
-        "Temperature",
+        english("Temperature"),
         "°C",
         lambda n, d: n.nvmlDeviceGetTemperature(d, n.NVML_TEMPERATURE_GPU),
     ),
     Metric(
         8,
         "pcie_sent",
-        "PCIe sent",
+        english("PCIe sent"),
         "bytes/s",
         lambda n, d: n.nvmlDeviceGetPcieThroughput(d, n.NVML_PCIE_UTIL_TX_BYTES) * 1024,
         slow=True,
@@ -79,7 +86,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         9,
         "pcie_received",
-        "PCIe received",
+        english("PCIe received"),
         "bytes/s",
         lambda n, d: n.nvmlDeviceGetPcieThroughput(d, n.NVML_PCIE_UTIL_RX_BYTES) * 1024,
         slow=True,
@@ -107,21 +114,25 @@ def open_library() -> tuple[Any, list[Gpu]]:
     try:
         library: Any = importlib.import_module("pynvml")
     except ImportError as error:
-        raise Unavailable("pynvml is not installed", "pip install nvidia-ml-py") from error
+        raise Unavailable(english("pynvml is not installed"), "pip install nvidia-ml-py") from error
     try:
         library.nvmlInit()
     except library.NVMLError as error:
         if isinstance(error, library.NVMLError_LibraryNotFound):
-            raise Unavailable(NO_DRIVER, "install NVIDIA's driver, or give the container the GPU") from error
-        raise Unavailable(f"NVML does not start: {error}", "check nvidia-smi") from error
+            raise Unavailable(
+                NO_DRIVER, english("install NVIDIA's driver, or give the container the GPU")
+            ) from error
+        raise Unavailable(
+            english("NVML does not start: {why}", why=error), english("check nvidia-smi")
+        ) from error
     try:
         gpus = [_describe(library, index) for index in range(library.nvmlDeviceGetCount())]
     except library.NVMLError as error:
         library.nvmlShutdown()
-        raise Unavailable(f"NVML refuses: {error}", "check nvidia-smi") from error
+        raise Unavailable(english("NVML refuses: {why}", why=error), english("check nvidia-smi")) from error
     if not gpus:
         library.nvmlShutdown()
-        raise Unavailable("no NVIDIA GPU", "")
+        raise Unavailable(english("no NVIDIA GPU"), "")
     return library, gpus
 
 
@@ -174,7 +185,7 @@ class NvmlCollector(Collector):
             return Source("nvml", True)
         titles = {metric.number: metric.title for metric in METRICS}
         missing = sorted({titles[number] for _index, number in self._unsupported})
-        reason = f"not offered by the GPU: {', '.join(missing)}" if missing else ""
+        reason = english("not offered by the GPU: {names}", names=", ".join(missing)) if missing else ""
         return Source("nvml", True, reason, self._writer.lost)
 
     def _sample_until_stopped(self) -> None:

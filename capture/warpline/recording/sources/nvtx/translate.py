@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from warpline.i18n import english
 from warpline.model import Flag
 from warpline.model.track_factory import thread_title
 from warpline.recording.agent import records
@@ -42,7 +43,7 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
         spools,
         builder,
         "nvtx",
-        "no recorded process made an NVTX call or used warpline.annotate",
+        english("no recorded process made an NVTX call or used warpline.annotate"),
     )
 
 
@@ -117,7 +118,7 @@ class _Process:
         since = max(translation.start_ns, self._spool.header.monotonic_ns)
         found = push_pop_records(self._spool, serial)
         ranges = match_push_pop(found, since, translation.stop_ns, resumes)
-        self._builder.add_skipped("NVTX pops", ranges.unbalanced, "they had no push")
+        self._builder.add_skipped(english("NVTX pops"), ranges.unbalanced, english("they had no push"))
         rich = self._spool.records(
             records.NVTX_RANGE_ATTRIBUTES, records.nvtx_range_attributes, free=serial
         ).values
@@ -146,7 +147,9 @@ class _Process:
         ends = _possible(self._spool.records(records.NVTX_END, records.nvtx_end))
         found = match_start_end(starts.values, ends.values, ends.tid, self._translation.stop_ns)
         self._builder.add_skipped(
-            "NVTX range ends", found.unmatched_ends, "their start was not recorded in this process"
+            english("NVTX range ends"),
+            found.unmatched_ends,
+            english("their start was not recorded in this process"),
         )
         lookup = self._translation.threads.lookup
         end_thread = np.where(found.end_tid >= 0, found.end_tid, starts.tid)

@@ -8,6 +8,7 @@ import time
 
 import numpy as np
 
+from warpline.i18n import english
 from warpline.model.tracks import Source
 from warpline.recording.sources.collector import Collector, Watched
 from warpline.recording.sources.perf.abi import (
@@ -38,20 +39,22 @@ def explain(error: OSError) -> Unavailable:
     what = f"perf_event_open: {error.strerror or error} [{errno.errorcode.get(error.errno or 0, '?')}]"
     if error.errno == errno.EACCES:
         return Unavailable(
-            f"{what}; kernel.perf_event_paranoid is {paranoid_level()}",
-            "sysctl kernel.perf_event_paranoid=2 (as root), or give the recorder CAP_PERFMON",
+            f"{what}; " + english("kernel.perf_event_paranoid is {level}", level=paranoid_level()),
+            english("sysctl kernel.perf_event_paranoid=2 (as root), or give the recorder CAP_PERFMON"),
         )
     if error.errno == errno.EPERM:
         return Unavailable(
-            f"{what}; a seccomp filter refuses it, as in most containers",
-            "run the container with --cap-add PERFMON and a seccomp profile that allows perf_event_open"
-            " (docker: --security-opt seccomp=unconfined), or sysctl kernel.perf_event_paranoid=2 on the host",
+            f"{what}; " + english("a seccomp filter refuses it, as in most containers"),
+            english(
+                "run the container with --cap-add PERFMON and a seccomp profile that allows perf_event_open"
+                " (docker: --security-opt seccomp=unconfined), or sysctl kernel.perf_event_paranoid=2 on the host"
+            ),
         )
     if error.errno in {errno.ENOSYS, errno.ENOENT, errno.EOPNOTSUPP, errno.EINVAL}:
-        return Unavailable(what, "use a Linux kernel 4.3 or later, built with CONFIG_PERF_EVENTS")
+        return Unavailable(what, english("use a Linux kernel 4.3 or later, built with CONFIG_PERF_EVENTS"))
     if error.errno in {errno.EMFILE, errno.ENFILE}:
-        return Unavailable(what, "raise the limit of open files (ulimit -n)")
-    return Unavailable(what, "see dmesg, or run with CAP_PERFMON")
+        return Unavailable(what, english("raise the limit of open files (ulimit -n)"))
+    return Unavailable(what, english("see dmesg, or run with CAP_PERFMON"))
 
 
 def paranoid_level() -> str:
@@ -84,8 +87,8 @@ def open_rings(pid: int, *, enable_on_exec: bool, ring_pages: int = RING_PAGES) 
             pages //= 2
             if pages < _SMALLEST_RING_PAGES:
                 raise Unavailable(
-                    f"the perf buffers cannot be locked in memory: {error.strerror}",
-                    "raise kernel.perf_event_mlock_kb or the limit of locked memory (ulimit -l)",
+                    english("the perf buffers cannot be locked in memory: {why}", why=error.strerror),
+                    english("raise kernel.perf_event_mlock_kb or the limit of locked memory (ulimit -l)"),
                 ) from error
             continue
         except OSError as error:

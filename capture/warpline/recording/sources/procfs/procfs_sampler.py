@@ -10,6 +10,7 @@ import struct
 import time
 from dataclasses import dataclass, field
 
+from warpline.i18n import english
 from warpline.model.tracks import Source
 from warpline.recording import procfs
 from warpline.recording.sources.collector import Collector, Watched
@@ -137,7 +138,11 @@ class ProcfsSampler(Collector):
 
     def report(self) -> Source:
         """With what the spool file could not take."""
-        estimated = "thread states are estimated from samples, because perf is refused" if self.states else ""
+        estimated = (
+            english("thread states are estimated from samples, because perf is refused")
+            if self.states
+            else ""
+        )
         return Source("procfs", True, self.writer.trouble or estimated, self.writer.lost)
 
     def _note_process(self, pid: int, stat: procfs.TaskStat) -> None:

@@ -58,7 +58,7 @@ def _add_core_utilization(translation: Translation, builder: CaptureBuilder, row
             translation,
             builder,
             translation.core_track(cpu),
-            "Utilization",
+            english("Utilization"),
             "ratio",
             times,
             np.clip(ratio, 0, 1),
@@ -83,7 +83,7 @@ def _add_processes(translation: Translation, builder: CaptureBuilder, rows: Rows
             memory = _counter_track(translation, builder, process, "memory", english("Resident memory"), 2)
             values = part["rss_bytes"].astype(np.float64)
             builder.add_counter(
-                memory, "Resident memory", "bytes", *with_gaps(times, values, translation.pauses)
+                memory, english("Resident memory"), "bytes", *with_gaps(times, values, translation.pauses)
             )
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from warpline.i18n import english
 from warpline.model.tracks import Source
 from warpline.recording.sources.collector import Collector, Watched
 from warpline.recording.sources.perf.abi import (
@@ -37,7 +38,7 @@ _RAW_OFFSET = 8 + 24 + 4
 _IN_INTERRUPT = 0x08 | 0x10  # TRACE_FLAG_HARDIRQ, TRACE_FLAG_SOFTIRQ of the kernel's trace_events.h
 _PID_MAX = "/proc/sys/kernel/pid_max"
 
-NO_TRACEFS = "the kernel's tracepoints cannot be read"
+NO_TRACEFS = english("the kernel's tracepoints cannot be read")
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,9 @@ def find_tracepoint() -> Tracepoint:
             continue
     raise Unavailable(
         NO_TRACEFS,
-        "record as root (or with CAP_PERFMON and a readable tracefs): mount -t tracefs nodev /sys/kernel/tracing",
+        english(
+            "record as root (or with CAP_PERFMON and a readable tracefs): mount -t tracefs nodev /sys/kernel/tracing"
+        ),
     )
 
 
@@ -118,7 +121,8 @@ class WakeupCollector(Collector):
         except OSError as error:
             self._let_go()
             raise Unavailable(
-                f"the tracepoint is refused: {error.strerror}", "record as root or with CAP_PERFMON"
+                english("the tracepoint is refused: {why}", why=error.strerror),
+                english("record as root or with CAP_PERFMON"),
             ) from error
         try:
             self._writer = watched.writer("wakeups")

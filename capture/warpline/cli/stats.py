@@ -73,14 +73,12 @@ class StatsCommand:
     def run(self, args: argparse.Namespace) -> int:
         """Print the reports."""
         from warpline.analysis.framework.options import Options
-        from warpline.analysis.framework.registry import REPORTS, compute_report, find_report
+        from warpline.analysis.framework.registry import compute_report, find_report, reports
         from warpline.analysis.framework.report import sort_table
-        from warpline.library.selecting import select
-        from warpline.storage import open_capture
 
         if args.file is None:
             if args.list:
-                for spec in REPORTS:
+                for spec in reports():
                     print(f"{spec.name:24} {tr(spec.title)}")
                 return 0
             raise UsageError(tr("which capture? (warpline stats FILE; --list names the reports)"))
@@ -88,33 +86,37 @@ class StatsCommand:
             raise UsageError(tr("--rows cannot be negative"))
         names = list(args.report)
         if names == ["all"]:
-            names = [spec.name for spec in REPORTS]
+            names = [spec.name for spec in reports()]
         for name in names:
             find_report(name)
+        # Who only lists reports needs no HDF5.
+        from warpline.library.selecting import select
+        from warpline.storage import open_capture
+
         with open_capture(args.file) as capture:
             selection = select(capture, args.file, args.range, args.track)
             options = Options(by_thread=args.thread_sep, step=args.step)
             if args.list:
                 return _list(capture, selection, options)
             asked = bool(names)
-            reports = []
-            for name in names or [n for n in DEFAULT_REPORTS if any(s.name == n for s in REPORTS)]:
+            computed = []
+            for name in names or DEFAULT_REPORTS:
                 report = compute_report(capture, name, selection, options)
                 table = report.table
                 if args.sort and table is not None:
                     report = _with_table(
                         report, sort_table(table, *_sort_column(table, args.sort, report.name))
                     )
-                reports.append(report)
-            return _print(reports, args, asked)
+                computed.append(report)
+            return _print(computed, args, asked)
 
 
 def _list(capture: Capture, selection: Selection, options: object) -> int:
     from warpline.analysis.framework.options import Options
-    from warpline.analysis.framework.registry import REPORTS, compute_report
+    from warpline.analysis.framework.registry import compute_report, reports
 
     assert isinstance(options, Options)
-    for spec in REPORTS:
+    for spec in reports():
         report = compute_report(capture, spec.name, selection, options)
         table = report.table
         state = (

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from warpline.analysis.framework.options import Options
-from warpline.analysis.framework.registry import REPORTS, compute_report
+from warpline.analysis.framework.registry import compute_report, reports
 from warpline.analysis.framework.selection import View
 from warpline.i18n import tr
 from warpline.library.counter_samples import CounterSamples
@@ -187,7 +187,7 @@ class CaptureReader:
     @property
     def reports(self) -> dict[str, str]:
         """Names and titles of the reports there are."""
-        return {spec.name: tr(spec.title) for spec in REPORTS}
+        return {spec.name: tr(spec.title) for spec in reports()}
 
     def report(
         self,

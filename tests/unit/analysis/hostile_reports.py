@@ -51,7 +51,7 @@ def damage(path: Path, rng: Any) -> list[str]:
 def ask(path: Path) -> list[str]:
     """Computes and prints every report for the whole and for a part; returns what failed without a clear error."""
     from warpline.analysis.framework.options import Options
-    from warpline.analysis.framework.registry import REPORTS, compute_report
+    from warpline.analysis.framework.registry import compute_report, reports
     from warpline.analysis.framework.report_json import json_parts
     from warpline.analysis.framework.selection import Selection
     from warpline.analysis.framework.text_tables import write_text
@@ -66,7 +66,7 @@ def ask(path: Path) -> list[str]:
     with capture:
         first, last = capture.span
         part = Selection(first + (last - first) // 3, first + (last - first) // 3 * 2)
-        for spec in REPORTS:
+        for spec in reports():
             for selection, options in ((None, Options()), (part, Options(by_thread=True))):
                 try:
                     report = compute_report(capture, spec.name, selection, options)

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.unit.analysis.analysis_tools import Open, Program, rows_of, training_capture
+from tests.unit.analysis.analysis_tools import Open, Program, rows_of
 
 from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.options import Options
-from warpline.analysis.framework.registry import REPORTS, compute_report
+from warpline.analysis.framework.registry import compute_report, reports
 from warpline.analysis.framework.report import Table, Values
 from warpline.interchange import import_files
-from warpline.storage import Capture
+from warpline.storage import Capture, open_capture
 
 CAPTURES = (
     "torch/pytorch+kineto/tb_plugin/test/gpu_metrics_input.json",
@@ -40,7 +40,7 @@ LISTS = {
 
 def tables_of(capture: Capture) -> Iterator[tuple[str, Table]]:
     """Every report that the capture has data for, with threads together and apart."""
-    for spec in REPORTS:
+    for spec in reports():
         for by_thread in (False, True):
             table = compute_report(capture, spec.name, options=Options(by_thread=by_thread)).table
             if table is not None:
@@ -102,8 +102,6 @@ def test_keys_tell_rows_of_several_ranks_apart(data_dir: Path, tmp_path: Path) -
     if folder is None:
         pytest.skip("no trace_compare data")
     files = [folder / "base/base.json.gz", folder / "test/test.json.gz"]
-    from warpline.storage import open_capture
-
     with open_capture(import_files(files, tmp_path / "ranks.h5")) as capture:
         for report, table in tables_of(capture):
             check_columns(report, table)
@@ -173,8 +171,7 @@ def test_a_table_without_key_columns_is_a_list() -> None:
     assert table.row_keys() == [()] * 3
 
 
-def test_training_capture_too(tmp_path: Path) -> None:
-    with training_capture(tmp_path / "training.h5") as capture:
-        for report, table in tables_of(capture):
-            check_columns(report, table)
-            check_keys(report, table)
+def test_columns_of_every_kind_of_event(training: Capture) -> None:
+    for report, table in tables_of(training):
+        check_columns(report, table)
+        check_keys(report, table)

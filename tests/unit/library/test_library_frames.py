@@ -10,7 +10,7 @@ import pytest
 from tests.unit.library.library_tools import MS, STEPS
 
 import warpline
-from warpline.analysis.framework.registry import REPORTS, compute_report
+from warpline.analysis.framework.registry import compute_report, reports
 from warpline.analysis.framework.report import Texts
 
 
@@ -34,7 +34,7 @@ def test_a_report_about_a_part(run: warpline.CaptureReader) -> None:
 
 def test_every_report_is_what_the_command_line_prints(run: warpline.CaptureReader) -> None:
     seen = 0
-    for spec in REPORTS:
+    for spec in reports():
         table = compute_report(run.storage, spec.name).table
         if table is None:
             with pytest.raises(warpline.NotRecordedError, match=f"{spec.name}: .+; ."):
@@ -43,7 +43,7 @@ def test_every_report_is_what_the_command_line_prints(run: warpline.CaptureReade
         seen += 1
         assert list(run.report(spec.name).rows()) == list(table.rows())
     assert seen > 10
-    assert list(run.reports) == [spec.name for spec in REPORTS]
+    assert list(run.reports) == [spec.name for spec in reports()]
 
 
 def test_texts_that_were_not_recorded_stay_missing(run: warpline.CaptureReader) -> None:

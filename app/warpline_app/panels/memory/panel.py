@@ -14,7 +14,7 @@ from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.registry import compute_report
 from warpline.analysis.framework.report import NO_NAME, NotRecorded, Report, Table, Targets, sort_table
 from warpline.analysis.framework.selection import Selection, View
-from warpline.analysis.paddle.memory import MemoryEvents, memory_events
+from warpline.analysis.structure.memory_events import MemoryEvents, memory_events
 from warpline.i18n import tr, tr_n, translated
 from warpline.model.progress import IsCancelled
 from warpline.model.times import format_time

@@ -12,7 +12,7 @@ from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.registry import compute_report
 from warpline.analysis.framework.report import NotRecorded, Report, Table
 from warpline.analysis.framework.selection import Selection
-from warpline.analysis.steps.steps import CATEGORIES, CATEGORY_TITLES
+from warpline.analysis.steps.step_breakdown import CATEGORIES, CATEGORY_TITLES
 from warpline.i18n import tr, tr_n, translated
 from warpline.model.progress import IsCancelled
 from warpline_app.look.theme import Theme

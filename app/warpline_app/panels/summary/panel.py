@@ -10,8 +10,9 @@ from PySide6.QtGui import QStandardItemModel
 from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QSplitter, QWidget
 
 from warpline.analysis.framework.options import Options
-from warpline.analysis.framework.registry import REPORTS, ReportSpec, compute_report
+from warpline.analysis.framework.registry import compute_report, reports
 from warpline.analysis.framework.report import NotRecorded, Report
+from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import Selection, View
 from warpline.analysis.structure.gpus import activity_combinations, gpus
 from warpline.analysis.structure.overlap import time_of
@@ -31,16 +32,9 @@ from warpline_app.session.document import Document
 QUICK_ABOVE = 300_000
 """Events of a capture above which medians wait until the hand that drags a range stops."""
 _FAMILIES = {"gpu": "GPU", "ranges": "Ranges", "framework": "Framework", "cpu": "CPU", "steps": "Steps"}
-_NEEDS = {
-    "gpu": ("kernel", "memcpy", "memset", "graph", "cuda_api", "gpu_event"),
-    "ranges": ("range",),
-    "framework": ("operator", "phase", "range", "kernel", "memory"),
-    "cpu": ("thread_state", "cpu_slice", "osrt"),
-    "steps": ("phase", "range"),
-}
 _ABOUT_GPU = frozenset(("kernel", "cuda_gpu_kern_sum", "cuda_gpu_kern_gb_sum", "cuda_gpu_sum"))
-_OF_TRACKS = frozenset(("thread_state", "core_utilization", "queue_length"))
-"""Reports whose rows are tracks."""
+_REPORTS = {spec.name: spec for spec in reports()}
+"""Loaded with this module, in whichever thread that is."""
 _FIRST = ("kernel", "operator", "cuda_gpu_sum", "nvtx_sum", "thread_state", "overview")
 
 
@@ -108,20 +102,19 @@ class SummaryPanel(ComputedPanel):
         kinds = self.document.capture.kinds
         model = self.report.model()
         family = ""
-        for spec in REPORTS:
+        for spec in _REPORTS.values():
             if spec.family != family:
                 family = spec.family
-                self.report.addItem(tr(_FAMILIES[family]).upper(), "")
+                self.report.addItem(tr(_FAMILIES.get(family, family)).upper(), "")
                 _disable(model, self.report.count() - 1)
             self.report.addItem("   " + translated(spec.title), spec.name)
             self.report.setItemData(self.report.count() - 1, spec.name, Qt.ItemDataRole.ToolTipRole)
         present = set(kinds)
         for name in _FIRST:
-            spec = next(spec for spec in REPORTS if spec.name == name)
-            if _has_data(spec, present):
+            if _has_data(_REPORTS[name], present):
                 self.choose(name)
                 return
-        self.choose(REPORTS[0].name)
+        self.choose(next(iter(_REPORTS)))
 
     def choose(self, name: str) -> None:
         """Show a report by its name."""
@@ -139,7 +132,7 @@ class SummaryPanel(ComputedPanel):
         capture = self.document.capture
         quick = self.is_moving and len(capture.events) > QUICK_ABOVE
         selection = selection_of(capture, self.state)
-        if self.report.currentData() in _OF_TRACKS:
+        if _REPORTS[self.report.currentData()].of_tracks:
             # Its rows are tracks: it marks the selected one, and still shows the others.
             selection = replace(selection, tracks=None)
         return Request(
@@ -170,7 +163,7 @@ class SummaryPanel(ComputedPanel):
         self.table.show_report(table, self.document.capture, self.theme)
         length = format_duration(result.range_ns[1] - result.range_ns[0])
         scope = f"{translated(table.scope)} · {length}"
-        if request.report not in _OF_TRACKS:
+        if not _REPORTS[request.report].of_tracks:
             scope += scope_suffix(self.document.capture, self.state)
         if busy is not None:
             scope += " · " + tr("GPU busy {share}", share=f"{busy:.1%}")
@@ -224,10 +217,10 @@ class SummaryPanel(ComputedPanel):
             self._mark(items or self.table.items_named(frozenset((name,))))
 
     def _track_selected(self, *_values: object) -> None:
-        if self.report.currentData() in _OF_TRACKS and self.state.track_selection is not None:
+        if _REPORTS[self.report.currentData()].of_tracks and self.state.track_selection is not None:
             tracks = selected_tracks(self.document.capture, self.state) or frozenset()
             self._mark(self.table.items_on(tracks))
-        if self.report.currentData() not in _OF_TRACKS:
+        if not _REPORTS[self.report.currentData()].of_tracks:
             self.mark_stale()
 
     def _mark(self, items: list[int]) -> None:
@@ -252,8 +245,7 @@ def _disable(model: Any, row: int) -> None:
 
 
 def _has_data(spec: ReportSpec, kinds: set[str]) -> bool:
-    needs = {"kernel": ("kernel",), "operator": ("operator",), "cuda_gpu_sum": ("memcpy", "memset")}
-    return any(kind in kinds for kind in needs.get(spec.name, _NEEDS[spec.family]))
+    return not spec.needs or not kinds.isdisjoint(spec.needs)
 
 
 def busy_share(view: View) -> float | None:

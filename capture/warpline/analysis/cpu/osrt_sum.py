@@ -5,8 +5,10 @@ from __future__ import annotations
 from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table
+from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.tables import (
+    LISTED,
     missing,
     name_targets,
     name_texts,
@@ -23,8 +25,11 @@ def osrt_sum(view: View, options: Options) -> Table | NotRecorded:
         return missing("osrt")
     stats = statistics_by_name(view, "osrt", options)
     return Table(
-        (*stat_columns("Num Calls", "the total listed here"), Column("name", "Name", Role.NAME, key=True)),
+        (*stat_columns("Num Calls", LISTED), Column("name", "Name", Role.NAME, key=True)),
         {**stat_data(stats), "name": name_texts(view, stats.key)},
         targets=name_targets(view, stats.key, "osrt"),
         scope=scope_text(view, "OS runtime calls"),
     )
+
+
+report = ReportSpec("osrt_sum", "OS runtime calls", "cpu", osrt_sum, needs=("osrt",), place=603)

@@ -1,4 +1,4 @@
-"""What threads and cores did: states, utilization, who ran."""
+"""What threads did: time of each by state."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import numpy.typing as npt
 from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table, Targets, Texts, Values, unrecorded
+from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.statistics import group_totals
 from warpline.analysis.framework.tables import masked_below_zero, missing, ratios, scope_text
 from warpline.analysis.framework.thread_columns import pid_tid, thread_titles
-from warpline.model import Flag, Track
+from warpline.model import Flag
 
 Int64Array = npt.NDArray[np.int64]
 _TOLD_BY_SOME = (1, 2)
@@ -110,54 +111,6 @@ def _shifted(view: View):  # type: ignore[no-untyped-def]
     return lambda code: title(code - shift)
 
 
-def _core_title(track: Track) -> str:
-    title = track.title or track.uri
-    return title if track.rank is None else f"Rank {track.rank} · {title}"
-
-
-def core_utilization(view: View, _options: Options) -> Table | NotRecorded:
-    """Busy time of each core, how often it switched, and the thread that used it most."""
-    if not view.has("cpu_slice"):
-        return missing("cpu_slice")
-    tracks = view.tracks_of_role("core")
-    if not tracks:
-        return missing("cpu_slice")
-    busy, switches, top, top_ns = [], [], [], []
-    for track in tracks:
-        total = np.zeros(max(len(view.capture.strings), 1), np.int64)
-        count = 0
-        for events in view.batches("cpu_slice", frozenset([track.index])):
-            total += group_totals(events.name, events.inside, len(total))[1]
-            count += len(events)
-        busy.append(int(total.sum()))
-        switches.append(count)
-        best = int(total.argmax())
-        top.append(best if total[best] else -1)
-        top_ns.append(int(total[best]))
-    busy_ns = np.array(busy, np.int64)
-    duration = np.full(len(tracks), view.duration_ns)
-    return Table(
-        (
-            Column("name", "Core", Role.NAME, key=True),
-            Column("busy_ns", "Busy", Role.DURATION),
-            Column("ratio", "Utilization", Role.SHARE, "the selected range", heat=True, lead=1),
-            Column("count", "Slices", Role.COUNT),
-            Column("top_thread", "Most by", Role.TEXT),
-            Column("top_ns", "Its time", Role.DURATION),
-            Column("top_ratio", "Its share", Role.RATIO, "the core's busy time"),
-        ),
-        {
-            "name": [_core_title(t) for t in tracks],
-            "busy_ns": busy_ns,
-            "ratio": ratios(busy_ns, duration),
-            "count": np.array(switches, np.int64),
-            "top_thread": Texts(np.array(top, np.int64), view.capture.strings.__getitem__),
-            "top_ns": np.array(top_ns, np.int64),
-            "top_ratio": ratios(np.array(top_ns), busy_ns),
-        },
-        targets=Targets(tracks=np.array([t.index for t in tracks], np.int32)),
-        scope=scope_text(view, "Cores"),
-        notes=(
-            "Only what was recorded counts: other programs are missing unless the whole machine was traced.",
-        ),
-    )
+report = ReportSpec(
+    "thread_state", "Thread states", "cpu", thread_state, needs=("thread_state",), place=601, of_tracks=True
+)

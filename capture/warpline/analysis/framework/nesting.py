@@ -11,7 +11,7 @@ import numpy.typing as npt
 Int64Array = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LaneEvents:
     """Events of one lane: sorted by start, not overlapping. ``start`` and ``stop`` int64 capture ns, ``row`` int64."""
 

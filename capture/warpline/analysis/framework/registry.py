@@ -1,107 +1,119 @@
-"""Which reports there are, one line each; a report is computed by calling `compute`."""
+"""Which reports there are. A report is a module, named like it, in the folder of its subject; no list names it.
+
+Installed distributions add reports by the entry-point group ``warpline.reports``: a name and a `ReportSpec`.
+"""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
-from dataclasses import dataclass
+import pkgutil
 from difflib import get_close_matches
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Report, Table
+from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import Selection, View
-from warpline.i18n import tr
+from warpline.i18n import english, tr
 from warpline.model import UsageError
 from warpline.model.progress import IsCancelled
-from warpline.storage import Capture
 
-Compute = Callable[[View, Options], Table | NotRecorded]
+if TYPE_CHECKING:
+    from importlib import metadata
+
+    from warpline.storage import Capture
+
+SUBJECTS = ("cuda", "paddle", "steps", "gpu", "ranges", "cpu")
+"""Folders of ``warpline.analysis`` that hold modules of reports, beside what these share."""
+ENTRY_POINT_GROUP = "warpline.reports"
 
 
-@dataclass(frozen=True)
-class ReportSpec:
-    """A report before it is computed. ``module`` (below ``warpline.analysis``) has a function of the report's name.
+@lru_cache(maxsize=1)
+def reports() -> tuple[ReportSpec, ...]:
+    """Every report, in the order in which they are listed: built-in ones, and what is installed beside them.
 
-    ``family`` groups reports for people: ``gpu``, ``ranges``, ``framework``, ``cpu``, ``steps``.
+    Imports all their modules. One that is installed never replaces a built-in one; one that cannot be loaded says so
+    when it is asked for.
     """
-
-    name: str
-    title: str
-    family: str
-    module: str
-
-    def load(self) -> Compute:
-        """The function that computes the report."""
-        module = importlib.import_module(f"warpline.analysis.{self.module}")
-        function: Compute = getattr(module, self.name)
-        return function
-
-
-REPORTS: tuple[ReportSpec, ...] = (
-    ReportSpec("cuda_api_sum", "CUDA API calls", "gpu", "cuda.cuda_gpu_sum"),
-    ReportSpec("cuda_api_trace", "CUDA API calls, one by one", "gpu", "cuda.cuda_kern_exec_sum"),
-    ReportSpec("cuda_gpu_kern_sum", "GPU kernels", "gpu", "cuda.cuda_gpu_sum"),
-    ReportSpec("cuda_gpu_kern_gb_sum", "GPU kernels by grid and block", "gpu", "cuda.cuda_gpu_sum"),
-    ReportSpec("cuda_gpu_mem_time_sum", "GPU copies and sets by time", "gpu", "cuda.cuda_gpu_sum"),
-    ReportSpec("cuda_gpu_mem_size_sum", "GPU copies and sets by size", "gpu", "cuda.cuda_gpu_sum"),
-    ReportSpec("cuda_gpu_sum", "GPU kernels, copies and sets", "gpu", "cuda.cuda_gpu_sum"),
-    ReportSpec("cuda_api_gpu_sum", "CUDA API calls and GPU work", "gpu", "cuda.cuda_gpu_sum"),
-    ReportSpec("cuda_gpu_trace", "GPU work, one by one", "gpu", "cuda.cuda_kern_exec_sum"),
-    ReportSpec(
-        "cuda_kern_exec_sum", "Kernel launches: call, queue, kernel", "gpu", "cuda.cuda_kern_exec_sum"
-    ),
-    ReportSpec("cuda_kern_exec_trace", "Kernel launches, one by one", "gpu", "cuda.cuda_kern_exec_sum"),
-    ReportSpec("device", "Devices", "framework", "paddle.overview"),
-    ReportSpec("overview", "Overview by type of event", "framework", "paddle.overview"),
-    ReportSpec("model", "Model: phases of a step", "framework", "paddle.overview"),
-    ReportSpec("distributed", "Communication and computation", "framework", "paddle.overview"),
-    ReportSpec("operator", "Operators", "framework", "paddle.operator_table"),
-    ReportSpec("operator_shapes", "Operators by input shapes", "framework", "paddle.operator_table"),
-    ReportSpec("operator_places", "Operators by place in the step", "framework", "paddle.operator_table"),
-    ReportSpec("kernel", "Kernels", "framework", "paddle.kernel"),
-    ReportSpec("memory_manipulation", "Memory manipulation", "framework", "paddle.kernel"),
-    ReportSpec("memory", "Memory allocations", "framework", "paddle.memory"),
-    ReportSpec("user_defined", "Ranges of the user", "framework", "paddle.user_defined"),
-    ReportSpec("benchmark", "Benchmark: reader and batch cost", "framework", "paddle.user_defined"),
-    ReportSpec("framework_overhead", "Computation, framework overhead, copies", "framework", "paddle.events"),
-    ReportSpec("events", "Event tree", "framework", "paddle.events"),
-    ReportSpec("steps", "Steps", "steps", "steps.steps"),
-    ReportSpec("step_breakdown", "Where the time of each step goes", "steps", "steps.steps"),
-    ReportSpec("overlap", "GPU time: busy, idle, overlap", "gpu", "gpu.overlap"),
-    ReportSpec("stream_concurrency", "Streams at the same time", "gpu", "gpu.overlap"),
-    ReportSpec("gpu_idle", "GPU idle time by cause", "gpu", "gpu.gpu_idle"),
-    ReportSpec("launch_latency", "Launch latency by kernel", "gpu", "gpu.launch_latency"),
-    ReportSpec("queue_length", "Operations waiting on streams", "gpu", "gpu.launch_latency"),
-    ReportSpec("nvtx_sum", "Ranges", "ranges", "ranges.nvtx_pushpop_trace"),
-    ReportSpec("nvtx_pushpop_sum", "Nested ranges", "ranges", "ranges.nvtx_pushpop_trace"),
-    ReportSpec("nvtx_startend_sum", "Start/end ranges", "ranges", "ranges.nvtx_pushpop_trace"),
-    ReportSpec("nvtx_pushpop_trace", "Nested ranges, one by one", "ranges", "ranges.nvtx_pushpop_trace"),
-    ReportSpec("nvtx_gpu_proj_sum", "Ranges projected on the GPU", "ranges", "ranges.nvtx_kern_sum"),
-    ReportSpec(
-        "nvtx_gpu_proj_trace", "Ranges projected on the GPU, one by one", "ranges", "ranges.nvtx_kern_sum"
-    ),
-    ReportSpec("nvtx_kern_sum", "Kernels by range", "ranges", "ranges.nvtx_kern_sum"),
-    ReportSpec("thread_state", "Thread states", "cpu", "cpu.thread_state"),
-    ReportSpec("core_utilization", "Core utilization", "cpu", "cpu.thread_state"),
-    ReportSpec("osrt_sum", "OS runtime calls", "cpu", "cpu.osrt_sum"),
-)
-"""In the order in which they are listed."""
+    found = {spec.name: spec for name, module in _modules().items() if (spec := _of_module(name, module))}
+    for point in _entry_points():
+        if point.name not in found:
+            found[point.name] = _of_entry_point(point)
+    return tuple(sorted(found.values(), key=lambda spec: (spec.place, spec.name)))
 
 
 def find_report(name: str) -> ReportSpec:
-    """The report of that name.
+    """The report of that name; imports no other.
 
     Raises UsageError when there is none.
     """
-    for spec in REPORTS:
-        if spec.name == name:
-            return spec
-    near = get_close_matches(name, [spec.name for spec in REPORTS], n=3)
+    module = _modules().get(name)
+    spec = _of_module(name, module) if module else None
+    if spec is None:
+        spec = next((_of_entry_point(point) for point in _entry_points() if point.name == name), None)
+    if spec is not None:
+        return spec
+    near = get_close_matches(name, [spec.name for spec in reports()], n=3)
     if near:
         raise UsageError(tr("no report {name!r}; did you mean {near}?", name=name, near=", ".join(near)))
     raise UsageError(tr("no report {name!r}; warpline stats --list names them all", name=name))
+
+
+@lru_cache(maxsize=1)
+def _modules() -> dict[str, str]:
+    """The modules in the folders of subjects, by their last names: those of reports, and what these share."""
+    found = {}
+    for subject in SUBJECTS:
+        package = importlib.import_module(f"warpline.analysis.{subject}")
+        for module in pkgutil.iter_modules(package.__path__):
+            found[module.name] = f"{package.__name__}.{module.name}"
+    return found
+
+
+def _of_module(name: str, module: str) -> ReportSpec | None:
+    """What a module has as ``report``, None for one that reports share."""
+    spec = getattr(importlib.import_module(module), "report", None)
+    return spec if isinstance(spec, ReportSpec) and spec.name == name else None
+
+
+def _entry_points() -> list[metadata.EntryPoint]:
+    # Takes as long as importing all reports: only for who wants more than a built-in one.
+    from importlib import metadata
+
+    return list(metadata.entry_points(group=ENTRY_POINT_GROUP))
+
+
+def _of_entry_point(point: metadata.EntryPoint) -> ReportSpec:
+    """What a distribution registered, or a report that says why there is none."""
+    try:
+        spec = point.load()
+    # Whatever somebody else's module does when it is imported, the other reports are there.
+    except Exception as error:
+        return _broken(point, str(error) or type(error).__name__)
+    if not isinstance(spec, ReportSpec):
+        return _broken(point, english("it is no ReportSpec"))
+    if spec.name != point.name:
+        return _broken(point, english("it calls itself {name}", name=spec.name))
+    return spec
+
+
+def _broken(point: metadata.EntryPoint, reason: str) -> ReportSpec:
+    source = point.dist.name if point.dist is not None else point.value
+    said = english(
+        "report {name} cannot be loaded from {value}: {reason}",
+        name=point.name,
+        value=point.value,
+        reason=reason,
+    )
+    answer = NotRecorded(said, english("update or uninstall {source}", source=source))
+
+    def compute(_view: View, _options: Options) -> Table | NotRecorded:
+        return answer
+
+    return ReportSpec(point.name, point.name, "other", compute)
 
 
 def compute_report(
@@ -119,6 +131,6 @@ def compute_report(
     view = View(capture, selection, cancelled)
     # Sums over a damaged capture may pass what integers hold: wrong numbers, but no reason to fail.
     with np.errstate(invalid="ignore", over="ignore"):
-        result = spec.load()(view, options or Options())
+        result = spec.compute(view, options or Options())
     origin = capture.span[0]
     return Report(spec.name, spec.title, (view.start_ns - origin, view.stop_ns - origin), result)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,9 @@ from warpline.analysis.framework.report import unrecorded
 from warpline.i18n import tr
 from warpline.model import Track
 from warpline.model.progress import IsCancelled, check_cancelled
-from warpline.storage import Capture
+
+if TYPE_CHECKING:
+    from warpline.storage import Capture
 
 Int64Array = npt.NDArray[np.int64]
 GPU_KINDS = ("kernel", "memcpy", "memset", "graph", "gpu_event")
@@ -55,7 +57,7 @@ class Span:
     offset_ns: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Events:
     """Events as columns of equal length, ordered by row.
 

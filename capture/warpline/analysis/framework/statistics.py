@@ -25,7 +25,7 @@ _BLOCK = 1 << 15
 _EMPTY = np.empty(0, np.int64)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class GroupStatistics:
     """One entry per group, groups ascending by key.
 

@@ -20,6 +20,8 @@ from warpline.analysis.framework.statistics import (
 
 Int64Array = npt.NDArray[np.int64]
 
+LISTED = "the total listed here"
+"""What the share in a table of statistics is of, unless it says otherwise."""
 NOT_RECORDED = {
     "cuda_api": NotRecorded(
         "CUDA API calls were not recorded", "record with --trace cuda, or import a capture that holds them"

@@ -1,20 +1,19 @@
-"""Paddle's kernel and memory-manipulation summaries."""
+"""Paddle's kernel summary."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from warpline.analysis.cuda.cuda_gpu_sum import kernel_statistics
 from warpline.analysis.framework.column import Column, Role
-from warpline.analysis.framework.name_matches import matching_names
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table, Texts, Values, unrecorded
+from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.tables import (
+    LISTED,
     combine_keys,
     missing,
     name_targets,
@@ -23,14 +22,15 @@ from warpline.analysis.framework.tables import (
     stat_columns,
     stat_data,
 )
-from warpline.analysis.paddle.cpu_gpu import both_sides, side_columns, side_data
-from warpline.analysis.structure.event_types import MEMORY_OPERATION, type_code
-from warpline.analysis.structure.host_events import threads_with_events
-from warpline.analysis.structure.kernels import full_names, uses_tensor_cores
-from warpline.analysis.structure.launches import gpu_events, has_launches, launch_of_each
-from warpline.analysis.structure.steps import find_steps
+from warpline.analysis.structure.attribution import enclosing_of_launches
+from warpline.analysis.structure.kernels import full_names, kernel_statistics, uses_tensor_cores
+from warpline.analysis.structure.launches import has_launches, launch_of_each
 
 Int64Array = npt.NDArray[np.int64]
+_WEIGHTED = (
+    Column("blocks_per_sm", "Blocks per SM", Role.NUMBER),
+    Column("occupancy_ratio", "Occupancy", Role.RATIO, "the warps a multiprocessor can hold"),
+)
 
 
 def kernel(view: View, options: Options) -> Table | NotRecorded:
@@ -39,7 +39,7 @@ def kernel(view: View, options: Options) -> Table | NotRecorded:
         return missing("kernel")
     stats = kernel_statistics(view, options)
     data: dict[str, Values] = {"name": name_texts(view, stats.key), **stat_data(stats)}
-    statistics = stat_columns("Calls", "the total listed here")
+    statistics = stat_columns("Calls", LISTED)
     columns = [
         Column("name", "Name", Role.NAME, key=True),
         statistics[2],
@@ -68,12 +68,6 @@ def kernel(view: View, options: Options) -> Table | NotRecorded:
             "Tensor cores are guessed from the kernel's name; occupancy and blocks are averages weighted by duration.",
         ),
     )
-
-
-_WEIGHTED = (
-    Column("blocks_per_sm", "Blocks per SM", Role.NUMBER),
-    Column("occupancy_ratio", "Occupancy", Role.RATIO, "the warps a multiprocessor can hold"),
-)
 
 
 def _weighted(view: View, attribute: str, keys: Int64Array, options: Options) -> npt.NDArray[Any] | None:
@@ -141,8 +135,6 @@ def operator_of_kernels(view: View) -> tuple[Int64Array, Int64Array, Int64Array]
     """
     if not (view.has("operator") and has_launches(view)):
         return None
-    from warpline.analysis.structure.attribution import enclosing_of_launches
-
     names, operators, times = [], [], []
     for events in view.batches("kernel"):
         launches, place = launch_of_each(view, events)
@@ -161,94 +153,4 @@ def operator_of_kernels(view: View) -> tuple[Int64Array, Int64Array, Int64Array]
     return np.concatenate(names), np.concatenate(operators), np.concatenate(times)
 
 
-def memory_manipulation(view: View, options: Options) -> Table | NotRecorded:
-    """Copies and sets as the program asked for them: ranges that say so, else the calls that launched GPU copies."""
-    ranges = list(_memory_ranges(view))
-    if ranges:
-        name, cpu, gpu = (np.concatenate(column) for column in zip(*ranges, strict=True))
-        texts: Any = view.capture.strings.__getitem__
-        kind: str | None = None
-    else:
-        if not view.has("memcpy", "memset"):
-            return missing("memory_operations")
-        if not has_launches(view):
-            return missing("launch")
-        name, cpu, gpu, titles = _memory_calls(view)
-        texts = titles.__getitem__
-        kind = "cuda_api"
-    sides = both_sides(name, cpu, gpu)
-    order = np.argsort(-(sides.cpu.total + sides.gpu.total), kind="stable")
-    steps = find_steps(view, options)
-    inside = np.minimum(steps.stop, view.stop_ns) - np.maximum(steps.start, view.start_ns)
-    whole = int(inside.sum()) or view.duration_ns
-    of = "the time of all steps" if inside.sum() else "the selected range"
-    keys = sides.cpu.key[order]
-    targets = name_targets(view, keys, None) if kind is None else None
-    table = Table(
-        (Column("name", "Name", Role.NAME, key=True), *side_columns(of, of)),
-        {"name": Texts(keys, texts), **side_data(sides, order, whole, whole)},
-        scope=scope_text(view, "Copies and sets"),
-    )
-    return table if targets is None else _with_targets(table, targets)
-
-
-def _with_targets(table: Table, targets: Any) -> Table:
-    from dataclasses import replace
-
-    return replace(table, targets=targets)
-
-
-def _memory_ranges(view: View) -> Iterator[tuple[Int64Array, Int64Array, Int64Array]]:
-    """(name, CPU time, launched GPU time) of ranges such as GpuMemcpyAsync:CPU->GPU."""
-    wanted = matching_names(view.capture, MEMORY_OPERATION)
-    if not wanted.any():
-        return
-    types = [type_code("UserDefined"), type_code("PythonUserDefined")]
-    for found in threads_with_events(view):
-        events = found.events
-        here = wanted[events.name] & np.isin(events.type, types)
-        if here.any():
-            yield events.name[here].astype(np.int64), events.cpu_ns[here], events.gpu_ns[here]
-
-
-_SIDES = {1: "CPU->GPU", 2: "GPU->CPU", 8: "GPU->GPU", 9: "CPU->CPU", 10: "GPU->GPU (peer)"}
-
-
-def _memory_calls(view: View) -> tuple[Int64Array, Int64Array, Int64Array, list[str]]:
-    """(title, CPU time of the call, GPU time) of copies and sets with a launching call."""
-    capture = view.capture
-    titles: dict[str, int] = {}
-    keys, cpu, gpu = [], [], []
-    for kind in ("memcpy", "memset"):
-        if kind not in capture.kinds:
-            continue
-        events = gpu_events(view, kind)
-        launches, place = launch_of_each(view, events)
-        linked = place >= 0
-        events, launches = events.take(linked), launches.take(place[linked])
-        call = view.names(launches.call).astype(np.int64)
-        if kind == "memcpy":
-            side = np.ma.filled(view.column(kind, "copy_kind", events.index), 0).astype(np.int64)
-            pinned = np.ma.filled(view.column(kind, "src_kind", events.index), 255).astype(np.int64) == 1
-        else:
-            side = np.full(len(events), -1, np.int64)
-            pinned = np.zeros(len(events), bool)
-        key, first = combine_keys(call, side, pinned)
-        codes = []
-        for i in first.tolist():
-            title = _memory_title(capture.strings[int(call[i])], int(side[i]), bool(pinned[i]))
-            codes.append(titles.setdefault(title, len(titles)))
-        keys.append(np.array([*codes, 0], np.int64)[key])
-        cpu.append(launches.call_stop - launches.call_start)
-        gpu.append(events.inside)
-    return np.concatenate(keys), np.concatenate(cpu), np.concatenate(gpu), list(titles)
-
-
-def _memory_title(call: str, side: int, is_pinned: bool) -> str:
-    how = "Async" if "async" in call.casefold() or "launch" in call.casefold() else "Sync"
-    if side < 0:
-        return f"Memset{how} ({call})"
-    direction = _SIDES.get(side, "unknown direction")
-    if is_pinned and side == 1:
-        direction = "CUDAPinned->GPU"
-    return f"Memcpy{how}:{direction} ({call})"
+report = ReportSpec("kernel", "Kernels", "framework", kernel, needs=("kernel",), place=208)

@@ -2,71 +2,21 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.framework.column import Column, Role
-from warpline.analysis.framework.name_matches import matching_names
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table, Values
+from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.tables import combine_keys, missing, scope_text
 from warpline.analysis.structure.attribution import enclosing_of_calls
 from warpline.analysis.structure.event_types import HOST_KINDS
 from warpline.analysis.structure.launches import threads_of_tracks
+from warpline.analysis.structure.memory_events import MemoryEvents, memory_events
 
 Int64Array = npt.NDArray[np.int64]
-ALLOCATION, RELEASE = 0, 1
-_RESERVED = re.compile("reserved", re.IGNORECASE)
-
-
-@dataclass(frozen=True)
-class MemoryEvents:
-    """Allocations and releases in the selected range in the order of time; arrays of equal length.
-
-    ``row``, ``time`` (capture ns), ``device`` string id (0: not told), ``is_release``, ``bytes``,
-    ``reserved`` (whether it is the
-    allocator's own reserve and not a tensor's memory), ``allocated``/``total_reserved`` totals afterwards
-    (masked: unknown).
-    """
-
-    row: Int64Array
-    index: Int64Array
-    time: Int64Array
-    device: Int64Array
-    is_release: npt.NDArray[np.bool_]
-    bytes: Int64Array
-    reserved: npt.NDArray[np.bool_]
-    allocated: npt.NDArray[np.int64]
-    total_reserved: npt.NDArray[np.int64]
-
-
-def memory_events(view: View) -> MemoryEvents:
-    """The memory events of the selected range."""
-    events = view.events("memory")
-    events = events.take(np.argsort(events.start, kind="stable"))
-
-    def column(name: str) -> npt.NDArray[np.int64]:
-        return view.column("memory", name, events.index).astype(np.int64)
-
-    size = np.ma.filled(column("bytes"), 0)
-    operation = column("operation")
-    is_release = np.where(np.ma.getmaskarray(operation), size < 0, np.ma.getdata(operation) == RELEASE)
-    reserving = matching_names(view.capture, _RESERVED)
-    return MemoryEvents(
-        events.row,
-        events.index,
-        events.start,
-        np.ma.filled(column("device"), 0),
-        is_release.astype(bool),
-        np.abs(size),
-        reserving[events.name],
-        column("total_allocated_bytes"),
-        column("total_reserved_bytes"),
-    )
 
 
 def memory(view: View, _options: Options) -> Table | NotRecorded:
@@ -137,3 +87,6 @@ def _peaks(view: View, found: MemoryEvents) -> list[str]:
             parts.append(f"{highest:,} bytes more than at the start; totals were not recorded")
         notes.append(f"Peak on {where}: {', '.join(parts)}.")
     return notes
+
+
+report = ReportSpec("memory", "Memory allocations", "framework", memory, needs=("memory",), place=210)

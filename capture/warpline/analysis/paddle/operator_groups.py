@@ -14,7 +14,7 @@ LEVELS = 3
 """An operator, its part, a kernel."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Lines:
     """Things to add up, each belonging to a line of the tree: the operator, its part, the kernel (−1 above that level).
 
@@ -30,7 +30,7 @@ class Lines:
     kind: Int64Array
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Groups:
     """Lines added up: arrays of equal length."""
 

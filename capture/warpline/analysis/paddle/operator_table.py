@@ -1,22 +1,19 @@
-"""Paddle's operator summary: operators, their parts, and the kernels each launched; also by place and by
-input shape.
-"""
+"""Lays operators and what is below them out as a tree, with the times of CPU and GPU."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.framework.column import Column, Role
-from warpline.analysis.framework.nesting import window_pairs, windows
 from warpline.analysis.framework.options import Options
-from warpline.analysis.framework.report import NO_NAME, NotRecorded, Table, Targets, Texts, Values
+from warpline.analysis.framework.report import NO_NAME, Table, Targets, Texts, Values
 from warpline.analysis.framework.selection import GPU_KINDS, View
 from warpline.analysis.framework.statistics import GroupStatistics
-from warpline.analysis.framework.tables import combine_keys, kind_code, missing, scope_text
+from warpline.analysis.framework.tables import combine_keys, kind_code, scope_text
 from warpline.analysis.framework.thread_columns import thread_titles
 from warpline.analysis.paddle.cpu_gpu import FIELDS, plain_statistics, side_columns
 from warpline.analysis.paddle.operator_groups import (
@@ -25,107 +22,20 @@ from warpline.analysis.paddle.operator_groups import (
     Lines,
     joined_groups,
     merged_groups,
-    summed,
 )
 from warpline.analysis.structure.event_types import type_code
-from warpline.analysis.structure.host_events import (
-    HostEvents,
-    ThreadEvents,
-    merge_recursion,
-    threads_with_events,
-)
-from warpline.analysis.structure.steps import find_steps
+from warpline.analysis.structure.host_events import HostEvents, ThreadEvents, merge_recursion
 
 Int64Array = npt.NDArray[np.int64]
 _EXPLANATION = (
     "GPU time is that of the work launched inside, counted whole. "
     "Self is without the operators, parts and CUDA calls inside."
 )
-_MOST_LINES, _LEAST_PLACES = 200_000, 100
-"""How many places are told apart: enough for a network, and few enough for a capture without steps."""
 TextOf = Callable[[int], str] | None
 """Text of a code of the last level; None numbers it behind the operator's name."""
 
 
-def operator(view: View, options: Options) -> Table | NotRecorded:
-    """Operators with their parts and the GPU work launched in them."""
-    if not view.has("operator"):
-        return missing("operator")
-    parts: list[Groups] = []
-    for found in threads_with_events(view):
-        for line in _lines_of(view, found, options):
-            parts += summed([line])
-    return _table(view, parts, options, view.capture.strings.__getitem__, "Operators")
-
-
-def operator_shapes(view: View, options: Options) -> Table | NotRecorded:
-    """Operators by input shapes."""
-    if not view.has("operator"):
-        return missing("operator")
-    if "input_shapes" not in view.capture.kinds["operator"].attributes:
-        return NotRecorded(
-            "input shapes were not recorded", "switch record_shapes on in the framework's profiler"
-        )
-    parts: list[Groups] = []
-    for found in threads_with_events(view):
-        events = _operators_of(found)
-        shapes = np.ma.filled(view.column("operator", "input_shapes", events.index), 0).astype(np.int64)
-        parts += summed([_operator_lines(view, events, below, options) for below in ((shapes,), ())])
-    strings = view.capture.strings
-    return _table(
-        view, parts, options, lambda code: strings[code] or "(no shapes)", "Operators by input shapes"
-    )
-
-
-def operator_places(view: View, options: Options) -> Table | NotRecorded:
-    """Each place an operator stands in the network, numbered within the step: conv2d #0, conv2d #1 …"""
-    if not view.has("operator"):
-        return missing("operator")
-    steps = find_steps(view, options)
-    names = np.zeros(max(len(view.capture.strings), 1), bool)
-    for name, _ in view.times_by_name("operator"):
-        names[name] = True
-    last = max(_MOST_LINES // max(int(names.sum()), 1), _LEAST_PLACES)
-    parts: list[Groups] = []
-    is_cut = False
-    for found in threads_with_events(view):
-        events = _operators_of(found)
-        if len(events):
-            place = occurrence(events.name, events.start, steps.start, steps.stop)
-            is_cut |= bool((place >= last).any())
-            place = np.minimum(place, last)
-            parts += summed([_operator_lines(view, events, below, options) for below in ((place,), ())])
-    table = _table(view, parts, options, None, "Operators by their place in a step")
-    if not is_cut:
-        return table
-    note = (
-        f"Calls from #{last} on stand together in #{last}; outside steps every call has a place of its own."
-    )
-    return replace(table, notes=(*table.notes, note))
-
-
-def occurrence(
-    names: npt.NDArray[np.uint32], starts: Int64Array, step_starts: Int64Array, step_stops: Int64Array
-) -> Int64Array:
-    """How many events of the same name began before each one within its step (outside steps: within all that is)."""
-    order = np.argsort(step_starts, kind="stable")
-    place = np.searchsorted(step_starts[order], starts, "right") - 1
-    inside = place >= 0
-    if len(order):
-        inside &= starts < step_stops[order][np.maximum(place, 0)]
-    step = np.where(inside, place, -1)
-    key, _ = combine_keys(names, step)
-    ordered = np.lexsort((starts, key))
-    grouped = key[ordered]
-    first = np.ones(len(grouped), bool)
-    first[1:] = grouped[1:] != grouped[:-1]
-    begin = np.maximum.accumulate(np.where(first, np.arange(len(grouped)), 0))
-    result = np.empty(len(names), np.int64)
-    result[ordered] = np.arange(len(grouped)) - begin
-    return result
-
-
-def _operator_lines(view: View, events: HostEvents, below: tuple[Int64Array, ...], options: Options) -> Lines:
+def operator_lines(view: View, events: HostEvents, below: tuple[Int64Array, ...], options: Options) -> Lines:
     path = [events.name.astype(np.int64), *below]
     while len(path) < LEVELS:
         path.append(np.full(len(events), -1, np.int64))
@@ -140,7 +50,7 @@ def _operator_lines(view: View, events: HostEvents, below: tuple[Int64Array, ...
     )
 
 
-def _merged(events: HostEvents) -> tuple[HostEvents, npt.NDArray[np.bool_]]:
+def merged(events: HostEvents) -> tuple[HostEvents, npt.NDArray[np.bool_]]:
     """The events with recursive calls folded into the outermost call, and which events remain."""
     outer = merge_recursion(events)
     remain = outer == np.arange(len(events))
@@ -155,66 +65,13 @@ def _merged(events: HostEvents) -> tuple[HostEvents, npt.NDArray[np.bool_]]:
     return merged, remain
 
 
-def _operators_of(found: ThreadEvents) -> HostEvents:
+def operators_of(found: ThreadEvents) -> HostEvents:
     """The operators of a thread, recursive calls folded."""
-    events, remain = _merged(found.events)
+    events, remain = merged(found.events)
     return events.take(np.flatnonzero(remain & (events.type == type_code("Operator"))))
 
 
-def _lines_of(view: View, found: ThreadEvents, options: Options) -> Iterator[Lines]:
-    launches = found.launches
-    events, remain = _merged(found.events)
-    is_operator = remain & (events.type == type_code("Operator"))
-    operators = np.flatnonzero(is_operator)
-    if not len(operators):
-        return
-    yield _operator_lines(view, events.take(operators), (), options)
-    parts = np.flatnonzero(remain & (events.parent >= 0) & is_operator[np.maximum(events.parent, 0)])
-    thread = found.thread if options.by_thread else 0
-    nothing = np.full(len(parts), -1, np.int64)
-    above = events.name[events.parent[parts]].astype(np.int64)
-    yield Lines(
-        np.full(len(parts), thread, np.int64),
-        (above, events.name[parts].astype(np.int64), nothing),
-        events.cpu_ns[parts],
-        events.gpu_ns[parts],
-        events.self_cpu_ns[parts],
-        events.self_gpu_ns[parts],
-        events.kind[parts].astype(np.int64),
-    )
-    if not len(launches):
-        return
-    work = view.capture.events
-    kernel = work.name[launches.work].astype(np.int64)
-    kind = work.kind[launches.work].astype(np.int64)
-    first, last = windows(launches.call_start, events.start[parts], events.stop[parts])
-    which, launch = window_pairs(first, last)
-    is_own = events.type[np.maximum(found.owner, 0)] == type_code("Operator")
-    direct = np.flatnonzero((found.owner >= 0) & is_own)
-    owner = events.name[found.owner[direct]].astype(np.int64)
-    for operator_name, part, index in (
-        (above[which], events.name[parts][which].astype(np.int64), launch),
-        (owner, np.full(len(direct), -1, np.int64), direct),
-    ):
-        none = np.full(len(index), -1, np.int64)
-        # A kernel launched by the operator itself stands beside the parts, below no part.
-        path = (
-            (operator_name, part, kernel[index])
-            if len(part) and part[0] >= 0
-            else (operator_name, kernel[index], none)
-        )
-        yield Lines(
-            np.full(len(index), thread, np.int64),
-            path,
-            none,
-            launches.work_ns[index],
-            none,
-            none,
-            kind[index],
-        )
-
-
-def _table(view: View, parts: list[Groups], options: Options, text: TextOf, scope: str) -> Table:
+def operator_table(view: View, parts: list[Groups], options: Options, text: TextOf, scope: str) -> Table:
     """Lay the groups out as a tree, larger totals first among siblings."""
     if not parts:
         return _empty(view, options, scope)
@@ -239,7 +96,7 @@ def _table(view: View, parts: list[Groups], options: Options, text: TextOf, scop
     return _laid_out(view, tree, options, text, scope)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Tree:
     """One entry per line of the tree, in no order."""
 

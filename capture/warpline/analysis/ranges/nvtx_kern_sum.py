@@ -1,4 +1,4 @@
-"""Nsight's summaries of ranges on the GPU: what was launched inside them."""
+"""Nsight's summary of kernels by the range that launched them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy.typing as npt
 from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table, Targets, Texts
+from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import Events, View
-from warpline.analysis.framework.statistics import batch_statistics, group_statistics
+from warpline.analysis.framework.statistics import batch_statistics
 from warpline.analysis.framework.tables import (
     combine_keys,
-    event_targets,
     kind_code,
     masked_below_zero,
     missing,
@@ -23,107 +23,12 @@ from warpline.analysis.framework.tables import (
     stat_data,
 )
 from warpline.analysis.framework.thread_columns import pid_tid, rank_columns
-from warpline.analysis.ranges.nvtx_pushpop_trace import (
-    NESTING_COLUMNS,
-    THREAD_COLUMNS,
-    NestedRanges,
-    RangeNames,
-    all_ranges,
-    nesting_data,
-    range_targets,
-    style_texts,
-    styles,
-)
+from warpline.analysis.ranges.range_names import RangeNames, style_texts, styles
 from warpline.analysis.structure.kernels import full_names
 from warpline.analysis.structure.launches import has_launches
 from warpline.analysis.structure.projection import ThreadLanes, lanes_by_track, project
 
 Int64Array = npt.NDArray[np.int64]
-
-
-def _projected(view: View) -> NestedRanges | NotRecorded:
-    if not view.has("range"):
-        return missing("range")
-    if not has_launches(view):
-        return missing("launch")
-    return all_ranges(view)
-
-
-def nvtx_gpu_proj_sum(view: View, _options: Options) -> Table | NotRecorded:
-    """Ranges by name: from the first to the last GPU operation they launched."""
-    ranges = _projected(view)
-    if isinstance(ranges, NotRecorded):
-        return ranges
-    names = RangeNames(view)
-    used = np.flatnonzero(ranges.work > 0)
-    code = names.codes(ranges.index, view.names(ranges.row))[used]
-    style = styles(view, ranges.index, ranges.row)[used]
-    key, first = combine_keys(code, style)
-    stats = group_statistics(key, (ranges.work_stop - ranges.work_start)[used])
-    operations = np.bincount(key, weights=ranges.work[used], minlength=len(first)).astype(np.int64)
-    levels = np.bincount(key, weights=ranges.level[used], minlength=len(first))
-    children = np.bincount(key, weights=ranges.children[used], minlength=len(first))
-    order = np.argsort(-stats.total, kind="stable")
-    stats = stats.take(order)
-    of_group = first[stats.key]
-    return Table(
-        (
-            Column("name", "Range", Role.NAME, key=True),
-            Column("style", "Style", Role.TEXT, key=True),
-            *stat_columns("Range Instances", "", with_ratio=False, title="Proj"),
-            Column("gpu_operations", "Total GPU Ops", Role.COUNT),
-            Column("avg_gpu_operations", "Avg GPU Ops", Role.NUMBER),
-            Column("avg_level", "Avg Range Lvl", Role.NUMBER),
-            Column("avg_children", "Avg Num Child", Role.NUMBER),
-        ),
-        {
-            "name": names.texts(code[of_group]),
-            "style": style_texts(style[of_group]),
-            **stat_data(stats, with_ratio=False),
-            "gpu_operations": operations[order],
-            "avg_gpu_operations": operations[order] / stats.count,
-            "avg_level": levels[order] / stats.count,
-            "avg_children": children[order] / stats.count,
-        },
-        targets=range_targets(view, code[of_group]),
-        scope=scope_text(view, "Ranges that launched GPU work"),
-    )
-
-
-def nvtx_gpu_proj_trace(view: View, _options: Options) -> Table | NotRecorded:
-    """Every range that launched GPU work, projected on the GPU."""
-    ranges = _projected(view)
-    if isinstance(ranges, NotRecorded):
-        return ranges
-    names = RangeNames(view)
-    used = np.flatnonzero(ranges.work > 0)
-    used = used[np.argsort(ranges.work_start[used], kind="stable")]
-    origin = view.capture.span[0]
-    return Table(
-        (
-            Column("name", "Name", Role.NAME),
-            Column("projected_start_ns", "Projected Start", Role.TIME),
-            Column("projected_duration_ns", "Projected Duration", Role.DURATION),
-            Column("start_ns", "Orig Start", Role.TIME),
-            Column("duration_ns", "Orig Duration", Role.DURATION),
-            Column("style", "Style", Role.TEXT),
-            *THREAD_COLUMNS,
-            Column("gpu_operations", "NumGPUOps", Role.COUNT),
-            *NESTING_COLUMNS,
-        ),
-        {
-            "name": names.texts(names.codes(ranges.index, view.names(ranges.row))[used]),
-            "projected_start_ns": ranges.work_start[used] - origin,
-            "projected_duration_ns": (ranges.work_stop - ranges.work_start)[used],
-            "start_ns": ranges.start[used] - origin,
-            "duration_ns": (ranges.stop - ranges.start)[used],
-            "style": style_texts(styles(view, ranges.index, ranges.row)[used]),
-            **nesting_data(view, ranges, used),
-            "gpu_operations": ranges.work[used],
-        },
-        targets=event_targets(ranges.row[used]),
-        scope=scope_text(view, "Ranges that launched GPU work"),
-    )
 
 
 def nvtx_kern_sum(view: View, _options: Options) -> Table | NotRecorded:
@@ -225,3 +130,6 @@ def _distinct(key: Int64Array, row: Int64Array, n_keys: int) -> tuple[Int64Array
     head = np.ones(len(order), bool)
     head[1:] = (keys[1:] != keys[:-1]) | (rows[1:] != rows[:-1])
     return keys[head], rows[head], np.bincount(keys[head], minlength=max(n_keys, 1)).astype(np.int64)
+
+
+report = ReportSpec("nvtx_kern_sum", "Kernels by range", "ranges", nvtx_kern_sum, needs=("range",), place=507)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -11,7 +11,9 @@ import numpy.typing as npt
 
 from warpline.analysis.framework.selection import Events, View
 from warpline.model import UsageError
-from warpline.storage import Capture
+
+if TYPE_CHECKING:
+    from warpline.storage import Capture
 
 Int64Array = npt.NDArray[np.int64]
 

@@ -27,7 +27,7 @@ MAX_BOXES = 40_000
 """Boxes of a graph: the longest events, or outer levels first; the rest could not be seen anyway."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Flame:
     """Boxes as columns, parents before children: arrays of equal length.
 

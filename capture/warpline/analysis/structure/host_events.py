@@ -27,7 +27,7 @@ TREE_KINDS = ("phase", "range", "operator", "other")
 """Kinds that nest and carry names people chose; API and Python calls would bury them."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class HostEvents:
     """Columns of equal length, ordered by row.
 
@@ -59,7 +59,7 @@ class HostEvents:
         return HostEvents(*(getattr(self, item.name)[index] for item in fields(self)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ThreadEvents:
     """The host events of one thread and its launches; ``owner`` is the place of the innermost event around
     each launch.

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.framework.name_matches import matching_names
+from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.selection import Events, View
+from warpline.analysis.framework.statistics import GroupStatistics
+from warpline.analysis.framework.tables import computed_by_name, statistics_by_name
+
+Int64Array = npt.NDArray[np.int64]
 
 COMMUNICATION = re.compile(
     r"nccl|rccl|hccl|oneccl|nvshmem|mscclpp?|deep_?ep|custom_?all_?reduce|cross_device_reduce", re.IGNORECASE
@@ -52,3 +59,15 @@ def full_names(view: View, events: Events) -> npt.NDArray[np.uint32]:
         return events.name
     ids = np.where(np.ma.getmaskarray(full) | (np.ma.getdata(full) == 0), events.name, np.ma.getdata(full))
     return np.minimum(ids, max(len(view.capture.strings) - 1, 0)).astype(np.uint32)
+
+
+def kernel_statistics(view: View, options: Options) -> GroupStatistics:
+    """Statistics of kernels by full name (string ids), largest total first."""
+    if "demangled_name" not in view.capture.kinds["kernel"].attributes:
+        return statistics_by_name(view, "kernel", options)
+
+    def batches() -> Iterator[tuple[npt.NDArray[Any], Int64Array]]:
+        for events in view.batches("kernel"):
+            yield full_names(view, events), events.inside
+
+    return computed_by_name(view, batches, options)

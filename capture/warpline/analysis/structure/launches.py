@@ -13,7 +13,7 @@ from warpline.model.links import LAUNCH
 Int64Array = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Launches:
     """Launch links as columns of equal length. Rows are event rows, times capture ns, all int64.
 

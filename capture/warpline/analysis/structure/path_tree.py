@@ -17,7 +17,7 @@ MAX_PATHS = 50_000
 _THREAD_PATHS = 1 << 20
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Lines:
     """Things that nest: arrays of equal length.
 
@@ -34,7 +34,7 @@ class Lines:
     highs: tuple[Int64Array, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PathTree:
     """Each path once, parents before children: ``lines`` by path, the ``level`` of each (0: outermost).
 
@@ -132,7 +132,7 @@ def _merged(lines: Lines, limit: int, whole_levels: bool, deepest: int = 1 << 30
     return PathTree(joined, levels_of, whole, depth, left_out, is_cut)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Grouped:
     lines: Lines
     group: Int64Array

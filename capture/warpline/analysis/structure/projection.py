@@ -21,7 +21,7 @@ from warpline.analysis.structure.launches import Launches, launches_from, thread
 Int64Array = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Projection:
     """GPU work launched inside each of some host ranges; arrays as long as the ranges, int64.
 

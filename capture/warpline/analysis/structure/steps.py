@@ -23,7 +23,7 @@ STEP_KINDS = ("phase", "range", "operator", "other")
 _NUMBER = re.compile(r"(\d+)(?!.*\d)")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Steps:
     """Steps in the order of rank, process and time; arrays of equal length.
 

@@ -18,9 +18,9 @@ from warpline.analysis.framework.nesting import (
     window_sums,
     windows,
 )
-from warpline.analysis.gpu.gpu_idle import LATENCY_NS, split_gap
-from warpline.analysis.gpu.launch_latency import queue_lengths
-from warpline.analysis.steps.steps import exclusive_times
+from warpline.analysis.gpu.queue_length import queue_lengths
+from warpline.analysis.steps.step_breakdown import exclusive_times
+from warpline.analysis.structure.gpu_gaps import LATENCY_NS, split_gap
 from warpline.analysis.structure.overlap import (
     combination_times,
     concurrency_times,

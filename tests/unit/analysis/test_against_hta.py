@@ -14,12 +14,13 @@ import numpy.typing as npt
 import pytest
 from tests.unit.analysis.analysis_tools import Open
 
-from warpline.analysis.cuda.cuda_gpu_sum import memory_operation_names, throughput
+from warpline.analysis.cuda.memory_operations import memory_operation_names, throughput
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.statistics import group_statistics
-from warpline.analysis.gpu.gpu_idle import CAUSES, gpu_gaps
-from warpline.analysis.gpu.launch_latency import launch_delay_ns, queue_lengths
+from warpline.analysis.gpu.launch_latency import launch_delay_ns
+from warpline.analysis.gpu.queue_length import queue_lengths
+from warpline.analysis.structure.gpu_gaps import CAUSES, gpu_gaps
 from warpline.analysis.structure.gpus import COMMUNICATION, COMPUTATION, MEMORY, gpus
 from warpline.analysis.structure.kernels import communication_ids
 from warpline.analysis.structure.launches import Launches, launches_from

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.unit.analysis.analysis_tools import Open, by_name, rows_of
 
-from warpline.analysis.cuda.cuda_gpu_sum import COPY_OPERATIONS, MEMSET_OPERATION
+from warpline.analysis.cuda.memory_operations import COPY_OPERATIONS, MEMSET_OPERATION
 from warpline.analysis.framework.registry import compute_report
 from warpline.analysis.framework.report import NotRecorded
 

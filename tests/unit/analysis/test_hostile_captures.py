@@ -12,7 +12,7 @@ from tests.unit.analysis import hostile_reports
 from tests.unit.analysis.analysis_tools import training_capture
 from tests.unit.effort import rounds
 
-from warpline.analysis.framework.registry import REPORTS, compute_report
+from warpline.analysis.framework.registry import compute_report, reports
 from warpline.analysis.framework.report import NotRecorded
 from warpline.model import Cancelled
 from warpline.storage import open_capture
@@ -53,7 +53,7 @@ def test_a_name_beyond_the_strings_is_no_reason_to_allocate(sound: Path, tmp_pat
 
 def test_every_report_stops_when_nobody_waits_any_more(sound: Path) -> None:
     with open_capture(sound) as capture:
-        for spec in REPORTS:
+        for spec in reports():
             if isinstance(compute_report(capture, spec.name).result, NotRecorded):
                 continue
             with pytest.raises(Cancelled):

@@ -1,0 +1,37 @@
+"""Nsight's summary of kernels by name."""
+
+from __future__ import annotations
+
+from warpline.analysis.framework.column import Column, Role
+from warpline.analysis.framework.options import Options
+from warpline.analysis.framework.report import NotRecorded, Table
+from warpline.analysis.framework.report_spec import ReportSpec
+from warpline.analysis.framework.selection import View
+from warpline.analysis.framework.tables import (
+    LISTED,
+    missing,
+    name_targets,
+    name_texts,
+    scope_text,
+    stat_columns,
+    stat_data,
+)
+from warpline.analysis.structure.kernels import kernel_statistics
+
+
+def cuda_gpu_kern_sum(view: View, options: Options) -> Table | NotRecorded:
+    """Kernels by name."""
+    if not view.has("kernel"):
+        return missing("kernel")
+    stats = kernel_statistics(view, options)
+    return Table(
+        (*stat_columns("Instances", LISTED), Column("name", "Name", Role.NAME, key=True)),
+        {**stat_data(stats), "name": name_texts(view, stats.key)},
+        targets=name_targets(view, stats.key, "kernel"),
+        scope=scope_text(view, "Kernels"),
+    )
+
+
+report = ReportSpec(
+    "cuda_gpu_kern_sum", "GPU kernels", "gpu", cuda_gpu_kern_sum, needs=("kernel",), place=103
+)

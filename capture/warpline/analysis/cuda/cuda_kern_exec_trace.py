@@ -1,0 +1,81 @@
+"""Nsight's list of kernel launches, with queue time."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from warpline.analysis.cuda.kernel_executions import executions, missing_executions, queue_ns, total_ns
+from warpline.analysis.framework.column import Column, Role
+from warpline.analysis.framework.options import Options
+from warpline.analysis.framework.report import NotRecorded, Table, Targets, Values
+from warpline.analysis.framework.report_spec import ReportSpec
+from warpline.analysis.framework.selection import View
+from warpline.analysis.framework.tables import masked_below_zero, name_texts, scope_text
+from warpline.analysis.framework.thread_columns import pid_tid
+
+
+def cuda_kern_exec_trace(view: View, _options: Options) -> Table | NotRecorded:
+    """Every kernel launch: call, queue and kernel time."""
+    found = executions(view)
+    if found is None:
+        return missing_executions(view)
+    events, launches, name = found
+    queue = queue_ns(launches)
+    queued = queue > 0
+    pids, tids = pid_tid(view, launches.thread)
+    devices = np.array([-1 if t.device is None else t.device for t in view.capture.tracks], np.int64)
+    calls = view.names(launches.call)
+    axes = {
+        part: [view.column("kernel", f"{part}_{axis}", events.index) for axis in "xyz"]
+        for part in ("grid", "block")
+    }
+    origin = view.capture.span[0]
+    data: dict[str, Values] = {
+        "api_start_ns": launches.call_start - origin,
+        "api_duration_ns": launches.call_stop - launches.call_start,
+        "queue_start_ns": np.ma.MaskedArray(launches.call_stop - origin, ~queued),
+        "queue_duration_ns": np.ma.MaskedArray(queue, ~queued),
+        "kernel_start_ns": launches.work_start - origin,
+        "kernel_duration_ns": launches.work_ns,
+        "total_ns": total_ns(launches),
+        "pid": masked_below_zero(pids),
+        "tid": masked_below_zero(tids),
+        "device": masked_below_zero(devices[view.track_of(events.row)]),
+        "api_name": name_texts(view, calls),
+    }
+    for part, columns in axes.items():
+        for axis, column in zip("xyz", columns, strict=True):
+            data[f"{part}_{axis}"] = column
+    data["name"] = name_texts(view, name)
+    return Table(
+        (
+            Column("api_start_ns", "API Start", Role.TIME),
+            Column("api_duration_ns", "API Dur", Role.DURATION),
+            Column("queue_start_ns", "Queue Start", Role.TIME),
+            Column("queue_duration_ns", "Queue Dur", Role.DURATION),
+            Column("kernel_start_ns", "Kernel Start", Role.TIME),
+            Column("kernel_duration_ns", "Kernel Dur", Role.DURATION),
+            Column("total_ns", "Total Dur", Role.DURATION),
+            Column("pid", "PID", Role.ID),
+            Column("tid", "TID", Role.ID),
+            Column("device", "DevId", Role.ID),
+            Column("api_name", "API Function", Role.TEXT),
+            *(Column(f"grid_{axis}", f"Grid{axis.upper()}", Role.NUMBER) for axis in "xyz"),
+            *(Column(f"block_{axis}", f"Block{axis.upper()}", Role.NUMBER) for axis in "xyz"),
+            Column("name", "Kernel Name", Role.NAME),
+        ),
+        data,
+        targets=Targets(rows=launches.work),
+        scope=scope_text(view, "Kernels with a launching call"),
+        notes=("Kernels cut by the range are listed with their whole duration.",),
+    )
+
+
+report = ReportSpec(
+    "cuda_kern_exec_trace",
+    "Kernel launches, one by one",
+    "gpu",
+    cuda_kern_exec_trace,
+    needs=("kernel",),
+    place=111,
+)

@@ -1,0 +1,40 @@
+"""Kernels with the calls that launched them, and Nsight's times of both."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.analysis.framework.report import NotRecorded
+from warpline.analysis.framework.selection import Events, View
+from warpline.analysis.framework.tables import missing
+from warpline.analysis.structure.kernels import full_names
+from warpline.analysis.structure.launches import Launches, gpu_events, has_launches, launch_of_each
+
+Int64Array = npt.NDArray[np.int64]
+
+
+def executions(view: View) -> tuple[Events, Launches, Int64Array] | None:
+    """Kernels with a launch, in the order of the launching call, their launches, and their names."""
+    if not view.has("kernel") or not has_launches(view):
+        return None
+    events = gpu_events(view, "kernel")
+    launches, place = launch_of_each(view, events)
+    events, place = events.take(place >= 0), place[place >= 0]
+    order = np.argsort(place, kind="stable")
+    events = events.take(order)
+    return events, launches.take(place[order]), full_names(view, events).astype(np.int64)
+
+
+def missing_executions(view: View) -> NotRecorded:
+    return missing("launch") if view.has("kernel") else missing("kernel")
+
+
+def total_ns(launches: Launches) -> Int64Array:
+    """From the start of the call to the later of the call's and the work's end."""
+    return np.maximum(launches.call_stop, launches.work_stop) - launches.call_start
+
+
+def queue_ns(launches: Launches) -> Int64Array:
+    """End of the call to start of the work; not positive where the work began before the call returned."""
+    return launches.work_start - launches.call_stop

@@ -1,0 +1,109 @@
+"""How many launched operations wait on each stream."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.analysis.framework.column import Column, Role
+from warpline.analysis.framework.options import Options
+from warpline.analysis.framework.report import NotRecorded, Table, Targets
+from warpline.analysis.framework.report_spec import ReportSpec
+from warpline.analysis.framework.selection import GPU_KINDS, View
+from warpline.analysis.framework.statistics import group_statistics
+from warpline.analysis.framework.tables import missing, scope_text
+from warpline.analysis.structure.gpus import gpu_work, gpus, stream_titles
+from warpline.analysis.structure.launches import has_launches, launch_of_each
+
+Int64Array = npt.NDArray[np.int64]
+_WEIGHTS = (
+    "Avg, Med, StdDev are over the moments at which the length changes; "
+    "the average over time weighs by duration."
+)
+
+
+def queue_lengths(call_start: Int64Array, work_start: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """Times (sorted) at which the number of launched operations that have not begun changes, and the number after it.
+
+    One step up at the start of each launching call, one down at the start of the work.
+    """
+    times = np.concatenate([call_start, work_start])
+    steps = np.concatenate([np.ones(len(call_start), np.int64), np.full(len(work_start), -1, np.int64)])
+    order = np.lexsort((-steps, times))
+    return times[order], np.cumsum(steps[order])
+
+
+def queue_length(view: View, _options: Options) -> Table | NotRecorded:
+    """How many launched operations wait on each stream."""
+    if not view.has(*GPU_KINDS):
+        return missing("gpu")
+    if not has_launches(view):
+        return missing("launch")
+    names: list[str | None] = []
+    rows = []
+    tracks = []
+    for gpu in gpus(view):
+        events = gpu_work(view, gpu)
+        events = events.take(np.argsort(events.row, kind="stable"))
+        launches, place = launch_of_each(view, events)
+        launches = launches.take(place[place >= 0])
+        of_work = view.track_of(launches.work) if len(launches) else np.empty(0, np.int64)
+        streams = np.unique(of_work).tolist()
+        for index, title in zip(streams, stream_titles(view, streams), strict=True):
+            here = launches.take(of_work == index)
+            times, length = queue_lengths(here.call_start, here.work_start)
+            stats = group_statistics(np.zeros(len(length), np.int64), np.maximum(length, 0))
+            held = np.diff(np.clip(times, view.start_ns, view.stop_ns))
+            weighted = float((held * length[:-1]).sum()) / max(view.duration_ns, 1)
+            busy = float(held[length[:-1] > 0].sum()) / max(view.duration_ns, 1)
+            names.append(f"{gpu.title} · {title}")
+            tracks.append(index)
+            rows.append(
+                (
+                    len(here),
+                    stats.avg[0],
+                    stats.med[0],
+                    stats.min[0],
+                    stats.max[0],
+                    stats.stddev[0],
+                    weighted,
+                    busy,
+                )
+            )
+    columns = list(zip(*rows, strict=True)) if rows else [()] * 8
+    integers = (0, 3, 4)
+    keys = ("count", "avg", "med", "min", "max", "stddev", "time_avg", "waiting_ratio")
+    return Table(
+        (
+            Column("name", "Stream", Role.NAME, key=True),
+            Column("count", "Launches", Role.COUNT),
+            Column("avg", "Avg", Role.NUMBER),
+            Column("med", "Med", Role.NUMBER),
+            Column("min", "Min", Role.NUMBER),
+            Column("max", "Max", Role.NUMBER),
+            Column("stddev", "StdDev", Role.NUMBER),
+            Column("time_avg", "Avg over time", Role.NUMBER),
+            Column("waiting_ratio", "Not empty", Role.RATIO, "the selected range"),
+        ),
+        {
+            "name": names,
+            **{
+                key: np.array(columns[i], np.int64 if i in integers else np.float64)
+                for i, key in enumerate(keys)
+            },
+        },
+        targets=Targets(tracks=np.array(tracks, np.int32)),
+        scope=scope_text(view, "Launched operations that have not begun"),
+        notes=(_WEIGHTS,),
+    )
+
+
+report = ReportSpec(
+    "queue_length",
+    "Operations waiting on streams",
+    "gpu",
+    queue_length,
+    needs=GPU_KINDS,
+    place=405,
+    of_tracks=True,
+)

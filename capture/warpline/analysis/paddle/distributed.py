@@ -1,0 +1,53 @@
+"""Paddle's distributed summary: communication, computation and their overlap."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from warpline.analysis.framework.column import Column, Role
+from warpline.analysis.framework.options import Options
+from warpline.analysis.framework.report import NotRecorded, Table
+from warpline.analysis.framework.report_spec import ReportSpec
+from warpline.analysis.framework.selection import View
+from warpline.analysis.framework.tables import missing, ratio, scope_text
+from warpline.analysis.paddle.phases import OF_RANGE, OF_STEPS, step_time
+from warpline.analysis.structure.gpus import COMMUNICATION, COMPUTATION, activity_combinations, gpus
+from warpline.analysis.structure.overlap import time_of, time_of_all
+
+
+def distributed(view: View, options: Options) -> Table | NotRecorded:
+    """Communication, computation and their overlap, per GPU."""
+    if not view.has("kernel"):
+        return missing("kernel")
+    whole = step_time(view, options)
+    reference = whole or view.duration_ns
+    names: list[str | None] = []
+    depth: list[int] = []
+    times: list[int] = []
+    for gpu in gpus(view):
+        combinations = activity_combinations(view, gpu)
+        names += [gpu.title, "Communication", "Computation", "Overlap"]
+        depth += [0, 1, 1, 1]
+        times += [
+            time_of(combinations, COMMUNICATION | COMPUTATION),
+            time_of(combinations, COMMUNICATION),
+            time_of(combinations, COMPUTATION),
+            time_of_all(combinations, COMMUNICATION | COMPUTATION),
+        ]
+    total = np.array(times, np.int64)
+    return Table(
+        (
+            Column("name", "Name", Role.NAME, key=True),
+            Column("total_ns", "Total Time", Role.DURATION),
+            Column("ratio", "Ratio", Role.SHARE, OF_STEPS if whole else OF_RANGE, heat=True, lead=1),
+        ),
+        {"name": names, "total_ns": total, "ratio": ratio(total, reference)},
+        depth=np.array(depth, np.int16),
+        scope=scope_text(view, "Kernels of each GPU"),
+        notes=("Communication is told by the kernel's name (nccl, rccl, hccl …); copies count as neither.",),
+    )
+
+
+report = ReportSpec(
+    "distributed", "Communication and computation", "framework", distributed, needs=("kernel",), place=204
+)

@@ -1,0 +1,124 @@
+"""The head of Paddle's older report: where the time of the host goes."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.analysis.framework.column import Column, Role
+from warpline.analysis.framework.name_matches import matching_names
+from warpline.analysis.framework.options import Options
+from warpline.analysis.framework.report import NotRecorded, Table
+from warpline.analysis.framework.report_spec import ReportSpec
+from warpline.analysis.framework.selection import View, join_events
+from warpline.analysis.framework.tables import masked_below_zero, missing, ratio, scope_text
+from warpline.analysis.structure.event_types import MEMORY_OPERATION
+from warpline.analysis.structure.gpus import windows_of
+from warpline.analysis.structure.host_events import TREE_KINDS
+from warpline.analysis.structure.overlap import combination_times, time_of
+
+Int64Array = npt.NDArray[np.int64]
+_COMPUTE = re.compile(r"(::|/| )compute$| kernel launch$", re.IGNORECASE)
+_EVENT, _COMPUTING, _ASYNC, _SYNC = 1, 2, 4, 8
+"""Bits of what the host does at a moment, in combinations of `warpline.analysis.structure.overlap`."""
+_ASYNCHRONOUS = re.compile("async", re.IGNORECASE)
+
+
+def framework_overhead(view: View, _options: Options) -> Table | NotRecorded:
+    """The head of the older report: computation, framework overhead and copies, as unions over all threads.
+
+    Computation is the compute (or kernel launch) part of operators, and whole operators where no parts were recorded.
+    Copies are ranges that say so, else CUDA calls that copy or set memory. The overhead is all outside both.
+    """
+    if not view.has(*TREE_KINDS):
+        return missing("operator")
+    host = _HostTimes(view)
+    if not (host.has_parts or view.has("operator")):
+        return missing("operator")
+    times, copying = host.times, _ASYNC | _SYNC
+    names = ["Total", "Computation", "Framework overhead", "Copies and sets", "Asynchronous", "Synchronous"]
+    total = np.array(
+        [
+            time_of(times, _EVENT),
+            time_of(times, _COMPUTING, copying),
+            time_of(times, _EVENT, _COMPUTING | copying),
+            *(time_of(times, bits) for bits in (copying, _ASYNC, _SYNC)),
+        ],
+        np.int64,
+    )
+    count = np.array([-1, -1, -1, sum(host.copies), *host.copies], np.int64)
+    has_copies = any(host.copies)
+    absent = np.array([False] * 3 + [not has_copies] * 3)
+    notes = [
+        "Lengths of unions over all threads; synchronous and asynchronous copies of two threads may overlap."
+    ]
+    if not has_copies:
+        notes.append("Copies: not recorded, because no range and no CUDA call copies or sets memory.")
+    return Table(
+        (
+            Column("name", "Name", Role.NAME, key=True),
+            Column("count", "Calls", Role.COUNT),
+            Column("total_ns", "Total Time", Role.DURATION),
+            Column("ratio", "Ratio", Role.SHARE, "the union of all host events", heat=True, lead=1),
+        ),
+        {
+            "name": names,
+            "count": masked_below_zero(np.where(absent, -1, count)),
+            "total_ns": np.ma.MaskedArray(total, absent),
+            "ratio": np.ma.MaskedArray(ratio(total, int(total[0])), absent | (total[0] == 0)),
+        },
+        depth=np.array([0, 1, 1, 1, 2, 2], np.int16),
+        scope=scope_text(view, "Host events"),
+        notes=tuple(notes),
+    )
+
+
+class _HostTimes:
+    """When the host did what: ``times`` by combination of the bits above, ``copies`` calls (asynchronous, synchronous).
+
+    Copies are ranges, or CUDA calls where no range says that it copies.
+    """
+
+    def __init__(self, view: View) -> None:
+        self._tracks = frozenset(t.index for t in view.capture.tracks if t.device is None)
+        self._kinds = tuple(kind for kind in TREE_KINDS if kind in view.capture.kinds)
+        self._compute = matching_names(view.capture, _COMPUTE)
+        self._copy = matching_names(view.capture, MEMORY_OPERATION)
+        self._asynchronous = matching_names(view.capture, _ASYNCHRONOUS)
+        self.has_parts = any(self._count(view, kind, self._compute) for kind in self._kinds)
+        self._copying = self._kinds
+        if not any(self._count(view, kind, self._copy) for kind in self._kinds):
+            self._copying = tuple(kind for kind in ("cuda_api",) if kind in view.capture.kinds)
+        found = sum(self._count(view, kind, self._copy) for kind in self._copying)
+        asynchronous = sum(self._count(view, kind, self._copy & self._asynchronous) for kind in self._copying)
+        self.copies = (asynchronous, found - asynchronous)
+        self.times = np.zeros(16, np.int64)
+        for window in windows_of(view, self._tracks, kinds=(*self._kinds, *self._copying)):
+            self.times += self._in_window(window)
+
+    def _count(self, view: View, kind: str, wanted: npt.NDArray[np.bool_]) -> int:
+        """How many selected events of a kind have one of the wanted names."""
+        return sum(int(wanted[part.name].sum()) for part in view.batches(kind, self._tracks))
+
+    def _in_window(self, window: View) -> Int64Array:
+        kinds = {kind: window.events(kind, self._tracks) for kind in {*self._kinds, *self._copying}}
+        nested = join_events([kinds[kind] for kind in self._kinds])
+        copying = join_events([kinds[kind] for kind in self._copying])
+        copies = copying.take(self._copy[copying.name])
+        whole = kinds.get("operator", join_events([]))
+        computing = nested.take(self._compute[nested.name]) if self.has_parts else whole
+        is_async = self._asynchronous[copies.name]
+        sets = (join_events([nested, copies]), computing, copies.take(is_async), copies.take(~is_async))
+        return combination_times([(part.start, part.stop) for part in sets], window.start_ns, window.stop_ns)
+
+
+report = ReportSpec(
+    "framework_overhead",
+    "Computation, framework overhead, copies",
+    "framework",
+    framework_overhead,
+    needs=TREE_KINDS,
+    place=213,
+)

@@ -1,0 +1,79 @@
+"""Paddle's model summary: the phases of a step."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.analysis.framework.column import Column, Role
+from warpline.analysis.framework.nesting import window_sums, windows
+from warpline.analysis.framework.options import Options
+from warpline.analysis.framework.report import NotRecorded, Table
+from warpline.analysis.framework.report_spec import ReportSpec
+from warpline.analysis.framework.selection import GPU_KINDS, View
+from warpline.analysis.framework.tables import scope_text
+from warpline.analysis.paddle.cpu_gpu import SideRows, side_columns
+from warpline.analysis.paddle.phases import phase_times
+from warpline.analysis.structure.event_types import PHASES
+from warpline.analysis.structure.launches import launches_from
+from warpline.analysis.structure.steps import STEP_KINDS, find_steps, missing_steps
+
+Int64Array = npt.NDArray[np.int64]
+
+
+def model(view: View, options: Options) -> Table | NotRecorded:
+    """The phases of a step: Dataloader, Forward, Backward, Optimization, and what is none of them."""
+    steps = find_steps(view, options)
+    if not len(steps):
+        return missing_steps(options)
+    tracks = frozenset(t.index for t in view.capture.tracks if t.device is None)
+    launches = launches_from(view)
+    first, last = windows(launches.call_start, steps.start, steps.stop)
+    cpu = np.minimum(steps.stop, view.stop_ns) - np.maximum(steps.start, view.start_ns)
+    gpu = window_sums(launches.work_ns, first, last)
+    rows = SideRows()
+    names: list[str | None] = ["ProfileStep"]
+    cpu_whole, gpu_whole = int(cpu.sum()), int(gpu.sum())
+    has_gpu = view.has(*GPU_KINDS)
+
+    def side(values: Int64Array) -> tuple[float, ...]:
+        if not len(values):
+            return (0.0, float("nan"), float("nan"), float("nan"))
+        return (float(values.sum()), float(values.mean()), float(values.max()), float(values.min()))
+
+    rows.add(len(steps), side(cpu), side(gpu) if has_gpu else None, cpu_whole, gpu_whole)
+    rest_cpu, rest_gpu = cpu_whole, gpu_whole
+    for phase in PHASES:
+        phase_cpu, phase_gpu = phase_times(view, phase, tracks, launches)
+        if not len(phase_cpu):
+            continue
+        names.append(phase)
+        rows.add(len(phase_cpu), side(phase_cpu), side(phase_gpu) if has_gpu else None, cpu_whole, gpu_whole)
+        rest_cpu -= int(phase_cpu.sum())
+        rest_gpu -= int(phase_gpu.sum())
+    nan = float("nan")
+    names.append("Others")
+    rows.add(
+        nan, (rest_cpu, nan, nan, nan), (rest_gpu, nan, nan, nan) if has_gpu else None, cpu_whole, gpu_whole
+    )
+    notes = [
+        "GPU time is the sum of what was launched inside a phase, on its thread; a step counts launches of all threads."
+    ]
+    absent = [phase for phase in PHASES if phase not in names]
+    if absent:
+        notes.append(
+            f"{', '.join(absent)}: not recorded, because no event says so; mark them with ranges of these names."
+        )
+    return Table(
+        (
+            Column("name", "Name", Role.NAME, key=True),
+            *side_columns("the CPU time of all steps", "the GPU time of all steps"),
+        ),
+        {"name": names, **rows.data()},
+        depth=np.array([0] + [1] * (len(names) - 1), np.int16),
+        scope=scope_text(view, "Steps and their phases"),
+        notes=tuple(notes),
+    )
+
+
+report = ReportSpec("model", "Model: phases of a step", "framework", model, needs=STEP_KINDS, place=203)

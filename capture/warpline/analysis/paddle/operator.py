@@ -1,0 +1,85 @@
+"""Paddle's operator summary: operators, their parts, and the kernels each launched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from warpline.analysis.framework.nesting import window_pairs, windows
+from warpline.analysis.framework.options import Options
+from warpline.analysis.framework.report import NotRecorded, Table
+from warpline.analysis.framework.report_spec import ReportSpec
+from warpline.analysis.framework.selection import View
+from warpline.analysis.framework.tables import missing
+from warpline.analysis.paddle.operator_groups import Groups, Lines, summed
+from warpline.analysis.paddle.operator_table import merged, operator_lines, operator_table
+from warpline.analysis.structure.event_types import type_code
+from warpline.analysis.structure.host_events import ThreadEvents, threads_with_events
+
+
+def operator(view: View, options: Options) -> Table | NotRecorded:
+    """Operators with their parts and the GPU work launched in them."""
+    if not view.has("operator"):
+        return missing("operator")
+    parts: list[Groups] = []
+    for found in threads_with_events(view):
+        for line in _lines_of(view, found, options):
+            parts += summed([line])
+    return operator_table(view, parts, options, view.capture.strings.__getitem__, "Operators")
+
+
+def _lines_of(view: View, found: ThreadEvents, options: Options) -> Iterator[Lines]:
+    launches = found.launches
+    events, remain = merged(found.events)
+    is_operator = remain & (events.type == type_code("Operator"))
+    operators = np.flatnonzero(is_operator)
+    if not len(operators):
+        return
+    yield operator_lines(view, events.take(operators), (), options)
+    parts = np.flatnonzero(remain & (events.parent >= 0) & is_operator[np.maximum(events.parent, 0)])
+    thread = found.thread if options.by_thread else 0
+    nothing = np.full(len(parts), -1, np.int64)
+    above = events.name[events.parent[parts]].astype(np.int64)
+    yield Lines(
+        np.full(len(parts), thread, np.int64),
+        (above, events.name[parts].astype(np.int64), nothing),
+        events.cpu_ns[parts],
+        events.gpu_ns[parts],
+        events.self_cpu_ns[parts],
+        events.self_gpu_ns[parts],
+        events.kind[parts].astype(np.int64),
+    )
+    if not len(launches):
+        return
+    work = view.capture.events
+    kernel = work.name[launches.work].astype(np.int64)
+    kind = work.kind[launches.work].astype(np.int64)
+    first, last = windows(launches.call_start, events.start[parts], events.stop[parts])
+    which, launch = window_pairs(first, last)
+    is_own = events.type[np.maximum(found.owner, 0)] == type_code("Operator")
+    direct = np.flatnonzero((found.owner >= 0) & is_own)
+    owner = events.name[found.owner[direct]].astype(np.int64)
+    for operator_name, part, index in (
+        (above[which], events.name[parts][which].astype(np.int64), launch),
+        (owner, np.full(len(direct), -1, np.int64), direct),
+    ):
+        none = np.full(len(index), -1, np.int64)
+        # A kernel launched by the operator itself stands beside the parts, below no part.
+        path = (
+            (operator_name, part, kernel[index])
+            if len(part) and part[0] >= 0
+            else (operator_name, kernel[index], none)
+        )
+        yield Lines(
+            np.full(len(index), thread, np.int64),
+            path,
+            none,
+            launches.work_ns[index],
+            none,
+            none,
+            kind[index],
+        )
+
+
+report = ReportSpec("operator", "Operators", "framework", operator, needs=("operator",), place=205)

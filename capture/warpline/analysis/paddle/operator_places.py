@@ -1,0 +1,80 @@
+"""Operators by the place where they stand in the network."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.analysis.framework.options import Options
+from warpline.analysis.framework.report import NotRecorded, Table
+from warpline.analysis.framework.report_spec import ReportSpec
+from warpline.analysis.framework.selection import View
+from warpline.analysis.framework.tables import combine_keys, missing
+from warpline.analysis.paddle.operator_groups import Groups, summed
+from warpline.analysis.paddle.operator_table import operator_lines, operator_table, operators_of
+from warpline.analysis.structure.host_events import threads_with_events
+from warpline.analysis.structure.steps import find_steps
+
+Int64Array = npt.NDArray[np.int64]
+_MOST_LINES, _LEAST_PLACES = 200_000, 100
+"""How many places are told apart: enough for a network, and few enough for a capture without steps."""
+
+
+def operator_places(view: View, options: Options) -> Table | NotRecorded:
+    """Each place an operator stands in the network, numbered within the step: conv2d #0, conv2d #1 …"""
+    if not view.has("operator"):
+        return missing("operator")
+    steps = find_steps(view, options)
+    names = np.zeros(max(len(view.capture.strings), 1), bool)
+    for name, _ in view.times_by_name("operator"):
+        names[name] = True
+    last = max(_MOST_LINES // max(int(names.sum()), 1), _LEAST_PLACES)
+    parts: list[Groups] = []
+    is_cut = False
+    for found in threads_with_events(view):
+        events = operators_of(found)
+        if len(events):
+            place = occurrence(events.name, events.start, steps.start, steps.stop)
+            is_cut |= bool((place >= last).any())
+            place = np.minimum(place, last)
+            parts += summed([operator_lines(view, events, below, options) for below in ((place,), ())])
+    table = operator_table(view, parts, options, None, "Operators by their place in a step")
+    if not is_cut:
+        return table
+    note = (
+        f"Calls from #{last} on stand together in #{last}; outside steps every call has a place of its own."
+    )
+    return replace(table, notes=(*table.notes, note))
+
+
+def occurrence(
+    names: npt.NDArray[np.uint32], starts: Int64Array, step_starts: Int64Array, step_stops: Int64Array
+) -> Int64Array:
+    """How many events of the same name began before each one within its step (outside steps: within all that is)."""
+    order = np.argsort(step_starts, kind="stable")
+    place = np.searchsorted(step_starts[order], starts, "right") - 1
+    inside = place >= 0
+    if len(order):
+        inside &= starts < step_stops[order][np.maximum(place, 0)]
+    step = np.where(inside, place, -1)
+    key, _ = combine_keys(names, step)
+    ordered = np.lexsort((starts, key))
+    grouped = key[ordered]
+    first = np.ones(len(grouped), bool)
+    first[1:] = grouped[1:] != grouped[:-1]
+    begin = np.maximum.accumulate(np.where(first, np.arange(len(grouped)), 0))
+    result = np.empty(len(names), np.int64)
+    result[ordered] = np.arange(len(grouped)) - begin
+    return result
+
+
+report = ReportSpec(
+    "operator_places",
+    "Operators by place in the step",
+    "framework",
+    operator_places,
+    needs=("operator",),
+    place=207,
+)

@@ -1,0 +1,136 @@
+"""All ranges with their nesting and the GPU work launched inside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.analysis.framework.column import Column, Role
+from warpline.analysis.framework.nesting import flat_parents, levels, self_times
+from warpline.analysis.framework.report import NotRecorded, Texts, Values
+from warpline.analysis.framework.selection import View
+from warpline.analysis.framework.tables import masked_below_zero, missing
+from warpline.analysis.framework.thread_columns import pid_tid
+from warpline.analysis.structure.launches import has_launches
+from warpline.analysis.structure.projection import Projection, ThreadLanes, lanes_by_track, project
+
+Int64Array = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class NestedRanges:
+    """Ranges of all selected tracks in the order of time on each track, with their nesting.
+
+    Arrays of equal length: ``row``, ``index`` (in the table of ranges), ``start``, ``stop`` (capture ns),
+    ``thread``, ``level``
+    (0 outermost), ``parent`` (place in these arrays, −1 for none), ``children`` (number of direct ones),
+    ``own`` (ns not in a
+    child), and of the GPU work launched inside: ``work`` operations, ``work_start``, ``work_stop``.
+    """
+
+    row: Int64Array
+    index: Int64Array
+    start: Int64Array
+    stop: Int64Array
+    thread: Int64Array
+    level: Int64Array
+    parent: Int64Array
+    children: Int64Array
+    own: Int64Array
+    work: Int64Array
+    work_start: Int64Array
+    work_stop: Int64Array
+
+
+def _nested(found: ThreadLanes) -> dict[str, Int64Array]:
+    """The columns of `NestedRanges` for one track."""
+    lanes = found.lanes
+    parent = flat_parents(lanes)
+    level = levels(parent)
+    start = np.concatenate([lane.start for lane in lanes])
+    stop = np.concatenate([lane.stop for lane in lanes])
+    projection: Projection = project(found.launches, start, stop)
+    # Parents before children, in the order of time.
+    order = np.lexsort((level, start))
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    columns = {
+        "row": np.concatenate([lane.row for lane in lanes]),
+        "start": start,
+        "stop": stop,
+        "level": level,
+        "parent": np.where(parent >= 0, place[parent], -1),
+        "children": np.bincount(parent[parent >= 0], minlength=len(parent)).astype(np.int64),
+        "own": self_times(stop - start, parent),
+        "work": projection.count,
+        "work_start": projection.start,
+        "work_stop": projection.stop,
+    }
+    columns = {name: values[order] for name, values in columns.items()}
+    columns["thread"] = np.full(len(order), found.thread, np.int64)
+    return columns
+
+
+def all_ranges(view: View) -> NestedRanges:
+    parts: list[dict[str, Int64Array]] = []
+    filled = 0
+    for found in lanes_by_track(view, ("range",)):
+        columns = _nested(found)
+        columns["parent"] = np.where(columns["parent"] >= 0, columns["parent"] + filled, -1)
+        filled += len(columns["row"])
+        parts.append(columns)
+    joined = {
+        name: np.concatenate([np.empty(0, np.int64), *[part[name] for part in parts]])
+        for name in NestedRanges.__dataclass_fields__
+        if name != "index"
+    }
+    index = view.capture.kinds["range"].indices_of(joined["row"])
+    return NestedRanges(index=index, **joined)
+
+
+THREAD_COLUMNS = (Column("pid", "PID", Role.ID), Column("tid", "TID", Role.ID))
+NESTING_COLUMNS = (
+    Column("level", "Lvl", Role.NUMBER),
+    Column("children", "NumChild", Role.COUNT),
+    Column("range_id", "RangeId", Role.ID),
+    Column("parent_id", "ParentId", Role.ID),
+    Column("range_stack", "RangeStack", Role.TEXT),
+)
+
+
+def nesting_data(view: View, ranges: NestedRanges, index: Int64Array) -> dict[str, Values]:
+    """The data of `THREAD_COLUMNS` and `NESTING_COLUMNS` for some ranges."""
+    pids, tids = pid_tid(view, ranges.thread[index])
+    return {
+        "pid": masked_below_zero(pids),
+        "tid": masked_below_zero(tids),
+        "level": ranges.level[index],
+        "children": ranges.children[index],
+        "range_id": index,
+        "parent_id": masked_below_zero(ranges.parent[index]),
+        "range_stack": Texts(index, stack_of(ranges)),
+    }
+
+
+def stack_of(ranges: NestedRanges) -> Callable[[int], str]:
+    """Ids of a range and the ranges around it, ":0:3:7"."""
+
+    def stack(index: int) -> str:
+        path = []
+        while index >= 0:
+            path.append(index)
+            index = int(ranges.parent[index])
+        return "".join(f":{i}" for i in reversed(path))
+
+    return stack
+
+
+def projected_ranges(view: View) -> NestedRanges | NotRecorded:
+    if not view.has("range"):
+        return missing("range")
+    if not has_launches(view):
+        return missing("launch")
+    return all_ranges(view)

@@ -1,0 +1,125 @@
+"""Where the time of each step goes, each moment counted once."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.analysis.framework.column import Column, Role
+from warpline.analysis.framework.nesting import window_extremes, windows
+from warpline.analysis.framework.options import Options
+from warpline.analysis.framework.report import NotRecorded, Table, Targets
+from warpline.analysis.framework.report_spec import ReportSpec
+from warpline.analysis.framework.selection import View
+from warpline.analysis.framework.tables import ratios, scope_text
+from warpline.analysis.steps.step_groups import around_steps, gpu_union, owner_columns, step_groups
+from warpline.analysis.structure.launches import launches_from
+from warpline.analysis.structure.overlap import Intervals, covered_ns
+from warpline.analysis.structure.steps import STEP_KINDS, Steps, find_steps, missing_steps, phase_intervals
+from warpline.model.intervals import intersect_intervals, merge_intervals, subtract_intervals
+
+Int64Array = npt.NDArray[np.int64]
+CATEGORIES = ("kernel", "memcpy", "memset", "communication", "runtime", "dataloader", "cpu_exec", "other")
+CATEGORY_TITLES = (
+    "Kernel",
+    "Memcpy",
+    "Memset",
+    "Communication",
+    "Runtime",
+    "DataLoader",
+    "CPU Exec",
+    "Other",
+)
+
+
+def device_windows(view: View, found: Steps, places: npt.NDArray[np.int64]) -> tuple[Int64Array, Int64Array]:
+    """Steps of one process stretched to the end of the GPU work they launched; each begins where the one
+    before ended.
+    """
+    start, stop = found.start[places].copy(), found.stop[places].copy()
+    process = int(found.process[places[0]])
+    tracks = frozenset(t.index for t in view.capture.tracks if process < 0 or t.process == process)
+    launches = launches_from(around_steps(view, found), tracks)
+    if len(launches):
+        first, last = windows(launches.call_start, start, stop)
+        _, ends = window_extremes(launches.work_start, launches.work_stop, first, last)
+        stop = np.where(last > first, np.maximum(stop, ends), stop)
+    for i in range(1, len(start)):
+        start[i] = max(int(start[i]), int(stop[i - 1]))
+        stop[i] = max(int(stop[i]), int(start[i]))
+    return start, stop
+
+
+def step_breakdown(view: View, options: Options) -> Table | NotRecorded:
+    """Where the time of each step goes, each moment counted once: GPU work before runtime, runtime before loading …"""
+    found = find_steps(view, options)
+    if not len(found):
+        return missing_steps(options)
+    wide = around_steps(view, found)
+    values = np.zeros((len(found), len(CATEGORIES)), np.int64)
+    starts, stops = found.start.copy(), found.stop.copy()
+    for process, rank, places in step_groups(found):
+        starts[places], stops[places] = device_windows(view, found, places)
+        values[places] = exclusive_times(
+            _category_intervals(wide, process, rank), starts[places], stops[places]
+        )
+    length = stops - starts
+    columns, data = owner_columns(view, found)
+    columns += [
+        Column("step", "Step", Role.ORDINAL, key=True),
+        Column("total_ns", "Total", Role.DURATION),
+    ]
+    data |= {"step": found.number, "total_ns": length}
+    for place, (key, title) in enumerate(zip(CATEGORIES, CATEGORY_TITLES, strict=True)):
+        columns += [
+            Column(f"{key}_ns", title, Role.DURATION),
+            Column(f"{key}_ratio", title, Role.RATIO, "the step's total"),
+        ]
+        data[f"{key}_ns"] = values[:, place]
+        data[f"{key}_ratio"] = ratios(values[:, place], length)
+    return Table(
+        tuple(columns),
+        data,
+        targets=Targets(rows=found.row, starts=starts, stops=stops),
+        scope=scope_text(view, "Steps until the GPU has finished their work"),
+        notes=("Each moment counts for the first of the columns, from left to right, that was active.",),
+    )
+
+
+def exclusive_times(categories: list[Intervals], starts: Int64Array, stops: Int64Array) -> Int64Array:
+    """Time of each window by category, each moment given to the first active one: int64 (windows, categories + 1).
+
+    The last column is what no category covers; a row adds up to the window's length.
+    """
+    result = np.zeros((len(starts), len(categories) + 1), np.int64)
+    left = merge_intervals(starts, stops)
+    for place, merged in enumerate(categories):
+        result[:, place] = covered_ns(intersect_intervals(*left, *merged), starts, stops)
+        left = subtract_intervals(*left, *merged)
+    result[:, -1] = (stops - starts) - result[:, :-1].sum(1)
+    return result
+
+
+def _category_intervals(view: View, process: int, rank: int) -> list[Intervals]:
+    """Unions of the first seven of `CATEGORIES`, in their order."""
+    working = [
+        phase_intervals(view, name, process, rank)
+        for name in ("Operator", "OperatorInner", "Forward", "Backward", "Optimization")
+    ]
+    operators = merge_intervals(
+        np.concatenate([starts for starts, _ in working]), np.concatenate([stops for _, stops in working])
+    )
+    return [
+        gpu_union(view, rank, ("kernel", "graph", "gpu_event")),
+        gpu_union(view, rank, ("memcpy",)),
+        gpu_union(view, rank, ("memset",)),
+        phase_intervals(view, "Communication", process, rank),
+        phase_intervals(view, "CudaRuntime", process, rank),
+        phase_intervals(view, "Dataloader", process, rank),
+        operators,
+    ]
+
+
+report = ReportSpec(
+    "step_breakdown", "Where the time of each step goes", "steps", step_breakdown, needs=STEP_KINDS, place=302
+)

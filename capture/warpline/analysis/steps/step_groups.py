@@ -1,0 +1,59 @@
+"""What reports of steps share: whose steps they are, what surrounds them."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.analysis.framework.column import Column, Role
+from warpline.analysis.framework.report import Values
+from warpline.analysis.framework.selection import GPU_KINDS, Selection, View, join_events
+from warpline.analysis.framework.tables import masked_below_zero
+from warpline.analysis.structure.gpus import gpus
+from warpline.analysis.structure.overlap import Intervals
+from warpline.analysis.structure.steps import Steps
+from warpline.model.intervals import merge_intervals
+
+
+def around_steps(view: View, steps: Steps) -> View:
+    """Everything from the first step's start to the last one's end (and the GPU work that follows), on all tracks."""
+    chosen = view.selection
+    return view.other(
+        Selection(
+            int(steps.start.min()), view.capture.span[1], ranks=chosen.ranks, processes=chosen.processes
+        ),
+    )
+
+
+def step_groups(steps: Steps) -> list[tuple[int, int, npt.NDArray[np.int64]]]:
+    """(process, rank, places) of the steps of each process of each rank."""
+    keys = sorted(set(zip(steps.process.tolist(), steps.rank.tolist(), strict=True)))
+    return [(p, r, np.flatnonzero((steps.process == p) & (steps.rank == r))) for p, r in keys]
+
+
+def gpu_union(view: View, rank: int, kinds: tuple[str, ...] = GPU_KINDS) -> Intervals:
+    """When the GPUs of a rank (−1: all) were busy, as one union."""
+    parts = [
+        view.events(kind, gpu.tracks)
+        for gpu in gpus(view)
+        if rank < 0 or gpu.rank == rank
+        for kind in kinds
+        if kind in view.capture.kinds
+    ]
+    events = join_events([part for part in parts if len(part)])
+    return merge_intervals(events.start, events.stop)
+
+
+def owner_columns(view: View, steps: Steps) -> tuple[list[Column], dict[str, Values]]:
+    """Key columns that tell whose steps these are: the rank if there are ranks, the process if there are several."""
+    columns: list[Column] = []
+    data: dict[str, Values] = {}
+    if (steps.rank >= 0).any():
+        columns.append(Column("rank", "Rank", Role.ID, key=True))
+        data["rank"] = masked_below_zero(steps.rank)
+    groups = step_groups(steps)
+    if len(groups) > len({rank for _, rank, _ in groups}):
+        pids = np.array([*(process.pid for process in view.capture.processes), -1], np.int64)
+        columns.append(Column("pid", "PID", Role.ID, key=True))
+        data["pid"] = masked_below_zero(pids[steps.process])
+    return columns, data

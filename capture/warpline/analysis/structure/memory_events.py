@@ -1,0 +1,62 @@
+"""Allocations and releases of memory, as columns."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.analysis.framework.name_matches import matching_names
+from warpline.analysis.framework.selection import View
+
+Int64Array = npt.NDArray[np.int64]
+ALLOCATION, RELEASE = 0, 1
+_RESERVED = re.compile("reserved", re.IGNORECASE)
+
+
+@dataclass(frozen=True, eq=False)
+class MemoryEvents:
+    """Allocations and releases in the selected range in the order of time; arrays of equal length.
+
+    ``row``, ``time`` (capture ns), ``device`` string id (0: not told), ``is_release``, ``bytes``,
+    ``reserved`` (whether it is the
+    allocator's own reserve and not a tensor's memory), ``allocated``/``total_reserved`` totals afterwards
+    (masked: unknown).
+    """
+
+    row: Int64Array
+    index: Int64Array
+    time: Int64Array
+    device: Int64Array
+    is_release: npt.NDArray[np.bool_]
+    bytes: Int64Array
+    reserved: npt.NDArray[np.bool_]
+    allocated: npt.NDArray[np.int64]
+    total_reserved: npt.NDArray[np.int64]
+
+
+def memory_events(view: View) -> MemoryEvents:
+    """The memory events of the selected range."""
+    events = view.events("memory")
+    events = events.take(np.argsort(events.start, kind="stable"))
+
+    def column(name: str) -> npt.NDArray[np.int64]:
+        return view.column("memory", name, events.index).astype(np.int64)
+
+    size = np.ma.filled(column("bytes"), 0)
+    operation = column("operation")
+    is_release = np.where(np.ma.getmaskarray(operation), size < 0, np.ma.getdata(operation) == RELEASE)
+    reserving = matching_names(view.capture, _RESERVED)
+    return MemoryEvents(
+        events.row,
+        events.index,
+        events.start,
+        np.ma.filled(column("device"), 0),
+        is_release.astype(bool),
+        np.abs(size),
+        reserving[events.name],
+        column("total_allocated_bytes"),
+        column("total_reserved_bytes"),
+    )

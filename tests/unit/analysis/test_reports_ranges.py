@@ -1,0 +1,65 @@
+"""Ranges and what they launched, as Nsight lists them."""
+
+from __future__ import annotations
+
+import csv
+import lzma
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.unit.analysis.analysis_tools import by_name, rows_of
+
+from warpline.storage import Capture, CaptureBuilder, open_capture
+
+
+def test_ranges_projected_on_the_gpu(training: Capture) -> None:
+    row = by_name(rows_of(training, "nvtx_gpu_proj_sum"))["forward"]
+    assert (row["count"], row["gpu_operations"]) == (3, 6)
+    assert row["avg_ns"] == 300_000
+    kernels = rows_of(training, "nvtx_kern_sum")
+    assert {(r["name"], r["kernel_name"], r["range_count"], r["count"]) for r in kernels} == {
+        ("forward", "sm90_xmma_gemm_bf16", 3, 3),
+        ("forward", "ncclDevKernel_AllReduce", 3, 3),
+    }
+
+
+def test_nested_ranges_as_nsight_lists_them(data_dir: Path, tmp_path: Path) -> None:
+    """31,550 ranges of four processes: nesting and the time of children, computed there by nsys."""
+    source = next(data_dir.glob("nsys_recipe/**/report_nvtx_pushpop_trace.csv.xz"), None)
+    if source is None:
+        pytest.skip("no nsys_recipe data")
+    with lzma.open(source, "rt", newline="") as lines:
+        listed = list(csv.DictReader(lines))
+    path = tmp_path / "ranges.h5"
+    with CaptureBuilder(path) as builder:
+        for pid, tid in sorted({(row["PID"], row["TID"]) for row in listed}):
+            process = builder.add_process(int(pid))
+            thread = builder.add_thread(process, int(tid))
+            track = builder.track(
+                f"process/{pid}.1/thread/{tid}.1/nvtx", role="ranges", process=process, thread=thread
+            )
+            mine = [row for row in listed if (row["PID"], row["TID"]) == (pid, tid)]
+            start = np.array([int(row["Start (ns)"]) for row in mine])
+            duration = np.array([int(row["Duration (ns)"]) for row in mine])
+            builder.add_events(track, "range", start, duration, builder.strings(row["Name"] for row in mine))
+        builder.set_span(0, max(int(row["End (ns)"]) for row in listed))
+        builder.finish()
+    with open_capture(path) as capture:
+        found = rows_of(capture, "nvtx_pushpop_trace")
+    assert len(found) == len(listed)
+    key = ("TID", "Start (ns)", "Lvl")
+    theirs = sorted(listed, key=lambda row: tuple(int(row[k]) for k in key))
+    ours = sorted(found, key=lambda row: (row["tid"], row["start_ns"], row["level"]))
+    for our, row in zip(ours, theirs, strict=True):
+        assert (
+            our["duration_ns"],
+            our["children_ns"],
+            our["own_ns"],
+            our["level"],
+            our["children"],
+        ) == tuple(
+            int(row[name])
+            for name in ("Duration (ns)", "DurChild (ns)", "DurNonChild (ns)", "Lvl", "NumChild")
+        )
+        assert our["name"] == row["Name"]

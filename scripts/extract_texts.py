@@ -117,12 +117,17 @@ def literals(node: ast.AST) -> Iterator[str]:
 def listed_texts() -> Iterator[Text]:
     """The texts that stand in tables and are translated where they are shown."""
     from warpline.model.kinds import BUILTIN_KINDS
-    from warpline_app.commands.actions import MENU_ORDER, SUBMENUS
+    from warpline_app.commands.menus import MENU_ORDER, SUBMENUS
     from warpline_app.panels.frame.registry import all_panels
     from warpline_app.verbs.catalogue import all_commands
 
     for command in all_commands():
-        for text in (command.title, command.category, command.hint, command.refusal):
+        for text in (
+            command.title,
+            command.category,
+            command.hint,
+            *(need.refusal for need in command.needs),
+        ):
             yield Text("command", text)
     for text in (*MENU_ORDER, *SUBMENUS.values()):
         yield Text("command", text)

@@ -1,30 +1,34 @@
 """What a user can do: one list of commands, from which menus, toolbar, palette, help sheet, docs and tests are made.
 
-A module that adds verbs exports a tuple of `Command`; `warpline_app.verbs.catalogue` joins the tuples. A command does
-its work through the `Context` it is handed, so the list itself needs no window.
+A module that adds verbs exports a tuple of `WindowCommand`; `warpline_app.verbs.catalogue` joins the tuples. A command
+does its work through the `CommandContext` it is handed, so the list itself needs no window.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 from warpline.i18n import tr
-from warpline_app.commands.context import Context
+from warpline_app.commands.context import CommandContext
 
-
-def always(_context: Context) -> bool:
-    """The command can be used at any time."""
-    return True
-
-
-def with_capture(context: Context) -> bool:
-    """The command can be used while a capture is open."""
-    return context.state is not None
+Motion = Literal["in", "out", "left", "right"]
 
 
 @dataclass(frozen=True)
-class Command:
+class Need:
+    """What must be so for a command to run, and what is said when it is not (English, translated where shown)."""
+
+    is_met: Callable[[CommandContext], bool]
+    refusal: str
+
+
+A_CAPTURE = Need(lambda context: context.workspace.current is not None, "Open a capture first")
+
+
+@dataclass(frozen=True)
+class WindowCommand:
     """One verb.
 
     ``title`` and ``category`` are English and are translated where they are shown (``text``, ``category_text``);
@@ -32,24 +36,25 @@ class Command:
     Navigate, Analyze, Help. ``keys`` are portable key sequences (``Ctrl+O``, ``F``, ``Shift+/``), the first one is
     shown in the menu. ``group`` separates: a menu draws a line where it changes from one command to the next.
 
-    With ``held`` the timeline widget watches the keys itself (they act for as long as they are held down) and no
-    shortcut is made; menus and help still show them. ``refusal`` says what is missing where the command is greyed
-    out for a reason that cannot be seen. With ``checked`` the command is a switch and the function
-    tells its position. With ``in_menu`` false it is in palette and help sheet only.
+    ``needs`` are asked in their order; the first that is not met is the reason why the command is greyed out, and is
+    said when it is asked for all the same. With ``checked`` the command is a switch and the function tells its
+    position. With ``in_menu`` false it is in palette and help sheet only.
+
+    With ``motion`` the keys act for as long as they are held down: the timeline in front moves by itself then, and
+    ``callback`` is one step of it, for menus and the palette. No shortcut is made of such keys.
     """
 
     id: str
     title: str
     category: str
-    callback: Callable[[Context], None]
+    callback: Callable[[CommandContext], None]
     keys: tuple[str, ...] = ()
-    enabled: Callable[[Context], bool] = always
-    checked: Callable[[Context], bool] | None = None
-    held: bool = False
+    needs: tuple[Need, ...] = ()
+    checked: Callable[[CommandContext], bool] | None = None
+    motion: Motion | None = None
     group: str = ""
     in_menu: bool = True
     hint: str = ""
-    refusal: str = ""
 
     @property
     def checkable(self) -> bool:
@@ -71,7 +76,25 @@ class Command:
         """One sentence more about it in the user's language, or nothing."""
         return tr(self.hint, "command") if self.hint else ""
 
-    @property
-    def refusal_text(self) -> str:
-        """Why it cannot be used when it cannot, in the user's language, or nothing."""
-        return tr(self.refusal, "command") if self.refusal else ""
+    def refusal(self, context: CommandContext) -> str | None:
+        """Why it cannot be used now, in the user's language; None when it can."""
+        missing = next((need for need in self.needs if not need.is_met(context)), None)
+        return None if missing is None else tr(missing.refusal, "command")
+
+
+def run(command: WindowCommand, context: CommandContext, *, is_held: bool = False) -> bool:
+    """The one way in which a command runs, whatever asked for it; False when it cannot be used now.
+
+    Then the reason is told in the workspace, which the status line shows. With ``is_held`` a key was pressed that
+    acts for as long as it is down.
+    """
+    refusal = command.refusal(context)
+    if refusal is not None:
+        context.workspace.tell(tr("{command}: {reason}", command=command.text.rstrip("…"), reason=refusal))
+        return False
+    context.workspace.tell("")
+    if is_held and command.motion is not None and context.navigator is not None:
+        context.navigator.hold(command.motion)
+    else:
+        command.callback(context)
+    return True

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Protocol
 from PySide6.QtWidgets import QWidget
 
 if TYPE_CHECKING:
-    from warpline_app.commands.actions import CommandActions
+    from warpline_app.commands.navigator import Navigator
     from warpline_app.panels.frame.layout import PanelLayout
     from warpline_app.session.timeline_state import TimelineState
     from warpline_app.session.workspace import Workspace
-    from warpline_app.timeline.widgets.view import TimelineView
 
 
 class Shell(Protocol):
@@ -23,18 +22,13 @@ class Shell(Protocol):
         ...
 
     @property
-    def commands(self) -> CommandActions:
-        """All commands, to be listed and run."""
-        ...
-
-    @property
     def panels(self) -> PanelLayout:
         """The panels: which are shown, and where."""
         ...
 
     @property
-    def view(self) -> TimelineView | None:
-        """The timeline in front, None while none is open."""
+    def navigator(self) -> Navigator | None:
+        """What moves the timeline in front, None while none is open."""
         ...
 
     @property
@@ -54,6 +48,14 @@ class Shell(Protocol):
         """Give the keyboard to what is in front."""
         ...
 
+    def show_palette(self) -> None:
+        """List all commands, to be found by a few letters."""
+        ...
+
+    def show_keys(self) -> None:
+        """Show the sheet of all keys."""
+        ...
+
     def open_window(self) -> None:
         """Open another, empty window."""
         ...
@@ -67,7 +69,7 @@ class Shell(Protocol):
         ...
 
 
-class Context:
+class CommandContext:
     """Handed to every command."""
 
     def __init__(self, workspace: Workspace, shell: Shell) -> None:
@@ -81,6 +83,6 @@ class Context:
         return document.state if document is not None else None
 
     @property
-    def view(self) -> TimelineView | None:
-        """The timeline in front, None while none is open."""
-        return self.shell.view
+    def navigator(self) -> Navigator | None:
+        """What moves the timeline in front, None while none is open."""
+        return self.shell.navigator

@@ -17,8 +17,9 @@ from PySide6.QtWidgets import (
 )
 
 from warpline.i18n import english, tr, translated
-from warpline_app.commands.actions import MENU_ORDER, key_text
-from warpline_app.commands.command import Command
+from warpline_app.commands.command import WindowCommand
+from warpline_app.commands.keys import key_text
+from warpline_app.commands.menus import MENU_ORDER
 
 MOUSE: tuple[tuple[str, str], ...] = (
     (english("Click"), english("Select the event under the pointer")),
@@ -31,9 +32,9 @@ MOUSE: tuple[tuple[str, str], ...] = (
 )
 
 
-def grouped(commands: Iterable[Command]) -> dict[str, list[Command]]:
+def grouped(commands: Iterable[WindowCommand]) -> dict[str, list[WindowCommand]]:
     """The commands that have keys, by category in the order of the menus."""
-    groups: dict[str, list[Command]] = {category: [] for category in MENU_ORDER}
+    groups: dict[str, list[WindowCommand]] = {category: [] for category in MENU_ORDER}
     for command in commands:
         if command.keys:
             groups.setdefault(command.category, []).append(command)
@@ -43,7 +44,7 @@ def grouped(commands: Iterable[Command]) -> dict[str, list[Command]]:
 class HelpSheet(QDialog):
     """All keys at a glance; typing narrows them down."""
 
-    def __init__(self, commands: Iterable[Command], parent: QWidget | None = None) -> None:
+    def __init__(self, commands: Iterable[WindowCommand], parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(tr("Keys"))
@@ -144,7 +145,7 @@ def _balanced(
     return shares
 
 
-def show_help_sheet(commands: Iterable[Command], parent: QWidget | None) -> HelpSheet:
+def show_help_sheet(commands: Iterable[WindowCommand], parent: QWidget | None) -> HelpSheet:
     """Show the sheet beside a window; it may stay open while working."""
     sheet = HelpSheet(commands, parent)
     sheet.show()

@@ -29,14 +29,17 @@ from PySide6.QtWidgets import (
 )
 
 from warpline.i18n import tr
-from warpline_app.commands.actions import CommandActions, key_text
-from warpline_app.commands.command import Command
+from warpline_app.commands.command import WindowCommand
+from warpline_app.commands.keys import key_text
+from warpline_app.commands.runner import CommandRunner
 from warpline_app.look.appearance import appearance
 from warpline_app.look.theme import wash
 
 _Index = QModelIndex | QPersistentModelIndex
 ROW_HEIGHT_PX = 30
 ROWS_SHOWN = 11
+_REFUSAL_ROLE = Qt.ItemDataRole.UserRole + 1
+"""Why a command cannot run now, None when it can: it is listed all the same, so that the reason can be read."""
 
 
 def match_score(query: str, text: str) -> int | None:
@@ -69,11 +72,11 @@ def _begins_word(text: str, index: int) -> bool:
     return index == 0 or not text[index - 1].isalnum()
 
 
-def ranked(commands: Iterable[Command], query: str) -> list[Command]:
+def ranked(commands: Iterable[WindowCommand], query: str) -> list[WindowCommand]:
     """The commands that fit, best first; all of them in their own order for an empty query."""
     if not query.strip():
         return list(commands)
-    scored: list[tuple[int, int, Command]] = []
+    scored: list[tuple[int, int, WindowCommand]] = []
     for position, command in enumerate(commands):
         texts = (command.text, f"{command.category_text} {command.text}", command.title, command.id)
         scores = [score for text in texts if (score := match_score(query, text)) is not None]
@@ -84,11 +87,11 @@ def ranked(commands: Iterable[Command], query: str) -> list[Command]:
 
 
 class _CommandModel(QAbstractListModel):
-    def __init__(self, actions: CommandActions, parent: QObject | None = None) -> None:
+    def __init__(self, runner: CommandRunner, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._actions = actions
-        self._all = sorted(actions.commands.values(), key=lambda c: not actions.is_enabled(c.id))
-        self.shown: list[Command] = []
+        self._runner = runner
+        self._all = sorted(runner.commands.values(), key=lambda c: not runner.is_enabled(c.id))
+        self.shown: list[WindowCommand] = []
         self.set_query("")
 
     def set_query(self, query: str) -> None:
@@ -105,14 +108,11 @@ class _CommandModel(QAbstractListModel):
             return command.text
         if role == Qt.ItemDataRole.UserRole:
             return command
+        if role == _REFUSAL_ROLE:
+            return self._runner.refusal(command.id)
         if role == Qt.ItemDataRole.ToolTipRole:
-            usable = self._actions.is_enabled(command.id)
-            return (command.hint_text if usable else command.refusal_text or command.hint_text) or None
+            return self._runner.refusal(command.id) or command.hint_text or None
         return None
-
-    def flags(self, index: _Index) -> Qt.ItemFlag:
-        usable = self._actions.is_enabled(self.shown[index.row()].id)
-        return Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable if usable else Qt.ItemFlag.NoItemFlags
 
 
 class _CommandDelegate(QStyledItemDelegate):
@@ -123,8 +123,8 @@ class _CommandDelegate(QStyledItemDelegate):
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
         theme = appearance().theme
-        command: Command = index.data(Qt.ItemDataRole.UserRole)
-        usable = bool(index.flags() & Qt.ItemFlag.ItemIsEnabled)
+        command: WindowCommand = index.data(Qt.ItemDataRole.UserRole)
+        refusal: str | None = index.data(_REFUSAL_ROLE)
         state: Any = option.state
         rect: QRect = option.rect
         font: QFont = option.font
@@ -133,8 +133,8 @@ class _CommandDelegate(QStyledItemDelegate):
         painter.setFont(font)
         inner = rect.adjusted(14, 0, -14, 0)
         flags = Qt.AlignmentFlag.AlignVCenter
-        text_color = theme.color("text" if usable else "muted")
-        if not usable:
+        text_color = theme.color("text" if refusal is None else "muted")
+        if refusal is not None:
             text_color.setAlpha(140)
         keys = "   ".join(key_text(key) for key in command.keys)
         metrics = painter.fontMetrics()
@@ -147,22 +147,20 @@ class _CommandDelegate(QStyledItemDelegate):
         inner.setRight(inner.right() - keys_width - 12)
         painter.setPen(text_color)
         text = command.text
-        if not usable and command.refusal:
-            text = f"{text}   {command.refusal_text}"
+        if refusal is not None:
+            text = f"{text}   {refusal}"
         painter.drawText(inner, flags, metrics.elidedText(text, Qt.TextElideMode.ElideRight, inner.width()))
 
 
 class CommandPalette(QFrame):
     """Over the window: type, choose with the arrows, Return runs, Escape leaves."""
 
-    def __init__(
-        self, commands: CommandActions, parent: QWidget, give_focus_back: Callable[[], None]
-    ) -> None:
+    def __init__(self, commands: CommandRunner, parent: QWidget, give_focus_back: Callable[[], None]) -> None:
         # A child and no popup: it moves with the window, and no window system has to grant it the keyboard.
         super().__init__(parent)
         self.setObjectName("paletteFrame")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setAccessibleName(tr("Command palette"))
+        self.setAccessibleName(tr("WindowCommand palette"))
         self._commands, self._give_focus_back = commands, give_focus_back
         self.input = QLineEdit()
         self.input.setObjectName("paletteInput")
@@ -242,8 +240,11 @@ class CommandPalette(QFrame):
             self.list.setCurrentIndex(self._model.index(max(0, min(row, count - 1)), 0))
 
     def _run(self, index: QModelIndex) -> None:
-        command: Command | None = index.data(Qt.ItemDataRole.UserRole)
-        if command is None or not self._commands.is_enabled(command.id):
+        command: WindowCommand | None = index.data(Qt.ItemDataRole.UserRole)
+        if command is None:
+            return
+        if not self._commands.is_enabled(command.id):
+            self._commands.run(command.id)  # which tells why it does not
             return
         # The palette must be gone before the command acts: it may open a dialog or ask for the focus.
         self.close()
@@ -252,7 +253,7 @@ class CommandPalette(QFrame):
 
 
 def show_palette(
-    commands: CommandActions, parent: QWidget, give_focus_back: Callable[[], None]
+    commands: CommandRunner, parent: QWidget, give_focus_back: Callable[[], None]
 ) -> CommandPalette:
     """Show the palette over a window; the one that is open already is taken away first.
 

@@ -7,143 +7,124 @@ from typing import TYPE_CHECKING
 from PySide6.QtGui import QGuiApplication
 
 from warpline.i18n import tr
-from warpline_app.commands.command import Command
+from warpline_app.commands.command import WindowCommand
 from warpline_app.timeline.model.event_text import describe_event
 from warpline_app.timeline.model.events_of_names import neighbour
-from warpline_app.timeline.model.rows import Content
-from warpline_app.verbs.tools import Action, has_found, has_selection, timeline_command
+from warpline_app.verbs.timeline_command import A_FIND, A_MARK, A_SELECTION, Action, timeline_command
 
 if TYPE_CHECKING:
-    from warpline_app.timeline.widgets.view import TimelineView
+    from warpline_app.commands.navigator import Navigator
 
 
-def _select(view: TimelineView, row: int | None) -> None:
+def _select(nav: Navigator, row: int | None) -> None:
     if row is not None and row >= 0:
-        view.state.select(row)
-        view.scene.reveal_event(row)
+        nav.go_to(row)
 
 
-def _next(view: TimelineView) -> None:
-    _step(view, 1)
+def _next(nav: Navigator) -> None:
+    _step(nav, 1)
 
 
-def _previous(view: TimelineView) -> None:
-    _step(view, -1)
+def _previous(nav: Navigator) -> None:
+    _step(nav, -1)
 
 
-def _step(view: TimelineView, direction: int) -> None:
+def _step(nav: Navigator, direction: int) -> None:
     """Along the lane; while names are highlighted, from one of their events to the next."""
-    capture, selected, names = view.document.capture, view.state.selection, view.state.highlight
-    if names and names == frozenset(view.search.found.names.tolist()):
-        _select(view, view.search.step(direction))
+    capture, selected, names = nav.document.capture, nav.state.selection, nav.state.highlight
+    if names and names == frozenset(nav.search.found.names.tolist()):
+        _select(nav, nav.search.step(direction))
     elif names and (selected is None or int(capture.events.name[selected]) in names):
-        _select(view, neighbour(capture, names, selected, direction, view.state.view[0]))
+        _select(nav, neighbour(capture, names, selected, direction, nav.state.view[0]))
     elif selected is None:
-        _select(view, _first_in_view(view))
+        _select(nav, nav.first_event_in_view())
     else:
-        _select(view, capture.next_event(selected) if direction > 0 else capture.previous_event(selected))
+        _select(nav, capture.next_event(selected) if direction > 0 else capture.previous_event(selected))
 
 
-def _first_in_view(view: TimelineView) -> int | None:
-    """The first event of the row in focus, or else of the topmost row that has one, in the visible range."""
-    capture, scene = view.document.capture, view.scene
-    row = view.focus_row()
-    lanes = [line.lane for placed in scene.layout.rows for line in placed.lines if line.lane >= 0]
-    if row is not None and row.content is Content.LANES:
-        lanes = [*row.lanes, *lanes]
-    for lane in lanes:
-        part = capture.lane_slice(lane, *view.state.view)
-        if part.stop > part.start:
-            return int(part.start)
-    return None
+def _up_nesting(nav: Navigator) -> None:
+    if nav.state.selection is not None:
+        _select(nav, nav.document.capture.parent_of_row(nav.state.selection))
 
 
-def _up_nesting(view: TimelineView) -> None:
-    if view.state.selection is not None:
-        _select(view, view.document.capture.parent_of_row(view.state.selection))
-
-
-def _down_nesting(view: TimelineView) -> None:
-    if view.state.selection is not None:
-        nested = view.document.capture.nested_rows(view.state.selection)
+def _down_nesting(nav: Navigator) -> None:
+    if nav.state.selection is not None:
+        nested = nav.document.capture.nested_rows(nav.state.selection)
         if len(nested):
-            _select(view, int(nested[0]))
+            _select(nav, int(nested[0]))
 
 
-def _follow(view: TimelineView, *, back: bool) -> None:
-    selected = view.state.selection
+def _follow(nav: Navigator, *, back: bool) -> None:
+    selected = nav.state.selection
     if selected is None:
         return
-    capture = view.document.capture
+    capture = nav.document.capture
     rows = (capture.links_to(selected) if back else capture.links_from(selected))[0]
     inside = [int(row) for row in rows.tolist() if row >= 0]
     if inside:
-        _select(view, inside[0])
+        _select(nav, inside[0])
     elif len(rows):
-        view.status_changed.emit(tr("The other end of this link is not in the capture", "timeline"))
+        nav.tell(tr("The other end of this link is not in the capture", "timeline"))
     else:
-        view.status_changed.emit(
+        nav.tell(
             tr("Nothing leads to this event", "timeline")
             if back
             else tr("This event leads to nothing", "timeline")
         )
 
 
-def _highlight_name(view: TimelineView) -> None:
-    if view.state.selection is None:
+def _highlight_name(nav: Navigator) -> None:
+    if nav.state.selection is None:
         return
-    name = int(view.document.capture.events.name[view.state.selection])
-    view.state.set_highlight(() if view.state.highlight == frozenset({name}) else (name,))
+    name = int(nav.document.capture.events.name[nav.state.selection])
+    nav.state.set_highlight(() if nav.state.highlight == frozenset({name}) else (name,))
 
 
-def _copy(view: TimelineView) -> None:
-    if view.state.selection is not None:
-        text = describe_event(view.document.capture, view.state.selection, view.state.origin_ns)
+def _copy(nav: Navigator) -> None:
+    if nav.state.selection is not None:
+        text = describe_event(nav.document.capture, nav.state.selection, nav.state.origin_ns)
         QGuiApplication.clipboard().setText(text.plain())
 
 
 def _step_found(direction: int) -> Action:
-    def run(view: TimelineView) -> None:
-        _select(view, view.search.step(direction))
-        view.status_changed.emit(view.search.text())
-
-    return run
+    # What was found and which of it this is stands beside the search box.
+    return lambda nav: _select(nav, nav.search.step(direction))
 
 
-def _mark(view: TimelineView) -> None:
-    """At the pointer, else at the start of the selection, else in the middle of the view."""
-    state = view.state
+def _mark(nav: Navigator) -> None:
+    """At the pointer, else at the start of the selection, else in the middle of the nav."""
+    state = nav.state
     if state.cursor_ns is not None:
         moment = state.cursor_ns
     elif state.selection is not None:
-        moment = view.document.capture.event_span(state.selection)[0]
+        moment = nav.document.capture.event_span(state.selection)[0]
     else:
         moment = sum(state.view) // 2
     number = len(state.marks) + 1
     state.add_mark(moment, tr("Mark {n}", "timeline", n=number))
 
 
-def _near_mark(view: TimelineView, direction: int) -> None:
-    middle = sum(view.state.view) // 2
-    times = [mark.time_ns for mark in view.state.marks]
+def _near_mark(nav: Navigator, direction: int) -> None:
+    middle = sum(nav.state.view) // 2
+    times = [mark.time_ns for mark in nav.state.marks]
     ahead = [time_ns for time_ns in times if (time_ns - middle) * direction > 0]
     if ahead:
-        view.scene.center_on(min(ahead) if direction > 0 else max(ahead))
+        nav.center_on(min(ahead) if direction > 0 else max(ahead))
 
 
-def _remove_marks(view: TimelineView) -> None:
-    view.state.set_marks(())
+def _remove_marks(nav: Navigator) -> None:
+    nav.state.set_marks(())
 
 
-def _origin_at_pointer(view: TimelineView) -> None:
-    moment = view.state.cursor_ns
-    if moment is None and view.state.selection is not None:
-        moment = view.document.capture.event_span(view.state.selection)[0]
+def _origin_at_pointer(nav: Navigator) -> None:
+    moment = nav.state.cursor_ns
+    if moment is None and nav.state.selection is not None:
+        moment = nav.document.capture.event_span(nav.state.selection)[0]
     if moment is not None:
-        view.state.set_origin(moment)
+        nav.state.set_origin(moment)
 
 
-EVENT_COMMANDS: tuple[Command, ...] = (
+EVENT_COMMANDS: tuple[WindowCommand, ...] = (
     timeline_command("event.next", "Next Event on the Lane", "Navigate", _next, (".",), group="event"),
     timeline_command(
         "event.previous", "Previous Event on the Lane", "Navigate", _previous, (",",), group="event"
@@ -154,7 +135,7 @@ EVENT_COMMANDS: tuple[Command, ...] = (
         "Navigate",
         _up_nesting,
         ("Alt+Up",),
-        enabled=has_selection,
+        needs=(A_SELECTION,),
         group="event",
     ),
     timeline_command(
@@ -163,34 +144,34 @@ EVENT_COMMANDS: tuple[Command, ...] = (
         "Navigate",
         _down_nesting,
         ("Alt+Down",),
-        enabled=has_selection,
+        needs=(A_SELECTION,),
         group="event",
     ),
     timeline_command(
         "event.frame",
         "Zoom to This Event",
         "Navigate",
-        lambda view: view.scene.frame_event(view.state.selection or 0),
+        lambda nav: nav.frame_event(nav.state.selection or 0),
         ("Return", "Enter"),
-        enabled=has_selection,
+        needs=(A_SELECTION,),
         group="event",
     ),
     timeline_command(
         "link.back",
         "Follow the Link Back",
         "Navigate",
-        lambda view: _follow(view, back=True),
+        lambda nav: _follow(nav, back=True),
         ("[",),
-        enabled=has_selection,
+        needs=(A_SELECTION,),
         group="link",
     ),
     timeline_command(
         "link.forward",
         "Follow the Link Forward",
         "Navigate",
-        lambda view: _follow(view, back=False),
+        lambda nav: _follow(nav, back=False),
         ("]",),
-        enabled=has_selection,
+        needs=(A_SELECTION,),
         group="link",
     ),
     timeline_command(
@@ -199,7 +180,7 @@ EVENT_COMMANDS: tuple[Command, ...] = (
         "Navigate",
         _step_found(1),
         ("Ctrl+G", "F3", "N"),
-        enabled=has_found,
+        needs=(A_FIND,),
         group="search",
     ),
     timeline_command(
@@ -208,7 +189,7 @@ EVENT_COMMANDS: tuple[Command, ...] = (
         "Navigate",
         _step_found(-1),
         ("Ctrl+Shift+G", "Shift+F3", "Shift+N"),
-        enabled=has_found,
+        needs=(A_FIND,),
         group="search",
     ),
     timeline_command("mark.set", "Set a Mark", "Navigate", _mark, ("M",), group="mark"),
@@ -216,18 +197,18 @@ EVENT_COMMANDS: tuple[Command, ...] = (
         "mark.next",
         "Next Mark",
         "Navigate",
-        lambda view: _near_mark(view, 1),
+        lambda nav: _near_mark(nav, 1),
         ("Ctrl+.",),
-        enabled=lambda view: bool(view.state.marks),
+        needs=(A_MARK,),
         group="mark",
     ),
     timeline_command(
         "mark.previous",
         "Previous Mark",
         "Navigate",
-        lambda view: _near_mark(view, -1),
+        lambda nav: _near_mark(nav, -1),
         ("Ctrl+M",),
-        enabled=lambda view: bool(view.state.marks),
+        needs=(A_MARK,),
         group="mark",
     ),
     timeline_command(
@@ -235,7 +216,7 @@ EVENT_COMMANDS: tuple[Command, ...] = (
         "Remove All Marks",
         "Navigate",
         _remove_marks,
-        enabled=lambda view: bool(view.state.marks),
+        needs=(A_MARK,),
         group="mark",
     ),
     timeline_command(
@@ -245,7 +226,7 @@ EVENT_COMMANDS: tuple[Command, ...] = (
         "mark.origin_start",
         "Count Times from the Start",
         "Navigate",
-        lambda view: view.state.set_origin(None),
+        lambda nav: nav.state.set_origin(None),
         group="mark",
     ),
     timeline_command(
@@ -254,10 +235,10 @@ EVENT_COMMANDS: tuple[Command, ...] = (
         "Analyze",
         _highlight_name,
         ("Ctrl+H",),
-        enabled=has_selection,
+        needs=(A_SELECTION,),
         group="select",
     ),
     timeline_command(
-        "event.copy", "Copy the Event", "Analyze", _copy, ("Ctrl+C",), enabled=has_selection, group="select"
+        "event.copy", "Copy the Event", "Analyze", _copy, ("Ctrl+C",), needs=(A_SELECTION,), group="select"
     ),
 )

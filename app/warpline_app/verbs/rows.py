@@ -6,123 +6,114 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from warpline.i18n import tr
-from warpline_app.commands.command import Command
+from warpline_app.commands.command import Need, WindowCommand
 from warpline_app.timeline.model.layout import MAX_LANE_PX, MIN_LANE_PX, line_height
 from warpline_app.timeline.model.rows import Row
-from warpline_app.verbs.questions import ask_text
-from warpline_app.verbs.tools import Action, has_row, timeline_command
+from warpline_app.verbs.timeline_command import A_ROW, Action, if_timeline, timeline_command
 
 if TYPE_CHECKING:
-    from warpline_app.timeline.widgets.view import TimelineView
+    from warpline_app.commands.navigator import Navigator
 
 
-def _with_row(action: Callable[[TimelineView, Row], None]) -> Action:
-    def run(view: TimelineView) -> None:
-        row = view.focus_row()
+def _with_row(action: Callable[[Navigator, Row], None]) -> Action:
+    def run(nav: Navigator) -> None:
+        row = nav.focus_row()
         if row is not None:
-            action(view, row)
+            action(nav, row)
 
     return run
 
 
-def _hide(view: TimelineView, row: Row) -> None:
-    view.state.hide({*view.state.hidden, row.key})
+def _hide(nav: Navigator, row: Row) -> None:
+    nav.state.hide({*nav.state.hidden, row.key})
 
 
-def _select(view: TimelineView, row: Row) -> None:
-    view.state.select_track(None if view.state.track_selection == row.key else row.key)
+def _select(nav: Navigator, row: Row) -> None:
+    nav.state.select_track(None if nav.state.track_selection == row.key else row.key)
 
 
-def _only(view: TimelineView, row: Row) -> None:
-    view.state.change_filter(only=(row.key,))
+def _only(nav: Navigator, row: Row) -> None:
+    nav.state.change_filter(only=(row.key,))
 
 
-def _only_owner(role: str) -> Callable[[TimelineView, Row], None]:
-    def run(view: TimelineView, row: Row) -> None:
+def _only_owner(role: str) -> Callable[[Navigator, Row], None]:
+    def run(nav: Navigator, row: Row) -> None:
         for candidate in (row, *row.ancestors()):
             if candidate.role == role:
-                view.state.change_filter(only=(candidate.key,))
+                nav.state.change_filter(only=(candidate.key,))
                 return
-        view.status_changed.emit(tr("This row belongs to no {what}", "timeline", what=tr(role, "timeline")))
+        nav.tell(tr("This row belongs to no {what}", "timeline", what=tr(role, "timeline")))
 
     return run
 
 
-def _set_below(view: TimelineView, row: Row, is_open: bool) -> None:
+def _set_below(nav: Navigator, row: Row, is_open: bool) -> None:
     if is_open:
-        view.scene.tree.open(row)
+        nav.tree.open(row)
     change = {below.key: is_open for below in row.walk() if below.is_foldable}
-    view.state.set_all_expanded({**view.state.expanded, **change})
+    nav.state.set_all_expanded({**nav.state.expanded, **change})
 
 
-def _expand_all(view: TimelineView, is_open: bool) -> None:
-    change = {row.key: is_open for row in view.scene.tree.root.walk() if row.key and row.is_foldable}
-    view.state.set_all_expanded({**view.state.expanded, **change})
+def _expand_all(nav: Navigator, is_open: bool) -> None:
+    change = {row.key: is_open for row in nav.tree.root.walk() if row.key and row.is_foldable}
+    nav.state.set_all_expanded({**nav.state.expanded, **change})
 
 
-def _taller(by: int) -> Callable[[TimelineView, Row], None]:
-    def run(view: TimelineView, row: Row) -> None:
-        height = line_height(row, view.state.heights) + by
-        view.state.set_height(row.key, min(max(height, MIN_LANE_PX), MAX_LANE_PX))
+def _taller(by: int) -> Callable[[Navigator, Row], None]:
+    def run(nav: Navigator, row: Row) -> None:
+        height = line_height(row, nav.state.heights) + by
+        nav.state.set_height(row.key, min(max(height, MIN_LANE_PX), MAX_LANE_PX))
 
     return run
 
 
-def _usual_height(view: TimelineView, row: Row) -> None:
-    view.state.set_height(row.key, None)
+def _usual_height(nav: Navigator, row: Row) -> None:
+    nav.state.set_height(row.key, None)
 
 
-def _move(direction: int) -> Callable[[TimelineView, Row], None]:
-    def run(view: TimelineView, row: Row) -> None:
+def _move(direction: int) -> Callable[[Navigator, Row], None]:
+    def run(nav: Navigator, row: Row) -> None:
         parent = row.parent
         if parent is None:
             return
-        wish = {key: index for index, key in enumerate(view.state.order.get(parent.key, ()))}
+        wish = {key: index for index, key in enumerate(nav.state.order.get(parent.key, ()))}
         keys = [
             child.key for child in sorted(parent.children, key=lambda child: wish.get(child.key, len(wish)))
         ]
         at = keys.index(row.key)
         to = min(max(at + direction, 0), len(keys) - 1)
         keys.insert(to, keys.pop(at))
-        view.state.set_order(parent.key, keys)
+        nav.state.set_order(parent.key, keys)
 
     return run
 
 
-def _natural_order(view: TimelineView, row: Row) -> None:
+def _natural_order(nav: Navigator, row: Row) -> None:
     for candidate in (row, row.parent):
         if candidate is not None:
-            view.state.set_order(candidate.key, None)
+            nav.state.set_order(candidate.key, None)
 
 
 def _step_row(direction: int) -> Action:
-    def run(view: TimelineView) -> None:
-        rows = view.scene.layout.rows
-        if not rows:
-            return
-        keys = [placed.row.key for placed in rows]
-        at = keys.index(view.scene.focus_key) if view.scene.focus_key in keys else -direction
-        at = min(max(at + direction, 0), len(keys) - 1) if view.scene.focus_key in keys else 0
-        view.scene.focus_key = keys[at]
-        view.scene.reveal_row(keys[at])
-        view.header.update()
-
-    return run
+    return lambda nav: nav.step_row(direction)
 
 
-def _filter_rows(view: TimelineView) -> None:
-    text = ask_text(
-        view,
+def _leaves_rows_out(nav: Navigator) -> bool:
+    return bool(nav.state.filter.only or nav.state.filter.rows)
+
+
+def _filter_rows(nav: Navigator) -> None:
+    text = nav.ask_text(
         tr("Filter rows", "timeline"),
         tr("Show rows whose title contains (or /regex/):", "timeline"),
-        view.state.filter.rows,
+        nav.state.filter.rows,
     )
     if text is not None:
         is_regex = len(text) > 2 and text.startswith("/") and text.endswith("/")
-        view.state.change_filter(rows=text[1:-1] if is_regex else text, regex=is_regex)
+        nav.state.change_filter(rows=text[1:-1] if is_regex else text, regex=is_regex)
 
 
-ROW_COMMANDS: tuple[Command, ...] = (
+ROW_COMMANDS: tuple[WindowCommand, ...] = (
     timeline_command(
         "row.next", "Next Row", "Navigate", _step_row(1), ("Ctrl+Down", "J"), group="row", in_menu=False
     ),
@@ -139,17 +130,17 @@ ROW_COMMANDS: tuple[Command, ...] = (
         "row.toggle",
         "Open or Close the Row",
         "View",
-        _with_row(lambda view, row: view.scene.toggle(row)),
+        _with_row(lambda nav, row: nav.toggle(row)),
         ("Space",),
-        enabled=has_row,
+        needs=(A_ROW,),
         group="rows",
     ),
     timeline_command(
         "row.expand_below",
         "Open Everything Below",
         "View",
-        _with_row(lambda view, row: _set_below(view, row, True)),
-        enabled=has_row,
+        _with_row(lambda nav, row: _set_below(nav, row, True)),
+        needs=(A_ROW,),
         group="rows",
         in_menu=False,
     ),
@@ -157,8 +148,8 @@ ROW_COMMANDS: tuple[Command, ...] = (
         "row.collapse_below",
         "Close Everything Below",
         "View",
-        _with_row(lambda view, row: _set_below(view, row, False)),
-        enabled=has_row,
+        _with_row(lambda nav, row: _set_below(nav, row, False)),
+        needs=(A_ROW,),
         group="rows",
         in_menu=False,
     ),
@@ -166,7 +157,7 @@ ROW_COMMANDS: tuple[Command, ...] = (
         "row.expand_all",
         "Open All Rows",
         "View",
-        lambda view: _expand_all(view, True),
+        lambda nav: _expand_all(nav, True),
         ("Ctrl+Shift+E",),
         group="rows",
     ),
@@ -174,7 +165,7 @@ ROW_COMMANDS: tuple[Command, ...] = (
         "row.collapse_all",
         "Close All Rows",
         "View",
-        lambda view: _expand_all(view, False),
+        lambda nav: _expand_all(nav, False),
         ("Ctrl+Shift+C",),
         group="rows",
     ),
@@ -182,22 +173,22 @@ ROW_COMMANDS: tuple[Command, ...] = (
         "row.pin",
         "Pin or Unpin the Row",
         "View",
-        _with_row(lambda view, row: view.state.toggle_pin(row.key)),
+        _with_row(lambda nav, row: nav.state.toggle_pin(row.key)),
         ("P",),
-        enabled=has_row,
-        checked=lambda view: (row := view.focus_row()) is not None and row.key in view.state.pins,
+        needs=(A_ROW,),
+        checked=lambda nav: (row := nav.focus_row()) is not None and row.key in nav.state.pins,
         group="rows",
     ),
     timeline_command(
-        "row.hide", "Hide the Row", "View", _with_row(_hide), ("H",), enabled=has_row, group="rows"
+        "row.hide", "Hide the Row", "View", _with_row(_hide), ("H",), needs=(A_ROW,), group="rows"
     ),
     timeline_command(
         "row.show_hidden",
         "Show Hidden Rows",
         "View",
-        lambda view: view.state.hide(()),
+        lambda nav: nav.state.hide(()),
         ("Shift+H",),
-        enabled=lambda view: bool(view.state.hidden),
+        needs=(Need(if_timeline(lambda nav: bool(nav.state.hidden)), "No row is hidden"),),
         group="rows",
     ),
     timeline_command(
@@ -206,17 +197,17 @@ ROW_COMMANDS: tuple[Command, ...] = (
         "View",
         _with_row(_select),
         ("Shift+Return",),
-        enabled=has_row,
+        needs=(A_ROW,),
         group="filter",
         hint="Numbers count only this row and what is below it; again: everything",
     ),
-    timeline_command("row.only", "Only This Row", "View", _with_row(_only), enabled=has_row, group="filter"),
+    timeline_command("row.only", "Only This Row", "View", _with_row(_only), needs=(A_ROW,), group="filter"),
     timeline_command(
         "row.only_thread",
         "Only This Thread",
         "View",
         _with_row(_only_owner("thread")),
-        enabled=has_row,
+        needs=(A_ROW,),
         group="filter",
     ),
     timeline_command(
@@ -224,7 +215,7 @@ ROW_COMMANDS: tuple[Command, ...] = (
         "Only This Process",
         "View",
         _with_row(_only_owner("process")),
-        enabled=has_row,
+        needs=(A_ROW,),
         group="filter",
     ),
     timeline_command(
@@ -232,15 +223,15 @@ ROW_COMMANDS: tuple[Command, ...] = (
         "Only This Stream",
         "View",
         _with_row(_only_owner("stream")),
-        enabled=has_row,
+        needs=(A_ROW,),
         group="filter",
     ),
     timeline_command(
         "row.show_all",
         "Show All Rows",
         "View",
-        lambda view: view.state.change_filter(only=(), rows=""),
-        enabled=lambda view: bool(view.state.filter.only or view.state.filter.rows),
+        lambda nav: nav.state.change_filter(only=(), rows=""),
+        needs=(Need(if_timeline(_leaves_rows_out), "No row is filtered out"),),
         group="filter",
     ),
     timeline_command("row.filter", "Filter Rows…", "View", _filter_rows, ("Ctrl+Shift+R",), group="filter"),
@@ -250,7 +241,7 @@ ROW_COMMANDS: tuple[Command, ...] = (
         "View",
         _with_row(_taller(4)),
         ("Ctrl+]",),
-        enabled=has_row,
+        needs=(A_ROW,),
         group="height",
         in_menu=False,
     ),
@@ -260,7 +251,7 @@ ROW_COMMANDS: tuple[Command, ...] = (
         "View",
         _with_row(_taller(-4)),
         ("Ctrl+[",),
-        enabled=has_row,
+        needs=(A_ROW,),
         group="height",
         in_menu=False,
     ),
@@ -269,7 +260,7 @@ ROW_COMMANDS: tuple[Command, ...] = (
         "Usual Height",
         "View",
         _with_row(_usual_height),
-        enabled=has_row,
+        needs=(A_ROW,),
         group="height",
         in_menu=False,
     ),
@@ -279,7 +270,7 @@ ROW_COMMANDS: tuple[Command, ...] = (
         "View",
         _with_row(_move(-1)),
         ("Ctrl+Shift+Up",),
-        enabled=has_row,
+        needs=(A_ROW,),
         group="height",
         in_menu=False,
     ),
@@ -289,7 +280,7 @@ ROW_COMMANDS: tuple[Command, ...] = (
         "View",
         _with_row(_move(1)),
         ("Ctrl+Shift+Down",),
-        enabled=has_row,
+        needs=(A_ROW,),
         group="height",
         in_menu=False,
     ),
@@ -298,7 +289,7 @@ ROW_COMMANDS: tuple[Command, ...] = (
         "Natural Order",
         "View",
         _with_row(_natural_order),
-        enabled=has_row,
+        needs=(A_ROW,),
         group="height",
         in_menu=False,
     ),

@@ -9,10 +9,10 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QMenu
 
 from warpline.i18n import tr
-from warpline_app.commands.actions import CommandActions
-from warpline_app.timeline.widgets.view import TimelineView
-from warpline_app.verbs.questions import ask_mark
-from warpline_app.verbs.timeline import command_of_key
+from warpline_app.commands.menus import add_entries
+from warpline_app.commands.navigator import Navigator
+from warpline_app.commands.runner import CommandRunner
+from warpline_app.timeline.widgets.held_keys import verb_of
 
 ROW_MENU = (
     "row.pin",
@@ -49,26 +49,34 @@ VIEW_MENU = ("view.zoom_range", "view.fit", "view.undo")
 
 
 class TimelineInput(QObject):
-    """Listens to a timeline for as long as it lives; every command runs through ``actions``."""
+    """Listens to a timeline for as long as it lives; every command runs through ``runner``."""
 
-    def __init__(self, view: TimelineView, actions: CommandActions) -> None:
+    def __init__(self, navigator: Navigator, runner: CommandRunner) -> None:
+        view = navigator.view
         super().__init__(view)
+        self._navigator = navigator
         self._view = view
-        self._actions = actions
+        self._runner = runner
         view.row_menu_requested.connect(lambda where, _key: self.row_menu().popup(where))
         view.event_menu_requested.connect(
             lambda where, time_ns, event: self.event_menu(time_ns, event).popup(where)
         )
         view.ruler_menu_requested.connect(lambda where, time_ns: self.ruler_menu(time_ns).popup(where))
-        view.mark_requested.connect(lambda time_ns: ask_mark(view, time_ns))
+        view.mark_requested.connect(self.ask_mark)
         view.key_pressed.connect(self.press)
 
     def press(self, event: QKeyEvent) -> None:
         """Run the command a key stands for; the event is accepted when there is one."""
-        command = command_of_key(event)
-        if command is not None:
+        if self._runner.press(event, verb_of(event)):
             event.accept()
-            self._actions.run(command.id)
+
+    def ask_mark(self, time_ns: int) -> None:
+        """Ask for the text of a mark and set it."""
+        state = self._view.state
+        known = next((mark.text for mark in state.marks if mark.time_ns == time_ns), "")
+        text = self._navigator.ask_text(tr("Mark", "timeline"), tr("Text of the mark:", "timeline"), known)
+        if text is not None:
+            state.add_mark(time_ns, text)
 
     def row_menu(self) -> QMenu:
         """The menu of the row in focus."""
@@ -80,15 +88,15 @@ class TimelineInput(QObject):
         menu = self._menu(EVENT_MENU if event is not None else ())
         menu.addSeparator()
         menu.addAction(tr("Set a mark here", "timeline")).triggered.connect(lambda: state.add_mark(time_ns))
-        self._add(menu, VIEW_MENU)
+        add_entries(menu, self._runner, VIEW_MENU)
         return menu
 
     def ruler_menu(self, time_ns: int) -> QMenu:
         """The menu of the ruler at a moment."""
-        view, state = self._view, self._view.state
+        state = self._view.state
         menu = self._menu(())
         menu.addAction(tr("Set or name a mark…", "timeline")).triggered.connect(
-            lambda: ask_mark(view, time_ns)
+            lambda: self.ask_mark(time_ns)
         )
         menu.addAction(tr("Count times from here", "timeline")).triggered.connect(
             lambda: state.set_origin(time_ns)
@@ -104,14 +112,5 @@ class TimelineInput(QObject):
     def _menu(self, command_ids: Iterable[str]) -> QMenu:
         menu = QMenu(self._view)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        menu.setToolTipsVisible(True)
-        self._add(menu, command_ids)
+        add_entries(menu, self._runner, command_ids)
         return menu
-
-    def _add(self, menu: QMenu, command_ids: Iterable[str]) -> None:
-        """Adds commands to a menu; an empty id is a line between them."""
-        for command_id in command_ids:
-            if command_id:
-                menu.addAction(self._actions.action(command_id, menu))
-            else:
-                menu.addSeparator()

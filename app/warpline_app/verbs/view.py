@@ -5,91 +5,84 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from warpline.i18n import tr
-from warpline_app.commands.command import Command
-from warpline_app.verbs.questions import ask_text
-from warpline_app.verbs.tools import Action, has_range, has_selection, timeline_command
+from warpline_app.commands.command import Need, WindowCommand
+from warpline_app.session.timeline_state import Filter
+from warpline_app.verbs.timeline_command import A_RANGE, A_SELECTION, Action, if_timeline, timeline_command
 
 if TYPE_CHECKING:
-    from warpline_app.timeline.widgets.view import TimelineView
+    from warpline_app.commands.navigator import Navigator
 
 STEP = 1.25
 FAST_PAN = 0.8
 
 
 def _zoom(factor: float) -> Action:
-    return lambda view: view.scene.zoom(factor, view.anchor_px())
+    return lambda nav: nav.zoom(factor)
 
 
 def _pan(share: float) -> Action:
-    return lambda view: view.scene.pan(round(view.scene.width_px * share), ratio=view.devicePixelRatioF())
+    return lambda nav: nav.pan(share)
 
 
-def _frame_selection(view: TimelineView) -> None:
+def _frame_selection(nav: Navigator) -> None:
     """The selected event, then the selected range, and all of it when that is shown already."""
-    state, scene = view.state, view.scene
+    state = nav.state
     before = state.view
     if state.selection is not None:
-        scene.frame_event(state.selection)
+        nav.frame_event(state.selection)
     elif state.range_selection is not None:
-        scene.show_range(*state.range_selection)
+        nav.show_range(*state.range_selection)
     else:
         state.show_all()
     if state.view == before:
         state.show_all()
 
 
-def _zoom_range(view: TimelineView) -> None:
-    if view.state.range_selection is not None:
-        view.state.set_view(*view.state.range_selection)
+def _zoom_range(nav: Navigator) -> None:
+    if nav.state.range_selection is not None:
+        nav.state.set_view(*nav.state.range_selection)
 
 
-def _range_of_selection(view: TimelineView) -> None:
-    if view.state.selection is not None:
-        view.state.select_range(*view.document.capture.event_span(view.state.selection))
+def _range_of_selection(nav: Navigator) -> None:
+    if nav.state.selection is not None:
+        nav.state.select_range(*nav.document.capture.event_span(nav.state.selection))
 
 
-def _range_of_view(view: TimelineView) -> None:
-    view.state.select_range(*view.state.view)
+def _range_of_view(nav: Navigator) -> None:
+    nav.state.select_range(*nav.state.view)
 
 
-def _one_nanosecond(view: TimelineView) -> None:
-    start, stop = view.state.view
-    x = view.anchor_px()
-    moment = (start + stop) // 2 if x is None else view.scene.scale.to_ns(x)
-    view.state.set_view(moment, moment + 1)
+def _one_nanosecond(nav: Navigator) -> None:
+    moment = nav.anchor_ns()
+    nav.state.set_view(moment, moment + 1)
 
 
 def _page(direction: int) -> Action:
-    def run(view: TimelineView) -> None:
-        page = view.scene.height_px - view.scene.layout.pinned_height
-        view.scene.scroll_to(view.scene.scroll_px + direction * max(1, page * 9 // 10))
-
-    return run
+    return lambda nav: nav.turn_page(direction)
 
 
-def _arrows(view: TimelineView) -> None:
+def _arrows(nav: Navigator) -> None:
     order = ("selection", "all", "off")
-    view.state.set_arrows(order[(order.index(view.state.arrows) + 1) % len(order)])
+    nav.state.set_arrows(order[(order.index(nav.state.arrows) + 1) % len(order)])
 
 
-def _filter_names(view: TimelineView) -> None:
-    text = ask_text(
-        view,
+def _filter_names(nav: Navigator) -> None:
+    text = nav.ask_text(
         tr("Filter events", "timeline"),
         tr("Dim events whose name does not contain (or match /regex/):", "timeline"),
-        view.state.filter.names,
+        nav.state.filter.names,
     )
     if text is not None:
         is_regex = len(text) > 2 and text.startswith("/") and text.endswith("/")
-        view.state.change_filter(names=text[1:-1] if is_regex else text, regex=is_regex)
+        nav.state.change_filter(names=text[1:-1] if is_regex else text, regex=is_regex)
 
 
-VIEW_COMMANDS: tuple[Command, ...] = (
+VIEW_COMMANDS: tuple[WindowCommand, ...] = (
     timeline_command(
-        "view.zoom_in", "Zoom In", "View", _zoom(1 / STEP), ("W", "Up"), held=True, group="zoom"
+        "view.zoom_in", "Zoom In", "View", _zoom(1 / STEP), ("W", "Up"), motion="in", group="zoom"
     ),
     timeline_command(
-        "view.zoom_out", "Zoom Out", "View", _zoom(STEP), ("S", "Down"), held=True, group="zoom"
+        "view.zoom_out", "Zoom Out", "View", _zoom(STEP), ("S", "Down"), motion="out", group="zoom"
     ),
     timeline_command(
         "view.zoom_in_step",
@@ -110,7 +103,7 @@ VIEW_COMMANDS: tuple[Command, ...] = (
         in_menu=False,
     ),
     timeline_command(
-        "view.zoom_range", "Zoom to the Range", "View", _zoom_range, ("Z",), enabled=has_range, group="zoom"
+        "view.zoom_range", "Zoom to the Range", "View", _zoom_range, ("Z",), needs=(A_RANGE,), group="zoom"
     ),
     timeline_command(
         "view.frame",
@@ -125,7 +118,7 @@ VIEW_COMMANDS: tuple[Command, ...] = (
         "view.fit",
         "Show Everything",
         "View",
-        lambda view: view.state.show_all(),
+        lambda nav: nav.state.show_all(),
         ("Home", "Ctrl+0"),
         group="zoom",
     ),
@@ -136,28 +129,28 @@ VIEW_COMMANDS: tuple[Command, ...] = (
         "view.undo",
         "Undo Zoom, Filter or Hiding",
         "View",
-        lambda view: view.state.undo(),
+        lambda nav: nav.state.undo(),
         ("Backspace", "Ctrl+Z"),
-        enabled=lambda view: view.state.can_undo,
+        needs=(Need(if_timeline(lambda nav: nav.state.can_undo), "There is nothing to take back"),),
         group="undo",
     ),
     timeline_command(
         "view.redo",
         "Redo Zoom, Filter or Hiding",
         "View",
-        lambda view: view.state.redo(),
+        lambda nav: nav.state.redo(),
         ("Shift+Backspace", "Ctrl+Shift+Z"),
-        enabled=lambda view: view.state.can_redo,
+        needs=(Need(if_timeline(lambda nav: nav.state.can_redo), "Nothing was taken back"),),
         group="undo",
     ),
     timeline_command(
         "view.arrows", "Arrows: Selection, All in View, Off", "View", _arrows, ("L",), group="links"
     ),
     timeline_command(
-        "navigate.left", "Pan Left", "Navigate", _pan(-0.25), ("A", "Left"), held=True, group="pan"
+        "navigate.left", "Pan Left", "Navigate", _pan(-0.25), ("A", "Left"), motion="left", group="pan"
     ),
     timeline_command(
-        "navigate.right", "Pan Right", "Navigate", _pan(0.25), ("D", "Right"), held=True, group="pan"
+        "navigate.right", "Pan Right", "Navigate", _pan(0.25), ("D", "Right"), motion="right", group="pan"
     ),
     timeline_command(
         "navigate.page_left",
@@ -201,8 +194,8 @@ VIEW_COMMANDS: tuple[Command, ...] = (
         "view.clear_filter",
         "Clear the Filter",
         "Analyze",
-        lambda view: view.clear_filter(),
-        enabled=lambda view: not view.state.filter.is_empty,
+        lambda nav: nav.state.set_filter(Filter()),
+        needs=(Need(if_timeline(lambda nav: not nav.state.filter.is_empty), "Nothing is filtered"),),
         group="filter",
     ),
     timeline_command(
@@ -211,7 +204,7 @@ VIEW_COMMANDS: tuple[Command, ...] = (
         "Analyze",
         _range_of_selection,
         ("R",),
-        enabled=has_selection,
+        needs=(A_SELECTION,),
         group="select",
     ),
     timeline_command(
@@ -226,7 +219,7 @@ VIEW_COMMANDS: tuple[Command, ...] = (
         "view.clear",
         "Clear the Selection",
         "Analyze",
-        lambda view: view.state.clear(),
+        lambda nav: nav.state.clear(),
         ("Esc",),
         group="select",
         hint="The range, then the row, the event, the highlight, the filter",

@@ -8,22 +8,22 @@ from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from warpline_app.session.document import Document
-from warpline_app.session.saved_layout import LayoutStore
+from warpline_app.session.workspace import Workspace
 
 
 class CapturePage(QWidget):
     """Shows a document until `take_timeline_away`; the workspace opens and closes its file."""
 
-    def __init__(
-        self, document: Document, layouts: LayoutStore | None = None, parent: QWidget | None = None
-    ) -> None:
+    def __init__(self, document: Document, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         # Heavy: the thread that opened the file has imported it.
+        from warpline_app.timeline.widgets.navigator import TimelineNavigator
         from warpline_app.timeline.widgets.view import TimelineView
 
         self.document = document
         self.view: TimelineView = TimelineView(document, self)
-        self.view.layouts = layouts
+        self.navigator: TimelineNavigator = TimelineNavigator(self.view, workspace)
+        self.view.status_changed.connect(workspace.tell)
         document.state.reveal_wanted.connect(self.view.scene.reveal_event)
         document.state.row_wanted.connect(self.view.scene.reveal_row)
         self._was_painted = False

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from warpline_app.commands.actions import MENU_ORDER
-from warpline_app.commands.command import Command
+from warpline_app.commands.command import WindowCommand
+from warpline_app.commands.menus import MENU_ORDER
 from warpline_app.dialogs.help_sheet import MOUSE
 
 _INTRODUCTION = """# Keys, gestures and commands
@@ -16,9 +16,9 @@ so `W` `A` `S` `D` stay together on every layout; held down, they accelerate.
 """
 
 
-def keys_page(commands: Iterable[Command]) -> str:
+def keys_page(commands: Iterable[WindowCommand]) -> str:
     """The page as Markdown, in English."""
-    groups: dict[str, list[Command]] = {category: [] for category in MENU_ORDER}
+    groups: dict[str, list[WindowCommand]] = {category: [] for category in MENU_ORDER}
     for command in commands:
         groups.setdefault(command.category, []).append(command)
     parts = [_INTRODUCTION]

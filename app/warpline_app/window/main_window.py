@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QMimeData, Qt, QUrl
-from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QGuiApplication
+from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QGuiApplication, QKeyEvent
 from PySide6.QtWidgets import QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 
-from warpline_app.commands.actions import CommandActions
-from warpline_app.commands.context import Context
+from warpline_app.commands.context import CommandContext
+from warpline_app.commands.menus import fill_menu_bar
+from warpline_app.commands.runner import CommandRunner
 from warpline_app.panels.frame.layout import PanelLayout
 from warpline_app.panels.frame.registry import all_panels
 from warpline_app.session.background import Job
@@ -29,7 +30,7 @@ from warpline_app.window.tool_row import ToolRow
 from warpline_app.window.welcome import WelcomePage
 
 if TYPE_CHECKING:
-    from warpline_app.timeline.widgets.view import TimelineView
+    from warpline_app.commands.navigator import Navigator
     from warpline_app.window.capture_page import CapturePage
 
 _windows: list[MainWindow] = []
@@ -55,8 +56,8 @@ class MainWindow(QMainWindow):
         self.setAcceptDrops(True)
         self.setWindowTitle("Warpline")
         self.workspace = Workspace(settings, self, prepare=import_timeline)
-        self.context = Context(self.workspace, self)
-        self.commands = CommandActions(self, self.context, all_commands())
+        self.context = CommandContext(self.workspace, self)
+        self.commands = CommandRunner(self, self.context, all_commands())
         self.tabs = CaptureTabs(self.workspace, self.commands)
         self.welcome = WelcomePage(self.commands)
         self.welcome.recent_chosen.connect(self.workspace.open_file)
@@ -69,11 +70,13 @@ class MainWindow(QMainWindow):
         self.tool_row.search.left.connect(self.focus_front)
         self.search = TimelineSearch(self.tool_row.search, self.tool_row.matches, self)
         self.status_line = StatusLine()
+        self.workspace.told.connect(self.status_line.say)
         self._arrange()
         self._recent = RecentMenu(self.workspace.settings, self)
         self._recent.chosen.connect(self.workspace.open_file)
-        self.menus = self.commands.fill_menu_bar(
+        self.menus = fill_menu_bar(
             self.menuBar(),
+            self.commands,
             {
                 "file.open": lambda _parent: self._recent,
                 "view.full_screen": partial(theme_menu, self.commands),
@@ -144,10 +147,10 @@ class MainWindow(QMainWindow):
         return self
 
     @property
-    def view(self) -> TimelineView | None:
-        """The timeline in front."""
+    def navigator(self) -> Navigator | None:
+        """What moves the timeline in front."""
         page = self.tabs.current_page
-        return page.view if page is not None else None
+        return page.navigator if page is not None else None
 
     @property
     def is_full_screen(self) -> bool:
@@ -170,6 +173,18 @@ class MainWindow(QMainWindow):
         """Give the keyboard to what is in front."""
         (self.tabs.currentWidget() or self.welcome).setFocus()
 
+    def show_palette(self) -> None:
+        """List all commands over the window."""
+        from warpline_app.dialogs.palette import show_palette
+
+        show_palette(self.commands, self, self.focus_front)
+
+    def show_keys(self) -> None:
+        """Show the sheet of all keys beside the window."""
+        from warpline_app.dialogs.help_sheet import show_help_sheet
+
+        show_help_sheet(self.commands.commands.values(), self)
+
     def open_window(self) -> None:
         """Open another, empty window."""
         MainWindow(self.workspace.settings).show()
@@ -183,6 +198,13 @@ class MainWindow(QMainWindow):
         for window in open_windows():
             if not window.close():
                 return
+
+    # -- keys that nothing in the window took ---------------------------------------------------------------
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Keys that move a timeline say what is missing while there is none."""
+        if self.workspace.current is not None or not self.commands.press_without_timeline(event):
+            super().keyPressEvent(event)
 
     # -- drag and drop --------------------------------------------------------------------------------------
 

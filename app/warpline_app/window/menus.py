@@ -9,7 +9,8 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QWidget
 
 from warpline.i18n import tr
-from warpline_app.commands.actions import CommandActions
+from warpline_app.commands.menus import menu_entry
+from warpline_app.commands.runner import CommandRunner
 from warpline_app.session.settings import Settings
 
 
@@ -36,19 +37,19 @@ class RecentMenu(QMenu):
             self.addAction(tr("Clear list"), self._settings.clear_recent_files)
 
 
-def theme_menu(actions: CommandActions, parent: QWidget) -> QMenu:
+def theme_menu(runner: CommandRunner, parent: QWidget) -> QMenu:
     """The themes, with the one in use marked."""
     menu = QMenu(tr("Theme"), parent)
     entries: list[tuple[QAction, str]] = []
-    for command in actions.commands.values():
+    for command in runner.commands.values():
         if command.id.startswith("theme."):
-            action = actions.action(command.id, menu)
+            action = menu_entry(runner, command.id, menu)
             menu.addAction(action)
             entries.append((action, command.id))
 
     def refresh() -> None:
         for action, name in entries:
-            action.setChecked(actions.is_checked(name))
+            action.setChecked(runner.is_checked(name))
 
     menu.aboutToShow.connect(refresh)
     return menu

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 
 from warpline.i18n import english, tr, tr_n, translated
@@ -12,6 +12,8 @@ from warpline_app.look.elided import ElidedLabel
 from warpline_app.session.document import Document
 
 NAMES_SHOWN = 3
+SAID_FOR_MS = 6_000
+"""What is said in passing stays this long, where the keys worth knowing stand otherwise."""
 HINTS = (english("W/S zoom"), english("A/D pan"), english("drag select"), english("? help"))
 
 
@@ -52,12 +54,18 @@ class StatusLine(QWidget):
         self._document: Document | None = None
         self._time = QLabel()
         self._hints = QLabel()
+        self._said = QLabel()
+        self._silence = QTimer(self)
+        self._silence.setSingleShot(True)
+        self._silence.setInterval(SAID_FOR_MS)
+        self._silence.timeout.connect(lambda: self.say(""))
         self._missing = ElidedLabel()
         self._missing.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         row = QHBoxLayout(self)
         row.setContentsMargins(12, 4, 12, 4)
         row.setSpacing(18)
         row.addWidget(self._time)
+        row.addWidget(self._said)
         row.addWidget(self._hints)
         row.addWidget(self._missing, 1)
         self._hints.setText("   ".join(translated(hint) for hint in HINTS))
@@ -71,6 +79,20 @@ class StatusLine(QWidget):
     def missing_text(self) -> str:
         """What is said about what is not recorded."""
         return self._missing.text()
+
+    @property
+    def said(self) -> str:
+        """What was said in passing and is still to be read."""
+        return self._said.text()
+
+    def say(self, text: str) -> None:
+        """Show a sentence for a while; an empty one takes away what was said."""
+        self._said.setText(text)
+        self._said.setVisible(bool(text))
+        self._hints.setVisible(self._document is not None and not text)
+        self._silence.stop()
+        if text:
+            self._silence.start()
 
     def set_document(self, document: Document | None) -> None:
         """Follow this document."""
@@ -87,7 +109,7 @@ class StatusLine(QWidget):
             state.view_changed.connect(self._refresh)
             state.range_selection_changed.connect(self._refresh)
             short, long = not_recorded_text(document.capture.sources)
-        self._hints.setVisible(document is not None)
+        self.say("")
         self._missing.setText(short)
         self._missing.setToolTip(long)
         self._refresh()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QTabWidget, QWidget
 
-from warpline_app.commands.actions import CommandActions
+from warpline_app.commands.runner import CommandRunner
 from warpline_app.session.document import Document
 from warpline_app.session.opening import Opening
 from warpline_app.session.workspace import Item, Workspace
@@ -22,7 +22,7 @@ class CaptureTabs(QTabWidget):
     page_opened = Signal(object)
     """a CapturePage: a file was opened"""
 
-    def __init__(self, workspace: Workspace, commands: CommandActions, parent: QWidget | None = None) -> None:
+    def __init__(self, workspace: Workspace, commands: CommandRunner, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._workspace, self._commands = workspace, commands
         self._pages: dict[Item, QWidget] = {}
@@ -84,8 +84,8 @@ class CaptureTabs(QTabWidget):
             # Imports the timeline, which is heavy and there by now.
             from warpline_app.verbs.timeline_input import TimelineInput
 
-            shown = CapturePage(item, self._workspace.layouts)
-            TimelineInput(shown.view, self._commands)
+            shown = CapturePage(item, self._workspace)
+            TimelineInput(shown.navigator, self._commands)
             return shown
         if isinstance(item, Opening):
             page = OpeningPage(item)

@@ -17,7 +17,8 @@ from PySide6.QtWidgets import (
 
 from warpline.i18n import tr, tr_n
 from warpline.model.times import format_duration
-from warpline_app.commands.actions import CommandActions, key_text
+from warpline_app.commands.keys import key_text
+from warpline_app.commands.runner import CommandRunner
 from warpline_app.look.chip import Chip
 from warpline_app.look.elided import ElidedLabel
 from warpline_app.session.document import Document
@@ -107,7 +108,7 @@ def summary_text(document: Document) -> str:
 class ToolRow(QWidget):
     """Buttons, search box, chips and summary for the document in front."""
 
-    def __init__(self, actions: CommandActions, parent: QWidget | None = None) -> None:
+    def __init__(self, actions: CommandRunner, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("toolRow")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)

@@ -15,7 +15,8 @@ from PySide6.QtWidgets import (
 )
 
 from warpline.i18n import tr
-from warpline_app.commands.actions import CommandActions, key_text
+from warpline_app.commands.keys import key_text
+from warpline_app.commands.runner import CommandRunner
 
 RECENT_SHOWN = 6
 
@@ -26,7 +27,7 @@ class WelcomePage(QWidget):
     recent_chosen = Signal(object)
     """a Path"""
 
-    def __init__(self, actions: CommandActions, parent: QWidget | None = None) -> None:
+    def __init__(self, actions: CommandRunner, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("welcome")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)

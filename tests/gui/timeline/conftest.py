@@ -15,13 +15,12 @@ from tests.gui.timeline.timeline_tools import (
 from tests.gui.timeline_sample import write_timeline_sample
 
 from warpline.storage import open_capture
-from warpline_app.commands.actions import CommandActions
-from warpline_app.commands.command import Command
+from warpline_app.commands.command import WindowCommand
+from warpline_app.commands.runner import CommandRunner
 from warpline_app.look.theme import DARK, Theme
 from warpline_app.session.document import Document
-from warpline_app.session.settings import Settings
 from warpline_app.timeline.widgets.view import TimelineView
-from warpline_app.verbs.timeline import TIMELINE_COMMANDS
+from warpline_app.verbs.catalogue import TIMELINE_COMMANDS
 from warpline_app.verbs.timeline_input import TimelineInput
 
 
@@ -36,13 +35,14 @@ def make_view(qtbot: QtBot, path: Path) -> Iterator[MakeView]:
 
     def make(
         theme: Theme = DARK,
-        settings: Settings | None = None,
         size: tuple[int, int] = (1270, 700),
-        commands: Iterable[Command] = TIMELINE_COMMANDS,
+        commands: Iterable[WindowCommand] = TIMELINE_COMMANDS,
     ) -> TimelineView:
-        view = TimelineView(Document(open_capture(path)), theme=theme, settings=settings)
+        view = TimelineView(Document(open_capture(path)), theme=theme)
         view.resize(*size)
-        TimelineInput(view, CommandActions(view, lone_context(view), commands))
+        context = lone_context(view)
+        assert context.navigator is not None
+        TimelineInput(context.navigator, CommandRunner(view, context, commands))
         made.append(view)
         with qtbot.waitExposed(view):
             view.show()

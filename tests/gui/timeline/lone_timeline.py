@@ -7,11 +7,11 @@ from pathlib import Path
 
 from PySide6.QtWidgets import QWidget
 
-from warpline_app.commands.actions import CommandActions
-from warpline_app.commands.context import Context
+from warpline_app.commands.context import CommandContext
 from warpline_app.panels.frame.layout import PanelLayout
 from warpline_app.session.settings import Settings
 from warpline_app.session.workspace import Workspace
+from warpline_app.timeline.widgets.navigator import TimelineNavigator
 from warpline_app.timeline.widgets.view import TimelineView
 
 
@@ -20,13 +20,9 @@ class LoneShell:
 
     is_full_screen = False
 
-    def __init__(self, view: TimelineView) -> None:
-        self.view = view
-        self.widget: QWidget = view
-
-    @property
-    def commands(self) -> CommandActions:
-        raise AssertionError("commands of the timeline do not list commands")
+    def __init__(self, navigator: TimelineNavigator) -> None:
+        self.navigator = navigator
+        self.widget: QWidget = navigator.view
 
     @property
     def panels(self) -> PanelLayout:
@@ -35,10 +31,12 @@ class LoneShell:
     def toggle_full_screen(self) -> None:
         raise AssertionError("there is no window")
 
-    focus_search = focus_front = open_window = close_window = close_all_windows = toggle_full_screen
+    focus_search = focus_front = show_palette = show_keys = open_window = close_window = close_all_windows = (
+        toggle_full_screen
+    )
 
 
-def context_of(view: TimelineView) -> Context:
-    workspace = Workspace(Settings(Path(os.devnull)))
+def context_of(view: TimelineView, settings: Settings | None = None) -> CommandContext:
+    workspace = Workspace(settings or Settings(Path(os.devnull)))
     workspace.show(view.document)
-    return Context(workspace, LoneShell(view))
+    return CommandContext(workspace, LoneShell(TimelineNavigator(view, workspace)))

@@ -15,7 +15,6 @@ from tests.gui.timeline.lone_timeline import context_of as lone_context
 from tests.gui.timeline.timeline_tools import (
     MAIN,
     STREAM,
-    MakeView,
     at,
     event_of,
     pixels,
@@ -23,10 +22,10 @@ from tests.gui.timeline.timeline_tools import (
 )
 from tests.gui.timeline_sample import MS
 
-from warpline_app.commands.command import Command
+from warpline_app.commands.command import WindowCommand, run
 from warpline_app.session.settings import Settings
 from warpline_app.timeline.widgets.view import TimelineView
-from warpline_app.verbs.timeline import TIMELINE_COMMANDS
+from warpline_app.verbs.catalogue import TIMELINE_COMMANDS
 
 
 def test_a_track_that_cannot_be_drawn_says_so_in_its_row(
@@ -55,16 +54,16 @@ def test_a_track_that_cannot_be_drawn_says_so_in_its_row(
     assert ((text[..., 2] - text[..., 0]) > 60).sum() > 40, "the reason, in the colour of warnings"
 
 
-NEEDS_SETTINGS = {"view.save_view", "view.apply_view", "view.rename_view", "view.delete_view"}
+NAMED_VIEWS = {"view.save_view", "view.apply_view", "view.rename_view", "view.delete_view"}
 
 
 @pytest.mark.parametrize(
     "command",
-    [command for command in TIMELINE_COMMANDS if command.id not in NEEDS_SETTINGS],
+    [command for command in TIMELINE_COMMANDS if command.id not in NAMED_VIEWS],
     ids=lambda command: command.id,
 )
 def test_every_command_does_something(
-    view: TimelineView, command: Command, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot
+    view: TimelineView, command: WindowCommand, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot
 ) -> None:
     """Each is run where it can be used and leaves a trace in the state, the scrolling, the clipboard or a message."""
     answers = iter(["kernel", "gemm"])
@@ -72,7 +71,8 @@ def test_every_command_does_something(
     monkeypatch.setattr(QInputDialog, "getItem", lambda *_a, **_k: ("x", True))
     state, scene = view.state, view.scene
     said: list[str] = []
-    view.status_changed.connect(said.append)
+    context = lone_context(view)
+    context.workspace.told.connect(lambda text: said.append(text) if text else None)
     view.resize(1270, 300)
     state.set_view(30 * MS, 70 * MS)
     state.select(event_of(view, f"{MAIN}/nvtx/default", 13 * MS, 1))
@@ -139,45 +139,35 @@ def test_every_command_does_something(
         tuple(said),
     )
     before = trace()
-    context = lone_context(view)
-    assert command.enabled(context)
-    command.callback(context)
+    assert run(command, context)
     assert trace() != before
 
 
-def test_named_views_and_the_layout_are_remembered(
-    make_view: MakeView, settings: Settings, monkeypatch: pytest.MonkeyPatch
+def test_named_views_are_remembered(
+    view: TimelineView, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = make_view(settings=settings)
-    first.state.set_pins([STREAM])
-    first.state.add_mark(5 * MS, "five")
-    first.state.set_view(10 * MS, 20 * MS)
-    monkeypatch.setattr(QInputDialog, "getText", lambda *_a, **_k: ("start", True))
+    context, state, uuid = lone_context(view, settings), view.state, view.document.capture.uuid
     commands = {command.id: command for command in TIMELINE_COMMANDS}
-    commands["view.save_view"].callback(lone_context(first))
-    first.state.set_pins([])
-    first.state.set_view(0, 50 * MS)
-    first.shut_down()
-    again = make_view(settings=settings)
-    assert again.state.view == (0, 50 * MS)
-    assert list(again.state.pins) == []
-    assert [mark.text for mark in again.state.marks] == ["five"]
+    state.set_pins([STREAM])
+    state.set_view(10 * MS, 20 * MS)
+    monkeypatch.setattr(QInputDialog, "getText", lambda *_a, **_k: ("start", True))
+    assert run(commands["view.save_view"], context)
+    state.set_pins([])
+    state.set_view(0, 50 * MS)
     monkeypatch.setattr(QInputDialog, "getItem", lambda *_a, **_k: ("start", True))
     monkeypatch.setattr(QInputDialog, "getText", lambda *_a, **_k: ("warm-up", True))
-    commands["view.rename_view"].callback(lone_context(again))
-    uuid = again.document.capture.uuid
-    assert again.layouts is not None
-    assert list(again.layouts.views(uuid)) == ["warm-up"]
+    assert run(commands["view.rename_view"], context)
+    assert list(context.workspace.layouts.views(uuid)) == ["warm-up"]
     monkeypatch.setattr(QInputDialog, "getItem", lambda *_a, **_k: ("warm-up", True))
-    commands["view.apply_view"].callback(lone_context(again))
-    assert list(again.state.pins) == [STREAM]
-    assert again.state.view == (10 * MS, 20 * MS)
-    commands["view.delete_view"].callback(lone_context(again))
-    assert not again.layouts.views(uuid)
+    assert run(commands["view.apply_view"], context)
+    assert list(state.pins) == [STREAM]
+    assert state.view == (10 * MS, 20 * MS)
+    assert run(commands["view.delete_view"], context)
+    assert not context.workspace.layouts.views(uuid)
     said: list[str] = []
-    again.status_changed.connect(said.append)
-    commands["view.apply_view"].callback(lone_context(again))
-    assert said == ["No view of this capture was saved yet"]
+    context.workspace.told.connect(said.append)
+    assert run(commands["view.apply_view"], context)
+    assert said[-1] == "No view of this capture was saved yet"
 
 
 def test_keys_are_unique() -> None:

@@ -29,6 +29,7 @@ from tests.gui.timeline.timeline_tools import (
 from tests.gui.timeline_sample import MS, US
 
 from warpline_app.timeline.widgets.view import TimelineView
+from warpline_app.verbs.catalogue import TIMELINE_COMMANDS
 
 
 @pytest.mark.parametrize(("key", "arrow"), [("W", "Up"), ("S", "Down"), ("A", "Left"), ("D", "Right")])
@@ -51,7 +52,7 @@ def test_wasd_and_arrows_move_the_view(view: TimelineView, qtbot: QtBot, key: st
 def test_keys_are_known_by_their_place(make_view: MakeView) -> None:
     """On a French keyboard the key where W is on others says Z: it zooms in all the same."""
     # The press of this test reaches shortcuts without its place, which a press of a person keeps.
-    view = make_view(commands=())
+    view = make_view(commands=[command for command in TIMELINE_COMMANDS if command.motion])
     view.state.set_view(40 * MS, 60 * MS)
     for kind in (QEvent.Type.KeyPress, QEvent.Type.KeyRelease):
         QApplication.sendEvent(view, QKeyEvent(kind, Qt.Key.Key_Z, NONE, 25, 0, 0, "z"))

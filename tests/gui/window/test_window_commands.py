@@ -12,8 +12,9 @@ from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import QApplication, QDialog, QMenu
 from pytestqt.qtbot import QtBot
 
-from warpline_app.commands.actions import CommandActions, is_window_wide
-from warpline_app.commands.command import Command
+from warpline_app.commands.command import WindowCommand
+from warpline_app.commands.keys import is_window_wide
+from warpline_app.commands.runner import CommandRunner
 from warpline_app.dialogs.help_sheet import HelpSheet
 from warpline_app.dialogs.palette import CommandPalette
 from warpline_app.look.appearance import appearance
@@ -46,9 +47,9 @@ def test_ids_and_keys_are_unique() -> None:
 
 
 def test_two_commands_of_one_name_are_refused(window: MainWindow) -> None:
-    command = Command("x", "X", "File", lambda _context: None)
+    command = WindowCommand("x", "X", "File", lambda _context: None)
     with pytest.raises(ValueError, match="'x'"):
-        CommandActions(window, window.context, (command, command))
+        CommandRunner(window, window.context, (command, command))
 
 
 def test_every_command_is_in_its_menu_once(window: MainWindow) -> None:

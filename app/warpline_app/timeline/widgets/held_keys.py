@@ -6,6 +6,7 @@ import math
 import sys
 import time
 from collections.abc import Callable
+from typing import Literal
 
 from PySide6.QtCore import QObject, Qt, QTimer
 from PySide6.QtGui import QKeyEvent
@@ -13,6 +14,7 @@ from PySide6.QtGui import QKeyEvent
 from warpline_app.timeline.model.scene import Scene
 from warpline_app.timeline.model.time_model import HeldMotion
 
+Verb = Literal["in", "out", "left", "right"]
 FRAME_MS = 16
 PAN_PER_S = 0.9
 """Widths of the view per second, before acceleration."""
@@ -22,18 +24,18 @@ FIRST_STEP_S = 0.11
 """A tap goes as far as this long a hold."""
 
 # Places of W A S D: evdev codes + 8 on X11 and Wayland, set-1 scan codes on Windows, virtual keys on macOS.
-_PLACES: dict[str, dict[int, str]] = {
+_PLACES: dict[str, dict[int, Verb]] = {
     "linux": {25: "in", 38: "left", 39: "out", 40: "right"},
     "win32": {17: "in", 30: "left", 31: "out", 32: "right"},
     "darwin": {13: "in", 0: "left", 1: "out", 2: "right"},
 }
-_KEYS = {
+_KEYS: dict[Qt.Key, Verb] = {
     Qt.Key.Key_W: "in",
     Qt.Key.Key_A: "left",
     Qt.Key.Key_S: "out",
     Qt.Key.Key_D: "right",
 }
-_ARROWS = {
+_ARROWS: dict[Qt.Key, Verb] = {
     Qt.Key.Key_Left: "left",
     Qt.Key.Key_Right: "right",
     Qt.Key.Key_Up: "in",
@@ -41,7 +43,7 @@ _ARROWS = {
 }
 
 
-def verb_of(event: QKeyEvent) -> str | None:
+def verb_of(event: QKeyEvent) -> Verb | None:
     """What a key stands for: ``in``, ``out``, ``left``, ``right``.
 
     The place of the key decides where the platform tells it, so the four keys lie together on any layout.
@@ -84,17 +86,13 @@ class HeldKeys(QObject):
         """Whether a key is down."""
         return bool(self._down)
 
-    def press(self, event: QKeyEvent) -> bool:
-        """A key went down; True when it is one of these."""
-        verb = verb_of(event)
-        if verb is None:
-            return False
-        if not event.isAutoRepeat() and verb not in self._down:
+    def begin(self, verb: str) -> None:
+        """The key of a verb went down: move a step, and go on until it is released."""
+        if verb not in self._down:
             self._down[verb] = HeldMotion()
             self._move(verb, FIRST_STEP_S)
             self._last = time.perf_counter()
             self._timer.start()
-        return True
 
     def release(self, event: QKeyEvent) -> bool:
         """A key went up; True when it is one of these."""

@@ -15,9 +15,7 @@ from warpline_app.look.theme import Theme
 from warpline_app.session.background import Job
 from warpline_app.session.document import Document
 from warpline_app.session.name_filter import passing_names
-from warpline_app.session.saved_layout import LayoutStore
-from warpline_app.session.settings import Settings
-from warpline_app.session.timeline_state import Filter, TimelineState
+from warpline_app.session.timeline_state import TimelineState
 from warpline_app.timeline.draw.lane_cache import EVERYTHING, emphasis_for
 from warpline_app.timeline.model.events_of_names import instances
 from warpline_app.timeline.model.idle import IdleWork
@@ -48,7 +46,7 @@ class TimelineView(QWidget):
 
     idle = Signal()
     status_changed = Signal(str)
-    """a sentence for the status line, empty to take it away"""
+    """a sentence for the status line: what is wrong with a filter that is being typed"""
     row_menu_requested = Signal(QPoint, str)
     """global position, and the key of the row, which has the focus now"""
     event_menu_requested = Signal(QPoint, object, object)
@@ -58,7 +56,7 @@ class TimelineView(QWidget):
     mark_requested = Signal(object)
     """time in ns of a mark somebody wants to set or name"""
     key_pressed = Signal(object)
-    """a QKeyEvent that the timeline has no use for itself; accepted by whoever has"""
+    """a QKeyEvent; accepted by whoever has a use for it"""
 
     def __init__(
         self,
@@ -66,7 +64,6 @@ class TimelineView(QWidget):
         parent: QWidget | None = None,
         *,
         theme: Theme | None = None,
-        settings: Settings | None = None,
     ) -> None:
         super().__init__(parent)
         self.document = document
@@ -74,9 +71,6 @@ class TimelineView(QWidget):
         self.theme: Theme = theme or appearance().theme
         if theme is None:
             appearance().theme_changed.connect(self.set_theme)
-        self.layouts: LayoutStore | None = LayoutStore(settings) if settings is not None else None
-        if self.layouts is not None:
-            self.layouts.load(document.capture.uuid, self.state)
         self.scene: Scene = Scene(document, self)
         self.search: Search = Search(document.capture, self.state, self)
         self.canvas = Canvas(self.scene, self.theme, self)
@@ -138,7 +132,6 @@ class TimelineView(QWidget):
         state.selection_changed.connect(self._selection_changed)
         state.range_selection_changed.connect(self._range_changed)
         self.search.changed.connect(self._search_changed)
-        self.search.failed.connect(self.status_changed)
 
     # appearance
 
@@ -254,7 +247,6 @@ class TimelineView(QWidget):
     def _search_changed(self) -> None:
         self._mark_in_overview()
         self._check_idle_soon()
-        self.status_changed.emit(self.search.text())
 
     def _scroll_bar_changed(self, *_: object) -> None:
         bar, scene = self.scroll_bar, self.scene
@@ -287,9 +279,7 @@ class TimelineView(QWidget):
         return super().event(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Held keys act at once; other keys belong to whoever listens."""
-        if self.held.press(event):
-            return
+        """Keys belong to whoever listens."""
         event.ignore()
         self.key_pressed.emit(event)
         if not event.isAccepted():
@@ -330,19 +320,10 @@ class TimelineView(QWidget):
             found = self.scene.tree.row_of_event(self.state.selection)
         return found
 
-    def clear_filter(self) -> None:
-        """Let everything pass."""
-        self.state.set_filter(Filter())
-
     # the end
 
-    def save_layout(self) -> None:
-        """Remember the layout of this capture."""
-        if self.layouts is not None:
-            self.layouts.save(self.document.capture.uuid, self.state)
-
     def shut_down(self) -> None:
-        """Stop all work and remember the layout; called before the file is closed."""
+        """Stop all work; called before the file is closed."""
         if not self._closed:
             self._closed = True
             self.held.stop()
@@ -350,9 +331,8 @@ class TimelineView(QWidget):
             self.scene.shut_down()
             self.work.cancel("")
             self.canvas.shut_down()
-            self.save_layout()
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        """Remembers the layout."""
+        """Stops all work."""
         self.shut_down()
         super().closeEvent(event)

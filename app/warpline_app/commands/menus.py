@@ -1,0 +1,112 @@
+"""From the list of commands to menus: the menu bar, context menus, and single entries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from PySide6.QtCore import QObject
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QMenu, QMenuBar, QWidget
+
+from warpline.i18n import tr
+from warpline_app.commands.command import WindowCommand
+from warpline_app.commands.keys import key_text
+from warpline_app.commands.runner import CommandRunner
+
+MENU_ORDER = ("File", "View", "Navigate", "Analyze", "Help")
+SUBMENUS: dict[tuple[str, str], str] = {
+    ("View", "rows"): "Rows",
+    ("View", "filter"): "Show Only",
+    ("View", "height"): "Height and Order of Rows",
+    ("View", "layout"): "Layout",
+    ("View", "panels"): "Panels",
+    ("Navigate", "pan"): "Pan and Scroll",
+    ("Navigate", "mark"): "Marks",
+    ("Navigate", "row"): "Rows",
+}
+"""Groups of commands that get a menu of their own, by category and group: a menu is read at a glance or not at all."""
+MakeMenu = Callable[[QWidget], QMenu]
+
+
+def menu_entry(runner: CommandRunner, command_id: str, parent: QObject) -> QAction:
+    """A menu entry for a command; it shows the key but does not listen for it."""
+    command = runner.commands[command_id]
+    key = f"\t{key_text(command.keys[0])}" if command.keys else ""
+    entry = QAction(command.text.replace("&", "&&") + key, parent)
+    entry.setObjectName(command.id)
+    entry.setCheckable(command.checkable)
+    entry.setStatusTip(command.hint_text)
+    entry.triggered.connect(lambda: runner.run(command.id))
+    refresh_entry(runner, command, entry)
+    return entry
+
+
+def refresh_entry(runner: CommandRunner, command: WindowCommand, entry: QAction) -> None:
+    """Grey an entry out or not, with the reason as its tooltip, and tick it or not."""
+    refusal = runner.refusal(command.id)
+    entry.setEnabled(refusal is None)
+    entry.setToolTip(refusal or command.hint_text)
+    if command.checkable:
+        entry.setChecked(runner.is_checked(command.id))
+
+
+def add_entries(menu: QMenu, runner: CommandRunner, command_ids: Iterable[str]) -> None:
+    """Add commands to a menu that is made to be shown once; an empty id is a line between them."""
+    menu.setToolTipsVisible(True)
+    for command_id in command_ids:
+        if command_id:
+            menu.addAction(menu_entry(runner, command_id, menu))
+        else:
+            menu.addSeparator()
+
+
+def fill_menu_bar(
+    bar: QMenuBar, runner: CommandRunner, submenus: dict[str, MakeMenu] | None = None
+) -> dict[str, QMenu]:
+    """One menu per category in the usual order; returns the menus by category.
+
+    ``submenus`` maps the id of a command to a function that makes a menu shown right after it. Entries are greyed out
+    when their menu opens, so none is out of date.
+    """
+    menus: dict[str, QMenu] = {}
+    commands = runner.commands.values()
+    for category in dict.fromkeys((*MENU_ORDER, *(command.category for command in commands))):
+        members = [command for command in commands if command.category == category and command.in_menu]
+        if not members:
+            continue
+        menu = QMenu(tr(category, "command"), bar)
+        menu.setToolTipsVisible(True)
+        _fill(menu, runner, members, submenus or {})
+        bar.addMenu(menu)
+        menus[category] = menu
+    return menus
+
+
+def _fill(
+    menu: QMenu, runner: CommandRunner, members: list[WindowCommand], submenus: dict[str, MakeMenu]
+) -> None:
+    pairs: list[tuple[QAction, WindowCommand]] = []
+    targets: dict[str, QMenu] = {}
+    group = members[0].group
+    for command in members:
+        title = SUBMENUS.get((command.category, command.group))
+        if command.group != group and command.group not in targets:
+            menu.addSeparator()
+        group = command.group
+        target = menu
+        if title is not None:
+            if command.group not in targets:
+                targets[command.group] = menu.addMenu(tr(title, "command"))
+                targets[command.group].setToolTipsVisible(True)
+            target = targets[command.group]
+        entry = menu_entry(runner, command.id, target)
+        target.addAction(entry)
+        pairs.append((entry, command))
+        if command.id in submenus:
+            menu.addMenu(submenus[command.id](menu))
+
+    def refresh() -> None:
+        for entry, command in pairs:
+            refresh_entry(runner, command, entry)
+
+    menu.aboutToShow.connect(refresh)

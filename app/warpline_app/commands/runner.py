@@ -1,0 +1,85 @@
+"""All commands of one window, and what asks for them: each key, menu entry, button and palette line ends up here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtGui import QKeyEvent, QKeySequence, QShortcut
+from PySide6.QtWidgets import QWidget
+
+from warpline_app.commands.command import Motion, WindowCommand, run
+from warpline_app.commands.context import CommandContext
+from warpline_app.commands.keys import KeyTable, is_window_wide
+
+
+class CommandRunner(QObject):
+    """Runs commands in a context, by id or by key.
+
+    A shortcut asks at the moment the key is pressed whether its command can run, so it is never out of date.
+    """
+
+    ran = Signal(str)
+    """id of a command that has run"""
+    refused = Signal(str)
+    """id of a command that was asked for and cannot be used now; the workspace has told why"""
+
+    def __init__(self, owner: QWidget, context: CommandContext, commands: Iterable[WindowCommand]) -> None:
+        """Raises ValueError for two commands of one id."""
+        super().__init__(owner)
+        self._context = context
+        self.commands: dict[str, WindowCommand] = {}
+        for command in commands:
+            if command.id in self.commands:
+                raise ValueError(f"two commands are called {command.id!r}")
+            self.commands[command.id] = command
+        self._keys = KeyTable(self.commands.values())
+        for command in self.commands.values():
+            if command.motion is None:
+                for key in filter(is_window_wide, command.keys):
+                    self._add_shortcut(owner, command, key)
+
+    def _add_shortcut(self, owner: QWidget, command: WindowCommand, key: str) -> None:
+        shortcut = QShortcut(QKeySequence(key), owner)
+        shortcut.activated.connect(lambda: self.run(command.id))
+
+    def refusal(self, command_id: str) -> str | None:
+        """Why the command cannot be used now, None when it can. Raises KeyError for an unknown id."""
+        return self.commands[command_id].refusal(self._context)
+
+    def is_enabled(self, command_id: str) -> bool:
+        """Whether the command can be used now."""
+        return self.refusal(command_id) is None
+
+    def is_checked(self, command_id: str) -> bool:
+        """Whether a switch is on; False for what is no switch."""
+        checked = self.commands[command_id].checked
+        return checked is not None and checked(self._context)
+
+    def run(self, command_id: str, *, is_held: bool = False) -> bool:
+        """Run a command; False when it cannot be used now. Raises KeyError for an unknown id."""
+        has_run = run(self.commands[command_id], self._context, is_held=is_held)
+        (self.ran if has_run else self.refused).emit(command_id)
+        return has_run
+
+    def press(self, event: QKeyEvent, motion: Motion | None = None) -> bool:
+        """Run the command of a key that was pressed where no shortcut takes it; False when there is none.
+
+        ``motion`` is what a key stands for by its place on the keyboard.
+        """
+        if motion is not None:
+            command = next((known for known in self.commands.values() if known.motion == motion), None)
+            if command is not None and not event.isAutoRepeat():
+                self.run(command.id, is_held=True)
+            return command is not None
+        command = self._keys.command_of(event)
+        if command is not None:
+            self.run(command.id)
+        return command is not None
+
+    def press_without_timeline(self, event: QKeyEvent) -> bool:
+        """The same where no timeline has the keyboard: keys that would move it say what is missing."""
+        command = self._keys.held_command_of(event)
+        if command is not None and not event.isAutoRepeat():
+            self.run(command.id, is_held=True)
+        return command is not None

@@ -1,0 +1,81 @@
+"""What is opened, recorded, written and closed."""
+
+from __future__ import annotations
+
+from warpline_app.commands.command import A_CAPTURE, WindowCommand
+from warpline_app.commands.context import CommandContext
+
+
+def _open(context: CommandContext) -> None:
+    from warpline_app.dialogs.open_files import show_open_files
+
+    show_open_files(context.workspace, context.shell.widget)
+
+
+def _new_capture(context: CommandContext) -> None:
+    from warpline_app.dialogs.new_capture import show_new_capture
+
+    show_new_capture(context.workspace, context.shell.widget)
+
+
+def _join_ranks(context: CommandContext) -> None:
+    from warpline_app.dialogs.join_ranks import show_join_ranks
+
+    show_join_ranks(context.workspace, context.shell.widget)
+
+
+def _export(context: CommandContext) -> None:
+    from warpline_app.dialogs.export import show_export
+
+    if context.navigator is not None:
+        show_export(context.workspace, context.navigator.view, context.shell.widget)
+
+
+def _new_window(context: CommandContext) -> None:
+    context.shell.open_window()
+
+
+def _close_tab(context: CommandContext) -> None:
+    if context.workspace.front is not None:
+        context.workspace.close(context.workspace.front)
+    else:
+        context.shell.close_window()
+
+
+def _quit(context: CommandContext) -> None:
+    context.shell.close_all_windows()
+
+
+FILE_COMMANDS: tuple[WindowCommand, ...] = (
+    WindowCommand(
+        "file.open", "Open…", "File", _open, ("Ctrl+O",), hint="Open captures or traces of other profilers"
+    ),
+    WindowCommand(
+        "file.join_ranks",
+        "Join Ranks…",
+        "File",
+        _join_ranks,
+        hint="Make one capture of the traces of several ranks of a job",
+    ),
+    WindowCommand(
+        "file.new_capture",
+        "New Capture…",
+        "File",
+        _new_capture,
+        ("Ctrl+N",),
+        hint="Run a program and record what it does",
+    ),
+    WindowCommand(
+        "file.export",
+        "Export…",
+        "File",
+        _export,
+        ("Ctrl+E",),
+        needs=(A_CAPTURE,),
+        group="export",
+        hint="Write the capture, or a part of it, in another format",
+    ),
+    WindowCommand("file.new_window", "New Window", "File", _new_window, ("Ctrl+Shift+N",), group="window"),
+    WindowCommand("file.close", "Close Tab", "File", _close_tab, ("Ctrl+W",), group="window"),
+    WindowCommand("file.quit", "Quit", "File", _quit, ("Ctrl+Q",), group="quit"),
+)

@@ -1,0 +1,71 @@
+"""How a verb of the timeline becomes a command: it acts through the navigator of the context, and needs one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from warpline_app.commands.command import A_CAPTURE, Motion, Need, WindowCommand
+from warpline_app.commands.context import CommandContext
+
+if TYPE_CHECKING:
+    from warpline_app.commands.navigator import Navigator
+
+Action = Callable[["Navigator"], None]
+Test = Callable[["Navigator"], bool]
+
+
+def on_timeline(action: Action) -> Callable[[CommandContext], None]:
+    """What the command does with its context."""
+
+    def act(context: CommandContext) -> None:
+        if context.navigator is not None:
+            action(context.navigator)
+
+    return act
+
+
+def if_timeline(test: Test) -> Callable[[CommandContext], bool]:
+    """A question to the timeline in front; no without one."""
+
+    def ask(context: CommandContext) -> bool:
+        return context.navigator is not None and test(context.navigator)
+
+    return ask
+
+
+A_SELECTION = Need(if_timeline(lambda nav: nav.state.selection is not None), "No event is selected")
+A_RANGE = Need(if_timeline(lambda nav: nav.state.range_selection is not None), "No range of time is selected")
+A_ROW = Need(if_timeline(lambda nav: nav.focus_row() is not None), "No row is pointed at")
+A_FIND = Need(if_timeline(lambda nav: len(nav.search.found.rows) > 0), "Nothing was searched and found")
+A_MARK = Need(if_timeline(lambda nav: bool(nav.state.marks)), "No mark is set")
+
+
+def timeline_command(
+    command_id: str,
+    title: str,
+    category: str,
+    action: Action,
+    keys: tuple[str, ...] = (),
+    *,
+    needs: tuple[Need, ...] = (),
+    checked: Test | None = None,
+    motion: Motion | None = None,
+    group: str = "",
+    in_menu: bool = True,
+    hint: str = "",
+) -> WindowCommand:
+    """A command on the timeline in front."""
+    return WindowCommand(
+        command_id,
+        title,
+        category,
+        on_timeline(action),
+        keys,
+        needs=(A_CAPTURE, *needs),
+        checked=None if checked is None else if_timeline(checked),
+        motion=motion,
+        group=group,
+        in_menu=in_menu,
+        hint=hint,
+    )

@@ -160,7 +160,7 @@ class CommandPalette(QFrame):
         super().__init__(parent)
         self.setObjectName("paletteFrame")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setAccessibleName(tr("WindowCommand palette"))
+        self.setAccessibleName(tr("Command palette"))
         self._commands, self._give_focus_back = commands, give_focus_back
         self.input = QLineEdit()
         self.input.setObjectName("paletteInput")

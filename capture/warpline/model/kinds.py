@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from warpline.model.waits import WAIT_KINDS
+
 _NO_ENUM: Mapping[int, str] = MappingProxyType({})
 
 
@@ -91,6 +93,8 @@ _CORRELATION = _a("correlation", "int64", "Correlation id")
 _GRAPH = (_a("graph_id", "uint64", "Graph"), _a("graph_node_id", "uint64", "Graph node"))
 _SHAPES = _a("input_shapes", "string", "Input shapes")
 _STACK = _a("stack", "uint32", "Stack")
+_PLACE = _a("place", "string", "Place")
+_WAIT = (_a("wait", "uint8", "Kind of wait", "", WAIT_KINDS), _PLACE, _STACK)
 
 BUILTIN_KINDS: tuple[KindSpec, ...] = (
     KindSpec(
@@ -225,7 +229,20 @@ BUILTIN_KINDS: tuple[KindSpec, ...] = (
         "OS runtime call",
         "os",
         "os",
-        (_a("return_value", "int64", "Result"), _STACK, _a("arguments", "string", "Arguments")),
+        (
+            _a("return_value", "int64", "Result"),
+            *_WAIT,
+            _a("object", "string", "Waits for"),
+            _a("address", "uint64", "Address"),
+            _a("holder", "int64", "Held by thread"),
+            _a("ended_by", "int64", "Ended by thread"),
+            _a("holder_place", "string", "Given back at"),
+            _a("caller", "string", "Called from"),
+            _a("arguments", "string", "Arguments"),
+        ),
+    ),
+    KindSpec(
+        "release", "Release of a lock", "os", "os", (_a("address", "uint64", "Address"), _PLACE, _STACK)
     ),
     KindSpec(
         "thread_state",
@@ -235,6 +252,7 @@ BUILTIN_KINDS: tuple[KindSpec, ...] = (
         (
             _a("cpu", "int32", "Core"),
             _a("reason", "string", "Reason"),
+            *_WAIT,
             _a("woken_by", "int64", "Woken by thread"),
         ),
     ),

@@ -29,6 +29,10 @@ class Options:
     """End the program as well when the recording ends before it."""
     cuda_memory: bool = False
     """Record allocations of device memory."""
+    osrt_threshold_ns: int = 1_000
+    """Calls of the OS runtime that are shorter are not recorded."""
+    python_hz: int = 100
+    """Samples of Python stacks per second; 0 for none."""
 
     @property
     def starts_paused(self) -> bool:

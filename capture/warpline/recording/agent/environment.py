@@ -1,8 +1,9 @@
-"""How the agent gets into the recorded program: through a variable that NVTX or the CUDA driver looks at."""
+"""How the agent gets into the recorded program: through variables that NVTX, the CUDA driver or the loader look at."""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 
 from warpline.i18n import english
@@ -18,6 +19,34 @@ def load_agent(session: Session, inherited: Mapping[str, str], name: str, variab
 
     Raises Unavailable when there is no agent.
     """
+    variables = _agent_variables(session)
+    try:
+        require_free(variable, inherited)
+    except Unavailable as taken:
+        source = Source(name, False, taken.reason, 0, taken.remedy)
+        return Contribution(variables, source, (f"{name}: {taken.reason}",))
+    variables[variable] = variables["WARPLINE_AGENT"]
+    return Contribution(variables, Source(name, True))
+
+
+def preload_agent(session: Session, inherited: Mapping[str, str], name: str) -> Contribution:
+    """Have the dynamic loader bring the agent into the program and its children, for the source ``name``.
+
+    Libraries that a user preloads stay, and come first. Raises Unavailable when there is no agent, or where the loader
+    could not take its path.
+    """
+    variables = _agent_variables(session)
+    path = variables["WARPLINE_AGENT"]
+    if any(character in path for character in " :"):
+        raise Unavailable(
+            english("the loader cannot preload {library}: its path has a blank or a colon", library=path),
+            english("install Warpline in another folder"),
+        )
+    before = [word for word in re.split("[ :]+", inherited.get("LD_PRELOAD", "")) if word and word != path]
+    return Contribution({**variables, "LD_PRELOAD": ":".join([*before, path])}, Source(name, True))
+
+
+def _agent_variables(session: Session) -> dict[str, str]:
     library = agent_library()
     if library.path is None:
         raise Unavailable(library.reason, library.remedy)
@@ -27,13 +56,7 @@ def load_agent(session: Session, inherited: Mapping[str, str], name: str, variab
     }
     if session.options.capture_range != "none":
         variables["WARPLINE_CAPTURE_RANGE"] = session.options.capture_range
-    try:
-        require_free(variable, inherited)
-    except Unavailable as taken:
-        source = Source(name, False, taken.reason, 0, taken.remedy)
-        return Contribution(variables, source, (f"{name}: {taken.reason}",))
-    variables[variable] = str(library.path)
-    return Contribution(variables, Source(name, True))
+    return variables
 
 
 def require_free(variable: str, inherited: Mapping[str, str]) -> None:

@@ -6,14 +6,15 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from warpline.model.tracks import Source
 from warpline.recording.agent.library import agent_library
 from warpline.recording.control_page import ControlPage, RecordingState
 from warpline.recording.spool import records
-from warpline.recording.spool.reader import read_spools
+from warpline.recording.spool.reader import SpoolFile, read_spools
 from warpline.recording.unavailable import Unavailable
 
 _SECONDS = 30
@@ -34,6 +35,32 @@ def run_with_agent(
     program: str, argument: Path, variables: Mapping[str, str]
 ) -> tuple[int, dict[str, Source]]:
     """Exit status of a small Python program with one argument, and what the agent in it said of its sources."""
+    with _recorded(program, argument, variables) as (status, spools):
+        states: dict[str, Source] = {}
+        for spool in spools:
+            rows = spool.records(records.SOURCE_STATE, records.source_state).values
+            for name, enabled, reason, remedy, lost in rows.tolist():
+                text = spool.text
+                states[text(name)] = Source(text(name), bool(enabled), text(reason), int(lost), text(remedy))
+        return status, states
+
+
+def count_records(
+    program: str, library: Path, types: frozenset[int], variables: Mapping[str, str] | None = None
+) -> int:
+    """How many bytes of records of some types the preloaded agent writes about a small Python program."""
+    preload = {"WARPLINE_AGENT": str(library), "LD_PRELOAD": str(library), **(variables or {})}
+    with _recorded(program, library, preload) as (_status, spools):
+        return sum(
+            len(chunk.payload) for spool in spools for chunk in spool.chunks if chunk.record_type in types
+        )
+
+
+@contextmanager
+def _recorded(
+    program: str, argument: Path, variables: Mapping[str, str]
+) -> Iterator[tuple[int, list[SpoolFile]]]:
+    """Runs a program with the agent; its exit status and what was written."""
     with tempfile.TemporaryDirectory(prefix="warpline-doctor-") as folder:
         directory = Path(folder)
         page = ControlPage(directory, RecordingState.RECORDING, source_mask=0xFFFFFFFF)
@@ -51,10 +78,4 @@ def run_with_agent(
             status = -1
         finally:
             page.close()
-        states: dict[str, Source] = {}
-        for spool in read_spools(directory)[0]:
-            rows = spool.records(records.SOURCE_STATE, records.source_state).values
-            for name, enabled, reason, remedy, lost in rows.tolist():
-                text = spool.text
-                states[text(name)] = Source(text(name), bool(enabled), text(reason), int(lost), text(remedy))
-        return status, states
+        yield status, read_spools(directory)[0]

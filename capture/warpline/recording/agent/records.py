@@ -31,6 +31,13 @@ CUPTI_SESSION = 314
 CUPTI_DROPPED = 315
 CUPTI_NAME = 316
 
+OSRT_CALL = 400
+OSRT_RELEASE = 401
+
+PYTHON_CODE = 500
+PYTHON_STACK = 501
+PYTHON_SAMPLE = 502
+
 POP = 0xFFFFFFFF
 POPPED_UNSEEN = 0xFFFFFFFE
 """Names that are none: the record ends a range, or says that ranges from a level on ended during a pause."""
@@ -228,3 +235,23 @@ cupti_session = np.dtype(
 )
 cupti_dropped = np.dtype([("time_ns", "<u8"), ("count", "<u8")])
 cupti_name = np.dtype([("what", "<u4"), ("context", "<u4"), ("id", "<u4"), ("name", "<u4")])
+
+osrt_call = np.dtype(
+    [
+        ("start_ns", "<u8"),
+        ("end_ns", "<u8"),
+        ("object", "<u8"),
+        ("result", "<i8"),
+        ("function", "<u4"),
+        ("stack", "<u4"),
+        ("text", "<u4"),
+        ("holder", "<u4"),
+        ("caller", "<u4"),
+        ("reserved", "<u4"),
+    ]
+)
+osrt_release = np.dtype([("time_ns", "<u8"), ("object", "<u8"), ("function", "<u4"), ("stack", "<u4")])
+
+python_code = np.dtype([("code", "<u4"), ("name", "<u4"), ("file", "<u4"), ("first_line", "<i4")])
+python_stack = np.dtype([("stack", "<u4"), ("parent", "<u4"), ("code", "<u4"), ("line", "<i4")])
+python_sample = np.dtype([("time_ns", "<u8"), ("tid", "<u4"), ("stack", "<u4")])

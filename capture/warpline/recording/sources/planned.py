@@ -36,23 +36,6 @@ class PlannedSource(RecordingSource):
 
 PLANNED: tuple[PlannedSource, ...] = (
     PlannedSource(
-        70,
-        Choice("osrt", english("OS runtime"), english("Blocking calls of the C library"), control_bit=8),
-        english("Calls of the C library that block (OS runtime)"),
-        english("--trace cpu shows when each thread was blocked; a Nsight Systems export brings the calls"),
-    ),
-    PlannedSource(
-        80,
-        Choice(
-            "python",
-            english("Python"),
-            english("Stacks, sampled, and the wait for data loaders"),
-            control_bit=16,
-        ),
-        english("Python stacks, and the wait for data loaders"),
-        english("mark functions and blocks with warpline.annotate and record with --trace nvtx"),
-    ),
-    PlannedSource(
         90,
         Choice(
             "torch",

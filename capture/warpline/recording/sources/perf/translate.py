@@ -143,9 +143,11 @@ def _add_states(
     for refinement in refinements:
         columns.update(refinement.columns(states))
     if not any(refinement.splits_blocked for refinement in refinements):
-        reason = builder.string(english("includes the wait for a core; wake-ups were not traced"))
+        note = builder.string(english("includes the wait for a core; wake-ups were not traced"))
+        known = np.ma.asarray(columns.get("reason", np.ma.masked_all(len(start), np.uint32)))
+        unknown = np.ma.getmaskarray(known)
         columns["reason"] = np.ma.MaskedArray(
-            np.broadcast_to(np.uint32(reason), len(start)), states.state != State.BLOCKED
+            np.where(unknown, np.uint32(note), known.data), unknown & (states.state != State.BLOCKED)
         )
     threads = np.flatnonzero(np.bincount(states.thread)).tolist()
     track = np.zeros(threads[-1] + 1 if threads else 0, np.int64)

@@ -118,14 +118,13 @@ void osrt_write(const struct osrt_call *call, uint64_t end_ns)
     errno = saved_errno;
 }
 
-void osrt_release(enum osrt_function function, const void *object)
+void osrt_release(enum osrt_function function, const void *object, uint64_t now)
 {
     struct writer *writer = wl_writer();
     if (writer == NULL || writer->is_busy)
         return;
     int saved_errno = errno;
     osrt_is_quiet++;
-    uint64_t now = wl_clock(CLOCK_MONOTONIC);
     uint32_t stack = has_stacks ? stack_of_this_thread() : 0;
     struct record_osrt_release *to = WL_RESERVE(writer, SLOT_OSRT_RELEASE, record_osrt_release);
     if (to != NULL) {

@@ -53,8 +53,9 @@ static inline void osrt_finish(const struct osrt_call *call)
         osrt_write(call, now);
 }
 
-/* What ends the wait of somebody else: a lock given back that others wait for, a signalled condition. */
-void osrt_release(enum osrt_function function, const void *object);
+/* What ends the wait of somebody else: a lock given back that others wait for, a signalled condition. `now` is before
+ * it is done. */
+void osrt_release(enum osrt_function function, const void *object, uint64_t now);
 
 /* The file, pipe, socket behind a descriptor, as text. Found out once and again when the descriptor was given anew. */
 uint32_t osrt_descriptor_text(int descriptor, bool is_long);

@@ -109,9 +109,11 @@ INTERPOSED int pthread_mutex_unlock(pthread_mutex_t *mutex)
     ENSURE_RESOLVED();
     /* 2 in the lock word: taken, and somebody sleeps on it (nptl/lowlevellock.h). */
     bool is_wanted = __atomic_load_n(&mutex->__data.__lock, __ATOMIC_RELAXED) == 2;
+    /* The time is taken before, so that no waiter is done before it was released; the rest waits until it is. */
+    uint64_t now = UNLIKELY(is_wanted) && osrt_is_on() && !osrt_is_gil(mutex) ? wl_clock(CLOCK_MONOTONIC) : 0;
     int result = real.pthread_mutex_unlock(mutex);
-    if (UNLIKELY(is_wanted) && osrt_is_on() && !osrt_is_gil(mutex))
-        osrt_release(OSRT_MUTEX, mutex);
+    if (UNLIKELY(now != 0))
+        osrt_release(OSRT_MUTEX, mutex, now);
     return result;
 }
 
@@ -152,9 +154,10 @@ INTERPOSED int pthread_rwlock_unlock(pthread_rwlock_t *lock)
     ENSURE_RESOLVED();
     /* Readers and writers that wait sleep on futexes of their own; the words are not 0 then (glibc 2.25 and later). */
     bool is_wanted = (lock->__data.__wrphase_futex & 2u) || lock->__data.__writers_futex > 1u;
+    uint64_t now = UNLIKELY(is_wanted) && osrt_is_on() ? wl_clock(CLOCK_MONOTONIC) : 0;
     int result = real.pthread_rwlock_unlock(lock);
-    if (UNLIKELY(is_wanted) && osrt_is_on())
-        osrt_release(OSRT_WRITE_LOCK, lock);
+    if (UNLIKELY(now != 0))
+        osrt_release(OSRT_WRITE_LOCK, lock, now);
     return result;
 }
 
@@ -215,7 +218,7 @@ INTERPOSED int pthread_cond_signal(pthread_cond_t *condition)
 {
     ENSURE_RESOLVED();
     if (UNLIKELY(has_waiters(condition)) && osrt_is_on())
-        osrt_release(OSRT_COND_WAIT, condition);
+        osrt_release(OSRT_COND_WAIT, condition, wl_clock(CLOCK_MONOTONIC));
     return real.pthread_cond_signal(condition);
 }
 
@@ -223,7 +226,7 @@ INTERPOSED int pthread_cond_broadcast(pthread_cond_t *condition)
 {
     ENSURE_RESOLVED();
     if (UNLIKELY(has_waiters(condition)) && osrt_is_on())
-        osrt_release(OSRT_COND_WAIT, condition);
+        osrt_release(OSRT_COND_WAIT, condition, wl_clock(CLOCK_MONOTONIC));
     return real.pthread_cond_broadcast(condition);
 }
 
@@ -259,7 +262,7 @@ INTERPOSED int sem_post(sem_t *semaphore)
     uint64_t data;
     memcpy(&data, semaphore, sizeof data);
     if (UNLIKELY(data >> 32 != 0) && osrt_is_on())
-        osrt_release(OSRT_SEMAPHORE, semaphore);
+        osrt_release(OSRT_SEMAPHORE, semaphore, wl_clock(CLOCK_MONOTONIC));
     return real.sem_post(semaphore);
 }
 

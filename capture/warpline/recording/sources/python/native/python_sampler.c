@@ -184,9 +184,12 @@ static void *follow(void *unused)
     osrt_is_quiet = 1;
     prctl(PR_SET_NAME, "warpline-agent");
     wait_for_python();
+    bool is_readable = python_state() == PYTHON_READY;
+    wl_write_source_state("python", is_readable, python_refusal(),
+                          is_readable ? "" : "record with CPython 3.11 to 3.14, built with a GIL", 0);
     struct writer *writer = wl_writer();
     struct memory *memory = malloc(sizeof *memory);
-    if (period_ns == 0 || writer == NULL || memory == NULL || python_state() != PYTHON_READY) {
+    if (period_ns == 0 || writer == NULL || memory == NULL || !is_readable) {
         free(memory);
         return NULL;
     }

@@ -1,0 +1,49 @@
+"""Python stacks of the agent's spool files as stacks of a capture."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.recording.agent import records
+from warpline.recording.spool.reader import SpoolFile
+from warpline.storage import NO_STACK, CaptureBuilder
+
+NO_PLACE = 0
+"""String id of the empty text: the place of what has no stack."""
+
+
+class PythonStacks:
+    """The stacks of one process: from the agent's ids to the capture's, and the innermost frame of each as text."""
+
+    def __init__(self, spool: SpoolFile, builder: CaptureBuilder) -> None:
+        codes = spool.records(records.PYTHON_CODE, records.python_code).values
+        nodes = spool.records(records.PYTHON_STACK, records.python_stack).values
+        names = {
+            code: (spool.text(name), spool.text(file), first)
+            for code, name, file, first in codes[["code", "name", "file", "first_line"]].tolist()
+        }
+        size = int(nodes["stack"].max()) + 1 if len(nodes) else 1
+        self._stack = np.full(size, NO_STACK, np.int64)
+        self._place = np.full(size, NO_PLACE, np.uint32)
+        # By id: a stack is defined after the one it stands on. As many as there are places in the program.
+        for stack, parent, code, line in np.sort(nodes, order="stack").tolist():
+            frame = builder.string(frame_text(*names.get(code, ("?", "", 0)), line))
+            above = int(self._stack[parent]) if parent < stack else NO_STACK
+            self._stack[stack] = builder.stack(frame, above) if above != NO_STACK else builder.stack(frame)
+            self._place[stack] = frame
+
+    def stacks(self, ids: npt.NDArray[np.uint32]) -> np.ma.MaskedArray[tuple[int], np.dtype[np.uint32]]:
+        """Stack ids of the capture [n], masked where there is none."""
+        found = self._stack[np.where(ids < len(self._stack), ids, 0)]
+        return np.ma.MaskedArray(found.astype(np.uint32), found == NO_STACK)
+
+    def places(self, ids: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
+        """String ids of the innermost frames [n]; `NO_PLACE` where there is no stack."""
+        return self._place[np.where(ids < len(self._place), ids, 0)]
+
+
+def frame_text(name: str, file: str, first_line: int, line: int) -> str:
+    """``load (dataset.py:41)``: the function, and the line that was being executed."""
+    where = line if line > 0 else first_line
+    return f"{name} ({file}:{where})" if file else name

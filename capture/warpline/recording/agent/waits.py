@@ -1,0 +1,250 @@
+"""Calls that blocked, as the agent saw them inside the program: which, on what, from where, and who ended them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.model.waits import KIND_OF_FUNCTION, WAIT_KINDS, WaitKind
+from warpline.recording.agent import records
+from warpline.recording.agent.python_stacks import PythonStacks
+from warpline.recording.spool.reader import SpoolFile
+from warpline.recording.spool.string_columns import capture_strings
+from warpline.recording.spool.threads import ThreadTable
+from warpline.storage import NO_STACK, CaptureBuilder
+
+Int64Array = npt.NDArray[np.int64]
+UInt32Array = npt.NDArray[np.uint32]
+
+NOBODY = -1
+SAME_MOMENT_NS = 2_000
+"""What the kernel's stamp of a switch and the program's reading of the clock may be apart."""
+
+
+@dataclass(frozen=True)
+class Waits:
+    """Calls that lasted longer than the threshold, columns [n] sorted by thread, then start.
+
+    ``thread`` int64 indexes of threads; ``start_ns``, ``stop_ns`` CLOCK_MONOTONIC; ``process`` uint32 pid; ``object``
+    uint64 address, descriptor or child; ``function`` and ``kind`` codes of `model.waits`; ``result`` int64;
+    ``stack`` capture's ids, `NO_STACK` for none; ``place``, ``text``, ``caller`` string ids; ``holder`` thread index or
+    `NOBODY`: who held a lock when the wait began.
+    """
+
+    thread: Int64Array
+    start_ns: Int64Array
+    stop_ns: Int64Array
+    process: UInt32Array
+    object: npt.NDArray[np.uint64]
+    function: npt.NDArray[np.uint8]
+    kind: npt.NDArray[np.uint8]
+    result: Int64Array
+    stack: UInt32Array
+    place: UInt32Array
+    text: UInt32Array
+    caller: UInt32Array
+    holder: Int64Array
+
+    def __len__(self) -> int:
+        return len(self.thread)
+
+    def take(self, rows: npt.NDArray[np.integer]) -> Waits:
+        """Some of them, in the order of ``rows``."""
+        return Waits(*(getattr(self, column.name)[rows] for column in fields(self)))
+
+
+@dataclass(frozen=True)
+class Releases:
+    """Moments at which a lock others waited for was given back, or a condition signalled; columns [n] by time."""
+
+    thread: Int64Array
+    time_ns: Int64Array
+    process: UInt32Array
+    object: npt.NDArray[np.uint64]
+    stack: UInt32Array
+    place: UInt32Array
+
+    def __len__(self) -> int:
+        return len(self.thread)
+
+
+def read_waits(
+    threads: ThreadTable, spools: Sequence[SpoolFile], builder: CaptureBuilder
+) -> tuple[Waits, Releases]:
+    """All calls and releases that the agents of all processes recorded."""
+    waits, releases = [_no_waits()], [_no_releases()]
+    for spool in spools:
+        if spool.header.producer != "agent":
+            continue
+        calls = spool.records(records.OSRT_CALL, records.osrt_call)
+        given = spool.records(records.OSRT_RELEASE, records.osrt_release)
+        if not len(calls.values) and not len(given.values):
+            continue
+        stacks = PythonStacks(spool, builder)
+        pid = spool.header.pid
+        value = calls.values
+        start = value["start_ns"].astype(np.int64)
+        text = capture_strings(spool, builder, value["text"])
+        held = value["holder"] != 0
+        holder = np.full(len(value), NOBODY, np.int64)
+        holder[held] = threads.lookup(pid, value["holder"][held], start[held])
+        waits.append(
+            Waits(
+                threads.lookup(pid, calls.tid, start),
+                start,
+                np.maximum(value["end_ns"].astype(np.int64), start),
+                np.full(len(value), pid, np.uint32),
+                value["object"].copy(),
+                value["function"].astype(np.uint8),
+                _kinds(value["function"], _descriptor_kinds(spool, value["text"])),
+                value["result"].copy(),
+                stacks.stacks(value["stack"]).filled(NO_STACK),
+                stacks.places(value["stack"]),
+                text,
+                capture_strings(spool, builder, value["caller"]),
+                holder,
+            )
+        )
+        moment = given.values["time_ns"].astype(np.int64)
+        releases.append(
+            Releases(
+                threads.lookup(pid, given.tid, moment),
+                moment,
+                np.full(len(moment), pid, np.uint32),
+                given.values["object"].copy(),
+                stacks.stacks(given.values["stack"]).filled(NO_STACK),
+                stacks.places(given.values["stack"]),
+            )
+        )
+    joined = Waits(*(_column(waits, column.name) for column in fields(Waits)))
+    freed = Releases(*(_column(releases, column.name) for column in fields(Releases)))
+    order = np.lexsort((-joined.stop_ns, joined.start_ns, joined.thread))
+    by_time = np.argsort(freed.time_ns, kind="stable")
+    return joined.take(order), Releases(*(getattr(freed, column.name)[by_time] for column in fields(freed)))
+
+
+def match_releases(waits: Waits, releases: Releases) -> Int64Array:
+    """For each wait the release that ended it, int64 [n], −1 for none.
+
+    The last release of the same object in the same process during the wait: of several waiters the one that got the
+    lock has it, and so has each that a broadcast woke.
+    """
+    result = np.full(len(waits), -1, np.int64)
+    if not len(waits) or not len(releases):
+        return result
+    of_wait, of_release = _groups(waits, releases)
+    order = np.lexsort((releases.time_ns, of_release))
+    # One sorted column of (group, time): times fit into 48 bits for three days of recording.
+    origin = int(min(waits.start_ns.min(), releases.time_ns.min()))
+    keys = (of_release[order] << 48) + (releases.time_ns[order] - origin)
+    at = np.searchsorted(keys, (of_wait << 48) + (waits.stop_ns - origin), "right") - 1
+    found = at >= 0
+    found[found] = keys[at[found]] >= (of_wait[found] << 48) + (waits.start_ns[found] - origin)
+    result[found] = order[at[found]]
+    return result
+
+
+def cover(waits: Waits, thread: Int64Array, start_ns: Int64Array, stop_ns: Int64Array) -> Int64Array:
+    """The innermost call that a stretch of time of a thread lies in, int64 [n] indexes of waits, −1 for none.
+
+    ``thread`` [n] indexes of threads, ``start_ns`` and ``stop_ns`` CLOCK_MONOTONIC [n] in any order.
+    """
+    result = np.full(len(thread), -1, np.int64)
+    if not len(waits):
+        return result
+    origin = int(min(waits.start_ns.min(), start_ns.min())) if len(start_ns) else 0
+    keys = (waits.thread << 48) + (waits.start_ns - origin)
+    at = np.searchsorted(keys, (thread << 48) + (start_ns - origin + SAME_MOMENT_NS), "right") - 1
+    # Calls nest only where a signal handler makes one: a few steps back find the outer one.
+    for _step in range(4):
+        open_ = (at >= 0) & (result < 0)
+        open_[open_] = (waits.thread[at[open_]] == thread[open_]) & (
+            waits.stop_ns[at[open_]] + SAME_MOMENT_NS >= stop_ns[open_]
+        )
+        result[open_] = at[open_]
+        at = at - 1
+    return result
+
+
+def reasons(waits: Waits, threads: ThreadTable, builder: CaptureBuilder) -> UInt32Array:
+    """What each wait was for, in words: string ids [n]. As many texts as there are different things waited for."""
+    child = np.where(waits.kind == WaitKind.CHILD, waits.result, 0)
+    columns = (waits.kind.astype(np.int64), waits.text.astype(np.int64), waits.holder, child)
+    rows, inverse = np.unique(np.stack(columns, 1), axis=0, return_inverse=True)
+    texts = [_reason(*row, threads, builder) for row in rows.tolist()]
+    return builder.strings(texts)[inverse.reshape(-1)] if texts else np.empty(0, np.uint32)
+
+
+def _reason(
+    kind: int, text: int, holder: int, child: int, threads: ThreadTable, builder: CaptureBuilder
+) -> str:
+    name = WAIT_KINDS[kind]
+    if holder != NOBODY:
+        life = threads.threads[holder]
+        return f"{name}, held by {life.name or 'thread'} ({life.tid})"
+    if child > 0:
+        return f"{name} {child}"
+    about = builder.text(text)
+    if kind in (WaitKind.FILE, WaitKind.TERMINAL) and about:
+        return f"{name} {about}"
+    if kind == WaitKind.NETWORK and " " in about:
+        return f"{name}: {about.partition(' ')[2]}"
+    return name
+
+
+def _groups(waits: Waits, releases: Releases) -> tuple[Int64Array, Int64Array]:
+    """A number for each pair of process and object, the same in both."""
+    pairs = np.empty(len(waits) + len(releases), np.dtype([("process", "<u4"), ("object", "<u8")]))
+    pairs["process"] = np.concatenate([waits.process, releases.process])
+    pairs["object"] = np.concatenate([waits.object, releases.object])
+    _found, numbers = np.unique(pairs, return_inverse=True)
+    numbers = numbers.reshape(-1).astype(np.int64)
+    return numbers[: len(waits)], numbers[len(waits) :]
+
+
+def _kinds(functions: UInt32Array, descriptors: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """Codes of `WaitKind` [n] for numbers of functions; ``descriptors`` [n] tells what reads and writes are on."""
+    table = np.full(int(functions.max(initial=0)) + 1, WaitKind.UNKNOWN, np.uint8)
+    for function, kind in KIND_OF_FUNCTION.items():
+        if function < len(table):
+            table[function] = kind
+    kinds = table[functions]
+    return np.where(kinds == WaitKind.UNKNOWN, descriptors, kinds).astype(np.uint8)
+
+
+def _descriptor_kinds(spool: SpoolFile, texts: UInt32Array) -> npt.NDArray[np.uint8]:
+    """What the texts of descriptors say they are: pipe, network, file."""
+    found, inverse = np.unique(texts, return_inverse=True)
+    kinds = [_descriptor_kind(spool.text(text)) for text in found.tolist()]
+    return np.array(kinds or [WaitKind.FILE], np.uint8)[inverse.reshape(-1)]
+
+
+def _descriptor_kind(text: str) -> WaitKind:
+    if text.startswith("pipe:"):
+        return WaitKind.PIPE
+    if text.startswith("socket:"):
+        return WaitKind.NETWORK
+    if text.startswith("anon_inode:"):
+        return WaitKind.POLL
+    if text.startswith(("/dev/pts/", "/dev/tty")):
+        return WaitKind.TERMINAL
+    return WaitKind.FILE
+
+
+def _column(parts: Sequence[Waits] | Sequence[Releases], name: str) -> npt.NDArray[Any]:
+    return np.concatenate([getattr(part, name) for part in parts])
+
+
+def _no_waits() -> Waits:
+    long, short, code = np.empty(0, np.int64), np.empty(0, np.uint32), np.empty(0, np.uint8)
+    address = np.empty(0, np.uint64)
+    return Waits(long, long, long, short, address, code, code, long, short, short, short, short, long)
+
+
+def _no_releases() -> Releases:
+    long, short = np.empty(0, np.int64), np.empty(0, np.uint32)
+    return Releases(long, long, short, np.empty(0, np.uint64), short, short)

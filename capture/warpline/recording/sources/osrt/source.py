@@ -1,0 +1,70 @@
+"""The source ``osrt``: calls of the C library that block, with the line that made them and who ended them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from warpline.i18n import english
+from warpline.recording.sources.source import Choice, Contribution, RecordingSource, Unavailable
+
+if TYPE_CHECKING:
+    from warpline.recording.session import Session
+    from warpline.recording.spool.reader import SpoolFile
+    from warpline.recording.spool.spool_to_tracks import Translation
+    from warpline.storage import CaptureBuilder
+
+OPTIONS_VARIABLE = "WARPLINE_OSRT"
+"""With commas: ``threshold=NANOSECONDS``, ``stacks=0``."""
+_TRY_PRELOAD = "import sys, time; time.sleep(0.001); sys.exit(0)"
+
+
+class OsrtSource(RecordingSource):
+    """Blocking calls, locks and the GIL, recorded by the preloaded agent."""
+
+    name = "osrt"
+    choice = Choice(
+        "osrt",
+        english("Waits"),
+        english("What blocked threads wait for, on which line, and who ends it"),
+        is_default=True,
+        control_bit=8,
+    )
+    title = english("Calls that block, locks and the GIL, with their lines (agent)")
+    # Before perf is translated its waits are known; it adds rows after.
+    position = 70
+    record_types = frozenset(range(400, 500))
+    timed_records = ((400, 8),)
+
+    def probe(self) -> str:
+        from warpline.recording.agent.probing import count_records, require_agent
+
+        library = require_agent()
+        if not count_records(_TRY_PRELOAD, library, self.record_types):
+            raise Unavailable(
+                english("the dynamic loader does not preload {library}", library=library),
+                english("statically linked and set-uid programs cannot be looked into"),
+            )
+        return ""
+
+    def contribute(self, session: Session, inherited: Mapping[str, str]) -> Contribution:
+        from warpline.recording.agent.environment import preload_agent
+
+        loaded = preload_agent(session, inherited, self.name)
+        options = f"threshold={session.options.osrt_threshold_ns}"
+        return Contribution({**loaded.variables, OPTIONS_VARIABLE: options}, loaded.source, loaded.warnings)
+
+    def prepare(self, translation: Translation, spools: Sequence[SpoolFile]) -> None:
+        from warpline.recording.sources.osrt.states import WaitReasons
+
+        translation.give(WaitReasons(translation, spools))
+
+    def translate(
+        self, translation: Translation, spools: Sequence[SpoolFile], builder: CaptureBuilder  # noqa: ARG002
+    ) -> None:
+        from warpline.recording.sources.osrt.translate import translate
+
+        translate(translation, builder)
+
+
+source = OsrtSource()

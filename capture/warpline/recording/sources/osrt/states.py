@@ -1,0 +1,61 @@
+"""Why each blocked stretch of a thread was one: the call that it lies in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.recording.agent.waits import Releases, Waits, cover, read_waits, reasons
+from warpline.recording.sources.perf.refinement import Refinement
+from warpline.recording.sources.perf.thread_states import Marks, States
+from warpline.recording.sources.thread_state import State
+from warpline.recording.spool.reader import SpoolFile
+from warpline.recording.spool.spool_to_tracks import Translation
+from warpline.storage import NO_STACK
+
+
+class WaitReasons(Refinement):
+    """Waits of the recording, read once when they are first wanted, and what they say of thread states."""
+
+    def __init__(self, translation: Translation, spools: Sequence[SpoolFile]) -> None:
+        self._translation = translation
+        self._spools = spools
+        self._found: tuple[Waits, Releases] | None = None
+
+    @property
+    def found(self) -> tuple[Waits, Releases]:
+        """All calls and releases; every thread must be known by now."""
+        if self._found is None:
+            self._found = read_waits(self._translation.threads, self._spools, self._translation.builder)
+        return self._found
+
+    def read(self) -> Marks:
+        """No moments of its own."""
+        self.found  # noqa: B018  # threads that only the agent saw are made now, before states are counted
+        return super().read()
+
+    def columns(self, states: States) -> Mapping[str, npt.ArrayLike]:
+        """``wait``, ``reason``, ``place`` and ``stack`` of blocked states that lie in a call."""
+        waits = self.found[0]
+        if not len(waits):
+            return {}
+        blocked = np.flatnonzero(states.state == State.BLOCKED)
+        of = cover(waits, states.thread[blocked], states.start_ns[blocked], states.stop_ns[blocked])
+        rows, of = blocked[of >= 0], of[of >= 0]
+        count = len(states.thread)
+        why = reasons(waits, self._translation.threads, self._translation.builder)
+        return {
+            "wait": _column(count, rows, waits.kind[of], 0),
+            "reason": _column(count, rows, why[of], 0),
+            "place": _column(count, rows, waits.place[of], 0),
+            "stack": _column(count, rows, waits.stack[of], NO_STACK),
+        }
+
+
+def _column(count: int, rows: npt.NDArray[np.int64], values: npt.NDArray[np.integer], none: int) -> npt.ArrayLike:
+    """``values`` at ``rows`` of a column of ``count``; masked elsewhere, and where a value is ``none``."""
+    column = np.full(count, none, values.dtype)
+    column[rows] = values
+    return np.ma.MaskedArray(column, column == none)

@@ -1,0 +1,135 @@
+"""Calls that blocked -> events of the kind ``osrt`` on a row of each thread, releases of locks, and links between."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.i18n import english
+from warpline.model import Flag
+from warpline.model.waits import FUNCTION_NAMES, Function, WaitKind
+from warpline.recording.agent.waits import NOBODY, Releases, Waits, match_releases
+from warpline.recording.sources.osrt.states import WaitReasons
+from warpline.recording.spool.reader import SpoolFile
+from warpline.recording.spool.spool_to_tracks import Translation
+from warpline.storage import NO_STACK, CaptureBuilder
+
+Int64Array = npt.NDArray[np.int64]
+
+_WRITES = (Function.WRITE, Function.WRITEV, Function.SEND)
+_READS = (Function.READ, Function.READV, Function.RECV, Function.POLL)
+_ADDRESSES = (WaitKind.LOCK, WaitKind.CONDITION, WaitKind.GIL, WaitKind.BARRIER)
+
+
+def translate(translation: Translation, builder: CaptureBuilder) -> None:
+    """Add what the agents measured of calls that block; nothing where there was no agent."""
+    waits, releases = translation.given(WaitReasons)[0].found
+    if not len(waits):
+        if "osrt" in translation.session.options.trace and not builder.has_source("osrt"):
+            builder.add_source("osrt", False, english("no recorded process waited in a call the agent stands in for"))
+        return
+    builder.add_source("osrt", True)
+    inside = waits.stop_ns <= translation.stop_ns
+    inside &= waits.start_ns >= translation.start_ns
+    rows = np.flatnonzero(inside)
+    builder.add_skipped("OS runtime calls", len(waits) - len(rows), "outside the recording")
+    matched = match_releases(waits, releases)
+    first_id = _add_calls(translation, builder, waits.take(rows), releases, matched[rows])
+    ids = np.full(len(waits), -1, np.int64)
+    ids[rows] = first_id + np.arange(len(rows))
+    _add_releases(translation, builder, releases, matched, ids)
+    _link_data(builder, waits, ids)
+
+
+def _add_calls(
+    translation: Translation, builder: CaptureBuilder, waits: Waits, releases: Releases, matched: Int64Array
+) -> int:
+    """Adds the calls; returns the event id of the first, the others count up."""
+    track = _tracks(translation, waits.thread)
+    names = builder.strings([FUNCTION_NAMES.get(code, f"call {code}") for code in range(256)])
+    tids = np.array([life.tid for life in translation.threads.threads], np.int64)
+    released = matched >= 0
+    by = np.full(len(waits), NOBODY, np.int64)
+    by[released] = releases.thread[matched[released]]
+    # A semaphore does not know its owner: who gave it back had it.
+    holder = np.where((waits.holder == NOBODY) & (waits.kind == WaitKind.LOCK), by, waits.holder)
+    is_lock = np.isin(waits.kind, _ADDRESSES)
+    holder_place = np.zeros(len(waits), np.uint32)
+    holder_place[released] = releases.place[matched[released]]
+    return builder.add_events(
+        track[waits.thread],
+        "osrt",
+        translation.capture_time(waits.start_ns),
+        waits.stop_ns - waits.start_ns,
+        names[waits.function],
+        attributes={
+            "return_value": waits.result,
+            "wait": waits.kind,
+            "object": np.ma.MaskedArray(waits.text, waits.text == 0),
+            "address": np.ma.MaskedArray(waits.object, ~is_lock),
+            "holder": np.ma.MaskedArray(tids[holder], holder == NOBODY),
+            "ended_by": np.ma.MaskedArray(tids[by], by == NOBODY),
+            "holder_place": np.ma.MaskedArray(holder_place, holder_place == 0),
+            "place": np.ma.MaskedArray(waits.place, waits.place == 0),
+            "stack": np.ma.MaskedArray(waits.stack, waits.stack == NO_STACK),
+            "caller": np.ma.MaskedArray(waits.caller, waits.caller == 0),
+        },
+    )
+
+
+def _add_releases(
+    translation: Translation,
+    builder: CaptureBuilder,
+    releases: Releases,
+    matched: Int64Array,
+    ids: Int64Array,
+) -> None:
+    """Adds the releases that ended a wait, as instants, each linked with the waits it ended."""
+    waiting = np.flatnonzero((matched >= 0) & (ids >= 0))
+    used, which = np.unique(matched[waiting], return_inverse=True)
+    if not len(used):
+        return
+    track = _tracks(translation, releases.thread[used])
+    first_id = builder.add_events(
+        track[releases.thread[used]],
+        "release",
+        translation.capture_time(releases.time_ns[used]),
+        np.zeros(len(used), np.int64),
+        np.full(len(used), builder.string("release"), np.uint32),
+        flags=np.full(len(used), Flag.INSTANT, np.uint8),
+        attributes={
+            "address": releases.object[used],
+            "place": np.ma.MaskedArray(releases.place[used], releases.place[used] == 0),
+            "stack": np.ma.MaskedArray(releases.stack[used], releases.stack[used] == NO_STACK),
+        },
+    )
+    builder.add_links("release", first_id + which.reshape(-1), ids[waiting])
+
+
+def _link_data(builder: CaptureBuilder, waits: Waits, ids: Int64Array) -> None:
+    """Links a write to a pipe with the read that it ended: the last write that began before the read was done."""
+    writes = np.flatnonzero(np.isin(waits.function, _WRITES) & (waits.kind == WaitKind.PIPE) & (ids >= 0))
+    reads = np.flatnonzero(np.isin(waits.function, _READS) & (waits.kind == WaitKind.PIPE) & (ids >= 0))
+    if not len(writes) or not len(reads):
+        return
+    origin = int(waits.start_ns.min())
+    keys = (waits.text[writes].astype(np.int64) << 48) + (waits.start_ns[writes] - origin)
+    order = np.argsort(keys)
+    pipe = waits.text[reads].astype(np.int64) << 48
+    at = np.searchsorted(keys[order], pipe + (waits.stop_ns[reads] - origin), "right") - 1
+    found = at >= 0
+    found[found] = keys[order[at[found]]] >= pipe[found] + (waits.start_ns[reads[found]] - origin)
+    builder.add_links("data", ids[writes[order[at[found]]]], ids[reads[found]])
+
+
+def _tracks(translation: Translation, threads: Int64Array) -> Int64Array:
+    """The track of OS runtime calls of each thread that has some, by index of thread."""
+    present = np.unique(threads).tolist()
+    track = np.zeros(present[-1] + 1, np.int64)
+    for thread in present:
+        track[thread] = translation.thread_child(
+            thread, "osrt", title="OS runtime", role="osrt", sort_key=100
+        )
+    return track

@@ -1,0 +1,64 @@
+"""The source ``python``: stacks of every Python thread, sampled without the GIL."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from warpline.i18n import english
+from warpline.recording.sources.source import Choice, Contribution, RecordingSource, Unavailable
+
+if TYPE_CHECKING:
+    from warpline.recording.session import Session
+    from warpline.recording.spool.reader import SpoolFile
+    from warpline.recording.spool.spool_to_tracks import Translation
+    from warpline.storage import CaptureBuilder
+
+OPTIONS_VARIABLE = "WARPLINE_PYTHON"
+"""``hz=SAMPLES``: how often, per second."""
+_TRY_SAMPLER = "import sys, time; time.sleep(0.2); sys.exit(0)"
+
+
+class PythonSource(RecordingSource):
+    """Samples of Python stacks, by a thread of the preloaded agent."""
+
+    name = "python"
+    choice = Choice(
+        "python",
+        english("Python stacks"),
+        english("What Python code runs, sampled"),
+        is_default=True,
+        control_bit=16,
+    )
+    title = english("Stacks of Python 3.11 to 3.14, sampled (agent)")
+    position = 80
+    record_types = frozenset(range(500, 600))
+    timed_records = ((502, 0),)
+
+    def probe(self) -> str:
+        from warpline.recording.agent.probing import count_records, require_agent
+
+        library = require_agent()
+        if not count_records(_TRY_SAMPLER, library, frozenset({502}), {OPTIONS_VARIABLE: "hz=100"}):
+            raise Unavailable(
+                english("the stacks of this Python cannot be read"),
+                english("stacks are known of CPython 3.11 to 3.14 with a GIL"),
+            )
+        return ""
+
+    def contribute(self, session: Session, inherited: Mapping[str, str]) -> Contribution:
+        from warpline.recording.agent.environment import preload_agent
+
+        loaded = preload_agent(session, inherited, self.name)
+        options = f"hz={session.options.python_hz}"
+        return Contribution({**loaded.variables, OPTIONS_VARIABLE: options}, loaded.source, loaded.warnings)
+
+    def translate(
+        self, translation: Translation, spools: Sequence[SpoolFile], builder: CaptureBuilder
+    ) -> None:
+        from warpline.recording.sources.python.translate import translate
+
+        translate(translation, spools, builder)
+
+
+source = PythonSource()

@@ -1,0 +1,48 @@
+"""Samples of Python stacks -> events of the kind ``sample`` on a row of each thread."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from warpline.i18n import english
+from warpline.model import Flag
+from warpline.recording.agent import records
+from warpline.recording.agent.python_stacks import PythonStacks
+from warpline.recording.agent.reported_sources import add_agent_source
+from warpline.recording.spool.reader import SpoolFile
+from warpline.recording.spool.spool_to_tracks import Translation
+from warpline.storage import CaptureBuilder
+
+
+def translate(translation: Translation, spools: Sequence[SpoolFile], builder: CaptureBuilder) -> None:
+    """Add the samples that the agents took; nothing where no Python was recorded."""
+    for spool in spools:
+        if spool.header.producer != "agent":
+            continue
+        samples = spool.records(records.PYTHON_SAMPLE, records.python_sample).values
+        time_ns = samples["time_ns"].astype(np.int64)
+        inside = (time_ns >= translation.start_ns) & (time_ns <= translation.stop_ns)
+        samples, time_ns = samples[inside], time_ns[inside]
+        if not len(samples):
+            continue
+        stacks = PythonStacks(spool, builder)
+        thread = translation.threads.lookup(spool.header.pid, samples["tid"], time_ns)
+        present = np.unique(thread).tolist()
+        track = np.zeros(present[-1] + 1, np.int64)
+        for one in present:
+            track[one] = translation.thread_child(
+                one, "python", title="Python samples", role="samples", sort_key=200
+            )
+        builder.add_events(
+            track[thread],
+            "sample",
+            translation.capture_time(time_ns),
+            np.zeros(len(thread), np.int64),
+            stacks.places(samples["stack"]),
+            flags=np.full(len(thread), Flag.INSTANT, np.uint8),
+            attributes={"stack": stacks.stacks(samples["stack"])},
+        )
+    never_used = english("no recorded process ran Python 3.11 to 3.14")
+    add_agent_source(translation, spools, builder, "python", never_used)

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from warpline.i18n import english
 from warpline.model.waits import KIND_OF_FUNCTION, WAIT_KINDS, WaitKind
 from warpline.recording.agent import records
 from warpline.recording.agent.python_stacks import PythonStacks
 from warpline.recording.spool.reader import SpoolFile
 from warpline.recording.spool.string_columns import capture_strings
-from warpline.recording.spool.threads import ThreadTable
+from warpline.recording.spool.threads import ThreadLife, ThreadTable
 from warpline.storage import NO_STACK, CaptureBuilder
 
 Int64Array = npt.NDArray[np.int64]
@@ -175,24 +176,24 @@ def reasons(waits: Waits, threads: ThreadTable, builder: CaptureBuilder) -> UInt
     child = np.where(waits.kind == WaitKind.CHILD, waits.result, 0)
     columns = (waits.kind.astype(np.int64), waits.text.astype(np.int64), waits.holder, child)
     rows, inverse = np.unique(np.stack(columns, 1), axis=0, return_inverse=True)
-    texts = [_reason(*row, threads, builder) for row in rows.tolist()]
+    texts = [
+        _reason(kind, builder.text(text), None if holder == NOBODY else threads.threads[holder], child)
+        for kind, text, holder, child in rows.tolist()
+    ]
     return builder.strings(texts)[inverse.reshape(-1)] if texts else np.empty(0, np.uint32)
 
 
-def _reason(
-    kind: int, text: int, holder: int, child: int, threads: ThreadTable, builder: CaptureBuilder
-) -> str:
+def _reason(kind: int, about: str, holder: ThreadLife | None, child: int) -> str:
     name = WAIT_KINDS[kind]
-    if holder != NOBODY:
-        life = threads.threads[holder]
-        return f"{name}, held by {life.name or 'thread'} ({life.tid})"
+    if holder is not None:
+        thread = f"{holder.name or 'thread'} ({holder.tid})"
+        return english("{lock}, held by {thread}", lock=name, thread=thread)
     if child > 0:
-        return f"{name} {child}"
-    about = builder.text(text)
+        return english("child process {pid}", pid=child)
     if kind in (WaitKind.FILE, WaitKind.TERMINAL) and about:
-        return f"{name} {about}"
+        return english("{kind} {path}", kind=name, path=about)
     if kind == WaitKind.NETWORK and " " in about:
-        return f"{name}: {about.partition(' ')[2]}"
+        return english("network: {peer}", peer=about.partition(" ")[2])
     return name
 
 

@@ -27,6 +27,8 @@ from warpline.recording.sources.registry import (
 if TYPE_CHECKING:
     from warpline.recording.record import Result
 
+MAX_PYTHON_HZ = 1_000
+
 
 @dataclass(frozen=True)
 class RecordCommand:
@@ -87,6 +89,22 @@ class RecordCommand:
             "--cuda-memory", action="store_true", help=tr("record allocations of device memory too")
         )
         parser.add_argument(
+            "--osrt-threshold",
+            type=time_ns,
+            default=Options(()).osrt_threshold_ns,
+            metavar="T",
+            help=tr("leave out calls of the OS runtime that are shorter (default: 1us)"),
+        )
+        parser.add_argument(
+            "--python-hz",
+            type=samples_per_second,
+            default=Options(()).python_hz,
+            metavar="N",
+            help=tr(
+                "samples of Python stacks per second, 0 for none (default: {hz})", hz=Options(()).python_hz
+            ),
+        )
+        parser.add_argument(
             "--spool",
             type=Path,
             metavar="DIR",
@@ -122,12 +140,27 @@ class RecordCommand:
             args.cuda_graphs,
             args.terminate,
             args.cuda_memory,
+            args.osrt_threshold,
+            args.python_hz,
         )
         output = args.output or Path(_default_name(command))
         result = record(command, output, options, spool=args.spool, report=status_writer(args.status_fd))
         if not args.quiet or result.error:
             print(f"warpline: {summary_line(result)}", file=sys.stderr)
         return result.exit_status
+
+
+def samples_per_second(text: str) -> int:
+    """``type=`` for ``--python-hz``: 0 to `MAX_PYTHON_HZ`."""
+    if not text.isdigit() or int(text) > MAX_PYTHON_HZ:
+        raise argparse.ArgumentTypeError(
+            tr(
+                "{text!r} is not a number of samples per second from 0 to {most}",
+                text=text,
+                most=MAX_PYTHON_HZ,
+            )
+        )
+    return int(text)
 
 
 def trace_sources(text: str) -> tuple[str, ...]:

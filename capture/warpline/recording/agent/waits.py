@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,7 @@ class Waits:
     ``thread`` int64 indexes of threads; ``start_ns``, ``stop_ns`` CLOCK_MONOTONIC; ``process`` uint32 pid; ``object``
     uint64 address, descriptor or child; ``function`` and ``kind`` codes of `model.waits`; ``result`` int64;
     ``stack`` capture's ids, `NO_STACK` for none; ``place``, ``text``, ``caller`` string ids; ``holder`` thread index or
-    `NOBODY`: who held a lock when the wait began.
+    `NOBODY`: who held a lock when the wait began, or gave it back; ``release`` index of the release that ended it, −1.
     """
 
     thread: Int64Array
@@ -49,6 +49,7 @@ class Waits:
     text: UInt32Array
     caller: UInt32Array
     holder: Int64Array
+    release: Int64Array
 
     def __len__(self) -> int:
         return len(self.thread)
@@ -108,6 +109,7 @@ def read_waits(
                 text,
                 capture_strings(spool, builder, value["caller"]),
                 holder,
+                np.full(len(value), -1, np.int64),
             )
         )
         moment = given.values["time_ns"].astype(np.int64)
@@ -123,9 +125,20 @@ def read_waits(
         )
     joined = Waits(*(_column(waits, column.name) for column in fields(Waits)))
     freed = Releases(*(_column(releases, column.name) for column in fields(Releases)))
-    order = np.lexsort((-joined.stop_ns, joined.start_ns, joined.thread))
+    joined = joined.take(np.lexsort((-joined.stop_ns, joined.start_ns, joined.thread)))
     by_time = np.argsort(freed.time_ns, kind="stable")
-    return joined.take(order), Releases(*(getattr(freed, column.name)[by_time] for column in fields(freed)))
+    freed = Releases(*(getattr(freed, column.name)[by_time] for column in fields(freed)))
+    return _ended(joined, freed), freed
+
+
+def _ended(waits: Waits, releases: Releases) -> Waits:
+    """The same with what ended each. A semaphore does not know its owner: who gave it back had it."""
+    release = match_releases(waits, releases)
+    holder = waits.holder
+    if len(releases):
+        unknown = (holder == NOBODY) & (waits.kind == WaitKind.LOCK) & (release >= 0)
+        holder = np.where(unknown, releases.thread[release], holder)
+    return replace(waits, release=release, holder=holder)
 
 
 def match_releases(waits: Waits, releases: Releases) -> Int64Array:
@@ -243,7 +256,7 @@ def _column(parts: Sequence[Waits] | Sequence[Releases], name: str) -> npt.NDArr
 def _no_waits() -> Waits:
     long, short, code = np.empty(0, np.int64), np.empty(0, np.uint32), np.empty(0, np.uint8)
     address = np.empty(0, np.uint64)
-    return Waits(long, long, long, short, address, code, code, long, short, short, short, short, long)
+    return Waits(long, long, long, short, address, code, code, long, short, short, short, short, long, long)
 
 
 def _no_releases() -> Releases:

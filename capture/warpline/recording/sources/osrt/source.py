@@ -60,11 +60,11 @@ class OsrtSource(RecordingSource):
         translation.give(WaitReasons(translation, spools))
 
     def translate(
-        self, translation: Translation, spools: Sequence[SpoolFile], builder: CaptureBuilder  # noqa: ARG002
+        self, translation: Translation, spools: Sequence[SpoolFile], builder: CaptureBuilder
     ) -> None:
         from warpline.recording.sources.osrt.translate import translate
 
-        translate(translation, builder)
+        translate(translation, spools, builder)
 
 
 source = OsrtSource()

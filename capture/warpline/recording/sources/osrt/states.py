@@ -54,7 +54,9 @@ class WaitReasons(Refinement):
         }
 
 
-def _column(count: int, rows: npt.NDArray[np.int64], values: npt.NDArray[np.integer], none: int) -> npt.ArrayLike:
+def _column(
+    count: int, rows: npt.NDArray[np.int64], values: npt.NDArray[np.integer], none: int
+) -> npt.ArrayLike:
     """``values`` at ``rows`` of a column of ``count``; masked elsewhere, and where a value is ``none``."""
     column = np.full(count, none, values.dtype)
     column[rows] = values

@@ -10,7 +10,8 @@ import numpy.typing as npt
 from warpline.i18n import english
 from warpline.model import Flag
 from warpline.model.waits import FUNCTION_NAMES, Function, WaitKind
-from warpline.recording.agent.waits import NOBODY, Releases, Waits, match_releases
+from warpline.recording.agent.reported_sources import add_agent_source
+from warpline.recording.agent.waits import NOBODY, Releases, Waits
 from warpline.recording.sources.osrt.states import WaitReasons
 from warpline.recording.spool.reader import SpoolFile
 from warpline.recording.spool.spool_to_tracks import Translation
@@ -23,41 +24,38 @@ _READS = (Function.READ, Function.READV, Function.RECV, Function.POLL)
 _ADDRESSES = (WaitKind.LOCK, WaitKind.CONDITION, WaitKind.GIL, WaitKind.BARRIER)
 
 
-def translate(translation: Translation, builder: CaptureBuilder) -> None:
+def translate(translation: Translation, spools: Sequence[SpoolFile], builder: CaptureBuilder) -> None:
     """Add what the agents measured of calls that block; nothing where there was no agent."""
     waits, releases = translation.given(WaitReasons)[0].found
     if not len(waits):
-        if "osrt" in translation.session.options.trace and not builder.has_source("osrt"):
-            builder.add_source("osrt", False, english("no recorded process waited in a call the agent stands in for"))
+        never_used = english(
+            "no recorded process let the agent in: statically linked and set-uid programs do not"
+        )
+        add_agent_source(translation, spools, builder, "osrt", never_used)
         return
     builder.add_source("osrt", True)
     inside = waits.stop_ns <= translation.stop_ns
     inside &= waits.start_ns >= translation.start_ns
     rows = np.flatnonzero(inside)
     builder.add_skipped("OS runtime calls", len(waits) - len(rows), "outside the recording")
-    matched = match_releases(waits, releases)
-    first_id = _add_calls(translation, builder, waits.take(rows), releases, matched[rows])
+    first_id = _add_calls(translation, builder, waits.take(rows), releases)
     ids = np.full(len(waits), -1, np.int64)
     ids[rows] = first_id + np.arange(len(rows))
-    _add_releases(translation, builder, releases, matched, ids)
+    _add_releases(translation, builder, releases, waits.release, ids)
     _link_data(builder, waits, ids)
 
 
-def _add_calls(
-    translation: Translation, builder: CaptureBuilder, waits: Waits, releases: Releases, matched: Int64Array
-) -> int:
+def _add_calls(translation: Translation, builder: CaptureBuilder, waits: Waits, releases: Releases) -> int:
     """Adds the calls; returns the event id of the first, the others count up."""
     track = _tracks(translation, waits.thread)
     names = builder.strings([FUNCTION_NAMES.get(code, f"call {code}") for code in range(256)])
     tids = np.array([life.tid for life in translation.threads.threads], np.int64)
-    released = matched >= 0
+    released = waits.release >= 0
     by = np.full(len(waits), NOBODY, np.int64)
-    by[released] = releases.thread[matched[released]]
-    # A semaphore does not know its owner: who gave it back had it.
-    holder = np.where((waits.holder == NOBODY) & (waits.kind == WaitKind.LOCK), by, waits.holder)
+    by[released] = releases.thread[waits.release[released]]
     is_lock = np.isin(waits.kind, _ADDRESSES)
     holder_place = np.zeros(len(waits), np.uint32)
-    holder_place[released] = releases.place[matched[released]]
+    holder_place[released] = releases.place[waits.release[released]]
     return builder.add_events(
         track[waits.thread],
         "osrt",
@@ -69,7 +67,7 @@ def _add_calls(
             "wait": waits.kind,
             "object": np.ma.MaskedArray(waits.text, waits.text == 0),
             "address": np.ma.MaskedArray(waits.object, ~is_lock),
-            "holder": np.ma.MaskedArray(tids[holder], holder == NOBODY),
+            "holder": np.ma.MaskedArray(tids[waits.holder], waits.holder == NOBODY),
             "ended_by": np.ma.MaskedArray(tids[by], by == NOBODY),
             "holder_place": np.ma.MaskedArray(holder_place, holder_place == 0),
             "place": np.ma.MaskedArray(waits.place, waits.place == 0),

@@ -144,11 +144,11 @@ def _add_states(
         columns.update(refinement.columns(states))
     if not any(refinement.splits_blocked for refinement in refinements):
         note = builder.string(english("includes the wait for a core; wake-ups were not traced"))
-        known = np.ma.asarray(columns.get("reason", np.ma.masked_all(len(start), np.uint32)))
-        unknown = np.ma.getmaskarray(known)
-        columns["reason"] = np.ma.MaskedArray(
-            np.where(unknown, np.uint32(note), known.data), unknown & (states.state != State.BLOCKED)
-        )
+        reason = np.where(states.state == State.BLOCKED, np.uint32(note), np.uint32(0))
+        if "reason" in columns:
+            known = np.ma.MaskedArray(columns["reason"])
+            reason = np.where(np.ma.getmaskarray(known), reason, known.data)
+        columns["reason"] = np.ma.MaskedArray(reason, reason == 0)
     threads = np.flatnonzero(np.bincount(states.thread)).tolist()
     track = np.zeros(threads[-1] + 1 if threads else 0, np.int64)
     for thread in threads:

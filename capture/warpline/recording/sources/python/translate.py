@@ -18,12 +18,15 @@ from warpline.storage import CaptureBuilder
 
 def translate(translation: Translation, spools: Sequence[SpoolFile], builder: CaptureBuilder) -> None:
     """Add the samples that the agents took; nothing where no Python was recorded."""
+    moved = 0
     for spool in spools:
         if spool.header.producer != "agent":
             continue
         samples = spool.records(records.PYTHON_SAMPLE, records.python_sample).values
         time_ns = samples["time_ns"].astype(np.int64)
         inside = (time_ns >= translation.start_ns) & (time_ns <= translation.stop_ns)
+        moved += int((samples["stack"][inside] == 0).sum())
+        inside &= samples["stack"] != 0
         samples, time_ns = samples[inside], time_ns[inside]
         if not len(samples):
             continue
@@ -45,4 +48,4 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
             attributes={"stack": stacks.stacks(samples["stack"])},
         )
     never_used = english("no recorded process ran Python 3.11 to 3.14")
-    add_agent_source(translation, spools, builder, "python", never_used)
+    add_agent_source(translation, spools, builder, "python", never_used, moved)

@@ -140,9 +140,8 @@ static void sample(struct writer *writer, struct memory *memory)
             uint64_t now = wl_now(writer);
             int depth = read_stack(memory, thread, frames);
             uint32_t stack = depth > 0 ? stack_intern(frames, depth) : 0;
-            if (depth < 0 || (depth > 0 && stack == 0)) {
-                wl_count_lost(1);
-            } else if (stack != 0 && python_read(&id, thread + python_layout.thread_native_id, sizeof id)) {
+            /* Stack 0: one that moved while it was read, so that it is known how many did. */
+            if (depth != 0 && python_read(&id, thread + python_layout.thread_native_id, sizeof id)) {
                 struct record_python_sample *to = WL_RESERVE(writer, SLOT_PYTHON_SAMPLE, record_python_sample);
                 if (to != NULL) {
                     *to = (struct record_python_sample){now, (uint32_t)id, stack};

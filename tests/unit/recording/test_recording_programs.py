@@ -216,7 +216,7 @@ def test_two_hundred_threads_that_live_ten_milliseconds(tmp_path: Path) -> None:
             [thread.start() for thread in threads]
             [thread.join() for thread in threads]
     """
-    assert record(tmp_path, *python(program)).returncode == 0
+    assert record(tmp_path, *python(program), options=["--trace", "cpu"]).returncode == 0
     states = States(tmp_path / "run.h5")
     short = [t for t in states.threads if t.start_ns and t.stop_ns and t.stop_ns - t.start_ns >= 10_000_000]
     assert len(short) == 200
@@ -324,7 +324,8 @@ def test_counters_of_cores_and_processes(tmp_path: Path) -> None:
 
 @needs_perf
 def test_blocked_says_that_it_includes_the_wait_for_a_core(shared: Path) -> None:
-    record(shared, "sleep", "0.05", prefix=without_privileges())
+    options = ["--trace", "cpu"]
+    record(shared, "sleep", "0.05", prefix=without_privileges(), options=options)
     with open_capture(shared / "run.h5") as capture:
         table = capture.kinds["thread_state"]
         reasons, valid = table.column("reason")

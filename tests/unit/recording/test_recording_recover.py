@@ -160,7 +160,8 @@ MANY_SWITCHES = """
 
 @needs_perf
 def test_a_full_disk_loses_records_by_count_and_keeps_the_rest(tmp_path: Path, small_disk: Path) -> None:
-    done = record(tmp_path, *python(MANY_SWITCHES), options=["--spool", str(small_disk / "spool")])
+    options = ["--trace", "cpu", "--spool", str(small_disk / "spool")]
+    done = record(tmp_path, *python(MANY_SWITCHES), options=options)
     assert done.returncode == 0, done.stderr
     states = States(tmp_path / "run.h5")
     perf = states.sources["perf"]

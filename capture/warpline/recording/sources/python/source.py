@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 OPTIONS_VARIABLE = "WARPLINE_PYTHON"
 """``hz=SAMPLES``: how often, per second."""
-_TRY_SAMPLER = "import sys, time; time.sleep(0.2); sys.exit(0)"
+_TRY_SAMPLER = "import time; end = time.monotonic() + 0.3\nwhile time.monotonic() < end: sum(range(100))"
 
 
 class PythonSource(RecordingSource):

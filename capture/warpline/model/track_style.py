@@ -61,6 +61,8 @@ RECORDED = TrackStyle(
             "thread/counters/running": 10,
             "thread/counters/runnable": 11,
             "thread/counters/blocked": 12,
+            "thread/osrt": 100,
+            "thread/samples": 110,
             "thread/api": 200,
             "thread/nvtx": 300,
             "thread/overhead": 900,

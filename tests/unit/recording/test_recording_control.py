@@ -21,6 +21,7 @@ from warpline.model.errors import RecordingError
 from warpline.model.flags import Flag
 from warpline.recording.control import ControlServer, announced, find_recording, send_command
 from warpline.recording.session import Options, Session, load_session
+from warpline.recording.spool.spool_to_tracks import AGENT_THREAD
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="recording works on Linux only")
 

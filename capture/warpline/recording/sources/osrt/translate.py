@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.i18n import english
-from warpline.model import Flag
+from warpline.model import Flag, links
 from warpline.model.waits import FUNCTION_NAMES, Function, WaitKind
 from warpline.recording.agent.reported_sources import add_agent_source
 from warpline.recording.agent.waits import NOBODY, Releases, Waits
@@ -103,7 +103,7 @@ def _add_releases(
             "stack": np.ma.MaskedArray(releases.stack[used], releases.stack[used] == NO_STACK),
         },
     )
-    builder.add_links("release", first_id + which.reshape(-1), ids[waiting])
+    builder.add_links(links.RELEASE, first_id + which.reshape(-1), ids[waiting])
 
 
 def _link_data(builder: CaptureBuilder, waits: Waits, ids: Int64Array) -> None:
@@ -119,7 +119,7 @@ def _link_data(builder: CaptureBuilder, waits: Waits, ids: Int64Array) -> None:
     at = np.searchsorted(keys[order], pipe + (waits.stop_ns[reads] - origin), "right") - 1
     found = at >= 0
     found[found] = keys[order[at[found]]] >= pipe[found] + (waits.start_ns[reads[found]] - origin)
-    builder.add_links("data", ids[writes[order[at[found]]]], ids[reads[found]])
+    builder.add_links(links.DATA, ids[writes[order[at[found]]]], ids[reads[found]])
 
 
 def _tracks(translation: Translation, threads: Int64Array) -> Int64Array:
@@ -127,7 +127,5 @@ def _tracks(translation: Translation, threads: Int64Array) -> Int64Array:
     present = np.unique(threads).tolist()
     track = np.zeros(present[-1] + 1, np.int64)
     for thread in present:
-        track[thread] = translation.thread_child(
-            thread, "osrt", title="OS runtime", role="osrt", sort_key=100
-        )
+        track[thread] = translation.below_thread(thread, "osrt")
     return track

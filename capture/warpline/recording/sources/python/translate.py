@@ -35,9 +35,7 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
         present = np.unique(thread).tolist()
         track = np.zeros(present[-1] + 1, np.int64)
         for one in present:
-            track[one] = translation.thread_child(
-                one, "python", title="Python samples", role="samples", sort_key=200
-            )
+            track[one] = translation.below_thread(one, "samples")
         builder.add_events(
             track[thread],
             "sample",

@@ -21,6 +21,7 @@
 #define MAX_THREADS 4096
 #define FIRST_POLL_NS 200000u
 #define LAST_POLL_NS 50000000u
+#define NUDGE_NS 2000000u
 
 static uint64_t period_ns; /* 0: stacks of waits only, no samples */
 static _Atomic int running_in; /* process the thread was started in */
@@ -164,16 +165,24 @@ static void rest(uint64_t time_ns)
     nanosleep(&time, NULL);
 }
 
-/* Until Python has run `boot`, asked again as long as it was asked too early. */
+/* Until Python has run `boot`, asked again as long as it was asked too early. 3.11 does not notice a call that another
+ * thread queued before it next gives the GIL away (Py_AddPendingCall computes there whether *this* thread may run it),
+ * so it is made to. */
 static void wait_for_python(void)
 {
-    for (uint64_t pause = FIRST_POLL_NS; !atomic_load(&is_booted); rest(pause)) {
-        if (python.is_initialized() && !python.is_finalizing() && !atomic_exchange(&is_asked, true)) {
-            if (python.add_pending_call(boot, NULL) != 0)
-                atomic_store(&is_asked, false);
-        }
+    for (uint64_t pause = FIRST_POLL_NS, waited = 0; !atomic_load(&is_booted); rest(pause), waited += pause) {
         if (pause < LAST_POLL_NS)
             pause += pause / 16;
+        if (!python.is_initialized() || python.is_finalizing())
+            continue;
+        if (!atomic_exchange(&is_asked, true)) {
+            waited = 0;
+            if (python.add_pending_call(boot, NULL) != 0)
+                atomic_store(&is_asked, false);
+        } else if (waited > NUDGE_NS) {
+            waited = 0;
+            python.release_gil(python.ensure_gil());
+        }
     }
 }
 

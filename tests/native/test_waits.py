@@ -1,0 +1,87 @@
+"""A program that knows what it waits for: reason, line, length and who ended it are what Warpline says."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+import warpline
+
+PROGRAM = Path(__file__).parent / "programs" / "waits.py"
+LONG_NS = 10_000_000
+
+
+class Told(NamedTuple):
+    """A wait as the program saw it, by CLOCK_MONOTONIC."""
+
+    thread: int
+    kind: str
+    line: int
+    start_ns: int
+    stop_ns: int
+
+
+class Recorded(NamedTuple):
+    capture: warpline.CaptureReader
+    calls: Any
+    told: list[Told]
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
+    output = tmp_path_factory.mktemp("waits") / "run.h5"
+    program = [sys.executable, str(PROGRAM)]
+    command = [sys.executable, "-m", "warpline", "record", "-q", "-o", str(output), "--", *program]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=True)
+    rows = (line.split("\t") for line in done.stdout.splitlines())
+    told = [Told(int(tid), kind, int(line), int(start), int(stop)) for tid, kind, line, start, stop in rows]
+    with warpline.open(output) as capture:
+        calls = capture.events("osrt").to_pandas()
+        calls["start_ns"] += capture.metadata["start_monotonic_ns"]
+        yield Recorded(capture, calls, told)
+
+
+def test_every_wait_has_its_kind_its_line_and_its_length(recorded: Recorded) -> None:
+    assert len(recorded.told) == 10
+    calls = recorded.calls
+    for told in recorded.told:
+        inside = calls[
+            (calls.thread_id == told.thread)
+            & (calls.start_ns >= told.start_ns)
+            & (calls.start_ns + calls.duration_ns <= told.stop_ns)
+        ]
+        longest = inside.loc[inside.duration_ns.idxmax()]
+        assert longest.wait == told.kind, told
+        # Between the two readings of the program's clock nothing but the wait takes long.
+        assert longest.duration_ns >= 0.5 * (told.stop_ns - told.start_ns), told
+        assert f"{PROGRAM}:{told.line}" in str(longest.stack), told
+
+
+def test_who_gave_a_lock_back_is_told_with_the_line(recorded: Recorded) -> None:
+    main = recorded.told[0].thread
+    calls = recorded.calls
+    locks = calls[(calls.thread_id == main) & (calls.wait == "lock") & (calls.duration_ns > LONG_NS)]
+    ended = locks[locks.ended_by.notna()]
+    assert len(ended) >= 3
+    assert main not in set(ended.ended_by)
+    assert str(PROGRAM) in str(ended.iloc[0].holder_place)
+    kinds = set(recorded.capture.links["kind"].tolist())
+    assert {"release", "data"} <= kinds
+
+
+def test_a_blocked_stretch_tells_the_reason_of_its_call(recorded: Recorded) -> None:
+    states = recorded.capture.events("thread_state").to_pandas()
+    main = recorded.told[0].thread
+    long = states[(states.name == "blocked") & (states.duration_ns > LONG_NS) & (states.thread_id == main)]
+    if not len(long):
+        pytest.skip("thread states were not recorded exactly here")
+    kinds = {"sleep", "lock", "pipe", "descriptors", "network", "child process"}
+    assert kinds <= set(long.wait.dropna())
+    assert long[long.wait == "sleep"].iloc[0].reason == "sleep"
+    assert long[long.wait == "child process"].iloc[0].reason.startswith("child process ")
+    assert long.place.notna().sum() >= len(kinds)

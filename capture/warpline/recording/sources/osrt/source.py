@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from warpline.i18n import english
-from warpline.recording.sources.source import Choice, Contribution, RecordingSource, Unavailable
+from warpline.recording.agent.contribution import Contribution
+from warpline.recording.sources.source import Choice, RecordingSource
+from warpline.recording.unavailable import Unavailable
 
 if TYPE_CHECKING:
     from warpline.recording.session import Session

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
+import tempfile
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +18,12 @@ os.environ.setdefault("HDF5_USE_FILE_LOCKING", "FALSE")
 # What commands print is compared with English texts, whatever whoever runs the tests speaks.
 os.environ["LC_ALL"] = "C.UTF-8"
 
+# Started with nohup, or in the background of a script, some signals are ignored here and in every program the tests
+# run, which is not what they are about. With a handler that does nothing we still ignore them and the programs do not.
+for _number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        signal.signal(_number, lambda *_: None)
+
 REPOSITORY = Path(__file__).resolve().parents[1]
 
 # A busy machine is not a defect: no deadlines. `fuzz` is chosen by `make fuzz`; `ci` tries the same input every time,
@@ -22,6 +32,55 @@ settings.register_profile("default", deadline=None, suppress_health_check=[Healt
 settings.register_profile("ci", parent=settings.get_profile("default"), derandomize=True, database=None)
 settings.register_profile("fuzz", parent=settings.get_profile("default"), max_examples=5_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+_HAS_FAILED = pytest.StashKey[bool]()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def recordings_of_these_tests() -> Iterator[None]:
+    """``warpline control`` without a name means the only recording of a user: other test runs are not to be seen."""
+    with tempfile.TemporaryDirectory(prefix="warpline-runtime-") as folder:
+        before = os.environ.get("XDG_RUNTIME_DIR")
+        os.environ["XDG_RUNTIME_DIR"] = folder
+        yield
+        if before is None:
+            del os.environ["XDG_RUNTIME_DIR"]
+        else:
+            os.environ["XDG_RUNTIME_DIR"] = before
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Remember failures for the hook below."""
+    report = yield
+    if report.failed:
+        item.stash[_HAS_FAILED] = True
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Programs that a failed test did not come to end would run on, and disturb those after it."""
+    before = _descendants(os.getpid())
+    result = yield
+    if item.stash.get(_HAS_FAILED, False):
+        for pid in _descendants(os.getpid()) - before:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+    return result
+
+
+def _descendants(pid: int) -> set[int]:
+    """Children of a process, their children, and so on; none where there is no /proc."""
+    found: set[int] = set()
+    for path in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            for child in map(int, path.read_text().split()):
+                found |= {child} | _descendants(child)
+    return found
 
 
 @pytest.fixture(scope="session")

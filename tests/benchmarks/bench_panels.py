@@ -28,10 +28,10 @@ from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget  # noqa: E402
 from tests.benchmarks.measuring import table  # noqa: E402
 
 from warpline.storage import open_capture  # noqa: E402
+from warpline_app.look.application import make_application  # noqa: E402
 from warpline_app.panels.frame.computed import ComputedPanel  # noqa: E402
 from warpline_app.panels.frame.panel import Panel  # noqa: E402
 from warpline_app.panels.frame.registry import all_panels  # noqa: E402
-from warpline_app.session.application import make_application  # noqa: E402
 from warpline_app.session.document import Document  # noqa: E402
 from warpline_app.session.settings import Settings  # noqa: E402
 
@@ -111,7 +111,7 @@ def measure(path: Path, panels: list[str], steps: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings(Path(folder) / "bench.ini")
         settings.theme = "dark"
-        application = make_application(settings)
+        application = make_application(settings.theme, settings.language)
         document = Document(open_capture(path))
         unit = yardstick_ms()
         print(

@@ -34,8 +34,8 @@ from PySide6.QtWidgets import QApplication, QDialog, QMenu, QWidget  # noqa: E40
 from tests.benchmarks.generate import generate  # noqa: E402
 from tests.benchmarks.measuring import table  # noqa: E402
 
+from warpline_app.look.application import make_application  # noqa: E402
 from warpline_app.panels.frame.registry import all_panels  # noqa: E402
-from warpline_app.session.application import make_application  # noqa: E402
 from warpline_app.session.settings import Settings  # noqa: E402
 from warpline_app.window.main_window import MainWindow  # noqa: E402
 
@@ -208,7 +208,7 @@ def walk(capture: Path, seconds: float, seed: int) -> int:
     application.turns_ms = []
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings(Path(folder) / "settings.ini")
-        make_application(settings)
+        make_application(settings.theme, settings.language)
         window = MainWindow(settings)
         window.resize(*SIZE)
         window.show()

@@ -12,8 +12,8 @@ from pytestqt.qtbot import QtBot
 from tests.gui.sample import write_sample
 
 from warpline_app.look.appearance import appearance
+from warpline_app.look.application import make_application
 from warpline_app.session import background
-from warpline_app.session.application import make_application
 from warpline_app.session.settings import Settings
 from warpline_app.window.capture_page import CapturePage
 from warpline_app.window.main_window import MainWindow, open_windows
@@ -26,7 +26,7 @@ def qapp_cls(tmp_path_factory: pytest.TempPathFactory) -> Callable[[list[str]], 
     def make(_arguments: list[str]) -> QApplication:
         settings = Settings(tmp_path_factory.mktemp("settings") / "session.ini")
         settings.theme, settings.language = "dark", "en"
-        return make_application(settings)
+        return make_application(settings.theme, settings.language)
 
     return make
 

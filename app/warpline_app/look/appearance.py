@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QApplication
 
-from warpline_app.look import style as chrome
+from warpline_app.look import style
 from warpline_app.look import theme as themes
 from warpline_app.look.theme import Theme
 
@@ -67,7 +67,7 @@ class Appearance(QObject):
         application = QApplication.instance()
         if isinstance(application, QApplication):
             application.setPalette(themes.palette(theme))
-            application.setStyleSheet(themes.style_sheet(theme) + chrome.style_sheet(theme))
+            application.setStyleSheet(themes.style_sheet(theme) + style.style_sheet(theme))
         self.theme_changed.emit(theme)
 
 

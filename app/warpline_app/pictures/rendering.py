@@ -57,10 +57,9 @@ def prepare_offscreen(scale: float) -> QApplication:
             print(text, file=sys.stderr)
 
     qInstallMessageHandler(message)
-    from warpline_app.session.application import make_application
-    from warpline_app.session.settings import Settings
+    from warpline_app.look.application import make_application
 
-    application = make_application(Settings(Path(os.devnull)))
+    application = make_application("system", "system")
     from PySide6.QtGui import QFontMetricsF
 
     metrics = QFontMetricsF(application.font())

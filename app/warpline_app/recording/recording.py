@@ -18,7 +18,7 @@ from warpline_app.recording.request import RecordingRequest
 from warpline_app.session.activity import Activity
 from warpline_app.session.background import Job
 from warpline_app.session.console_text import ConsoleText
-from warpline_app.session.messages import Messages
+from warpline_app.session.messages import MessageList
 
 if TYPE_CHECKING:
     from warpline_app.session.workspace import Workspace
@@ -41,7 +41,7 @@ class Recording(Activity):
         self.status: dict[str, Any] = {}
         """What the recorder said last of each thing: state, events, lost, target_pid, sources, fraction …"""
         self.elapsed = QElapsedTimer()
-        self.messages = Messages(self)
+        self.messages = MessageList(self)
         """What went wrong with it."""
         self.is_cancelling = False
         self.is_stopping = False

@@ -6,13 +6,15 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from PySide6.QtCore import QObject, QThread, Signal
+from PySide6.QtCore import QCoreApplication, QObject, QThread, Signal
 
 from warpline.model.errors import Cancelled
 from warpline.model.progress import IsCancelled, Progress
 
 Work = Callable[[Progress, IsCancelled], Any]
 
+_WAITS = "waitsForJobs"
+"""A property of the application: it has been told to wait for jobs when it quits."""
 _running: set[Job] = set()
 """Jobs nobody may collect yet: a QThread that is destroyed while it runs takes the process with it."""
 
@@ -45,7 +47,8 @@ class Job(QThread):
         self._ended.connect(self._deliver)
 
     def launch(self) -> Job:
-        """Start, and stay alive until the thread has ended."""
+        """Start, and stay alive until the thread has ended; the application waits for it when it quits."""
+        _wait_at_the_end()
         _running.add(self)
         self.finished.connect(self._release)
         self.start()
@@ -92,8 +95,15 @@ class Job(QThread):
         _running.discard(self)
 
 
+def _wait_at_the_end() -> None:
+    application = QCoreApplication.instance()
+    if application is not None and not application.property(_WAITS):
+        application.setProperty(_WAITS, True)
+        application.aboutToQuit.connect(wait_for_jobs)
+
+
 def wait_for_jobs(timeout_ms: int = 5_000) -> None:
-    """Cancel what still runs and wait for it: called when the application ends."""
+    """Cancel what still runs and wait for it: called when the application quits."""
     for job in list(_running):
         job.cancel()
     for job in list(_running):

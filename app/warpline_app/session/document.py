@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject
 
 from warpline_app.session.alignment import ClockShifts
-from warpline_app.session.messages import Messages
+from warpline_app.session.messages import MessageList
 from warpline_app.session.timeline_state import TimelineState
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class Document(QObject):
         parent: QObject | None = None,
         *,
         source: Path | None = None,
-        messages: Messages | None = None,
+        messages: MessageList | None = None,
     ) -> None:
         """Takes over ``capture``: `close` closes it."""
         super().__init__(parent)
@@ -37,7 +37,7 @@ class Document(QObject):
         self.state = TimelineState(*capture.span, self)
         self.source: Path = source or self.path
         self._title = title or self.path.name
-        self.messages: Messages = messages or Messages(self)
+        self.messages: MessageList = messages or MessageList(self)
         self.alignment = ClockShifts()
         """How far the clocks of ``capture`` are moved against those in its file."""
         self.console_text = ""

@@ -13,7 +13,7 @@ Actions = tuple[tuple[str, Callable[[], None]], ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Message:
+class UserMessage:
     """One sentence; perhaps details for who wants them, and buttons (title, what it does)."""
 
     text: str
@@ -22,15 +22,15 @@ class Message:
     actions: Actions = ()
 
 
-class Messages(QAbstractListModel):
+class MessageList(QAbstractListModel):
     """The messages that nobody has dismissed yet, newest first; an equal text is not there twice."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._messages: list[Message] = []
+        self._messages: list[UserMessage] = []
 
     @property
-    def all(self) -> tuple[Message, ...]:
+    def all(self) -> tuple[UserMessage, ...]:
         """What is to be read, newest first."""
         return tuple(self._messages)
 
@@ -41,23 +41,25 @@ class Messages(QAbstractListModel):
     def data(
         self, index: QModelIndex | QPersistentModelIndex, role: int = Qt.ItemDataRole.DisplayRole
     ) -> Any:
-        """The sentence, and as ``UserRole`` the `Message`."""
+        """The sentence, and as ``UserRole`` the `UserMessage`."""
         message = self._messages[index.row()]
         if role == Qt.ItemDataRole.DisplayRole:
             return message.text
         return message if role == Qt.ItemDataRole.UserRole else None
 
-    def show(self, text: str, level: Level = "error", details: str = "", actions: Actions = ()) -> Message:
+    def show(
+        self, text: str, level: Level = "error", details: str = "", actions: Actions = ()
+    ) -> UserMessage:
         """Add a message on top; one with the same text goes."""
         for former in [message for message in self._messages if message.text == text]:
             self.dismiss(former)
-        message = Message(text, level, details, actions)
+        message = UserMessage(text, level, details, actions)
         self.beginInsertRows(QModelIndex(), 0, 0)
         self._messages.insert(0, message)
         self.endInsertRows()
         return message
 
-    def dismiss(self, message: Message) -> None:
+    def dismiss(self, message: UserMessage) -> None:
         """Take a message away; nothing happens when it is gone already."""
         if message in self._messages:
             row = self._messages.index(message)

@@ -14,7 +14,7 @@ from PySide6.QtCore import QObject, Signal
 from warpline_app.session.activity import Activity
 from warpline_app.session.alignment import ClockShifts, moved, remember, remembered
 from warpline_app.session.document import Document
-from warpline_app.session.messages import Messages
+from warpline_app.session.messages import MessageList
 from warpline_app.session.opening import Opening, open_job, problem_of
 from warpline_app.session.saved_layout import LayoutStore
 from warpline_app.session.settings import Settings
@@ -64,7 +64,7 @@ class Workspace(QObject):
         super().__init__(parent)
         self.settings: Settings = settings or Settings()
         self.layouts = LayoutStore(self.settings)
-        self.messages = Messages(self)
+        self.messages = MessageList(self)
         self._prepare = prepare
         self._items: list[Item] = []
         self._front: Item | None = None

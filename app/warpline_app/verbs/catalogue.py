@@ -1,8 +1,16 @@
-"""All commands of the application: one line for each module that brings some."""
+"""All commands: one line for each module that brings some, and those that other distributions register."""
 
 from __future__ import annotations
 
-from warpline_app.commands.command import WindowCommand
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from PySide6.QtGui import QKeySequence
+
+from warpline import plugins
+from warpline.i18n import tr
+from warpline_app.commands.command import Need, WindowCommand
 from warpline_app.verbs.events import EVENT_COMMANDS
 from warpline_app.verbs.files import FILE_COMMANDS
 from warpline_app.verbs.layout import LAYOUT_COMMANDS
@@ -10,6 +18,10 @@ from warpline_app.verbs.rows import ROW_COMMANDS
 from warpline_app.verbs.view import VIEW_COMMANDS
 from warpline_app.verbs.window import WINDOW_COMMANDS
 
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+ENTRY_POINT_GROUP = "warpline.verbs"
 TIMELINE_COMMANDS: tuple[WindowCommand, ...] = (
     *VIEW_COMMANDS,
     *LAYOUT_COMMANDS,
@@ -20,5 +32,38 @@ TIMELINE_COMMANDS: tuple[WindowCommand, ...] = (
 
 
 def all_commands() -> tuple[WindowCommand, ...]:
-    """Every command, in the order of the menus."""
-    return (*FILE_COMMANDS, *TIMELINE_COMMANDS, *WINDOW_COMMANDS)
+    """Every command, in the order of the menus. Those of other distributions take no id and no key of ours."""
+    found = {command.id: command for command in (*FILE_COMMANDS, *TIMELINE_COMMANDS, *WINDOW_COMMANDS)}
+    keys = {QKeySequence(key).toString() for command in found.values() for key in command.keys}
+    for command in _installed():
+        if command.id not in found:
+            free = tuple(key for key in command.keys if QKeySequence(key).toString() not in keys)
+            keys.update(QKeySequence(key).toString() for key in free)
+            found[command.id] = replace(command, keys=free)
+    return tuple(found.values())
+
+
+def _installed() -> Iterator[WindowCommand]:
+    """What the entry points name: a tuple of commands each."""
+    for point in plugins.entry_points(ENTRY_POINT_GROUP):
+        try:
+            commands = tuple(point.load())
+            if not all(isinstance(command, WindowCommand) for command in commands):
+                raise TypeError(tr("{found!r} is not a tuple of commands", found=commands))
+        except Exception as error:  # whatever another distribution's code may do when it is imported
+            yield _broken(point, error)
+        else:
+            yield from commands
+
+
+def _broken(point: EntryPoint, error: Exception) -> WindowCommand:
+    """Listed all the same, so that it is not missed in silence; it says why when it is asked for."""
+    reason = tr("cannot be loaded from {value}: {error}", value=point.value, error=error)
+    return WindowCommand(
+        point.name,
+        point.name,
+        "Help",
+        lambda _context: None,
+        needs=(Need(lambda _context: False, reason),),
+        in_menu=False,
+    )

@@ -16,7 +16,7 @@ from PySide6.QtWidgets import (
 )
 
 from warpline.i18n import tr
-from warpline_app.session.messages import Message, Messages
+from warpline_app.session.messages import MessageList, UserMessage
 
 _SIGNS = {"error": "✕", "warning": "!", "info": "i"}
 
@@ -25,9 +25,9 @@ class MessageBar(QFrame):
     """One message: a sign, one sentence, perhaps details and buttons, and a cross."""
 
     dismissed = Signal(object)
-    """its Message"""
+    """its UserMessage"""
 
-    def __init__(self, message: Message, parent: QWidget | None = None) -> None:
+    def __init__(self, message: UserMessage, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.message = message
         text, level = message.text, message.level
@@ -91,7 +91,7 @@ class MessageBar(QFrame):
 class MessageBars(QWidget):
     """One bar for each message of a list, newest on top; not seen while there is none."""
 
-    def __init__(self, messages: Messages, parent: QWidget | None = None) -> None:
+    def __init__(self, messages: MessageList, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._messages = messages
         self._layout = QVBoxLayout(self)

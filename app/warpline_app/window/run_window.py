@@ -61,11 +61,11 @@ def run_window(paths: list[Path]) -> int:
         )
     _load_reader()
     from warpline_app.look.appearance import appearance
-    from warpline_app.session.application import make_application
+    from warpline_app.look.application import make_application
     from warpline_app.session.settings import Settings
 
     settings = Settings()
-    application = make_application(settings, is_themed=False)
+    application = make_application(settings.theme, settings.language, is_themed=False)
     # Ctrl-C in the terminal ends the window at once: Qt's loop would never look at Python's own handler.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     from warpline_app.window.main_window import MainWindow

@@ -108,11 +108,11 @@ def summary_text(document: Document) -> str:
 class ToolRow(QWidget):
     """Buttons, search box, chips and summary for the document in front."""
 
-    def __init__(self, actions: CommandRunner, parent: QWidget | None = None) -> None:
+    def __init__(self, runner: CommandRunner, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("toolRow")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
-        self._actions = actions
+        self._runner = runner
         self._document: Document | None = None
         self.buttons: dict[str, QPushButton] = {}
         row = QHBoxLayout(self)
@@ -128,7 +128,7 @@ class ToolRow(QWidget):
         ):
             if not command_id:
                 row.addSpacing(8)
-            elif command_id in actions.commands:
+            elif command_id in runner.commands:
                 row.addWidget(self._button(command_id, title))
         row.addSpacing(8)
         self.search = SearchBox()
@@ -145,12 +145,9 @@ class ToolRow(QWidget):
         row.addWidget(self.summary, 1)
 
     def _button(self, command_id: str, title: str) -> QPushButton:
-        command = self._actions.commands[command_id]
         button = QPushButton(title)
         button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        keys = f" ({key_text(command.keys[0])})" if command.keys else ""
-        button.setToolTip((command.hint_text or command.text) + keys)
-        button.clicked.connect(lambda: self._actions.run(command_id))
+        button.clicked.connect(lambda: self._runner.run(command_id))
         self.buttons[command_id] = button
         return button
 
@@ -181,9 +178,12 @@ class ToolRow(QWidget):
         self.refresh()
 
     def refresh(self) -> None:
-        """Grey out what cannot be used now."""
+        """Grey out what cannot be used now, with the reason."""
         for command_id, button in self.buttons.items():
-            button.setEnabled(self._actions.is_enabled(command_id))
+            command, refusal = self._runner.commands[command_id], self._runner.refusal(command_id)
+            keys = f" ({key_text(command.keys[0])})" if command.keys else ""
+            button.setEnabled(refusal is None)
+            button.setToolTip(refusal or (command.hint_text or command.text) + keys)
 
     def _state(self) -> TimelineState | None:
         return self._document.state if self._document is not None else None

@@ -27,7 +27,7 @@ class WelcomePage(QWidget):
     recent_chosen = Signal(object)
     """a Path"""
 
-    def __init__(self, actions: CommandRunner, parent: QWidget | None = None) -> None:
+    def __init__(self, runner: CommandRunner, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("welcome")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
@@ -55,9 +55,9 @@ class WelcomePage(QWidget):
             button = QPushButton(title)
             if is_primary:
                 button.setObjectName("primary")
-            button.clicked.connect(lambda _=False, name=command_id: actions.run(name))
+            button.clicked.connect(lambda _=False, name=command_id: runner.run(name))
             buttons.addWidget(button)
-            keys = QLabel(key_text(actions.commands[command_id].keys[0]))
+            keys = QLabel(key_text(runner.commands[command_id].keys[0]))
             keys.setObjectName("keyCap")
             buttons.addWidget(keys)
             buttons.addSpacing(10)

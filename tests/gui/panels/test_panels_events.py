@@ -21,7 +21,7 @@ from warpline_app.panels.events import panel as events_module
 from warpline_app.panels.events.panel import EventsPanel
 from warpline_app.panels.events.query import Query, capture_starts, rows_of
 from warpline_app.panels.table.content import sorted_order, text_ranks
-from warpline_app.session.messages import Messages
+from warpline_app.session.messages import MessageList
 from warpline_app.session.timeline_state import Filter
 from warpline_app.window.main_window import MainWindow
 
@@ -148,7 +148,7 @@ def test_ten_million_rows_are_shown_at_once(qtbot: QtBot) -> None:
     from warpline_app.panels.table.table import Table
 
     values = np.arange(10_000_000)[::-1]
-    table = Table(Messages())
+    table = Table(MessageList())
     qtbot.addWidget(table)
     table.resize(400, 300)
     table.set_content(

@@ -13,7 +13,7 @@ from PySide6.QtGui import QIcon
 from pytestqt.qtbot import QtBot
 
 from warpline import resources
-from warpline_app.session.application import DESKTOP_FILE
+from warpline_app.look.application import DESKTOP_FILE
 
 MIME = "{http://www.freedesktop.org/standards/shared-mime-info}"
 

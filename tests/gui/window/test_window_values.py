@@ -208,7 +208,7 @@ def test_settings_survive_and_bad_values_read_as_defaults(tmp_path: Path) -> Non
 
 def test_the_window_needs_neither_hdf5_nor_plots_to_appear() -> None:
     code = (
-        "import sys, warpline_app.session.application, warpline_app.window.main_window;"
+        "import sys, warpline_app.look.application, warpline_app.window.main_window;"
         "import warpline_app.verbs.catalogue as c; c.all_commands();"
         "print([name for name in ('h5py', 'pyqtgraph', 'pandas', 'dask') if name in sys.modules])"
     )

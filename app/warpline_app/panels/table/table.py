@@ -23,7 +23,7 @@ from warpline_app.panels.table.content import Int64Array, TableContent, sorted_o
 from warpline_app.panels.table.item_model import Index, TableModel
 from warpline_app.panels.table.painter import CellPainter
 from warpline_app.session.background import Job
-from warpline_app.session.messages import Messages
+from warpline_app.session.messages import MessageList
 
 ROW_HEIGHT_PX = 23
 MIN_STRETCHED_PX = 220
@@ -44,7 +44,7 @@ class Table(QTableView):
     sorted_changed = Signal()
     """The order is what the header says."""
 
-    def __init__(self, messages: Messages, parent: QWidget | None = None) -> None:
+    def __init__(self, messages: MessageList, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._messages = messages
         self._silent = False

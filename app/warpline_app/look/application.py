@@ -11,18 +11,17 @@ from PySide6.QtWidgets import QApplication
 
 from warpline import __version__, i18n, resources
 from warpline_app.look.appearance import appearance
-from warpline_app.session.background import wait_for_jobs
-from warpline_app.session.settings import Settings
 
 DESKTOP_FILE = "warpline"
 
 
 def make_application(
-    settings: Settings, arguments: Sequence[str] = (), *, is_themed: bool = True
+    theme: str, language: str, arguments: Sequence[str] = (), *, is_themed: bool = True
 ) -> QApplication:
-    """The application of this process, made if there is none; speaks the user's language, wears their theme.
+    """The application of this process, made if there is none; speaks this language, wears this theme.
 
-    With ``is_themed`` False the theme is only prepared: the first window is made before it is applied.
+    Both may be ``system``, which follows the desktop. With ``is_themed`` False the theme is only prepared: the first
+    window is made before it is applied.
     """
     existing = QApplication.instance()
     application = existing if isinstance(existing, QApplication) else QApplication([sys.argv[0], *arguments])
@@ -32,8 +31,7 @@ def make_application(
     application.setDesktopFileName(DESKTOP_FILE)
     application.setStyle("Fusion")
     application.setWindowIcon(QIcon(str(resources.path("icons/warpline.svg"))))
-    i18n.install(settings.language)
-    (appearance().choose if is_themed else appearance().prepare)(settings.theme)
+    i18n.install(language)
+    (appearance().choose if is_themed else appearance().prepare)(theme)
     appearance().follow_desktop()
-    application.aboutToQuit.connect(wait_for_jobs)
     return application

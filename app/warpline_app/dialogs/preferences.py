@@ -109,7 +109,7 @@ class PreferencesDialog(QDialog):
         self._show_cache()
 
     def _show_cache(self) -> None:
-        from warpline.storage.index.name_index import stored_indexes
+        from warpline.storage.index.name_index_cache import stored_indexes
 
         size = self._cache.size_bytes() + sum(stored_indexes().values())
         self.clear_button.setEnabled(size > 0)
@@ -131,7 +131,7 @@ class PreferencesDialog(QDialog):
             self._show_cache()
 
     def _clear_cache(self) -> None:
-        from warpline.storage.index.name_index import forget_indexes
+        from warpline.storage.index.name_index_cache import forget_indexes
 
         self._cache.clear()
         forget_indexes()

@@ -88,8 +88,12 @@ def _lines(capture: Capture, document: dict[str, Any]) -> list[str]:
             f"  {entry.count:>10,} {translated(entry.what)}: {translated(entry.reason)}"
             for entry in capture.skipped
         ]
-    if capture.warnings:
+    if capture.unknown:
+        lines += ["", tr("not known to this Warpline, and ignored")]
+        lines += [f"  {path}" for path in capture.unknown]
+    if capture.notices or capture.warnings:
         lines += ["", tr("warnings")]
+        lines += [f"  {text}" for text in capture.notices]
         lines += [f"  {translated(text)}" for text in capture.warnings]
     if "defects" in document:
         lines += ["", tr("defects") if document["defects"] else tr("every value was checked and is sound")]

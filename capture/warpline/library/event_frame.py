@@ -12,6 +12,7 @@ import numpy.typing as npt
 from warpline.interchange.export.event_columns import COMMON, CodedColumn, EventColumns, scattered
 from warpline.library.column_frame import ColumnFrame
 from warpline.model import BUILTIN_KINDS_BY_NAME, KindSpec
+from warpline.storage.columns.attribute_types import column_type
 
 if TYPE_CHECKING:
     from warpline.analysis.framework.selection import View
@@ -99,7 +100,7 @@ class EventFrame(ColumnFrame):
             spec = next(s for s in kind_spec(self._capture, kind).attributes if s.name == attribute)
             table = self._capture.kinds.get(kind)
             if table is None or attribute not in table.attributes:
-                nothing = np.zeros(0, np.uint32 if spec.dtype == "string" else np.dtype(spec.dtype))
+                nothing = np.zeros(0, column_type(spec.dtype))
                 column = self._reader.attribute(spec, nothing, np.zeros(0, bool))
                 parts.append((np.zeros(0, np.int64), column))
                 continue

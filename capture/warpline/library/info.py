@@ -17,7 +17,9 @@ def describe(capture: Capture) -> dict[str, Any]:
         for track in capture.tracks
     }
     return {
-        "format_version": 0,
+        "format_version": capture.format_version[0],
+        "format_minor_version": capture.format_version[1],
+        "writer": capture.writer,
         "uuid": capture.uuid,
         "path": str(capture.path),
         "duration_ns": capture.duration_ns,
@@ -31,6 +33,7 @@ def describe(capture: Capture) -> dict[str, Any]:
                 "role": track.role,
                 "events": events[track.index],
                 "lanes": lanes[track.index],
+                **({"attributes": dict(track.attributes)} if track.attributes else {}),
             }
             for track in capture.tracks
         ],
@@ -52,5 +55,7 @@ def describe(capture: Capture) -> dict[str, Any]:
         "sources": [asdict(source) for source in capture.sources],
         "skipped": [asdict(entry) for entry in capture.skipped],
         "warnings": list(capture.warnings),
+        "notices": list(capture.notices),
+        "unknown": list(capture.unknown),
         "meta": dict(capture.meta),
     }

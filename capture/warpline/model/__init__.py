@@ -3,6 +3,7 @@
 from warpline.model.errors import (
     Cancelled,
     CaptureFormatError,
+    CaptureVersionError,
     ExportError,
     ImportFormatError,
     NotRecordedError,
@@ -22,7 +23,18 @@ from warpline.model.kinds import (
     KindSpec,
 )
 from warpline.model.times import format_duration, format_time, parse_range, parse_time
-from warpline.model.tracks import Clock, Device, Packing, Process, Skipped, Source, Thread, Track
+from warpline.model.tracks import (
+    AttributeValue,
+    Clock,
+    Device,
+    Outcome,
+    Packing,
+    Process,
+    Skipped,
+    Source,
+    Thread,
+    Track,
+)
 
 __all__ = [
     "BUILTIN_KINDS",
@@ -32,8 +44,10 @@ __all__ = [
     "NOT_BUSY",
     "SYNC_TYPES",
     "AttributeSpec",
+    "AttributeValue",
     "Cancelled",
     "CaptureFormatError",
+    "CaptureVersionError",
     "Clock",
     "Device",
     "ExportError",
@@ -41,6 +55,7 @@ __all__ = [
     "ImportFormatError",
     "KindSpec",
     "NotRecordedError",
+    "Outcome",
     "Packing",
     "Process",
     "RecordingError",

@@ -23,6 +23,10 @@ class CaptureFormatError(WarplineError):
     """A file is not a capture, is damaged, or is of a version this Warpline does not read."""
 
 
+class CaptureVersionError(CaptureFormatError):
+    """A capture of a version of the format that this Warpline does not read."""
+
+
 class ImportFormatError(WarplineError):
     """A file of another profiler cannot be read."""
 

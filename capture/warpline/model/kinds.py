@@ -15,9 +15,9 @@ _NO_ENUM: Mapping[int, str] = MappingProxyType({})
 class AttributeSpec:
     """One column beside the events of a kind.
 
-    ``dtype`` is a numpy type name (``uint32``, ``int64``, ``float64``, ``bool``) or ``string`` for ids into the
-    capture's string table. ``unit`` is ``ns``, ``bytes``, ``threads`` … or empty. ``enum`` names the values
-    of an enumeration.
+    ``dtype`` is a numpy type name (``uint32``, ``int64``, ``float64``, ``bool``), ``string`` for ids into the capture's
+    string table or ``stack`` for ids into its stacks. ``unit`` is ``ns``, ``bytes``, ``threads`` … or empty. ``enum``
+    names the values of an enumeration.
     """
 
     name: str
@@ -92,7 +92,7 @@ def _a(
 _CORRELATION = _a("correlation", "int64", "Correlation id")
 _GRAPH = (_a("graph_id", "uint64", "Graph"), _a("graph_node_id", "uint64", "Graph node"))
 _SHAPES = _a("input_shapes", "string", "Input shapes")
-_STACK = _a("stack", "uint32", "Stack")
+_STACK = _a("stack", "stack", "Stack")
 _PLACE = _a("place", "string", "Place")
 _WAIT = (_a("wait", "uint8", "Kind of wait", "", WAIT_KINDS), _PLACE, _STACK)
 

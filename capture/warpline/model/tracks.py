@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
+
+AttributeValue = str | int | float | bool
+
+NO_ATTRIBUTES: Mapping[str, AttributeValue] = {}
 
 
 class Packing(StrEnum):
@@ -26,6 +31,7 @@ class Track:
     not parse URIs: ``cores``, ``core``, ``process``, ``thread``, ``state``, ``thread_cpu``, ``api``, ``ranges``,
     ``operators``, ``phases``, ``python``, ``osrt``, ``samples``, ``memory``, ``gpu``, ``context``, ``streams``,
     ``stream``, ``sync``, ``overhead``, ``rank``, ``counter``, ``group``, ``other`` …
+    ``attributes`` are what else there is to know about it, by name; few tracks have any.
     """
 
     index: int
@@ -41,6 +47,7 @@ class Track:
     rank: int | None = None
     clock: int = 0
     sort_key: int = 0
+    attributes: Mapping[str, AttributeValue] = field(default_factory=lambda: NO_ATTRIBUTES, hash=False)
 
 
 @dataclass(frozen=True)
@@ -98,6 +105,17 @@ class Source:
     reason: str = ""
     lost: int = 0
     remedy: str = ""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How the recorded program ended, as far as is known: its status as a shell reports it, the signal that ended it,
+    the last lines it wrote to its standard error.
+    """
+
+    exit_status: int | None = None
+    exit_signal: int | None = None
+    stderr_tail: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 from warpline.model import CaptureFormatError, StorageError
 from warpline.model.progress import IsCancelled, Progress, check_cancelled, never, unwatched
 from warpline.storage.columns.mapped_file import MappedFile
-from warpline.storage.columns.schema import VERSION
+from warpline.storage.columns.schema import MINOR_VERSION, VERSION
 
 Convert = Callable[[Path, Progress, IsCancelled], object]
 
@@ -115,7 +115,7 @@ class ConversionCache:
         """
         from hashlib import blake2b  # loads OpenSSL, which opening a capture does without
 
-        digest = blake2b(f"{VERSION}\0{converter}".encode(), digest_size=16)
+        digest = blake2b(f"{VERSION}.{MINOR_VERSION}\0{converter}".encode(), digest_size=16)
         for source in sources:
             try:
                 status = source.stat()

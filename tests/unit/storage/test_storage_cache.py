@@ -276,7 +276,7 @@ def test_the_limit_is_this_users_in_every_process(cache: ConversionCache, tmp_pa
 def test_indexes_of_names_can_be_counted_and_forgotten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from warpline.storage.index.name_index import build_name_index, forget_indexes, stored_indexes
+    from warpline.storage.index.name_index_cache import build_name_index, forget_indexes, stored_indexes
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
     assert stored_indexes() == {}

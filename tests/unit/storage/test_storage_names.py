@@ -13,8 +13,9 @@ from tests.unit.effort import rounds
 
 from warpline.model import Cancelled, Flag, Packing
 from warpline.storage import Capture, CaptureBuilder, open_capture
-from warpline.storage.index import name_index as names_module
-from warpline.storage.index.name_index import NameIndex, build_name_index
+from warpline.storage.index import name_index_cache, name_pieces
+from warpline.storage.index.name_index import NameIndex
+from warpline.storage.index.name_index_cache import build_name_index
 
 
 def write(path: Path, seed: int, n: int) -> Capture:
@@ -70,7 +71,7 @@ def check(capture: Capture, index: NameIndex, seed: int) -> None:
 @settings(max_examples=rounds(9), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_rows_and_totals_agree_with_brute_force(tmp_path: Path, seed: int, n: int, piece: int) -> None:
     with write(tmp_path / "x.h5", seed, n) as capture, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(names_module, "PIECE", piece)
+        patch.setattr(name_pieces, "PIECE", piece)
         check(capture, build_name_index(capture.lane_columns, capture.uuid), seed)
         check(capture, build_name_index(capture.lane_columns, capture.uuid, folder=tmp_path / "names"), seed)
         check(capture, capture.index_lanes(range(len(capture.lanes))), seed)
@@ -90,7 +91,7 @@ def test_an_index_of_some_lanes_knows_these_and_no_others(tmp_path: Path) -> Non
 
 
 def test_large_captures_keep_their_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(names_module, "ON_DISK_EVENTS", 100)
+    monkeypatch.setattr(name_index_cache, "ON_DISK_EVENTS", 100)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user"))
     with write(tmp_path / "x.h5", 3, 300) as capture:
         steps: list[float] = []
@@ -116,7 +117,7 @@ def test_large_captures_keep_their_index(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_only_the_latest_indexes_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(names_module, "MAX_STORED", 2)
+    monkeypatch.setattr(name_index_cache, "MAX_STORED", 2)
     for number in range(4):
         with write(tmp_path / f"{number}.h5", number, 30) as capture:
             build_name_index(capture.lane_columns, capture.uuid, folder=tmp_path / "names")

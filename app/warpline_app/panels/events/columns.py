@@ -120,7 +120,7 @@ def _attribute_columns(capture: Capture, kind: str) -> list[TableColumn]:
     for spec in table.spec.attributes:
         values, valid = table.column(spec.name)
         # A column that no event filled would only be dashes.
-        if spec.name == "stack" or not np.any(valid):
+        if spec.dtype == "stack" or not np.any(valid):
             continue
         is_number = spec.dtype != "string" and not spec.enum
 

@@ -199,7 +199,7 @@ def _attributes(capture: Capture, kind: str, row: int, values: dict[str, Any]) -
     facts: list[Fact] = []
     missing: list[str] = []
     for spec in specs:
-        if spec.name == "stack" or spec.name.endswith(("_y", "_z")):
+        if spec.dtype == "stack" or spec.name.endswith(("_y", "_z")):
             continue
         value = values.get(spec.name)
         if spec.name.endswith("_x"):

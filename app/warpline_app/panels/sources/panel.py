@@ -92,7 +92,9 @@ class SourcesPanel(Panel):
         self._row = 0
         self._signs: list[tuple[QLabel, str]] = []
         capture = document.capture
-        missing = sum(not source.enabled for source in capture.sources) + bool(capture.warnings)
+        missing = sum(not source.enabled for source in capture.sources) + bool(
+            capture.warnings or capture.notices
+        )
         self.set_badge(str(missing) if missing else "")
 
     def refresh(self) -> None:
@@ -115,10 +117,11 @@ class SourcesPanel(Panel):
             self._head(tr("Left out when importing"))
         for entry in capture.skipped:
             self._line("!", translated(entry.what), f"{entry.count:,} · {translated(entry.reason)}")
-        if capture.warnings:
+        warnings = (*capture.notices, *map(translated, capture.warnings))
+        if warnings:
             self._head(tr("Warnings"))
-        for warning in capture.warnings:
-            self._line("!", "", translated(warning))
+        for warning in warnings:
+            self._line("!", "", warning)
         self._head(tr("The run"))
         for title, value in run_facts(capture):
             self._line("", title, value)

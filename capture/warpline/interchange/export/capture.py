@@ -121,7 +121,7 @@ class _Copy:
             if min(pause_stop, stop) > max(pause_start, start):
                 builder.add_pause(max(pause_start, start), min(pause_stop, stop))
         for table in capture.kinds.values():
-            builder.add_kind(table.spec)
+            builder.add_kind(table.spec, anew=True)
         builder.set_span(start, stop)
 
     def _copy_tracks(self) -> dict[int, int]:
@@ -148,6 +148,7 @@ class _Copy:
                 rank=track.rank,
                 clock=track.clock,
                 sort_key=track.sort_key,
+                attributes=track.attributes,
                 packing=Packing.NEST if self._is_nested(track.index) else Packing.PACK,
             )
         return made
@@ -213,7 +214,7 @@ class _Copy:
                 continue
             if spec.dtype == "string":
                 values = self._string_ids(np.where(valid, values, 0))
-            elif spec.name == "stack":
+            elif spec.dtype == "stack":
                 values, valid = self._stacks(values, valid)
             found[spec.name] = values if valid.all() else np.ma.MaskedArray(values, ~valid)
         return found

@@ -210,7 +210,7 @@ def arguments_of(
         name = names.get(spec.name, spec.name)
         if not valid.any():
             continue
-        if spec.name == "stack":
+        if spec.dtype == "stack":
             if kind == "operator":
                 found.column("Call stack", texts.stacks(np.where(valid, values, 0)), valid)
             continue

@@ -47,7 +47,7 @@ class CodedColumn:
 
 def column_type(spec: AttributeSpec) -> str:
     """How an attribute appears in a table: enumerations and stacks are spelt out."""
-    return "string" if spec.dtype == "string" or spec.enum or spec.name == "stack" else spec.dtype
+    return "string" if spec.enum or spec.dtype in {"string", "stack"} else spec.dtype
 
 
 def numbers_of_track(capture: Capture, track: Track) -> dict[str, int | None]:
@@ -134,7 +134,7 @@ class EventColumns:
         """Values of an attribute as a column: ids, enumerations and stacks become texts."""
         if spec.dtype == "string":
             return text_column(values, self.capture.strings.get, valid)
-        if spec.name == "stack":
+        if spec.dtype == "stack":
             return text_column(values, lambda stacks: [self._stack(stack) for stack in stacks], valid)
         if spec.enum:
             return text_column(

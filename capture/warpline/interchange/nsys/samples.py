@@ -15,7 +15,7 @@ EVENT_STACK_KIND = KindSpec(
     "Stack of an event",
     "cpu",
     "python",
-    (AttributeSpec("stack", "uint32", "Stack"), AttributeSpec("cpu", "int32", "Core")),
+    (AttributeSpec("stack", "stack", "Stack"), AttributeSpec("cpu", "int32", "Core")),
 )
 """A stack taken because something happened (a thread blocked), not periodically: it says nothing about time spent."""
 

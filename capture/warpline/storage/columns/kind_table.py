@@ -6,77 +6,30 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import orjson
 
-from warpline.model import AttributeSpec, KindSpec
+from warpline.model import KindSpec
+from warpline.storage.columns.attribute_types import column_type
 from warpline.storage.columns.mapped_file import MappedFile
-from warpline.storage.columns.schema import MAX_KINDS
 
 Array = npt.NDArray[Any]
 Int64Array = npt.NDArray[np.int64]
-
-MAX_ATTRIBUTES = 1024
-
-_TYPES = frozenset(
-    (
-        "string",
-        "bool",
-        "int8",
-        "int16",
-        "int32",
-        "int64",
-        "uint8",
-        "uint16",
-        "uint32",
-        "uint64",
-        "float32",
-        "float64",
-    )
-)
 
 
 class KindTable:
     """All events of one kind: their rows and a column for each attribute. Columns are opened when first used."""
 
-    def __init__(self, file: MappedFile, name: str, n_events: int) -> None:
+    def __init__(self, file: MappedFile, spec: KindSpec, code: int, n_events: int) -> None:
+        """``code`` is the kind's in ``events.kind``, ``n_events`` the number of all events of the capture."""
+        self.spec = spec
+        self.code = code
+        self.attributes = tuple(attribute.name for attribute in spec.attributes)
         self._file = file
-        self._path = f"kinds/{name}"
+        self._path = f"kinds/{spec.name}"
         self._n_events = n_events
-        self.code = int(file.attribute(self._path, "code"))
-        if not 0 <= self.code < MAX_KINDS:
-            raise file.error(f"kind {name} has the code {self.code}")
         self._rows: Array | None = None
         self._sound_rows: Int64Array | None = None
         self._columns: dict[str, tuple[Array, npt.NDArray[np.bool_] | None]] = {}
-        names = file.names(f"{self._path}/attributes")
-        if len(names) > MAX_ATTRIBUTES:
-            raise file.error(f"kind {name} has {len(names)} attributes")
-        attributes = tuple(self._attribute(attribute) for attribute in names)
-        self.spec = KindSpec(
-            name,
-            str(file.attribute(self._path, "title")),
-            str(file.attribute(self._path, "category")),
-            str(file.attribute(self._path, "color")),
-            attributes,
-        )
-        self.attributes = tuple(spec.name for spec in attributes)
-        self._specs = {spec.name: spec for spec in attributes}
-
-    def _attribute(self, name: str) -> AttributeSpec:
-        path = f"{self._path}/attributes/{name}"
-        kind = str(self._file.attribute(path, "type"))
-        if kind not in _TYPES:
-            raise self._file.error(f"attribute {path} has the unknown type {kind!r}")
-        try:
-            enum = orjson.loads(str(self._file.attribute(path, "enum"))) if self._has_enum(path) else {}
-            named = {int(number): str(text) for number, text in enum.items()}
-        except (ValueError, AttributeError, TypeError) as error:
-            raise self._file.error(f"the enumeration of {path} is damaged") from error
-        title, unit = str(self._file.attribute(path, "title")), str(self._file.attribute(path, "unit"))
-        return AttributeSpec(name, kind, title, unit, named)
-
-    def _has_enum(self, path: str) -> bool:
-        return self._file.has_attribute(path, "enum")
+        self._types = {attribute.name: column_type(attribute.dtype) for attribute in spec.attributes}
 
     @property
     def stored_rows(self) -> Array:
@@ -110,16 +63,12 @@ class KindTable:
 
         Raises KeyError when the capture has no such attribute.
         """
-        if name not in self._specs:
+        if name not in self._types:
             raise KeyError(f"kind {self.spec.name!r} has no attribute {name!r}")
         found = self._columns.get(name)
         if found is None:
-            spec = self._specs[name]
-            dtype = {"string": "<u4", "bool": "|u1"}.get(spec.dtype) or np.dtype(spec.dtype).newbyteorder(
-                "<"
-            ).str
             count = len(self.stored_rows)
-            values = self._file.column(f"{self._path}/attributes/{name}", dtype, count=count)
+            values = self._file.column(f"{self._path}/attributes/{name}", self._types[name], count=count)
             valid = None
             if self._file.has(f"{self._path}/valid/{name}"):
                 valid = self._file.column(f"{self._path}/valid/{name}", "|u1", count=count).view(bool)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-import orjson
 
-from warpline.storage.columns.mapped_file import MappedFile
-from warpline.storage.columns.schema import LINK_COLUMNS, NO_ROW
+from warpline.storage.columns.schema import NO_ROW
 
 Int64Array = npt.NDArray[np.int64]
 UInt8Array = npt.NDArray[np.uint8]
@@ -19,18 +18,22 @@ UInt8Array = npt.NDArray[np.uint8]
 class Links:
     """``from_row``, ``to_row`` int64, ``kind`` uint8 (see `kind_name`), by ``from_row``; −1 is outside the capture."""
 
-    def __init__(self, file: MappedFile, n_events: int) -> None:
-        self._from_row: Int64Array = file.column("links/from_row", LINK_COLUMNS["from_row"])
-        count = len(self._from_row)
-        self._to_row: Int64Array = file.column("links/to_row", LINK_COLUMNS["to_row"], count=count)
-        self.kind: UInt8Array = file.column("links/kind", LINK_COLUMNS["kind"], count=count)
-        self._by_to: Int64Array = file.column("links/by_to", "<i8", count=count)
+    def __init__(
+        self,
+        from_row: Int64Array,
+        to_row: Int64Array,
+        kind: UInt8Array,
+        by_to: Int64Array,
+        kinds: Sequence[str],
+        n_events: int,
+    ) -> None:
+        """The columns as they are stored; ``kinds`` are the names of link kinds by code."""
+        self._from_row = from_row
+        self._to_row = to_row
+        self.kind = kind
+        self._by_to = by_to
+        self.kinds = tuple(kinds)
         self._n_events = n_events
-        try:
-            names = orjson.loads(str(file.attribute("links", "kinds")))
-            self.kinds = tuple(str(name) for name in names)[:256]
-        except (ValueError, TypeError) as error:
-            raise file.error("its names of links are damaged") from error
 
     @cached_property
     def from_row(self) -> Int64Array:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import mmap
 import os
-import re
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -21,8 +20,9 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
-from warpline.model import CaptureFormatError
-from warpline.storage.columns.schema import ALIGNMENT, FORMAT, VERSION
+from warpline.model import CaptureFormatError, CaptureVersionError
+from warpline.storage.columns.schema import ALIGNMENT, FORMAT, READABLE_VERSIONS, VERSION
+from warpline.storage.columns.stored_text import set_attribute
 from warpline.storage.columns.why_unreadable import (
     SIGNATURE,
     why_no_capture,
@@ -41,7 +41,6 @@ MAX_ARCHIVE_RATIO = 500
 """An archive whose columns are more than this times its size (and some) is damage or a trap, not data."""
 
 _ARCHIVE_ALLOWANCE = 16 << 20
-_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 class MappedFile:
@@ -80,11 +79,19 @@ class MappedFile:
         if not self.has_attribute("", "format") or self.attribute("", "format") != FORMAT:
             raise self.error(why_no_capture(self.path, self.names("")))
         version = self.attribute("", "version")
-        if version != VERSION:
-            raise self.error(why_other_version(version, VERSION))
+        if version not in READABLE_VERSIONS:
+            raise CaptureVersionError(self._refusal(why_other_version(version, VERSION)))
+        self.version = int(version)
+        minor = self.attribute("", "minor_version") if self.has_attribute("", "minor_version") else 0
+        if not isinstance(minor, int):
+            raise self.error(f"its minor version is {minor!r}")
+        self.minor_version = minor
 
     def error(self, what: str) -> CaptureFormatError:
-        return CaptureFormatError(f"{self.path}: cannot be opened: {what}")
+        return CaptureFormatError(self._refusal(what))
+
+    def _refusal(self, what: str) -> str:
+        return f"{self.path}: cannot be opened: {what}"
 
     def attribute(self, path: str, name: str) -> str | int:
         """Value of an attribute of a group or dataset (an empty path: of the file): a text or an integer.
@@ -116,6 +123,18 @@ class MappedFile:
             return node is not None and bool(h5py.h5a.exists(node.id, name.encode()))
         except (KeyError, OSError, RuntimeError, ValueError, TypeError):
             return False
+
+    def text(self, path: str, name: str, default: str) -> str:
+        """Value of an attribute that is a text, or the default where there is none."""
+        return str(self.attribute(path, name)) if self.has_attribute(path, name) else default
+
+    def attribute_names(self, path: str) -> list[str]:
+        """Names of the attributes of a group or dataset."""
+        try:
+            node = self._node(path)
+            return [] if node is None else list(node.attrs)
+        except (KeyError, OSError, RuntimeError, ValueError, TypeError) as error:
+            raise self.error(f"the attributes of {path or '/'} are damaged") from error
 
     def has(self, path: str) -> bool:
         """Whether a dataset or group of this name is stored in the file."""
@@ -282,12 +301,7 @@ class MappedFile:
 
     def copy_attributes(self, path: str, target: h5py.Group | h5py.Dataset) -> None:
         """Copies the attributes of a group or dataset that captures may have."""
-        try:
-            node = self._node(path)
-            names = [] if node is None else list(node.attrs)
-        except (OSError, RuntimeError, ValueError, TypeError, KeyError) as error:
-            raise self.error(f"the attributes of {path or '/'} are damaged") from error
-        for name in names:
+        for name in self.attribute_names(path):
             set_attribute(target, name, self.attribute(path, name))
 
     def will_need(self, ranges: list[tuple[int, int]]) -> None:
@@ -335,27 +349,12 @@ class MappedFile:
             pass
 
 
-def set_attribute(node: h5py.Group | h5py.Dataset, name: str, value: str | int) -> None:
-    """Writes an attribute; texts with a fixed length, which HDF5 keeps beside the object under its checksum."""
-    if isinstance(value, int):
-        node.attrs[name] = value
-        return
-    data = utf8(value)
-    node.attrs.create(name, np.array(data), dtype=h5py.string_dtype("utf-8", max(1, len(data))))
-
-
-def utf8(text: str) -> bytes:
-    """UTF-8; what cannot be encoded (undecodable bytes of a path, halves of surrogate pairs) is replaced."""
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        return _SURROGATES.sub("\ufffd", text).encode()
-
-
 def is_capture(path: Path) -> bool:
     """Whether a file begins like an HDF5 file with the mark of a capture."""
     try:
         MappedFile(path).close()
-    except CaptureFormatError as error:
-        return "format version" in str(error)
+    except CaptureVersionError:
+        return True
+    except CaptureFormatError:
+        return False
     return True

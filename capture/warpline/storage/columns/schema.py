@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 FORMAT = "warpline-capture"
-VERSION = 0
+VERSION = 1
+"""Major version: a reader of another one refuses the file, or adapts it (`read/version_0.py`)."""
+
+MINOR_VERSION = 0
+"""A file of a higher minor version holds more than this reader knows, and what it knows means the same."""
+
+READABLE_VERSIONS = (0, VERSION)
 
 NO_ROW = -1
 """End of a link that lies outside the file."""
@@ -24,6 +30,12 @@ MAX_KINDS = 256
 MAX_TRACKS = 1 << 20
 MAX_DEPTH = 64
 """How deep tracks may be nested."""
+
+MAX_TRACK_VALUES = 1 << 20
+"""Values of attributes that all tracks have together."""
+
+MAX_ATTRIBUTES = 1024
+"""Attributes of one kind of events, and names of attributes of tracks."""
 
 MAX_LEVEL = 30
 """Coarsest bin is 2**MAX_LEVEL ns, so that the time in a bin beside its longest event fits 32 bits."""
@@ -44,6 +56,14 @@ TRACK_COLUMNS = {
     "clock": "<u4",
     "sort_key": "<i8",
 }
+TRACK_DEFAULTS = {name: -1 for name in TRACK_COLUMNS if name != "uri"} | {
+    "title": 0,
+    "role": 0,
+    "clock": 0,
+    "sort_key": 0,
+}
+"""What a column of tracks holds that a file leaves out; a title is then the end of the URI, a role ``other``."""
+
 CLOCK_COLUMNS = {"name": "<u4", "offset": "<i8", "method": "<u4", "residual": "<i8"}
 LINK_COLUMNS = {"from_row": "<i8", "to_row": "<i8", "kind": "|u1"}
 STACK_COLUMNS = {"frame": "<u4", "parent": "<u4"}
@@ -66,6 +86,24 @@ UTILIZATION_COLUMNS = {
 }
 LOD_DIRECTORY = {"lane": "<u4", "level": "|u1", "first": "<i8", "count": "<i8"}
 LOD_COLUMNS = {"start": "<i8", "longest": "<u8", "rest": "<u4", "row": "<u4"}
+
+LINK_INDEX_COLUMN = {"by_to": "<i8"}
+COUNTER_SAMPLES = {"time": "<i8", "value": "<f8", "min": "<f8", "max": "<f8", "mean": "<f8"}
+UTILIZATION_VALUES = {"value": "<f4"}
+LOD_SKIPS = {"skip_events": "<i8", "skip_entries": "<i8"}
+STRING_COLUMNS = {"offset": "<u8", "data": "|u1"}
+TRACK_ATTRIBUTE_COLUMNS = {"track": "<u4", "value": ""}
+"""Of one attribute; the type of ``value`` is told beside it."""
+
+NAME_INDEX_COLUMNS = {
+    "piece_lane": "<i8",
+    "piece_base": "<i8",
+    "piece_first": "<i8",
+    "name": "<u4",
+    "first": "<i8",
+    "row": "<u4",
+    "busy": "<i8",
+}
 
 NO_RESIDUAL = np.iinfo(np.int64).min
 """A clock whose residual is not known."""

@@ -1,50 +1,24 @@
 """Rows by name: which events of a lane are called so, how many and how long they are in any range of time.
 
 The index holds the rows of each lane sorted by (name, row), which on a lane is (name, start), with prefix sums of busy
-time. Long lanes come in pieces, so that building takes little memory. Captures of many events keep theirs in
-the user's cache, by UUID.
+time. Long lanes come in pieces, so that building takes little memory.
 """
 
 from __future__ import annotations
 
-import contextlib
-import os
-import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import numpy as np
 import numpy.typing as npt
 
 from warpline.model.flags import NOT_BUSY
-from warpline.model.progress import IsCancelled, Progress, check_cancelled
-from warpline.storage.cache import cache_folder
 from warpline.storage.index.lane_columns import LaneColumns
 
 Array = npt.NDArray[Any]
 Int64Array = npt.NDArray[np.int64]
 UInt32Array = npt.NDArray[np.uint32]
-
-ON_DISK_EVENTS = 2_000_000
-"""Captures with more events keep their index in the user's cache."""
-
-MAX_STORED = 8
-"""Indexes kept in the cache; those not used for longest go."""
-
-PIECE = 1 << 21
-
-_COLUMNS = {
-    "piece_lane": "<i8",
-    "piece_base": "<i8",
-    "piece_first": "<i8",
-    "name": "<u4",
-    "first": "<i8",
-    "row": "<u4",
-    "busy": "<i8",
-}
 
 
 @dataclass(frozen=True)
@@ -107,7 +81,7 @@ class NameIndex:
                     begin, end = np.searchsorted(rows, [low, high]).tolist()
                     here.append(rows[begin:end].astype(np.int64) + self._base[piece])
             found.append(np.sort(np.concatenate(here)) if len(here) > 2 else here[-1])
-        return np.minimum(np.concatenate(found), max(0, len(self._columns.events) - 1))
+        return np.clip(np.concatenate(found), 0, max(0, len(self._columns.events) - 1))
 
     def totals(
         self, lanes: npt.ArrayLike | None = None, start_ns: int | None = None, stop_ns: int | None = None
@@ -197,186 +171,3 @@ class NameIndex:
                 outside += max(0, stop - max(start, stop_ns))
             if outside:
                 yield int(events.name[row]), outside
-
-
-def build_name_index(
-    columns: LaneColumns,
-    uuid: str,
-    progress: Progress | None = None,
-    cancelled: IsCancelled | None = None,
-    folder: Path | None = None,
-) -> NameIndex:
-    """The index of all events of the capture with this UUID, from the user's cache when it is there.
-
-    Meant for a worker thread: takes about 0.1 us an event once. ``folder`` replaces the cache. Raises Cancelled. A
-    cache that cannot be written is done without.
-    """
-    n_events = len(columns.events)
-    if n_events <= ON_DISK_EVENTS and folder is None:
-        return NameIndex(columns, _in_memory(columns, progress, cancelled))
-    place = (folder or cache_folder() / "names") / f"{uuid}-{n_events}"
-    index = _load(place, n_events)
-    if index is None:
-        try:
-            _store(place, columns, progress, cancelled)
-            index = _load(place, n_events)
-        except OSError:
-            index = None
-    return NameIndex(columns, index or _in_memory(columns, progress, cancelled))
-
-
-def index_lanes(
-    columns: LaneColumns, lanes: Sequence[int], cancelled: IsCancelled | None = None
-) -> NameIndex:
-    """An index of some lanes alone, in memory: 12 bytes and about 0.1 us an event of theirs. Raises Cancelled."""
-    return NameIndex(columns, _in_memory(columns, None, cancelled, lanes))
-
-
-def _pieces(
-    columns: LaneColumns,
-    progress: Progress | None,
-    cancelled: IsCancelled | None,
-    lanes: Sequence[int] | None = None,
-) -> Iterator[tuple[int, int, UInt32Array, Int64Array, UInt32Array, Int64Array]]:
-    """Lane, base, names, counts of entries of each name, rows less base by name, busy time of each entry."""
-    events = columns.events
-    total = max(1, len(events))
-    for lane in range(len(columns.lanes)) if lanes is None else lanes:
-        rows = columns.lanes.rows(lane)
-        for base in range(rows.start, rows.stop, PIECE):
-            check_cancelled(cancelled, "indexing names was cancelled")
-            if progress is not None:
-                progress(base / total, "indexing names")
-            part = slice(base, min(base + PIECE, rows.stop))
-            # Packed with its position a name sorts stably, and faster than any indirect sort.
-            key = events.name[part].astype(np.int64) << 32 | np.arange(part.stop - part.start)
-            key.sort()
-            row = (key & 0xFFFFFFFF).astype(np.uint32)
-            key >>= 32
-            heads = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]]))
-            counts = np.diff(np.concatenate([heads, [len(key)]]))
-            duration = np.where(events.flags[part] & int(NOT_BUSY), 0, events.duration[part])[row]
-            yield lane, base, key[heads].astype(np.uint32), counts, row, duration
-
-
-def _in_memory(
-    columns: LaneColumns,
-    progress: Progress | None,
-    cancelled: IsCancelled | None,
-    lanes: Sequence[int] | None = None,
-) -> dict[str, Array]:
-    collected: dict[str, list[Array]] = {name: [] for name in _COLUMNS}
-    _collect(
-        _pieces(columns, progress, cancelled, lanes), lambda name, values: collected[name].append(values)
-    )
-    return {
-        name: np.concatenate([np.empty(0, dtype), *collected[name]]).astype(dtype)
-        for name, dtype in _COLUMNS.items()
-    }
-
-
-def _collect(
-    pieces: Iterator[tuple[int, int, UInt32Array, Int64Array, UInt32Array, Int64Array]],
-    put: Callable[[str, Array], object],
-) -> None:
-    entries = directory = 0
-    busy = 0
-    put("busy", np.zeros(1, np.int64))
-    for lane, base, name, counts, row, duration in pieces:
-        put("piece_lane", np.array([lane]))
-        put("piece_base", np.array([base]))
-        put("piece_first", np.array([directory]))
-        put("name", name)
-        put("first", entries + np.cumsum(counts) - counts)
-        put("row", row)
-        put("busy", busy + np.cumsum(duration))
-        busy += int(duration.sum())
-        directory += len(name)
-        entries += len(row)
-    put("piece_first", np.array([directory]))
-    put("first", np.array([entries]))
-
-
-def _store(
-    place: Path, columns: LaneColumns, progress: Progress | None, cancelled: IsCancelled | None
-) -> None:
-    """Writes the columns into a folder that appears under its name when it is complete."""
-    place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    making = place.with_name(f".{place.name}.{uuid4().hex[:8]}")
-    making.mkdir()
-    try:
-        files = {name: (making / name).open("wb", buffering=1 << 20) for name in _COLUMNS}
-        try:
-            _collect(
-                _pieces(columns, progress, cancelled),
-                lambda name, values: files[name].write(np.ascontiguousarray(values, _COLUMNS[name]).data),
-            )
-        finally:
-            for file in files.values():
-                file.close()
-        with contextlib.suppress(OSError):
-            # Another process may have been faster; its index is as good.
-            os.rename(making, place)
-        _forget_old(place)
-    finally:
-        shutil.rmtree(making, ignore_errors=True)
-
-
-def _load(place: Path, n_events: int) -> dict[str, Array] | None:
-    """Columns from a folder, mapped; None when it is not there or does not fit that many events."""
-    columns = {}
-    try:
-        for name, dtype in _COLUMNS.items():
-            size = (place / name).stat().st_size
-            columns[name] = (
-                np.memmap(place / name, np.dtype(dtype), "r") if size else np.empty(0, np.dtype(dtype))
-            )
-        os.utime(place)
-    except (OSError, ValueError):
-        return None
-    pieces, names = len(columns["piece_lane"]), len(columns["name"])
-    first, piece_first = columns["first"], columns["piece_first"]
-    fits = (
-        len(columns["row"]) == n_events
-        and len(columns["busy"]) == n_events + 1
-        and len(columns["piece_base"]) == pieces
-        and len(piece_first) == pieces + 1
-        and len(first) == names + 1
-        and _ascends(piece_first, names)
-        and _ascends(first, n_events)
-    )
-    if not fits:
-        shutil.rmtree(place, ignore_errors=True)
-        return None
-    return columns
-
-
-def _ascends(offsets: Array, last: int) -> bool:
-    return bool(offsets[0] == 0 and offsets[-1] == last and np.all(offsets[1:] >= offsets[:-1]))
-
-
-def stored_indexes() -> dict[Path, int]:
-    """The indexes in the user's cache, with the bytes each takes on disk."""
-    found: dict[Path, int] = {}
-    with contextlib.suppress(OSError):
-        for place in (cache_folder() / "names").iterdir():
-            with contextlib.suppress(OSError):
-                found[place] = sum(file.stat().st_size for file in place.iterdir())
-    return found
-
-
-def forget_indexes() -> int:
-    """Removes all indexes from the user's cache and returns the bytes freed; those in use stay usable on Linux."""
-    stored = stored_indexes()
-    for place in stored:
-        shutil.rmtree(place, ignore_errors=True)
-    return sum(stored.values())
-
-
-def _forget_old(newest: Path) -> None:
-    """Removes the indexes not used for longest."""
-    with contextlib.suppress(OSError):
-        stored = [path for path in newest.parent.iterdir() if path != newest]
-        by_use: Sequence[Path] = sorted(stored, key=lambda path: path.stat().st_mtime, reverse=True)
-        for path in by_use[MAX_STORED - 1 :]:
-            shutil.rmtree(path, ignore_errors=True)

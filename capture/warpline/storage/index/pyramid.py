@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from warpline.storage.columns.events import Events, Lanes
 from warpline.storage.columns.mapped_file import MappedFile
-from warpline.storage.columns.schema import LOD_COLUMNS, LOD_DIRECTORY, MAX_LEVEL, SKIP
+from warpline.storage.columns.schema import LOD_COLUMNS, LOD_DIRECTORY, LOD_SKIPS, MAX_LEVEL, SKIP
 
 Array = npt.NDArray[Any]
 Int64Array = npt.NDArray[np.int64]
@@ -19,6 +19,20 @@ RAW = -1
 
 _ADVICE_BLOCK = 1 << 20
 _ADVICE_MEMORY = 512
+
+
+def skip_rows(first: Int64Array, count: Int64Array) -> Int64Array:
+    """The first row of each run of rows, and every `SKIP`-th after it."""
+    sizes = -(-count // SKIP)
+    inside = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    rows: Int64Array = np.repeat(first, sizes) + inside * SKIP
+    return rows.astype(np.int64)
+
+
+def _skips_before(counts: Int64Array) -> list[int]:
+    """Where the entries of each run begin in the skip index, and where the last ends."""
+    before: list[int] = np.concatenate([np.zeros(1, np.int64), np.cumsum(-(-counts // SKIP))]).tolist()
+    return before
 
 
 class Pyramid:
@@ -35,15 +49,17 @@ class Pyramid:
         self._lane_first_array = lane_first
         self._lane_first = lane_first.tolist()
         self._lane_count = lane_count.tolist()
+        self.is_stored = file.has("lod")
+        """Whether the file has a level of detail; otherwise there are no levels, and drawing costs events."""
         directory = {
-            name: file.column(f"lod/levels/{name}", dtype).astype(np.int64)
+            name: self._column(f"lod/levels/{name}", dtype).astype(np.int64)
             for name, dtype in LOD_DIRECTORY.items()
         }
-        self.start: Int64Array = file.column("lod/start", LOD_COLUMNS["start"])
+        self.start: Int64Array = self._column("lod/start", LOD_COLUMNS["start"])
         n = len(self.start)
-        self.longest: npt.NDArray[np.uint64] = file.column("lod/longest", LOD_COLUMNS["longest"], count=n)
-        self.rest: npt.NDArray[np.uint32] = file.column("lod/rest", LOD_COLUMNS["rest"], count=n)
-        self.row: npt.NDArray[np.uint32] = file.column("lod/row", LOD_COLUMNS["row"], count=n)
+        self.longest: npt.NDArray[np.uint64] = self._column("lod/longest", LOD_COLUMNS["longest"], n)
+        self.rest: npt.NDArray[np.uint32] = self._column("lod/rest", LOD_COLUMNS["rest"], n)
+        self.row: npt.NDArray[np.uint32] = self._column("lod/row", LOD_COLUMNS["row"], n)
         self._check(directory, n, len(lane_first))
         self.level = directory["level"].tolist()
         self._level_first = directory["first"]
@@ -52,8 +68,14 @@ class Pyramid:
         self._levels_of_lane = np.searchsorted(
             directory["lane"], np.arange(len(lane_first) + 1), "left"
         ).tolist()
-        self._skip_events, self._skip_events_at = self._skip_index("lod/skip_events", lane_count)
-        self._skip_entries, self._skip_entries_at = self._skip_index("lod/skip_entries", directory["count"])
+        self._skip_events_at = _skips_before(lane_count)
+        self._skip_entries_at = _skips_before(directory["count"])
+        if self.is_stored:
+            self._skip_events = self._skip_column("skip_events", self._skip_events_at[-1])
+            self._skip_entries = self._skip_column("skip_entries", self._skip_entries_at[-1])
+        else:
+            self._skip_events = events.start[skip_rows(lane_first, lane_count)]
+            self._skip_entries = np.empty(0, np.int64)
         # One more block: a part may end where the file does.
         self._advised = np.zeros(file.size // _ADVICE_BLOCK + 2, bool)
         self._advised_count = 0
@@ -78,9 +100,11 @@ class Pyramid:
         if not fits:
             raise self._file.error("its level of detail is damaged")
 
-    def _skip_index(self, path: str, counts: Int64Array) -> tuple[Int64Array, list[int]]:
-        at = np.r_[0, np.cumsum(-(-counts // SKIP))]
-        return np.array(self._file.column(path, "<i8", count=int(at[-1]))), at.tolist()
+    def _column(self, path: str, dtype: str, count: int | None = None) -> Array:
+        return self._file.column(path, dtype, count=count) if self.is_stored else np.empty(0, dtype)
+
+    def _skip_column(self, name: str, count: int) -> Int64Array:
+        return np.array(self._file.column(f"lod/{name}", LOD_SKIPS[name], count=count))
 
     def is_skip_index_sound(self) -> bool:
         """Whether the skip index holds what the columns hold; reads a page for each of its entries."""

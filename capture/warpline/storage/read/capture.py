@@ -15,7 +15,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from warpline.model import CaptureFormatError, Clock, Device, Process, Skipped, Source, Thread, Track
+from warpline.model import CaptureFormatError, Clock, Device, Outcome, Process, Skipped, Source, Thread, Track
 from warpline.model.progress import IsCancelled, Progress
 from warpline.storage.cache import ConversionCache
 from warpline.storage.columns.counters import Counter
@@ -24,32 +24,36 @@ from warpline.storage.columns.groups import LaneGroup, find_groups
 from warpline.storage.columns.kind_table import KindTable
 from warpline.storage.columns.links import Links
 from warpline.storage.columns.mapped_file import MappedFile
-from warpline.storage.columns.schema import (
-    MAX_KINDS,
-    NO_STACK,
-    STACK_COLUMNS,
-)
+from warpline.storage.columns.schema import MINOR_VERSION, NO_STACK
 from warpline.storage.columns.strings import Strings
 from warpline.storage.columns.strip import Strip
 from warpline.storage.index.exact_queries import ExactQueries
 from warpline.storage.index.lane_columns import LaneColumns
-from warpline.storage.index.name_index import NameIndex, build_name_index, index_lanes
+from warpline.storage.index.name_index import NameIndex
+from warpline.storage.index.name_index_cache import build_name_index, index_lanes
 from warpline.storage.index.pyramid import Pyramid
 from warpline.storage.index.strip_native import StripLoop, strip_loop
 from warpline.storage.index.strip_query import query_strip
 from warpline.storage.index.utilization import BusyCurve, strip_coverage
 from warpline.storage.read.archive import working_file
-from warpline.storage.read.read_meta import MAX_TIME
-from warpline.storage.read.read_tables import (
-    read_clocks,
+from warpline.storage.read.read_attributes import read_kinds
+from warpline.storage.read.read_meta import MAX_TIME, read_outcome
+from warpline.storage.read.read_optional import (
     read_counters,
     read_curves,
+    read_links,
+    read_name_index,
+    read_stacks,
+)
+from warpline.storage.read.read_tables import (
+    read_clocks,
     read_events,
     read_lanes,
     read_meta,
     read_tracks,
     read_uuid,
 )
+from warpline.storage.read.unknown import find_unknown, newer_notice
 
 Array = npt.NDArray[Any]
 Int64Array = npt.NDArray[np.int64]
@@ -113,6 +117,7 @@ class Capture(ExactQueries):
         self.processes: tuple[Process, ...] = description.processes
         self.threads: tuple[Thread, ...] = description.threads
         self.devices: tuple[Device, ...] = description.devices
+        self._unknown_meta = description.unknown
         self.strings = Strings(file.column("strings/offset", "<u8"), file.column("strings/data", "|u1"))
         self.clocks = self.recorded_clocks = read_clocks(file, self.strings)
         self.tracks = read_tracks(
@@ -128,6 +133,35 @@ class Capture(ExactQueries):
         offset = np.array([clock.offset_ns for clock in self.clocks], np.int64)
         return offset[clock[lanes.track]] if len(lanes) else np.empty(0, np.int64)
 
+    # What it is
+
+    @property
+    def format_version(self) -> tuple[int, int]:
+        """Major and minor version of the file's format."""
+        return self._file.version, self._file.minor_version
+
+    @cached_property
+    def writer(self) -> str:
+        """The program that wrote the file, with its version; empty when it does not say."""
+        return self._file.text("", "writer", "")
+
+    @cached_property
+    def unknown(self) -> tuple[str, ...]:
+        """What stands in the file and is ignored because it is not known here; see `read.unknown`."""
+        return tuple(find_unknown(self._file, self._unknown_meta))
+
+    @cached_property
+    def notices(self) -> tuple[str, ...]:
+        """What a reader of this capture should be told: that a newer Warpline wrote it, and what is ignored of it."""
+        if self._file.minor_version <= MINOR_VERSION:
+            return ()
+        return (newer_notice(self._file.version, self._file.minor_version, self.writer, self.unknown),)
+
+    @cached_property
+    def outcome(self) -> Outcome:
+        """How the recorded program ended."""
+        return read_outcome(self.meta)
+
     # Tables
 
     @property
@@ -138,13 +172,7 @@ class Capture(ExactQueries):
     @cached_property
     def kinds(self) -> dict[str, KindTable]:
         """Kinds of which the capture has events, by name."""
-        names = self._file.names("kinds")
-        if len(names) > MAX_KINDS:
-            raise self._file.error(f"it describes {len(names)} kinds of events")
-        tables = [KindTable(self._file, name, len(self.events)) for name in names]
-        if len({table.code for table in tables}) != len(tables):
-            raise self._file.error("two of its kinds of events have the same code")
-        return {table.spec.name: table for table in sorted(tables, key=lambda table: table.code)}
+        return read_kinds(self._file, len(self.events))
 
     @cached_property
     def kind_of_code(self) -> dict[int, str]:
@@ -154,7 +182,7 @@ class Capture(ExactQueries):
     @cached_property
     def links(self) -> Links:
         """Links between events."""
-        return Links(self._file, len(self.events))
+        return read_links(self._file, len(self.events))
 
     def links_from(self, row: int) -> tuple[Int64Array, Array]:
         """Rows an event leads to and the kinds of these links; −1 is an end outside the capture."""
@@ -178,20 +206,13 @@ class Capture(ExactQueries):
         return {track: tuple(counters) for track, counters in result.items()}
 
     @cached_property
-    def _stacks(self) -> tuple[Array, Array]:
-        frame, parent = (self._file.column(f"stacks/{name}", dtype) for name, dtype in STACK_COLUMNS.items())
-        if len(frame) != len(parent):
-            raise self._file.error("its table of stacks is damaged")
-        return frame, parent
-
-    @property
     def stacks(self) -> tuple[Array, Array]:
         """The trie of stacks: frame (string id) and parent (a stack with a smaller number, or `NO_STACK`) of each."""
-        return self._stacks
+        return read_stacks(self._file)
 
     def stack_frames(self, stack: int) -> list[str]:
         """Frames of a stack, leaf first, at most `MAX_FRAMES`; a damaged chain ends where it stops going back."""
-        frame, parent = self._stacks
+        frame, parent = self.stacks
         frames: list[str] = []
         while 0 <= stack < len(frame) and len(frames) < MAX_FRAMES:
             frames.append(self.strings[int(frame[stack])])
@@ -320,11 +341,23 @@ class Capture(ExactQueries):
         progress: Progress | None = None,
         cancelled: IsCancelled | None = None,
     ) -> NameIndex:
-        """Rows by name, built when first wanted: call it in a worker. Raises Cancelled."""
+        """Rows by name, from the file where it has them, else built when first wanted: call it in a worker.
+
+        Raises Cancelled.
+        """
         with self._name_index_lock:
             if self._name_index is None:
-                self._name_index = build_name_index(self.lane_columns, self.uuid, progress, cancelled)
+                stored = self.stored_name_index
+                if stored is not None:
+                    self._name_index = NameIndex(self.lane_columns, stored)
+                else:
+                    self._name_index = build_name_index(self.lane_columns, self.uuid, progress, cancelled)
             return self._name_index
+
+    @cached_property
+    def stored_name_index(self) -> Mapping[str, Array] | None:
+        """The columns of the index of names in the file; None where it has none."""
+        return read_name_index(self._file, self.lanes, len(self.events))
 
     def index_lanes(self, lanes: Sequence[int], cancelled: Callable[[], bool] | None = None) -> NameIndex:
         """Rows by name of some lanes alone, in memory: about 0.1 us an event of theirs. Raises Cancelled."""

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from types import NoneType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import orjson
 
-from warpline.model import Device, Process, Skipped, Source, Thread
+from warpline.model import Device, Outcome, Process, Skipped, Source, Thread
 
 MAX_TIME = 1 << 62
 _INT64 = range(-(1 << 63), 1 << 63)
+_ENTRIES = {
+    "sources": Source,
+    "skipped": Skipped,
+    "processes": Process,
+    "threads": Thread,
+    "devices": Device,
+}
 
 
 @dataclass(frozen=True)
@@ -29,6 +37,8 @@ class Description:
     processes: tuple[Process, ...]
     threads: tuple[Thread, ...]
     devices: tuple[Device, ...]
+    unknown: tuple[str, ...]
+    """Keys with a fixed place that are not known, such as ``sources.colour``."""
 
 
 def read_description(data: bytes) -> Description:
@@ -62,7 +72,27 @@ def read_description(data: bytes) -> Description:
         processes,
         threads,
         tuple(_device(entry) for entry in _dicts(document, "devices")),
+        tuple(_unknown(document)),
     )
+
+
+def read_outcome(meta: Mapping[str, Any]) -> Outcome:
+    """How the recorded program ended, from the free metadata of a description."""
+    tail = meta.get("stderr_tail")
+    return Outcome(
+        meta.get("exit_status"),
+        meta.get("exit_signal"),
+        None if tail is None else tuple(str(line) for line in tail),
+    )
+
+
+def _unknown(document: Mapping[str, Any]) -> Iterator[str]:
+    known = {"span_ns", "warnings", "pauses_ns", "meta", *_ENTRIES}
+    yield from (key for key in document if key not in known)
+    for name, value in _ENTRIES.items():
+        fields_of_entry = {field.name for field in fields(value)}
+        keys = dict.fromkeys(key for entry in _dicts(document, name) for key in entry)
+        yield from (f"{name}.{key}" for key in keys if key not in fields_of_entry)
 
 
 def _process(entry: Mapping[str, Any]) -> Process:
@@ -112,6 +142,9 @@ def _known(meta: Mapping[str, Any]) -> Mapping[str, Any]:
         "host": dict,
         "start_utc_ns": int,
         "tool": str,
+        "exit_status": (int, NoneType),
+        "exit_signal": (int, NoneType),
+        "stderr_tail": (list, NoneType),
     }
     kept = {key: value for key, value in meta.items() if isinstance(value, expected.get(key, object))}
     if "command_line" in kept:

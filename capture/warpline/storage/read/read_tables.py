@@ -5,7 +5,8 @@ Everything raises CaptureFormatError for what cannot be.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
 
@@ -13,24 +14,21 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.model import Clock, Track
-from warpline.storage.columns.counters import Counter, pyramid_sizes
+from warpline.model.tracks import NO_ATTRIBUTES
 from warpline.storage.columns.events import Events, Lanes
-from warpline.storage.columns.groups import LaneGroup
 from warpline.storage.columns.mapped_file import MappedFile
 from warpline.storage.columns.schema import (
     CLOCK_COLUMNS,
-    COUNTER_COLUMNS,
     EVENT_COLUMNS,
-    INTERPOLATIONS,
     LANE_COLUMNS,
     MAX_DEPTH,
     MAX_TRACKS,
     NO_RESIDUAL,
     TRACK_COLUMNS,
-    UTILIZATION_COLUMNS,
+    TRACK_DEFAULTS,
 )
 from warpline.storage.columns.strings import Strings
-from warpline.storage.index.utilization import MAX_BINS, BusyCurve
+from warpline.storage.read.read_attributes import read_track_attributes
 from warpline.storage.read.read_meta import MAX_TIME, Description, read_description
 
 Array = npt.NDArray[Any]
@@ -65,7 +63,9 @@ def read_events(file: MappedFile) -> Events:
 
 
 def read_clocks(file: MappedFile, strings: Strings) -> tuple[Clock, ...]:
-    """The table of clocks."""
+    """The table of clocks; one without an offset where the file has none."""
+    if not file.has("clocks"):
+        return (Clock("capture"),)
     columns = {
         name: file.column(f"clocks/{name}", dtype, limit=MAX_TRACKS) for name, dtype in CLOCK_COLUMNS.items()
     }
@@ -92,18 +92,22 @@ def read_clocks(file: MappedFile, strings: Strings) -> tuple[Clock, ...]:
 def read_tracks(
     file: MappedFile, strings: Strings, clocks: int, processes: int, threads: int
 ) -> tuple[Track, ...]:
-    """The tree of tracks; the numbers are the sizes of the tables it refers to."""
+    """The tree of tracks with their attributes; the numbers are the sizes of the tables it refers to."""
+    uri = file.column("tracks/uri", TRACK_COLUMNS["uri"], limit=MAX_TRACKS)
+    n = len(uri)
     columns = {
-        name: file.column(f"tracks/{name}", dtype, limit=MAX_TRACKS) for name, dtype in TRACK_COLUMNS.items()
+        name: file.column(f"tracks/{name}", TRACK_COLUMNS[name], limit=MAX_TRACKS)
+        if file.has(f"tracks/{name}")
+        else np.full(n, default, TRACK_COLUMNS[name])
+        for name, default in TRACK_DEFAULTS.items()
     }
-    n = len(columns["uri"])
     if any(len(column) != n for column in columns.values()):
         raise file.error("its table of tracks is damaged")
     parent = columns["parent"]
     # A parent always comes before its children, which also rules out circles.
     if np.any(parent >= np.arange(n)) or np.any(columns["clock"] >= clocks):
         raise file.error("its table of tracks is damaged")
-    uris = strings.get(columns["uri"].tolist())
+    uris = strings.get(uri.tolist())
     if len(set(uris)) != n:
         raise file.error("two of its tracks have the same URI")
     if _depth(parent) > MAX_DEPTH:
@@ -115,13 +119,17 @@ def read_tracks(
             for value in columns[name].tolist()
         ]
 
+    def texts(name: str, default: Iterable[str]) -> Iterable[str]:
+        return strings.get(columns[name].tolist()) if file.has(f"tracks/{name}") else default
+
+    attributes = read_track_attributes(file, strings, n)
     return tuple(
         Track(index, *values)
         for index, values in enumerate(
             zip(
                 uris,
-                strings.get(columns["title"].tolist()),
-                strings.get(columns["role"].tolist()),
+                texts("title", (known.rpartition("/")[2] for known in uris)),
+                texts("role", itertools.repeat("other", n)),
                 np.maximum(parent, -1).tolist(),
                 optional("process", processes),
                 optional("thread", threads),
@@ -131,6 +139,7 @@ def read_tracks(
                 optional("rank"),
                 columns["clock"].tolist(),
                 columns["sort_key"].tolist(),
+                (attributes.get(index, NO_ATTRIBUTES) for index in range(n)),
                 strict=True,
             )
         )
@@ -160,73 +169,6 @@ def read_lanes(file: MappedFile, n_events: int, tracks: int) -> Lanes:
     if not fits:
         raise file.error("its table of lanes is damaged")
     return lanes
-
-
-def read_counters(
-    file: MappedFile, strings: Strings, tracks: Sequence[Track], clocks: Sequence[Clock]
-) -> tuple[Counter, ...]:
-    """Values over time, their columns mapped."""
-    directory = {
-        name: file.column(f"counters/{name}", dtype, limit=MAX_TRACKS)
-        for name, dtype in COUNTER_COLUMNS.items()
-    }
-    times, values = file.column("counters/time", "<i8"), file.column("counters/value", "<f8")
-    pyramid = [file.column(f"counters/{name}", "<f8") for name in ("min", "max", "mean")]
-    counters = []
-    level_first = 0
-    for index, (track, name, unit, interpolation, first, count) in enumerate(
-        zip(*(directory[key].tolist() for key in COUNTER_COLUMNS), strict=True)
-    ):
-        size = sum(pyramid_sizes(count)) if 0 <= count <= len(times) else -1
-        if (
-            track >= len(tracks)
-            or interpolation >= len(INTERPOLATIONS)
-            or size < 0
-            or not 0 <= first <= first + count <= min(len(times), len(values))
-            or level_first + size > min(len(column) for column in pyramid)
-        ):
-            raise file.error("its table of counters is damaged")
-        low, high, mean = (column[level_first : level_first + size] for column in pyramid)
-        run = slice(first, first + count)
-        counters.append(
-            Counter(
-                index,
-                track,
-                strings[name],
-                strings[unit],
-                INTERPOLATIONS[interpolation],
-                times[run],
-                clocks[tracks[track].clock].offset_ns,
-                values[run],
-                (low, high, mean),
-            )
-        )
-        level_first += size
-    return tuple(counters)
-
-
-def read_curves(file: MappedFile, groups: Mapping[int, LaneGroup]) -> dict[int, BusyCurve]:
-    """How busy groups are over time, by track."""
-    directory = {
-        name: file.column(f"utilization/{name}", dtype, limit=MAX_TRACKS)
-        for name, dtype in UTILIZATION_COLUMNS.items()
-    }
-    values = file.column("utilization/value", "<f4")
-    curves = {}
-    for track, _, _, level, origin, first, count in zip(
-        *(directory[name].tolist() for name in UTILIZATION_COLUMNS), strict=True
-    ):
-        fits = (
-            track in groups
-            and 0 <= first <= first + count <= len(values)
-            and 0 < count <= MAX_BINS
-            and level < 63
-            and abs(origin << level) <= 2 * MAX_TIME
-        )
-        if not fits:
-            raise file.error("its table of utilization is damaged")
-        curves[track] = BusyCurve(level, origin, values[first : first + count])
-    return curves
 
 
 def _depth(parent: Int64Array) -> int:

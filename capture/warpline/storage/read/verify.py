@@ -9,6 +9,7 @@ import numpy as np
 from warpline.storage.columns.counters import counter_pyramid
 from warpline.storage.columns.schema import NO_ROW, NO_STACK
 from warpline.storage.index.level_of_detail import build_levels
+from warpline.storage.index.name_pieces import sort_names
 from warpline.storage.read.capture import Capture
 
 _PIECE = 1 << 20
@@ -27,6 +28,7 @@ def verify(capture: Capture) -> Iterator[str]:
     yield from _counters(capture)
     yield from _stacks(capture)
     yield from _level_of_detail(capture)
+    yield from _names(capture)
 
 
 def _strings(capture: Capture) -> Iterator[str]:
@@ -125,12 +127,12 @@ def _stacks(capture: Capture) -> Iterator[str]:
 
 def _level_of_detail(capture: Capture) -> Iterator[str]:
     pyramid, events = capture.pyramid, capture.events
+    if not pyramid.is_stored:
+        return
     if not pyramid.is_skip_index_sound():
         yield "the skip index does not fit the starts"
-    for lane, (first, count) in enumerate(
-        zip(capture.lanes.first.tolist(), capture.lanes.count.tolist(), strict=True)
-    ):
-        part = slice(first, first + count)
+    for lane in range(len(capture.lanes)):
+        part = capture.lanes.rows(lane)
         start = events.start[part]
         stored = {
             pyramid.level[index]: slice(pyramid.first[index], pyramid.first[index] + pyramid.count[index])
@@ -150,3 +152,26 @@ def _level_of_detail(capture: Capture) -> Iterator[str]:
         if not same:
             uri = capture.tracks[int(capture.lanes.track[lane])].uri
             yield f"lane {int(capture.lanes.depth[lane])} of {uri}: the level of detail does not fit its events"
+
+
+def _names(capture: Capture) -> Iterator[str]:
+    index = capture.stored_name_index
+    if index is None:
+        return
+    first, busy_before = index["first"], 0
+    for piece, base in enumerate(index["piece_base"].tolist()):
+        names = slice(int(index["piece_first"][piece]), int(index["piece_first"][piece + 1]))
+        entries = slice(int(first[names.start]), int(first[names.stop]))
+        name, count, row, duration = sort_names(
+            capture.events, slice(base, base + entries.stop - entries.start)
+        )
+        busy = busy_before + np.cumsum(duration)
+        if not (
+            np.array_equal(index["name"][names], name)
+            and np.array_equal(np.diff(first[names.start : names.stop + 1]), count)
+            and np.array_equal(index["row"][entries], row)
+            and np.array_equal(index["busy"][entries.start + 1 : entries.stop + 1], busy)
+        ):
+            yield "the index of names does not fit the events"
+            return
+        busy_before = int(busy[-1])

@@ -11,16 +11,12 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
+from warpline._version import __version__
 from warpline.model.progress import IsCancelled, Progress, check_cancelled
 from warpline.storage.columns.disk_space import disk_error
 from warpline.storage.columns.events import Lanes
-from warpline.storage.columns.mapped_file import set_attribute
-from warpline.storage.columns.schema import (
-    ALIGNMENT,
-    EVENT_COLUMNS,
-    FORMAT,
-    VERSION,
-)
+from warpline.storage.columns.schema import ALIGNMENT, EVENT_COLUMNS, FORMAT, MINOR_VERSION, VERSION
+from warpline.storage.columns.stored_text import set_attribute
 from warpline.storage.write.builder_contents import BuilderContents
 from warpline.storage.write.counter_writer import write_counters
 from warpline.storage.write.datasets import Datasets
@@ -36,6 +32,7 @@ from warpline.storage.write.table_writer import (
     write_stacks,
     write_tracks,
 )
+from warpline.storage.write.track_attributes import write_track_attributes
 
 Array = npt.NDArray[Any]
 Int64Array = npt.NDArray[np.int64]
@@ -74,12 +71,15 @@ def _write(contents: BuilderContents, out: Datasets, step: Progress) -> None:
     file = out.file
     set_attribute(file, "format", FORMAT)
     set_attribute(file, "version", VERSION)
+    set_attribute(file, "minor_version", MINOR_VERSION)
     set_attribute(file, "uuid", contents.uuid)
+    set_attribute(file, "writer", f"warpline {__version__}")
     events = _write_events(contents, out, step)
     lanes = events.directory()
     texts = TextTable(contents.strings)
     write_lanes(out, lanes)
     write_tracks(out, contents.tracks, texts)
+    write_track_attributes(out, contents.tracks, texts)
     write_clocks(out, contents.clocks, texts)
     step(0.75, "attributes")
     write_kinds(out, contents.kinds, events.kind_orders)

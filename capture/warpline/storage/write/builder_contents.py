@@ -22,6 +22,7 @@ from warpline.model import (
     Thread,
     Track,
 )
+from warpline.storage.columns.attribute_types import column_type
 from warpline.storage.write.runs import Run
 from warpline.storage.write.spill import SpillColumn, SpillDirectory
 
@@ -33,7 +34,7 @@ class AttributeColumn:
     """Values and validity of one attribute, in the order in which events of its kind were added."""
 
     def __init__(self, spec: AttributeSpec, spill: SpillDirectory) -> None:
-        self.values = spill.column(attribute_dtype(spec))
+        self.values = spill.column(column_type(spec.dtype))
         self._spill = spill
         self._valid: SpillColumn | None = None
         whole = self.values.dtype.kind in "iu"
@@ -150,12 +151,3 @@ class BuilderContents:
     keys: Mapping[tuple[str, int, str], KeyBuffer]
     stacks: Sequence[tuple[int, int]]
     counters: Sequence[CounterBuffer]
-
-
-def attribute_dtype(spec: AttributeSpec) -> np.dtype[Any]:
-    """Type of an attribute's column in memory and in the file."""
-    if spec.dtype == "string":
-        return np.dtype("<u4")
-    if spec.dtype == "bool":
-        return np.dtype("|u1")
-    return np.dtype(spec.dtype).newbyteorder("<")

@@ -9,8 +9,8 @@ import numpy as np
 import orjson
 
 from warpline.model import AttributeSpec
-from warpline.storage.columns.mapped_file import set_attribute
 from warpline.storage.columns.schema import EVENT_COLUMNS
+from warpline.storage.columns.stored_text import set_attribute
 from warpline.storage.write.builder_contents import KindBuffer
 from warpline.storage.write.datasets import Buffered, Datasets
 from warpline.storage.write.event_writer import KindOrder

@@ -19,6 +19,7 @@ from warpline.storage.columns.schema import (
     UTILIZATION_COLUMNS,
 )
 from warpline.storage.index.level_of_detail import LEAST_EVENTS, build_levels
+from warpline.storage.index.pyramid import skip_rows
 from warpline.storage.index.utilization import BusyCurve, build_curve
 from warpline.storage.write.datasets import Datasets
 from warpline.storage.write.spill import SpillDirectory
@@ -55,7 +56,7 @@ def write_levels(out: Datasets, lanes: Lanes, spill: SpillDirectory, step: Calla
         out.put(group.require_group("levels"), name, np.array(directory[name], np.int64), dtype)
     for name, dtype in LOD_COLUMNS.items():
         out.put(group, name, columns[name].read(), dtype)
-    out.put(group, "skip_events", events["start"][_every(SKIP, lanes.first, lanes.count)], "<i8")
+    out.put(group, "skip_events", events["start"][skip_rows(lanes.first, lanes.count)], "<i8")
     out.put(group, "skip_entries", skip_levels.read(), "<i8")
 
 
@@ -91,11 +92,3 @@ def write_utilization(
     for name, dtype in UTILIZATION_COLUMNS.items():
         out.put(node, name, np.array(directory[name], np.int64), dtype)
     out.put(node, "value", values.read(), "<f4")
-
-
-def _every(step: int, first: Int64Array, count: Int64Array) -> Int64Array:
-    """The first row of each run of rows, and every ``step``-th after it."""
-    sizes = -(-count // step)
-    inside = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    rows: Int64Array = np.repeat(first, sizes) + inside * step
-    return rows.astype(np.int64)

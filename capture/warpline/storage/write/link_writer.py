@@ -11,8 +11,8 @@ import numpy.typing as npt
 import orjson
 
 from warpline.model import StorageError
-from warpline.storage.columns.mapped_file import set_attribute
 from warpline.storage.columns.schema import LINK_COLUMNS, NO_ROW
+from warpline.storage.columns.stored_text import set_attribute
 from warpline.storage.write.builder_contents import BuilderContents
 from warpline.storage.write.datasets import Datasets
 from warpline.storage.write.join_keys import join_keys

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import orjson
 
-from warpline.storage.columns.mapped_file import utf8
+from warpline.storage.columns.stored_text import utf8
 from warpline.storage.write.builder_contents import BuilderContents
 from warpline.storage.write.datasets import Datasets
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from warpline.model import (
     BUILTIN_KINDS,
+    AttributeValue,
     Clock,
     Device,
     KindSpec,
@@ -25,8 +26,10 @@ from warpline.model import (
     Track,
 )
 from warpline.model.track_factory import TrackSpec
+from warpline.storage.columns.attribute_types import ATTRIBUTE_TYPES, is_group_name
 from warpline.storage.columns.schema import MAX_DEPTH, MAX_KINDS, MAX_TRACKS, NO_STACK
 from warpline.storage.write.builder_contents import KindBuffer
+from warpline.storage.write.track_attributes import TrackAttributes
 
 
 class TableBuilder:
@@ -54,6 +57,7 @@ class TableBuilder:
         self._packings: list[Packing] = []
         self._depths: list[int] = []
         self._track_ids: dict[str, int] = {}
+        self._track_attributes = TrackAttributes()
         for spec in BUILTIN_KINDS:
             self.add_kind(spec)
 
@@ -136,7 +140,13 @@ class TableBuilder:
         self._devices[index] = replace(self._devices[index], **changes)
 
     def update_track(self, index: int, **changes: Any) -> None:
-        """Changes a track's fields other than index, URI and parent (a title known only later)."""
+        """Changes a track's fields other than index, URI and parent (a title known only later).
+
+        Attributes replace those the track has. Raises StorageError for what cannot be stored.
+        """
+        if "attributes" in changes:
+            uri = self._tracks[index].uri
+            changes["attributes"] = self._track_attributes.checked(self.path, uri, changes["attributes"])
         self._tracks[index] = replace(self._tracks[index], **changes)
 
     def add_source(self, name: str, enabled: bool, reason: str = "", lost: int = 0, remedy: str = "") -> None:
@@ -162,21 +172,39 @@ class TableBuilder:
 
     # Kinds and tracks
 
-    def add_kind(self, spec: KindSpec) -> None:
-        """Makes a kind known. Adding it again may bring further attributes."""
+    def add_kind(self, spec: KindSpec, *, anew: bool = False) -> None:
+        """Makes a kind known. Adding it again may bring further attributes.
+
+        With ``anew`` it is what ``spec`` says and nothing else, also when Warpline has a kind of this name: for copies
+        of captures, which describe their own kinds. Raises StorageError when there are events of it already.
+        """
+        self._check_attributes(spec)
         known = self._kinds.get(spec.name)
         if known is None:
             if len(self._kind_list) == MAX_KINDS:
                 raise StorageError(f"{self.path}: a capture has at most {MAX_KINDS} kinds of events")
-            if "/" in spec.name or spec.name.startswith(".") or not spec.name:
+            if not is_group_name(spec.name):
                 raise StorageError(f"{self.path}: {spec.name!r} cannot be the name of a kind")
             buffer = KindBuffer(spec, len(self._kind_list))
             self._kinds[spec.name] = buffer
             self._kind_list.append(buffer)
             return
+        if anew:
+            if known.count:
+                raise StorageError(f"{self.path}: there are events of kind {spec.name!r} already")
+            known.spec = spec
+            return
         have = {attribute.name for attribute in known.spec.attributes}
         more = tuple(attribute for attribute in spec.attributes if attribute.name not in have)
         known.spec = replace(known.spec, attributes=known.spec.attributes + more)
+
+    def _check_attributes(self, spec: KindSpec) -> None:
+        for attribute in spec.attributes:
+            if attribute.dtype not in ATTRIBUTE_TYPES or not is_group_name(attribute.name):
+                raise StorageError(
+                    f"{self.path}: kind {spec.name!r} cannot have an attribute {attribute.name!r} of the type "
+                    f"{attribute.dtype!r}"
+                )
 
     def add_track(
         self,
@@ -187,6 +215,7 @@ class TableBuilder:
         thread: int | None = None,
         rank: int | None = None,
         clock: int | None = None,
+        attributes: Mapping[str, AttributeValue] | None = None,
     ) -> int:
         """Index of the track that `TrackFactory` names so, made when it is new; the rest as in `track`."""
         return self.track(
@@ -203,6 +232,7 @@ class TableBuilder:
             clock=clock,
             sort_key=spec.sort_key,
             packing=spec.packing,
+            attributes=attributes,
         )
 
     def track(
@@ -221,10 +251,13 @@ class TableBuilder:
         clock: int | None = None,
         sort_key: int = 0,
         packing: Packing = Packing.NEST,
+        attributes: Mapping[str, AttributeValue] | None = None,
     ) -> int:
         """Index of the track with this URI, made when it is new; what is given for a known one is ignored.
 
         ``parent`` is an index or the URI of a track that exists. Clock and rank are the parent's where not given.
+        ``attributes`` are what else there is to know, by name: texts, numbers or truth values, on all tracks of
+        one type. Raises StorageError for what cannot be stored.
         """
         known = self._track_ids.get(uri)
         if known is not None:
@@ -247,6 +280,7 @@ class TableBuilder:
             raise StorageError(
                 f"{self.path}: {uri} is one track too many: at most {MAX_TRACKS}, {MAX_DEPTH} deep, are possible"
             )
+        checked = self._track_attributes.checked(self.path, uri, attributes or {})
         self._depths.append(depth)
         self._tracks.append(
             Track(
@@ -263,6 +297,7 @@ class TableBuilder:
                 rank,
                 clock,
                 sort_key,
+                checked,
             )
         )
         self._packings.append(packing)

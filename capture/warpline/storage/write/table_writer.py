@@ -8,7 +8,6 @@ import numpy as np
 
 from warpline.model import Clock, Track
 from warpline.storage.columns.events import Lanes
-from warpline.storage.columns.mapped_file import utf8
 from warpline.storage.columns.schema import (
     CLOCK_COLUMNS,
     LANE_COLUMNS,
@@ -16,6 +15,7 @@ from warpline.storage.columns.schema import (
     STACK_COLUMNS,
     TRACK_COLUMNS,
 )
+from warpline.storage.columns.stored_text import utf8
 from warpline.storage.write.datasets import Datasets
 
 

@@ -20,9 +20,12 @@ from warpline_app.session.settings import Settings
 from warpline_app.session.workspace import Item, Workspace
 
 NO_WIDGETS = """
+import importlib
+import pkgutil
 import sys
 from pathlib import Path
 from PySide6.QtCore import QCoreApplication
+import warpline_app.session
 from warpline_app.session.settings import Settings
 from warpline_app.session.workspace import Workspace
 application = QCoreApplication([])
@@ -33,6 +36,8 @@ application.exec()
 assert workspace.current is not None
 print(workspace.current.title, len(workspace.current.capture.events))
 workspace.close_all()
+for module in pkgutil.iter_modules(warpline_app.session.__path__):
+    importlib.import_module(f"warpline_app.session.{module.name}")
 print([name for name in sys.modules if name in ("PySide6.QtWidgets", "PySide6.QtGui", "pyqtgraph")])
 """
 

@@ -144,8 +144,12 @@ class ExportDialog(QDialog):
 
     def _build_tracks(self) -> None:
         self.tracks = QButtonGroup(self)
-        self.all_tracks = QRadioButton(tr("All {n}", n=len(self._capture.tracks)))
-        self.shown_tracks = QRadioButton(tr("The {n} that the timeline shows", n=len(self._shown)))
+        self.all_tracks = QRadioButton(tr_n("All {count}", "All {count}", len(self._capture.tracks)))
+        self.shown_tracks = QRadioButton(
+            tr_n(
+                "The {count} that the timeline shows", "The {count} that the timeline shows", len(self._shown)
+            )
+        )
         self.chosen_tracks = QRadioButton(tr("These:"))
         for button in (self.all_tracks, self.shown_tracks, self.chosen_tracks):
             self.tracks.addButton(button)
@@ -237,15 +241,10 @@ class ExportDialog(QDialog):
             exporter.name == "capture" and self.compress.isChecked()
         )
         expected = estimate(self._capture, self.selection(), exporter, is_packed=is_packed)
-        parts = [tr_n("{n} event", "{n} events", expected.events, n=f"{expected.events:,}")]
+        parts = [tr_n("{count:,} event", "{count:,} events", expected.events)]
         if expected.samples:
             parts.append(
-                tr_n(
-                    "{n} value of counters",
-                    "{n} values of counters",
-                    expected.samples,
-                    n=f"{expected.samples:,}",
-                )
+                tr_n("{count:,} value of counters", "{count:,} values of counters", expected.samples)
             )
         parts.append(tr("about {size}", size=format_bytes(expected.size_bytes)))
         self.preview.setText(" · ".join(parts))
@@ -259,7 +258,7 @@ class ExportDialog(QDialog):
         if name == "svg":
             shapes, size = drawing_size(view)
             parts.append(
-                tr_n("{n} rectangle", "{n} rectangles", shapes, n=f"{shapes:,}")
+                tr_n("{count:,} rectangle", "{count:,} rectangles", shapes)
                 if shapes
                 else tr("too many events for a drawing: an image in it")
             )

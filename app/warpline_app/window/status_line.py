@@ -37,7 +37,12 @@ def not_recorded_text(sources: tuple[Source, ...]) -> tuple[str, str]:
     elif missing:
         names = ", ".join(translated(source.name) for source in missing[:NAMES_SHOWN])
         if len(missing) > NAMES_SHOWN:
-            names = tr("{names} and {count} more", names=names, count=len(missing) - NAMES_SHOWN)
+            names = tr_n(
+                "{names} and {count} more",
+                "{names} and {count} more",
+                len(missing) - NAMES_SHOWN,
+                names=names,
+            )
         parts.append(tr("not recorded: {names}", names=names))
     if lost:
         parts.append(tr_n("{count:,} record lost", "{count:,} records lost", lost))

@@ -100,7 +100,7 @@ def summary_text(document: Document) -> str:
     )
     if len(capture.devices) > 1 and len(names) == 1:
         devices = f"{len(capture.devices)} × {names[0]}"
-    events = tr_n("{text} event", "{text} events", len(capture.events), text=f"{len(capture.events):,}")
+    events = tr_n("{count:,} event", "{count:,} events", len(capture.events))
     parts = [document.title, devices, format_duration(capture.duration_ns, 3), events]
     return " · ".join(part for part in parts if part)
 

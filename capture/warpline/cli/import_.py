@@ -58,8 +58,8 @@ class ImportCommand:
             for skipped in capture.skipped:
                 print(
                     tr(
-                        "left out: {count} {what}: {reason}",
-                        count=f"{skipped.count:,}",
+                        "left out: {count:,} {what}: {reason}",
+                        count=skipped.count,
                         what=translated(skipped.what),
                         reason=translated(skipped.reason),
                     ),

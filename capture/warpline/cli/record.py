@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warpline.cli.arguments import time_ns
-from warpline.i18n import english, tr, translated
+from warpline.i18n import english, tr, tr_n, translated
 from warpline.model.times import format_duration
 from warpline.recording.session import Options
 from warpline.recording.sources.registry import (
@@ -213,11 +213,16 @@ def summary_line(result: Result) -> str:
     """One line about a recording: what was written, how much, what was lost or not recorded."""
     if result.path is None:
         return result.error or tr("the recording was discarded")
-    lost = tr("{count:,} records lost", count=result.lost) if result.lost else tr("nothing lost")
-    text = tr(
-        "{path}: {events:,} events in {duration}, {lost}",
+    lost = (
+        tr_n("{count:,} record lost", "{count:,} records lost", result.lost)
+        if result.lost
+        else tr("nothing lost")
+    )
+    text = tr_n(
+        "{path}: {count:,} event in {duration}, {lost}",
+        "{path}: {count:,} events in {duration}, {lost}",
+        result.events,
         path=_shortest(result.path),
-        events=result.events,
         duration=format_duration(result.duration_ns),
         lost=lost,
     )

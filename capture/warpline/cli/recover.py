@@ -6,7 +6,7 @@ import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
-from warpline.i18n import english, tr
+from warpline.i18n import english, tr, tr_n
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,10 @@ class RecoverCommand:
         done = recover(args.spool, args.output, keep=args.keep)
         print(
             tr(
-                "{path}: {events:,} events, {lost:,} records lost",
+                "{path}: {events}, {lost}",
                 path=done.path,
-                events=done.events,
-                lost=done.lost,
+                events=tr_n("{count:,} event", "{count:,} events", done.events),
+                lost=tr_n("{count:,} record lost", "{count:,} records lost", done.lost),
             )
         )
         return 0

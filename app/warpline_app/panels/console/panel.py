@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QFont, QFontDatabase, QTextCursor
 from PySide6.QtWidgets import QLabel, QPlainTextEdit, QStackedLayout, QWidget
 
-from warpline.i18n import tr
+from warpline.i18n import tr, tr_n
 from warpline_app.panels.frame.panel import Panel
 from warpline_app.session.console_text import MAX_LINES, ConsoleText
 from warpline_app.session.document import Document
@@ -34,7 +34,7 @@ class ConsoleView(QPlainTextEdit):
         """Append what `source` got since the last call; False when it was more than could be shown."""
         lines, unfinished, skipped = source.take_new(LINES_AT_ONCE)
         if skipped:
-            lines.insert(0, tr("⋯ {count} lines", count=f"{skipped:,}"))
+            lines.insert(0, tr_n("⋯ {count:,} line", "⋯ {count:,} lines", skipped))
         bar = self.verticalScrollBar()
         follows = bar.value() >= bar.maximum() - 2
         self.setUpdatesEnabled(False)
@@ -75,4 +75,8 @@ class ConsolePanel(Panel):
             self.view.setPlainText(text)
             self.view.moveCursor(QTextCursor.MoveOperation.End)
         count = text.count("\n") + 1 if text else 0
-        self.set_scope(tr("Output of the program · {count} lines", count=f"{count:,}") if text else "")
+        self.set_scope(
+            tr_n("Output of the program · {count:,} line", "Output of the program · {count:,} lines", count)
+            if text
+            else ""
+        )

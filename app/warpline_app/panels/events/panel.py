@@ -172,7 +172,7 @@ class EventsPanel(ComputedPanel):
         if not keeps_sorting:
             self.table.show_sorted(0 if answer.by_time else -1, False)
         self._say_order()
-        events = tr_n("{text} event", "{text} events", count, text=f"{count:,}")
+        events = tr_n("{count:,} event", "{count:,} events", count)
         suffix = scope_suffix(capture, self.state)
         if query.range_ns is None:
             self.set_scope(tr("{events} in the whole capture", events=events) + suffix)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from warpline.analysis.framework.selection import View
 from warpline.analysis.structure.attribution import enclosing_of_calls
 from warpline.analysis.structure.launches import threads_of_tracks
-from warpline.i18n import english, tr, translated
+from warpline.i18n import english, tr, tr_n, translated
 from warpline.model.times import format_duration
 from warpline_app.panels.table.content import TableColumn, text_ranks
 
@@ -151,7 +151,7 @@ def context_columns(capture: Capture, kind: str) -> list[TableColumn]:
         return (
             f"{first}   {length}"
             if len(others) == 1
-            else tr("{name} and {n} more", name=first, n=len(others) - 1)
+            else tr_n("{name} and {count} more", "{name} and {count} more", len(others) - 1, name=first)
         )
 
     whole = KindContext(capture, kind)

@@ -265,7 +265,7 @@ def _links(capture: Capture, row: int) -> tuple[Fact, ...]:
                     note = tr("{delay} after the end", delay=format_duration(other_start - stop))
             facts.append(_event_fact(capture, title, other, note))
         if len(rows) > LINKS_SHOWN:
-            facts.append(Fact("", tr("and {count} more", count=f"{len(rows) - LINKS_SHOWN:,}")))
+            facts.append(Fact("", tr_n("and {count:,} more", "and {count:,} more", len(rows) - LINKS_SHOWN)))
     return tuple(facts)
 
 
@@ -305,8 +305,8 @@ def _children(capture: Capture, row: int) -> tuple[Section, ...]:
         share = f"{100 * length / duration:.3g} %" if duration else ""
         facts.append(_event_fact(capture, "", child, share))
     if len(direct) > CHILDREN_SHOWN:
-        facts.append(Fact("", tr("and {count} more", count=f"{len(direct) - CHILDREN_SHOWN:,}")))
-    title = tr_n("Contains {text} event", "Contains {text} events", len(nested), text=f"{len(nested):,}")
+        facts.append(Fact("", tr_n("and {count:,} more", "and {count:,} more", len(direct) - CHILDREN_SHOWN)))
+    title = tr_n("Contains {count:,} event", "Contains {count:,} events", len(nested))
     return (Section(title, tuple(facts)),)
 
 

@@ -11,7 +11,7 @@ from PySide6.QtGui import QColor, QHelpEvent, QKeyEvent, QMouseEvent, QPainter, 
 from PySide6.QtWidgets import QMenu, QScrollBar, QToolTip, QWidget
 
 from warpline.analysis.structure.flame import Flame
-from warpline.i18n import tr
+from warpline.i18n import tr, tr_n
 from warpline.model.times import format_duration
 from warpline.storage import Capture
 from warpline_app.look.theme import Theme, contrast_ratio, to_rgb, ui_font
@@ -168,7 +168,7 @@ class FlameView(QWidget):
     def value_text(self, value: int) -> str:
         """A value with its unit."""
         if self.flame is not None and self.flame.unit == "samples":
-            return tr("{count} samples", count=f"{value:,}")
+            return tr_n("{count:,} sample", "{count:,} samples", value)
         return format_duration(value, 3)
 
     def tip(self, box: int) -> str:
@@ -184,7 +184,7 @@ class FlameView(QWidget):
             tr("itself {own}", own=self.value_text(own)),
         ]
         if flame.count[box] > 1:
-            lines.append(tr("{count} events", count=f"{int(flame.count[box]):,}"))
+            lines.append(tr_n("{count:,} event", "{count:,} events", int(flame.count[box])))
         return "\n".join(lines)
 
     # -- events

@@ -156,7 +156,7 @@ class HistogramPanel(ComputedPanel):
         self.title.setText(short_kernel_name(name) if kind == "kernel" else name)
         self.title.setToolTip(name)
         where = tr("in the whole capture") if request.range_ns is None else tr("in the selected range")
-        events = tr_n("{text} event", "{text} events", result.count, text=f"{result.count:,}")
+        events = tr_n("{count:,} event", "{count:,} events", result.count)
         self.set_scope(f"{events} {where}")
         if not result.count:
             self.facts.setText(tr("none in this range"))

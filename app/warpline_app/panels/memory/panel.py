@@ -129,7 +129,7 @@ class MemoryPanel(ComputedPanel):
             self.device.blockSignals(False)
         assert answer.report.table is not None
         count = len(answer.events.row)
-        events = tr_n("{text} event", "{text} events", count, text=f"{count:,}")
+        events = tr_n("{count:,} event", "{count:,} events", count)
         scope = translated(answer.report.table.scope)
         self.set_scope(f"{scope} · {events}{scope_suffix(self.document.capture, self.state)}")
         self._draw()

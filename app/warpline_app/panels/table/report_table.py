@@ -308,7 +308,7 @@ class ReportTable(Table):
             for item, share in zip(tops[shown].tolist(), shares[shown].tolist(), strict=True)
         ]
         if len(rest):
-            text = tr_n("{text} other", "{text} others", len(rest), text=f"{len(rest):,}")
+            text = tr_n("{count:,} other", "{count:,} others", len(rest))
             parts.append(Part(-1, text, float(shares[rest].sum()), other_color))
         return parts
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from warpline.i18n import tr, translated
+from warpline.i18n import tr, tr_n, translated
 from warpline.model import Flag, format_duration, format_time
 from warpline_app.timeline.model.curves import counter_text, share_text
 from warpline_app.timeline.model.links import launch_delay_ns
@@ -77,7 +77,7 @@ def _shape(capture: Capture, kind: str, values: dict[str, Any]) -> list[str]:
                 parts.append(f"{title} {'×'.join(str(value) for value in size)}")
         registers = values.get("registers_per_thread")
         if registers:
-            parts.append(tr("{n} regs", "timeline", n=registers))
+            parts.append(tr_n("{count} reg", "{count} regs", registers, "timeline"))
         shared = (values.get("static_shared_memory_bytes") or 0) + (
             values.get("dynamic_shared_memory_bytes") or 0
         )
@@ -104,7 +104,7 @@ def _shape(capture: Capture, kind: str, values: dict[str, Any]) -> list[str]:
     elif kind == "thread_state":
         parts += _strings(capture, values, ("reason",))
         if values.get("cpu") is not None and values["cpu"] >= 0:
-            parts.append(tr("core {n}", "timeline", n=values["cpu"]))
+            parts.append(tr("core {number}", "timeline", number=values["cpu"]))
     return ["   ".join(parts)] if parts else []
 
 
@@ -156,7 +156,14 @@ def _sentence(capture: Capture, row: int, kind: str, values: dict[str, Any]) -> 
                 )
             )
         elif started:
-            result.append(tr("launched {n} GPU activities", "timeline", n=len(started)))
+            result.append(
+                tr_n(
+                    "launched {count} GPU activity",
+                    "launched {count} GPU activities",
+                    len(started),
+                    "timeline",
+                )
+            )
         failed = values.get("return_value")
         if failed:
             text = values.get("return_name")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from warpline.i18n import tr
+from warpline.i18n import tr_n
 from warpline_app.timeline.model.row import Content, Row
 
 if TYPE_CHECKING:
@@ -88,9 +88,9 @@ def fold_idle(parent: Row, children: Sequence[Row]) -> list[Row]:
         idle = [child for child in same if child.count <= limit]
         if len(idle) < 3:
             continue
-        title = tr("{n} more…", "timeline", n=len(idle))
+        title = tr_n("{count} more…", "{count} more…", len(idle), "timeline")
         if role == "process":
-            title = tr("{n} more processes…", "timeline", n=len(idle))
+            title = tr_n("{count} more process…", "{count} more processes…", len(idle), "timeline")
         more = _more(parent, role, title, idle)
         result = [child for child in result if child not in idle]
         last = max((i for i, child in enumerate(result) if child.role == role), default=-1)
@@ -106,7 +106,12 @@ def fold_counters(parent: Row, children: Sequence[Row]) -> list[Row]:
     rest = [child for child in children if child not in counters]
     return [
         *rest,
-        _more(parent, "counters", tr("{n} counters", "timeline", n=len(counters)), counters),
+        _more(
+            parent,
+            "counters",
+            tr_n("{count} counter", "{count} counters", len(counters), "timeline"),
+            counters,
+        ),
     ]
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from warpline.i18n import tr, translated
+from warpline.i18n import tr, tr_n, translated
 from warpline_app.timeline.model.name_rows import NameGroup, NameGroups
 from warpline_app.timeline.model.row import Content, Row
 from warpline_app.timeline.model.row_defaults import (
@@ -214,7 +214,7 @@ class RowTree:
         if rest:
             more = Row(
                 f"{stream.key}#more=names",
-                tr("{n} more kernels…", "timeline", n=len(rest)),
+                tr_n("{count} more kernel…", "{count} more kernels…", len(rest), "timeline"),
                 Content.MORE,
                 "more",
                 "kernel",

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from PySide6.QtCore import QObject, Signal
 
-from warpline.i18n import tr
+from warpline.i18n import tr, tr_n
 from warpline.model import Cancelled
 from warpline_app.session.background import Job
 from warpline_app.session.timeline_state import TimelineState
@@ -194,7 +194,7 @@ class Search(QObject):
         if not len(self._found.rows):
             return tr("not found", "timeline")
         at = self.position()
-        total = f"{len(self._found.rows):,}"
+        total = len(self._found.rows)
         if at is None:
-            return tr("{n} found", "timeline", n=total)
-        return tr("{i} of {n}", "timeline", i=f"{at + 1:,}", n=total)
+            return tr_n("{count:,} found", "{count:,} found", total, "timeline")
+        return tr("{place:,} of {count:,}", "timeline", place=at + 1, count=total)

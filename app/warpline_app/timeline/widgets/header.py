@@ -18,7 +18,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QToolTip, QWidget
 
-from warpline.i18n import tr
+from warpline.i18n import tr, tr_n
 from warpline_app.look.theme import Theme, ui_font, wash
 from warpline_app.timeline.draw.shapes import is_drawing
 from warpline_app.timeline.model.curves import share_text
@@ -207,7 +207,7 @@ class Header(QWidget):
     def _figure(self, placed: PlacedRow) -> str:
         row = placed.row
         if row.role == "operators" and len(row.lanes) > 1 and placed.is_open:
-            return tr("{n} levels", "timeline", n=len(row.lanes))
+            return tr_n("{count} level", "{count} levels", len(row.lanes), "timeline")
         return self.figures.get(row.key, "")
 
     def _paint_triangle(self, painter: QPainter, at: QPointF, is_open: bool) -> None:
@@ -377,7 +377,7 @@ class Header(QWidget):
         row = placed.row
         parts = [row.title]
         if row.count:
-            parts.append(tr("{n} events", "timeline", n=f"{row.count:,}"))
+            parts.append(tr_n("{count:,} event", "{count:,} events", row.count))
         if row.group is not None and self.scene.capture.duration_ns:
             share = row.group.total_ns / self.scene.capture.duration_ns
             parts.append(tr("{share} of the whole capture", "timeline", share=share_text(share)))

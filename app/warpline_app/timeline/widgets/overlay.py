@@ -11,7 +11,7 @@ import shiboken6
 from PySide6.QtCore import QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QPainter, QPen, QPolygonF
 
-from warpline.i18n import tr
+from warpline.i18n import tr, tr_n
 from warpline_app.look.theme import Theme, ui_font
 from warpline_app.timeline.draw.arrows import LinkPicture, Tab, link_picture, paint_links
 from warpline_app.timeline.model.links import (
@@ -230,11 +230,12 @@ class Overlay:
                 picture = link_picture(self.scene, self.all_links.links, None)
                 paint_links(painter, picture, self.theme, curved=False)
                 if self.all_links.is_cut:
-                    self.notice = tr(
-                        "{shown} of {total} links drawn: zoom in to see all",
+                    self.notice = tr_n(
+                        "{shown:,} of {count:,} link drawn: zoom in to see all",
+                        "{shown:,} of {count:,} links drawn: zoom in to see all",
+                        self.all_links.total,
                         "timeline",
                         shown=len(self.all_links.links),
-                        total=self.all_links.total,
                     )
         if self._hovered is not None and self._hovered != self._selected and self.hover_links.links:
             picture = link_picture(self.scene, self.hover_links.links, None)
@@ -246,11 +247,12 @@ class Overlay:
             paint_links(painter, picture, self.theme, curved=True)
             self.tabs = picture.tabs
             if self.selection_links.is_cut and not self.notice:
-                self.notice = tr(
-                    "{shown} of {total} links of the selection drawn",
+                self.notice = tr_n(
+                    "{shown:,} of {count:,} link of the selection drawn",
+                    "{shown:,} of {count:,} links of the selection drawn",
+                    self.selection_links.total,
                     "timeline",
                     shown=len(self.selection_links.links),
-                    total=self.selection_links.total,
                 )
         painter.restore()
 

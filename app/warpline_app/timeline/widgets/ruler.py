@@ -17,7 +17,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QWidget
 
-from warpline.i18n import tr
+from warpline.i18n import tr, tr_n
 from warpline.model import format_duration
 from warpline_app.look.theme import Theme, ui_font
 from warpline_app.session.layout_state import TimeMark
@@ -148,7 +148,7 @@ class Ruler(QWidget):
     def _paint_pill(self, painter: QPainter, left: float, right: float, selected: tuple[int, int]) -> None:
         text = format_duration(selected[1] - selected[0])
         if self.event_count is not None:
-            text += "  ·  " + tr("{n} events", "timeline", n=f"{self.event_count:,}")
+            text += "  ·  " + tr_n("{count:,} event", "{count:,} events", self.event_count)
         painter.setFont(ui_font(11, bold=True))
         width = painter.fontMetrics().horizontalAdvance(text) + 22
         center = (max(left, 0.0) + min(right, float(self.width()))) / 2

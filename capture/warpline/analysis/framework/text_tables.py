@@ -10,7 +10,7 @@ import numpy as np
 from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.report import NotRecorded, Report, Table, Texts, Values
 from warpline.analysis.framework.report_json import NS_PER_UNIT, format_value
-from warpline.i18n import tr
+from warpline.i18n import tr, tr_n
 from warpline.i18n.width import text_width
 
 _GAP = "  "
@@ -40,7 +40,7 @@ def write_text(
         yield from _grid(table, width, unit, limit)
     yield ""
     if limit is not None and limit < len(table):
-        yield _GAP + tr("{shown} of {count} rows", shown=limit, count=len(table))
+        yield _GAP + tr_n("{shown} of {count} row", "{shown} of {count} rows", len(table), shown=limit)
     for text in _footnotes(table):
         yield from wrapped(text, width, _GAP)
 

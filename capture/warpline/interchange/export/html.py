@@ -194,7 +194,11 @@ def _tables(job: ExportJob) -> list[str]:
             for name in order[:_MAX_NAMES].tolist()
         ]
         left = len(order) - _MAX_NAMES
-        rest = f'<p class="muted">{tr("and {count} more", count=left)}</p>' if left > 0 else ""
+        rest = (
+            f'<p class="muted">{tr_n("and {count:,} more", "and {count:,} more", left)}</p>'
+            if left > 0
+            else ""
+        )
         heads = "".join(
             f"<th>{text}</th>" for text in (tr("Name"), tr("Count"), tr("Total"), tr("Average"), tr("Share"))
         )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from warpline.i18n import english, tr
+from warpline.i18n import english, tr, tr_n
 from warpline.interchange.framework.columns import (
     MAX_TIME_NS,
     Coder,
@@ -106,7 +106,9 @@ class ProtobufImporter:
                 done += len(rows)
                 converter.absorb(_piece(rows))
                 rows = []
-                progress(0.5, tr("{count} events of {name}", count=f"{done:,}", name=path.name))
+                progress(
+                    0.5, tr_n("{count:,} event of {name}", "{count:,} events of {name}", done, name=path.name)
+                )
         converter.absorb(_piece(rows))
         if not converter.events:
             raise ImportFormatError(

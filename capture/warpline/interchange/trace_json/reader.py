@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
-from warpline.i18n import tr
+from warpline.i18n import tr_n
 from warpline.interchange.trace_json.converter import TraceConverter
 from warpline.interchange.trace_json.json_stream import CHUNK_BYTES, EventStream, StreamState
 from warpline.interchange.trace_json.native_columns import SCANNED
@@ -40,6 +40,8 @@ def read_trace(
         for piece in columns:
             check_cancelled(cancelled)
             converter.absorb(piece)
-            text = tr("{count} events of {name}", count=f"{converter.events:,}", name=path.name)
+            text = tr_n(
+                "{count:,} event of {name}", "{count:,} events of {name}", converter.events, name=path.name
+            )
             progress(stream.position() / size, text)
     return stream.state

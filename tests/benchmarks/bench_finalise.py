@@ -26,9 +26,11 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[2])]
 
 from tests.benchmarks.measuring import PeakMemory, table  # noqa: E402  # found through the path above
 
-from warpline.recording.agent import records as agent_records  # noqa: E402  # the same
 from warpline.recording.finalise import finalise  # noqa: E402  # the same
 from warpline.recording.session import Options, Session  # noqa: E402  # the same
+from warpline.recording.sources.cuda import records as cupti_records  # noqa: E402  # the same
+from warpline.recording.sources.nvtx import records as nvtx_records  # noqa: E402  # the same
+from warpline.recording.sources.perf import records as perf_records  # noqa: E402  # the same
 from warpline.recording.sources.perf.abi import MISC_SWITCH_OUT, MISC_SWITCH_OUT_PREEMPT  # noqa: E402  # the same
 from warpline.recording.sources.registry import default_trace  # noqa: E402  # the same
 from warpline.recording.spool import records  # noqa: E402  # the same
@@ -118,14 +120,14 @@ def write_states(folder: Path, events: int) -> None:
         # Each core has threads of its own, so that none runs on two at once.
         own = np.arange(cpu, threads, cpus)
         turns = per_cpu // 2
-        rows = np.zeros(turns * 2, records.switch)
+        rows = np.zeros(turns * 2, perf_records.switch)
         rows["type"], rows["size"] = 14, 32
         rows["pid"], rows["cpu"] = PID, cpu
         rows["tid"] = np.repeat(PID + own[np.arange(turns) % len(own)], 2)
         rows["time_ns"] = START + 1000 + np.cumsum(rng.integers(500, 5000, turns * 2)).astype(np.uint64)
         out = np.where(rng.random(turns) < 0.5, MISC_SWITCH_OUT, MISC_SWITCH_OUT | MISC_SWITCH_OUT_PREEMPT)
         rows["misc"][1::2] = out
-        append(writer, records.SWITCH, rows)
+        append(writer, perf_records.SWITCH, rows)
         last = int(rows["time_ns"][-1])
     writer.close()
     save_session(folder, last)
@@ -139,18 +141,18 @@ def write_ranges(folder: Path, events: int) -> None:
     groups = max(1, events // threads // depth)
     for thread in range(threads):
         rich = thread % 4 == 3
-        layout = agent_records.nvtx_range_attributes if rich else agent_records.nvtx_range
+        layout = nvtx_records.nvtx_range_attributes if rich else nvtx_records.nvtx_range
         rows = np.zeros((groups, 2 * depth), layout)
         rows["time_ns"] = START + 1000 + 400 * np.arange(groups * 2 * depth).reshape(groups, -1)
         rows["level"] = [*range(depth), *reversed(range(depth))]
         rows["name"][:, :depth] = names[np.arange(groups * depth).reshape(groups, depth) % NAMES]
-        rows["name"][:, depth:] = agent_records.POP
+        rows["name"][:, depth:] = nvtx_records.POP
         if rich:
-            rows["flags"], rows["color_argb"] = agent_records.HAS_COLOR, 0xFF3366CC
+            rows["flags"], rows["color_argb"] = nvtx_records.HAS_COLOR, 0xFF3366CC
             rows["payload_type"], rows["payload"] = 2, np.arange(groups)[:, None] % 1000
         # The writer's chunks carry the thread that wrote them; the agent has one set of chunks for each.
         writer._tid = PID + thread
-        kind = agent_records.NVTX_RANGE_ATTRIBUTES if rich else agent_records.NVTX_RANGE
+        kind = nvtx_records.NVTX_RANGE_ATTRIBUTES if rich else nvtx_records.NVTX_RANGE
         append(writer, kind, rows.reshape(-1), free=thread + 1)
     writer.close()
     save_session(folder, START + 400 * groups * 2 * depth)
@@ -163,32 +165,32 @@ def write_cuda(folder: Path, events: int) -> None:
     names = np.array(
         [writer.string(f"_ZN2at6native27kernel{number:03d}IfEEvT_PKf") for number in range(NAMES)], np.uint32
     )
-    session = np.zeros(1, agent_records.cupti_session)
+    session = np.zeros(1, cupti_records.cupti_session)
     session["time_ns"] = START
     session["clock"] = 1
-    writer.append(agent_records.CUPTI_SESSION, session)
-    device = np.zeros(1, agent_records.cupti_device)
+    writer.append(cupti_records.CUPTI_SESSION, session)
+    device = np.zeros(1, cupti_records.cupti_device)
     for name, value in (
         ("name", writer.string("GPU")), ("compute_major", 9), ("multiprocessors", 132), ("threads_per_warp", 32),
         ("max_warps_per_sm", 64), ("max_blocks_per_sm", 32), ("max_shared_per_sm_bytes", 233472),
         ("max_registers_per_sm", 65536), ("max_registers_per_block", 65536),
     ):  # fmt: skip
         device[name] = value
-    writer.append(agent_records.CUPTI_DEVICE, device)
-    function = np.zeros(2, agent_records.cupti_function)
+    writer.append(cupti_records.CUPTI_DEVICE, device)
+    function = np.zeros(2, cupti_records.cupti_function)
     function["function"] = 211, 41
     function["name"] = writer.string("cudaLaunchKernel_v7000"), writer.string("cudaMemcpyAsync_v3020")
-    writer.append(agent_records.CUPTI_FUNCTION, function)
+    writer.append(cupti_records.CUPTI_FUNCTION, function)
     number = np.arange(count)
     is_copy = number % 3 == 2
-    calls = np.zeros(count, agent_records.cupti_api)
+    calls = np.zeros(count, cupti_records.cupti_api)
     calls["start_ns"] = START + 1000 + 4000 * number
     calls["end_ns"] = calls["start_ns"] + 3000
     calls["correlation"] = number + 1
     calls["tid"] = PID + number % 2
     calls["function"] = np.where(is_copy, 41, 211)
-    kernels = np.zeros(int((~is_copy).sum()), agent_records.cupti_kernel)
-    copies = np.zeros(int(is_copy.sum()), agent_records.cupti_memcpy)
+    kernels = np.zeros(int((~is_copy).sum()), cupti_records.cupti_kernel)
+    copies = np.zeros(int(is_copy.sum()), cupti_records.cupti_memcpy)
     for work, chosen in ((kernels, number[~is_copy]), (copies, number[is_copy])):
         work["start_ns"] = START + 9000 + 4000 * chosen
         work["end_ns"] = work["start_ns"] + 2500
@@ -200,9 +202,9 @@ def write_cuda(folder: Path, events: int) -> None:
         kernels[f"grid_{axis}"] = size
     kernels["block_x"], kernels["block_y"], kernels["block_z"] = 128, 1, 1
     copies["bytes"], copies["copy_kind"], copies["source_kind"], copies["destination_kind"] = 1 << 20, 1, 2, 3
-    append(writer, agent_records.CUPTI_RUNTIME, calls)
-    append(writer, agent_records.CUPTI_KERNEL, kernels)
-    append(writer, agent_records.CUPTI_MEMCPY, copies)
+    append(writer, cupti_records.CUPTI_RUNTIME, calls)
+    append(writer, cupti_records.CUPTI_KERNEL, kernels)
+    append(writer, cupti_records.CUPTI_MEMCPY, copies)
     writer.close()
     save_session(folder, START + 4000 * count)
 
@@ -219,13 +221,13 @@ def write_processes(folder: Path, events: int) -> None:
         writer.append_packed(records.FORK, struct.pack("<QIIII", now, pid, pid, PID, PID))
         writer.append_packed(records.COMM, struct.pack("<QIIIHH", now + 1, pid, pid, name, number % 4, 1))
         writer.append_packed(records.FORK, struct.pack("<QIIII", now + 2, pid, pid + 1, pid, pid))
-        rows = np.zeros(turns * 2, records.switch)
+        rows = np.zeros(turns * 2, perf_records.switch)
         rows["type"], rows["size"] = 14, 32
         rows["pid"], rows["cpu"] = pid, number % 4
         rows["tid"] = pid + np.repeat(np.arange(turns) % 2, 2)
         rows["time_ns"] = now + 10 + 1000 * np.arange(turns * 2)
         rows["misc"][1::2] = MISC_SWITCH_OUT
-        append(writer, records.SWITCH, rows)
+        append(writer, perf_records.SWITCH, rows)
         now += 40_000
         for tid in (pid + 1, pid):
             writer.append_packed(records.EXIT, struct.pack("<QII", now, pid, tid))

@@ -25,8 +25,8 @@ import time
 from pathlib import Path
 
 from warpline.recording.sources.collector import Watched
+from warpline.recording.sources.perf import records
 from warpline.recording.sources.perf.collect import PerfCollector
-from warpline.recording.spool import records
 from warpline.recording.spool.reader import SpoolFile
 from warpline.storage import open_capture
 

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from warpline.recording.agent import records
 from warpline.recording.agent.library import native_folders
+from warpline.recording.spool import records
 from warpline.recording.spool.reader import SpoolFile, read_spools
 
 HERE = Path(__file__).parent

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from tests.native.conftest import PAUSED, RECORDING, STOPPING, Session, column, names, states
 
-from warpline.recording.agent import records
 from warpline.recording.agent.gpu_clock import gpu_clock
+from warpline.recording.sources.cuda import records
 
 VERSIONS = ("12.1", "12.9", "13.0", "13.1", "13.3", "13.5")
 KERNEL = (records.CUPTI_KERNEL, records.cupti_kernel)

@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 from tests.native.conftest import Session
 
-from warpline.recording.agent import records
+from warpline.recording.sources.cuda import records as cupti_records
+from warpline.recording.sources.nvtx import records as nvtx_records
 
-RANGE = (records.NVTX_RANGE, records.nvtx_range)
+RANGE = (nvtx_records.NVTX_RANGE, nvtx_records.nvtx_range)
 
 # Everything of the process that a program could see a difference in, printed. The order of descriptors and the working
 # directory, the handlers of signals, the umask, limits, what is in the environment but not ours.
@@ -62,7 +63,7 @@ def test_output_status_and_descriptors_are_the_same(gpu_session: Session, python
     assert plain.returncode == 7
     assert (with_agent.stdout, with_agent.stderr) == (plain.stdout, plain.stderr)
     spool = gpu_session.spool()
-    assert len(spool.records(records.CUPTI_KERNEL, records.cupti_kernel).values) == 1000
+    assert len(spool.records(cupti_records.CUPTI_KERNEL, cupti_records.cupti_kernel).values) == 1000
 
 
 def test_errno_survives(session: Session, nvtx_program: Path) -> None:
@@ -80,7 +81,7 @@ def test_closing_every_descriptor_does_not_stop_the_recording(session: Session) 
     )
     session.run(sys.executable, "-c", program)
     assert session.spool().header.lost == 0
-    assert session.count(records.NVTX_RANGE_ATTRIBUTES, records.nvtx_range_attributes) == 50001
+    assert session.count(nvtx_records.NVTX_RANGE_ATTRIBUTES, nvtx_records.nvtx_range_attributes) == 50001
 
 
 def test_a_changed_directory_does_not_matter(session: Session, nvtx_program: Path) -> None:

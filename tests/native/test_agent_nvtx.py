@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from tests.native.conftest import PAUSED, RECORDING, STOPPING, Session, names, states
 
-from warpline.recording.agent import records
+from warpline.recording.sources.nvtx import records
 from warpline.recording.sources.nvtx.pairing import match_push_pop, push_pop_records
 
 RANGE = (records.NVTX_RANGE, records.nvtx_range)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from tests.native.conftest import Session, names
 
-from warpline.recording.agent import records
+from warpline.recording.sources.nvtx import records
 from warpline.recording.sources.nvtx.pairing import match_push_pop, push_pop_records
 
 PACKAGE = Path(__file__).parents[2] / "capture"

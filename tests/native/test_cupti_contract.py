@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from tests.native.conftest import AGENT_HEADERS, AGENT_SOURCES, HERE, Session, column, compile_c, names
 
-from warpline.recording.agent import records
+from warpline.recording.sources.cuda import records
 
 # Sizes in bytes from NVIDIA's headers (12.9: as DWARF of cupti_activity.h; 13.0 likewise).
 SIZES = {10: (208, 216, 224), 1: (88, 96), 22: (96,), 2: (88,), 5: (40,), 4: (40,), 38: (40, 56), 39: (24,)}

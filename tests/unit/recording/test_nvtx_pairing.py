@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from warpline.model import Flag
-from warpline.recording.agent import records
+from warpline.recording.sources.nvtx import records
 from warpline.recording.sources.nvtx.pairing import PushPopRecords, match_push_pop, match_start_end
 
 START, STOP = 100, 1_000_000

@@ -17,9 +17,9 @@ from warpline.recording.finalise import finalise
 from warpline.recording.session import Options, Session
 from warpline.recording.sources.collector import Watched
 from warpline.recording.sources.nvml import collect as nvml
+from warpline.recording.sources.nvml import records
 from warpline.recording.sources.nvml.source import source as nvml_source
 from warpline.recording.sources.registry import default_trace
-from warpline.recording.spool import records
 from warpline.recording.spool.reader import SpoolFile
 from warpline.recording.unavailable import Unavailable
 from warpline.storage import open_capture

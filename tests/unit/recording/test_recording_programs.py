@@ -29,8 +29,8 @@ from tests.unit.recording.recording_tools import (
 
 from warpline.model.tracks import Process, Thread
 from warpline.recording.sources.collector import Watched
+from warpline.recording.sources.perf import records
 from warpline.recording.sources.perf.collect import PerfCollector
-from warpline.recording.spool import records
 from warpline.recording.spool.reader import SpoolFile
 from warpline.storage import open_capture
 

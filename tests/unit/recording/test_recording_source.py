@@ -128,7 +128,7 @@ def test_an_entry_point_that_cannot_be_loaded_says_so_and_costs_nothing(
     folder.mkdir()
     (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
     (folder / "entry_points.txt").write_text(
-        "[warpline.sources]\nbroken = json:dumps\nperf = json:dumps\npython = no_such_module:source\n"
+        "[warpline.sources]\nbroken = json:dumps\nperf = json:dumps\ntorch = no_such_module:source\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
     found = {source.name: source for source in recording_sources()}
@@ -137,27 +137,27 @@ def test_an_entry_point_that_cannot_be_loaded_says_so_and_costs_nothing(
     assert not check.available
     assert check.reason.startswith("json:dumps cannot be loaded: ")
     assert check.remedy
-    assert "no_such_module" in check_source(found["python"]).reason
+    assert "no_such_module" in check_source(found["torch"]).reason
 
 
-class NewPython(RecordingSource):
-    name = "python"
-    choice = PLANNED[1].choice
-    title = "Python stacks"
-    position = 80
+class NewTorch(RecordingSource):
+    name = "torch"
+    choice = PLANNED[0].choice
+    title = "Operators"
+    position = PLANNED[0].position
 
     def probe(self) -> str:
-        return "100 Hz"
+        return "2.9"
 
 
 @pytest.mark.usefixtures("fresh_registry")
 def test_a_planned_source_gives_way_to_a_real_one(monkeypatch: pytest.MonkeyPatch) -> None:
     names = [source.name for source in recording_sources()]
     assert len(names) == len(set(names))
-    monkeypatch.setattr(registry, "_entry_points", lambda: [NewPython()])
+    monkeypatch.setattr(registry, "_entry_points", lambda: [NewTorch()])
     recording_sources.cache_clear()
     assert [source.name for source in recording_sources()] == names
-    assert check_source(next(s for s in recording_sources() if s.name == "python")).reason == "100 Hz"
+    assert check_source(next(s for s in recording_sources() if s.name == "torch")).reason == "2.9"
 
 
 class Failing(Collector):
@@ -238,7 +238,7 @@ def test_what_sources_say_of_themselves_is_consistent() -> None:
     assert len(bits) == len(set(bits))
     assert control_mask(trace_names()) == sum(bits)
     assert control_mask(("cpu", "cuda")) == 1 | 4
-    assert default_trace() == ("cpu", "nvml", "nvtx", "cuda")
+    assert default_trace() == ("cpu", "nvml", "nvtx", "cuda", "osrt", "python")
 
 
 def test_ranges_of_sources() -> None:

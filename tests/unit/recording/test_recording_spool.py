@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import signal
@@ -209,20 +210,25 @@ def test_files_that_are_no_spools_are_named(tmp_path: Path) -> None:
     assert any("text.spool" in problem for problem in problems)
 
 
+MODULES = (
+    "agent.records",
+    "spool.records",
+    *(f"sources.{name}.records" for name in ("cuda", "nvml", "nvtx", "perf", "procfs", "wakeups")),
+)
+SHARED = {"CUPTI_RUNTIME": "cupti_api", "CUPTI_DRIVER": "cupti_api", "NVTX_MARK": "nvtx_range_attributes"}
+"""Layouts that are those of another type."""
+
+
 def test_the_specification_gives_the_sizes_of_all_records(repository: Path) -> None:
     text = (repository / "docs" / "spool.md").read_text()
-    listed = {
-        int(m[1]): (m[2], int(m[3]))
-        for m in re.finditer(r"^\| (\d+) ([a-z ]+) \| (\d+) \|", text, re.MULTILINE)
-    }
-    layouts = {
-        name: layout
-        for name, layout in vars(records).items()
-        if name.islower() and isinstance(layout, np.dtype)
-    }
-    numbers = {
-        name: value for name, value in vars(records).items() if name.isupper() and isinstance(value, int)
-    }
-    for constant, number in numbers.items():
-        layout = layouts.get(constant.lower()) or layouts[f"{constant.lower()}_"]
-        assert listed[number][1] == layout.itemsize, constant
+    row = re.compile(r"^\| (\d+) [a-zA-Z ]+ \| (\d+) \|", re.MULTILINE)
+    listed = {int(number): int(size) for number, size in row.findall(text)}
+    sizes: dict[int, int] = {}
+    for module in MODULES:
+        found = vars(importlib.import_module(f"warpline.recording.{module}"))
+        for constant, number in found.items():
+            layout = found.get(SHARED.get(constant, constant.lower())) or found.get(f"{constant.lower()}_")
+            if constant.isupper() and isinstance(layout, np.dtype):
+                assert number not in sizes, constant
+                sizes[number] = layout.itemsize
+    assert sizes == listed

@@ -13,6 +13,7 @@ from tests.unit.effort import rounds
 
 from warpline.recording.finalise import finalise
 from warpline.recording.session import Options, Session
+from warpline.recording.sources.perf import records as perf_records
 from warpline.recording.sources.registry import default_trace
 from warpline.recording.spool import records
 from warpline.recording.spool.threads import BEFORE, ThreadTable, command_title
@@ -144,13 +145,13 @@ def a_recording(folder: Path) -> Session:
     writer = SpoolWriter(folder / "perf.spool", "perf")
     for birth in (2000, 5000):
         writer.append_packed(records.FORK, struct.pack("<QIIII", birth, 200, 200, 100, 100))
-        rows = np.zeros(3, records.switch)
+        rows = np.zeros(3, perf_records.switch)
         rows["type"], rows["size"], rows["pid"], rows["tid"], rows["cpu"] = 14, 32, 200, 200, 3
         rows["time_ns"] = birth + np.array([100, 300, 600])
         rows["misc"] = [0, 0x2000, 0]
-        writer.append(records.SWITCH, rows)
+        writer.append(perf_records.SWITCH, rows)
         writer.append_packed(records.EXIT, struct.pack("<QII", birth + 700, 200, 200))
-    writer.append_packed(records.LOST, struct.pack("<QQII", 6000, 17, 3, 0))
+    writer.append_packed(perf_records.LOST, struct.pack("<QQII", 6000, 17, 3, 0))
     writer.close()
     session = Session(
         folder, folder, ("sh",), "/", 1000, 0, 1, 100, Options(default_trace()), stop_monotonic_ns=9000

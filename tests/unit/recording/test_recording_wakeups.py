@@ -14,7 +14,9 @@ from tests.unit.recording.recording_tools import States, needs_perf, python, rec
 
 from warpline.recording.finalise import finalise
 from warpline.recording.session import Options, Session
+from warpline.recording.sources.perf import records as perf_records
 from warpline.recording.sources.registry import default_trace
+from warpline.recording.sources.wakeups import records as wakeup_records
 from warpline.recording.sources.wakeups.collect import (
     find_tracepoint,
     parse_format,
@@ -86,14 +88,14 @@ def test_a_wakeup_ends_what_is_blocked_and_links_to_the_waker(tmp_path: Path) ->
         (101, 1600, 0, 0),
         (101, 1700, 0, 0x2000),
     ]
-    rows = np.zeros(len(switches), records.switch)
+    rows = np.zeros(len(switches), perf_records.switch)
     rows["type"], rows["size"], rows["pid"] = 14, 32, 100
     for name, column in zip(("tid", "time_ns", "cpu", "misc"), zip(*switches, strict=True), strict=True):
         rows[name] = column
-    writer.append(records.SWITCH, rows)
+    writer.append(perf_records.SWITCH, rows)
     # By thread 102, then while running (says nothing), then by an interrupt, then of a stranger.
     for time_ns, waker, tid in ((1500, 102, 101), (1650, 102, 101), (1800, 0, 101), (1850, 102, 999)):
-        writer.append_packed(records.WAKING, struct.pack("<QIIII", time_ns, waker, waker, tid, 1))
+        writer.append_packed(wakeup_records.WAKING, struct.pack("<QIIII", time_ns, waker, waker, tid, 1))
     writer.close()
     Session(
         folder, folder, ("x",), "/", 1000, 0, 1, 100, Options(default_trace()), stop_monotonic_ns=2000

@@ -1,4 +1,4 @@
-"""Layouts of the records that collectors written in Python put into spool files; docs/spool.md lists them."""
+"""Layouts of the records that are common to all sources, or tell of processes and threads; docs/spool.md lists them."""
 
 from __future__ import annotations
 
@@ -11,20 +11,11 @@ SOURCE_STATE = 3
 RECORDING_STATE = 4
 MESSAGE = 5
 
-SWITCH = 100
-LOST = 101
 COMM = 102
 FORK = 103
 EXIT = 104
 PROCESS_SEEN = 105
 THREAD_SEEN = 106
-WAKING = 107
-THREAD_SAMPLE = 120
-CORE_TIMES = 121
-PROCESS_SAMPLE = 122
-
-NVML_DEVICE = 600
-NVML_SAMPLE = 601
 
 
 class Sighting(IntEnum):
@@ -43,21 +34,7 @@ recording_state = np.dtype([("time_ns", "<u8"), ("state", "<u4"), ("reason", "<u
 """State as in the control page: 0 recording, 1 paused, 2 stopped."""
 message = np.dtype([("time_ns", "<u8"), ("text", "<u4"), ("severity", "<u4")])
 
-switch = np.dtype(
-    [
-        ("type", "<u4"),
-        ("misc", "<u2"),
-        ("size", "<u2"),
-        ("pid", "<u4"),
-        ("tid", "<u4"),
-        ("time_ns", "<u8"),
-        ("cpu", "<u4"),
-        ("reserved", "<u4"),
-    ]
-)
-"""PERF_RECORD_SWITCH with its sample id, as the kernel writes it (linux/perf_event.h)."""
 
-lost = np.dtype([("time_ns", "<u8"), ("count", "<u8"), ("cpu", "<u4"), ("reserved", "<u4")])
 comm = np.dtype(
     [
         ("time_ns", "<u8"),
@@ -102,45 +79,3 @@ thread_seen = np.dtype(
     ]
 )
 """A thread found in /proc. ``state`` is the letter of /proc/…/stat; ``event`` is a `Sighting`."""
-waking = np.dtype(
-    [
-        ("time_ns", "<u8"),
-        ("waker_pid", "<u4"),
-        ("waker_tid", "<u4"),
-        ("tid", "<u4"),
-        ("cpu", "<u4"),
-    ]
-)
-thread_sample = np.dtype(
-    [
-        ("time_ns", "<u8"),
-        ("run_ns", "<u8"),
-        ("wait_ns", "<u8"),
-        ("slices", "<u8"),
-        ("pid", "<u4"),
-        ("tid", "<u4"),
-        ("cpu", "<u2"),
-        ("state", "u1"),
-        ("reserved", "u1", (5,)),
-    ]
-)
-"""/proc/PID/task/TID/schedstat (cumulative) with the state letter and last core of /proc/PID/task/TID/stat."""
-core_times = np.dtype(
-    [("time_ns", "<u8"), ("cpu", "<u4"), ("reserved", "<u4"), ("busy", "<u8"), ("total", "<u8")]
-)
-"""/proc/stat of one core, cumulative clock ticks; iowait counts as not busy."""
-process_sample = np.dtype(
-    [("time_ns", "<u8"), ("cpu_ns", "<u8"), ("rss_bytes", "<u8"), ("pid", "<u4"), ("reserved", "<u4")]
-)
-
-nvml_device = np.dtype(
-    [
-        ("time_ns", "<u8"),
-        ("index", "<u4"),
-        ("name", "<u4"),
-        ("memory_bytes", "<u8"),
-        ("uuid", "<u4"),
-        ("reserved", "<u4"),
-    ]
-)
-nvml_sample = np.dtype([("time_ns", "<u8"), ("index", "<u4"), ("metric", "<u4"), ("value", "<f8")])

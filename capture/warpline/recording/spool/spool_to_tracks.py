@@ -102,6 +102,14 @@ class Translation:
             self.builder.update_device(index, name=name, properties=tuple(together.items()))
         return index
 
+    def device_numbers(self) -> dict[str, int]:
+        """The machine's number of each GPU that a source has told of so far, by UUID."""
+        return {
+            str(properties["uuid"]): number
+            for number, (_index, _name, properties) in self._devices.items()
+            if properties.get("uuid")
+        }
+
     def process_track(self, process: int) -> int:
         """The track of a process of ``threads``; sorted by when processes began."""
         return self.builder.add_track(self._process_spec(process), process=self.process_index(process))

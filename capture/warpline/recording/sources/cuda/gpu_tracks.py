@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from warpline.model.track_factory import TrackFactory, TrackSpec
-from warpline.recording.agent import records
+from warpline.recording.sources.cuda import records
 from warpline.recording.sources.cuda.occupancy import Multiprocessor
-from warpline.recording.spool import records as common
 from warpline.recording.spool.reader import SpoolFile
 from warpline.recording.spool.spool_to_tracks import Translation
 from warpline.recording.spool.threads import command_title
@@ -34,17 +32,6 @@ def uuid_text(raw: bytes) -> str:
     """``GPU-xxxxxxxx-xxxx-…`` as NVML and nvidia-smi write it."""
     digits = raw.hex()
     return f"GPU-{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
-
-
-def machine_numbers(spools: Sequence[SpoolFile]) -> dict[str, int]:
-    """NVML's number of each GPU by UUID; CUDA_VISIBLE_DEVICES makes a process count differently."""
-    numbers: dict[str, int] = {}
-    for spool in spools:
-        found = spool.records(common.NVML_DEVICE, common.nvml_device).values
-        for index, uuid in found[["index", "uuid"]].tolist():
-            if uuid:
-                numbers[spool.text(uuid)] = int(index)
-    return numbers
 
 
 @dataclass

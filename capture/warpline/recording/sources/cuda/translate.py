@@ -13,12 +13,12 @@ from warpline.model import Flag
 from warpline.model.cuda_names import copy_name
 from warpline.model.kinds import SYNC_TYPES
 from warpline.model.links import LAUNCH
-from warpline.recording.agent import records
 from warpline.recording.agent.gpu_clock import GpuClock, gpu_clock, make_sense
 from warpline.recording.agent.reported_sources import add_agent_source
+from warpline.recording.sources.cuda import records
 from warpline.recording.sources.cuda.calls import CallTracks
 from warpline.recording.sources.cuda.demangle import demangle
-from warpline.recording.sources.cuda.gpu_tracks import GpuTracks, machine_numbers
+from warpline.recording.sources.cuda.gpu_tracks import GpuTracks
 from warpline.recording.sources.cuda.gpu_work import Calls, HostRanges, StreamWork, project_ranges
 from warpline.recording.sources.cuda.occupancy import occupancy
 from warpline.recording.sources.nvtx.pairing import match_push_pop, push_pop_records, push_pop_serials
@@ -40,7 +40,8 @@ _NO_WORK = StreamWork(*(np.empty(0, np.int64) for _ in range(6)))
 
 def translate(translation: Translation, spools: Sequence[SpoolFile], builder: CaptureBuilder) -> None:
     """Add what CUPTI recorded in every process."""
-    numbers = machine_numbers(spools)
+    # By NVML, whose numbers are the machine's: CUDA_VISIBLE_DEVICES makes a process count differently.
+    numbers = translation.device_numbers()
     dropped = 0
     for spool in spools:
         if spool.header.producer != "agent":

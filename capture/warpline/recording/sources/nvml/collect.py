@@ -17,7 +17,7 @@ import numpy as np
 from warpline.i18n import english
 from warpline.model.tracks import Source
 from warpline.recording.sources.collector import Collector, Watched
-from warpline.recording.spool import records
+from warpline.recording.sources.nvml import records
 from warpline.recording.unavailable import Unavailable
 
 PERIOD_S = 0.1

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from warpline.recording.sources.nvml import records
 from warpline.recording.sources.nvml.collect import METRICS
-from warpline.recording.spool import records
 from warpline.recording.spool.gaps import with_gaps
 from warpline.recording.spool.reader import SpoolFile
 from warpline.recording.spool.spool_to_tracks import Translation

@@ -12,9 +12,9 @@ import numpy.typing as npt
 from warpline.i18n import english
 from warpline.model import Flag
 from warpline.model.track_factory import thread_title
-from warpline.recording.agent import records
 from warpline.recording.agent.gpu_clock import LATEST_NS
 from warpline.recording.agent.reported_sources import add_agent_source
+from warpline.recording.sources.nvtx import records
 from warpline.recording.sources.nvtx.pairing import (
     match_push_pop,
     match_start_end,

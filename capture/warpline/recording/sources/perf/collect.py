@@ -11,6 +11,7 @@ import numpy as np
 from warpline.i18n import english
 from warpline.model.tracks import Source
 from warpline.recording.sources.collector import Collector, Watched
+from warpline.recording.sources.perf import records as perf_records
 from warpline.recording.sources.perf.abi import (
     IOC_DISABLE,
     IOC_ENABLE,
@@ -172,13 +173,15 @@ class PerfCollector(Collector):
             pending = (dropped or 0) - self._lost_on.get(ring.cpu, 0)
             if pending > 0:
                 self.lost += pending
-                self.writer.append_packed(records.LOST, _LOST.pack(time.monotonic_ns(), pending, ring.cpu, 0))
+                self.writer.append_packed(
+                    perf_records.LOST, _LOST.pack(time.monotonic_ns(), pending, ring.cpu, 0)
+                )
 
     def _store(self, decoded: Decoded) -> None:
         writer = self.writer
         if decoded.switches:
             parts = decoded.switches
-            writer.append(records.SWITCH, parts[0] if len(parts) == 1 else np.concatenate(parts))
+            writer.append(perf_records.SWITCH, parts[0] if len(parts) == 1 else np.concatenate(parts))
         for time_ns, pid, tid, name, cpu, is_exec in decoded.comms:
             packed = _COMM.pack(time_ns, pid, tid, writer.string(name), cpu & 0xFFFF, is_exec)
             writer.append_packed(records.COMM, packed)
@@ -187,7 +190,7 @@ class PerfCollector(Collector):
         for exit_ in decoded.exits:
             writer.append_packed(records.EXIT, _EXIT.pack(*exit_))
         for time_ns, count, cpu in decoded.losts:
-            writer.append_packed(records.LOST, _LOST.pack(time_ns, count, cpu, 0))
+            writer.append_packed(perf_records.LOST, _LOST.pack(time_ns, count, cpu, 0))
             self._lost_on[cpu] = self._lost_on.get(cpu, 0) + count
         self.events += decoded.count
         self.damaged += decoded.damaged

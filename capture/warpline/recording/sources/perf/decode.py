@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from warpline.recording.sources.perf import records
 from warpline.recording.sources.perf.abi import (
     MISC_COMM_EXEC,
     RECORD_COMM,
@@ -17,7 +18,6 @@ from warpline.recording.sources.perf.abi import (
     RECORD_SAMPLE,
     RECORD_SWITCH,
 )
-from warpline.recording.spool import records
 
 _SWITCH_BYTES = 32
 _SWITCH_HEADER = RECORD_SWITCH | _SWITCH_BYTES << 48

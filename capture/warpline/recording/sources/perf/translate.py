@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from warpline.i18n import english, english_n
 from warpline.recording.sources.facts import THREAD_STATES
+from warpline.recording.sources.perf import records as perf_records
 from warpline.recording.sources.perf.abi import MISC_SWITCH_OUT, MISC_SWITCH_OUT_PREEMPT
 from warpline.recording.sources.perf.refinement import Refinement
 from warpline.recording.sources.perf.thread_states import NO_CPU, Mark, Marks, States, thread_states
@@ -51,7 +52,7 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
 
 def _switch_marks(translation: Translation, perf: Sequence[SpoolFile], builder: CaptureBuilder) -> Marks:
     names = ("pid", "tid", "time_ns", "cpu", "misc")
-    parts = [spool.columns(records.SWITCH, records.switch, names) for spool in perf]
+    parts = [spool.columns(perf_records.SWITCH, perf_records.switch, names) for spool in perf]
     pid, tid, stamp, cpu, misc = (
         np.concatenate(column) if len(parts) > 1 else column[0] for column in zip(*parts, strict=True)
     )
@@ -204,7 +205,7 @@ def _add_cores(translation: Translation, builder: CaptureBuilder, states: States
 
 
 def _add_source(perf: Sequence[SpoolFile], builder: CaptureBuilder) -> None:
-    dropped = int(rows_of(perf, records.LOST, records.lost)["count"].sum())
+    dropped = int(rows_of(perf, perf_records.LOST, perf_records.lost)["count"].sum())
     unwritten = sum(spool.header.lost for spool in perf)
     reasons = []
     if dropped:

@@ -15,6 +15,7 @@ from warpline.model.tracks import Source
 from warpline.recording import procfs
 from warpline.recording.sources.collector import Collector, Watched
 from warpline.recording.sources.facts import THREAD_STATES
+from warpline.recording.sources.procfs import records as procfs_records
 from warpline.recording.spool import records
 from warpline.recording.spool.records import Sighting
 
@@ -209,7 +210,7 @@ class ProcfsSampler(Collector):
                 packed = _THREAD_SAMPLE.pack(
                     now, int(run), int(wait), int(slices), pid, tid, cpu & 0xFFFF, state
                 )
-                self.writer.append_packed(records.THREAD_SAMPLE, packed)
+                self.writer.append_packed(procfs_records.THREAD_SAMPLE, packed)
                 self.events += 1
 
     def _check_name(self, now: int, pid: int, tid: int, stat: bytes) -> None:
@@ -225,7 +226,7 @@ class ProcfsSampler(Collector):
         now = time.monotonic_ns()
         # One read: seeking back and reading in pieces could mix two moments.
         for cpu, busy, total in procfs.parse_core_times(os.pread(self._stat, 1 << 18, 0)):
-            self.writer.append_packed(records.CORE_TIMES, _CORE_TIMES.pack(now, cpu, 0, busy, total))
+            self.writer.append_packed(procfs_records.CORE_TIMES, _CORE_TIMES.pack(now, cpu, 0, busy, total))
 
     def _sample_processes(self) -> None:
         for pid, process in list(self._processes.items()):
@@ -238,7 +239,9 @@ class ProcfsSampler(Collector):
                 self._drop(pid)
                 continue
             now, cpu_ns = used
-            self.writer.append_packed(records.PROCESS_SAMPLE, _PROCESS_SAMPLE.pack(now, cpu_ns, rss, pid, 0))
+            self.writer.append_packed(
+                procfs_records.PROCESS_SAMPLE, _PROCESS_SAMPLE.pack(now, cpu_ns, rss, pid, 0)
+            )
 
     def _drop_thread(self, pid: int, process: _Process, tid: int) -> None:
         schedstat, state_file = process.threads.pop(tid)

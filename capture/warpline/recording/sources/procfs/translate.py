@@ -11,8 +11,8 @@ from warpline.i18n import english
 from warpline.model.flags import Flag
 from warpline.model.track_titles import ESTIMATED_STATE
 from warpline.recording.sources.facts import THREAD_STATES
+from warpline.recording.sources.procfs import records
 from warpline.recording.sources.thread_state import STATE_NAMES, State
-from warpline.recording.spool import records
 from warpline.recording.spool.gaps import with_gaps
 from warpline.recording.spool.reader import SpoolFile
 from warpline.recording.spool.spool_to_tracks import Translation

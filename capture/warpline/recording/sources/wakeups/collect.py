@@ -27,7 +27,7 @@ from warpline.recording.sources.perf.abi import (
     open_ring,
     tracepoint_attributes,
 )
-from warpline.recording.spool import records
+from warpline.recording.sources.wakeups import records
 from warpline.recording.unavailable import Unavailable
 
 _TRACEFS = (Path("/sys/kernel/tracing"), Path("/sys/kernel/debug/tracing"))

@@ -1,0 +1,44 @@
+"""Layouts of the records of NVTX: ``agent/native/records.h`` in numpy's words; docs/spool.md lists them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+NVTX_DOMAIN = 200
+NVTX_CATEGORY = 201
+NVTX_RANGE = 202
+NVTX_RANGE_ATTRIBUTES = 203
+NVTX_START = 204
+NVTX_END = 205
+NVTX_MARK = 206
+NVTX_THREAD_NAME = 207
+POP = 0xFFFFFFFF
+POPPED_UNSEEN = 0xFFFFFFFE
+"""Names that are none: the record ends a range, or says that ranges from a level on ended during a pause."""
+LEVEL_UNBALANCED = 0xFFFF
+"""Level of a pop that had no push."""
+HAS_COLOR, HAS_CATEGORY = 1, 2
+_ATTRIBUTES = [
+    ("category", "<u4"),
+    ("color_argb", "<u4"),
+    ("payload", "<u8"),
+    ("payload_type", "<u4"),
+    ("flags", "<u4"),
+]
+
+nvtx_domain = np.dtype([("domain", "<u4"), ("name", "<u4")])
+nvtx_category = np.dtype([("domain", "<u4"), ("category", "<u4"), ("name", "<u4"), ("reserved", "<u4")])
+nvtx_range = np.dtype([("time_ns", "<u8"), ("name", "<u4"), ("domain", "<u2"), ("level", "<u2")])
+nvtx_range_attributes = np.dtype([*nvtx_range.descr, *_ATTRIBUTES])
+nvtx_start = np.dtype(
+    [
+        ("time_ns", "<u8"),
+        ("range", "<u8"),
+        ("name", "<u4"),
+        ("domain", "<u2"),
+        ("reserved", "<u2"),
+        *_ATTRIBUTES,
+    ]
+)
+nvtx_end = np.dtype([("time_ns", "<u8"), ("range", "<u8")])
+nvtx_thread_name = np.dtype([("tid", "<u4"), ("name", "<u4")])

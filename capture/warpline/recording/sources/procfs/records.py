@@ -1,0 +1,31 @@
+"""Layouts of the samples of /proc in spool files; docs/spool.md lists them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+THREAD_SAMPLE = 120
+CORE_TIMES = 121
+PROCESS_SAMPLE = 122
+
+thread_sample = np.dtype(
+    [
+        ("time_ns", "<u8"),
+        ("run_ns", "<u8"),
+        ("wait_ns", "<u8"),
+        ("slices", "<u8"),
+        ("pid", "<u4"),
+        ("tid", "<u4"),
+        ("cpu", "<u2"),
+        ("state", "u1"),
+        ("reserved", "u1", (5,)),
+    ]
+)
+"""/proc/PID/task/TID/schedstat (cumulative) with the state letter and last core of /proc/PID/task/TID/stat."""
+core_times = np.dtype(
+    [("time_ns", "<u8"), ("cpu", "<u4"), ("reserved", "<u4"), ("busy", "<u8"), ("total", "<u8")]
+)
+"""/proc/stat of one core, cumulative clock ticks; iowait counts as not busy."""
+process_sample = np.dtype(
+    [("time_ns", "<u8"), ("cpu_ns", "<u8"), ("rss_bytes", "<u8"), ("pid", "<u4"), ("reserved", "<u4")]
+)

@@ -1,0 +1,17 @@
+"""Layout of the records of wake-ups in spool files; docs/spool.md lists them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+WAKING = 107
+
+waking = np.dtype(
+    [
+        ("time_ns", "<u8"),
+        ("waker_pid", "<u4"),
+        ("waker_tid", "<u4"),
+        ("tid", "<u4"),
+        ("cpu", "<u4"),
+    ]
+)

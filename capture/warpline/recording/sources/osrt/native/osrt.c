@@ -12,6 +12,9 @@
 #include "python_stacks.h"
 
 #define GIL_PAUSE_NS 20000u
+/* What looking closer costs must not be a share of the call: a stack, and asking what a descriptor stands for now. */
+#define STACK_NS 10000u
+#define DESCRIPTOR_NS 200000u
 
 __thread uint32_t osrt_is_quiet __attribute__((tls_model("initial-exec")));
 uint64_t osrt_threshold_ns = 1000;
@@ -91,6 +94,7 @@ void osrt_write(const struct osrt_call *call, uint64_t end_ns)
         return;
     osrt_is_quiet++;
     bool is_gil = call->function == OSRT_GIL;
+    uint64_t duration_ns = end_ns - call->start_ns;
     if (!is_gil || !extends_gil_wait(writer, call, end_ns)) {
         struct record_osrt_call record = {
             .start_ns = call->start_ns,
@@ -98,14 +102,14 @@ void osrt_write(const struct osrt_call *call, uint64_t end_ns)
             .object = call->object,
             .result = call->result < 0 ? -(int64_t)saved_errno : call->result,
             .function = call->function,
-            .stack = has_stacks ? stack_of_this_thread() : 0,
+            .stack = has_stacks && duration_ns >= STACK_NS ? stack_of_this_thread() : 0,
             .holder = call->holder,
             .caller = caller_text(call->caller),
         };
         if (call->text != NULL)
             record.text = wl_intern(call->text, strlen(call->text));
         else if (call->descriptor >= 0)
-            record.text = osrt_descriptor_text(call->descriptor, end_ns - call->start_ns > 20000);
+            record.text = osrt_descriptor_text(call->descriptor, duration_ns >= DESCRIPTOR_NS);
         struct record_osrt_call *to = WL_RESERVE(writer, SLOT_OSRT_CALL, record_osrt_call);
         if (to != NULL) {
             *to = record;

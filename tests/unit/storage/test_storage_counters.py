@@ -93,3 +93,41 @@ def test_every_level_of_a_counter_is_that_of_its_samples(tmp_path: Path) -> None
         assert counter.value_at(-1) is None
         assert counter.value_at(300) is None
         assert counter.value_at(10_500) == values[-1]
+
+
+@pytest.mark.parametrize("interpolation", ["step", "linear"])
+@pytest.mark.parametrize("n", [3, 5000])
+def test_a_counter_past_its_last_sample(tmp_path: Path, interpolation: str, n: int) -> None:
+    with CaptureBuilder(tmp_path / "x.h5") as builder:
+        track = builder.track("c", clock=builder.add_clock("other", 1000))
+        values = np.arange(n, dtype=np.float64)
+        builder.add_counter(track, "c", "", np.arange(n) * 10, values, interpolation=interpolation)
+        builder.finish()
+    with open_capture(tmp_path / "x.h5") as capture:
+        counter = capture.counters[0]
+        last = int(counter.times[-1])
+        assert last == 10 * (n - 1) - 1000
+        # The last value holds for ever; nothing is drawn towards a sample that never came.
+        assert [counter.value_at(last + after) for after in (0, 1, 10**6)] == [n - 1] * 3
+        assert counter.value_at(last - 5) == (n - 2 if interpolation == "step" else n - 1.5)
+        assert counter.value_at(-1001) is None
+        for start, stop in ((last + 1, last + 100), (last + 1, last + 2), (-5000, -1000)):
+            assert all(np.isnan(column).all() for column in counter.query(start, stop, 7))
+        low, high, mean = counter.query(last, last + 30, 3)
+        assert (low[0], high[0], mean[0]) == (n - 1, n - 1, n - 1)
+        assert np.isnan([low[1:], high[1:], mean[1:]]).all()
+        # A bin that reaches beyond the end holds what lies before it, and the last sample counts.
+        low, high, _ = counter.query(last - 9, last + 10**6, 1)
+        assert (low[0], high[0]) == (n - 1, n - 1)
+        assert counter.query(-1000, last + 10**6, 1)[1][0] == n - 1
+        if n == 3:  # with more, the pyramid answers, whose blocks count where they begin
+            assert counter.query(-1000, last, 1)[1][0] == n - 2
+
+
+def test_a_counter_that_ends_in_a_gap_has_no_value_after_it(tmp_path: Path) -> None:
+    with CaptureBuilder(tmp_path / "x.h5") as builder:
+        builder.add_counter(builder.track("c"), "c", "", [0, 10], [1.0, np.nan], interpolation="linear")
+        builder.finish()
+    with open_capture(tmp_path / "x.h5") as capture:
+        assert capture.counters[0].value_at(10) is None
+        assert capture.counters[0].value_at(99) is None

@@ -20,6 +20,9 @@ Array = npt.NDArray[Any]
 Int64Array = npt.NDArray[np.int64]
 UInt32Array = npt.NDArray[np.uint32]
 
+_LONGEST = 1 << 62
+"""Of a damaged event more is not taken away: it would not fit 64 bits."""
+
 
 @dataclass(frozen=True)
 class NameTotals:
@@ -106,7 +109,7 @@ class NameIndex:
             for cut_name, cut in self._cut(lane, part, start_ns, stop_ns):
                 names.append(np.array([cut_name], np.uint32))
                 counts.append(np.zeros(1, np.int64))
-                busy.append(np.array([-cut]))
+                busy.append(np.array([-min(cut, _LONGEST)]))
         every = np.concatenate([np.empty(0, np.uint32), *names])
         distinct, slot = np.unique(every, return_inverse=True)
         count, time = np.zeros(len(distinct), np.int64), np.zeros(len(distinct), np.int64)

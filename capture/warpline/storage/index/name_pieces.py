@@ -78,8 +78,9 @@ def collect(
 ) -> None:
     """Hands the columns of an index to ``put``, part after part."""
     entries = directory = 0
-    busy = 0
-    put("busy", np.zeros(1, np.int64))
+    # Damaged durations may add up to more than 64 bits: arrays wrap around, Python's numbers would not fit.
+    busy = np.zeros(1, np.int64)
+    put("busy", busy)
     for lane, base, name, counts, row, duration in pieces:
         put("piece_lane", np.array([lane]))
         put("piece_base", np.array([base]))
@@ -87,8 +88,9 @@ def collect(
         put("name", name)
         put("first", entries + np.cumsum(counts) - counts)
         put("row", row)
-        put("busy", busy + np.cumsum(duration))
-        busy += int(duration.sum())
+        until = busy + np.cumsum(duration)
+        put("busy", until)
+        busy = until[-1:]
         directory += len(name)
         entries += len(row)
     put("piece_first", np.array([directory]))

@@ -158,7 +158,7 @@ def _names(capture: Capture) -> Iterator[str]:
     index = capture.stored_name_index
     if index is None:
         return
-    first, busy_before = index["first"], 0
+    first, busy_before = index["first"], np.zeros(1, np.int64)
     for piece, base in enumerate(index["piece_base"].tolist()):
         names = slice(int(index["piece_first"][piece]), int(index["piece_first"][piece + 1]))
         entries = slice(int(first[names.start]), int(first[names.stop]))
@@ -174,4 +174,4 @@ def _names(capture: Capture) -> Iterator[str]:
         ):
             yield "the index of names does not fit the events"
             return
-        busy_before = int(busy[-1])
+        busy_before = busy[-1:]

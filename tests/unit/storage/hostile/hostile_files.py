@@ -30,8 +30,8 @@ def write_sample(path: Path, *, compress: bool = False) -> Path:
         process = builder.add_process(71, name="python", command="python train.py")
         thread = builder.add_thread(process, 72, name="main")
         builder.add_device(0, "GPU", properties={"sms": 132})
-        cores = builder.track("cpu", role="cores")
-        core = builder.track("cpu/0", role="core", parent=cores)
+        cores = builder.track("cpu", role="cores", attributes={"model": "Zen", "sockets": 2})
+        core = builder.track("cpu/0", role="core", parent=cores, attributes={"model": "Zen", "mhz": 2400.5})
         owner = builder.track("process/71.1", role="process", process=process)
         api = builder.track("process/71.1/thread/72.1", parent=owner, role="thread", thread=thread)
         clock = builder.add_clock("gpu", 1000)
@@ -137,6 +137,7 @@ def many_kinds(file: h5py.File) -> None:
 
 def deep_tracks(file: h5py.File) -> None:
     n = 5000
+    del file["tracks/attributes"]
     for name, dataset in list(file["tracks"].items()):
         values = np.arange(n) - 1 if name == "parent" else np.arange(n) if name == "uri" else np.zeros(n)
         replace(file, f"tracks/{name}", data=values.astype(dataset.dtype))
@@ -145,6 +146,20 @@ def deep_tracks(file: h5py.File) -> None:
     replace(
         file, "strings/data", data=np.frombuffer("".join(f"{i:05}" for i in range(n + 1)).encode(), "|u1")
     )
+
+
+def many_track_attributes(file: h5py.File) -> None:
+    for index in range(1100):
+        file.create_group(f"tracks/attributes/a{index}")
+
+
+def many_track_values(file: h5py.File) -> None:
+    """More values than a capture may have, each column within what an archive may claim."""
+    node = file["tracks/attributes/model"]
+    for name in ("track", "value"):
+        attributes = dict(node[name].attrs)
+        bomb(file, f"tracks/attributes/model/{name}", node[name].dtype.str, 3 << 20)
+        node[name].attrs.update(attributes)
 
 
 REFUSED: dict[str, tuple[Callable[[h5py.File], object], str]] = {
@@ -204,6 +219,16 @@ REFUSED: dict[str, tuple[Callable[[h5py.File], object], str]] = {
     "parent later": (lambda f: f["tracks/parent"].__setitem__(1, 2), "table of tracks"),
     "clock beyond": (lambda f: f["tracks/clock"].__setitem__(1, 77), "table of tracks"),
     "clock offset": (lambda f: f["clocks/offset"].__setitem__(1, 2**62), "table of clocks"),
+    "attribute of a track that is not there": (
+        lambda f: f["tracks/attributes/model/track"].__setitem__(1, 77),
+        "attribute model of its tracks",
+    ),
+    "text of a track that is not there": (
+        lambda f: f["tracks/attributes/model/value"].__setitem__(1, 2**31),
+        "attribute model of its tracks",
+    ),
+    "attributes of tracks": (many_track_attributes, "110. attributes"),
+    "values of attributes of tracks": (many_track_values, "at most 5 make sense"),
     "lanes overlap": (lambda f: f["lanes/first"].__setitem__(1, 0), "table of lanes"),
     "lane counts wrap": (
         lambda f: f["lanes/count"].__setitem__(slice(0, 2), [2**63 - 1, -(2**63) + 1]),

@@ -70,6 +70,9 @@ def exercise(path: str) -> None:
                 table.column(attribute)
         for stack in range(-1, min(50, len(capture.stacks[0]) + 1)):
             capture.stack_frames(stack)
+        index = capture.name_index()
+        index.rows(index.totals().name[:9], None, low, high)
+        index.totals(None, low + 1, high)
         capture.strings.all()
         capture.strings.find("e")
         for track in capture.tracks:

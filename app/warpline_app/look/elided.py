@@ -6,6 +6,8 @@ from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
+from warpline_app.look.painting import contained
+
 
 class ElidedLabel(QLabel):
     """Takes the room it is given and asks for none, so that a long text never widens a window."""
@@ -37,9 +39,9 @@ class ElidedLabel(QLabel):
         if not self.toolTip() or self.toolTip() == self.text():
             self.setToolTip(self.text() if self.is_elided else "")
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    @contained
+    def paintEvent(self, painter: QPainter, event: QPaintEvent) -> None:
         """The text, elided."""
-        painter = QPainter(self)
         rect = self.contentsRect()
         text = self.fontMetrics().elidedText(self.text(), self._mode, rect.width())
         self.style().drawItemText(
@@ -51,4 +53,3 @@ class ElidedLabel(QLabel):
             text,
             self.foregroundRole(),
         )
-        painter.end()

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QGridLayout, QLabel, QProgressBar, QPushButton, QV
 
 from warpline.i18n import tr
 from warpline_app.look.appearance import appearance
+from warpline_app.look.painting import contained
 from warpline_app.session.opening import Opening
 
 
@@ -55,8 +56,7 @@ class OpeningPage(QWidget):
             self.bar.setValue(round(1000 * min(fraction, 1.0)))
         self.detail.setText(text)
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    @contained
+    def paintEvent(self, painter: QPainter, event: QPaintEvent) -> None:
         """The empty canvas the timeline will appear on."""
-        painter = QPainter(self)
         painter.fillRect(event.rect(), appearance().theme.color("canvas"))
-        painter.end()

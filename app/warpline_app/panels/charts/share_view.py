@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QMenu, QToolTip, QWidget
 
 from warpline.i18n import tr
 from warpline_app.look.appearance import appearance
+from warpline_app.look.painting import contained
 from warpline_app.look.theme import Theme, contrast_ratio, to_rgb, ui_font
 from warpline_app.panels.charts.picture_saving import ask_and_save, save_picture
 
@@ -141,12 +142,11 @@ class ShareView(QWidget):
 
     # -- painting
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    @contained
+    def paintEvent(self, painter: QPainter, event: QPaintEvent) -> None:
         """The parts."""
-        painter = QPainter(self)
         painter.fillRect(self.rect(), appearance().theme.color("panel"))
         self.draw(painter)
-        painter.end()
 
     def draw(self, painter: QPainter) -> None:
         """Draw on anything."""

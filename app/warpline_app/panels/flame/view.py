@@ -14,6 +14,7 @@ from warpline.analysis.structure.flame import Flame
 from warpline.i18n import tr, tr_n
 from warpline.model.times import format_duration
 from warpline.storage import Capture
+from warpline_app.look.painting import contained
 from warpline_app.look.theme import Theme, contrast_ratio, to_rgb, ui_font
 from warpline_app.panels.charts.picture_saving import ask_and_save, save_picture
 
@@ -114,12 +115,11 @@ class FlameView(QWidget):
 
     # -- painting
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    @contained
+    def paintEvent(self, painter: QPainter, event: QPaintEvent) -> None:
         """The boxes."""
-        painter = QPainter(self)
         painter.fillRect(self.rect(), self.theme.color("panel"))
         self.draw(painter)
-        painter.end()
 
     def draw(self, painter: QPainter) -> None:
         """Draw the boxes on anything."""

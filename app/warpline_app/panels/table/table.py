@@ -19,6 +19,7 @@ from PySide6.QtWidgets import QAbstractItemView, QFileDialog, QHeaderView, QMenu
 
 from warpline.i18n import tr
 from warpline_app.look.appearance import appearance
+from warpline_app.look.painting import contained
 from warpline_app.panels.table.content import Int64Array, TableContent, sorted_order, tsv, write_table
 from warpline_app.panels.table.item_model import Index, TableModel
 from warpline_app.panels.table.painter import CellPainter
@@ -121,11 +122,11 @@ class Table(QTableView):
             for index in stretching:
                 self.setColumnWidth(index, max(share, columns[index].width, MIN_STRETCHED_PX))
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    @contained
+    def paintEvent(self, painter: QPainter, event: QPaintEvent) -> None:
         """The visible rows and columns, in one pass."""
         theme = appearance().theme
         area = event.rect()
-        painter = QPainter(self.viewport())
         painter.setFont(self._cells.font)
         first, last = self.rowAt(area.top()), self.rowAt(area.bottom())
         count = self.model_.rowCount()
@@ -142,7 +143,6 @@ class Table(QTableView):
             left, width = self.columnViewportPosition(section), self.columnWidth(section)
             if left <= area.right() and left + width > area.left() and not header.isSectionHidden(section):
                 self._cells.draw_column(painter, column, left, width, cells, theme)
-        painter.end()
 
     # -- sorting --------------------------------------------------------------------------------------------
 

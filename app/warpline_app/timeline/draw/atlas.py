@@ -7,6 +7,8 @@ import numpy.typing as npt
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPixmap, QTextLayout
 
+from warpline_app.look.painting import painting
+
 Float64Array = npt.NDArray[np.float64]
 
 PAGE_PX = 2048
@@ -100,10 +102,9 @@ class Atlas:
         if self._x + width > PAGE_PX:
             self._x = 0
             self._y += self.line_height
-        painter = QPainter(self.pixmap)
-        painter.setPen(self._ink)
-        layout.draw(painter, QPointF(self._x, self._y))
-        painter.end()
+        with painting(self.pixmap) as painter:
+            painter.setPen(self._ink)
+            layout.draw(painter, QPointF(self._x, self._y))
         entry = len(self._texts)
         begins = np.sort([int(point.x()) for run in layout.glyphRuns() for point in run.positions()])
         self._columns.extend(np.array([[self._x, self._y, width]]))

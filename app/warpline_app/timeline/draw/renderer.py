@@ -12,6 +12,7 @@ from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QPainter
 
 from warpline.i18n import tr
+from warpline_app.look.painting import painting, saved
 from warpline_app.look.theme import Theme, mix, to_rgb, ui_font
 from warpline_app.timeline.draw.codes import ColorTable
 from warpline_app.timeline.draw.compositor import Bars, Frame, empty_codes, make_bars
@@ -123,10 +124,9 @@ class Renderer:
 
     def paint_labels(self, painter: QPainter) -> None:
         """Draws the texts of the last frame over it, on a painter in logical pixels."""
-        painter.save()
-        painter.scale(1 / self.ratio, 1 / self.ratio)
-        self.labels.paint(painter, self.theme.color("canvas", 215))
-        painter.restore()
+        with saved(painter):
+            painter.scale(1 / self.ratio, 1 / self.ratio)
+            self.labels.paint(painter, self.theme.color("canvas", 215))
 
     # parts
 
@@ -254,16 +254,15 @@ class Renderer:
         broken = [place for place in spots if place.row.row.key in self.failed]
         if not broken:
             return
-        painter = QPainter(frame.image)
-        # The image knows its ratio; this painter counts device pixels.
-        painter.scale(1 / self.ratio, 1 / self.ratio)
-        painter.setFont(ui_font(max(1, self._px(11))))
-        painter.setPen(self.theme.color("warning"))
-        for place in broken:
-            text = tr("cannot be drawn: {reason}", "timeline", reason=self.failed[place.row.row.key])
-            where = QRectF(self._px(8), place.top, frame.width - self._px(16), place.height)
-            painter.drawText(where, Qt.AlignmentFlag.AlignVCenter, text)
-        painter.end()
+        with painting(frame.image) as painter:
+            # The image knows its ratio; this painter counts device pixels.
+            painter.scale(1 / self.ratio, 1 / self.ratio)
+            painter.setFont(ui_font(max(1, self._px(11))))
+            painter.setPen(self.theme.color("warning"))
+            for place in broken:
+                text = tr("cannot be drawn: {reason}", "timeline", reason=self.failed[place.row.row.key])
+                where = QRectF(self._px(8), place.top, frame.width - self._px(16), place.height)
+                painter.drawText(where, Qt.AlignmentFlag.AlignVCenter, text)
 
 
 def _part(scale: TimeScale, frame: Frame) -> TimeScale:

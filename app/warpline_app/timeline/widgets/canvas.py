@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRect, Qt, QTimer, Signal
@@ -19,6 +18,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QWidget
 
 from warpline.i18n import tr
+from warpline_app.look.painting import contained, tell_once
 from warpline_app.look.theme import Theme
 from warpline_app.timeline.draw.compositor import Frame
 from warpline_app.timeline.draw.lane_cache import EVERYTHING, Emphasis
@@ -215,23 +215,22 @@ class Canvas(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draws the frame and the overlay."""
         try:
-            frame = self.render_frame()
-        except Exception:  # none may leave a virtual function of Qt: told, and the old frame stays
+            self.render_frame()
+        except Exception as error:  # none may leave a virtual function of Qt: told, and the old frame stays
             self._dirty = False
-            sys.excepthook(*sys.exc_info())
+            tell_once(self, error)
             return
-        painter = QPainter(self)
-        try:
-            paint_frame(painter, frame)
-            self.renderer.paint_labels(painter)
-            self.overlay.paint(painter)
-            if self._pointer_x is not None:
-                self.overlay.paint_pointer(painter, self._pointer_x)
-        except Exception:  # as above: told, and what is painted so far stays
-            sys.excepthook(*sys.exc_info())
-        finally:
-            painter.end()
+        self._paint(event)
         self.frame_drawn.emit()
+
+    @contained
+    def _paint(self, painter: QPainter, event: QPaintEvent) -> None:
+        if self._frame is not None:
+            paint_frame(painter, self._frame)
+        self.renderer.paint_labels(painter)
+        self.overlay.paint(painter)
+        if self._pointer_x is not None:
+            self.overlay.paint_pointer(painter, self._pointer_x)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Tells the scene."""

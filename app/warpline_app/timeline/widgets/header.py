@@ -19,6 +19,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QToolTip, QWidget
 
 from warpline.i18n import tr, tr_n
+from warpline_app.look.painting import contained, painting, saved
 from warpline_app.look.theme import Theme, ui_font, wash
 from warpline_app.timeline.draw.shapes import is_drawing
 from warpline_app.timeline.model.curves import share_text
@@ -85,34 +86,31 @@ class Header(QWidget):
 
     # painting
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    @contained
+    def paintEvent(self, painter: QPainter, event: QPaintEvent) -> None:
         """Paints the visible rows."""
-        painter = QPainter(self)
         painter.fillRect(self.rect(), self.theme.color("header"))
         layout = self.scene.layout
         area = layout.pinned_height
         for placed in layout.pinned:
             self._draw_row(painter, placed, placed.top)
-        painter.save()
-        painter.setClipRect(QRectF(0, area, self.width(), self.height() - area))
-        for placed in layout.between(self.scene.scroll_px, self.scene.scroll_px + self.height() - area):
-            self._draw_row(painter, placed, self.scene.top_of(placed))
-        if self._drop is not None:
-            painter.fillRect(QRectF(4, self._drop[2] - 1, self.width() - 8, 2), self.theme.color("text"))
-        painter.restore()
+        with saved(painter):
+            painter.setClipRect(QRectF(0, area, self.width(), self.height() - area))
+            for placed in layout.between(self.scene.scroll_px, self.scene.scroll_px + self.height() - area):
+                self._draw_row(painter, placed, self.scene.top_of(placed))
+            if self._drop is not None:
+                painter.fillRect(QRectF(4, self._drop[2] - 1, self.width() - 8, 2), self.theme.color("text"))
         if area:
             painter.fillRect(QRectF(0, area - 1, self.width(), 1), self.theme.color("muted", 140))
         painter.fillRect(QRectF(self.width() - 1, 0, 1, self.height()), self.theme.color("hairline"))
-        painter.end()
 
     def _draw_row(self, painter: QPainter, placed: PlacedRow, top: int) -> None:
         if not is_drawing(painter):
             painter.drawPixmap(0, top, self._picture(placed))
             return
-        painter.save()
-        painter.translate(0, top)
-        self._paint_row(painter, placed)
-        painter.restore()
+        with saved(painter):
+            painter.translate(0, top)
+            self._paint_row(painter, placed)
 
     def _picture(self, placed: PlacedRow) -> QPixmap:
         """A row as a picture, painted once for all that its looks depend on: scrolling only moves pictures."""
@@ -139,9 +137,8 @@ class Header(QWidget):
             picture = QPixmap(round(self.width() * ratio), round(placed.height * ratio))
             picture.setDevicePixelRatio(ratio)
             picture.fill(self.theme.color("header"))
-            painter = QPainter(picture)
-            self._paint_row(painter, placed)
-            painter.end()
+            with painting(picture) as painter:
+                self._paint_row(painter, placed)
             self._pictures[key] = picture
         return picture
 

@@ -12,6 +12,7 @@ from PySide6.QtCore import QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QPainter, QPen, QPolygonF
 
 from warpline.i18n import tr, tr_n
+from warpline_app.look.painting import saved
 from warpline_app.look.theme import Theme, ui_font
 from warpline_app.timeline.draw.arrows import LinkPicture, Tab, link_picture, paint_links
 from warpline_app.timeline.model.links import (
@@ -209,12 +210,11 @@ class Overlay:
         if ring.bottom() < clip.top() or ring.top() > clip.bottom():
             return
         pen.setJoinStyle(Qt.PenJoinStyle.MiterJoin)
-        painter.save()
-        painter.setClipRect(clip)
-        painter.setBrush(Qt.BrushStyle.NoBrush)
-        painter.setPen(pen)
-        painter.drawRect(ring)
-        painter.restore()
+        with saved(painter):
+            painter.setClipRect(clip)
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.setPen(pen)
+            painter.drawRect(ring)
 
     def _paint_links(self, painter: QPainter) -> None:
         mode = self.scene.state.arrows
@@ -222,7 +222,10 @@ class Overlay:
         self.notice = ""
         if mode == "off":
             return
-        painter.save()
+        with saved(painter):
+            self._paint_links_of(painter, mode)
+
+    def _paint_links_of(self, painter: QPainter, mode: str) -> None:
         if mode == "all":
             if self.all_links is None:
                 self.notice = tr("Too many events in view to draw all links: zoom in", "timeline")
@@ -254,7 +257,6 @@ class Overlay:
                     "timeline",
                     shown=len(self.selection_links.links),
                 )
-        painter.restore()
 
     def _paint_notice(self, painter: QPainter, text: str) -> None:
         painter.setFont(ui_font(11))

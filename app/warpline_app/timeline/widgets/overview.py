@@ -11,6 +11,7 @@ from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent, QWheelEvent
 from PySide6.QtWidgets import QWidget
 
 from warpline.i18n import tr
+from warpline_app.look.painting import contained
 from warpline_app.look.theme import Theme, mix, to_rgb
 from warpline_app.timeline.draw.compositor import Frame
 from warpline_app.timeline.draw.shapes import paint_frame
@@ -149,9 +150,9 @@ class Overview(QWidget):
             self._picture = frame
         return self._picture
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    @contained
+    def paintEvent(self, painter: QPainter, event: QPaintEvent) -> None:
         """Paints the curve, the window, ticks and marks."""
-        painter = QPainter(self)
         paint_frame(painter, self._frame())
         scale, state, theme = self._scale(), self.scene.state, self.theme
         if state.range_selection is not None:
@@ -178,7 +179,6 @@ class Overview(QWidget):
             for x in (left, right - 1.5):
                 painter.fillRect(QRectF(x, 0, 1.5, self.height()), theme.color("selection"))
         painter.fillRect(QRectF(0, self.height() - 1, self.width(), 1), theme.color("hairline"))
-        painter.end()
 
     def _window(self) -> tuple[float, float]:
         scale = self._scale()

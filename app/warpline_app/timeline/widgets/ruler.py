@@ -19,6 +19,7 @@ from PySide6.QtWidgets import QWidget
 
 from warpline.i18n import tr, tr_n
 from warpline.model import format_duration
+from warpline_app.look.painting import contained
 from warpline_app.look.theme import Theme, ui_font
 from warpline_app.session.layout_state import TimeMark
 from warpline_app.timeline.model.scene import Scene
@@ -77,10 +78,10 @@ class Ruler(QWidget):
             self.event_count = count
             self.update()
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    @contained
+    def paintEvent(self, painter: QPainter, event: QPaintEvent) -> None:
         """Paints ticks, marks, the pill of the range."""
         theme, scene = self.theme, self.scene
-        painter = QPainter(self)
         painter.fillRect(self.rect(), theme.color("header"))
         scale = scene.scale
         selected = scene.state.range_selection
@@ -115,7 +116,6 @@ class Ruler(QWidget):
             painter.fillRect(QRectF(x, bottom - 9, 1, 9), theme.color("text"))
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
         painter.fillRect(QRectF(0, bottom - 1, self.width(), 1), theme.color("hairline"))
-        painter.end()
 
     def _paint_marks(self, painter: QPainter) -> None:
         scale = self.scene.scale
@@ -257,9 +257,9 @@ class Corner(QWidget):
         base = self.scene.ticks().base
         return f"{base} +" if base else ""
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    @contained
+    def paintEvent(self, painter: QPainter, event: QPaintEvent) -> None:
         """Paints both texts."""
-        painter = QPainter(self)
         painter.fillRect(self.rect(), self.theme.color("header"))
         painter.setFont(ui_font(11))
         painter.setPen(self.theme.color("muted"))
@@ -271,4 +271,3 @@ class Corner(QWidget):
         painter.drawText(below, int(Qt.AlignmentFlag.AlignVCenter), self.base_text)
         painter.fillRect(QRectF(self.width() - 1, 0, 1, self.height()), self.theme.color("hairline"))
         painter.fillRect(QRectF(0, self.height() - 1, self.width(), 1), self.theme.color("hairline"))
-        painter.end()

@@ -6,11 +6,12 @@ import re
 
 import numpy as np
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt, QTimer, Signal
-from PySide6.QtGui import QCloseEvent, QFocusEvent, QImage, QKeyEvent, QPainter
+from PySide6.QtGui import QCloseEvent, QFocusEvent, QImage, QKeyEvent
 from PySide6.QtWidgets import QGridLayout, QScrollBar, QWidget
 
 from warpline.i18n import tr
 from warpline_app.look.appearance import appearance
+from warpline_app.look.painting import painting
 from warpline_app.look.theme import Theme
 from warpline_app.session.background import Job
 from warpline_app.session.document import Document
@@ -166,9 +167,8 @@ class TimelineView(QWidget):
         image = QImage(round(self.width() * ratio), round(self.height() * ratio), QImage.Format.Format_RGB32)
         image.setDevicePixelRatio(ratio)
         image.fill(self.theme.color("header"))
-        painter = QPainter(image)
-        self.render(painter, QPoint(0, 0))
-        painter.end()
+        with painting(image) as painter:
+            self.render(painter, QPoint(0, 0))
         return image
 
     # being idle

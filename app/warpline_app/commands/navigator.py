@@ -8,7 +8,8 @@ from typing import Protocol
 from warpline_app.session.document import Document
 from warpline_app.session.saved_layout import LayoutStore
 from warpline_app.session.timeline_state import TimelineState
-from warpline_app.timeline.model.rows import Row, RowTree
+from warpline_app.timeline.model.row import TimelineRow
+from warpline_app.timeline.model.rows import RowTree
 from warpline_app.timeline.model.search import Search
 from warpline_app.timeline.widgets.view import TimelineView
 
@@ -90,7 +91,7 @@ class Navigator(Protocol):
         """The moment that keys are about: under the pointer, else of the selected event, else in the middle."""
         ...
 
-    def focus_row(self) -> Row | None:
+    def focus_row(self) -> TimelineRow | None:
         """The row that is meant: under the pointer, else clicked last, else that of the selected event."""
         ...
 
@@ -98,7 +99,7 @@ class Navigator(Protocol):
         """Mean the next (1) or previous (-1) row that is shown."""
         ...
 
-    def toggle(self, row: Row) -> None:
+    def toggle(self, row: TimelineRow) -> None:
         """Open a row, or close it."""
         ...
 

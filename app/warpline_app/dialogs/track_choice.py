@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QTreeWidget, QTreeWidgetItem, QWidget
 
 from warpline.i18n import translated
 from warpline_app.timeline.model.layout import row_is_open
-from warpline_app.timeline.model.rows import Content, Row
+from warpline_app.timeline.model.row import Content, TimelineRow
 
 if TYPE_CHECKING:
     from warpline.storage import Capture
@@ -32,7 +32,7 @@ def tracks_shown(view: TimelineView) -> frozenset[int]:
     return frozenset(found)
 
 
-def _tracks_below(row: Row) -> Iterable[int]:
+def _tracks_below(row: TimelineRow) -> Iterable[int]:
     return (below.track for below in row.walk() if below.track >= 0)
 
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from warpline.i18n import tr
 from warpline_app.commands.command import Need, WindowCommand
 from warpline_app.timeline.model.layout import MAX_LANE_PX, MIN_LANE_PX, line_height
-from warpline_app.timeline.model.rows import Row
+from warpline_app.timeline.model.row import TimelineRow
 from warpline_app.verbs.timeline_command import A_ROW, Action, if_timeline, timeline_command
 
 if TYPE_CHECKING:
     from warpline_app.commands.navigator import Navigator
 
 
-def _with_row(action: Callable[[Navigator, Row], None]) -> Action:
+def _with_row(action: Callable[[Navigator, TimelineRow], None]) -> Action:
     def run(nav: Navigator) -> None:
         row = nav.focus_row()
         if row is not None:
@@ -24,20 +24,20 @@ def _with_row(action: Callable[[Navigator, Row], None]) -> Action:
     return run
 
 
-def _hide(nav: Navigator, row: Row) -> None:
+def _hide(nav: Navigator, row: TimelineRow) -> None:
     nav.state.hide({*nav.state.hidden, row.key})
 
 
-def _select(nav: Navigator, row: Row) -> None:
+def _select(nav: Navigator, row: TimelineRow) -> None:
     nav.state.select_track(None if nav.state.track_selection == row.key else row.key)
 
 
-def _only(nav: Navigator, row: Row) -> None:
+def _only(nav: Navigator, row: TimelineRow) -> None:
     nav.state.change_filter(only=(row.key,))
 
 
-def _only_owner(role: str) -> Callable[[Navigator, Row], None]:
-    def run(nav: Navigator, row: Row) -> None:
+def _only_owner(role: str) -> Callable[[Navigator, TimelineRow], None]:
+    def run(nav: Navigator, row: TimelineRow) -> None:
         for candidate in (row, *row.ancestors()):
             if candidate.role == role:
                 nav.state.change_filter(only=(candidate.key,))
@@ -47,7 +47,7 @@ def _only_owner(role: str) -> Callable[[Navigator, Row], None]:
     return run
 
 
-def _set_below(nav: Navigator, row: Row, is_open: bool) -> None:
+def _set_below(nav: Navigator, row: TimelineRow, is_open: bool) -> None:
     if is_open:
         nav.tree.open(row)
     change = {below.key: is_open for below in row.walk() if below.is_foldable}
@@ -59,20 +59,20 @@ def _expand_all(nav: Navigator, is_open: bool) -> None:
     nav.state.set_all_expanded({**nav.state.expanded, **change})
 
 
-def _taller(by: int) -> Callable[[Navigator, Row], None]:
-    def run(nav: Navigator, row: Row) -> None:
+def _taller(by: int) -> Callable[[Navigator, TimelineRow], None]:
+    def run(nav: Navigator, row: TimelineRow) -> None:
         height = line_height(row, nav.state.heights) + by
         nav.state.set_height(row.key, min(max(height, MIN_LANE_PX), MAX_LANE_PX))
 
     return run
 
 
-def _usual_height(nav: Navigator, row: Row) -> None:
+def _usual_height(nav: Navigator, row: TimelineRow) -> None:
     nav.state.set_height(row.key, None)
 
 
-def _move(direction: int) -> Callable[[Navigator, Row], None]:
-    def run(nav: Navigator, row: Row) -> None:
+def _move(direction: int) -> Callable[[Navigator, TimelineRow], None]:
+    def run(nav: Navigator, row: TimelineRow) -> None:
         parent = row.parent
         if parent is None:
             return
@@ -88,7 +88,7 @@ def _move(direction: int) -> Callable[[Navigator, Row], None]:
     return run
 
 
-def _natural_order(nav: Navigator, row: Row) -> None:
+def _natural_order(nav: Navigator, row: TimelineRow) -> None:
     for candidate in (row, row.parent):
         if candidate is not None:
             nav.state.set_order(candidate.key, None)

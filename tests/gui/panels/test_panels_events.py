@@ -19,7 +19,7 @@ from tests.unit.effort import rounds
 from warpline.storage import Capture, open_capture
 from warpline_app.panels.events import panel as events_module
 from warpline_app.panels.events.panel import EventsPanel
-from warpline_app.panels.events.query import Query, capture_starts, rows_of
+from warpline_app.panels.events.query import EventQuery, capture_starts, rows_of
 from warpline_app.panels.table.content import sorted_order, text_ranks
 from warpline_app.session.messages import MessageList
 from warpline_app.session.timeline_state import Filter
@@ -145,10 +145,10 @@ def test_rows_are_copied_as_tsv_and_exported(
 
 def test_ten_million_rows_are_shown_at_once(qtbot: QtBot) -> None:
     from warpline_app.panels.table.content import TableColumn, TableContent
-    from warpline_app.panels.table.table import Table
+    from warpline_app.panels.table.table import PanelTable
 
     values = np.arange(10_000_000)[::-1]
-    table = Table(MessageList())
+    table = PanelTable(MessageList())
     qtbot.addWidget(table)
     table.resize(400, 300)
     table.set_content(
@@ -180,7 +180,7 @@ def test_large_captures_are_not_sorted_unasked(
 def test_rows_of_a_range_are_those_a_loop_finds(sample: Path, low: int, high: int) -> None:
     capture = open_capture(sample)
     low, high = sorted((low, high))
-    rows = rows_of(capture, Query(range_ns=(low * MS, high * MS + 1)))
+    rows = rows_of(capture, EventQuery(range_ns=(low * MS, high * MS + 1)))
     assert rows is not None
     expected = [
         row
@@ -191,7 +191,7 @@ def test_rows_of_a_range_are_those_a_loop_finds(sample: Path, low: int, high: in
 
 
 def test_a_kind_filter_of_the_state_is_obeyed(capture: Capture) -> None:
-    rows = rows_of(capture, Query(filter=Filter(kinds=frozenset({"kernel", "memcpy"}))))
+    rows = rows_of(capture, EventQuery(filter=Filter(kinds=frozenset({"kernel", "memcpy"}))))
     assert rows is not None
     assert len(rows) == KERNELS
     assert capture_starts(capture, rows).min() == 10 * MS

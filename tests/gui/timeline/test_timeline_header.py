@@ -16,7 +16,7 @@ from tests.gui.timeline.timeline_tools import (
 )
 from tests.gui.timeline_sample import MS, US
 
-from warpline_app.timeline.model.rows import Content
+from warpline_app.timeline.model.row import Content
 from warpline_app.timeline.widgets.view import TimelineView
 
 

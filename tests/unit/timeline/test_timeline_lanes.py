@@ -13,23 +13,23 @@ from warpline.storage import Capture, CaptureBuilder, open_capture
 from warpline_app.look.theme import DARK
 from warpline_app.timeline.draw import codes
 from warpline_app.timeline.draw.codes import ColorTable
-from warpline_app.timeline.draw.event_colors import Painter
+from warpline_app.timeline.draw.event_colors import EventColors
 from warpline_app.timeline.draw.lane_cache import StripCache, compose_lanes, emphasis_for
 from warpline_app.timeline.model.time_model import TimeScale
 
 
-def painter_of(capture: Capture) -> Painter:
-    return Painter(capture, ColorTable(DARK))
+def colors_of(capture: Capture) -> EventColors:
+    return EventColors(capture, ColorTable(DARK))
 
 
-def color_at(capture: Capture, painter: Painter, uri: str, time_ns: int, depth: int = 0) -> int:
+def color_at(capture: Capture, colors: EventColors, uri: str, time_ns: int, depth: int = 0) -> int:
     scale = TimeScale(0, 100 * MS, 1000)
-    lines = compose_lanes(painter, np.array([lane_of(capture, uri, depth)]), scale)
+    lines = compose_lanes(colors, np.array([lane_of(capture, uri, depth)]), scale)
     return int(lines.codes[0, int(scale.to_px(time_ns))]) // codes.VARIANTS
 
 
 def test_kinds_have_their_colours(capture: Capture) -> None:
-    painter = painter_of(capture)
+    colors = colors_of(capture)
     at = {
         (f"{MAIN}/state", 20 * MS): "running",
         (f"{MAIN}/state", 45 * MS): "runnable",
@@ -41,41 +41,41 @@ def test_kinds_have_their_colours(capture: Capture) -> None:
         (STREAM, 90 * MS + 500 * US): "copy_to_host",
         (f"{MAIN}/api", 8 * MS + 50 * US): "api",
     }
-    found = {key: codes.FIXED[color_at(capture, painter, *key)] for key in at}
+    found = {key: codes.FIXED[color_at(capture, colors, *key)] for key in at}
     assert found == at
 
 
 def test_own_colours_of_ranges_are_honoured(capture: Capture) -> None:
-    painter = painter_of(capture)
-    color = color_at(capture, painter, f"{MAIN}/nvtx/default", 62 * MS)
+    colors = colors_of(capture)
+    color = color_at(capture, colors, f"{MAIN}/nvtx/default", 62 * MS)
     assert color >= codes.FIRST_CUSTOM
-    channels = [(painter.table.rgb(color) >> shift) & 255 for shift in (16, 8, 0)]
+    channels = [(colors.table.rgb(color) >> shift) & 255 for shift in (16, 8, 0)]
     assert np.abs(np.array(channels) - [0x20, 0xC0, 0x40]).max() <= 8
     assert OWN_COLOR & 0xFFFFFF == 0x20C040
-    outer = color_at(capture, painter, f"{MAIN}/nvtx/default", 11 * MS)
+    outer = color_at(capture, colors, f"{MAIN}/nvtx/default", 11 * MS)
     assert codes.FIRST_HUE <= outer < codes.FIRST_CUSTOM
 
 
 def test_density_tells_the_busy_fraction(capture: Capture) -> None:
-    painter = painter_of(capture)
+    colors = colors_of(capture)
     # 25 of every 50 us; a pixel is 1 ms.
     lines = compose_lanes(
-        painter, np.array([lane_of(capture, "process/71.1/thread/72.1/state")]), TimeScale(0, 100 * MS, 100)
+        colors, np.array([lane_of(capture, "process/71.1/thread/72.1/state")]), TimeScale(0, 100 * MS, 100)
     )
     level = lines.codes[0, 5:95].astype(int) % codes.VARIANTS - codes.DENSITY + 1
     assert np.all(np.abs(level - codes.LEVELS // 2) <= 1)
     instants = compose_lanes(
-        painter, np.array([lane_of(capture, f"{MAIN}/memory")]), TimeScale(0, 100 * MS, 100)
+        colors, np.array([lane_of(capture, f"{MAIN}/memory")]), TimeScale(0, 100 * MS, 100)
     )
     assert np.flatnonzero(instants.codes[0]).tolist() == [30]
 
 
 def test_what_a_filter_leaves_out_is_dimmed(capture: Capture) -> None:
-    painter = painter_of(capture)
+    colors = colors_of(capture)
     names = capture.strings.find("ncclAllReduce").astype(np.int64)
     emphasis = emphasis_for(capture, names, frozenset())
     scale = TimeScale(0, 100 * MS, 1000)
-    line = compose_lanes(painter, np.array([lane_of(capture, STREAM)]), scale, emphasis=emphasis).codes[0]
+    line = compose_lanes(colors, np.array([lane_of(capture, STREAM)]), scale, emphasis=emphasis).codes[0]
     assert line[int(scale.to_px(72 * MS))] % codes.VARIANTS == codes.SOLID
     assert line[int(scale.to_px(80 * MS + 500 * US))] % codes.VARIANTS == codes.DIM
 
@@ -105,7 +105,7 @@ def test_lines_show_every_event(
     scale = TimeScale(first, first + length, 257)
     with open_capture(path) as opened:
         lanes = np.arange(len(opened.lanes))
-        line = compose_lanes(painter_of(opened), lanes, scale).codes.max(axis=0)
+        line = compose_lanes(colors_of(opened), lanes, scale).codes.max(axis=0)
     for begin, size in zip(start.tolist(), duration.tolist(), strict=True):
         left, right = scale.to_px(begin), scale.to_px(begin + size)
         if right <= 0 or left >= 257:
@@ -123,15 +123,15 @@ def test_lines_show_every_event(
 
 @pytest.mark.parametrize("steps", [[17] * 40, [-5, 300, -700, 3, 3, -90], [1000, -1000, 250]])
 def test_panning_shows_what_a_full_redraw_shows(capture: Capture, steps: list[int]) -> None:
-    painter = painter_of(capture)
-    cache = StripCache(painter)
+    colors = colors_of(capture)
+    cache = StripCache(colors)
     lanes = tuple(range(len(capture.lanes)))
     scale = TimeScale(40 * MS, 60 * MS, 1900)
     cache.lines(lanes, (), scale)
     for step in steps:
         scale = scale.moved(step)
         lines = cache.lines(lanes, (), scale)
-    whole = StripCache(painter).lines(lanes, (), scale)
+    whole = StripCache(colors).lines(lanes, (), scale)
     differing = np.count_nonzero((lines.codes == 0) != (whole.codes == 0))
     # A short event may fall into the neighbouring pixel when bins begin elsewhere.
     assert differing <= lines.codes.size * 0.002

@@ -12,7 +12,8 @@ from warpline.storage import Capture, CaptureBuilder, open_capture
 from warpline_app.session.timeline_state import Filter, TimelineState
 from warpline_app.timeline.model.curves import row_figure
 from warpline_app.timeline.model.layout import PINNED_KEY, Layout, make_layout
-from warpline_app.timeline.model.rows import Content, RowTree
+from warpline_app.timeline.model.row import Content
+from warpline_app.timeline.model.rows import RowTree
 
 
 def test_the_tree_shows_states_on_threads_and_leaves_out_a_single_context(capture: Capture) -> None:

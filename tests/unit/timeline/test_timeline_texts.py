@@ -16,7 +16,7 @@ from warpline_app.timeline.draw.labels import is_cause
 from warpline_app.timeline.model.curves import CurveTask, counter_text, share_text
 from warpline_app.timeline.model.event_text import describe_event
 from warpline_app.timeline.model.links import links_in_view, links_of_event, related_rows
-from warpline_app.timeline.model.search import Query, find_events, parse_query
+from warpline_app.timeline.model.search import SearchQuery, find_events, parse_query
 from warpline_app.timeline.widgets.overview import side_by_side
 
 
@@ -87,14 +87,14 @@ def test_a_range_knows_what_is_nested_and_launched_in_it(capture: Capture) -> No
 
 
 def test_search_finds_events_by_name_in_time_order(capture: Capture) -> None:
-    found = find_events(capture, Query("GEMM"))
+    found = find_events(capture, SearchQuery("GEMM"))
     assert len(found.rows) == 50
     assert np.all(np.diff(found.times) > 0)
-    assert len(find_events(capture, Query("GEMM", case=True)).rows) == 0
-    assert len(find_events(capture, Query(r"gemm<[01],", regex=True)).rows) == 20
-    assert parse_query("/a+b/") == Query("a+b", regex=True)
-    assert parse_query("/a+b/c") == Query("a+b", regex=True, case=True)
-    assert parse_query("Abc") == Query("Abc", case=True)
+    assert len(find_events(capture, SearchQuery("GEMM", case=True)).rows) == 0
+    assert len(find_events(capture, SearchQuery(r"gemm<[01],", regex=True)).rows) == 20
+    assert parse_query("/a+b/") == SearchQuery("a+b", regex=True)
+    assert parse_query("/a+b/c") == SearchQuery("a+b", regex=True, case=True)
+    assert parse_query("Abc") == SearchQuery("Abc", case=True)
 
 
 def test_only_what_tells_a_state_apart_stands_on_its_bar() -> None:

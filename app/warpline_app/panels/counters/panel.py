@@ -24,7 +24,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Request:
+class CountersRequest:
     """Which series over which time. ``series`` is a counter's index, or −1 − index of a GPU."""
 
     series: int
@@ -33,7 +33,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Curve:
+class CounterCurve:
     """Values per bin: minimum, maximum, mean; NaN where nothing was recorded."""
 
     times: FloatArray
@@ -123,7 +123,7 @@ class CountersPanel(ComputedPanel):
                 self.series.addItem(item)
         self.series.setCurrentRow(min(1, self.series.count() - 1))
 
-    def request(self) -> Request | None:
+    def request(self) -> CountersRequest | None:
         """The chosen series over the selected range, else what is visible."""
         if self.series.currentRow() < 0:
             return None
@@ -131,9 +131,9 @@ class CountersPanel(ComputedPanel):
         if item.data(Qt.ItemDataRole.UserRole) is None:
             return None
         start, stop = self.state.range_selection or self.state.view
-        return Request(item.data(Qt.ItemDataRole.UserRole), start, stop)
+        return CountersRequest(item.data(Qt.ItemDataRole.UserRole), start, stop)
 
-    def compute(self, request: Request, is_cancelled: IsCancelled) -> Curve:
+    def compute(self, request: CountersRequest, is_cancelled: IsCancelled) -> CounterCurve:
         """The values per bin."""
         capture = self.document.capture
         bins = min(BINS, max(request.stop_ns - request.start_ns, 1))
@@ -143,22 +143,22 @@ class CountersPanel(ComputedPanel):
         if request.series < 0:
             gpu = self._gpus[-1 - request.series]
             share = gpu_utilization(capture, [gpu.index], request.start_ns, request.stop_ns, bins)
-            return Curve(times, share, share, share)
+            return CounterCurve(times, share, share, share)
         counter = capture.counters[request.series]
         low, high, mean = counter.query(request.start_ns, request.stop_ns, bins)
         if counter.interpolation == "step":
             low, high, mean = (
                 _held(values, counter.value_at(request.start_ns)) for values in (low, high, mean)
             )
-        return Curve(times, low, high, mean)
+        return CounterCurve(times, low, high, mean)
 
-    def show_result(self, request: Request, curve: Curve) -> None:
+    def show_result(self, request: CountersRequest, curve: CounterCurve) -> None:
         """Draw the curve."""
         self.chart.begin()
         self._draw(request, curve)
         self.chart.end()
 
-    def _draw(self, request: Request, curve: Curve) -> None:
+    def _draw(self, request: CountersRequest, curve: CounterCurve) -> None:
         scale = 1.0
         if request.series >= 0 and self.document.capture.counters[request.series].unit == "bytes":
             # Ticks at round numbers of the unit a person reads.

@@ -25,14 +25,14 @@ from warpline.model.times import format_duration
 from warpline_app.look.chip import Chip
 from warpline_app.look.theme import Theme
 from warpline_app.panels.events.columns import event_columns
-from warpline_app.panels.events.query import Int64Array, Query, capture_starts, rows_of
+from warpline_app.panels.events.query import EventQuery, Int64Array, capture_starts, rows_of
 from warpline_app.panels.frame.computed import ComputedPanel
 from warpline_app.panels.frame.row_target import RowTarget
 from warpline_app.panels.frame.scope import scope_suffix, selected_name, selected_tracks
 from warpline_app.panels.table.column_filter import ColumnFilter, can_filter
 from warpline_app.panels.table.content import TableColumn, TableContent, sorted_order
 from warpline_app.panels.table.row_actions import RowActions
-from warpline_app.panels.table.table import Table
+from warpline_app.panels.table.table import PanelTable
 from warpline_app.session.document import Document
 
 SORT_BY_TIME_UP_TO = 3_000_000
@@ -48,7 +48,7 @@ class _Answer:
     by_time: bool
 
 
-class EventTable(Table):
+class EventTable(PanelTable):
     """A table whose items are rows of a capture."""
 
     def __init__(self, document: Document, actions: RowActions, parent: QWidget | None = None) -> None:
@@ -132,13 +132,13 @@ class EventsPanel(ComputedPanel):
         """Whether rows are being collected, or a zoom is still going on."""
         return super().is_busy or self._typing.isActive()
 
-    def request(self) -> Query:
+    def request(self) -> EventQuery:
         """What shall be listed."""
         state = self.state
         visible = state.view if self.follows.isChecked() else None
         # What rows are shown in the timeline is no matter of events: it would only make equal queries differ.
         chosen = replace(state.filter, rows="", only=())
-        return Query(
+        return EventQuery(
             self.kind.currentData() or "",
             state.range_selection or visible,
             self.search.text().strip(),
@@ -148,7 +148,7 @@ class EventsPanel(ComputedPanel):
             self._filters,
         )
 
-    def compute(self, request: Query, is_cancelled: IsCancelled) -> _Answer:
+    def compute(self, request: EventQuery, is_cancelled: IsCancelled) -> _Answer:
         """Collect the rows and, where they are not too many, put them in the order of time."""
         capture = self.document.capture
         columns = event_columns(capture, request.kind, self.state.origin_ns, self.theme)
@@ -158,7 +158,7 @@ class EventsPanel(ComputedPanel):
         order = sorted_order(capture_starts(capture), rows, False) if by_time else None
         return _Answer(columns, rows, order, by_time)
 
-    def show_result(self, query: Query, answer: _Answer) -> None:
+    def show_result(self, query: EventQuery, answer: _Answer) -> None:
         """Fill the table; what is sorted stays so while the kind is the same."""
         capture = self.document.capture
         kind_changed = self._kind != query.kind

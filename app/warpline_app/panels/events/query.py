@@ -24,7 +24,7 @@ Int64Array = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Query:
+class EventQuery:
     """Which events: ``kind`` empty for all, ``range_ns`` None for the whole capture, ``text`` sought in names;
     ``tracks`` are indices and ``name`` a string id, None for all; ``columns`` are filters on the values of columns.
     """
@@ -56,7 +56,7 @@ def name_ids(capture: Capture, text: str, *, regex: bool = False, case: bool = F
 
 def rows_of(
     capture: Capture,
-    query: Query,
+    query: EventQuery,
     columns: Sequence[TableColumn] = (),
     is_cancelled: IsCancelled = lambda: False,
 ) -> Int64Array | None:

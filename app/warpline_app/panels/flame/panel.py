@@ -32,7 +32,7 @@ _ORDERS = (("heavy", english("Left-heavy")), ("bottom", english("Bottom-up")), (
 
 
 @dataclass(frozen=True)
-class Request:
+class FlameRequest:
     """Which graph, about what."""
 
     source: str
@@ -83,19 +83,21 @@ class FlamePanel(ComputedPanel):
         self.state.track_selection_changed.connect(self.mark_stale)
         self.state.highlight_changed.connect(self._show_highlight)
 
-    def request(self) -> Request:
+    def request(self) -> FlameRequest:
         """The graph asked for."""
         capture = self.document.capture
-        return Request(self.source.currentData(), self.order.currentData(), selection_of(capture, self.state))
+        return FlameRequest(
+            self.source.currentData(), self.order.currentData(), selection_of(capture, self.state)
+        )
 
-    def compute(self, request: Request, is_cancelled: IsCancelled) -> Flame | NotRecorded:
+    def compute(self, request: FlameRequest, is_cancelled: IsCancelled) -> Flame | NotRecorded:
         """The boxes."""
         view = View(self.document.capture, request.selection, is_cancelled)
         return flame_graph(
             view, request.source, bottom_up=request.order == "bottom", by_time=request.order == "time"
         )
 
-    def show_result(self, request: Request, result: Flame | NotRecorded) -> None:
+    def show_result(self, request: FlameRequest, result: Flame | NotRecorded) -> None:
         """Draw the boxes, or say what to record."""
         if isinstance(result, NotRecorded):
             self.say_missing(result)

@@ -31,7 +31,7 @@ BINS = 80
 
 
 @dataclass(frozen=True)
-class Request:
+class HistogramRequest:
     """Durations of one name in a range; ``is_log`` spaces the bins by ratio."""
 
     name: int
@@ -117,12 +117,14 @@ class HistogramPanel(ComputedPanel):
             return int(self.document.capture.events.name[self.state.selection])
         return None
 
-    def request(self) -> Request:
+    def request(self) -> HistogramRequest:
         """The name and the range; −1 when nothing is chosen."""
         name = self._name()
-        return Request(-1 if name is None else name, self.state.range_selection, self.log.isChecked())
+        return HistogramRequest(
+            -1 if name is None else name, self.state.range_selection, self.log.isChecked()
+        )
 
-    def compute(self, request: Request, is_cancelled: IsCancelled) -> Spread:
+    def compute(self, request: HistogramRequest, is_cancelled: IsCancelled) -> Spread:
         """The histogram."""
         capture = self.document.capture
         if request.name < 0:
@@ -136,14 +138,14 @@ class HistogramPanel(ComputedPanel):
         is_log = request.is_log and len(durations) > 0 and is_wide(int(durations.min()), int(durations.max()))
         return spread_of(rows, durations, is_log)
 
-    def show_result(self, request: Request, result: Spread) -> None:
+    def show_result(self, request: HistogramRequest, result: Spread) -> None:
         """Draw the bars."""
         self.spread = result
         self.chart.begin()
         self._draw(request, result)
         self.chart.end()
 
-    def _draw(self, request: Request, result: Spread) -> None:
+    def _draw(self, request: HistogramRequest, result: Spread) -> None:
         self.chart.show_axes(result.count > 0)
         for widget in (self.title, self.facts, self.log):
             widget.setVisible(request.name >= 0)
@@ -202,7 +204,7 @@ class HistogramPanel(ComputedPanel):
         table = self.document.capture.kinds.get(self._kind())
         return self.theme.family(table.spec.color if table is not None else "neutral")
 
-    def _mark_selection(self, request: Request) -> None:
+    def _mark_selection(self, request: HistogramRequest) -> None:
         row = self.state.selection
         if row is None or int(self.document.capture.events.name[row]) != request.name:
             return

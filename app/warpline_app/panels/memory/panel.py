@@ -32,7 +32,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Curve:
+class MemoryCurve:
     """A total after each event: ``times`` in ns since the capture began, ``values`` in bytes; thinned."""
 
     times: FloatArray
@@ -53,9 +53,9 @@ class DeviceMemory:
     """
 
     title: str
-    allocated: Curve | None
-    reserved: Curve | None
-    net: Curve | None
+    allocated: MemoryCurve | None
+    reserved: MemoryCurve | None
+    net: MemoryCurve | None
     table: Table
 
 
@@ -212,18 +212,18 @@ def devices_of(capture: Capture, events: MemoryEvents, table: Table) -> dict[int
     return result
 
 
-def curve_of(times: FloatArray, totals: npt.NDArray[np.int64]) -> Curve | None:
+def curve_of(times: FloatArray, totals: npt.NDArray[np.int64]) -> MemoryCurve | None:
     """A total over time, None where it was not recorded."""
     known = ~np.ma.getmaskarray(totals)
     if not known.any():
         return None
-    return Curve(*thinned(times[known], np.ma.getdata(totals)[known].astype(np.float64)))
+    return MemoryCurve(*thinned(times[known], np.ma.getdata(totals)[known].astype(np.float64)))
 
 
-def net_curve(times: FloatArray, events: MemoryEvents, rows: npt.NDArray[np.int64]) -> Curve:
+def net_curve(times: FloatArray, events: MemoryEvents, rows: npt.NDArray[np.int64]) -> MemoryCurve:
     """Bytes taken less bytes released since the first of some events; ``times`` are theirs."""
     signed = np.where(events.is_release[rows], -events.bytes[rows], events.bytes[rows])
-    return Curve(*thinned(times, np.cumsum(signed).astype(np.float64)))
+    return MemoryCurve(*thinned(times, np.cumsum(signed).astype(np.float64)))
 
 
 def _of_device(capture: Capture, table: Table) -> Table:

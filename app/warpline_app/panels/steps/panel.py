@@ -45,7 +45,7 @@ _PHASES = (
 
 
 @dataclass(frozen=True)
-class Request:
+class StepsRequest:
     """Which steps."""
 
     selection: Selection
@@ -91,18 +91,18 @@ class StepsPanel(ComputedPanel):
         self.state.filter_changed.connect(self.mark_stale)
         self.state.track_selection_changed.connect(self.mark_stale)
 
-    def request(self) -> Request:
+    def request(self) -> StepsRequest:
         """All steps of the tracks that pass: a selected range marks steps instead of leaving others out."""
         chosen = selection_of(self.document.capture, self.state)
-        return Request(Selection(tracks=chosen.tracks), self.step.text().strip() or None)
+        return StepsRequest(Selection(tracks=chosen.tracks), self.step.text().strip() or None)
 
-    def compute(self, request: Request, is_cancelled: IsCancelled) -> tuple[Report, Report]:
+    def compute(self, request: StepsRequest, is_cancelled: IsCancelled) -> tuple[Report, Report]:
         """The steps and where their time went."""
         capture, options = self.document.capture, Options(step=request.step)
         steps = compute_report(capture, "steps", request.selection, options, is_cancelled)
         return steps, compute_report(capture, "step_breakdown", request.selection, options, is_cancelled)
 
-    def show_result(self, request: Request, answer: tuple[Report, Report]) -> None:
+    def show_result(self, request: StepsRequest, answer: tuple[Report, Report]) -> None:
         """Fill table and chart."""
         steps, breakdown = answer
         found = steps.table

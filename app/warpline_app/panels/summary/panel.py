@@ -39,7 +39,7 @@ _FIRST = ("kernel", "operator", "cuda_gpu_sum", "nvtx_sum", "thread_state", "ove
 
 
 @dataclass(frozen=True)
-class Request:
+class SummaryRequest:
     """Which report, about what."""
 
     report: str
@@ -127,7 +127,7 @@ class SummaryPanel(ComputedPanel):
 
     # -- computing
 
-    def request(self) -> Request:
+    def request(self) -> SummaryRequest:
         """The report, the selection, and whether medians can wait."""
         capture = self.document.capture
         quick = self.is_moving and len(capture.events) > QUICK_ABOVE
@@ -135,13 +135,13 @@ class SummaryPanel(ComputedPanel):
         if _REPORTS[self.report.currentData()].of_tracks:
             # Its rows are tracks: it marks the selected one, and still shows the others.
             selection = replace(selection, tracks=None)
-        return Request(
+        return SummaryRequest(
             self.report.currentData(),
             selection,
             Options(by_thread=self.by_thread.isChecked(), quick=quick),
         )
 
-    def compute(self, request: Request, is_cancelled: IsCancelled) -> tuple[Report, float | None]:
+    def compute(self, request: SummaryRequest, is_cancelled: IsCancelled) -> tuple[Report, float | None]:
         """The report, and the share of the range in which the GPUs are busy, where the report is about kernels."""
         capture = self.document.capture
         report = compute_report(capture, request.report, request.selection, request.options, is_cancelled)
@@ -150,7 +150,7 @@ class SummaryPanel(ComputedPanel):
             busy = busy_share(View(capture, request.selection))
         return report, busy
 
-    def show_result(self, request: Request, answer: tuple[Report, float | None]) -> None:
+    def show_result(self, request: SummaryRequest, answer: tuple[Report, float | None]) -> None:
         """Fill the table, or say what to record."""
         result, busy = answer
         table = result.table

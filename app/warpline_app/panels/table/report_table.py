@@ -11,8 +11,7 @@ from PySide6.QtGui import QAction, QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QMenu, QWidget
 
 from warpline.analysis.framework.column import Column
-from warpline.analysis.framework.report import Table as ReportData
-from warpline.analysis.framework.report import python_value, sort_table
+from warpline.analysis.framework.report import Table, python_value, sort_table
 from warpline.i18n import tr, tr_n
 from warpline.storage import Capture
 from warpline_app.look.theme import Theme
@@ -30,7 +29,7 @@ from warpline_app.panels.table.report_columns import (
     tree_of,
 )
 from warpline_app.panels.table.row_actions import RowActions
-from warpline_app.panels.table.table import Table
+from warpline_app.panels.table.table import PanelTable
 
 INDENT = "    "
 _OPEN, _CLOSED, _LEAF = "▾ ", "▸ ", "   "
@@ -39,7 +38,7 @@ _MEASURED_ROWS = 40
 _WIDEST_NUMBER, _WIDEST_TEXT = 150, 260
 
 
-class ReportTable(Table):
+class ReportTable(PanelTable):
     """Shows a `warpline.analysis.framework.report.Table`. Items are rows of it.
 
     A click chooses what the row stands for (see `RowActions`), a double click goes there.
@@ -47,7 +46,7 @@ class ReportTable(Table):
 
     def __init__(self, actions: RowActions, parent: QWidget | None = None) -> None:
         super().__init__(actions.document.messages, parent)
-        self.report: ReportData | None = None
+        self.report: Table | None = None
         self.row_actions = actions
         self._capture: Capture | None = None
         self._theme: Theme | None = None
@@ -65,7 +64,7 @@ class ReportTable(Table):
 
     # -- content
 
-    def show_report(self, report: ReportData, capture: Capture, theme: Theme) -> None:
+    def show_report(self, report: Table, capture: Capture, theme: Theme) -> None:
         """Show a report; what was sorted, closed and chosen stays where the table has the same columns."""
         same = self.report is not None and [c.name for c in self.report.columns] == [
             c.name for c in report.columns
@@ -88,7 +87,7 @@ class ReportTable(Table):
             self._closed = set(np.flatnonzero(self._has_children).tolist()) if many else set()
         self._fill(chosen)
 
-    def _take(self, report: ReportData) -> None:
+    def _take(self, report: Table) -> None:
         """Makes what belongs to the places of rows."""
         assert self._capture is not None
         assert self._theme is not None

@@ -32,7 +32,7 @@ COPY_LIMIT = 200_000
 SORT_IN_THREAD_ABOVE = 100_000
 
 
-class Table(QTableView):
+class PanelTable(QTableView):
     """The view: a click on a header sorts, Ctrl+C copies rows as TSV, the menu exports.
 
     What goes wrong is told in ``messages``.

@@ -40,7 +40,7 @@ _Integer = ctypes.c_int64
 _Real = ctypes.c_double
 
 
-class Boxes(ctypes.Structure):
+class CBoxes(ctypes.Structure):
     """``Boxes`` of lines.c."""
 
     _fields_ = [
@@ -54,7 +54,7 @@ class Boxes(ctypes.Structure):
     ]
 
 
-class Found(ctypes.Structure):
+class CFound(ctypes.Structure):
     """``Found`` of lines.c."""
 
     _fields_ = [
@@ -73,7 +73,7 @@ class Area(ctypes.Structure):
     ]
 
 
-class Frame(ctypes.Structure):
+class CFrame(ctypes.Structure):
     """``Frame`` of lines.c."""
 
     _fields_ = [

@@ -103,7 +103,7 @@ class Frame:
 
     def _described(self) -> Any:
         return ctypes.byref(
-            compiled.Frame(compiled.at(self.pixels), self.width, self.height, self.first, self.stop)
+            compiled.CFrame(compiled.at(self.pixels), self.width, self.height, self.first, self.stop)
         )
 
     def _bars_with_numpy(self, bars: Bars, lines: UInt16Array, empty: UInt16Array) -> None:

@@ -29,7 +29,7 @@ _STATE_BY_NAME = {
 }
 
 
-class Painter:
+class EventColors:
     """Colours of the events of one capture with one theme. Names are looked at once each."""
 
     def __init__(self, capture: Capture, table: ColorTable) -> None:
@@ -45,11 +45,11 @@ class Painter:
         for code, family in self._family_of_code.items():
             self.color_of_code[code] = INDEX.get(_PLAIN.get(family, family), INDEX["neutral"])
 
-    def colors(self, rows: Int64Array, kind: npt.NDArray[np.uint8], flags: npt.NDArray[np.uint8]) -> Colors:
+    def of(self, rows: Int64Array, kind: npt.NDArray[np.uint8], flags: npt.NDArray[np.uint8]) -> Colors:
         """Colour numbers of events (int32, as long as ``rows``)."""
         result = self.color_of_code[kind]
         for code in np.flatnonzero(np.bincount(kind)).tolist():
-            paint = PAINTERS.get(self._family_of_code.get(code, ""))
+            paint = FAMILIES.get(self._family_of_code.get(code, ""))
             if paint is not None:
                 chosen = np.flatnonzero(kind == code)
                 result[chosen] = paint(self, rows[chosen], code, flags[chosen])
@@ -123,13 +123,13 @@ _OTHER_STATE = 0
 _PLAIN = {"copy": "copy_on_device", "state": "running"}
 
 
-def _kernel(painter: Painter, rows: Int64Array, _code: int, _flags: Any) -> Colors:
-    talks = painter.communication(painter.names(rows))
+def _kernel(colors: EventColors, rows: Int64Array, _code: int, _flags: Any) -> Colors:
+    talks = colors.communication(colors.names(rows))
     return np.where(talks, INDEX["communication"], INDEX["kernel"]).astype(np.int32)
 
 
-def _copy(painter: Painter, rows: Int64Array, code: int, _flags: Any) -> Colors:
-    found = painter.attribute(code, "copy_kind", rows)
+def _copy(colors: EventColors, rows: Int64Array, code: int, _flags: Any) -> Colors:
+    found = colors.attribute(code, "copy_kind", rows)
     if found is None:
         return np.full(len(rows), INDEX["copy_on_device"], np.int32)
     values, valid = found
@@ -139,8 +139,8 @@ def _copy(painter: Painter, rows: Int64Array, code: int, _flags: Any) -> Colors:
 _COPY_COLORS = np.array([INDEX[copy_family(code)] for code in range(32)], np.int32)
 
 
-def _state(painter: Painter, rows: Int64Array, _code: int, flags: Any) -> Colors:
-    by_name = painter.states(painter.names(rows))
+def _state(colors: EventColors, rows: Int64Array, _code: int, flags: Any) -> Colors:
+    by_name = colors.states(colors.names(rows))
     by_flag = np.where(
         flags & Flag.IDLE,
         INDEX["blocked"],
@@ -149,9 +149,9 @@ def _state(painter: Painter, rows: Int64Array, _code: int, flags: Any) -> Colors
     return np.where(by_name == _OTHER_STATE, by_flag, by_name).astype(np.int32)
 
 
-def _core(painter: Painter, rows: Int64Array, code: int, _flags: Any) -> Colors:
-    found = painter.attribute(code, "thread", rows)
-    by_name = painter.hue_of_names(painter.names(rows))
+def _core(colors: EventColors, rows: Int64Array, code: int, _flags: Any) -> Colors:
+    found = colors.attribute(code, "thread", rows)
+    by_name = colors.hue_of_names(colors.names(rows))
     if found is None:
         return by_name
     values, valid = found
@@ -160,30 +160,30 @@ def _core(painter: Painter, rows: Int64Array, code: int, _flags: Any) -> Colors:
     return np.where(valid & (values >= 0), hue, by_name).astype(np.int32)
 
 
-def _named(painter: Painter, rows: Int64Array, _code: int, _flags: Any) -> Colors:
-    return painter.hue_of_names(painter.names(rows))
+def _named(colors: EventColors, rows: Int64Array, _code: int, _flags: Any) -> Colors:
+    return colors.hue_of_names(colors.names(rows))
 
 
-def _range(painter: Painter, rows: Int64Array, code: int, flags: Any) -> Colors:
-    result = _named(painter, rows, code, flags)
-    found = painter.attribute(code, "color_argb", rows)
+def _range(colors: EventColors, rows: Int64Array, code: int, flags: Any) -> Colors:
+    result = _named(colors, rows, code, flags)
+    found = colors.attribute(code, "color_argb", rows)
     if found is not None:
         values, valid = found
         own = np.flatnonzero(valid & ((values & 0xFF000000) != 0))
         if len(own):
             distinct, inverse = np.unique(values[own], return_inverse=True)
-            numbers = np.array([painter.table.custom(int(argb)) for argb in distinct.tolist()], np.int32)
+            numbers = np.array([colors.table.custom(int(argb)) for argb in distinct.tolist()], np.int32)
             result = result.copy()
             result[own] = numbers[inverse]
     return result
 
 
-def _api(painter: Painter, rows: Int64Array, _code: int, _flags: Any) -> Colors:
-    names = painter.names(rows)
-    return np.where(painter.waits(names), INDEX["sync"], INDEX["api"]).astype(np.int32)
+def _api(colors: EventColors, rows: Int64Array, _code: int, _flags: Any) -> Colors:
+    names = colors.names(rows)
+    return np.where(colors.waits(names), INDEX["sync"], INDEX["api"]).astype(np.int32)
 
 
-PAINTERS: Mapping[str, Callable[[Painter, Int64Array, int, Any], Colors]] = {
+FAMILIES: Mapping[str, Callable[[EventColors, Int64Array, int, Any], Colors]] = {
     "kernel": _kernel,
     "copy": _copy,
     "state": _state,

@@ -13,7 +13,7 @@ from warpline_app.look.theme import Theme
 from warpline_app.timeline.draw import compiled
 from warpline_app.timeline.model.layout import Layout, Line, PlacedRow
 from warpline_app.timeline.model.name_rows import NameGroup
-from warpline_app.timeline.model.rows import Content
+from warpline_app.timeline.model.row import Content
 
 Int64Array = npt.NDArray[np.int64]
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline_app.timeline.draw import codes
-from warpline_app.timeline.draw.event_colors import Painter
+from warpline_app.timeline.draw.event_colors import EventColors
 from warpline_app.timeline.draw.lane_codes import (
     Boxes,
     draw_boxes,
@@ -42,7 +42,7 @@ OVERSCAN_FROM_NS = 200_000
 
 
 @dataclass(frozen=True)
-class Lines:
+class LineCodes:
     """Codes of shape (lines, width) for one view, and the boxes that may carry a text."""
 
     codes: UInt16Array
@@ -62,11 +62,11 @@ class Emphasis:
         """Whether nothing is dimmed."""
         return self.names is None and self.kinds is None
 
-    def dimmed(self, painter: Painter, rows: Int64Array, kind: npt.NDArray[np.uint8]) -> BoolArray:
+    def dimmed(self, colors: EventColors, rows: Int64Array, kind: npt.NDArray[np.uint8]) -> BoolArray:
         """For each event whether it is dimmed."""
         result = np.zeros(len(rows), bool)
         if self.names is not None:
-            result |= ~self.names[painter.names(rows)]
+            result |= ~self.names[colors.names(rows)]
         if self.kinds is not None:
             result |= ~self.kinds[kind]
         return result
@@ -76,7 +76,7 @@ EVERYTHING = Emphasis()
 
 
 def compose_lanes(
-    painter: Painter,
+    colors: EventColors,
     lanes: Int64Array,
     scale: TimeScale,
     *,
@@ -84,15 +84,15 @@ def compose_lanes(
     phase: int = 0,
     emphasis: Emphasis = EVERYTHING,
     label_min_px: int = LABEL_MIN_PX,
-) -> Lines:
+) -> LineCodes:
     """Codes of lanes. ``bin_px`` 2 asks for half as many columns (while zooming), ``phase`` keeps hatches in place."""
     out = np.empty((len(lanes), scale.width_px), np.uint16)
-    boxes = _draw_lanes(painter, lanes, scale, out, bin_px, phase, emphasis, label_min_px)
-    return Lines(out, *boxes)
+    boxes = _draw_lanes(colors, lanes, scale, out, bin_px, phase, emphasis, label_min_px)
+    return LineCodes(out, *boxes)
 
 
 def _draw_lanes(
-    painter: Painter,
+    colors: EventColors,
     lanes: Int64Array,
     scale: TimeScale,
     out: UInt16Array,
@@ -103,25 +103,25 @@ def _draw_lanes(
 ) -> tuple[Boxes, int]:
     """Writes codes of lanes to ``out``; returns boxes that may carry a text, and the entries that were read."""
     columns = -(-scale.width_px // bin_px)
-    strip = painter.capture.query(lanes, scale.start_ns, scale.stop_ns, columns)
+    strip = colors.capture.query(lanes, scale.start_ns, scale.stop_ns, columns)
     dim_marks = None
     if not emphasis.is_everything:
         marks = strip.mark_row.ravel()
-        dim_marks = emphasis.dimmed(painter, np.maximum(marks, 0), strip.mark_kind.ravel()) & (marks >= 0)
-    draw_density(out, strip, painter.mark_codes, dim_marks, bin_px)
-    color = painter.colors(strip.rect_row, strip.rect_kind, strip.rect_flags)
+        dim_marks = emphasis.dimmed(colors, np.maximum(marks, 0), strip.mark_kind.ravel()) & (marks >= 0)
+    draw_density(out, strip, colors.mark_codes, dim_marks, bin_px)
+    color = colors.of(strip.rect_row, strip.rect_kind, strip.rect_flags)
     # Names have no colour below a few pixels: a rainbow would tell nothing.
     length = strip.rect_stop - strip.rect_start
     narrow = np.flatnonzero(length < NAMED_SHARE * label_min_px * scale.ns_per_px)
-    color[narrow] = painter.plain_colors(color[narrow], strip.rect_kind[narrow])
-    dim = emphasis.dimmed(painter, strip.rect_row, strip.rect_kind)
+    color[narrow] = colors.plain_colors(color[narrow], strip.rect_kind[narrow])
+    dim = emphasis.dimmed(colors, strip.rect_row, strip.rect_kind)
     boxes = Boxes(strip.rect_lane, strip.rect_row, strip.rect_start, strip.rect_stop, color, dim)
     draw_boxes(out, boxes, strip.rect_flags, scale, phase)
     return boxes.chosen(length >= label_min_px * scale.ns_per_px), strip.touched
 
 
 def _draw_groups(
-    painter: Painter,
+    colors: EventColors,
     groups: tuple[NameGroup, ...],
     scale: TimeScale,
     out: UInt16Array,
@@ -130,13 +130,13 @@ def _draw_groups(
     label_min_px: int,
 ) -> Boxes:
     """Writes codes of some events of a track each (one kernel name, one direction) to ``out``, as `_draw_lanes`."""
-    capture = painter.capture
+    capture = colors.capture
     columns = [group.columns(capture) for group in groups]
     color = np.array([codes.INDEX.get(group.family, codes.INDEX["kernel"]) for group in groups], np.int32)
     is_dim = np.zeros(len(groups), bool)
     if not emphasis.is_everything:
         first = np.array([group.rows[0] for group in groups], np.int64)
-        is_dim = emphasis.dimmed(painter, first, capture.events.kind[first])
+        is_dim = emphasis.dimmed(colors, first, capture.events.kind[first])
     below = color * codes.VARIANTS + np.where(is_dim, codes.DIM_DENSITY, codes.DENSITY) - 1
     line, row, start, stop = draw_groups(out, columns, below.tolist(), scale)
     boxes = Boxes(line, row, start, stop, color[line], is_dim[line])
@@ -151,7 +151,7 @@ class _Cached:
     key: tuple[object, ...]
     view: TimeScale
     wide: TimeScale
-    lines: Lines
+    lines: LineCodes
     phase: int
 
 
@@ -161,8 +161,8 @@ class StripCache:
     Anything else is composed anew.
     """
 
-    def __init__(self, painter: Painter) -> None:
-        self._painter = painter
+    def __init__(self, colors: EventColors) -> None:
+        self._colors = colors
         self._cached: _Cached | None = None
         self.shift_px: int | None = None
         """Pixels by which the last lines moved against those before; None when they were composed anew."""
@@ -187,7 +187,7 @@ class StripCache:
         emphasis: Emphasis = EVERYTHING,
         label_min_px: int = LABEL_MIN_PX,
         exact: bool = False,
-    ) -> Lines:
+    ) -> LineCodes:
         """Codes for lanes, then groups, in this order. ``exact`` composes everything anew."""
         key = (lanes, tuple(id(group) for group in groups), bin_px, emphasis, label_min_px)
         cached = self._cached
@@ -227,14 +227,14 @@ class StripCache:
         return _Cached(cached.key, scale, wide, lines, (cached.phase + shift) % codes.PHASES)
 
     @staticmethod
-    def _cut(kept: _Cached, spare: int) -> Lines:
+    def _cut(kept: _Cached, spare: int) -> LineCodes:
         """The view's part of what is kept."""
         if not spare:
             return kept.lines
         first = min(max(_offset_px(kept.wide, kept.view), 0), 2 * spare)
         boxes = kept.lines.boxes
         seen = (boxes.stop > kept.view.start_ns) & (boxes.start < kept.view.stop_ns)
-        return Lines(
+        return LineCodes(
             kept.lines.codes[:, first : first + kept.view.width_px], boxes.chosen(seen), kept.lines.touched
         )
 
@@ -247,16 +247,16 @@ class StripCache:
         phase: int,
         emphasis: Emphasis,
         label_min_px: int,
-    ) -> Lines:
+    ) -> LineCodes:
         n = len(lanes)
         out = np.zeros((n + len(groups), scale.width_px), np.uint16)
         boxes, touched = _draw_lanes(
-            self._painter, np.array(lanes, np.int64), scale, out[:n], bin_px, phase, emphasis, label_min_px
+            self._colors, np.array(lanes, np.int64), scale, out[:n], bin_px, phase, emphasis, label_min_px
         )
         if groups:
-            more = _draw_groups(self._painter, groups, scale, out[n:], phase, emphasis, label_min_px)
+            more = _draw_groups(self._colors, groups, scale, out[n:], phase, emphasis, label_min_px)
             boxes = joined_boxes([boxes, replace(more, line=more.line + n)])
-        return Lines(out, boxes, touched)
+        return LineCodes(out, boxes, touched)
 
     def _shifted(
         self,
@@ -267,7 +267,7 @@ class StripCache:
         shift: int,
         emphasis: Emphasis,
         label_min_px: int,
-    ) -> Lines:
+    ) -> LineCodes:
         width = scale.width_px
         first, stop = (max(0, width - shift), width) if shift > 0 else (0, min(width, -shift))
         part = TimeScale(_column_ns(scale, first), _column_ns(scale, stop), stop - first)
@@ -284,7 +284,7 @@ class StripCache:
         out[:, first:stop] = fresh.codes
         kept = cached.lines.boxes
         seen = (kept.stop > scale.start_ns) & (kept.start < scale.stop_ns)
-        return Lines(out, joined_boxes([kept.chosen(seen), fresh.boxes.chosen(new)]), fresh.touched)
+        return LineCodes(out, joined_boxes([kept.chosen(seen), fresh.boxes.chosen(new)]), fresh.touched)
 
 
 def _widened(scale: TimeScale, spare: int) -> TimeScale:

@@ -125,7 +125,7 @@ def draw_boxes(out: UInt16Array, boxes: Boxes, flags: UInt8Array, scale: TimeSca
         np.ascontiguousarray(column)
         for column in (boxes.line, boxes.start, boxes.stop, boxes.color, boxes.dim, flags)
     ]
-    described = compiled.Boxes(
+    described = compiled.CBoxes(
         *(compiled.at(column) for column in columns),
         len(boxes.row),
         compiled.at(_HATCHED),
@@ -191,7 +191,7 @@ def draw_groups(
     capacity = len(groups) * (scale.width_px + 2)
     while True:
         columns = np.empty((4, capacity), np.int64)
-        found = compiled.Found(*(compiled.at(column) for column in columns), capacity, 0)
+        found = compiled.CFound(*(compiled.at(column) for column in columns), capacity, 0)
         lib.warpline_groups(
             compiled.at(described), len(groups), scale.start_ns, scale.stop_ns, scale.ns_per_px, scale.width_px,
             compiled.at(busy), compiled.at(count), compiled.at(out), ctypes.byref(found),

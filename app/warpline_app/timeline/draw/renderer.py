@@ -16,14 +16,14 @@ from warpline_app.look.painting import painting, saved
 from warpline_app.look.theme import Theme, mix, to_rgb, ui_font
 from warpline_app.timeline.draw.codes import ColorTable
 from warpline_app.timeline.draw.compositor import Bars, Frame, empty_codes, make_bars
-from warpline_app.timeline.draw.event_colors import Painter
+from warpline_app.timeline.draw.event_colors import EventColors
 from warpline_app.timeline.draw.frame_plan import Bar, FramePlan, Spot, make_plan
 from warpline_app.timeline.draw.labels import Labels
-from warpline_app.timeline.draw.lane_cache import EVERYTHING, LABEL_MIN_PX, Emphasis, Lines, StripCache
+from warpline_app.timeline.draw.lane_cache import EVERYTHING, LABEL_MIN_PX, Emphasis, LineCodes, StripCache
 from warpline_app.timeline.draw.lane_codes import Boxes
 from warpline_app.timeline.model.curves import CurveStore
 from warpline_app.timeline.model.layout import Layout, PlacedRow
-from warpline_app.timeline.model.rows import Content
+from warpline_app.timeline.model.row import Content
 from warpline_app.timeline.model.time_model import TimeScale
 
 if TYPE_CHECKING:
@@ -63,8 +63,8 @@ class Renderer:
         self.theme = theme
         self.ratio = ratio
         self.table = ColorTable(theme)
-        self.painter = Painter(capture, self.table)
-        self.cache = StripCache(self.painter)
+        self.colors = EventColors(capture, self.table)
+        self.cache = StripCache(self.colors)
         self.curves = CurveStore(capture)
         self.labels = Labels(capture, ui_font(11), ratio, theme.ink_dark, theme.ink_light)
         self.emphasis: Emphasis = EVERYTHING
@@ -149,7 +149,7 @@ class Renderer:
             known = self._bars = (plan, self.table.version, make_bars(self.table, plan.bars))
         return known[2]
 
-    def _lines(self, layout: Layout, view: Viewport) -> tuple[Lines, FramePlan]:
+    def _lines(self, layout: Layout, view: Viewport) -> tuple[LineCodes, FramePlan]:
         """Codes of all visible lines from one query, and which line is where."""
         plan = self._plan_of(layout, view)
         try:
@@ -172,7 +172,7 @@ class Renderer:
         found = False
         for bar in bars:
             line = bar.line
-            probe = StripCache(self.painter)
+            probe = StripCache(self.colors)
             lanes = () if line.group is not None else (line.lane,)
             groups = () if line.group is None else (line.group,)
             try:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.model import NOT_BUSY
-from warpline_app.timeline.model.rows import Content, Row
+from warpline_app.timeline.model.row import Content, TimelineRow
 from warpline_app.timeline.model.time_model import TimeScale
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ UNION_LIMIT = 100_000
 
 
 @dataclass(frozen=True)
-class Curve:
+class BusyCurve:
     """Busy time over time: the mean number of busy lanes in each of equal parts of ``[start_ns, stop_ns)``."""
 
     start_ns: int
@@ -88,9 +88,9 @@ class CurveTask:
         return self._done >= len(self._lanes)
 
     @property
-    def curve(self) -> Curve:
+    def curve(self) -> BusyCurve:
         """The result."""
-        return Curve(*self._range, self._values)
+        return BusyCurve(*self._range, self._values)
 
 
 class GroupTask:
@@ -110,9 +110,9 @@ class GroupTask:
         return True
 
     @property
-    def curve(self) -> Curve:
+    def curve(self) -> BusyCurve:
         """The result."""
-        return Curve(*self._range, self._values)
+        return BusyCurve(*self._range, self._values)
 
 
 class CurveStore:
@@ -120,12 +120,12 @@ class CurveStore:
 
     def __init__(self, capture: Capture) -> None:
         self._capture = capture
-        self._whole: dict[str, Curve] = {}
-        self._near: dict[str, Curve] = {}
+        self._whole: dict[str, BusyCurve] = {}
+        self._near: dict[str, BusyCurve] = {}
         self._group_keys = {capture.tracks[track].uri for track in capture.groups}
         self.version = 0
 
-    def get(self, row: Row, scale: TimeScale) -> tuple[Curve | None, bool]:
+    def get(self, row: TimelineRow, scale: TimeScale) -> tuple[BusyCurve | None, bool]:
         """The best curve there is for a view, and whether it is good enough."""
         for store in (self._near, self._whole):
             found = store.get(row.key)
@@ -133,13 +133,13 @@ class CurveStore:
                 return found, True
         return self._near_or_whole(row, scale), False
 
-    def _near_or_whole(self, row: Row, scale: TimeScale) -> Curve | None:
+    def _near_or_whole(self, row: TimelineRow, scale: TimeScale) -> BusyCurve | None:
         near = self._near.get(row.key)
         if near is not None and near.start_ns <= scale.start_ns and near.stop_ns >= scale.stop_ns:
             return near
         return self._whole.get(row.key)
 
-    def task(self, row: Row, scale: TimeScale, *, whole: bool) -> CurveTask | GroupTask:
+    def task(self, row: TimelineRow, scale: TimeScale, *, whole: bool) -> CurveTask | GroupTask:
         """What computes the curve of the whole capture, or of a view with half a view on both sides."""
         group = self._capture.groups.get(row.track) if row.key in self._group_keys else None
         if whole:
@@ -154,16 +154,16 @@ class CurveStore:
             return GroupTask(self._capture, row.track, start, stop, bins)
         return CurveTask(self._capture, row.lanes if group is None else tuple(group.lanes), start, stop, bins)
 
-    def put(self, row: Row, curve: Curve, *, whole: bool) -> None:
+    def put(self, row: TimelineRow, curve: BusyCurve, *, whole: bool) -> None:
         """Keeps a finished curve."""
         self.version += 1
         (self._whole if whole else self._near)[row.key] = curve
 
-    def has_whole(self, row: Row) -> bool:
+    def has_whole(self, row: TimelineRow) -> bool:
         """Whether the curve of the whole capture is known."""
         return row.key in self._whole
 
-    def scaled(self, row: Row, curve: Curve, scale: TimeScale) -> Float64Array:
+    def scaled(self, row: TimelineRow, curve: BusyCurve, scale: TimeScale) -> Float64Array:
         """Values 0–1 per column: the share of the cores, of the GPU, or of the busiest moment of a process."""
         values = curve.sample(scale)
         if row.role == "cores":
@@ -183,7 +183,9 @@ def share_text(ratio: float) -> str:
     return "< 0.1 %" if percent < 0.05 else f"{percent:.1f} %"
 
 
-def row_figure(capture: Capture, row: Row, start_ns: int, stop_ns: int, curve: Curve | None) -> str:
+def row_figure(
+    capture: Capture, row: TimelineRow, start_ns: int, stop_ns: int, curve: BusyCurve | None
+) -> str:
     """The figure of a row for the visible range: share, utilization, a counter's mean; empty when there is none."""
     length = max(1, stop_ns - start_ns)
     if row.content is Content.COUNTER:

@@ -10,7 +10,8 @@ import numpy as np
 from warpline.i18n import tr
 from warpline_app.session.timeline_state import TimelineState
 from warpline_app.timeline.model.name_rows import NameGroup
-from warpline_app.timeline.model.rows import Content, Row, RowTree, title_matcher
+from warpline_app.timeline.model.row import Content, TimelineRow
+from warpline_app.timeline.model.rows import RowTree, title_matcher
 
 PINNED_KEY = "#pinned"
 """Key of the row that stands above the pinned ones and closes them."""
@@ -42,7 +43,7 @@ class PlacedRow:
     ``pinned`` rows stand in the pinned area, with tops counted from the top of that area.
     """
 
-    row: Row
+    row: TimelineRow
     depth: int
     top: int
     height: int
@@ -85,7 +86,7 @@ class Layout:
         return rows[index]
 
 
-def line_height(row: Row, heights: Mapping[str, int]) -> int:
+def line_height(row: TimelineRow, heights: Mapping[str, int]) -> int:
     """Pixels from one lane of a row to the next."""
     chosen = heights.get(row.key)
     if chosen is not None:
@@ -101,12 +102,14 @@ def line_height(row: Row, heights: Mapping[str, int]) -> int:
     return _LANE if len(row.lanes) > 1 else _ROW
 
 
-def row_is_open(row: Row, state: TimelineState) -> bool:
+def row_is_open(row: TimelineRow, state: TimelineState) -> bool:
     """Whether a row is open: as a person left it, else as the tree was made."""
     return state.expanded.get(row.key, row.is_open)
 
 
-def place(row: Row, depth: int, top: int, state: TimelineState, *, pinned: bool, is_open: bool) -> PlacedRow:
+def place(
+    row: TimelineRow, depth: int, top: int, state: TimelineState, *, pinned: bool, is_open: bool
+) -> PlacedRow:
     """Where the lines of one row lie."""
     pitch = line_height(row, state.heights)
     lines: list[Line] = []
@@ -139,7 +142,7 @@ def make_layout(tree: RowTree, state: TimelineState) -> Layout:
         matches = title_matcher(wanted.rows, regex=wanted.regex, case=wanted.case)
         only = set(wanted.only)
 
-        def keep_row(row: Row) -> bool:
+        def keep_row(row: TimelineRow) -> bool:
             if only:
                 chain = {row.key, *(above.key for above in row.ancestors())}
                 if not chain & only:
@@ -148,7 +151,7 @@ def make_layout(tree: RowTree, state: TimelineState) -> Layout:
 
         keep = keep_row
 
-    def ordered(row: Row) -> list[Row]:
+    def ordered(row: TimelineRow) -> list[TimelineRow]:
         wish = state.order.get(row.key)
         if not wish:
             return row.children
@@ -177,11 +180,13 @@ def make_layout(tree: RowTree, state: TimelineState) -> Layout:
     )
 
 
-def _pinned_rows(pins: list[Row], state: TimelineState) -> list[PlacedRow]:
+def _pinned_rows(pins: list[TimelineRow], state: TimelineState) -> list[PlacedRow]:
     """The pinned rows below a title that closes them; nothing without pins."""
     if not pins:
         return []
-    title = Row(PINNED_KEY, tr("Pinned", "timeline"), Content.MORE, "pinned", is_group=True, children=pins)
+    title = TimelineRow(
+        PINNED_KEY, tr("Pinned", "timeline"), Content.MORE, "pinned", is_group=True, children=pins
+    )
     is_open = row_is_open(title, state)
     placed = [place(title, 0, 0, state, pinned=True, is_open=is_open)]
     for pin in pins if is_open else ():

@@ -13,9 +13,9 @@ class Content(StrEnum):
     """What is drawn in a row."""
 
     LANES = "lanes"
-    """the events of ``Row.lanes``, one line per lane"""
+    """the events of ``TimelineRow.lanes``, one line per lane"""
     CURVE = "curve"
-    """how busy ``Row.lanes`` are"""
+    """how busy ``TimelineRow.lanes`` are"""
     COUNTER = "counter"
     """a value over time"""
     SUBSET = "subset"
@@ -25,7 +25,7 @@ class Content(StrEnum):
 
 
 @dataclass(eq=False)
-class Row:
+class TimelineRow:
     """One row of the tree. ``key`` is the URI of its track, or that with ``#`` and what was singled out of it.
 
     ``title`` is in the user's language. ``is_utilization``: a counter of how busy something is.
@@ -42,9 +42,9 @@ class Row:
     group: NameGroup | None = None
     is_group: bool = False
     is_open: bool = True
-    parent: Row | None = None
-    children: list[Row] = field(default_factory=list)
-    make_children: Callable[[], list[Row]] | None = None
+    parent: TimelineRow | None = None
+    children: list[TimelineRow] = field(default_factory=list)
+    make_children: Callable[[], list[TimelineRow]] | None = None
     count: int = 0
     is_utilization: bool = False
 
@@ -58,14 +58,14 @@ class Row:
         """Whether opening and closing changes anything."""
         return self.has_children or (self.content is Content.LANES and len(self.lanes) > 1)
 
-    def ancestors(self) -> Iterator[Row]:
+    def ancestors(self) -> Iterator[TimelineRow]:
         """What is above, nearest first, without the root."""
         row = self.parent
         while row is not None and row.key:
             yield row
             row = row.parent
 
-    def walk(self) -> Iterator[Row]:
+    def walk(self) -> Iterator[TimelineRow]:
         """This row and everything below that has been made so far."""
         yield self
         for child in self.children:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from warpline.i18n import tr_n
-from warpline_app.timeline.model.row import Content, Row
+from warpline_app.timeline.model.row import Content, TimelineRow
 
 if TYPE_CHECKING:
     from warpline.model import Track
@@ -46,7 +46,7 @@ def sort_top(capture: Capture) -> list[int]:
     )
 
 
-def sort_children(capture: Capture, track: Track, children: Sequence[Row]) -> list[Row]:
+def sort_children(capture: Capture, track: Track, children: Sequence[TimelineRow]) -> list[TimelineRow]:
     """Rows below a track: of a process the main thread first, of a GPU utilization and streams; counters last."""
     if track.role == "process":
         return sorted(children, key=lambda row: (row.role == "counter", not _is_main_thread(capture, row)))
@@ -60,7 +60,7 @@ def sort_children(capture: Capture, track: Track, children: Sequence[Row]) -> li
     return list(children)
 
 
-def _is_main_thread(capture: Capture, row: Row) -> bool:
+def _is_main_thread(capture: Capture, row: TimelineRow) -> bool:
     track = capture.tracks[row.track]
     if row.role != "thread" or track.thread is None:
         return False
@@ -76,7 +76,7 @@ def tells_utilization(title: str) -> bool:
 # what is folded
 
 
-def fold_idle(parent: Row, children: Sequence[Row]) -> list[Row]:
+def fold_idle(parent: TimelineRow, children: Sequence[TimelineRow]) -> list[TimelineRow]:
     """Puts idle ones of many like children below one row "n more…"."""
     result = list(children)
     for role in _FOLDING_ROLES:
@@ -98,7 +98,7 @@ def fold_idle(parent: Row, children: Sequence[Row]) -> list[Row]:
     return result
 
 
-def fold_counters(parent: Row, children: Sequence[Row]) -> list[Row]:
+def fold_counters(parent: TimelineRow, children: Sequence[TimelineRow]) -> list[TimelineRow]:
     """Puts counters that stand beside something else below one row, but for how busy a GPU is."""
     counters = [child for child in children if child.role == "counter" and not child.is_utilization]
     if len(counters) < FOLD_COUNTERS or len(counters) == len(children):
@@ -115,8 +115,8 @@ def fold_counters(parent: Row, children: Sequence[Row]) -> list[Row]:
     ]
 
 
-def _more(parent: Row, what: str, title: str, rows: list[Row]) -> Row:
-    more = Row(
+def _more(parent: TimelineRow, what: str, title: str, rows: list[TimelineRow]) -> TimelineRow:
+    more = TimelineRow(
         f"{parent.key}#more={what}",
         title,
         Content.MORE,
@@ -133,7 +133,7 @@ def _more(parent: Row, what: str, title: str, rows: list[Row]) -> Row:
 # what is open
 
 
-def open_by_default(root: Row, capture: Capture) -> None:
+def open_by_default(root: TimelineRow, capture: Capture) -> None:
     """Opens what has something to tell and does not flood the window; with a GPU, less, so that its rows are seen."""
     rows = list(root.walk())
     has_streams = any(row.role == "stream" and row.count for row in rows)
@@ -158,7 +158,7 @@ def open_by_default(root: Row, capture: Capture) -> None:
             row.is_open = row.key.endswith("#more=counters") and not has_streams
 
 
-def _rank(row: Row, siblings: Iterable[Row]) -> int:
+def _rank(row: TimelineRow, siblings: Iterable[TimelineRow]) -> int:
     """How many like siblings have more to tell, or as much and stand before it."""
     mine, before, rank = _weight(row), True, 0
     for other in siblings:
@@ -169,7 +169,7 @@ def _rank(row: Row, siblings: Iterable[Row]) -> int:
     return rank
 
 
-def _weight(row: Row) -> tuple[int, int]:
+def _weight(row: TimelineRow) -> tuple[int, int]:
     """Number of rows below that say what was done, not only when; then the number of events."""
     return sum(1 for child in row.children if child.role not in _SAYS_ONLY_WHEN), row.count
 
@@ -177,7 +177,7 @@ def _weight(row: Row) -> tuple[int, int]:
 # what a group's curve is made of
 
 
-def curve_lanes(role: str, children: Sequence[Row]) -> Iterator[int]:
+def curve_lanes(role: str, children: Sequence[TimelineRow]) -> Iterator[int]:
     """The lanes that tell how busy a group is: cores, thread states or streams; of nested ranges the outermost."""
     if role == "thread":
         tracks = [child for child in children if child.lanes and child.content is Content.LANES]

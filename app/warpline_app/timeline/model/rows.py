@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from warpline.i18n import tr, tr_n, translated
 from warpline_app.timeline.model.name_rows import NameGroup, NameGroups
-from warpline_app.timeline.model.row import Content, Row
+from warpline_app.timeline.model.row import Content, TimelineRow
 from warpline_app.timeline.model.row_defaults import (
     curve_lanes,
     fold_counters,
@@ -22,8 +22,6 @@ from warpline_app.timeline.model.row_defaults import (
 if TYPE_CHECKING:
     from warpline.model import Track
     from warpline.storage import Capture
-
-__all__ = ["NAME_ROWS", "Content", "Row", "RowTree", "title_matcher"]
 
 NAME_ROWS = 8
 """Rows per kernel name that a stream shows before "n more…"."""
@@ -61,15 +59,15 @@ class RowTree:
     def __init__(self, capture: Capture) -> None:
         self.capture = capture
         self.index = NameGroups(capture)
-        self.root = Row("", "", Content.CURVE)
-        self.index_late: Callable[[Row], None] | None = None
+        self.root = TimelineRow("", "", Content.CURVE)
+        self.index_late: Callable[[TimelineRow], None] | None = None
         """Who indexes the names of a large stream beside the window, then calls `indexed`."""
-        self._by_key: dict[str, Row] = {}
+        self._by_key: dict[str, TimelineRow] = {}
         top = [self._row(index) for index in sort_top(capture)]
         self._adopt(self.root, fold_idle(self.root, top))
         open_by_default(self.root, capture)
 
-    def get(self, key: str) -> Row | None:
+    def get(self, key: str) -> TimelineRow | None:
         """The row of a key; children of streams are made when somebody asks for them."""
         row = self._by_key.get(key)
         if row is None and "#" in key:
@@ -82,25 +80,27 @@ class RowTree:
                 row = self._by_key.get(key)
         return row
 
-    def open(self, row: Row) -> None:
+    def open(self, row: TimelineRow) -> None:
         """Makes the children of a row, if they are made late."""
         if row.make_children is None:
             return
         if self.index_late is not None and row.count > INDEX_AT_ONCE and not self.index.has(row.track):
             if not row.children:
-                waiting = Row(f"{row.key}#waiting", tr("indexing names…", "timeline"), Content.MORE, "more")
+                waiting = TimelineRow(
+                    f"{row.key}#waiting", tr("indexing names…", "timeline"), Content.MORE, "more"
+                )
                 self._adopt(row, [waiting])
                 self.index_late(row)
             return
         make, row.make_children = row.make_children, None
         self._adopt(row, make())
 
-    def row_of_event(self, event_row: int) -> Row | None:
+    def row_of_event(self, event_row: int) -> TimelineRow | None:
         """The row of the tree in which an event is drawn."""
         track = int(self.capture.track_of_row(event_row))
         return self.row_of_track(track)
 
-    def row_of_track(self, track: int) -> Row | None:
+    def row_of_track(self, track: int) -> TimelineRow | None:
         """The row of the tree that shows a track: its own, or the one it was merged into."""
         while track >= 0:
             found = self._by_key.get(self.capture.tracks[track].uri)
@@ -111,23 +111,23 @@ class RowTree:
 
     # building
 
-    def _adopt(self, parent: Row, children: list[Row]) -> None:
+    def _adopt(self, parent: TimelineRow, children: list[TimelineRow]) -> None:
         parent.children = children
         for child in children:
             child.parent = parent
             self._register(child)
 
-    def _register(self, row: Row) -> None:
+    def _register(self, row: TimelineRow) -> None:
         self._by_key[row.key] = row
         for child in row.children:
             child.parent = row
             self._register(child)
 
-    def _row(self, index: int) -> Row:
+    def _row(self, index: int) -> TimelineRow:
         capture = self.capture
         track = capture.tracks[index]
         lanes = tuple(capture.track_lanes(index))
-        row = Row(
+        row = TimelineRow(
             track.uri,
             translated(track.title) or track.uri,
             Content.LANES if lanes else Content.CURVE,
@@ -146,7 +146,7 @@ class RowTree:
             row.is_utilization = tells_utilization(track.title)
         else:
             children += [
-                Row(
+                TimelineRow(
                     f"{track.uri}#counter={counter.index}",
                     translated(counter.name or track.title),
                     Content.COUNTER,
@@ -167,13 +167,13 @@ class RowTree:
             row.make_children = lambda: self._stream_children(row)
         return row
 
-    def _children_of(self, track: Track, row: Row) -> list[Row]:
+    def _children_of(self, track: Track, row: TimelineRow) -> list[TimelineRow]:
         """Rows below a track: the state of a thread is drawn on the thread's own row, a single context is left out.
 
         A context without streams (a profiler's annotations) makes no second one.
         """
         capture = self.capture
-        children: list[Row] = []
+        children: list[TimelineRow] = []
         indexes = capture.children(track.index)
         contexts = [child for child in indexes if self._has_stream(child)]
         for child in indexes:
@@ -190,7 +190,7 @@ class RowTree:
         streams = [child for child in children if child.role == "stream"]
         if len(streams) > 1 and not any(child.role == "streams" for child in children):
             lanes = tuple(lane for stream in streams for lane in stream.lanes)
-            everything = Row(
+            everything = TimelineRow(
                 f"{track.uri}#streams",
                 tr("All streams", "timeline"),
                 Content.CURVE,
@@ -206,13 +206,13 @@ class RowTree:
         tracks = self.capture.tracks
         return any(tracks[child].role in {"stream", "streams"} for child in self.capture.children(track))
 
-    def _stream_children(self, stream: Row) -> list[Row]:
+    def _stream_children(self, stream: TimelineRow) -> list[TimelineRow]:
         kernels, copies = self.index.groups(stream.track)
         shown = kernels if len(kernels) <= NAME_ROWS + 2 else kernels[:NAME_ROWS]
         rows = [self._group_row(stream, group) for group in shown]
         rest = kernels[len(shown) :]
         if rest:
-            more = Row(
+            more = TimelineRow(
                 f"{stream.key}#more=names",
                 tr_n("{count} more kernel…", "{count} more kernels…", len(rest), "timeline"),
                 Content.MORE,
@@ -226,8 +226,8 @@ class RowTree:
         return rows + [self._group_row(stream, group) for group in copies]
 
     @staticmethod
-    def _group_row(stream: Row, group: NameGroup) -> Row:
-        return Row(
+    def _group_row(stream: TimelineRow, group: NameGroup) -> TimelineRow:
+        return TimelineRow(
             f"{stream.key}#{group.key}",
             group.title,
             Content.SUBSET,
@@ -242,18 +242,18 @@ class RowTree:
 
     def visible(
         self,
-        is_open: Callable[[Row], bool],
-        order: Callable[[Row], list[Row]],
-        is_hidden: Callable[[Row], bool],
-        keep: Callable[[Row], bool] | None = None,
-    ) -> list[tuple[Row, int]]:
+        is_open: Callable[[TimelineRow], bool],
+        order: Callable[[TimelineRow], list[TimelineRow]],
+        is_hidden: Callable[[TimelineRow], bool],
+        keep: Callable[[TimelineRow], bool] | None = None,
+    ) -> list[tuple[TimelineRow, int]]:
         """Rows from top to bottom with their indentation.
 
         With ``keep``, only rows it accepts with all that is above and below them, whatever is closed.
         """
-        result: list[tuple[Row, int]] = []
+        result: list[tuple[TimelineRow, int]] = []
 
-        def add(row: Row, depth: int, kept_above: bool) -> bool:
+        def add(row: TimelineRow, depth: int, kept_above: bool) -> bool:
             if is_hidden(row):
                 return False
             place = len(result)

@@ -16,7 +16,8 @@ from warpline_app.session.background import Job
 from warpline_app.session.document import Document
 from warpline_app.session.timeline_state import Filter
 from warpline_app.timeline.model.layout import Layout, PlacedRow, make_layout, row_is_open
-from warpline_app.timeline.model.rows import NAME_ROWS, Row, RowTree
+from warpline_app.timeline.model.row import TimelineRow
+from warpline_app.timeline.model.rows import NAME_ROWS, RowTree
 from warpline_app.timeline.model.ticks import Ticks, make_ticks
 from warpline_app.timeline.model.time_model import AnchoredZoom, TimeScale
 
@@ -89,7 +90,7 @@ class Scene(QObject):
     def _filter_changed(self, _value: Filter) -> None:
         self.refresh_layout()
 
-    def _index_late(self, row: Row) -> None:
+    def _index_late(self, row: TimelineRow) -> None:
         """Indexes the names of a large stream in a worker; its rows appear when they are known."""
         index = self.tree.index
         job = Job(lambda _progress, is_cancelled: index.groups(row.track, is_cancelled, NAME_ROWS))
@@ -158,7 +159,7 @@ class Scene(QObject):
             return placed.top
         return placed.top + self.layout.pinned_height - self.scroll_px
 
-    def toggle(self, row: Row) -> None:
+    def toggle(self, row: TimelineRow) -> None:
         """Open or close a row."""
         if row.is_foldable:
             self.state.set_expanded(row.key, not row_is_open(row, self.state))
@@ -218,7 +219,7 @@ class Scene(QObject):
                 return EventPlace(
                     QRectF(left, self.top_of(placed) + line.top, width, line.height), placed, True
                 )
-        row: Row | None = self.tree.row_of_track(int(self.capture.lanes.track[lane]))
+        row: TimelineRow | None = self.tree.row_of_track(int(self.capture.lanes.track[lane]))
         while row is not None and row.key:
             placed_row = self.layout.by_key.get(row.key)
             if placed_row is not None:

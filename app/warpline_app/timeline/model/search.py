@@ -27,7 +27,7 @@ _PIECE = 1 << 21
 
 
 @dataclass(frozen=True)
-class Query:
+class SearchQuery:
     """What is looked for."""
 
     text: str
@@ -47,15 +47,17 @@ class Found:
 NOTHING = Found(np.empty(0, np.uint32), np.empty(0, np.int64), np.empty(0, np.int64))
 
 
-def parse_query(text: str) -> Query:
+def parse_query(text: str) -> SearchQuery:
     """What a person typed: ``/…/`` is a regular expression, ``/…/c`` one that minds case; capitals mind case."""
     match = re.fullmatch(r"/(.+)/(c?)", text)
     if match:
-        return Query(match.group(1), True, bool(match.group(2)))
-    return Query(text, False, any(character.isupper() for character in text))
+        return SearchQuery(match.group(1), True, bool(match.group(2)))
+    return SearchQuery(text, False, any(character.isupper() for character in text))
 
 
-def find_events(capture: Capture, query: Query, is_cancelled: Callable[[], bool] = lambda: False) -> Found:
+def find_events(
+    capture: Capture, query: SearchQuery, is_cancelled: Callable[[], bool] = lambda: False
+) -> Found:
     """All events whose name matches, in time order.
 
     Raises re.error for a broken expression and Cancelled when it is no longer wanted.
@@ -92,12 +94,12 @@ class Search(QObject):
         super().__init__(parent)
         self._capture = capture
         self._state = state
-        self._query = Query("")
+        self._query = SearchQuery("")
         self._found = NOTHING
         self._job: Job | None = None
 
     @property
-    def query(self) -> Query:
+    def query(self) -> SearchQuery:
         """What is looked for."""
         return self._query
 
@@ -115,7 +117,7 @@ class Search(QObject):
         """Look for what a person typed (see `parse_query`)."""
         self.find(parse_query(text))
 
-    def find(self, query: Query) -> None:
+    def find(self, query: SearchQuery) -> None:
         """Look for this; an empty text ends the search."""
         if query == self._query:
             return

@@ -9,7 +9,7 @@ import numpy as np
 from warpline_app.timeline.model.curves import CurveTask, GroupTask, row_figure
 from warpline_app.timeline.model.idle import IdleWork
 from warpline_app.timeline.model.layout import PlacedRow
-from warpline_app.timeline.model.rows import Row
+from warpline_app.timeline.model.row import TimelineRow
 from warpline_app.timeline.model.scene import Scene
 from warpline_app.timeline.model.time_model import TimeScale
 from warpline_app.timeline.widgets.canvas import Canvas
@@ -73,17 +73,17 @@ class Details:
         area = scene.height_px - scene.layout.pinned_height
         return (*scene.layout.pinned, *scene.layout.between(scene.scroll_px, scene.scroll_px + area))
 
-    def _submit_figure(self, row: Row, start_ns: int, stop_ns: int) -> None:
+    def _submit_figure(self, row: TimelineRow, start_ns: int, stop_ns: int) -> None:
         self._work.submit(f"figure:{row.key}", lambda: self._find_figure(row, start_ns, stop_ns))
 
-    def _find_figure(self, row: Row, start_ns: int, stop_ns: int) -> None:
+    def _find_figure(self, row: TimelineRow, start_ns: int, stop_ns: int) -> None:
         try:
             curve = self._canvas.renderer.curves.get(row, self._device_scale())[0] if row.lanes else None
             self._figures[row.key] = row_figure(self._scene.capture, row, start_ns, stop_ns, curve)
         except Exception as error:  # contained in its row, which says so
             self._fail(row, error)
 
-    def _fail(self, row: Row, error: Exception) -> None:
+    def _fail(self, row: TimelineRow, error: Exception) -> None:
         self._canvas.renderer.failed[row.key] = str(error) or type(error).__name__
         self._figures[row.key] = "!"
         self._canvas.redraw()
@@ -91,7 +91,9 @@ class Details:
     def _show_figures(self) -> None:
         self._header.set_figures(self._figures)
 
-    def _submit_curve(self, row: Row, *, whole: bool, then: Callable[[AnyTask], None] | None = None) -> None:
+    def _submit_curve(
+        self, row: TimelineRow, *, whole: bool, then: Callable[[AnyTask], None] | None = None
+    ) -> None:
         task = self._canvas.renderer.curves.task(row, self._device_scale(), whole=whole)
         key = f"curve:{'whole' if whole else 'near'}:{row.key}"
 

@@ -25,7 +25,7 @@ from warpline_app.timeline.draw.shapes import is_drawing
 from warpline_app.timeline.model.curves import share_text
 from warpline_app.timeline.model.kernel_names import short_kernel_name
 from warpline_app.timeline.model.layout import MIN_LANE_PX, PINNED_KEY, PlacedRow, line_height
-from warpline_app.timeline.model.rows import Content
+from warpline_app.timeline.model.row import Content
 from warpline_app.timeline.model.scene import Scene
 
 INDENT = 14

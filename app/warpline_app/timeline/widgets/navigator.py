@@ -10,7 +10,8 @@ from warpline_app.session.document import Document
 from warpline_app.session.saved_layout import LayoutStore
 from warpline_app.session.timeline_state import TimelineState
 from warpline_app.session.workspace import Workspace
-from warpline_app.timeline.model.rows import Content, Row, RowTree
+from warpline_app.timeline.model.row import Content, TimelineRow
+from warpline_app.timeline.model.rows import RowTree
 from warpline_app.timeline.model.search import Search
 from warpline_app.timeline.widgets.view import TimelineView
 
@@ -100,7 +101,7 @@ class TimelineNavigator:
         x = self._view.anchor_px()
         return sum(self.state.view) // 2 if x is None else self._view.scene.scale.to_ns(x)
 
-    def focus_row(self) -> Row | None:
+    def focus_row(self) -> TimelineRow | None:
         """The row that is meant."""
         return self._view.focus_row()
 
@@ -116,7 +117,7 @@ class TimelineNavigator:
         scene.reveal_row(keys[at])
         self._view.header.update()
 
-    def toggle(self, row: Row) -> None:
+    def toggle(self, row: TimelineRow) -> None:
         """Open a row, or close it."""
         self._view.scene.toggle(row)
 

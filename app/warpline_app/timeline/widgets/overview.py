@@ -15,8 +15,8 @@ from warpline_app.look.painting import contained
 from warpline_app.look.theme import Theme, mix, to_rgb
 from warpline_app.timeline.draw.compositor import Frame
 from warpline_app.timeline.draw.shapes import paint_frame
-from warpline_app.timeline.model.curves import Curve
-from warpline_app.timeline.model.rows import Row
+from warpline_app.timeline.model.curves import BusyCurve
+from warpline_app.timeline.model.row import TimelineRow
 from warpline_app.timeline.model.scene import Scene
 from warpline_app.timeline.model.time_model import TimeScale
 
@@ -32,16 +32,18 @@ class _Drag(Enum):
     NEW = auto()
 
 
-def overview_row(rows: list[Row]) -> Row | None:
+def overview_row(rows: list[TimelineRow]) -> TimelineRow | None:
     """What tells most about the whole: the GPU's streams, else the cores, else the first process."""
     for role in ("gpu", "cores", "process"):
         found = [row for row in rows if row.role == role and row.lanes]
         if found:
             lanes = tuple(lane for row in found for lane in row.lanes)
-            return Row("#overview", "", found[0].content, found[0].role, found[0].family, lanes=lanes)
+            return TimelineRow("#overview", "", found[0].content, found[0].role, found[0].family, lanes=lanes)
     everything = tuple(lane for row in rows for lane in row.lanes[:1])
     return (
-        Row("#overview", "", rows[0].content, "gpu", rows[0].family, lanes=everything) if everything else None
+        TimelineRow("#overview", "", rows[0].content, "gpu", rows[0].family, lanes=everything)
+        if everything
+        else None
     )
 
 
@@ -60,7 +62,7 @@ class Overview(QWidget):
         self.scene = scene
         self.theme = theme
         self.row = overview_row(scene.tree.root.children) if scene.tree.root.children else None
-        self._curve: Curve | None = None
+        self._curve: BusyCurve | None = None
         self._picture: Frame | None = None
         self._found: npt.NDArray[np.int64] = np.empty(0, np.int64)
         self._columns: tuple[int, npt.NDArray[np.int64]] | None = None
@@ -88,14 +90,14 @@ class Overview(QWidget):
         self._picture = None
         self.update()
 
-    def set_curve(self, curve: Curve) -> None:
+    def set_curve(self, curve: BusyCurve) -> None:
         """How busy the capture is over its whole length."""
         self._curve = curve
         self._picture = None
         self.update()
 
     @property
-    def curve(self) -> Curve | None:
+    def curve(self) -> BusyCurve | None:
         """What is drawn, None until it is known."""
         return self._curve
 

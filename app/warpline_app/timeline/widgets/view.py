@@ -21,7 +21,7 @@ from warpline_app.timeline.draw.lane_cache import EVERYTHING, emphasis_for
 from warpline_app.timeline.model.events_of_names import instances
 from warpline_app.timeline.model.idle import IdleWork
 from warpline_app.timeline.model.layout import PINNED_KEY
-from warpline_app.timeline.model.rows import Row
+from warpline_app.timeline.model.row import TimelineRow
 from warpline_app.timeline.model.scene import Scene
 from warpline_app.timeline.model.search import Search
 from warpline_app.timeline.widgets.canvas import Canvas
@@ -302,7 +302,7 @@ class TimelineView(QWidget):
             self.state.select(event)
         self.event_menu_requested.emit(where, time_ns, event)
 
-    def focus_row(self) -> Row | None:
+    def focus_row(self) -> TimelineRow | None:
         """The row that verbs act on: the one under the pointer, else the one clicked last, else the event's."""
         point = self.canvas.pointer_position()
         if point is not None:

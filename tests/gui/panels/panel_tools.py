@@ -14,7 +14,7 @@ from pytestqt.qtbot import QtBot
 
 from warpline.storage import Capture
 from warpline_app.panels.events.panel import EventsPanel
-from warpline_app.panels.frame.panel import Panel
+from warpline_app.panels.frame.base import Panel
 from warpline_app.panels.memory.panel import MemoryPanel
 from warpline_app.panels.steps.panel import StepsPanel
 from warpline_app.panels.summary.panel import SummaryPanel

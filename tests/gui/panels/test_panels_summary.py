@@ -17,7 +17,7 @@ from tests.gui.sample import GEMM, MS
 from warpline.analysis.framework.registry import compute_report
 from warpline.analysis.framework.selection import Selection
 from warpline_app.look.appearance import appearance
-from warpline_app.panels.frame.panel import Panel
+from warpline_app.panels.frame.base import Panel
 from warpline_app.panels.summary.panel import SummaryPanel
 from warpline_app.timeline.model.kernel_names import short_kernel_name
 from warpline_app.window.capture_page import CapturePage

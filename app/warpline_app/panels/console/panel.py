@@ -7,7 +7,7 @@ from PySide6.QtGui import QFont, QFontDatabase, QTextCursor
 from PySide6.QtWidgets import QLabel, QPlainTextEdit, QStackedLayout, QWidget
 
 from warpline.i18n import tr, tr_n
-from warpline_app.panels.frame.panel import Panel
+from warpline_app.panels.frame.base import Panel
 from warpline_app.session.console_text import MAX_LINES, ConsoleText
 from warpline_app.session.document import Document
 

@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
 from warpline.i18n import tr, translated
 from warpline_app.look.theme import Theme
 from warpline_app.panels.facts.event_facts import EventFacts, Fact, event_facts
-from warpline_app.panels.frame.panel import Panel
+from warpline_app.panels.frame.base import Panel
 from warpline_app.session.document import Document
 
 ROW_ROLE = Qt.ItemDataRole.UserRole

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 from warpline.analysis.framework.report import NotRecorded
 from warpline.i18n import tr
 from warpline.model.progress import IsCancelled
-from warpline_app.panels.frame.panel import Panel
+from warpline_app.panels.frame.base import Panel
 from warpline_app.panels.frame.scope import not_recorded_text
 from warpline_app.session.background import Job
 

@@ -9,8 +9,8 @@ from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QToolButton, QVBoxLay
 
 from warpline.i18n import tr
 from warpline_app.look.elided import ElidedLabel
+from warpline_app.panels.frame.base import Panel
 from warpline_app.panels.frame.failed import FailedPanel
-from warpline_app.panels.frame.panel import Panel
 from warpline_app.panels.frame.panel_spec import Area, PanelSpec
 from warpline_app.panels.frame.tabs import PanelTabs
 from warpline_app.session.document import Document

@@ -10,9 +10,9 @@ from PySide6.QtCore import QObject, QPoint, QRect, QSize, Qt, QTimer, Signal
 from PySide6.QtWidgets import QMenu, QRubberBand, QSplitter, QWidget
 
 from warpline.i18n import tr
+from warpline_app.panels.frame.base import Panel
 from warpline_app.panels.frame.floating import FLOATING_SIZE, FloatingPanel, zone_of
 from warpline_app.panels.frame.host import PanelHost
-from warpline_app.panels.frame.panel import Panel
 from warpline_app.panels.frame.panel_spec import Area, PanelSpec
 from warpline_app.panels.frame.registry import all_panels
 from warpline_app.session.document import Document

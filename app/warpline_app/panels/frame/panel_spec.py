@@ -9,7 +9,7 @@ from typing import Literal
 from PySide6.QtWidgets import QWidget
 
 from warpline.i18n import tr
-from warpline_app.panels.frame.panel import Panel
+from warpline_app.panels.frame.base import Panel
 from warpline_app.session.document import Document
 
 Area = Literal["bottom", "right", "float"]

@@ -12,7 +12,7 @@ from warpline import plugins
 from warpline.i18n import tr
 from warpline.model.errors import WarplineError
 from warpline_app import panels
-from warpline_app.panels.frame.panel import Panel
+from warpline_app.panels.frame.base import Panel
 from warpline_app.panels.frame.panel_spec import PanelSpec
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from warpline_app.panels.frame.panel import Panel
+from warpline_app.panels.frame.base import Panel
 from warpline_app.panels.frame.panel_spec import PanelSpec
 
 

@@ -12,7 +12,7 @@ from warpline.i18n import tr, tr_n, translated
 from warpline.interchange.framework.ranks import clock_text
 from warpline.model.times import format_duration
 from warpline_app.look.theme import Theme
-from warpline_app.panels.frame.panel import Panel
+from warpline_app.panels.frame.base import Panel
 from warpline_app.session.document import Document
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from PySide6.QtGui import QAction, QGuiApplication
 from PySide6.QtWidgets import QMenu
 
 from warpline.i18n import tr
-from warpline_app.panels.frame.panel import Panel
+from warpline_app.panels.frame.base import Panel
 from warpline_app.panels.frame.row_target import RowTarget
 from warpline_app.timeline.model.events_of_names import longest
 

@@ -26,7 +26,7 @@ UNION_LIMIT = 100_000
 
 
 @dataclass(frozen=True)
-class BusyCurve:
+class RowCurve:
     """Busy time over time: the mean number of busy lanes in each of equal parts of ``[start_ns, stop_ns)``."""
 
     start_ns: int
@@ -88,9 +88,9 @@ class CurveTask:
         return self._done >= len(self._lanes)
 
     @property
-    def curve(self) -> BusyCurve:
+    def curve(self) -> RowCurve:
         """The result."""
-        return BusyCurve(*self._range, self._values)
+        return RowCurve(*self._range, self._values)
 
 
 class GroupTask:
@@ -110,9 +110,9 @@ class GroupTask:
         return True
 
     @property
-    def curve(self) -> BusyCurve:
+    def curve(self) -> RowCurve:
         """The result."""
-        return BusyCurve(*self._range, self._values)
+        return RowCurve(*self._range, self._values)
 
 
 class CurveStore:
@@ -120,12 +120,12 @@ class CurveStore:
 
     def __init__(self, capture: Capture) -> None:
         self._capture = capture
-        self._whole: dict[str, BusyCurve] = {}
-        self._near: dict[str, BusyCurve] = {}
+        self._whole: dict[str, RowCurve] = {}
+        self._near: dict[str, RowCurve] = {}
         self._group_keys = {capture.tracks[track].uri for track in capture.groups}
         self.version = 0
 
-    def get(self, row: TimelineRow, scale: TimeScale) -> tuple[BusyCurve | None, bool]:
+    def get(self, row: TimelineRow, scale: TimeScale) -> tuple[RowCurve | None, bool]:
         """The best curve there is for a view, and whether it is good enough."""
         for store in (self._near, self._whole):
             found = store.get(row.key)
@@ -133,7 +133,7 @@ class CurveStore:
                 return found, True
         return self._near_or_whole(row, scale), False
 
-    def _near_or_whole(self, row: TimelineRow, scale: TimeScale) -> BusyCurve | None:
+    def _near_or_whole(self, row: TimelineRow, scale: TimeScale) -> RowCurve | None:
         near = self._near.get(row.key)
         if near is not None and near.start_ns <= scale.start_ns and near.stop_ns >= scale.stop_ns:
             return near
@@ -154,7 +154,7 @@ class CurveStore:
             return GroupTask(self._capture, row.track, start, stop, bins)
         return CurveTask(self._capture, row.lanes if group is None else tuple(group.lanes), start, stop, bins)
 
-    def put(self, row: TimelineRow, curve: BusyCurve, *, whole: bool) -> None:
+    def put(self, row: TimelineRow, curve: RowCurve, *, whole: bool) -> None:
         """Keeps a finished curve."""
         self.version += 1
         (self._whole if whole else self._near)[row.key] = curve
@@ -163,7 +163,7 @@ class CurveStore:
         """Whether the curve of the whole capture is known."""
         return row.key in self._whole
 
-    def scaled(self, row: TimelineRow, curve: BusyCurve, scale: TimeScale) -> Float64Array:
+    def scaled(self, row: TimelineRow, curve: RowCurve, scale: TimeScale) -> Float64Array:
         """Values 0–1 per column: the share of the cores, of the GPU, or of the busiest moment of a process."""
         values = curve.sample(scale)
         if row.role == "cores":
@@ -184,7 +184,7 @@ def share_text(ratio: float) -> str:
 
 
 def row_figure(
-    capture: Capture, row: TimelineRow, start_ns: int, stop_ns: int, curve: BusyCurve | None
+    capture: Capture, row: TimelineRow, start_ns: int, stop_ns: int, curve: RowCurve | None
 ) -> str:
     """The figure of a row for the visible range: share, utilization, a counter's mean; empty when there is none."""
     length = max(1, stop_ns - start_ns)

@@ -15,7 +15,7 @@ from warpline_app.look.painting import contained
 from warpline_app.look.theme import Theme, mix, to_rgb
 from warpline_app.timeline.draw.compositor import Frame
 from warpline_app.timeline.draw.shapes import paint_frame
-from warpline_app.timeline.model.curves import BusyCurve
+from warpline_app.timeline.model.curves import RowCurve
 from warpline_app.timeline.model.row import TimelineRow
 from warpline_app.timeline.model.scene import Scene
 from warpline_app.timeline.model.time_model import TimeScale
@@ -62,7 +62,7 @@ class Overview(QWidget):
         self.scene = scene
         self.theme = theme
         self.row = overview_row(scene.tree.root.children) if scene.tree.root.children else None
-        self._curve: BusyCurve | None = None
+        self._curve: RowCurve | None = None
         self._picture: Frame | None = None
         self._found: npt.NDArray[np.int64] = np.empty(0, np.int64)
         self._columns: tuple[int, npt.NDArray[np.int64]] | None = None
@@ -90,14 +90,14 @@ class Overview(QWidget):
         self._picture = None
         self.update()
 
-    def set_curve(self, curve: BusyCurve) -> None:
+    def set_curve(self, curve: RowCurve) -> None:
         """How busy the capture is over its whole length."""
         self._curve = curve
         self._picture = None
         self.update()
 
     @property
-    def curve(self) -> BusyCurve | None:
+    def curve(self) -> RowCurve | None:
         """What is drawn, None until it is known."""
         return self._curve
 

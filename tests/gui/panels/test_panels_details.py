@@ -30,7 +30,7 @@ def test_facts_of_a_kernel_have_units_and_say_what_is_missing(capture: Capture) 
         "Start": "20.000000 ms",
         "Duration": "1.05000 ms",
         "End": "21.050000 ms",
-        "After launch": "200.0 µs",
+        "Launch delay": "150.0 µs",
     }
     assert facts["Where"]["Stream"] == "7"
     assert facts["Where"]["Device"] == "0  H100"
@@ -54,14 +54,14 @@ def test_links_lead_both_ways_with_the_delay(capture: Capture) -> None:
     work = kernel(capture, 0)
     (section,) = [s for s in event_facts(capture, work).sections if s.title == "Links"]
     (fact,) = section.facts
-    assert (fact.title, fact.note) == ("Launched by", "200.0 µs later")
+    assert (fact.title, fact.note) == ("Launched by", "150.0 µs after its end")
     assert fact.row is not None
     assert capture.strings[int(capture.events.name[fact.row])] == "cudaLaunchKernel"
     (back,) = [s for s in event_facts(capture, fact.row).sections if s.title == "Links"]
     assert (back.facts[0].title, back.facts[0].row, back.facts[0].note) == (
         "Launched",
         work,
-        "after 200.0 µs",
+        "150.0 µs after the end",
     )
 
 

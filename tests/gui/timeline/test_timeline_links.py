@@ -42,7 +42,7 @@ def test_an_end_outside_the_view_has_a_tab_that_goes_there(view: TimelineView, q
     wait_idle(qtbot, view)
     pixels(view.canvas)
     (tab,) = view.canvas.overlay.tabs
-    assert tab.text == "◂ launch 2.000 ms"
+    assert tab.text == "◂ launch 1.900 ms"
     assert tab.rect.left() < 10
     assert (pixels(view.canvas)[:, :60] == view.theme.rgb("link")).sum() > 200
     qtbot.mouseClick(view.canvas, LEFT, pos=tab.rect.center().toPoint())

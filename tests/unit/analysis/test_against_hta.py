@@ -18,7 +18,6 @@ from warpline.analysis.cuda.memory_operations import memory_operation_names, thr
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.statistics import group_statistics
-from warpline.analysis.gpu.launch_latency import launch_delay_ns
 from warpline.analysis.gpu.queue_length import queue_lengths
 from warpline.analysis.structure.gpu_gaps import CAUSES, gpu_gaps
 from warpline.analysis.structure.gpus import COMMUNICATION, COMPUTATION, MEMORY, gpus
@@ -26,6 +25,7 @@ from warpline.analysis.structure.kernels import communication_ids
 from warpline.analysis.structure.launches import Launches, launches_from
 from warpline.analysis.structure.overlap import combination_times, time_of, time_of_all
 from warpline.analysis.structure.steps import find_steps
+from warpline.model.launch_delay import launch_delay_ns
 from warpline.storage import Capture
 
 Int64Array = npt.NDArray[np.int64]

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+from tests.unit.analysis.analysis_tools import Program
 
+from warpline.analysis.framework.selection import View
+from warpline.analysis.structure.kernels import communication_ids
 from warpline_app.look.theme import CONTRAST, CONTRAST_LIGHT, DARK, LIGHT, Theme, contrast_ratio, to_rgb
 from warpline_app.timeline.draw import codes
 from warpline_app.timeline.draw.codes import ColorTable
+from warpline_app.timeline.draw.event_colors import Painter
+from warpline_app.timeline.model.name_rows import NameGroups
 
 
 @pytest.mark.parametrize("theme", [DARK, LIGHT, CONTRAST, CONTRAST_LIGHT], ids=lambda theme: theme.name)
@@ -60,3 +67,25 @@ def test_states_differ_without_colour_vision(theme: Theme, kind: str) -> None:
 
     for first, second in (("kernel", "copy_to_host"), ("running", "runnable"), ("selection", "link")):
         assert np.abs(seen(theme.rgb(first)) - seen(theme.rgb(second))).max() > 0.05, (first, second)
+
+
+def test_kernels_have_the_colour_of_communication_where_reports_count_them_so(tmp_path: Path) -> None:
+    names = (
+        "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevComm*)",
+        "void vllm::cross_device_reduce_1stage<__half, 8>(vllm::RankData*)",
+        "void deep_ep::internode_ll::dispatch<true, 3, 10, 7168>(void*)",
+        "void at::native::reduce_kernel<512, 1>(x)",
+        "void phi::funcs::VectorizedBroadcastKernel<float>(x)",
+    )
+    program = Program(tmp_path / "kernels.h5")
+    for place, name in enumerate(names):
+        program.gpu("kernel", 7, place * 10, place * 10 + 9, name)
+    with program.finish() as capture:
+        rows = capture.kinds["kernel"].rows
+        painter = Painter(capture, ColorTable(DARK))
+        colors = painter.colors(rows, capture.events.kind[rows], capture.events.flags[rows])
+        told = communication_ids(View(capture))[capture.events.name[rows]]
+        assert (colors == codes.INDEX["communication"]).tolist() == told.tolist() == [True] * 3 + [False] * 2
+        groups, _ = NameGroups(capture).groups(int(capture.track_of_row(int(rows[0]))))
+        families = {group.title: group.family for group in groups}
+        assert [families[name] for name in names] == ["communication"] * 3 + ["kernel"] * 2

@@ -14,6 +14,7 @@ from warpline.model.kinds import BUILTIN_KINDS_BY_NAME, AttributeSpec
 from warpline.model.times import format_duration, format_time
 from warpline.storage import NO_ROW
 from warpline_app.panels.facts.event_context import EventContext
+from warpline_app.timeline.model.links import delay_of_launch, launching_call
 
 if TYPE_CHECKING:
     from warpline.storage import Capture
@@ -109,21 +110,23 @@ def _when(capture: Capture, row: int, origin: int) -> tuple[Fact, ...]:
     if not flags & Flag.INSTANT:
         facts.append(Fact(tr("Duration"), format_duration(stop - start, 6)))
         facts.append(Fact(tr("End"), format_time(stop - origin)))
-    facts += _delay_after_launch(capture, row, start)
+    facts += _launch_delay(capture, row)
     for flag, text in FLAG_TEXTS:
         if flags & flag:
             facts.append(Fact(tr("Note"), translated(text)))
     return tuple(facts)
 
 
-def _delay_after_launch(capture: Capture, row: int, start: int) -> list[Fact]:
-    """How long GPU work waited between its launch and its start, the figure one looks for first."""
-    rows, codes = capture.links_to(row)
-    for other, code in zip(rows.tolist(), codes.tolist(), strict=True):
-        if other != NO_ROW and capture.links.kind_name(code) == links.LAUNCH:
-            delay = start - capture.event_span(other)[0]
-            return [Fact(tr("After launch"), format_duration(delay), None)]
-    return []
+def _launch_delay(capture: Capture, row: int) -> list[Fact]:
+    """How long GPU work waited after the call that launched it, the figure one looks for first."""
+    call = launching_call(capture, row)
+    if call is None:
+        return []
+    delay = delay_of_launch(capture, call, row)
+    title = tr("Launch delay")
+    if delay is None:
+        return [Fact(title, tr("none: began before the call returned"))]
+    return [Fact(title, format_duration(delay), note=tr("from the end of the call"))]
 
 
 def _where(capture: Capture, row: int) -> tuple[Fact, ...]:
@@ -247,22 +250,14 @@ def _links(capture: Capture, row: int) -> tuple[Fact, ...]:
                 facts.append(Fact(title, tr("outside of this capture")))
                 continue
             other_start, other_stop = capture.event_span(other)
-            if is_incoming:
-                note = (
-                    tr("{delay} later", delay=format_duration(start - other_start))
-                    if link == links.LAUNCH
-                    else ""
-                )
-                if link != links.LAUNCH and start >= other_stop:
-                    note = tr("{delay} after its end", delay=format_duration(start - other_stop))
+            before, after = (other_stop, start) if is_incoming else (stop, other_start)
+            note = ""
+            if after < before:
+                note = tr("before the call returned") if link == links.LAUNCH else ""
+            elif is_incoming:
+                note = tr("{delay} after its end", delay=format_duration(after - before))
             else:
-                note = (
-                    tr("after {delay}", delay=format_duration(other_start - start))
-                    if link == links.LAUNCH
-                    else ""
-                )
-                if link != links.LAUNCH and other_start >= stop:
-                    note = tr("{delay} after the end", delay=format_duration(other_start - stop))
+                note = tr("{delay} after the end", delay=format_duration(after - before))
             facts.append(_event_fact(capture, title, other, note))
         if len(rows) > LINKS_SHOWN:
             facts.append(Fact("", tr_n("and {count:,} more", "and {count:,} more", len(rows) - LINKS_SHOWN)))

@@ -12,6 +12,7 @@ from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.report import NO_NAME, Table, Texts, Values, python_value
 from warpline.analysis.framework.report_json import NS_PER_UNIT, format_value
 from warpline.i18n import tr, translated
+from warpline.model.communication import is_communication
 from warpline.storage import Capture
 from warpline_app.look.theme import Theme
 from warpline_app.panels.table.content import TableColumn
@@ -228,8 +229,6 @@ def tree_of(report: Table) -> tuple[Int64Array, npt.NDArray[np.bool_]]:
 
 def colors_of(report: Table, capture: Capture, theme: Theme) -> ColorOf:
     """The colour of the kind a row stands for."""
-    from warpline.analysis.structure.kernels import is_communication
-
     kinds, names, events, tracks = (
         report.targets.kinds,
         report.targets.names,

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPainterPath, QPen, QPolygonF
 
 from warpline.i18n import translated
 from warpline.model import format_duration
+from warpline.model.links import LAUNCH
 from warpline_app.look.theme import Theme, ui_font
-from warpline_app.timeline.model.links import Link
+from warpline_app.timeline.model.links import Link, delay_of_launch
 from warpline_app.timeline.model.scene import EventPlace, Scene
+
+if TYPE_CHECKING:
+    from warpline.storage import Capture
 
 TAB_HEIGHT = 16.0
 _HEAD = 7.0
@@ -97,11 +102,10 @@ def _tab(scene: Scene, link: Link, place: EventPlace, other: int, about: int, ta
     above, below = rect.bottom() < top_edge, rect.top() > scene.height_px
     if not (left or right or above or below):
         return None
-    start = scene.capture.event_span(about)[0]
-    away = abs(scene.capture.event_span(other)[0] - start)
     sign = "◂" if left else "▸" if right else "▴" if above else "▾"
     what = translated(link.kind.replace("_", " ") or "link")
-    text = f"{sign} {what} {format_duration(away)}" if left or right else f"{sign} {what}"
+    away = _away_ns(scene.capture, link, other, about) if left or right else None
+    text = f"{sign} {what}" if away is None else f"{sign} {what} {format_duration(away)}"
     width = QFontMetricsF(ui_font(11, bold=True)).horizontalAdvance(text) + 14
     y = min(max(rect.center().y() - TAB_HEIGHT / 2, top_edge + 2.0), scene.height_px - TAB_HEIGHT - 2)
     x = (
@@ -115,6 +119,13 @@ def _tab(scene: Scene, link: Link, place: EventPlace, other: int, about: int, ta
     if any(tab.rect.intersects(candidate) for tab in taken):
         return None
     return Tab(candidate, text, other)
+
+
+def _away_ns(capture: Capture, link: Link, other: int, about: int) -> int | None:
+    """How far the other end is: for launches their delay, None where there is none; else from start to start."""
+    if link.kind == LAUNCH:
+        return delay_of_launch(capture, link.from_row, link.to_row)
+    return abs(capture.event_span(other)[0] - capture.event_span(about)[0])
 
 
 def curve(arrow: Arrow) -> QPainterPath:

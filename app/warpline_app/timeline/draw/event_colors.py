@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.model import Flag
+from warpline.model.communication import is_communication
 from warpline_app.timeline.draw.codes import DENSITY, FIRST_HUE, HUES, INDEX, VARIANTS, ColorTable
-from warpline_app.timeline.model.name_rows import copy_family, is_communication
+from warpline_app.timeline.model.name_rows import copy_family
 
 if TYPE_CHECKING:
     from warpline.storage import Capture

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from warpline.i18n import tr, tr_n, translated
 from warpline.model import Flag, format_duration, format_time
 from warpline_app.timeline.model.curves import counter_text, share_text
-from warpline_app.timeline.model.links import launch_delay_ns
+from warpline_app.timeline.model.links import delay_of_launch, launching_call
 
 if TYPE_CHECKING:
     from warpline.storage import Capture
@@ -131,30 +131,22 @@ def _strings(capture: Capture, values: dict[str, Any], names: tuple[str, ...]) -
 
 
 def _sentence(capture: Capture, row: int, kind: str, values: dict[str, Any]) -> list[str]:
-    launch = launch_delay_ns(capture, row)
+    call = launching_call(capture, row)
     result = []
-    if launch is not None:
-        caller, delay = launch
-        name = capture.strings[int(capture.events.name[caller])]
-        if delay >= 0:
-            result.append(
-                tr("queued {duration} after {call}", "timeline", duration=format_duration(delay), call=name)
-            )
+    if call is not None:
+        name = capture.strings[int(capture.events.name[call])]
+        delay = delay_of_launch(capture, call, row)
+        if delay is None:
+            result.append(tr("began before {call} returned", "timeline", call=name))
         else:
-            result.append(tr("launched by {call}", "timeline", call=name))
+            length = format_duration(delay)
+            result.append(
+                tr("began {duration} after {call} returned", "timeline", duration=length, call=name)
+            )
     elif kind == "cuda_api":
         started = [int(other) for other in capture.links_from(row)[0].tolist() if other >= 0]
         if len(started) == 1:
-            delay = capture.event_span(started[0])[0] - capture.event_span(row)[0]
-            name = capture.strings[int(capture.events.name[started[0]])]
-            result.append(
-                tr(
-                    "{name} began {duration} later",
-                    "timeline",
-                    name=name[:60],
-                    duration=format_duration(delay),
-                )
-            )
+            result.append(_work_of_call(capture, row, started[0]))
         elif started:
             result.append(
                 tr_n(
@@ -170,6 +162,15 @@ def _sentence(capture: Capture, row: int, kind: str, values: dict[str, Any]) -> 
             named = capture.strings[text] if isinstance(text, int) else ""
             result.append(tr("failed with {error}", "timeline", error=named or failed))
     return result
+
+
+def _work_of_call(capture: Capture, call: int, work: int) -> str:
+    name = capture.strings[int(capture.events.name[work])][:60]
+    delay = delay_of_launch(capture, call, work)
+    if delay is None:
+        return tr("{name} began before the call returned", "timeline", name=name)
+    length = format_duration(delay)
+    return tr("{name} began {duration} after the call returned", "timeline", name=name, duration=length)
 
 
 def _flags(flags: int) -> list[str]:

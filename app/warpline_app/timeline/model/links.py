@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from warpline.model.launch_delay import launch_delay_ns
 from warpline.model.links import LAUNCH
 
 if TYPE_CHECKING:
@@ -140,13 +141,16 @@ def launched_between(capture: Capture, start_ns: int, stop_ns: int) -> Int64Arra
     return launched_rows(capture, calls[(begin >= start_ns) & (begin < stop_ns)])[:NESTED_LIMIT]
 
 
-def launch_delay_ns(capture: Capture, row: int) -> tuple[int, int] | None:
-    """What launched an event and how long it waited: (row of the launch, ns from the launch's end or start on).
-
-    None when nothing is known to have launched it.
-    """
+def launching_call(capture: Capture, row: int) -> int | None:
+    """Row of the call that launched an event, None when none is known to have."""
     from_rows, kinds = capture.links_to(row)
     for other, kind in zip(from_rows.tolist(), kinds.tolist(), strict=True):
         if other >= 0 and capture.links.kind_name(kind) == LAUNCH:
-            return other, capture.event_span(row)[0] - capture.event_span(other)[0]
+            return int(other)
     return None
+
+
+def delay_of_launch(capture: Capture, call: int, work: int) -> int | None:
+    """`launch_delay_ns` of two rows; None where the work began before the call returned."""
+    call_stop, work_start = capture.event_span(call)[1], capture.event_span(work)[0]
+    return launch_delay_ns(call_stop, work_start) if work_start >= call_stop else None

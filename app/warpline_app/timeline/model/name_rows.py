@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.i18n import tr
+from warpline.model.communication import is_communication
 from warpline_app.timeline.model.group_columns import GroupColumns
 
 if TYPE_CHECKING:
@@ -23,18 +23,9 @@ Int64Array = npt.NDArray[np.int64]
 OWN_INDEX_UP_TO = 5_000_000
 """Tracks of at most this many events are indexed alone, in memory; others by the index that the user's cache keeps."""
 
-_COMMUNICATION = re.compile(
-    r"nccl|rccl|all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|broadcast.*(kernel|ring)|sendrecv",
-    re.IGNORECASE,
-)
 _NOT_SHOWN = {"sync", "overhead"}
 _TO_DEVICE = {1, 3, 11}
 _TO_HOST = {2, 4, 12}
-
-
-def is_communication(name: str) -> bool:
-    """Whether a kernel of this name moves data between GPUs (NCCL, RCCL and their like)."""
-    return _COMMUNICATION.search(name) is not None
 
 
 def copy_family(copy_kind: int) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from warpline.analysis.cuda.kernel_executions import executions, missing_executions, queue_ns, total_ns
+from warpline.analysis.cuda.kernel_executions import executions, missing_executions, total_ns
 from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table, Targets, Values
@@ -16,6 +16,7 @@ from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.statistics import GroupStatistics, group_statistics
 from warpline.analysis.framework.tables import combine_keys, masked_below_zero, name_texts, scope_text
 from warpline.analysis.framework.thread_columns import pid_tid, rank_columns
+from warpline.model.launch_delay import launch_delay_ns
 
 
 def cuda_kern_exec_sum(view: View, _options: Options) -> Table | NotRecorded:
@@ -28,7 +29,7 @@ def cuda_kern_exec_sum(view: View, _options: Options) -> Table | NotRecorded:
     device = devices[view.track_of(events.row)] if len(events) else np.empty(0, np.int64)
     calls = view.names(launches.call).astype(np.int64)
     key, first = combine_keys(launches.thread, device, calls, name)
-    queue = queue_ns(launches)
+    queue = launch_delay_ns(launches.call_stop, launches.work_start)
     queued = queue > 0
     parts: dict[str, GroupStatistics] = {
         "total": group_statistics(key, total_ns(launches)),

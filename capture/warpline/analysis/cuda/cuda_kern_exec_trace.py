@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from warpline.analysis.cuda.kernel_executions import executions, missing_executions, queue_ns, total_ns
+from warpline.analysis.cuda.kernel_executions import executions, missing_executions, total_ns
 from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table, Targets, Values
@@ -12,6 +12,7 @@ from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.tables import masked_below_zero, name_texts, scope_text
 from warpline.analysis.framework.thread_columns import pid_tid
+from warpline.model.launch_delay import launch_delay_ns
 
 
 def cuda_kern_exec_trace(view: View, _options: Options) -> Table | NotRecorded:
@@ -20,7 +21,7 @@ def cuda_kern_exec_trace(view: View, _options: Options) -> Table | NotRecorded:
     if found is None:
         return missing_executions(view)
     events, launches, name = found
-    queue = queue_ns(launches)
+    queue = launch_delay_ns(launches.call_stop, launches.work_start)
     queued = queue > 0
     pids, tids = pid_tid(view, launches.thread)
     devices = np.array([-1 if t.device is None else t.device for t in view.capture.tracks], np.int64)

@@ -33,8 +33,3 @@ def missing_executions(view: View) -> NotRecorded:
 def total_ns(launches: Launches) -> Int64Array:
     """From the start of the call to the later of the call's and the work's end."""
     return np.maximum(launches.call_stop, launches.work_stop) - launches.call_start
-
-
-def queue_ns(launches: Launches) -> Int64Array:
-    """End of the call to start of the work; not positive where the work began before the call returned."""
-    return launches.work_start - launches.call_stop

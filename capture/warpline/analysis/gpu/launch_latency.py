@@ -21,14 +21,9 @@ from warpline.analysis.framework.tables import (
 )
 from warpline.analysis.structure.kernels import full_names
 from warpline.analysis.structure.launches import gpu_events, has_launches, launch_of_each
+from warpline.model.launch_delay import launch_delay_ns
 
 Int64Array = npt.NDArray[np.int64]
-
-
-def launch_delay_ns(call_stop: Int64Array, work_start: Int64Array) -> Int64Array:
-    """End of the launching call to the start of the work; 0 where the work began before the call returned."""
-    delay: Int64Array = np.maximum(work_start - call_stop, 0)
-    return delay
 
 
 def launch_latency(view: View, _options: Options) -> Table | NotRecorded:

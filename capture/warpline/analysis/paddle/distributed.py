@@ -44,7 +44,7 @@ def distributed(view: View, options: Options) -> Table | NotRecorded:
         {"name": names, "total_ns": total, "ratio": ratio(total, reference)},
         depth=np.array(depth, np.int16),
         scope=scope_text(view, "Kernels of each GPU"),
-        notes=("Communication is told by the kernel's name (nccl, rccl, hccl …); copies count as neither.",),
+        notes=("Communication is told by the names of kernels; copies count as neither.",),
     )
 
 

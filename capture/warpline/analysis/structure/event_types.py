@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from warpline.analysis.framework.selection import Events, View
 from warpline.model import UsageError
+from warpline.model.communication import COMMUNICATION_CALL
 
 if TYPE_CHECKING:
     from warpline.storage import Capture
@@ -45,10 +46,7 @@ _BY_NAME = (
     ("Optimization", re.compile(r"^Optimizer\.|^optimi[sz](er|ation)", re.IGNORECASE)),
     ("Forward", re.compile(r"^forward($|[ _#:.(])", re.IGNORECASE)),
     ("Backward", re.compile(r"^(gradient )?backward($|[ _#:.(])", re.IGNORECASE)),
-    (
-        "Communication",
-        re.compile(r"^(nccl|rccl|hccl|c10d|gloo|oneccl)[:_]|^record_param_comms", re.IGNORECASE),
-    ),
+    ("Communication", COMMUNICATION_CALL),
 )
 _NO_TYPE, _NOT_LOOKED_AT = -1, -2
 _CODES: WeakKeyDictionary[Capture, npt.NDArray[np.int8]] = WeakKeyDictionary()

@@ -15,13 +15,9 @@ from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.selection import Events, View
 from warpline.analysis.framework.statistics import GroupStatistics
 from warpline.analysis.framework.tables import computed_by_name, statistics_by_name
+from warpline.model.communication import COMMUNICATION
 
 Int64Array = npt.NDArray[np.int64]
-
-COMMUNICATION = re.compile(
-    r"nccl|rccl|hccl|oneccl|nvshmem|mscclpp?|deep_?ep|custom_?all_?reduce|cross_device_reduce", re.IGNORECASE
-)
-"""Kernels and operators of collective and point-to-point communication."""
 
 TENSOR_CORES = re.compile(
     r"[hsicd]884|[hsicd]1688|16816|161616|8816|\bnvjet|hmma|imma|wgmma|wmma|tensorop|gmma|xmma|tcgen05|mfma|flash_(fwd|bwd)",
@@ -41,14 +37,8 @@ def uses_tensor_cores(name: str) -> bool:
     return bool(TENSOR_CORES.search(name)) and not _PLAIN_CORES.search(name)
 
 
-@lru_cache(1 << 16)
-def is_communication(name: str) -> bool:
-    """Whether the name is that of a communication kernel or operator (NCCL, RCCL, HCCL …)."""
-    return bool(COMMUNICATION.search(name))
-
-
 def communication_ids(view: View) -> npt.NDArray[np.bool_]:
-    """For each string id whether it names communication."""
+    """For each string id whether it names a kernel of communication."""
     return matching_names(view.capture, COMMUNICATION)
 
 

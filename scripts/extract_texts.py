@@ -60,6 +60,8 @@ CALLS = {
     "forms": _Call((0, 1), DATA),
     "KindSpec": _Call((1,), DATA),
     "AttributeSpec": _Call((2,), DATA),
+    "ReportSpec": _Call((1,), DATA),
+    "Column": _Call((1,), DATA),
 }
 
 

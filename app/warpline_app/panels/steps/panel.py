@@ -13,7 +13,7 @@ from warpline.analysis.framework.registry import compute_report
 from warpline.analysis.framework.report import NotRecorded, Report, Table
 from warpline.analysis.framework.selection import Selection
 from warpline.analysis.steps.step_breakdown import CATEGORIES, CATEGORY_TITLES
-from warpline.i18n import tr, tr_n, translated
+from warpline.i18n import english, tr, tr_n, translated
 from warpline.model.progress import IsCancelled
 from warpline_app.look.theme import Theme
 from warpline_app.panels.charts.chart import Chart, duration_ticks, whole_ticks
@@ -36,11 +36,11 @@ _CATEGORY_COLORS = {
 }
 _PHASE_COLORS = ("phase", "operator", "communication", "python", "range")
 _PHASES = (
-    ("dataloader_ns", "Dataloader"),
-    ("forward_ns", "Forward"),
-    ("backward_ns", "Backward"),
-    ("optimization_ns", "Optimization"),
-    ("others_ns", "Others"),
+    ("dataloader_ns", english("Dataloader")),
+    ("forward_ns", english("Forward")),
+    ("backward_ns", english("Backward")),
+    ("optimization_ns", english("Optimization")),
+    ("others_ns", english("Others")),
 )
 
 

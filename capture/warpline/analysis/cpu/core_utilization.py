@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from warpline.analysis.framework.column import Column, Role
+from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table, Targets, Texts
 from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.statistics import group_totals
-from warpline.analysis.framework.tables import missing, ratios, scope_text
+from warpline.analysis.framework.tables import ratios, scope_text
+from warpline.i18n import english
 from warpline.model import Track
 
 
@@ -44,11 +46,11 @@ def core_utilization(view: View, _options: Options) -> Table | NotRecorded:
         (
             Column("name", "Core", Role.NAME, key=True),
             Column("busy_ns", "Busy", Role.DURATION),
-            Column("ratio", "Utilization", Role.SHARE, "the selected range", heat=True, lead=1),
+            Column("ratio", "Utilization", Role.SHARE, english("the selected range"), heat=True, lead=1),
             Column("count", "Slices", Role.COUNT),
             Column("top_thread", "Most by", Role.TEXT),
             Column("top_ns", "Its time", Role.DURATION),
-            Column("top_ratio", "Its share", Role.RATIO, "the core's busy time"),
+            Column("top_ratio", "Its share", Role.RATIO, english("the core's busy time")),
         ),
         {
             "name": [_core_title(t) for t in tracks],
@@ -60,9 +62,11 @@ def core_utilization(view: View, _options: Options) -> Table | NotRecorded:
             "top_ratio": ratios(np.array(top_ns), busy_ns),
         },
         targets=Targets(tracks=np.array([t.index for t in tracks], np.int32)),
-        scope=scope_text(view, "Cores"),
+        scope=scope_text(view, english("Cores")),
         notes=(
-            "Only what was recorded counts: other programs are missing unless the whole machine was traced.",
+            english(
+                "Only what was recorded counts: other programs are missing unless the whole machine was traced."
+            ),
         ),
     )
 

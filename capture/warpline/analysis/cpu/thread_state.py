@@ -6,19 +6,28 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.framework.column import Column, Role
+from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table, Targets, Texts, Values, unrecorded
 from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.statistics import group_totals
-from warpline.analysis.framework.tables import masked_below_zero, missing, ratios, scope_text
+from warpline.analysis.framework.tables import masked_below_zero, ratios, scope_text
 from warpline.analysis.framework.thread_columns import pid_tid, thread_titles
+from warpline.i18n import english
 from warpline.model import Flag
 
 Int64Array = npt.NDArray[np.int64]
 _TOLD_BY_SOME = (1, 2)
 """Runnable and blocked: not every source tells them from each other."""
 STATES = ("running", "runnable", "blocked", "uninterruptible", "other")
+_TITLES = (
+    english("Running"),
+    english("Runnable"),
+    english("Blocked"),
+    english("Uninterruptible"),
+    english("Other"),
+)
 
 
 def state_codes(view: View, rows: Int64Array, names: npt.NDArray[np.uint32]) -> Int64Array:
@@ -79,8 +88,10 @@ def thread_state(view: View, _options: Options) -> Table | NotRecorded:
         data[f"{state}_ns"] = np.ma.MaskedArray(totals[order, place], np.full(len(order), unknown))
         share = ratios(totals[order, place], recorded)
         data[f"{state}_ratio"] = unrecorded(len(order), np.float64) if unknown else share
-        columns.append(Column(f"{state}_ns", state.capitalize(), Role.DURATION))
-        columns.append(Column(f"{state}_ratio", state.capitalize(), Role.RATIO, "the thread's recorded time"))
+        columns.append(Column(f"{state}_ns", _TITLES[place], Role.DURATION))
+        columns.append(
+            Column(f"{state}_ratio", _TITLES[place], Role.RATIO, english("the thread's recorded time"))
+        )
     data["switches"] = counts[order, 0]
     data["longest_runnable_ns"] = longest[order]
     columns += [
@@ -90,17 +101,19 @@ def thread_state(view: View, _options: Options) -> Table | NotRecorded:
     notes = []
     if estimated[order].any():
         notes.append(
-            "Sampled, not traced: states marked as estimated count as what was seen most of each interval."
+            english(
+                "Sampled, not traced: states marked as estimated count as what was seen most of each interval."
+            )
         )
     if not counts[:, 1].any():
-        notes.append("Runnable was not recorded: blocked and other include the wait for a core.")
+        notes.append(english("Runnable was not recorded: blocked and other include the wait for a core."))
     if not counts[:, 2].any():
-        notes.append("Blocked was not recorded: what kept threads off the cores is not known.")
+        notes.append(english("Blocked was not recorded: what kept threads off the cores is not known."))
     return Table(
         tuple(columns),
         data,
         targets=Targets(tracks=np.array([tracks[i].index for i in order.tolist()], np.int32)),
-        scope=scope_text(view, "Thread states"),
+        scope=scope_text(view, english("Thread states")),
         notes=tuple(notes),
     )
 

@@ -5,18 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from warpline.analysis.framework.column import Column, Role
+from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table, Texts, unrecorded
 from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import View
-from warpline.analysis.framework.tables import (
-    event_targets,
-    masked_below_zero,
-    missing,
-    name_texts,
-    scope_text,
-)
+from warpline.analysis.framework.tables import event_targets, masked_below_zero, name_texts, scope_text
 from warpline.analysis.framework.thread_columns import pid_tid
+from warpline.i18n import english
 
 
 def cuda_api_trace(view: View, _options: Options) -> Table | NotRecorded:
@@ -53,8 +49,8 @@ def cuda_api_trace(view: View, _options: Options) -> Table | NotRecorded:
             "thread_name": Texts(threads, lambda thread: capture.threads[thread].name or None),
         },
         targets=event_targets(events.row),
-        scope=scope_text(view, "CUDA API calls"),
-        notes=("Thread priorities (T-Pri) are not recorded.",),
+        scope=scope_text(view, english("CUDA API calls")),
+        notes=(english("Thread priorities (T-Pri) are not recorded."),),
     )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.framework.column import Column, Role
+from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table, Values
 from warpline.analysis.framework.report_spec import ReportSpec
@@ -17,7 +18,6 @@ from warpline.analysis.framework.statistics import batch_statistics
 from warpline.analysis.framework.tables import (
     LISTED,
     Groups,
-    missing,
     name_targets,
     name_texts,
     scope_text,
@@ -25,6 +25,7 @@ from warpline.analysis.framework.tables import (
     stat_data,
 )
 from warpline.analysis.structure.kernels import full_names
+from warpline.i18n import english
 
 Int64Array = npt.NDArray[np.int64]
 
@@ -49,14 +50,14 @@ def cuda_gpu_kern_gb_sum(view: View, _options: Options) -> Table | NotRecorded:
     data["name"] = name_texts(view, name)
     return Table(
         (
-            *stat_columns("Instances", LISTED),
+            *stat_columns(english("Instances"), LISTED),
             Column("grid_xyz", "GridXYZ", Role.TEXT, key=True),
             Column("block_xyz", "BlockXYZ", Role.TEXT, key=True),
             Column("name", "Name", Role.NAME, key=True),
         ),
         data,
         targets=name_targets(view, name, "kernel"),
-        scope=scope_text(view, "Kernels"),
+        scope=scope_text(view, english("Kernels")),
     )
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from warpline.analysis.framework.column import Column, Role
+from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table
 from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.tables import (
     LISTED,
-    missing,
     name_targets,
     name_texts,
     scope_text,
@@ -17,6 +17,7 @@ from warpline.analysis.framework.tables import (
     stat_data,
 )
 from warpline.analysis.structure.kernels import kernel_statistics
+from warpline.i18n import english
 
 
 def cuda_gpu_kern_sum(view: View, options: Options) -> Table | NotRecorded:
@@ -25,10 +26,10 @@ def cuda_gpu_kern_sum(view: View, options: Options) -> Table | NotRecorded:
         return missing("kernel")
     stats = kernel_statistics(view, options)
     return Table(
-        (*stat_columns("Instances", LISTED), Column("name", "Name", Role.NAME, key=True)),
+        (*stat_columns(english("Instances"), LISTED), Column("name", "Name", Role.NAME, key=True)),
         {**stat_data(stats), "name": name_texts(view, stats.key)},
         targets=name_targets(view, stats.key, "kernel"),
-        scope=scope_text(view, "Kernels"),
+        scope=scope_text(view, english("Kernels")),
     )
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from warpline.analysis.cuda.memory_operations import memory_batches, operation, operation_targets
 from warpline.analysis.framework.column import Column, Role
+from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table
 from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.statistics import batch_statistics
-from warpline.analysis.framework.tables import missing, scope_text, stat_columns, stat_data
+from warpline.analysis.framework.tables import scope_text, stat_columns, stat_data
+from warpline.i18n import english
 
 
 def cuda_gpu_mem_size_sum(view: View, _options: Options) -> Table | NotRecorded:
@@ -19,7 +21,7 @@ def cuda_gpu_mem_size_sum(view: View, _options: Options) -> Table | NotRecorded:
     stats = batch_statistics(lambda: memory_batches(view, "bytes")).by_total()
     return Table(
         (
-            *stat_columns("Count", "", with_ratio=False, role=Role.SIZE),
+            *stat_columns(english("Count"), "", with_ratio=False, role=Role.SIZE),
             Column("operation", "Operation", Role.NAME, key=True),
         ),
         {
@@ -27,8 +29,8 @@ def cuda_gpu_mem_size_sum(view: View, _options: Options) -> Table | NotRecorded:
             "operation": [operation(key) for key in stats.key.tolist()],
         },
         targets=operation_targets(view, stats.key),
-        scope=scope_text(view, "Bytes of copies and sets"),
-        notes=("A copy counts with all its bytes when any part of it lies in the range.",),
+        scope=scope_text(view, english("Bytes of copies and sets")),
+        notes=(english("A copy counts with all its bytes when any part of it lies in the range."),),
     )
 
 

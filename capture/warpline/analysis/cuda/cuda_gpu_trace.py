@@ -9,13 +9,15 @@ import numpy.typing as npt
 
 from warpline.analysis.cuda.memory_operations import memory_operation_names, throughput
 from warpline.analysis.framework.column import Column, Role
+from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table, Texts, Values, join_columns, unrecorded
 from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import Events, View, join_events
-from warpline.analysis.framework.tables import event_targets, masked_below_zero, missing, scope_text
+from warpline.analysis.framework.tables import event_targets, masked_below_zero, scope_text
 from warpline.analysis.structure.kernels import full_names
 from warpline.analysis.structure.launches import gpu_events
+from warpline.i18n import english
 
 Int64Array = npt.NDArray[np.int64]
 
@@ -68,8 +70,8 @@ def cuda_gpu_trace(view: View, _options: Options) -> Table | NotRecorded:
         _GPU_TRACE_COLUMNS,
         data,
         targets=event_targets(events.row[order]),
-        scope=scope_text(view, "GPU operations"),
-        notes=("Operations cut by the range are listed with their whole duration.",),
+        scope=scope_text(view, english("GPU operations")),
+        notes=(english("Operations cut by the range are listed with their whole duration."),),
     )
 
 

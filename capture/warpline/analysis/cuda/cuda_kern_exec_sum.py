@@ -16,6 +16,7 @@ from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.statistics import GroupStatistics, group_statistics
 from warpline.analysis.framework.tables import combine_keys, masked_below_zero, name_texts, scope_text
 from warpline.analysis.framework.thread_columns import pid_tid, rank_columns
+from warpline.i18n import english
 from warpline.model.launch_delay import launch_delay_ns
 
 
@@ -89,7 +90,7 @@ def cuda_kern_exec_sum(view: View, _options: Options) -> Table | NotRecorded:
             names=name[of_group].astype(np.uint32),
             kinds=np.full(len(of_group), kinds["kernel"].code, np.int16),
         ),
-        scope=scope_text(view, "Kernels with a launching call"),
+        scope=scope_text(view, english("Kernels with a launching call")),
     )
 
 

@@ -12,6 +12,7 @@ from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.tables import masked_below_zero, name_texts, scope_text
 from warpline.analysis.framework.thread_columns import pid_tid
+from warpline.i18n import english
 from warpline.model.launch_delay import launch_delay_ns
 
 
@@ -67,8 +68,8 @@ def cuda_kern_exec_trace(view: View, _options: Options) -> Table | NotRecorded:
         ),
         data,
         targets=Targets(rows=launches.work),
-        scope=scope_text(view, "Kernels with a launching call"),
-        notes=("Kernels cut by the range are listed with their whole duration.",),
+        scope=scope_text(view, english("Kernels with a launching call")),
+        notes=(english("Kernels cut by the range are listed with their whole duration."),),
     )
 
 

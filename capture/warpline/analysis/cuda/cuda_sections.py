@@ -6,13 +6,13 @@ import numpy as np
 
 from warpline.analysis.cuda.memory_operations import memory_batches, operation, operation_targets
 from warpline.analysis.framework.column import Column, Role
+from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table, Targets, Values
 from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.statistics import GroupStatistics, batch_statistics
 from warpline.analysis.framework.tables import (
     LISTED,
-    missing,
     name_targets,
     name_texts,
     scope_text,
@@ -21,6 +21,7 @@ from warpline.analysis.framework.tables import (
     statistics_by_name,
 )
 from warpline.analysis.structure.kernels import kernel_statistics
+from warpline.i18n import english
 
 
 def joined_sections(view: View, options: Options, with_api: bool) -> Table | NotRecorded:
@@ -55,7 +56,7 @@ def joined_sections(view: View, options: Options, with_api: bool) -> Table | Not
     )
     table = Table(
         (
-            *stat_columns("Instances", LISTED),
+            *stat_columns(english("Instances"), LISTED),
             Column("category", "Category", Role.TEXT, key=True),
             Column("operation", "Operation", Role.NAME, key=True),
         ),

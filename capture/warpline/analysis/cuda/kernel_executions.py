@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.report import NotRecorded
 from warpline.analysis.framework.selection import Events, View
-from warpline.analysis.framework.tables import missing
 from warpline.analysis.structure.kernels import full_names
 from warpline.analysis.structure.launches import Launches, gpu_events, has_launches, launch_of_each
 

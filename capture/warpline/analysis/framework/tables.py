@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.options import Options
-from warpline.analysis.framework.report import NotRecorded, Targets, Texts, Values, unrecorded
+from warpline.analysis.framework.report import Targets, Texts, Values, unrecorded
 from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.statistics import (
     Batches,
@@ -17,56 +17,12 @@ from warpline.analysis.framework.statistics import (
     batch_statistics,
     quick_statistics,
 )
+from warpline.i18n import english
 
 Int64Array = npt.NDArray[np.int64]
 
-LISTED = "the total listed here"
+LISTED = english("the total listed here")
 """What the share in a table of statistics is of, unless it says otherwise."""
-NOT_RECORDED = {
-    "cuda_api": NotRecorded(
-        "CUDA API calls were not recorded", "record with --trace cuda, or import a capture that holds them"
-    ),
-    "kernel": NotRecorded(
-        "GPU kernels were not recorded",
-        "record on a machine with a GPU with --trace cuda, or import a capture that holds them",
-    ),
-    "memory_operations": NotRecorded("GPU copies and sets were not recorded", "record with --trace cuda"),
-    "gpu": NotRecorded("GPU work was not recorded", "record on a machine with a GPU with --trace cuda"),
-    "launch": NotRecorded(
-        "no GPU work is linked to the call that launched it", "record with --trace cuda, which links both"
-    ),
-    "range": NotRecorded(
-        "ranges were not recorded", "annotate the program with NVTX and record with --trace nvtx"
-    ),
-    "osrt": NotRecorded(
-        "OS runtime calls were not recorded", "import an export of Nsight Systems with OS runtime calls"
-    ),
-    "operator": NotRecorded(
-        "operators were not recorded",
-        "import a trace of the framework's profiler",
-    ),
-    "phase": NotRecorded(
-        "steps and phases were not recorded",
-        "import a trace in which the framework profiler's step() was called; --step NAME declares a range the step",
-    ),
-    "thread_state": NotRecorded("thread states were not recorded", "record with --trace cpu"),
-    "cpu_slice": NotRecorded("which thread ran on which core was not recorded", "record with --trace cpu"),
-    "python": NotRecorded(
-        "Python calls were not recorded",
-        "switch with_stack on in the framework's profiler and import its trace",
-    ),
-    "samples": NotRecorded("stacks were not sampled", "import an export of Nsight Systems with CPU samples"),
-    "memory": NotRecorded(
-        "memory allocations were not recorded", "switch memory profiling on in the framework's profiler"
-    ),
-}
-
-
-def missing(what: str) -> NotRecorded:
-    """Why a report has no rows when the capture does not hold ``what``."""
-    return NOT_RECORDED[what]
-
-
 _SUFFIXES = {Role.DURATION: "_ns", Role.SIZE: "_bytes"}
 
 
@@ -83,25 +39,43 @@ def stat_columns(
 
     ``role`` is `Role.DURATION` or `Role.SIZE`.
     """
-    before = f"{title} " if title else ""
     is_time = role is Role.DURATION
 
-    def column(key: str, text: str) -> Column:
-        return Column(f"{prefix}{key}{_SUFFIXES[role]}", before + text, role)
+    titles = _titles_of(title) if title else _TITLES
 
-    ratio = Column(
-        f"{prefix}ratio", before + ("Time" if is_time else "Share"), Role.SHARE, ratio_of, heat=True, lead=1
-    )
+    def column(key: str) -> Column:
+        return Column(f"{prefix}{key}{_SUFFIXES[role]}", titles[key], role)
+
+    share = english("Time") if is_time else english("Share")
+    ratio = Column(f"{prefix}ratio", share, Role.SHARE, ratio_of, heat=True, lead=1)
     return (
         *((ratio,) if with_ratio else ()),
-        column("total", "Total Time" if is_time else "Total"),
+        column("total") if is_time else Column(f"{prefix}total{_SUFFIXES[role]}", english("Total"), role),
         Column("count", count_title, Role.COUNT),
-        column("avg", "Avg"),
-        column("med", "Med"),
-        column("min", "Min"),
-        column("max", "Max"),
-        column("stddev", "StdDev"),
+        *(column(key) for key in ("avg", "med", "min", "max", "stddev")),
     )
+
+
+_TITLES = {
+    "total": english("Total Time"),
+    "avg": english("Avg"),
+    "med": english("Med"),
+    "min": english("Min"),
+    "max": english("Max"),
+    "stddev": english("StdDev"),
+}
+
+
+def _titles_of(what: str) -> dict[str, str]:
+    """Titles where statistics of several quantities stand in one table."""
+    return {
+        "total": english("{what} Total Time", what=what),
+        "avg": english("{what} Avg", what=what),
+        "med": english("{what} Med", what=what),
+        "min": english("{what} Min", what=what),
+        "max": english("{what} Max", what=what),
+        "stddev": english("{what} StdDev", what=what),
+    }
 
 
 def stat_data(
@@ -264,5 +238,6 @@ def masked_below_zero(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 def scope_text(view: View, what: str) -> str:
     """What the numbers of a table cover: "Kernels in the selected range"."""
-    where = "the whole capture" if view.is_whole else "the selected range"
-    return f"{what} in {where}"
+    if view.is_whole:
+        return english("{what} in the whole capture", what=what)
+    return english("{what} in the selected range", what=what)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from warpline.analysis.framework.column import Column, Role
+from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table
 from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import GPU_KINDS, View
-from warpline.analysis.framework.tables import missing, ratio, scope_text
+from warpline.analysis.framework.tables import ratio, scope_text
 from warpline.analysis.structure.gpu_gaps import CAUSES, gpu_gaps
 from warpline.analysis.structure.gpus import gpus
 from warpline.analysis.structure.launches import has_launches
+from warpline.i18n import english
 
 TITLES = {
     "data_loading": "Data loading",
@@ -22,7 +24,7 @@ TITLES = {
     "other": "Other",
     "end": "After the last operation",
 }
-_EXPLANATION = (
+_EXPLANATION = english(
     "Until the next operation was launched the gap is the host's: data loading, waiting in a synchronising call, or "
     "anything else. After that it is launch latency, or other when the work had been launched long before."
 )
@@ -62,8 +64,8 @@ def gpu_idle(view: View, _options: Options) -> Table | NotRecorded:
             Column("name", "GPU and cause", Role.NAME, key=True),
             Column("cause", "Cause", Role.CODE),
             Column("total_ns", "Idle Time", Role.DURATION),
-            Column("idle_ratio", "Share", Role.SHARE, "the GPU's idle time", heat=True),
-            Column("ratio", "Of Range", Role.SHARE, "the selected range", heat=True, lead=1),
+            Column("idle_ratio", "Share", Role.SHARE, english("the GPU's idle time"), heat=True),
+            Column("ratio", "Of Range", Role.SHARE, english("the selected range"), heat=True, lead=1),
             Column("count", "Gaps", Role.COUNT),
             Column("max_ns", "Longest", Role.DURATION),
         ),
@@ -77,7 +79,7 @@ def gpu_idle(view: View, _options: Options) -> Table | NotRecorded:
             "max_ns": np.array(longest, np.int64),
         },
         depth=np.array(depth, np.int16),
-        scope=scope_text(view, "Idle time of each GPU"),
+        scope=scope_text(view, english("Idle time of each GPU")),
         notes=(_EXPLANATION,),
     )
 

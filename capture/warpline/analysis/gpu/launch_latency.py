@@ -6,21 +6,16 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.framework.column import Column, Role
+from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table, Targets
 from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.statistics import group_statistics
-from warpline.analysis.framework.tables import (
-    kind_code,
-    missing,
-    name_texts,
-    scope_text,
-    stat_columns,
-    stat_data,
-)
+from warpline.analysis.framework.tables import kind_code, name_texts, scope_text, stat_columns, stat_data
 from warpline.analysis.structure.kernels import full_names
 from warpline.analysis.structure.launches import gpu_events, has_launches, launch_of_each
+from warpline.i18n import english
 from warpline.model.launch_delay import launch_delay_ns
 
 Int64Array = npt.NDArray[np.int64]
@@ -45,7 +40,7 @@ def launch_latency(view: View, _options: Options) -> Table | NotRecorded:
     short = np.bincount(name, weights=launches.work_ns < call_ns, minlength=n)[stats.key].astype(np.int64)
     return Table(
         (
-            *stat_columns("Launches", "", with_ratio=False, title="Delay"),
+            *stat_columns(english("Launches"), "", with_ratio=False, title=english("Delay")),
             Column("call_avg_ns", "Call Avg", Role.DURATION),
             Column("kernel_avg_ns", "Kernel Avg", Role.DURATION),
             Column("shorter_than_call", "Shorter than call", Role.COUNT),
@@ -61,7 +56,7 @@ def launch_latency(view: View, _options: Options) -> Table | NotRecorded:
         targets=Targets(
             names=stats.key.astype(np.uint32), kinds=np.full(len(stats), kind_code(view, "kernel"), np.int16)
         ),
-        scope=scope_text(view, "Kernels with a launching call"),
+        scope=scope_text(view, english("Kernels with a launching call")),
     )
 
 

@@ -6,11 +6,12 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.framework.column import Column, Role
+from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table
 from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import GPU_KINDS, View
-from warpline.analysis.framework.tables import missing, ratio, scope_text
+from warpline.analysis.framework.tables import ratio, scope_text
 from warpline.analysis.structure.gpus import (
     COMMUNICATION,
     COMPUTATION,
@@ -20,6 +21,7 @@ from warpline.analysis.structure.gpus import (
     gpus,
 )
 from warpline.analysis.structure.overlap import time_of, time_of_all
+from warpline.i18n import english
 
 Int64Array = npt.NDArray[np.int64]
 ROWS = (
@@ -99,12 +101,12 @@ def overlap(view: View, _options: Options) -> Table | NotRecorded:
             Column("name", "GPU and activity", Role.NAME, key=True),
             Column("activity", "Activity", Role.CODE),
             Column("total_ns", "Total Time", Role.DURATION),
-            Column("ratio", "Share", Role.SHARE, "the selected range", heat=True, lead=1),
+            Column("ratio", "Share", Role.SHARE, english("the selected range"), heat=True, lead=1),
             Column(
                 "active_ratio",
                 "Active Share",
                 Role.RATIO,
-                "the time from the first to the last operation in it",
+                english("the time from the first to the last operation in it"),
             ),
         ),
         {
@@ -115,7 +117,7 @@ def overlap(view: View, _options: Options) -> Table | NotRecorded:
             "active_ratio": np.array(active, np.float64),
         },
         depth=np.array(depth, np.int16),
-        scope=scope_text(view, "Time of each GPU"),
+        scope=scope_text(view, english("Time of each GPU")),
     )
 
 

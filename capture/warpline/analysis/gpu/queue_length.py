@@ -6,17 +6,19 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.framework.column import Column, Role
+from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table, Targets
 from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import GPU_KINDS, View
 from warpline.analysis.framework.statistics import group_statistics
-from warpline.analysis.framework.tables import missing, scope_text
+from warpline.analysis.framework.tables import scope_text
 from warpline.analysis.structure.gpus import gpu_work, gpus, stream_titles
 from warpline.analysis.structure.launches import has_launches, launch_of_each
+from warpline.i18n import english
 
 Int64Array = npt.NDArray[np.int64]
-_WEIGHTS = (
+_WEIGHTS = english(
     "Avg, Med, StdDev are over the moments at which the length changes; "
     "the average over time weighs by duration."
 )
@@ -83,7 +85,7 @@ def queue_length(view: View, _options: Options) -> Table | NotRecorded:
             Column("max", "Max", Role.NUMBER),
             Column("stddev", "StdDev", Role.NUMBER),
             Column("time_avg", "Avg over time", Role.NUMBER),
-            Column("waiting_ratio", "Not empty", Role.RATIO, "the selected range"),
+            Column("waiting_ratio", "Not empty", Role.RATIO, english("the selected range")),
         ),
         {
             "name": names,
@@ -93,7 +95,7 @@ def queue_length(view: View, _options: Options) -> Table | NotRecorded:
             },
         },
         targets=Targets(tracks=np.array(tracks, np.int32)),
-        scope=scope_text(view, "Launched operations that have not begun"),
+        scope=scope_text(view, english("Launched operations that have not begun")),
         notes=(_WEIGHTS,),
     )
 

@@ -6,13 +6,15 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.framework.column import Column, Role
+from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table
 from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import GPU_KINDS, View
-from warpline.analysis.framework.tables import missing, ratio, scope_text
+from warpline.analysis.framework.tables import ratio, scope_text
 from warpline.analysis.structure.gpus import Gpu, gpu_work, gpus, stream_titles, windows_of
 from warpline.analysis.structure.overlap import concurrency_times
+from warpline.i18n import english
 
 Int64Array = npt.NDArray[np.int64]
 
@@ -53,8 +55,13 @@ def stream_concurrency(view: View, _options: Options) -> Table | NotRecorded:
         (
             Column("name", "GPU and streams", Role.NAME, key=True),
             Column("total_ns", "Busy Time", Role.DURATION),
-            Column("ratio", "Share", Role.SHARE, "the selected range", heat=True, lead=1),
-            Column("stream_ratio", "Stream Share", Role.RATIO, "the busy time of all streams of its context"),
+            Column("ratio", "Share", Role.SHARE, english("the selected range"), heat=True, lead=1),
+            Column(
+                "stream_ratio",
+                "Stream Share",
+                Role.RATIO,
+                english("the busy time of all streams of its context"),
+            ),
         ),
         {
             "name": names,
@@ -63,7 +70,7 @@ def stream_concurrency(view: View, _options: Options) -> Table | NotRecorded:
             "stream_ratio": np.array(shares, np.float64),
         },
         depth=np.array(depth, np.int16),
-        scope=scope_text(view, "Streams"),
+        scope=scope_text(view, english("Streams")),
     )
 
 

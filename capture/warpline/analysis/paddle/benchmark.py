@@ -12,6 +12,7 @@ from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.tables import scope_text
 from warpline.analysis.structure.overlap import covered_ns
 from warpline.analysis.structure.steps import STEP_KINDS, find_steps, missing_steps, phase_intervals
+from warpline.i18n import english
 
 
 def benchmark(view: View, options: Options) -> Table | NotRecorded:
@@ -33,10 +34,12 @@ def benchmark(view: View, options: Options) -> Table | NotRecorded:
         (float(values.mean()), float(values.max()), float(values.min())) if present else (nan, nan, nan)
         for values, present in ((reader, has_reader), (batch, True))
     ]
-    notes = ["ips counts steps; its average is one step / the average batch cost."]
+    notes = [english("ips counts steps; its average is one step / the average batch cost.")]
     if not has_reader:
         notes.append(
-            "Reader cost: not recorded, because no event loads data; mark it with a range named Dataloader."
+            english(
+                "Reader cost: not recorded, because no event loads data; mark it with a range named Dataloader."
+            )
         )
     share = float(reader.sum()) / float(batch.sum()) if has_reader and batch.sum() else nan
     return Table(
@@ -48,7 +51,7 @@ def benchmark(view: View, options: Options) -> Table | NotRecorded:
             Column("avg_per_second", "Avg steps/s", Role.NUMBER),
             Column("max_per_second", "Max steps/s", Role.NUMBER),
             Column("min_per_second", "Min steps/s", Role.NUMBER),
-            Column("ratio", "Reader ratio", Role.SHARE, "the batch cost", heat=True, lead=1),
+            Column("ratio", "Reader ratio", Role.SHARE, english("the batch cost"), heat=True, lead=1),
         ),
         {
             "name": ["reader_cost", "batch_cost", "ips"],
@@ -60,7 +63,7 @@ def benchmark(view: View, options: Options) -> Table | NotRecorded:
             "min_per_second": np.array([nan, nan, float(rate.min())]),
             "ratio": np.array([share, nan, nan]),
         },
-        scope=scope_text(view, "Steps"),
+        scope=scope_text(view, english("Steps")),
         notes=tuple(notes),
     )
 

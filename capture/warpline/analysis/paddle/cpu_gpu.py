@@ -11,10 +11,10 @@ from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.report import Values
 from warpline.analysis.framework.statistics import GroupStatistics, group_statistics
 from warpline.analysis.framework.tables import ratios
+from warpline.i18n import english
 
 Int64Array = npt.NDArray[np.int64]
 FIELDS = ("total", "avg", "max", "min")
-_TITLES = {"total": "Total", "avg": "Avg", "max": "Max", "min": "Min"}
 
 
 @dataclass(frozen=True)
@@ -47,14 +47,15 @@ def side_columns(cpu_of: str, gpu_of: str) -> tuple[Column, ...]:
     """Columns of both sides; ``…_of`` say what the ratios are shares of. Shares and totals stand next to each other."""
     columns = [Column("count", "Calls", Role.COUNT, lead=3)]
     for place, (side, title, whole) in enumerate((("cpu", "CPU", cpu_of), ("gpu", "GPU", gpu_of))):
+        titles = (
+            english("{what} Total", what=title),
+            english("{what} Avg", what=title),
+            english("{what} Max", what=title),
+            english("{what} Min", what=title),
+        )
         columns += [
-            Column(
-                f"{side}_{field}_ns",
-                f"{title} {_TITLES[field]}",
-                Role.DURATION,
-                lead=4 + place if field == "total" else 0,
-            )
-            for field in FIELDS
+            Column(f"{side}_{field}_ns", text, Role.DURATION, lead=4 + place if field == "total" else 0)
+            for field, text in zip(FIELDS, titles, strict=True)
         ]
         columns.append(Column(f"{side}_ratio", title, Role.SHARE, whole, heat=True, lead=1 + place))
     return tuple(columns)

@@ -15,12 +15,13 @@ from warpline.analysis.framework.selection import GPU_KINDS, View
 from warpline.analysis.framework.tables import scope_text
 from warpline.analysis.structure.gpus import COMMUNICATION, COMPUTATION, activity_combinations, gpus
 from warpline.analysis.structure.overlap import time_of
+from warpline.i18n import english
 from warpline.model import NOT_BUSY
 
 if TYPE_CHECKING:
     from warpline.storage import Counter
 
-_DEVICE_NOTE = (
+_DEVICE_NOTE = english(
     "CPU(Process) is the time of the processes on all cores / elapsed time: up to 100 % × cores. "
     "GPU is the time its kernels run / elapsed time."
 )
@@ -50,13 +51,13 @@ def device(view: View, _options: Options) -> Table | NotRecorded:
                 "utilization_ratio",
                 "Utilization",
                 Role.RATIO,
-                "the elapsed time; CPU(System): of all cores",
+                english("the elapsed time; CPU(System): of all cores"),
                 heat=True,
             ),
             Column("reason", "Not recorded because", Role.REASON),
         ),
         {"name": names, "utilization_ratio": np.array(shares, np.float64), "reason": absent},
-        scope=scope_text(view, "Utilization"),
+        scope=scope_text(view, english("Utilization")),
         notes=(_DEVICE_NOTE,),
     )
 

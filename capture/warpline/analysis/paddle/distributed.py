@@ -5,14 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from warpline.analysis.framework.column import Column, Role
+from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table
 from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import View
-from warpline.analysis.framework.tables import missing, ratio, scope_text
+from warpline.analysis.framework.tables import ratio, scope_text
 from warpline.analysis.paddle.phases import OF_RANGE, OF_STEPS, step_time
 from warpline.analysis.structure.gpus import COMMUNICATION, COMPUTATION, activity_combinations, gpus
 from warpline.analysis.structure.overlap import time_of, time_of_all
+from warpline.i18n import english
 
 
 def distributed(view: View, options: Options) -> Table | NotRecorded:
@@ -43,8 +45,8 @@ def distributed(view: View, options: Options) -> Table | NotRecorded:
         ),
         {"name": names, "total_ns": total, "ratio": ratio(total, reference)},
         depth=np.array(depth, np.int16),
-        scope=scope_text(view, "Kernels of each GPU"),
-        notes=("Communication is told by the names of kernels; copies count as neither.",),
+        scope=scope_text(view, english("Kernels of each GPU")),
+        notes=(english("Communication is told by the names of kernels; copies count as neither."),),
     )
 
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from warpline.analysis.framework.column import Column, Role
+from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table, Targets, Values, unrecorded
 from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import GPU_KINDS, View
-from warpline.analysis.framework.tables import missing, ratio, scope_text
+from warpline.analysis.framework.tables import ratio, scope_text
 from warpline.analysis.framework.thread_columns import thread_titles
 from warpline.analysis.paddle.cpu_gpu import Sides, plain_statistics, side_columns, side_data
 from warpline.analysis.paddle.framework_overhead import framework_overhead
 from warpline.analysis.structure.host_events import TREE_KINDS, ThreadEvents, threads_with_events
 from warpline.analysis.structure.path_tree import Lines, PathTree, depth_first, joined_tree, thread_tree
-from warpline.i18n import tr
+from warpline.i18n import english
 
 
 def events(view: View, options: Options) -> Table | NotRecorded:
@@ -44,18 +45,18 @@ def events(view: View, options: Options) -> Table | NotRecorded:
     if not view.has(*GPU_KINDS):
         for key in [k for k in data if k.startswith("gpu_")]:
             data[key] = unrecorded(len(order), np.float64)
-    of = "the outermost events together"
+    of = english("the outermost events together")
     return Table(
         (
             Column("name", "Event", Role.NAME, key=True),
             *side_columns(of, of),
             Column("total_ns", "Total", Role.DURATION),
-            Column("ratio", "Ratio", Role.SHARE, "CPU and GPU time of " + of, heat=True),
+            Column("ratio", "Ratio", Role.SHARE, english("CPU and GPU time of {what}", what=of), heat=True),
         ),
         data,
         depth=tree.level[order].astype(np.int16),
         targets=Targets(names=tree.lines.name[order].astype(np.uint32)),
-        scope=scope_text(view, "Host events"),
+        scope=scope_text(view, english("Host events")),
         notes=(*_cut_note(tree), *_head_notes(view)),
     )
 
@@ -78,15 +79,15 @@ def _thread_tree(found: ThreadEvents, options: Options) -> PathTree:
 def _cut_note(tree: PathTree) -> list[str]:
     if not tree.is_cut:
         return []
-    note = tr(
+    note = english(
         "Cut to {count} lines, {levels} levels deep; the time of what lies deeper is in the lines above it.",
         count=f"{len(tree.level):,}",
         levels=int(tree.level.max(initial=0)) + 1,
     )
     if tree.left_out:
         left_out = f"{tree.left_out:,}"
-        note += " " + tr("Of the last level the shortest {left_out} are missing.", left_out=left_out)
-    return [note + " " + tr("A time range or a thread shows more.")]
+        note += " " + english("Of the last level the shortest {left_out} are missing.", left_out=left_out)
+    return [note + " " + english("A time range or a thread shows more.")]
 
 
 def _head_notes(view: View) -> list[str]:
@@ -98,11 +99,14 @@ def _head_notes(view: View) -> list[str]:
     for row in table.rows():
         if row["total_ns"] is None:
             continue
-        calls = "" if row["count"] is None else tr("{count} calls, ", count=f"{row['count']:,}")
+        calls = "" if row["count"] is None else english("{count} calls, ", count=f"{row['count']:,}")
         share = "" if row["ratio"] is None else f" ({row['ratio']:.1%})"
         notes.append(f"{row['name']}: {calls}{row['total_ns'] / 1e6:,.3f} ms{share}")
     return [
-        tr("Place: {place}.", place="All" if view.has(*GPU_KINDS) else "CPU") + " " + "; ".join(notes) + "."
+        english("Place: {place}.", place="All" if view.has(*GPU_KINDS) else "CPU")
+        + " "
+        + "; ".join(notes)
+        + "."
     ]
 
 

@@ -9,15 +9,17 @@ import numpy.typing as npt
 
 from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.name_matches import matching_names
+from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table
 from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import View, join_events
-from warpline.analysis.framework.tables import masked_below_zero, missing, ratio, scope_text
+from warpline.analysis.framework.tables import masked_below_zero, ratio, scope_text
 from warpline.analysis.structure.event_types import MEMORY_OPERATION
 from warpline.analysis.structure.gpus import windows_of
 from warpline.analysis.structure.host_events import TREE_KINDS
 from warpline.analysis.structure.overlap import combination_times, time_of
+from warpline.i18n import english
 
 Int64Array = npt.NDArray[np.int64]
 _COMPUTE = re.compile(r"(::|/| )compute$| kernel launch$", re.IGNORECASE)
@@ -52,16 +54,20 @@ def framework_overhead(view: View, _options: Options) -> Table | NotRecorded:
     has_copies = any(host.copies)
     absent = np.array([False] * 3 + [not has_copies] * 3)
     notes = [
-        "Lengths of unions over all threads; synchronous and asynchronous copies of two threads may overlap."
+        english(
+            "Lengths of unions over all threads; synchronous and asynchronous copies of two threads may overlap."
+        )
     ]
     if not has_copies:
-        notes.append("Copies: not recorded, because no range and no CUDA call copies or sets memory.")
+        notes.append(
+            english("Copies: not recorded, because no range and no CUDA call copies or sets memory.")
+        )
     return Table(
         (
             Column("name", "Name", Role.NAME, key=True),
             Column("count", "Calls", Role.COUNT),
             Column("total_ns", "Total Time", Role.DURATION),
-            Column("ratio", "Ratio", Role.SHARE, "the union of all host events", heat=True, lead=1),
+            Column("ratio", "Ratio", Role.SHARE, english("the union of all host events"), heat=True, lead=1),
         ),
         {
             "name": names,
@@ -70,7 +76,7 @@ def framework_overhead(view: View, _options: Options) -> Table | NotRecorded:
             "ratio": np.ma.MaskedArray(ratio(total, int(total[0])), absent | (total[0] == 0)),
         },
         depth=np.array([0, 1, 1, 1, 2, 2], np.int16),
-        scope=scope_text(view, "Host events"),
+        scope=scope_text(view, english("Host events")),
         notes=tuple(notes),
     )
 

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.framework.column import Column, Role
+from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table, Texts, Values, unrecorded
 from warpline.analysis.framework.report_spec import ReportSpec
@@ -15,7 +16,6 @@ from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.tables import (
     LISTED,
     combine_keys,
-    missing,
     name_targets,
     name_texts,
     scope_text,
@@ -25,11 +25,12 @@ from warpline.analysis.framework.tables import (
 from warpline.analysis.structure.attribution import enclosing_of_launches
 from warpline.analysis.structure.kernels import full_names, kernel_statistics, uses_tensor_cores
 from warpline.analysis.structure.launches import has_launches, launch_of_each
+from warpline.i18n import english
 
 Int64Array = npt.NDArray[np.int64]
 _WEIGHTED = (
     Column("blocks_per_sm", "Blocks per SM", Role.NUMBER),
-    Column("occupancy_ratio", "Occupancy", Role.RATIO, "the warps a multiprocessor can hold"),
+    Column("occupancy_ratio", "Occupancy", Role.RATIO, english("the warps a multiprocessor can hold")),
 )
 
 
@@ -39,7 +40,7 @@ def kernel(view: View, options: Options) -> Table | NotRecorded:
         return missing("kernel")
     stats = kernel_statistics(view, options)
     data: dict[str, Values] = {"name": name_texts(view, stats.key), **stat_data(stats)}
-    statistics = stat_columns("Calls", LISTED)
+    statistics = stat_columns(english("Calls"), LISTED)
     columns = [
         Column("name", "Name", Role.NAME, key=True),
         statistics[2],
@@ -63,9 +64,12 @@ def kernel(view: View, options: Options) -> Table | NotRecorded:
         tuple(columns),
         data,
         targets=name_targets(view, stats.key, "kernel"),
-        scope=scope_text(view, "Kernels"),
+        scope=scope_text(view, english("Kernels")),
         notes=(
-            "Tensor cores are guessed from the kernel's name; occupancy and blocks are averages weighted by duration.",
+            english(
+                "Tensor cores are guessed from the kernel's name; "
+                "occupancy and blocks are averages weighted by duration."
+            ),
         ),
     )
 

@@ -6,15 +6,17 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.framework.column import Column, Role
+from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table, Values
 from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import View
-from warpline.analysis.framework.tables import combine_keys, missing, scope_text
+from warpline.analysis.framework.tables import combine_keys, scope_text
 from warpline.analysis.structure.attribution import enclosing_of_calls
 from warpline.analysis.structure.event_types import HOST_KINDS
 from warpline.analysis.structure.launches import threads_of_tracks
 from warpline.analysis.structure.memory_events import MemoryEvents, memory_events
+from warpline.i18n import english
 
 Int64Array = npt.NDArray[np.int64]
 
@@ -64,7 +66,7 @@ def memory(view: View, _options: Options) -> Table | NotRecorded:
             Column("increased_bytes", "Increase", Role.SIZE),
         ),
         data,
-        scope=scope_text(view, "Memory events"),
+        scope=scope_text(view, english("Memory events")),
         notes=tuple(_peaks(view, found)),
     )
 
@@ -74,18 +76,29 @@ def _peaks(view: View, found: MemoryEvents) -> list[str]:
     notes = []
     for device in np.unique(found.device).tolist():
         here = found.device == device
-        parts = []
-        for title, values in (("allocated", found.allocated[here]), ("reserved", found.total_reserved[here])):
-            highest = np.ma.max(values) if len(values) else np.ma.masked
-            if highest is not np.ma.masked:
-                parts.append(f"{title} {int(highest):,} bytes")
-        where = view.capture.strings[device] or "the recorded device"
-        if not parts:
+        peaks = [np.ma.max(values[here]) for values in (found.allocated, found.total_reserved)]
+        where = view.capture.strings[device] or english("the recorded device")
+        allocated, reserved = (None if peak is np.ma.masked else f"{int(peak):,}" for peak in peaks)
+        if allocated and reserved:
+            text = english(
+                "Peak on {where}: allocated {allocated} bytes, reserved {reserved} bytes.",
+                where=where,
+                allocated=allocated,
+                reserved=reserved,
+            )
+        elif allocated:
+            text = english("Peak on {where}: allocated {size} bytes.", where=where, size=allocated)
+        elif reserved:
+            text = english("Peak on {where}: reserved {size} bytes.", where=where, size=reserved)
+        else:
             tensors = here & ~found.reserved
             change = np.where(found.is_release[tensors], -found.bytes[tensors], found.bytes[tensors])
-            highest = int(np.cumsum(change).max(initial=0))
-            parts.append(f"{highest:,} bytes more than at the start; totals were not recorded")
-        notes.append(f"Peak on {where}: {', '.join(parts)}.")
+            text = english(
+                "Peak on {where}: {size} bytes more than at the start; totals were not recorded.",
+                where=where,
+                size=f"{int(np.cumsum(change).max(initial=0)):,}",
+            )
+        notes.append(text)
     return notes
 
 

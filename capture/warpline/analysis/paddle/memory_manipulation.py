@@ -10,16 +10,19 @@ import numpy.typing as npt
 
 from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.name_matches import matching_names
+from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table, Targets, Texts
 from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import View
-from warpline.analysis.framework.tables import combine_keys, missing, name_targets, scope_text
+from warpline.analysis.framework.tables import combine_keys, name_targets, scope_text
 from warpline.analysis.paddle.cpu_gpu import both_sides, side_columns, side_data
+from warpline.analysis.paddle.phases import OF_RANGE, OF_STEPS
 from warpline.analysis.structure.event_types import MEMORY_OPERATION, type_code
 from warpline.analysis.structure.host_events import threads_with_events
 from warpline.analysis.structure.launches import gpu_events, has_launches, launch_of_each
 from warpline.analysis.structure.steps import find_steps
+from warpline.i18n import english
 
 Int64Array = npt.NDArray[np.int64]
 
@@ -42,13 +45,13 @@ def memory_manipulation(view: View, options: Options) -> Table | NotRecorded:
     steps = find_steps(view, options)
     inside = np.minimum(steps.stop, view.stop_ns) - np.maximum(steps.start, view.start_ns)
     whole = int(inside.sum()) or view.duration_ns
-    of = "the time of all steps" if inside.sum() else "the selected range"
+    of = OF_STEPS if inside.sum() else OF_RANGE
     keys = sides.cpu.key[order]
     return Table(
         (Column("name", "Name", Role.NAME, key=True), *side_columns(of, of)),
         {"name": Texts(keys, texts), **side_data(sides, order, whole, whole)},
         targets=name_targets(view, keys, None) if ranges else Targets(),
-        scope=scope_text(view, "Copies and sets"),
+        scope=scope_text(view, english("Copies and sets")),
     )
 
 

@@ -17,6 +17,7 @@ from warpline.analysis.paddle.phases import phase_times
 from warpline.analysis.structure.event_types import PHASES
 from warpline.analysis.structure.launches import launches_from
 from warpline.analysis.structure.steps import STEP_KINDS, find_steps, missing_steps
+from warpline.i18n import english
 
 Int64Array = npt.NDArray[np.int64]
 
@@ -57,21 +58,27 @@ def model(view: View, options: Options) -> Table | NotRecorded:
         nan, (rest_cpu, nan, nan, nan), (rest_gpu, nan, nan, nan) if has_gpu else None, cpu_whole, gpu_whole
     )
     notes = [
-        "GPU time is the sum of what was launched inside a phase, on its thread; a step counts launches of all threads."
+        english(
+            "GPU time is the sum of what was launched inside a phase, on its thread; "
+            "a step counts launches of all threads."
+        )
     ]
     absent = [phase for phase in PHASES if phase not in names]
     if absent:
         notes.append(
-            f"{', '.join(absent)}: not recorded, because no event says so; mark them with ranges of these names."
+            english(
+                "{phases}: not recorded, because no event says so; mark them with ranges of these names.",
+                phases=", ".join(absent),
+            )
         )
     return Table(
         (
             Column("name", "Name", Role.NAME, key=True),
-            *side_columns("the CPU time of all steps", "the GPU time of all steps"),
+            *side_columns(english("the CPU time of all steps"), english("the GPU time of all steps")),
         ),
         {"name": names, **rows.data()},
         depth=np.array([0] + [1] * (len(names) - 1), np.int16),
-        scope=scope_text(view, "Steps and their phases"),
+        scope=scope_text(view, english("Steps and their phases")),
         notes=tuple(notes),
     )
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from warpline.analysis.framework.nesting import window_pairs, windows
+from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table
 from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import View
-from warpline.analysis.framework.tables import missing
 from warpline.analysis.paddle.operator_groups import Groups, Lines, summed
 from warpline.analysis.paddle.operator_table import merged, operator_lines, operator_table
 from warpline.analysis.structure.event_types import type_code

@@ -7,11 +7,12 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table
 from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import View
-from warpline.analysis.framework.tables import combine_keys, missing
+from warpline.analysis.framework.tables import combine_keys
 from warpline.analysis.paddle.operator_groups import Groups, summed
 from warpline.analysis.paddle.operator_table import operator_lines, operator_table, operators_of
 from warpline.analysis.structure.host_events import threads_with_events

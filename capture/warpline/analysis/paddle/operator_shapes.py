@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table
 from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import View
-from warpline.analysis.framework.tables import missing
 from warpline.analysis.paddle.operator_groups import Groups, summed
 from warpline.analysis.paddle.operator_table import operator_lines, operator_table, operators_of
 from warpline.analysis.structure.host_events import threads_with_events
+from warpline.i18n import english
 
 
 def operator_shapes(view: View, options: Options) -> Table | NotRecorded:
@@ -20,7 +21,8 @@ def operator_shapes(view: View, options: Options) -> Table | NotRecorded:
         return missing("operator")
     if "input_shapes" not in view.capture.kinds["operator"].attributes:
         return NotRecorded(
-            "input shapes were not recorded", "switch record_shapes on in the framework's profiler"
+            english("input shapes were not recorded"),
+            english("switch record_shapes on in the framework's profiler"),
         )
     parts: list[Groups] = []
     for found in threads_with_events(view):

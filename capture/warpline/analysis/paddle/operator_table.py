@@ -25,9 +25,10 @@ from warpline.analysis.paddle.operator_groups import (
 )
 from warpline.analysis.structure.event_types import type_code
 from warpline.analysis.structure.host_events import HostEvents, ThreadEvents, merge_recursion
+from warpline.i18n import english
 
 Int64Array = npt.NDArray[np.int64]
-_EXPLANATION = (
+_EXPLANATION = english(
     "GPU time is that of the work launched inside, counted whole. "
     "Self is without the operators, parts and CUDA calls inside."
 )
@@ -159,7 +160,8 @@ def _laid_out(view: View, tree: _Tree, options: Options, text: TextOf, scope: st
     columns = [
         Column("name", "Name", Role.NAME, key=True),
         *side_columns(
-            "the parent; an operator's: of all operators", "the parent; an operator's: of all operators"
+            english("the parent; an operator's: of all operators"),
+            english("the parent; an operator's: of all operators"),
         ),
         Column("cpu_self_ns", "CPU Self", Role.DURATION, lead=6),
         Column("gpu_self_ns", "GPU Self", Role.DURATION, lead=7),
@@ -225,7 +227,7 @@ def _empty(view: View, options: Options, scope: str) -> Table:
     """No operator in the range: a table without rows."""
     columns: list[Column] = [
         Column("name", "Name", Role.NAME, key=True),
-        *side_columns("the parent", "the parent"),
+        *side_columns(english("the parent"), english("the parent")),
         Column("cpu_self_ns", "CPU Self", Role.DURATION, lead=6),
         Column("gpu_self_ns", "GPU Self", Role.DURATION, lead=7),
     ]

@@ -6,17 +6,19 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.framework.column import Column, Role
+from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table
 from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import GPU_KINDS, View, join_events
-from warpline.analysis.framework.tables import missing, ratio, scope_text
+from warpline.analysis.framework.tables import ratio, scope_text
 from warpline.analysis.paddle.phases import OF_RANGE, OF_STEPS, phase_events, step_time, tracks_of_host
 from warpline.analysis.structure.event_types import HOST_KINDS, HOST_TYPES, PHASES, event_types, type_code
 from warpline.analysis.structure.gpus import windows_of
 from warpline.analysis.structure.kernels import communication_ids
 from warpline.analysis.structure.overlap import combination_times
 from warpline.analysis.structure.steps import find_steps
+from warpline.i18n import english
 
 Int64Array = npt.NDArray[np.int64]
 _GPU_TYPES = (("Kernel", ("kernel",)), ("Memcpy", ("memcpy",)), ("Memset", ("memset",)))
@@ -82,9 +84,11 @@ def overview(view: View, options: Options) -> Table | NotRecorded:
             "ratio": ratio(total, whole),
         },
         depth=np.array([row[3] for row in rows], np.int16),
-        scope=scope_text(view, "Events by type"),
+        scope=scope_text(view, english("Events by type")),
         notes=(
-            "Types overlap and contain each other (an operator contains its parts): ratios do not add up to 100 %.",
+            english(
+                "Types overlap and contain each other (an operator contains its parts): ratios do not add up to 100 %."
+            ),
         ),
     )
 

@@ -11,11 +11,12 @@ from warpline.analysis.framework.selection import Events, View, join_events
 from warpline.analysis.structure.event_types import event_types, type_code
 from warpline.analysis.structure.launches import Launches, threads_of_tracks
 from warpline.analysis.structure.steps import find_steps
+from warpline.i18n import english
 from warpline.model.intervals import merge_intervals
 
 Int64Array = npt.NDArray[np.int64]
-OF_STEPS = "the time of all steps"
-OF_RANGE = "the selected range"
+OF_STEPS = english("the time of all steps")
+OF_RANGE = english("the selected range")
 
 
 def step_time(view: View, options: Options) -> int:

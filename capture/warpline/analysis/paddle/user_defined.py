@@ -6,16 +6,19 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.framework.column import Column, Role
+from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table, Values, unrecorded
 from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import GPU_KINDS, View
-from warpline.analysis.framework.tables import combine_keys, missing, name_targets, name_texts, scope_text
+from warpline.analysis.framework.tables import combine_keys, name_targets, name_texts, scope_text
 from warpline.analysis.framework.thread_columns import thread_titles
 from warpline.analysis.paddle.cpu_gpu import both_sides, side_columns, side_data
+from warpline.analysis.paddle.phases import OF_RANGE, OF_STEPS
 from warpline.analysis.structure.event_types import is_memory_operation, type_code
 from warpline.analysis.structure.host_events import HostEvents, threads_with_events
 from warpline.analysis.structure.steps import find_steps
+from warpline.i18n import english
 
 Int64Array = npt.NDArray[np.int64]
 
@@ -49,7 +52,7 @@ def user_defined(view: View, options: Options) -> Table | NotRecorded:
     order = np.lexsort((-sides.cpu.total, thread[of_group]))
     steps = find_steps(view, options)
     inside = int((np.minimum(steps.stop, view.stop_ns) - np.maximum(steps.start, view.start_ns)).sum())
-    of = "the time of all steps" if inside else "the selected range"
+    of = OF_STEPS if inside else OF_RANGE
     whole = inside or view.duration_ns
     group_name = name[of_group][order]
     data: dict[str, Values] = {"name": name_texts(view, group_name)}
@@ -66,8 +69,8 @@ def user_defined(view: View, options: Options) -> Table | NotRecorded:
         (*columns, *side_columns(of, of)),
         data,
         targets=name_targets(view, group_name, None),
-        scope=scope_text(view, "Ranges of the user"),
-        notes=("GPU time is that of the work launched inside a range, on its thread.",),
+        scope=scope_text(view, english("Ranges of the user")),
+        notes=(english("GPU time is that of the work launched inside a range, on its thread."),),
     )
 
 

@@ -10,9 +10,10 @@ import numpy.typing as npt
 
 from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.nesting import flat_parents, levels, self_times
+from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.report import NotRecorded, Texts, Values
 from warpline.analysis.framework.selection import View
-from warpline.analysis.framework.tables import masked_below_zero, missing
+from warpline.analysis.framework.tables import masked_below_zero
 from warpline.analysis.framework.thread_columns import pid_tid
 from warpline.analysis.structure.launches import has_launches
 from warpline.analysis.structure.projection import Projection, ThreadLanes, lanes_by_track, project

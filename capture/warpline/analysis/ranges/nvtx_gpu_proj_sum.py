@@ -13,6 +13,7 @@ from warpline.analysis.framework.statistics import group_statistics
 from warpline.analysis.framework.tables import combine_keys, scope_text, stat_columns, stat_data
 from warpline.analysis.ranges.nested_ranges import projected_ranges
 from warpline.analysis.ranges.range_names import RangeNames, range_targets, style_texts, styles
+from warpline.i18n import english
 
 
 def nvtx_gpu_proj_sum(view: View, _options: Options) -> Table | NotRecorded:
@@ -36,7 +37,7 @@ def nvtx_gpu_proj_sum(view: View, _options: Options) -> Table | NotRecorded:
         (
             Column("name", "Range", Role.NAME, key=True),
             Column("style", "Style", Role.TEXT, key=True),
-            *stat_columns("Range Instances", "", with_ratio=False, title="Proj"),
+            *stat_columns(english("Range Instances"), "", with_ratio=False, title=english("Proj")),
             Column("gpu_operations", "Total GPU Ops", Role.COUNT),
             Column("avg_gpu_operations", "Avg GPU Ops", Role.NUMBER),
             Column("avg_level", "Avg Range Lvl", Role.NUMBER),
@@ -52,7 +53,7 @@ def nvtx_gpu_proj_sum(view: View, _options: Options) -> Table | NotRecorded:
             "avg_children": children[order] / stats.count,
         },
         targets=range_targets(view, code[of_group]),
-        scope=scope_text(view, "Ranges that launched GPU work"),
+        scope=scope_text(view, english("Ranges that launched GPU work")),
     )
 
 

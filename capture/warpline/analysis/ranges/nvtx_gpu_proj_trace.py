@@ -17,6 +17,7 @@ from warpline.analysis.ranges.nested_ranges import (
     projected_ranges,
 )
 from warpline.analysis.ranges.range_names import RangeNames, style_texts, styles
+from warpline.i18n import english
 
 
 def nvtx_gpu_proj_trace(view: View, _options: Options) -> Table | NotRecorded:
@@ -51,7 +52,7 @@ def nvtx_gpu_proj_trace(view: View, _options: Options) -> Table | NotRecorded:
             "gpu_operations": ranges.work[used],
         },
         targets=event_targets(ranges.row[used]),
-        scope=scope_text(view, "Ranges that launched GPU work"),
+        scope=scope_text(view, english("Ranges that launched GPU work")),
     )
 
 

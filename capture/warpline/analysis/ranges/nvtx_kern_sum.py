@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.framework.column import Column, Role
+from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table, Targets, Texts
 from warpline.analysis.framework.report_spec import ReportSpec
@@ -17,7 +18,6 @@ from warpline.analysis.framework.tables import (
     combine_keys,
     kind_code,
     masked_below_zero,
-    missing,
     scope_text,
     stat_columns,
     stat_data,
@@ -27,6 +27,7 @@ from warpline.analysis.ranges.range_names import RangeNames, style_texts, styles
 from warpline.analysis.structure.kernels import full_names
 from warpline.analysis.structure.launches import has_launches
 from warpline.analysis.structure.projection import ThreadLanes, lanes_by_track, project
+from warpline.i18n import english
 
 Int64Array = npt.NDArray[np.int64]
 
@@ -68,7 +69,7 @@ def nvtx_kern_sum(view: View, _options: Options) -> Table | NotRecorded:
             "kernel_name": Texts(kernel[of_group], view.capture.strings.__getitem__),
         }
     )
-    statistics = stat_columns("Kern Inst", "", with_ratio=False)
+    statistics = stat_columns(english("Kern Inst"), "", with_ratio=False)
     return Table(
         (
             Column("name", "NVTX Range", Role.NAME, key=True),
@@ -87,8 +88,8 @@ def nvtx_kern_sum(view: View, _options: Options) -> Table | NotRecorded:
             names=kernel[of_group].astype(np.uint32),
             kinds=np.full(len(of_group), kind_code(view, "kernel"), np.int16),
         ),
-        scope=scope_text(view, "Kernels launched inside ranges"),
-        notes=("A kernel counts for every range around its launching call.",),
+        scope=scope_text(view, english("Kernels launched inside ranges")),
+        notes=(english("A kernel counts for every range around its launching call."),),
     )
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from warpline.analysis.framework.column import Column, Role
+from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table, Texts
 from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import View
-from warpline.analysis.framework.tables import event_targets, missing, scope_text
+from warpline.analysis.framework.tables import event_targets, scope_text
 from warpline.analysis.ranges.nested_ranges import NESTING_COLUMNS, THREAD_COLUMNS, all_ranges, nesting_data
 from warpline.analysis.ranges.range_names import PUSH_POP, RangeNames, styles
+from warpline.i18n import english
 
 
 def nvtx_pushpop_trace(view: View, _options: Options) -> Table | NotRecorded:
@@ -48,7 +50,7 @@ def nvtx_pushpop_trace(view: View, _options: Options) -> Table | NotRecorded:
             "name_tree": indent,
         },
         targets=event_targets(ranges.row[pushed]),
-        scope=scope_text(view, "Nested ranges"),
+        scope=scope_text(view, english("Nested ranges")),
     )
 
 

@@ -8,11 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.framework.column import Column, Role
+from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.report import NotRecorded, Table, Values
 from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.statistics import batch_statistics
-from warpline.analysis.framework.tables import LISTED, Groups, missing, scope_text, stat_columns, stat_data
+from warpline.analysis.framework.tables import LISTED, Groups, scope_text, stat_columns, stat_data
 from warpline.analysis.ranges.range_names import _STYLES, RangeNames, range_targets, style_texts, styles
+from warpline.i18n import english
 
 Int64Array = npt.NDArray[np.int64]
 
@@ -34,11 +36,13 @@ def range_sum(view: View, wanted: tuple[int, ...], with_style: bool) -> Table | 
     stats = batch_statistics(batches).by_total()
     domain, name, style = (np.ma.getdata(column) for column in groups.columns(stats.key, 3))
     code = (domain << 32) | name
-    columns = [*stat_columns("Instances", LISTED)]
+    columns = [*stat_columns(english("Instances"), LISTED)]
     data: dict[str, Values] = stat_data(stats)
     if with_style:
         columns.append(Column("style", "Style", Role.TEXT, key=True))
         data["style"] = style_texts(style)
     columns.append(Column("name", "Range", Role.NAME, key=True))
     data["name"] = names.texts(code)
-    return Table(tuple(columns), data, targets=range_targets(view, code), scope=scope_text(view, "Ranges"))
+    return Table(
+        tuple(columns), data, targets=range_targets(view, code), scope=scope_text(view, english("Ranges"))
+    )

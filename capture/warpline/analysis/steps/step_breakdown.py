@@ -16,19 +16,20 @@ from warpline.analysis.steps.step_groups import around_steps, gpu_union, owner_c
 from warpline.analysis.structure.launches import launches_from
 from warpline.analysis.structure.overlap import Intervals, covered_ns
 from warpline.analysis.structure.steps import STEP_KINDS, Steps, find_steps, missing_steps, phase_intervals
+from warpline.i18n import english
 from warpline.model.intervals import intersect_intervals, merge_intervals, subtract_intervals
 
 Int64Array = npt.NDArray[np.int64]
 CATEGORIES = ("kernel", "memcpy", "memset", "communication", "runtime", "dataloader", "cpu_exec", "other")
 CATEGORY_TITLES = (
-    "Kernel",
-    "Memcpy",
-    "Memset",
-    "Communication",
-    "Runtime",
-    "DataLoader",
-    "CPU Exec",
-    "Other",
+    english("Kernel"),
+    english("Memcpy"),
+    english("Memset"),
+    english("Communication"),
+    english("Runtime"),
+    english("DataLoader"),
+    english("CPU Exec"),
+    english("Other"),
 )
 
 
@@ -73,7 +74,7 @@ def step_breakdown(view: View, options: Options) -> Table | NotRecorded:
     for place, (key, title) in enumerate(zip(CATEGORIES, CATEGORY_TITLES, strict=True)):
         columns += [
             Column(f"{key}_ns", title, Role.DURATION),
-            Column(f"{key}_ratio", title, Role.RATIO, "the step's total"),
+            Column(f"{key}_ratio", title, Role.RATIO, english("the step's total")),
         ]
         data[f"{key}_ns"] = values[:, place]
         data[f"{key}_ratio"] = ratios(values[:, place], length)
@@ -81,8 +82,10 @@ def step_breakdown(view: View, options: Options) -> Table | NotRecorded:
         tuple(columns),
         data,
         targets=Targets(rows=found.row, starts=starts, stops=stops),
-        scope=scope_text(view, "Steps until the GPU has finished their work"),
-        notes=("Each moment counts for the first of the columns, from left to right, that was active.",),
+        scope=scope_text(view, english("Steps until the GPU has finished their work")),
+        notes=(
+            english("Each moment counts for the first of the columns, from left to right, that was active."),
+        ),
     )
 
 

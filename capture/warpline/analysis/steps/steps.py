@@ -22,6 +22,7 @@ from warpline.analysis.structure.steps import (
     missing_steps,
     phase_intervals,
 )
+from warpline.i18n import english
 
 Int64Array = npt.NDArray[np.int64]
 
@@ -80,12 +81,12 @@ def steps(view: View, options: Options) -> Table | NotRecorded:
             busy[places] = covered_ns(gpu_union(wide, rank), found.start[places], found.stop[places])
         columns += [
             Column("gpu_busy_ns", "GPU busy", Role.DURATION),
-            Column("gpu_busy_ratio", "GPU busy", Role.RATIO, "the step's duration"),
+            Column("gpu_busy_ratio", "GPU busy", Role.RATIO, english("the step's duration")),
         ]
         data["gpu_busy_ns"] = busy
         data["gpu_busy_ratio"] = ratios(busy, duration)
     columns += [
-        Column("deviation_ratio", "Above median", Role.RATIO, "the median duration of its process"),
+        Column("deviation_ratio", "Above median", Role.RATIO, english("the median duration of its process")),
         Column("outlier", "Outlier", Role.FLAG),
     ]
     data["deviation_ratio"] = deviation
@@ -94,10 +95,10 @@ def steps(view: View, options: Options) -> Table | NotRecorded:
         tuple(columns),
         data,
         targets=Targets(rows=found.row, starts=found.start, stops=found.stop),
-        scope=scope_text(view, "Steps"),
+        scope=scope_text(view, english("Steps")),
         notes=(
-            "Steps that overlap the range are listed whole.",
-            "An outlier is longer than the median by 10 % and by 3 scaled median deviations.",
+            english("Steps that overlap the range are listed whole."),
+            english("An outlier is longer than the median by 10 % and by 3 scaled median deviations."),
         ),
     )
 

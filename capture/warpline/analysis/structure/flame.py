@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.framework.nesting import flat_parents, levels, self_times
+from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.report import NotRecorded
 from warpline.analysis.framework.selection import View
-from warpline.analysis.framework.tables import missing
 from warpline.analysis.structure.path_tree import Lines, PathTree, joined_tree, thread_tree
 
 Int64Array = npt.NDArray[np.int64]

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.framework.name_matches import matching_names
+from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded
 from warpline.analysis.framework.selection import Events, Selection, View, join_events
-from warpline.analysis.framework.tables import missing
 from warpline.analysis.structure.event_types import HOST_KINDS, event_types, step_pattern, type_code
 from warpline.analysis.structure.overlap import Intervals
 from warpline.i18n import tr

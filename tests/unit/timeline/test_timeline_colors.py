@@ -13,7 +13,7 @@ from warpline.analysis.structure.kernels import communication_ids
 from warpline_app.look.theme import CONTRAST, CONTRAST_LIGHT, DARK, LIGHT, Theme, contrast_ratio, to_rgb
 from warpline_app.timeline.draw import codes
 from warpline_app.timeline.draw.codes import ColorTable
-from warpline_app.timeline.draw.event_colors import Painter
+from warpline_app.timeline.draw.event_colors import EventColors
 from warpline_app.timeline.model.name_rows import NameGroups
 
 
@@ -82,8 +82,8 @@ def test_kernels_have_the_colour_of_communication_where_reports_count_them_so(tm
         program.gpu("kernel", 7, place * 10, place * 10 + 9, name)
     with program.finish() as capture:
         rows = capture.kinds["kernel"].rows
-        painter = Painter(capture, ColorTable(DARK))
-        colors = painter.colors(rows, capture.events.kind[rows], capture.events.flags[rows])
+        painted = EventColors(capture, ColorTable(DARK))
+        colors = painted.of(rows, capture.events.kind[rows], capture.events.flags[rows])
         told = communication_ids(View(capture))[capture.events.name[rows]]
         assert (colors == codes.INDEX["communication"]).tolist() == told.tolist() == [True] * 3 + [False] * 2
         groups, _ = NameGroups(capture).groups(int(capture.track_of_row(int(rows[0]))))

@@ -157,7 +157,9 @@ def build(bench: Bench) -> None:
     bench.compile("libwarpline_agent.so", sources, *shared, *headers, "-Wl,-z,nodelete")
     bench.compile("agent_costs", [HERE / "programs" / "agent_costs.c", *sources], *headers)
     bench.compile("libcuda.so.1", [FAKE / "fake_cuda.c"], *shared, "-Wl,-soname,libcuda.so.1")
-    bench.compile("libcupti.so.12", [FAKE / "fake_cupti.c"], *shared, "-Wl,-soname,libcupti.so.12")
+    bench.compile(
+        "libcupti.so.12", [FAKE / "fake_cupti.c", FAKE / "fake_work.c"], *shared, "-Wl,-soname,libcupti.so.12"
+    )
 
 
 def row(what: str, value: float, unit: str, note: str = "") -> None:

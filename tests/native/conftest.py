@@ -72,7 +72,7 @@ def fake_gpu(built: Path) -> Path:
     folder.mkdir()
     for name, sources in (
         ("libcuda.so.1", ("fake_cuda.c", "fake_driver_api.c")),
-        ("libcupti.so.12", ("fake_cupti.c",)),
+        ("libcupti.so.12", ("fake_cupti.c", "fake_work.c")),
     ):
         files = [HERE / "fake" / source for source in sources]
         compile_c(folder / name, files, "-shared", "-fPIC", f"-Wl,-soname,{name}")

@@ -1,5 +1,4 @@
-/* A stand-in for libcupti.so: hands out activity records at the sizes of a chosen version. The layouts are written
- * here by number, apart from the agent's header, so that a wrong offset there is seen.
+/* A stand-in for libcupti.so: hands out activity records (fake_work.c) at the sizes of a chosen version.
  *
  * FAKE_CUPTI_VERSION  12.1 12.9 13.0 13.1 13.3 13.5 (default 12.9): sizes of the records and the API version
  * FAKE_CUPTI_REFUSE   CALL=CODE, for example subscribe=39, enable=35, enable10=35, version=999
@@ -19,12 +18,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define EXPORT __attribute__((visibility("default")))
-#define KINDS 64
+#include "fake_cupti.h"
 
 typedef void (*request_fn)(uint8_t **, size_t *, size_t *);
 typedef void (*complete_fn)(void *, uint32_t, uint8_t *, size_t, size_t);
-typedef void (*callback_fn)(void *, uint32_t, uint32_t, const void *);
 typedef uint64_t (*timestamp_fn)(void);
 
 static const struct version {
@@ -39,14 +36,13 @@ static const struct version {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static request_fn on_request;
 static complete_fn on_complete;
-static callback_fn on_callback;
-static void *callback_user;
+callback_fn on_callback;
+void *callback_user;
 static timestamp_fn on_timestamp;
-static int is_subscribed, is_enabled[KINDS], is_callback[4][1024], has_system_tids;
+int is_enabled[KINDS], is_callback[4][1024];
+static int is_subscribed, has_system_tids;
 static uint8_t *buffer;
 static size_t buffer_size, used, records_in_buffer;
-static uint32_t next_correlation = 1;
-static uint64_t stream_free[64];
 
 /* Work whose end has not come yet. */
 #define PENDING 4096
@@ -92,25 +88,19 @@ static uint64_t clock_ns(clockid_t id)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static uint64_t host_now(void) { return on_timestamp ? on_timestamp() : clock_ns(CLOCK_REALTIME); }
-static uint64_t device_now(void)
+uint64_t host_now(void) { return on_timestamp ? on_timestamp() : clock_ns(CLOCK_REALTIME); }
+uint64_t device_now(void)
 {
     return on_timestamp && !clock_is("device") ? on_timestamp() : clock_ns(CLOCK_REALTIME);
 }
 
-static uint32_t thread_id(void)
+uint32_t thread_id(void)
 {
     const char *text = getenv("FAKE_CUPTI_THREAD");
     if (!has_system_tids || (text && strcmp(text, "pthread") == 0))
         return (uint32_t)(uintptr_t)pthread_self();
     return (uint32_t)syscall(SYS_gettid);
 }
-
-#define PUT(record, offset, type, value)                                                                               \
-    do {                                                                                                               \
-        type put_ = (type)(value);                                                                                     \
-        memcpy((record) + (offset), &put_, sizeof put_);                                                               \
-    } while (0)
 
 static uint16_t size_of(uint32_t kind)
 {
@@ -196,7 +186,7 @@ static void settle_locked(int all)
     pending_count = kept;
 }
 
-static void submit(uint8_t *record, uint64_t end)
+void submit(uint8_t *record, uint64_t end)
 {
     uint32_t kind;
     memcpy(&kind, record, 4);
@@ -294,7 +284,6 @@ EXPORT int cuptiActivityFlushPeriod(uint32_t ms)
     (void)ms;
     return 0;
 }
-static void describe_device(void);
 EXPORT int cuptiActivityEnable(uint32_t kind)
 {
     char call[16];
@@ -358,260 +347,4 @@ EXPORT int cuptiGetCallbackName(uint32_t domain, uint32_t id, const char **name)
                                        : NULL)
                         : (id == 307 ? "cuLaunchKernel" : NULL);
     return *name ? 0 : 1;
-}
-
-/* What a program does, through fake_cuda.c. */
-static void describe_device(void)
-{
-    uint8_t r[256] = {0};
-    PUT(r, 0, uint32_t, 8);
-    PUT(r, 8, uint64_t, 3352320000u); /* kB/s */
-    PUT(r, 16, uint64_t, 80ull << 30);
-    PUT(r, 28, uint32_t, 50 << 20);
-    PUT(r, 32, uint32_t, 32);
-    PUT(r, 36, uint32_t, 1980000);
-    PUT(r, 40, uint32_t, 3);
-    PUT(r, 44, uint32_t, 132);
-    PUT(r, 52, uint32_t, 64);
-    PUT(r, 56, uint32_t, 32);
-    PUT(r, 60, uint32_t, 233472);
-    PUT(r, 64, uint32_t, 65536);
-    PUT(r, 68, uint32_t, 65536);
-    PUT(r, 72, uint32_t, 49152);
-    PUT(r, 76, uint32_t, 1024);
-    PUT(r, 104, uint32_t, 9);
-    PUT(r, 108, uint32_t, 0);
-    PUT(r, 112, uint32_t, 0);
-    for (int i = 0; i < 16; i++)
-        r[120 + i] = (uint8_t)(0x10 + i);
-    PUT(r, 136, const char *, "Fake H100");
-    submit(r, 0);
-    memset(r, 0, sizeof r);
-    PUT(r, 0, uint32_t, 9);
-    PUT(r, 4, uint32_t, 1);
-    PUT(r, 8, uint32_t, 0);
-    PUT(r, 14, uint16_t, 7);
-    submit(r, 0);
-    for (uint32_t stream = 7; stream < 16; stream++) {
-        memset(r, 0, sizeof r);
-        PUT(r, 0, uint32_t, 37);
-        PUT(r, 4, uint32_t, 1);
-        PUT(r, 8, uint32_t, stream);
-        PUT(r, 12, int32_t, stream == 8 ? -5 : 0);
-        PUT(r, 16, uint32_t, stream == 7 ? 3 : 2);
-        submit(r, 0);
-    }
-}
-
-static uint64_t place(uint32_t stream, uint64_t duration, uint64_t *end)
-{
-    pthread_mutex_lock(&lock);
-    uint64_t start = device_now() + 2000;
-    if (stream < 64 && stream_free[stream] > start)
-        start = stream_free[stream];
-    *end = start + duration;
-    if (stream < 64)
-        stream_free[stream] = *end;
-    pthread_mutex_unlock(&lock);
-    return start;
-}
-
-EXPORT void fake_callback(uint32_t domain, uint32_t id, uint32_t site)
-{
-    uint8_t data[72] = {0};
-    PUT(data, 0, uint32_t, site);
-    if (on_callback && domain < 4 && id < 1024 && is_callback[domain][id])
-        on_callback(callback_user, domain, id, data);
-}
-
-EXPORT uint32_t fake_api_begin(uint32_t is_driver, uint32_t id, uint64_t *start)
-{
-    pthread_mutex_lock(&lock);
-    uint32_t correlation = next_correlation++;
-    pthread_mutex_unlock(&lock);
-    *start = host_now();
-    fake_callback(is_driver ? 1 : 2, id, 0);
-    return correlation;
-}
-
-EXPORT void fake_api_end(uint32_t is_driver, uint32_t id, uint32_t correlation, uint64_t start, int32_t result)
-{
-    uint8_t r[256] = {0};
-    fake_callback(is_driver ? 1 : 2, id, 1);
-    PUT(r, 0, uint32_t, is_driver ? 4 : 5);
-    PUT(r, 4, uint32_t, id);
-    PUT(r, 8, uint64_t, start);
-    PUT(r, 16, uint64_t, host_now());
-    PUT(r, 24, uint32_t, getpid());
-    PUT(r, 28, uint32_t, thread_id());
-    PUT(r, 32, uint32_t, correlation);
-    PUT(r, 36, int32_t, result);
-    submit(r, 0);
-}
-
-EXPORT void fake_kernel(const char *name, uint32_t stream, uint64_t duration, uint32_t correlation, uint32_t graph,
-                        uint64_t node)
-{
-    uint8_t r[256];
-    uint64_t end, start = place(stream, duration, &end);
-    memset(r, 0xee, sizeof r); /* fields the agent does not know must not matter */
-    PUT(r, 0, uint32_t, 10);
-    PUT(r, 6, uint16_t, 40);
-    PUT(r, 16, uint64_t, start);
-    PUT(r, 24, uint64_t, end);
-    PUT(r, 40, uint32_t, 0);
-    PUT(r, 44, uint32_t, 1);
-    PUT(r, 48, uint32_t, stream);
-    PUT(r, 52, int32_t, 264);
-    PUT(r, 56, int32_t, 2);
-    PUT(r, 60, int32_t, 1);
-    PUT(r, 64, int32_t, 256);
-    PUT(r, 68, int32_t, 1);
-    PUT(r, 72, int32_t, 1);
-    PUT(r, 76, int32_t, 4096);
-    PUT(r, 80, int32_t, 1024);
-    PUT(r, 84, uint32_t, 16);
-    PUT(r, 92, uint32_t, correlation);
-    PUT(r, 104, const char *, name);
-    PUT(r, 120, uint64_t, 0);
-    PUT(r, 128, uint64_t, 0);
-    r[136] = 0;
-    PUT(r, 144, uint64_t, node);
-    PUT(r, 156, uint32_t, graph);
-    submit(r, end);
-}
-
-EXPORT void fake_copy(uint32_t kind, uint64_t bytes, uint32_t stream, uint64_t duration, uint32_t correlation)
-{
-    uint8_t r[256];
-    uint64_t end, start = place(stream, duration, &end);
-    int is_peer = kind == 10;
-    memset(r, 0xee, sizeof r);
-    PUT(r, 0, uint32_t, is_peer ? 22 : 1);
-    r[4] = (uint8_t)kind;
-    r[5] = kind == 2 ? 3 : 1;
-    r[6] = kind == 2 ? 1 : 3;
-    r[7] = 1;
-    PUT(r, 8, uint64_t, bytes);
-    PUT(r, 16, uint64_t, start);
-    PUT(r, 24, uint64_t, end);
-    PUT(r, 32, uint32_t, 0);
-    PUT(r, 36, uint32_t, 1);
-    PUT(r, 40, uint32_t, stream);
-    if (is_peer) {
-        PUT(r, 44, uint32_t, 0);
-        PUT(r, 48, uint32_t, 1);
-        PUT(r, 52, uint32_t, 1);
-        PUT(r, 56, uint32_t, 2);
-        PUT(r, 60, uint32_t, correlation);
-        PUT(r, 72, uint64_t, 0);
-        PUT(r, 80, uint32_t, 0);
-    } else {
-        PUT(r, 44, uint32_t, correlation);
-        PUT(r, 48, uint32_t, 0);
-        PUT(r, 64, uint64_t, 0);
-        PUT(r, 72, uint32_t, 0);
-    }
-    submit(r, end);
-}
-
-EXPORT void fake_set(uint32_t value, uint64_t bytes, uint32_t stream, uint64_t duration, uint32_t correlation)
-{
-    uint8_t r[256];
-    uint64_t end, start = place(stream, duration, &end);
-    memset(r, 0xee, sizeof r);
-    PUT(r, 0, uint32_t, 2);
-    PUT(r, 4, uint32_t, value);
-    PUT(r, 8, uint64_t, bytes);
-    PUT(r, 16, uint64_t, start);
-    PUT(r, 24, uint64_t, end);
-    PUT(r, 32, uint32_t, 0);
-    PUT(r, 36, uint32_t, 1);
-    PUT(r, 40, uint32_t, stream);
-    PUT(r, 44, uint32_t, correlation);
-    PUT(r, 48, uint16_t, 0);
-    PUT(r, 50, uint16_t, 3);
-    PUT(r, 64, uint64_t, 0);
-    PUT(r, 72, uint32_t, 0);
-    submit(r, end);
-}
-
-EXPORT void fake_graph(uint32_t graph, uint32_t stream, uint64_t duration, uint32_t correlation)
-{
-    uint8_t r[256];
-    uint64_t end, start = place(stream, duration, &end);
-    memset(r, 0xee, sizeof r);
-    PUT(r, 0, uint32_t, 51);
-    PUT(r, 4, uint32_t, correlation);
-    PUT(r, 8, uint64_t, start);
-    PUT(r, 16, uint64_t, end);
-    PUT(r, 24, uint32_t, 0);
-    PUT(r, 28, uint32_t, graph);
-    PUT(r, 32, uint32_t, 1);
-    PUT(r, 36, uint32_t, stream);
-    submit(r, end);
-}
-
-EXPORT int fake_is_enabled(uint32_t kind) { return kind < KINDS && is_enabled[kind]; }
-
-EXPORT uint64_t fake_stream_end(uint32_t stream) { return stream < 64 ? stream_free[stream] : 0; }
-EXPORT uint64_t fake_device_now(void) { return device_now(); }
-
-EXPORT void fake_synchronised(uint32_t type, uint32_t stream, uint64_t start, uint32_t correlation)
-{
-    uint8_t r[256];
-    memset(r, 0xee, sizeof r);
-    PUT(r, 0, uint32_t, 38);
-    PUT(r, 4, uint32_t, type);
-    PUT(r, 8, uint64_t, start);
-    PUT(r, 16, uint64_t, host_now());
-    PUT(r, 24, uint32_t, correlation);
-    PUT(r, 28, uint32_t, 1);
-    PUT(r, 32, uint32_t, stream);
-    PUT(r, 36, uint32_t, UINT32_MAX);
-    submit(r, 0);
-}
-
-EXPORT void fake_overhead(uint32_t kind, uint64_t start)
-{
-    uint8_t r[256];
-    memset(r, 0xee, sizeof r);
-    PUT(r, 0, uint32_t, 17);
-    PUT(r, 4, uint32_t, kind);
-    PUT(r, 8, uint32_t, 2);
-    PUT(r, 12, uint32_t, getpid());
-    PUT(r, 16, uint32_t, thread_id());
-    PUT(r, 24, uint64_t, start);
-    PUT(r, 32, uint64_t, host_now());
-    submit(r, 0);
-}
-
-EXPORT void fake_external(uint32_t kind, uint64_t id, uint32_t correlation)
-{
-    uint8_t r[256] = {0};
-    PUT(r, 0, uint32_t, 39);
-    PUT(r, 4, uint32_t, kind);
-    PUT(r, 8, uint64_t, id);
-    PUT(r, 16, uint32_t, correlation);
-    submit(r, 0);
-}
-
-EXPORT void fake_allocated(uint32_t operation, uint64_t address, uint64_t bytes, uint32_t correlation)
-{
-    uint8_t r[256];
-    memset(r, 0xee, sizeof r);
-    PUT(r, 0, uint32_t, 49);
-    PUT(r, 4, uint32_t, operation);
-    PUT(r, 8, uint32_t, 3);
-    PUT(r, 12, uint32_t, correlation);
-    PUT(r, 16, uint64_t, address);
-    PUT(r, 24, uint64_t, bytes);
-    PUT(r, 32, uint64_t, host_now());
-    PUT(r, 40, uint64_t, 0);
-    PUT(r, 48, uint32_t, getpid());
-    PUT(r, 52, uint32_t, 0);
-    PUT(r, 56, uint32_t, 1);
-    PUT(r, 60, uint32_t, 7);
-    PUT(r, 64, const char *, NULL);
-    submit(r, 0);
 }

@@ -41,39 +41,9 @@ struct file_header {
 };
 
 static const uint32_t slot_type[SLOT_COUNT] = {
-    [SLOT_CLOCK_PAIR] = RECORD_CLOCK_PAIR,
-    [SLOT_SOURCE_STATE] = RECORD_SOURCE_STATE,
-    [SLOT_RECORDING_STATE] = RECORD_RECORDING_STATE,
-    [SLOT_NVTX_DOMAIN] = RECORD_NVTX_DOMAIN,
-    [SLOT_NVTX_CATEGORY] = RECORD_NVTX_CATEGORY,
-    [SLOT_NVTX_RANGE] = RECORD_NVTX_RANGE,
-    [SLOT_NVTX_RANGE_ATTRIBUTES] = RECORD_NVTX_RANGE_ATTRIBUTES,
-    [SLOT_NVTX_START] = RECORD_NVTX_START,
-    [SLOT_NVTX_END] = RECORD_NVTX_END,
-    [SLOT_NVTX_MARK] = RECORD_NVTX_MARK,
-    [SLOT_NVTX_THREAD_NAME] = RECORD_NVTX_THREAD_NAME,
-    [SLOT_CUPTI_KERNEL] = RECORD_CUPTI_KERNEL,
-    [SLOT_CUPTI_MEMCPY] = RECORD_CUPTI_MEMCPY,
-    [SLOT_CUPTI_MEMSET] = RECORD_CUPTI_MEMSET,
-    [SLOT_CUPTI_RUNTIME] = RECORD_CUPTI_RUNTIME,
-    [SLOT_CUPTI_DRIVER] = RECORD_CUPTI_DRIVER,
-    [SLOT_CUPTI_SYNC] = RECORD_CUPTI_SYNC,
-    [SLOT_CUPTI_OVERHEAD] = RECORD_CUPTI_OVERHEAD,
-    [SLOT_CUPTI_EXTERNAL] = RECORD_CUPTI_EXTERNAL,
-    [SLOT_CUPTI_STREAM] = RECORD_CUPTI_STREAM,
-    [SLOT_CUPTI_CONTEXT] = RECORD_CUPTI_CONTEXT,
-    [SLOT_CUPTI_DEVICE] = RECORD_CUPTI_DEVICE,
-    [SLOT_CUPTI_GRAPH] = RECORD_CUPTI_GRAPH,
-    [SLOT_CUPTI_MEMORY] = RECORD_CUPTI_MEMORY,
-    [SLOT_CUPTI_FUNCTION] = RECORD_CUPTI_FUNCTION,
-    [SLOT_CUPTI_SESSION] = RECORD_CUPTI_SESSION,
-    [SLOT_CUPTI_DROPPED] = RECORD_CUPTI_DROPPED,
-    [SLOT_CUPTI_NAME] = RECORD_CUPTI_NAME,
-    [SLOT_OSRT_CALL] = RECORD_OSRT_CALL,
-    [SLOT_OSRT_RELEASE] = RECORD_OSRT_RELEASE,
-    [SLOT_PYTHON_CODE] = RECORD_PYTHON_CODE,
-    [SLOT_PYTHON_STACK] = RECORD_PYTHON_STACK,
-    [SLOT_PYTHON_SAMPLE] = RECORD_PYTHON_SAMPLE,
+#define SLOT(name) [SLOT_##name] = RECORD_##name,
+    SLOTS(SLOT)
+#undef SLOT
 };
 
 /* What a forked child has to be told again, in the order it was said. */
@@ -84,8 +54,6 @@ struct definition {
     uint8_t record[64];
 };
 
-static struct control_page stopped = {.state = STATE_STOPPING};
-struct control_page *wl_control = &stopped;
 __thread struct writer *wl_self __attribute__((tls_model("initial-exec")));
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -317,50 +285,6 @@ void wl_define(enum slot slot, const void *record, size_t size)
     errno = saved_errno;
 }
 
-static void write_common(enum slot slot, const void *record, size_t size)
-{
-    int saved_errno = errno;
-    spool_lock();
-    spool_define_locked(slot, record, size);
-    spool_unlock();
-    errno = saved_errno;
-}
-
-void wl_write_clock_pair(uint64_t third_ns)
-{
-    /* The middle of two reads, so that being scheduled away between them is halved, not added. */
-    uint64_t before = wl_clock(CLOCK_MONOTONIC);
-    uint64_t realtime = wl_clock(CLOCK_REALTIME);
-    uint64_t after = wl_clock(CLOCK_MONOTONIC);
-    struct record_clock_pair pair = {before + (after - before) / 2, realtime, third_ns};
-    write_common(SLOT_CLOCK_PAIR, &pair, sizeof pair);
-}
-
-void wl_write_source_state(const char *name, bool is_enabled, const char *reason, const char *remedy, uint64_t lost)
-{
-    struct record_source_state state = {
-        wl_intern(name, strlen(name)), is_enabled, wl_intern(reason, strlen(reason)),
-        wl_intern(remedy, strlen(remedy)), lost,
-    };
-    write_common(SLOT_SOURCE_STATE, &state, sizeof state);
-}
-
-void wl_capture_range(bool is_start)
-{
-    uint32_t expected = is_start ? STATE_PAUSED : STATE_RECORDING;
-    uint64_t now = wl_clock(CLOCK_MONOTONIC);
-    /* Not when stopping: a program that ends its range while it is being stopped must not resume the recording. */
-    if (!atomic_compare_exchange_strong(&wl_control->state, &expected, is_start ? STATE_RECORDING : STATE_PAUSED))
-        return;
-    atomic_store(&wl_control->changed_ns, now);
-    atomic_store(&wl_control->request, is_start ? REQUEST_START : REQUEST_STOP);
-    atomic_fetch_add(&wl_control->epoch, 1);
-    static const char reason[] = "capture range";
-    struct record_recording_state record = {now, is_start ? STATE_RECORDING : STATE_PAUSED,
-                                            wl_intern(reason, sizeof reason - 1)};
-    write_common(SLOT_RECORDING_STATE, &record, sizeof record);
-}
-
 void wl_mark_finished(void)
 {
     struct file_header *to = __atomic_load_n(&header, __ATOMIC_ACQUIRE);
@@ -443,30 +367,6 @@ static void after_fork_in_child(void)
     spool_unlock();
 }
 
-static bool map_control(void)
-{
-    char name[4096];
-    int length = snprintf(name, sizeof name, "%s/control", folder);
-    if (length < 0 || (size_t)length >= sizeof name)
-        return false;
-    int fd = open(name, O_RDWR | O_CLOEXEC | O_NOCTTY);
-    struct stat status;
-    if (fd < 0)
-        return false;
-    void *memory = MAP_FAILED;
-    if (fstat(fd, &status) == 0 && status.st_size >= (off_t)PAGE)
-        memory = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    close(fd);
-    if (memory == MAP_FAILED)
-        return false;
-    if (memcmp(memory, "WLCTRL01", 8) != 0) {
-        munmap(memory, PAGE);
-        return false;
-    }
-    wl_control = memory;
-    return true;
-}
-
 static void start_once(void)
 {
     int saved_errno = errno;
@@ -474,7 +374,7 @@ static void start_once(void)
     /* Relative would break as soon as the program changes its directory. */
     if (value != NULL && value[0] == '/' && (folder = strdup(value)) != NULL &&
         pthread_key_create(&thread_end, on_thread_end) == 0 &&
-        pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0 && map_control())
+        pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0 && spool_map_control(folder))
         is_usable = atexit(wl_mark_finished) == 0;
     errno = saved_errno;
 }

@@ -1,4 +1,4 @@
-/* Between spool.c and strings.c; everything here is called with the lock held. */
+/* Between the parts of the spool. What ends in `_locked` is called with the lock held. */
 #ifndef WARPLINE_SPOOL_INTERNAL_H
 #define WARPLINE_SPOOL_INTERNAL_H
 
@@ -11,6 +11,10 @@ bool spool_append_string_locked(uint32_t id, const char *text, uint32_t length);
 bool spool_define_locked(enum slot slot, const void *record, size_t size);
 void spool_lock(void);
 void spool_unlock(void);
+/* Writes a record that is not of one thread; takes the lock. */
+void spool_write_common(enum slot slot, const void *record, size_t size);
+/* Maps the control page of a session; false when there is none. */
+bool spool_map_control(const char *folder);
 /* Writes every string known so far: a file was just opened. */
 void strings_dump_locked(void);
 

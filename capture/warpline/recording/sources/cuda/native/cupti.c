@@ -3,25 +3,20 @@
  * wrong is written as the state of the source "cuda"; the program runs on. */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "cupti_internal.h"
 #include "spool.h"
 
-#define BUFFER_BYTES (1u << 20)
-#define KEPT_BUFFERS 16
 #define POLL_NS 20000000u
 #define FLUSH_EVERY_NS 250000000u
 #define CLOCKS_EVERY_NS 1000000000u
-#define RAW_BYTES (4 << 20)
 
 static void *subscriber;
 static pid_t owner;
@@ -32,83 +27,6 @@ static bool is_cuda_capture_range;
 static pthread_mutex_t cupti_lock = PTHREAD_MUTEX_INITIALIZER;
 static bool is_over;
 static _Atomic bool is_enabled;
-static _Atomic uint64_t dropped_total;
-
-static uint8_t *kept[KEPT_BUFFERS];
-static uint32_t kept_count;
-static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
-
-static void request_buffer(uint8_t **buffer, size_t *size, size_t *max_records)
-{
-    *buffer = NULL;
-    *size = BUFFER_BYTES;
-    *max_records = 0;
-    pthread_mutex_lock(&kept_lock);
-    if (kept_count > 0)
-        *buffer = kept[--kept_count];
-    pthread_mutex_unlock(&kept_lock);
-    if (*buffer != NULL)
-        return;
-    void *memory =
-        mmap(NULL, BUFFER_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory != MAP_FAILED)
-        *buffer = memory;
-    else
-        *size = 0;
-}
-
-static void keep_buffer(uint8_t *buffer)
-{
-    pthread_mutex_lock(&kept_lock);
-    bool is_kept = kept_count < KEPT_BUFFERS;
-    if (is_kept)
-        kept[kept_count++] = buffer;
-    pthread_mutex_unlock(&kept_lock);
-    if (!is_kept)
-        munmap(buffer, BUFFER_BYTES);
-}
-
-/* WARPLINE_CUPTI_RAW names a file that gets the first buffers as CUPTI gave them, each after its size (u64): what a
- * real GPU wrote, for tests on machines without one. */
-static char raw_path[512];
-static _Atomic int raw_left;
-
-static void save_raw(const uint8_t *buffer, size_t size)
-{
-    uint64_t length = size;
-    if (atomic_fetch_sub(&raw_left, (int)size) < (int)size)
-        return;
-    int file = open(raw_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    if (file < 0)
-        return;
-    if (write(file, &length, sizeof length) != (ssize_t)sizeof length || write(file, buffer, size) != (ssize_t)size)
-        atomic_store(&raw_left, 0);
-    close(file);
-}
-
-static void complete_buffer(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid_size)
-{
-    (void)size;
-    if (getpid() == owner) {
-        size_t dropped = 0;
-        if (valid_size > 0 && UNLIKELY(atomic_load_explicit(&raw_left, memory_order_relaxed) > 0))
-            save_raw(buffer, valid_size);
-        if (valid_size > 0)
-            cupti_write_records(buffer, valid_size);
-        if (cupti.dropped_records(context, stream, &dropped) == CUPTI_OK && dropped > 0) {
-            struct writer *writer = wl_writer();
-            struct record_cupti_dropped *record =
-                writer ? WL_RESERVE(writer, SLOT_CUPTI_DROPPED, record_cupti_dropped) : NULL;
-            if (record != NULL) {
-                *record = (struct record_cupti_dropped){wl_now(writer), dropped};
-                WL_COMMIT(writer, SLOT_CUPTI_DROPPED, record_cupti_dropped);
-            }
-            atomic_fetch_add_explicit(&dropped_total, dropped, memory_order_relaxed);
-        }
-    }
-    if (buffer != NULL)
-        keep_buffer(buffer);
-}
 
 static uint64_t timestamp(void) { return wl_clock(CLOCK_MONOTONIC); }
 
@@ -160,7 +78,7 @@ static const char *remedy_of(int result)
 
 static void set_state(bool is_on, const char *reason, const char *remedy)
 {
-    wl_write_source_state("cuda", is_on, reason, remedy, atomic_load(&dropped_total));
+    wl_write_source_state("cuda", is_on, reason, remedy, cupti_dropped());
 }
 
 static void refuse(const char *what, int result)
@@ -271,7 +189,7 @@ static void final_state(void)
     if (cupti_unreadable() > 0)
         snprintf(reason, sizeof reason, "%llu buffers could not be read to their end",
                  (unsigned long long)cupti_unreadable());
-    if (reason[0] != 0 || atomic_load(&dropped_total) > 0)
+    if (reason[0] != 0 || cupti_dropped() > 0)
         set_state(true, reason, "");
 }
 
@@ -373,11 +291,6 @@ static void read_options(void)
     is_with_memory = options != NULL && strstr(options, "memory=1") != NULL;
     cupti_keeps_every_call = options != NULL && strstr(options, "calls=all") != NULL;
     is_cuda_capture_range = range != NULL && strcmp(range, "cuda-profiler") == 0;
-    const char *raw = getenv("WARPLINE_CUPTI_RAW");
-    if (raw != NULL && raw[0] != 0 && strlen(raw) < sizeof raw_path) {
-        strcpy(raw_path, raw);
-        atomic_store(&raw_left, RAW_BYTES);
-    }
 }
 
 static void start_session(void)
@@ -410,7 +323,7 @@ static void start_session(void)
         cupti.set_thread_id_type(THREAD_ID_SYSTEM);
     if (options != NULL && strstr(options, "latency=1") != NULL && cupti.latency_timestamps != NULL)
         cupti.latency_timestamps(1);
-    if ((result = cupti.register_callbacks(request_buffer, complete_buffer)) != CUPTI_OK) {
+    if ((result = cupti_register_buffers()) != CUPTI_OK) {
         refuse("CUPTI refused the buffers", result);
         cupti.unsubscribe(subscriber);
         return;

@@ -13,6 +13,11 @@ bool cupti_load(char *reason, size_t size);
 /* The CUDA version the driver supports, 13000 for 13.0; 0 when unknown. */
 uint32_t cupti_driver_version(void);
 
+/* Has CUPTI write into buffers of ours, whose records go to the spool; CUPTI's result. */
+int cupti_register_buffers(void);
+/* How many records CUPTI says it had no room for. */
+uint64_t cupti_dropped(void);
+
 /* Every API call is kept; otherwise those that only ask for the current state are counted and left out. */
 extern bool cupti_keeps_every_call;
 /* Writes the records of a finished buffer to the spool. */

@@ -1,0 +1,33 @@
+/* Records that belong to no source: clocks, and what became of a source. */
+#include <errno.h>
+#include <string.h>
+
+#include "spool_internal.h"
+
+void spool_write_common(enum slot slot, const void *record, size_t size)
+{
+    int saved_errno = errno;
+    spool_lock();
+    spool_define_locked(slot, record, size);
+    spool_unlock();
+    errno = saved_errno;
+}
+
+void wl_write_clock_pair(uint64_t third_ns)
+{
+    /* The middle of two reads, so that being scheduled away between them is halved, not added. */
+    uint64_t before = wl_clock(CLOCK_MONOTONIC);
+    uint64_t realtime = wl_clock(CLOCK_REALTIME);
+    uint64_t after = wl_clock(CLOCK_MONOTONIC);
+    struct record_clock_pair pair = {before + (after - before) / 2, realtime, third_ns};
+    spool_write_common(SLOT_CLOCK_PAIR, &pair, sizeof pair);
+}
+
+void wl_write_source_state(const char *name, bool is_enabled, const char *reason, const char *remedy, uint64_t lost)
+{
+    struct record_source_state state = {
+        wl_intern(name, strlen(name)), is_enabled, wl_intern(reason, strlen(reason)),
+        wl_intern(remedy, strlen(remedy)), lost,
+    };
+    spool_write_common(SLOT_SOURCE_STATE, &state, sizeof state);
+}

@@ -1,0 +1,55 @@
+/* The page shared with the recorder: whether anything is to be recorded, and the capture ranges of programs. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "spool_internal.h"
+
+#define PAGE 4096u
+
+static struct control_page stopped = {.state = STATE_STOPPING};
+struct control_page *wl_control = &stopped;
+
+bool spool_map_control(const char *folder)
+{
+    char name[4096];
+    int length = snprintf(name, sizeof name, "%s/control", folder);
+    if (length < 0 || (size_t)length >= sizeof name)
+        return false;
+    int fd = open(name, O_RDWR | O_CLOEXEC | O_NOCTTY);
+    struct stat status;
+    if (fd < 0)
+        return false;
+    void *memory = MAP_FAILED;
+    if (fstat(fd, &status) == 0 && status.st_size >= (off_t)PAGE)
+        memory = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    if (memory == MAP_FAILED)
+        return false;
+    if (memcmp(memory, "WLCTRL01", 8) != 0) {
+        munmap(memory, PAGE);
+        return false;
+    }
+    wl_control = memory;
+    return true;
+}
+
+void wl_capture_range(bool is_start)
+{
+    uint32_t expected = is_start ? STATE_PAUSED : STATE_RECORDING;
+    uint64_t now = wl_clock(CLOCK_MONOTONIC);
+    /* Not when stopping: a program that ends its range while it is being stopped must not resume the recording. */
+    if (!atomic_compare_exchange_strong(&wl_control->state, &expected, is_start ? STATE_RECORDING : STATE_PAUSED))
+        return;
+    atomic_store(&wl_control->changed_ns, now);
+    atomic_store(&wl_control->request, is_start ? REQUEST_START : REQUEST_STOP);
+    atomic_fetch_add(&wl_control->epoch, 1);
+    static const char reason[] = "capture range";
+    struct record_recording_state record = {now, is_start ? STATE_RECORDING : STATE_PAUSED,
+                                            wl_intern(reason, sizeof reason - 1)};
+    spool_write_common(SLOT_RECORDING_STATE, &record, sizeof record);
+}

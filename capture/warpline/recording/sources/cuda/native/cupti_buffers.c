@@ -1,0 +1,113 @@
+/* The buffers that CUPTI writes its records into. Those that were read are kept for the next turn. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "cupti_internal.h"
+#include "spool.h"
+
+#define BUFFER_BYTES (1u << 20)
+#define KEPT_BUFFERS 16
+#define RAW_BYTES (4 << 20)
+
+static pid_t owner;
+static _Atomic uint64_t dropped_total;
+
+static uint8_t *kept[KEPT_BUFFERS];
+static uint32_t kept_count;
+static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void request_buffer(uint8_t **buffer, size_t *size, size_t *max_records)
+{
+    *buffer = NULL;
+    *size = BUFFER_BYTES;
+    *max_records = 0;
+    pthread_mutex_lock(&kept_lock);
+    if (kept_count > 0)
+        *buffer = kept[--kept_count];
+    pthread_mutex_unlock(&kept_lock);
+    if (*buffer != NULL)
+        return;
+    void *memory =
+        mmap(NULL, BUFFER_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory != MAP_FAILED)
+        *buffer = memory;
+    else
+        *size = 0;
+}
+
+static void keep_buffer(uint8_t *buffer)
+{
+    pthread_mutex_lock(&kept_lock);
+    bool is_kept = kept_count < KEPT_BUFFERS;
+    if (is_kept)
+        kept[kept_count++] = buffer;
+    pthread_mutex_unlock(&kept_lock);
+    if (!is_kept)
+        munmap(buffer, BUFFER_BYTES);
+}
+
+/* WARPLINE_CUPTI_RAW names a file that gets the first buffers as CUPTI gave them, each after its size (u64): what a
+ * real GPU wrote, for tests on machines without one. */
+static char raw_path[512];
+static _Atomic int raw_left;
+
+static void keep_raw(void)
+{
+    const char *raw = getenv("WARPLINE_CUPTI_RAW");
+    if (raw != NULL && raw[0] != 0 && strlen(raw) < sizeof raw_path) {
+        strcpy(raw_path, raw);
+        atomic_store(&raw_left, RAW_BYTES);
+    }
+}
+
+static void save_raw(const uint8_t *buffer, size_t size)
+{
+    uint64_t length = size;
+    if (atomic_fetch_sub(&raw_left, (int)size) < (int)size)
+        return;
+    int file = open(raw_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (file < 0)
+        return;
+    if (write(file, &length, sizeof length) != (ssize_t)sizeof length || write(file, buffer, size) != (ssize_t)size)
+        atomic_store(&raw_left, 0);
+    close(file);
+}
+
+static void complete_buffer(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid_size)
+{
+    (void)size;
+    if (getpid() == owner) {
+        size_t dropped = 0;
+        if (valid_size > 0 && UNLIKELY(atomic_load_explicit(&raw_left, memory_order_relaxed) > 0))
+            save_raw(buffer, valid_size);
+        if (valid_size > 0)
+            cupti_write_records(buffer, valid_size);
+        if (cupti.dropped_records(context, stream, &dropped) == CUPTI_OK && dropped > 0) {
+            struct writer *writer = wl_writer();
+            struct record_cupti_dropped *record =
+                writer ? WL_RESERVE(writer, SLOT_CUPTI_DROPPED, record_cupti_dropped) : NULL;
+            if (record != NULL) {
+                *record = (struct record_cupti_dropped){wl_now(writer), dropped};
+                WL_COMMIT(writer, SLOT_CUPTI_DROPPED, record_cupti_dropped);
+            }
+            atomic_fetch_add_explicit(&dropped_total, dropped, memory_order_relaxed);
+        }
+    }
+    if (buffer != NULL)
+        keep_buffer(buffer);
+}
+
+int cupti_register_buffers(void)
+{
+    owner = getpid();
+    keep_raw();
+    return cupti.register_callbacks(request_buffer, complete_buffer);
+}
+
+uint64_t cupti_dropped(void) { return atomic_load(&dropped_total); }

@@ -1,4 +1,7 @@
-"""Verbs about events, links, marks and what a search found."""
+"""Verbs about events, links, marks and what a search found.
+
+The timeline's model is imported where a verb needs it: the window is on the screen before it is.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,6 @@ from PySide6.QtGui import QGuiApplication
 
 from warpline.i18n import tr
 from warpline_app.commands.command import WindowCommand
-from warpline_app.timeline.model.event_text import describe_event
-from warpline_app.timeline.model.events_of_names import neighbour
 from warpline_app.verbs.timeline_command import A_FIND, A_MARK, A_SELECTION, Action, timeline_command
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ def _previous(nav: Navigator) -> None:
 
 def _step(nav: Navigator, direction: int) -> None:
     """Along the lane; while names are highlighted, from one of their events to the next."""
+    from warpline_app.timeline.model.events_of_names import neighbour
+
     capture, selected, names = nav.document.capture, nav.state.selection, nav.state.highlight
     if names and names == frozenset(nav.search.found.names.tolist()):
         _select(nav, nav.search.step(direction))
@@ -81,6 +84,8 @@ def _highlight_name(nav: Navigator) -> None:
 
 
 def _copy(nav: Navigator) -> None:
+    from warpline_app.timeline.model.event_text import describe_event
+
     if nav.state.selection is not None:
         text = describe_event(nav.document.capture, nav.state.selection, nav.state.origin_ns)
         QGuiApplication.clipboard().setText(text.plain())

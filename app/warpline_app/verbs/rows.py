@@ -1,4 +1,7 @@
-"""Verbs about rows: pin, hide, open, order, height, and which are shown."""
+"""Verbs about rows: pin, hide, open, order, height, and which are shown.
+
+The timeline's model is imported where a verb needs it: the window is on the screen before it is.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,11 @@ from typing import TYPE_CHECKING
 
 from warpline.i18n import tr
 from warpline_app.commands.command import Need, WindowCommand
-from warpline_app.timeline.model.layout import MAX_LANE_PX, MIN_LANE_PX, line_height
-from warpline_app.timeline.model.row import TimelineRow
 from warpline_app.verbs.timeline_command import A_ROW, Action, if_timeline, timeline_command
 
 if TYPE_CHECKING:
     from warpline_app.commands.navigator import Navigator
+    from warpline_app.timeline.model.row import TimelineRow
 
 
 def _with_row(action: Callable[[Navigator, TimelineRow], None]) -> Action:
@@ -61,6 +63,8 @@ def _expand_all(nav: Navigator, is_open: bool) -> None:
 
 def _taller(by: int) -> Callable[[Navigator, TimelineRow], None]:
     def run(nav: Navigator, row: TimelineRow) -> None:
+        from warpline_app.timeline.model.layout import MAX_LANE_PX, MIN_LANE_PX, line_height
+
         height = line_height(row, nav.state.heights) + by
         nav.state.set_height(row.key, min(max(height, MIN_LANE_PX), MAX_LANE_PX))
 

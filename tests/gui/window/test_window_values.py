@@ -206,11 +206,12 @@ def test_settings_survive_and_bad_values_read_as_defaults(tmp_path: Path) -> Non
     assert not broken.restore_session
 
 
-def test_the_window_needs_neither_hdf5_nor_plots_to_appear() -> None:
+def test_the_window_needs_neither_timeline_nor_hdf5_nor_plots_to_appear() -> None:
     code = (
         "import sys, warpline_app.look.application, warpline_app.window.main_window;"
         "import warpline_app.verbs.catalogue as c; c.all_commands();"
-        "print([name for name in ('h5py', 'pyqtgraph', 'pandas', 'dask') if name in sys.modules])"
+        "heavy = ('h5py', 'numpy', 'pyqtgraph', 'pandas', 'dask', 'warpline_app.timeline');"
+        "print([name for name in heavy if name in sys.modules])"
     )
     result = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True

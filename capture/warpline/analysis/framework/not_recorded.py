@@ -30,7 +30,11 @@ NOT_RECORDED = {
     ),
     "osrt": NotRecorded(
         english("OS runtime calls were not recorded"),
-        english("import an export of Nsight Systems with OS runtime calls"),
+        english("record with --trace osrt, or import an export of Nsight Systems with OS runtime calls"),
+    ),
+    "wait": NotRecorded(
+        english("what threads waited for was not recorded"),
+        english("record the program with Warpline and --trace cpu,osrt"),
     ),
     "operator": NotRecorded(
         english("operators were not recorded"),
@@ -53,7 +57,10 @@ NOT_RECORDED = {
         english("switch with_stack on in the framework's profiler and import its trace"),
     ),
     "samples": NotRecorded(
-        english("stacks were not sampled"), english("import an export of Nsight Systems with CPU samples")
+        english("stacks were not sampled"),
+        english(
+            "record a Python program with --trace python, or import an export of Nsight Systems with CPU samples"
+        ),
     ),
     "memory": NotRecorded(
         english("memory allocations were not recorded"),

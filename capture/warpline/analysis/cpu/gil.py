@@ -1,0 +1,67 @@
+"""How long Python threads waited for the GIL, where, and who had it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from warpline.analysis.framework.column import Column, Role
+from warpline.analysis.framework.not_recorded import missing
+from warpline.analysis.framework.options import Options
+from warpline.analysis.framework.report import NotRecorded, Table, Texts
+from warpline.analysis.framework.report_spec import ReportSpec
+from warpline.analysis.framework.selection import View
+from warpline.analysis.framework.statistics import group_statistics
+from warpline.analysis.framework.tables import (
+    combine_keys,
+    event_targets,
+    masked_below_zero,
+    ratio,
+    scope_text,
+    stat_columns,
+    stat_data,
+)
+from warpline.analysis.framework.thread_columns import pid_tid, thread_titles
+from warpline.i18n import english
+from warpline.model.waits import WaitKind
+
+
+def gil(view: View, _options: Options) -> Table | NotRecorded:
+    """Waits for the GIL by waiting thread and by the thread that had it when the wait began."""
+    if not view.has("osrt") or "wait" not in view.capture.kinds["osrt"].attributes:
+        return missing("wait")
+    events = view.events("osrt")
+    kind = np.ma.filled(view.column("osrt", "wait", events.index), 0)
+    events = events.take(kind == WaitKind.GIL)
+    tracks = np.array([-2 - t.index if t.thread is None else t.thread for t in view.capture.tracks] or [-2])
+    thread = tracks[view.track_of(events.row)] if len(events) else np.empty(0, np.int64)
+    holder = np.ma.filled(view.column("osrt", "holder", events.index).astype(np.int64), -1)
+    key, first = combine_keys(thread, holder)
+    stats = group_statistics(key, events.inside).by_total()
+    rows = first[stats.key]
+    pids, tids = pid_tid(view, thread[rows])
+    shift = len(view.capture.tracks) + 2
+    title = thread_titles(view)
+    named = {found.tid: f"{found.name} ({found.tid})" for found in view.capture.threads}
+    return Table(
+        (
+            *stat_columns(english("Waits"), english("all waiting for the GIL")),
+            Column("of_range_ratio", "Of the range", Role.RATIO, english("the selected range")),
+            Column("name", "Thread", Role.NAME, key=True),
+            Column("holder", "Held by", Role.TEXT, key=True),
+            Column("pid", "PID", Role.ID, key=True),
+            Column("tid", "TID", Role.ID, key=True),
+        ),
+        {
+            **stat_data(stats),
+            "of_range_ratio": ratio(stats.total, view.duration_ns),
+            "name": Texts(thread[rows] + shift, lambda code: title(code - shift)),
+            "holder": Texts(holder[rows], lambda tid: named.get(tid, str(tid))),
+            "pid": masked_below_zero(pids),
+            "tid": masked_below_zero(tids),
+        },
+        targets=event_targets(events.row[rows]),
+        scope=scope_text(view, english("Waits for the GIL")),
+    )
+
+
+report = ReportSpec("gil", "The GIL: who waits for whom", "cpu", gil, needs=("osrt",), place=605)

@@ -1,0 +1,73 @@
+"""Which locks threads waited for, where, and where whoever held them gave them back."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from warpline.analysis.framework.column import Column, Role
+from warpline.analysis.framework.not_recorded import missing
+from warpline.analysis.framework.options import Options
+from warpline.analysis.framework.report import NotRecorded, Table, Texts
+from warpline.analysis.framework.report_spec import ReportSpec
+from warpline.analysis.framework.selection import View
+from warpline.analysis.framework.statistics import group_statistics
+from warpline.analysis.framework.tables import (
+    combine_keys,
+    event_targets,
+    scope_text,
+    stat_columns,
+    stat_data,
+)
+from warpline.i18n import english
+from warpline.model.waits import WAIT_KINDS, WaitKind
+
+LOCKS = (WaitKind.LOCK, WaitKind.CONDITION, WaitKind.BARRIER)
+
+
+def lock_contention(view: View, _options: Options) -> Table | NotRecorded:
+    """Waits for locks, conditions and barriers by lock and by the two lines that met there, longest total first."""
+    if not view.has("osrt") or "wait" not in view.capture.kinds["osrt"].attributes:
+        return missing("wait")
+    events = view.events("osrt")
+    kind = np.ma.filled(view.column("osrt", "wait", events.index), 0).astype(np.int64)
+    kept = np.flatnonzero(np.isin(kind, LOCKS))
+    events, kind = events.take(kept), kind[kept]
+    texts = {
+        name: np.ma.filled(view.column("osrt", name, events.index).astype(np.int64), -1)
+        for name in ("place", "holder_place")
+    }
+    # Addresses are 64 bits wide: equal ones are told by their number among the distinct ones.
+    addresses, address = np.unique(
+        np.ma.filled(view.column("osrt", "address", events.index), 0).astype(np.uint64), return_inverse=True
+    )
+    process = np.array([t.process if t.process is not None else -1 for t in view.capture.tracks] or [-1])
+    owner = process[view.track_of(events.row)] if len(events) else np.empty(0, np.int64)
+    key, first = combine_keys(owner, address.reshape(-1), texts["place"], texts["holder_place"])
+    stats = group_statistics(key, events.inside).by_total()
+    rows = first[stats.key]
+    pids = [view.capture.processes[index].pid if index >= 0 else 0 for index in owner[rows].tolist()]
+    return Table(
+        (
+            *stat_columns(english("Waits"), english("all waiting for locks")),
+            Column("name", "Waits at", Role.NAME, key=True),
+            Column("holder_place", "Given back at", Role.TEXT, key=True),
+            Column("lock", "Lock", Role.TEXT, key=True),
+            Column("wait", "Kind", Role.TEXT),
+            Column("pid", "PID", Role.ID, key=True),
+        ),
+        {
+            **stat_data(stats),
+            "name": Texts(texts["place"][rows], view.capture.strings.__getitem__),
+            "holder_place": Texts(texts["holder_place"][rows], view.capture.strings.__getitem__),
+            "lock": [f"{int(value):#x}" for value in addresses[address.reshape(-1)[rows]]],
+            "wait": Texts(kind[rows], lambda code: WAIT_KINDS.get(code, str(code))),
+            "pid": np.array(pids, np.int64),
+        },
+        targets=event_targets(events.row[rows]),
+        scope=scope_text(view, english("Waits for locks")),
+    )
+
+
+report = ReportSpec(
+    "lock_contention", "Locks: who waits where for whom", "cpu", lock_contention, needs=("osrt",), place=604
+)

@@ -1,0 +1,87 @@
+"""What blocked threads waited for, and on which line."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.analysis.cpu.thread_state import STATES, state_codes
+from warpline.analysis.framework.column import Column, Role
+from warpline.analysis.framework.not_recorded import missing
+from warpline.analysis.framework.options import Options
+from warpline.analysis.framework.report import NotRecorded, Table, Texts
+from warpline.analysis.framework.report_spec import ReportSpec
+from warpline.analysis.framework.selection import View
+from warpline.analysis.framework.statistics import group_statistics
+from warpline.analysis.framework.tables import (
+    combine_keys,
+    event_targets,
+    masked_below_zero,
+    scope_text,
+    stat_columns,
+    stat_data,
+)
+from warpline.analysis.framework.thread_columns import pid_tid, thread_titles
+from warpline.i18n import english
+from warpline.model.waits import WAIT_KINDS
+
+Int64Array = npt.NDArray[np.int64]
+OWN_THREAD = "warpline-agent"
+"""Warpline's own, inside the program: what it waits for is nobody's question."""
+_BLOCKED = STATES.index("blocked")
+
+
+def waits(view: View, _options: Options) -> Table | NotRecorded:
+    """Blocked time of each thread by what it waited for and where. A row stands for its longest wait."""
+    if not view.has("thread_state"):
+        return missing("thread_state")
+    if "wait" not in view.capture.kinds["thread_state"].attributes:
+        return missing("wait")
+    events = view.events("thread_state")
+    events = events.take(state_codes(view, events.row, events.name) == _BLOCKED)
+    tracks = np.array([-2 - t.index if t.thread is None else t.thread for t in view.capture.tracks] or [-2])
+    thread = tracks[view.track_of(events.row)] if len(events) else np.empty(0, np.int64)
+    own = [i for i, found in enumerate(view.capture.threads) if found.name == OWN_THREAD]
+    programs = np.flatnonzero(~np.isin(thread, own))
+    events, thread = events.take(programs), thread[programs]
+    kind = np.ma.filled(view.column("thread_state", "wait", events.index), 0).astype(np.int64)
+    place = np.ma.filled(view.column("thread_state", "place", events.index).astype(np.int64), -1)
+    key, first = combine_keys(thread, kind, place)
+    stats = group_statistics(key, events.inside).by_total()
+    rows = first[stats.key]
+    pids, tids = pid_tid(view, thread[rows])
+    shift = len(view.capture.tracks) + 2
+    title = thread_titles(view)
+    return Table(
+        (
+            *stat_columns(english("Waits"), english("all blocked time")),
+            Column("name", "Waits for", Role.NAME, key=True),
+            Column("place", "Place", Role.TEXT, key=True),
+            Column("thread", "Thread", Role.TEXT, key=True),
+            Column("pid", "PID", Role.ID, key=True),
+            Column("tid", "TID", Role.ID, key=True),
+        ),
+        {
+            **stat_data(stats),
+            "name": Texts(kind[rows], lambda code: WAIT_KINDS.get(code, str(code))),
+            "place": Texts(place[rows], view.capture.strings.__getitem__),
+            "thread": Texts(thread[rows] + shift, lambda code: title(code - shift)),
+            "pid": masked_below_zero(pids),
+            "tid": masked_below_zero(tids),
+        },
+        targets=event_targets(events.row[_longest(key, events.inside)[stats.key]]),
+        scope=scope_text(view, english("Blocked time")),
+        notes=(
+            english("Not known: blocked outside the calls that are measured, or shorter than the threshold."),
+        ),
+    )
+
+
+def _longest(key: Int64Array, duration: Int64Array) -> Int64Array:
+    """For each key the place of its longest event."""
+    order = np.lexsort((duration, key))
+    last = np.flatnonzero(np.r_[key[order][1:] != key[order][:-1], True][: len(order)])
+    return order[last]
+
+
+report = ReportSpec("waits", "What threads waited for", "cpu", waits, needs=("thread_state",), place=600)

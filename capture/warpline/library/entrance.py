@@ -8,8 +8,9 @@ from pathlib import Path
 
 from warpline.i18n import tr
 from warpline.library.capture_reader import CaptureReader
-from warpline.library.opening import IsCancelled, Opened, Progress, open_converted, open_path
+from warpline.library.opening import Opened, open_converted, open_path
 from warpline.model import UsageError
+from warpline.model.progress import IsCancelled, Progress, never, unwatched
 
 AnyPath = str | os.PathLike[str]
 
@@ -24,7 +25,7 @@ def open(  # noqa: A001  # `warpline.open`
 
     Raises CaptureFormatError, ImportFormatError, StorageError, RecordingError, Cancelled.
     """
-    return CaptureReader(open_path(Path(path), progress or _silent, cancelled or _never))
+    return CaptureReader(open_path(Path(path), progress or unwatched, cancelled or never))
 
 
 def import_trace(
@@ -45,7 +46,7 @@ def import_trace(
     Raises ImportFormatError, UsageError, StorageError, Cancelled.
     """
     files = [Path(paths)] if isinstance(paths, str | os.PathLike) else [Path(path) for path in paths]
-    report, is_cancelled = progress or _silent, cancelled or _never
+    report, is_cancelled = progress or unwatched, cancelled or never
     if not files:
         raise UsageError(tr("no file to import"))
     if out is None:
@@ -57,11 +58,3 @@ def import_trace(
         files, Path(out), format=format, align=align, progress=report, cancelled=is_cancelled
     )
     return CaptureReader(open_path(written, report, is_cancelled))
-
-
-def _silent(_fraction: float, _text: str) -> None:
-    return None
-
-
-def _never() -> bool:
-    return False

@@ -5,20 +5,17 @@ Nothing heavy is imported here before a file is opened: the window is on screen 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warpline.i18n import tr
 from warpline.model.errors import CaptureFormatError, WarplineError
+from warpline.model.progress import IsCancelled, Progress
 
 if TYPE_CHECKING:
     from warpline.storage import Capture
-
-Progress = Callable[[float, str], None]
-"""Takes a fraction in 0-1 and what is being done."""
-IsCancelled = Callable[[], bool]
 
 HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
 SPOOL_SUFFIX = ".spool"

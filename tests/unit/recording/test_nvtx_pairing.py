@@ -148,6 +148,14 @@ def test_a_range_that_ended_during_a_pause_is_not_given_the_next_pop() -> None:
     assert by_name == {1: (200, 300, Flag.TRUNCATED), 0: (450, 500, Flag.CUT_START)}
 
 
+def test_all_ranges_that_ended_during_a_pause_end_there() -> None:
+    pushes = ((200, 1, 0), (210, 2, 1), (220, 3, 2))
+    ranges = match_push_pop(columns(*pushes, (300, records.POPPED_UNSEEN, 0)), START, STOP, [450])
+    stops = dict(zip(ranges.name.tolist(), ranges.stop_ns.tolist(), strict=True))
+    assert stops == {1: 300, 2: 300, 3: 300}
+    assert set(ranges.flags.tolist()) == {int(Flag.TRUNCATED)}
+
+
 def test_pops_without_a_push_are_counted() -> None:
     rows = ((200, records.POP, records.LEVEL_UNBALANCED), (300, 1, 0), (400, records.POP, 0))
     ranges = match_push_pop(columns(*rows), START, STOP)

@@ -117,6 +117,18 @@ def test_a_lost_end_gives_the_core_to_the_next_thread() -> None:
     assert found.flags[0] == Flag.TRUNCATED
 
 
+def test_a_core_that_changes_hands_in_one_moment_lost_nothing() -> None:
+    found = thread_states(
+        marks(
+            (0, 10, 0, Mark.IN), (0, 40, 0, Mark.OUT), (0, 99, NO_CPU, Mark.DEATH),
+            (1, 40, 0, Mark.IN), (1, 60, 0, Mark.OUT), (1, 99, NO_CPU, Mark.DEATH),
+        )
+    )  # fmt: skip
+    ran = found.by_core
+    assert found.stop_ns[ran].tolist() == [40, 60]
+    assert found.flags[ran].tolist() == [0, 0]
+
+
 def loop(ordered: list[tuple[int, int, int, Mark]]) -> list[tuple[int, int, int, str, int]]:
     """The rules, one thread and one record at a time, for sequences without loss."""
     result = []

@@ -57,6 +57,11 @@ def test_the_anchor_stays_under_the_pointer() -> None:
     assert view == (125_000, 625_000)
 
 
+@pytest.mark.parametrize(("view", "zoomed"), [((900, 1000), (800, 1000)), ((0, 100), (0, 200))])
+def test_zooming_out_at_an_end_stays_in_the_capture(view: tuple[int, int], zoomed: tuple[int, int]) -> None:
+    assert AnchoredZoom().zoom(view, (0, 1000), 0.5, 2.0) == zoomed
+
+
 @given(st.integers(0, FAR), st.integers(2_000_000, 10**12), st.integers(-400, 400))
 def test_a_pan_by_pixels_is_recognised_as_such(start: int, length: int, pixels: int) -> None:
     scale = TimeScale(start, start + length, 1999)

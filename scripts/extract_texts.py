@@ -59,6 +59,7 @@ CALLS = {
     "english_n": _Call((0, 1), DATA),
     "forms": _Call((0, 1), DATA),
     "KindSpec": _Call((1,), DATA),
+    "PanelSpec": _Call((1,), "panel"),
     "AttributeSpec": _Call((2,), DATA),
     "ReportSpec": _Call((1,), DATA),
     "Column": _Call((1,), DATA),
@@ -120,7 +121,6 @@ def listed_texts() -> Iterator[Text]:
     """The texts that stand in tables and are translated where they are shown."""
     from warpline.model.kinds import BUILTIN_KINDS
     from warpline_app.commands.menus import MENU_ORDER, SUBMENUS
-    from warpline_app.panels.frame.registry import all_panels
     from warpline_app.verbs.catalogue import all_commands
 
     for command in all_commands():
@@ -133,8 +133,6 @@ def listed_texts() -> Iterator[Text]:
             yield Text("command", text)
     for text in (*MENU_ORDER, *SUBMENUS.values()):
         yield Text("command", text)
-    for panel in all_panels():
-        yield Text("panel", panel.title)
     for kind in BUILTIN_KINDS:
         yield Text(DATA, kind.title)
         for attribute in kind.attributes:

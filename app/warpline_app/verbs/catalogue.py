@@ -14,6 +14,7 @@ from warpline_app.commands.command import Need, WindowCommand
 from warpline_app.verbs.events import EVENT_COMMANDS
 from warpline_app.verbs.files import FILE_COMMANDS
 from warpline_app.verbs.layout import LAYOUT_COMMANDS
+from warpline_app.verbs.panels import panel_commands
 from warpline_app.verbs.rows import ROW_COMMANDS
 from warpline_app.verbs.view import VIEW_COMMANDS
 from warpline_app.verbs.window import WINDOW_COMMANDS
@@ -33,14 +34,23 @@ TIMELINE_COMMANDS: tuple[WindowCommand, ...] = (
 
 def all_commands() -> tuple[WindowCommand, ...]:
     """Every command, in the order of the menus. Those of other distributions take no id and no key of ours."""
-    found = {command.id: command for command in (*FILE_COMMANDS, *TIMELINE_COMMANDS, *WINDOW_COMMANDS)}
-    keys = {QKeySequence(key).toString() for command in found.values() for key in command.keys}
-    for command in _installed():
-        if command.id not in found:
-            free = tuple(key for key in command.keys if QKeySequence(key).toString() not in keys)
-            keys.update(QKeySequence(key).toString() for key in free)
+    panels = panel_commands()
+    ours = (*FILE_COMMANDS, *TIMELINE_COMMANDS, *WINDOW_COMMANDS)
+    taken = {_portable(key) for command in ours for key in command.keys}
+    found = {
+        command.id: command for command in (*FILE_COMMANDS, *TIMELINE_COMMANDS, *panels, *WINDOW_COMMANDS)
+    }
+    for command in (*panels, *_installed()):
+        if command in panels or command.id not in found:
+            # Some of the panels are others', too.
+            free = tuple(key for key in command.keys if _portable(key) not in taken)
+            taken.update(_portable(key) for key in free)
             found[command.id] = replace(command, keys=free)
     return tuple(found.values())
+
+
+def _portable(key: str) -> str:
+    return QKeySequence(key).toString()
 
 
 def _installed() -> Iterator[WindowCommand]:

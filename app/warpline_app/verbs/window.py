@@ -1,12 +1,10 @@
-"""What the window can do around a timeline: panels, tabs, themes, search, help."""
+"""What the window can do around a timeline: tabs, themes, search, help."""
 
 from __future__ import annotations
 
 from warpline_app.commands.command import A_CAPTURE, Need, WindowCommand
 from warpline_app.commands.context import CommandContext
 from warpline_app.look.appearance import appearance
-from warpline_app.panels.frame.panel_spec import PanelSpec
-from warpline_app.panels.frame.registry import all_panels
 from warpline_app.session.alignment import movable_clocks
 from warpline_app.session.settings import ThemeChoice
 
@@ -87,21 +85,7 @@ def _theme_command(name: ThemeChoice, title: str) -> WindowCommand:
     )
 
 
-def _panel_command(spec: PanelSpec) -> WindowCommand:
-    return WindowCommand(
-        f"panel.{spec.id}",
-        f"Panel: {spec.title}",
-        "View",
-        lambda context: context.shell.panels.toggle_panel(spec.id),
-        spec.keys,
-        needs=(A_CAPTURE,),
-        checked=lambda context: context.shell.panels.is_shown(spec.id),
-        group="panels",
-    )
-
-
 WINDOW_COMMANDS: tuple[WindowCommand, ...] = (
-    *(_panel_command(spec) for spec in all_panels()),
     WindowCommand(
         "view.next_tab",
         "Next Tab",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -23,8 +24,12 @@ ENTRY_POINT_GROUP = "warpline.panels"
 
 @lru_cache(maxsize=1)
 def all_panels() -> tuple[PanelSpec, ...]:
-    """Every panel, in the order of its tabs. Those of other distributions never replace one of ours."""
-    found = {spec.id: spec for spec in (*_installed(), *_own())}
+    """Every panel, in the order of its tabs. Those of other distributions take no id and no key of ours."""
+    found = {spec.id: spec for spec in _own()}
+    taken = {key for spec in found.values() for key in spec.keys}
+    for spec in _installed():
+        if spec.id not in found:
+            found[spec.id] = replace(spec, keys=tuple(key for key in spec.keys if key not in taken))
     return tuple(sorted(found.values(), key=lambda spec: (spec.position, spec.id)))
 
 

@@ -220,6 +220,13 @@ def test_causes_of_a_gap_add_up_to_it(found: list[tuple[int, int, int, bool]]) -
             assert other == 0
 
 
+def test_ten_microseconds_are_the_gpus_own_way_from_one_operation_to_the_next() -> None:
+    length = np.array([10_000, 10_001], np.int64)
+    start = np.array([50_000, 50_000], np.int64)
+    parts = split_gap(start, start + length, start - 1, np.ones(2, bool))
+    assert [part.tolist() for part in parts] == [[0, 0], [10_000, 0], [0, 10_001]]
+
+
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 30)), min_size=1, max_size=15))
 def test_queue_length_counts_what_was_launched_and_has_not_begun(found: list[tuple[int, int]]) -> None:
     calls = np.array([call for call, _ in found], np.int64)

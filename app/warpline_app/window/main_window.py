@@ -21,10 +21,11 @@ from warpline_app.session.settings import Settings
 from warpline_app.session.workspace import Item, Workspace
 from warpline_app.verbs.catalogue import all_commands
 from warpline_app.window.close_question import may_close
-from warpline_app.window.menus import RecentMenu, theme_menu
 from warpline_app.window.message_bars import MessageBars
+from warpline_app.window.recent_menu import RecentMenu
 from warpline_app.window.status_line import StatusLine
 from warpline_app.window.tabs import CaptureTabs
+from warpline_app.window.theme_menu import theme_menu
 from warpline_app.window.timeline_search import TimelineSearch
 from warpline_app.window.tool_row import ToolRow
 from warpline_app.window.welcome import WelcomePage

@@ -73,6 +73,15 @@ def test_success_is_told_in_the_window(dialog: ExportDialog, window: MainWindow,
     assert [str(path) in bar.text for bar in window.message_bars.bars] == [True]
 
 
+def test_the_workspace_lists_an_export_while_it_runs(
+    dialog: ExportDialog, window: MainWindow, qtbot: QtBot
+) -> None:
+    with qtbot.waitSignal(dialog.finished, timeout=20_000):
+        qtbot.mouseClick(dialog.start_button, Qt.MouseButton.LeftButton)
+        assert [activity.title for activity in window.workspace.activities] == ["Export to part.h5"]
+    assert not list(window.workspace.activities)
+
+
 def test_only_shown_tracks_leaves_hidden_ones_out(
     page: CapturePage, window: MainWindow, tmp_path: Path, qtbot: QtBot
 ) -> None:

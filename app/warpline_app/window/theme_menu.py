@@ -1,0 +1,28 @@
+"""The menu of themes."""
+
+from __future__ import annotations
+
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QMenu, QWidget
+
+from warpline.i18n import tr
+from warpline_app.commands.menus import menu_entry
+from warpline_app.commands.runner import CommandRunner
+
+
+def theme_menu(runner: CommandRunner, parent: QWidget) -> QMenu:
+    """The themes, with the one in use marked."""
+    menu = QMenu(tr("Theme"), parent)
+    entries: list[tuple[QAction, str]] = []
+    for command in runner.commands.values():
+        if command.id.startswith("theme."):
+            action = menu_entry(runner, command.id, menu)
+            menu.addAction(action)
+            entries.append((action, command.id))
+
+    def refresh() -> None:
+        for action, name in entries:
+            action.setChecked(runner.is_checked(name))
+
+    menu.aboutToShow.connect(refresh)
+    return menu

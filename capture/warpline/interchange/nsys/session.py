@@ -106,7 +106,7 @@ def convert_diagnostics(context: Context, table: str) -> None:
         text for text, severity in zip(texts, rows["severity"].tolist(), strict=True) if severity in (2, 3)
     ]
     for text in list(dict.fromkeys(serious))[:_MAX_WARNINGS]:
-        context.builder.add_warning(f"Nsight Systems: {text}")
+        context.builder.add_warning(english("Nsight Systems: {text}", text=text))
     # Messages of preparing and exporting lie outside the recording and would stretch it.
     window = context.window
     times = rows["timestamp"]

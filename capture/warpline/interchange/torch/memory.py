@@ -80,7 +80,10 @@ def add_allocations(
         flags=int(Flag.INSTANT),
         names=names,
     )
-    for title, values in ((english("Allocated memory"), allocated), (english("Reserved memory"), reserved)):
+    for title, values in (
+        (english("Allocated memory {device}"), allocated),
+        (english("Reserved memory {device}"), reserved),
+    ):
         _add_totals(converter, group, devices, title, values)
 
 
@@ -97,7 +100,7 @@ def _add_totals(
         for code, device in enumerate(devices.table):
             chosen = np.flatnonzero(known & (pid_of == number) & (devices.codes == code))
             if len(chosen):
-                name = f"{title} {device}".strip()
+                name = title.format(device=device).strip()
                 track = converter.tracks.counter_track(converter.tracks.process(pid), name)
                 totals = np.ma.getdata(values)[chosen].astype(np.float64)
                 converter.builder.add_counter(track, name, "bytes", group.start[chosen], totals)

@@ -37,7 +37,7 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
     inside = waits.stop_ns <= translation.stop_ns
     inside &= waits.start_ns >= translation.start_ns
     rows = np.flatnonzero(inside)
-    builder.add_skipped("OS runtime calls", len(waits) - len(rows), "outside the recording")
+    builder.add_skipped(english("OS runtime calls"), len(waits) - len(rows), english("outside the recording"))
     first_id = _add_calls(translation, builder, waits.take(rows), releases)
     ids = np.full(len(waits), -1, np.int64)
     ids[rows] = first_id + np.arange(len(rows))

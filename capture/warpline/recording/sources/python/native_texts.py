@@ -1,0 +1,13 @@
+"""What the agent's C says about Python. Texts cannot be marked for translators there, so they stand here too."""
+
+from __future__ import annotations
+
+from warpline.i18n import english
+
+TEXTS = (
+    english("free-threaded Python 3.{number}"),
+    english("Python {version}: stacks are known of 3.11 to 3.14"),
+    english("Python 3.{number}: this build lays out its frames in another way"),
+    english("record with CPython 3.11 to 3.14, built with a GIL"),
+)
+"""With fields where C has conversions."""

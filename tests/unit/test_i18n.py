@@ -58,6 +58,10 @@ msgid "Stream {number} · NVTX"
 msgstr "NVTX потока {number}"
 
 msgctxt "data"
+msgid "{kind} {path}"
+msgstr "{path} {kind}"
+
+msgctxt "data"
 msgid "default"
 msgstr "основной"
 

@@ -48,9 +48,11 @@ class Messages:
             if "{" not in message.text:
                 self._whole[message.text] = message.translations[0]
                 continue
-            self._templates += [_template(text, message) for text in message[:2] if text]
+            # One that consists of fields would fit every text.
+            if any(map(str.isalpha, _literals(message.text))):
+                self._templates += [_template(text, message) for text in message[:2] if text]
         # The one that says most fits best: "Stream {number} · NVTX" before "Stream {number}".
-        self._templates.sort(key=lambda template: -_literal_length(template.message.text))
+        self._templates.sort(key=lambda template: -len(_literals(template.message.text)))
         self._known: dict[str, str] = {}
 
     def translated(self, text: str) -> str:
@@ -120,5 +122,5 @@ def _template(text: str, message: Message) -> _Template:
     )
 
 
-def _literal_length(text: str) -> int:
-    return sum(len(literal) for literal, _name, _format, _conversion in Formatter().parse(text))
+def _literals(text: str) -> str:
+    return "".join(literal for literal, _name, _format, _conversion in Formatter().parse(text))

@@ -203,8 +203,10 @@ def _reason(kind: int, about: str, holder: ThreadLife | None, child: int) -> str
         return english("{lock}, held by {thread}", lock=name, thread=thread)
     if child > 0:
         return english("child process {pid}", pid=child)
-    if kind in (WaitKind.FILE, WaitKind.TERMINAL) and about:
-        return english("{kind} {path}", kind=name, path=about)
+    if kind == WaitKind.FILE and about:
+        return english("file {path}", path=about)
+    if kind == WaitKind.TERMINAL and about:
+        return english("terminal {path}", path=about)
     if kind == WaitKind.NETWORK and " " in about:
         return english("network: {peer}", peer=about.partition(" ")[2])
     return name

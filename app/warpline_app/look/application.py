@@ -10,6 +10,7 @@ from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication
 
 from warpline import __version__, i18n, resources
+from warpline.i18n.languages import ENGLISH
 from warpline_app.look.appearance import appearance
 
 DESKTOP_FILE = "warpline"
@@ -31,7 +32,19 @@ def make_application(
     application.setDesktopFileName(DESKTOP_FILE)
     application.setStyle("Fusion")
     application.setWindowIcon(QIcon(str(resources.path("icons/warpline.svg"))))
-    i18n.install(language)
+    _speak(application, i18n.install(language))
     (appearance().choose if is_themed else appearance().prepare)(theme)
     appearance().follow_desktop()
     return application
+
+
+def _speak(application: QApplication, language: str) -> None:
+    """Let Qt's own texts (buttons of dialogs, file dialogs) follow; Qt brings its translations."""
+    if language == ENGLISH:
+        return
+    from PySide6.QtCore import QLibraryInfo, QLocale, QTranslator
+
+    translator = QTranslator(application)
+    folder = QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)
+    if translator.load(QLocale(language), "qtbase", "_", folder):
+        application.installTranslator(translator)

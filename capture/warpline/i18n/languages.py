@@ -47,16 +47,17 @@ def system_language() -> str:
     return ENGLISH
 
 
-def install(choice: str = SYSTEM) -> None:
-    """Speak this language from now on; ``system`` takes the environment's. One without a catalogue is English.
+def install(choice: str = SYSTEM) -> str:
+    """Speak this language from now on and return its name; ``system`` takes the environment's.
 
-    So is one whose catalogue cannot be read, with a warning (`UserWarning`) for who writes it.
+    One without a catalogue is English. So is one whose catalogue cannot be read, with a warning (`UserWarning`) for
+    who writes it.
     """
     language = system_language() if choice == SYSTEM else choice
     path = next((path for path in _files() if path.stem == language), None) if language != ENGLISH else None
     if path is None:
         use(None)
-        return
+        return ENGLISH
     from warpline.i18n.catalogue import Catalogue
     from warpline.i18n.po import read_po
 
@@ -65,6 +66,8 @@ def install(choice: str = SYSTEM) -> None:
     except (OSError, ValueError) as error:
         use(None)
         warnings.warn(f"{error}; English is used instead", stacklevel=2)
+        return ENGLISH
+    return language
 
 
 def _nearest(wanted: str, names: list[str]) -> str:

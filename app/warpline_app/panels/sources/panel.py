@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
-from warpline.i18n import tr, tr_n, translated
+from warpline.i18n import english, tr, tr_n, translated
 from warpline.interchange.framework.ranks import clock_text
 from warpline.model.times import format_duration
 from warpline_app.look.theme import Theme
@@ -17,6 +17,23 @@ from warpline_app.session.document import Document
 
 if TYPE_CHECKING:
     from warpline.storage import Capture
+
+
+HOST_TITLES = {
+    "name": english("Name"),
+    "system": english("System"),
+    "machine": english("Machine"),
+    "cpus": english("Cpus"),
+    "cpu_model": english("Cpu model"),
+    "memory_bytes": english("Memory bytes"),
+    "processor": english("Processor"),
+    "architecture": english("Architecture"),
+    "cores": english("Cores"),
+    "kernel": english("Kernel"),
+    "driver": english("Driver"),
+    "cuda": english("Cuda"),
+}
+"""What recorders and importers tell of the machine."""
 
 
 def run_facts(capture: Capture) -> list[tuple[str, str]]:
@@ -53,7 +70,8 @@ def run_facts(capture: Capture) -> list[tuple[str, str]]:
     host = meta.get("host")
     if isinstance(host, dict):
         facts += [
-            (translated(str(key).replace("_", " ").capitalize()), str(value)) for key, value in host.items()
+            (translated(HOST_TITLES.get(key, str(key).replace("_", " ").capitalize())), str(value))
+            for key, value in host.items()
         ]
     if meta.get("tool"):
         facts.append((tr("Recorder"), str(meta["tool"])))

@@ -16,7 +16,7 @@ from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import Selection, View
 from warpline.analysis.structure.gpus import activity_combinations, gpus
 from warpline.analysis.structure.overlap import time_of
-from warpline.i18n import tr, translated
+from warpline.i18n import english, tr, translated
 from warpline.model.progress import IsCancelled
 from warpline.model.times import format_duration
 from warpline_app.look.elided import ElidedLabel
@@ -31,7 +31,13 @@ from warpline_app.session.document import Document
 
 QUICK_ABOVE = 300_000
 """Events of a capture above which medians wait until the hand that drags a range stops."""
-_FAMILIES = {"gpu": "GPU", "ranges": "Ranges", "framework": "Framework", "cpu": "CPU", "steps": "Steps"}
+_FAMILIES = {
+    "gpu": english("GPU"),
+    "ranges": english("Ranges"),
+    "framework": english("Framework"),
+    "cpu": english("CPU"),
+    "steps": english("Steps"),
+}
 _ABOUT_GPU = frozenset(("kernel", "cuda_gpu_kern_sum", "cuda_gpu_kern_gb_sum", "cuda_gpu_sum"))
 _REPORTS = {spec.name: spec for spec in reports()}
 """Loaded with this module, in whichever thread that is."""
@@ -105,7 +111,7 @@ class SummaryPanel(ComputedPanel):
         for spec in _REPORTS.values():
             if spec.family != family:
                 family = spec.family
-                self.report.addItem(tr(_FAMILIES.get(family, family)).upper(), "")
+                self.report.addItem(translated(_FAMILIES.get(family, family)).upper(), "")
                 _disable(model, self.report.count() - 1)
             self.report.addItem("   " + translated(spec.title), spec.name)
             self.report.setItemData(self.report.count() - 1, spec.name, Qt.ItemDataRole.ToolTipRole)

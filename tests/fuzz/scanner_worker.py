@@ -14,7 +14,7 @@ import numpy as np
 from warpline.interchange.torch.args import ApiArgs, GpuArgs, MemoryArgs, OperatorArgs, PythonArgs
 from warpline.interchange.trace_json import scanner
 from warpline.interchange.trace_json.events import EventDecoder
-from warpline.interchange.trace_json.native_args import NativeArguments
+from warpline.interchange.trace_json.scanned_arguments import NativeArguments
 from warpline.interchange.trace_json.worker import piece_of
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[2])]

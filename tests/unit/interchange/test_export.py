@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from warpline.cli import main
 from warpline.interchange import import_files
-from warpline.interchange.export.chrome_text import microseconds
+from warpline.interchange.export.chrome_json.text import microseconds
 from warpline.interchange.export.exporter import (
     Exporter,
     ExportOptions,

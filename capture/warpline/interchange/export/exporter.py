@@ -19,11 +19,11 @@ from warpline.storage import Capture
 ENTRY_POINT_GROUP = "warpline.exporters"
 
 MODULES: tuple[str, ...] = (
-    "warpline.interchange.export.capture",
-    "warpline.interchange.export.chrome",
-    "warpline.interchange.export.csv",
-    "warpline.interchange.export.parquet",
-    "warpline.interchange.export.html",
+    "warpline.interchange.export.capture_exporter",
+    "warpline.interchange.export.chrome_json.chrome_exporter",
+    "warpline.interchange.export.csv_exporter",
+    "warpline.interchange.export.parquet_exporter",
+    "warpline.interchange.export.html_exporter",
 )
 """One line per exporter; each module exports ``exporter``."""
 

@@ -10,8 +10,8 @@ from typing import BinaryIO, Protocol
 
 from warpline.i18n import tr, translated
 from warpline.interchange.framework import registry
-from warpline.interchange.framework.gunzip import GunzipReader
 from warpline.interchange.framework.importer import Importer
+from warpline.interchange.framework.unpacking import GunzipReader
 from warpline.model import ImportFormatError
 
 HEAD_BYTES = 1 << 20

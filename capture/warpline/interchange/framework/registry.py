@@ -13,13 +13,13 @@ from warpline.model import UsageError, WarplineError
 ENTRY_POINT_GROUP = "warpline.importers"
 
 MODULES: tuple[str, ...] = (
-    "warpline.interchange.torch.kineto",
-    "warpline.interchange.paddle.paddle_json",
-    "warpline.interchange.paddle.paddle_pb",
-    "warpline.interchange.trace_json.chrome",
-    "warpline.interchange.nsys.nsys_sqlite",
-    "warpline.interchange.nsys.nsys_hdf5",
-    "warpline.interchange.nsys.nsys_rep",
+    "warpline.interchange.torch.converter",
+    "warpline.interchange.paddle.converter",
+    "warpline.interchange.paddle.protobuf_importer",
+    "warpline.interchange.trace_json.chrome_importer",
+    "warpline.interchange.nsys.sqlite_importer",
+    "warpline.interchange.nsys.hdf5_importer",
+    "warpline.interchange.nsys.report_importer",
 )
 """One line per importer; each module exports ``importer``. The order breaks ties of confidence."""
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from warpline.i18n import tr_n
 from warpline.interchange.trace_json.converter import TraceConverter
 from warpline.interchange.trace_json.json_stream import CHUNK_BYTES, EventStream, StreamState
-from warpline.interchange.trace_json.native_columns import SCANNED
 from warpline.interchange.trace_json.pool import pieces
+from warpline.interchange.trace_json.scanned_columns import SCANNED
 from warpline.interchange.trace_json.scanner import Scanner, library
 from warpline.model.progress import IsCancelled, Progress, check_cancelled
 

@@ -15,8 +15,8 @@ from typing import BinaryIO
 from warpline.i18n import english
 from warpline.interchange.trace_json.events import EventDecoder
 from warpline.interchange.trace_json.formats import FORMATS
-from warpline.interchange.trace_json.native_columns import native_piece
 from warpline.interchange.trace_json.piece_columns import Piece, split_piece
+from warpline.interchange.trace_json.scanned_columns import native_piece
 from warpline.interchange.trace_json.scanner import Scan
 
 LENGTH = struct.Struct("<Q")

@@ -27,7 +27,7 @@ from warpline.interchange.torch.columns import (
 from warpline.interchange.torch.cpu import SLICE, STATE, add_scheduling
 from warpline.interchange.torch.gpu import KinetoGpuTracks
 from warpline.interchange.torch.memory import add_memory
-from warpline.interchange.trace_json.chrome import is_trace_json
+from warpline.interchange.trace_json.chrome_importer import is_trace_json
 from warpline.interchange.trace_json.converter import TraceConverter, name_ids, optional_ids
 from warpline.interchange.trace_json.json_stream import StreamState
 from warpline.interchange.trace_json.piece_columns import Group, ThreadKey

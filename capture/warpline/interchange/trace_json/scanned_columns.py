@@ -23,7 +23,6 @@ from warpline.interchange.torch.columns import (
     MEMORY_NAME,
     torch_route,
 )
-from warpline.interchange.trace_json.native_args import NativeArguments, is_json, text_of
 from warpline.interchange.trace_json.piece_columns import (
     ASYNC,
     BORDERS,
@@ -37,6 +36,7 @@ from warpline.interchange.trace_json.piece_columns import (
     ThreadKey,
     generic_route,
 )
+from warpline.interchange.trace_json.scanned_arguments import NativeArguments, is_json, text_of
 from warpline.interchange.trace_json.scanner import Column, Scan, distinct
 
 Int64Array = npt.NDArray[np.int64]

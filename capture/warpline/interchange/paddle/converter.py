@@ -15,9 +15,9 @@ from warpline.interchange.framework.columns import clean_text
 from warpline.interchange.framework.importer import CERTAIN, ImportOptions, ImportSummary
 from warpline.interchange.paddle.columns import RANGE
 from warpline.interchange.torch.columns import MEMORY, OPERATOR, PHASE
-from warpline.interchange.torch.kineto import CATEGORY, WARPLINE_MARK, TorchConverter
+from warpline.interchange.torch.converter import CATEGORY, WARPLINE_MARK, TorchConverter
 from warpline.interchange.torch.memory import add_allocations
-from warpline.interchange.trace_json.chrome import is_trace_json
+from warpline.interchange.trace_json.chrome_importer import is_trace_json
 from warpline.interchange.trace_json.converter import optional_ids
 from warpline.interchange.trace_json.json_stream import StreamState
 from warpline.interchange.trace_json.piece_columns import Group, Piece, ThreadKey

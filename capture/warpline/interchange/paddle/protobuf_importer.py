@@ -31,7 +31,7 @@ from warpline.interchange.paddle.columns import (
     TYPES,
     device_of_place,
 )
-from warpline.interchange.paddle.paddle_json import PaddleConverter
+from warpline.interchange.paddle.converter import PaddleConverter
 from warpline.interchange.paddle.wire import (
     WireError,
     float32,

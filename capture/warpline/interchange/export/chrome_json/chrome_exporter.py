@@ -10,11 +10,11 @@ import numpy.typing as npt
 import orjson
 
 from warpline.i18n import tr
-from warpline.interchange.export.chrome_args import Arguments, JsonTexts, arguments_of
-from warpline.interchange.export.chrome_flows import anchors
-from warpline.interchange.export.chrome_keys import correlation_offsets, external_ids
-from warpline.interchange.export.chrome_rows import Row, Rows
-from warpline.interchange.export.chrome_text import lines_of, microseconds, quoted, reals
+from warpline.interchange.export.chrome_json.args import Arguments, JsonTexts, arguments_of
+from warpline.interchange.export.chrome_json.flows import anchors
+from warpline.interchange.export.chrome_json.keys import correlation_offsets, external_ids
+from warpline.interchange.export.chrome_json.rows import Row, Rows
+from warpline.interchange.export.chrome_json.text import lines_of, microseconds, quoted, reals
 from warpline.interchange.export.exporter import ExportJob, SizeModel
 from warpline.interchange.export.output_files import writing
 from warpline.interchange.export.selection import (

@@ -25,20 +25,31 @@ HELPER_OPTIONS = ["-O3"]
 
 
 class Helper(NamedTuple):
-    """A library beside its package that only makes it faster; the sources are in the package's ``native`` folder."""
+    """A library beside its package that only makes it faster.
+
+    The sources are in the package's ``native`` folder, and in those of the packages ``shared``.
+    """
 
     root: str
     package: str
     name: str
+    shared: tuple[str, ...] = ()
 
     @property
     def folder(self) -> str:
         """The package's folder in a checkout."""
         return f"{self.root}/{self.package}"
 
+    @property
+    def sources(self) -> list[str]:
+        """Folders of a checkout with its C."""
+        return [f"{self.root}/{package}/native" for package in (self.package, *self.shared)]
 
+
+_IMPORTERS = ("warpline/interchange/framework",)
 HELPERS = (
-    Helper("capture", "warpline/interchange/trace_json", "libwarpline_scan.so"),
+    Helper("capture", "warpline/interchange/trace_json", "libwarpline_scan.so", _IMPORTERS),
+    Helper("capture", "warpline/interchange/nsys/tables", "libwarpline_sqlite.so", _IMPORTERS),
     Helper("capture", "warpline/storage/index", "libwarpline_strip.so"),
     Helper("app", "warpline_app/timeline/draw", "libwarpline_lines.so"),
 )
@@ -63,7 +74,7 @@ def agent_folders(root: Path) -> list[Path]:
 
 def build_helper(helper: Helper, root: Path, folder: Path) -> Path | None:
     """Likewise one of `HELPERS`."""
-    return _compile([root / helper.folder / "native"], folder / helper.name, HELPER_OPTIONS)
+    return _compile([root / source for source in helper.sources], folder / helper.name, HELPER_OPTIONS)
 
 
 def _compile(folders: list[Path], library: Path, options: list[str]) -> Path | None:

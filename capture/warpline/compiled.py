@@ -11,15 +11,18 @@ Signatures = Mapping[str, tuple[Any, list[Any] | None]]
 """Result and arguments of each function; None leaves the arguments to ctypes."""
 
 
-def load(library: Path, signatures: Signatures) -> ctypes.CDLL | None:
+def load(library: Path, signatures: Signatures, *shared: Path) -> ctypes.CDLL | None:
     """The library with its functions declared; None where it is not compiled or older than its sources.
 
-    In a checkout the sources lie in ``native`` beside the library. An update may have brought others, and calling the
-    old functions with new arguments would end the process.
+    In a checkout the sources lie in ``native`` beside the library, and in folders that it shares with others. An update
+    may have brought others, and calling the old functions with new arguments would end the process.
     """
     try:
         built = library.stat().st_mtime
-        if any(source.stat().st_mtime > built for source in (library.parent / "native").glob("*.[ch]")):
+        sources = (
+            source for folder in (library.parent / "native", *shared) for source in folder.glob("*.[ch]")
+        )
+        if any(source.stat().st_mtime > built for source in sources):
             return None
         found = ctypes.CDLL(str(library))
         for name, (result, arguments) in signatures.items():

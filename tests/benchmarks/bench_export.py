@@ -16,8 +16,10 @@ from pathlib import Path
 
 import numpy as np
 
-from warpline.interchange.export.exporter import ExportOptions, export_capture, exporter_for
+from warpline.interchange.export.exporter import ExportOptions
+from warpline.interchange.export.exporting import export_capture
 from warpline.interchange.export.preview import estimate
+from warpline.interchange.export.registry import exporter_for
 from warpline.interchange.export.selection import ExportSelection
 from warpline.storage import Capture, open_capture
 

@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-SOURCES = sorted((REPOSITORY / "capture" / "warpline" / "interchange" / "native").glob("*.c"))
+INTERCHANGE = REPOSITORY / "capture" / "warpline" / "interchange"
+SHARED = INTERCHANGE / "framework" / "native"
+SOURCES = sorted(INTERCHANGE.glob("**/native/*.c"))
 _FLAGS = (
     "-std=c11", "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-shared", "-fPIC",
     "-fvisibility=hidden",
@@ -25,9 +27,10 @@ def build(folder: Path, *flags: str) -> Path:
     compiler = shutil.which("gcc")
     if compiler is None:
         pytest.skip("no gcc, whose sanitizers are used")
+    assert SOURCES
     library = folder / "libscan_sanitized.so"
     done = subprocess.run(
-        [compiler, *_FLAGS, *flags, "-o", str(library), *map(str, SOURCES)],
+        [compiler, *_FLAGS, *flags, f"-I{SHARED}", "-o", str(library), *map(str, SOURCES)],
         capture_output=True,
         text=True,
         check=False,

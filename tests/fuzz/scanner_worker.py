@@ -12,10 +12,11 @@ from pathlib import Path
 import numpy as np
 
 from warpline.interchange.torch.args import ApiArgs, GpuArgs, MemoryArgs, OperatorArgs, PythonArgs
+from warpline.interchange.torch.columns import TORCH
 from warpline.interchange.trace_json import scanner
-from warpline.interchange.trace_json.events import EventDecoder
-from warpline.interchange.trace_json.scanned_arguments import NativeArguments
-from warpline.interchange.trace_json.worker import piece_of
+from warpline.interchange.trace_json.decoding import CompiledDecoder
+from warpline.interchange.trace_json.scanned_arguments import ScannedArguments
+from warpline.interchange.trace_json.trace_format import CHROME
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[2])]
 from tests.unit.interchange.test_import_fuzz import mutated  # noqa: E402  # the path is known only now
@@ -34,13 +35,13 @@ def exercise(text: bytes, rng: random.Random) -> None:
             if begin < 0:
                 return
             continue
-        for form in ("torch", "chrome"):
-            piece_of(EventDecoder(), scan, form)
+        for form in (TORCH, CHROME):
+            CompiledDecoder(form, reader).piece(scan)
         # Objects that are none: any token may be taken for the beginning of arguments.
         tokens = len(scan.tokens)
         objects = np.array([rng.randrange(-2, tokens + 2) for _ in range(30)], np.int64)
         for args in (ApiArgs, GpuArgs, MemoryArgs, OperatorArgs, PythonArgs):
-            NativeArguments.of(scan, objects, args)
+            ScannedArguments.of(scan, objects, args)
         begins = np.array([rng.randrange(-2, len(text) + 2) for _ in range(30)], np.int64)
         scanner.distinct(scan, begins, np.array([rng.randrange(-1, 50) for _ in range(30)], np.int64))
         if scan.ended:

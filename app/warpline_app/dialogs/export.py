@@ -25,14 +25,10 @@ from PySide6.QtWidgets import (
 )
 
 from warpline.i18n import tr, tr_n
-from warpline.interchange.export.exporter import (
-    Exporter,
-    ExportOptions,
-    export_capture,
-    exporter_for,
-    exporters,
-)
+from warpline.interchange.export.exporter import Exporter, ExportOptions
+from warpline.interchange.export.exporting import export_capture
 from warpline.interchange.export.preview import estimate
+from warpline.interchange.export.registry import exporter_for, exporters
 from warpline.interchange.export.selection import ExportSelection
 from warpline.model import format_duration, format_time
 from warpline.model.errors import UsageError, WarplineError

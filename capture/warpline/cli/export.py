@@ -38,8 +38,10 @@ class ExportCommand:
 
     def run(self, args: argparse.Namespace) -> int:
         """Write the file and say what is in it."""
-        from warpline.interchange.export.exporter import ExportOptions, export_capture, exporter_for
+        from warpline.interchange.export.exporter import ExportOptions
+        from warpline.interchange.export.exporting import export_capture
         from warpline.interchange.export.preview import estimate
+        from warpline.interchange.export.registry import exporter_for
         from warpline.interchange.export.selection import ExportSelection
         from warpline.model.track_patterns import match_tracks
         from warpline.storage import open_capture

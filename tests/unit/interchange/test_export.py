@@ -18,14 +18,10 @@ from hypothesis import strategies as st
 from warpline.cli import main
 from warpline.interchange import import_files
 from warpline.interchange.export.chrome_json.text import microseconds
-from warpline.interchange.export.exporter import (
-    Exporter,
-    ExportOptions,
-    export_capture,
-    exporter_for,
-    exporters,
-)
+from warpline.interchange.export.exporter import Exporter, ExportOptions
+from warpline.interchange.export.exporting import export_capture
 from warpline.interchange.export.preview import estimate
+from warpline.interchange.export.registry import exporter_for, exporters
 from warpline.interchange.export.selection import ExportSelection, count_events
 from warpline.model import Cancelled, ExportError, Flag, Packing, UsageError
 from warpline.model.track_patterns import match_tracks
@@ -627,7 +623,7 @@ def test_a_format_whose_packages_are_missing_says_what_to_install(
         def load(self) -> object:
             raise ModuleNotFoundError("No module named 'PySide6'", name="PySide6")
 
-    monkeypatch.setattr("warpline.interchange.export.exporter.metadata.entry_points", lambda **_: [Point()])
+    monkeypatch.setattr("warpline.interchange.export.registry.metadata.entry_points", lambda **_: [Point()])
     exporters.cache_clear()
     try:
         with pytest.raises(ExportError, match=r"PySide6.*warpline\[gui\]"):

@@ -20,13 +20,15 @@ from tests.unit.interchange.import_tools import x
 from tests.unit.interchange.test_import_fuzz import ASYNC, ROCM, SIMPLE, TORCH, mutated, seed
 
 from warpline.interchange.framework.columns import nanoseconds
-from warpline.interchange.torch.columns import GPU_GROUPS
-from warpline.interchange.trace_json.events import EventDecoder
+from warpline.interchange.torch import columns as torch_columns
+from warpline.interchange.trace_json.decoding import CompiledDecoder, Decoder, TextDecoder
 from warpline.interchange.trace_json.json_stream import EventStream
 from warpline.interchange.trace_json.piece_columns import Group, Piece
 from warpline.interchange.trace_json.scanner import Scanner, library
-from warpline.interchange.trace_json.worker import piece_of
+from warpline.interchange.trace_json.trace_format import CHROME
 from warpline.model import ImportFormatError
+
+FORMATS = {"torch": torch_columns.TORCH, "chrome": CHROME}
 
 pytestmark = pytest.mark.skipif(library() is None, reason="the scanner is not compiled here")
 
@@ -45,7 +47,7 @@ def table(name: str, group: Group) -> list[tuple[Any, ...]]:
         group.duration.tolist(),
         [str(group.places[code] if group.places else group.threads[code]) for code in group.thread],
     ]
-    if name not in GPU_GROUPS:
+    if name not in torch_columns.GPU_GROUPS:
         columns.append([group.category.table[code] for code in group.category.codes])
     known: list[list[tuple[str, float]]] = [[] for _ in range(len(group))]
     for key, values in sorted(group.numbers.items()):
@@ -83,19 +85,21 @@ def scanner() -> Scanner:
 def scanned(text: bytes, form: str) -> list[Piece]:
     """An array as the scanner reads it, and the decoder from where the scanner stops."""
     begin = text.index(b"[") + 1
-    scan = scanner().scan(text, begin)
+    reader = scanner()
+    decoder = CompiledDecoder(FORMATS[form], reader)
+    scan = reader.scan(text, begin)
     if scan is None:
-        return [piece_of(EventDecoder(), text, form)]
-    found = [piece_of(EventDecoder(), scan, form)]
+        return [decoder.piece(text)]
+    found = [decoder.piece(scan)]
     if not scan.ended:
-        found.append(piece_of(EventDecoder(), b"[" + text[scan.stop :], form))
+        found.append(decoder.piece(b"[" + text[scan.stop :]))
     return found
 
 
 def both_ways(text: bytes, form: str) -> tuple[dict[str, Any], dict[str, Any], bool]:
     """What the scanner and the decoder read, and whether the scanner took anything."""
     pieces = scanned(text, form)
-    return content(*pieces), content(piece_of(EventDecoder(), text, form)), bool(pieces[0].groups)
+    return content(*pieces), content(TextDecoder(FORMATS[form]).piece(text)), bool(pieces[0].groups)
 
 
 @pytest.mark.fuzz
@@ -142,10 +146,9 @@ def test_mutated_traces_read_the_same(data_dir: Path) -> None:
     assert taken > 10
 
 
-def whole_file(path: Path, form: str, scanner: Scanner | None, chunk: int) -> dict[str, Any]:
-    decoder = EventDecoder()
-    stream = EventStream(path, chunk, scanner)
-    found = content(*[piece_of(decoder, part, form) for part in stream])
+def whole_file(path: Path, decoder: Decoder, chunk: int) -> dict[str, Any]:
+    stream = EventStream(path, chunk, decoder.scan)
+    found = content(*[decoder.piece(part) for part in stream])
     return {**found, "header": stream.state.header, "cut": stream.state.truncated}
 
 
@@ -153,7 +156,7 @@ def whole_file(path: Path, form: str, scanner: Scanner | None, chunk: int) -> di
 @pytest.mark.parametrize("name", [TORCH, ROCM, SIMPLE, ASYNC])
 def test_damaged_files_read_the_same_in_parts(data_dir: Path, tmp_path: Path, name: str) -> None:
     """However the file is damaged: what the decoder reads without a loss, the scanner reads as well."""
-    form = "torch" if name.startswith("torch") else "chrome"
+    form = FORMATS["torch" if name.startswith("torch") else "chrome"]
     path = tmp_path / "trace.json"
     compared = 0
     for number in range(rounds(12, 1_000)):
@@ -161,12 +164,12 @@ def test_damaged_files_read_the_same_in_parts(data_dir: Path, tmp_path: Path, na
         path.write_bytes(mutated(seed(data_dir, name, 30_000), rng))
         chunk = rng.choice((64, 1_000, 7_777, 1 << 20))
         try:
-            decoded = whole_file(path, form, None, chunk)
+            decoded = whole_file(path, TextDecoder(form), chunk)
         except ImportFormatError as error:
             with pytest.raises(ImportFormatError, match=re.escape(str(error))):
-                whole_file(path, form, scanner(), chunk)
+                whole_file(path, CompiledDecoder(form, scanner()), chunk)
             continue
-        found = whole_file(path, form, scanner(), chunk)
+        found = whole_file(path, CompiledDecoder(form, scanner()), chunk)
         if not decoded["losses"]:
             assert found == decoded, number
             compared += 1

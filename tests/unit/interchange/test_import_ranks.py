@@ -86,7 +86,8 @@ def test_a_rank_can_be_moved_without_importing_again(tmp_path: Path) -> None:
 
 
 def test_a_rank_is_moved_as_often_as_one_likes_in_an_archive_too(tmp_path: Path) -> None:
-    from warpline.interchange.export.exporter import ExportOptions, export_capture
+    from warpline.interchange.export.exporter import ExportOptions
+    from warpline.interchange.export.exporting import export_capture
     from warpline.storage import open_capture
 
     capture = imported(tmp_path, rank_file(tmp_path, 0, 100), rank_file(tmp_path, 1, 500))

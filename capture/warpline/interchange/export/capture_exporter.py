@@ -36,6 +36,7 @@ class CaptureExporter:
     """Events cut by the border are kept whole and flagged; links with one end outside keep the other."""
 
     name = "capture"
+    position = 10
     suffixes = (".h5",)
     size_model = SizeModel(34, 4, 0.5, 0.22)
 

@@ -26,6 +26,7 @@ class CsvExporter:
     """RFC 4180 with line feeds, UTF-8, a header line; a missing value is an empty cell."""
 
     name = "csv"
+    position = 30
     suffixes = (".csv", ".csv.gz")
     size_model = SizeModel(85, 22, 0.7)
 

@@ -44,6 +44,7 @@ class HtmlExporter:
     """Every drawn lane shows how busy it was per pixel; the tables hold times by name for each kind of event."""
 
     name = "html"
+    position = 50
     suffixes = (".html",)
     size_model = SizeModel()
 

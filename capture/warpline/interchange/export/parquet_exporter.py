@@ -23,6 +23,7 @@ class ParquetExporter:
     """Columns as in the CSV table, typed; texts are dictionary-encoded."""
 
     name = "parquet"
+    position = 40
     suffixes = (".parquet",)
     size_model = SizeModel(9, 1, 0.1)
 

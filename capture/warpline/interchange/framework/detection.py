@@ -2,56 +2,16 @@
 
 from __future__ import annotations
 
-import lzma
-import zipfile
-import zlib
 from pathlib import Path
-from typing import BinaryIO, Protocol
 
 from warpline.i18n import tr, translated
 from warpline.interchange.framework import registry
 from warpline.interchange.framework.importer import Importer
-from warpline.interchange.framework.unpacking import GunzipReader
+from warpline.interchange.framework.unpacking import UNPACKING_ERRORS, unpacked
 from warpline.model import ImportFormatError
 
 HEAD_BYTES = 1 << 20
 """How much of a file's (unpacked) beginning an importer gets to see: metadata may precede the first event."""
-
-GZIP_MAGIC = b"\x1f\x8b"
-ZIP_MAGIC = b"PK\x03\x04"
-UNPACKING_ERRORS = (EOFError, OSError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, RuntimeError)
-"""What reading a damaged archive raises."""
-
-
-class Readable(Protocol):
-    """What is read piece by piece."""
-
-    def read(self, size: int, /) -> bytes:
-        """Up to ``size`` bytes, b"" at the end."""
-        ...
-
-
-def unpacked(raw: BinaryIO, path: Path) -> Readable:
-    """The content of an open file as a stream, taken out of gzip or zip (its largest member) when it is packed.
-
-    Closing the stream leaves ``raw`` open. Raises ImportFormatError when it is an archive nothing can be read from.
-    """
-    magic = raw.read(4)
-    raw.seek(0)
-    if magic[:2] == GZIP_MAGIC:
-        return GunzipReader(raw)
-    if magic != ZIP_MAGIC:
-        return raw
-    try:
-        archive = zipfile.ZipFile(raw)
-        members = [member for member in archive.infolist() if not member.is_dir()]
-        if not members:
-            raise ImportFormatError(tr("{path}: an empty zip archive", path=path))
-        return archive.open(max(members, key=lambda member: member.file_size))
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError) as error:
-        raise ImportFormatError(
-            tr("{path}: the zip archive cannot be read: {error}", path=path, error=error)
-        ) from error
 
 
 def read_head(path: Path) -> bytes:

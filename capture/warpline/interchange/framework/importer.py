@@ -54,7 +54,10 @@ class ImportSummary:
 
 @runtime_checkable
 class Importer(Protocol):
-    """One format. A module of the registry exports one instance as ``importer``."""
+    """One format. A module whose name ends in ``_importer`` has one instance as ``importer`` (`framework.registry`).
+
+    It may have a number ``position``: where it stands among others in lists. Those without one come last.
+    """
 
     @property
     def name(self) -> str:

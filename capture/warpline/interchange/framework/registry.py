@@ -1,4 +1,6 @@
-"""Which importers there are: one line per module, and what installed distributions add by an entry point."""
+"""Which importers there are: modules of `warpline.interchange` and its packages whose names end in ``_importer``, each
+with one as ``importer``, and what installed distributions register.
+"""
 
 from __future__ import annotations
 
@@ -9,31 +11,26 @@ from importlib import metadata
 from warpline.i18n import tr
 from warpline.interchange.framework.importer import Importer
 from warpline.model import UsageError, WarplineError
+from warpline.named_modules import in_order, modules_named
 
 ENTRY_POINT_GROUP = "warpline.importers"
 
-MODULES: tuple[str, ...] = (
-    "warpline.interchange.torch.converter",
-    "warpline.interchange.paddle.converter",
-    "warpline.interchange.paddle.protobuf_importer",
-    "warpline.interchange.trace_json.chrome_importer",
-    "warpline.interchange.nsys.sqlite_importer",
-    "warpline.interchange.nsys.hdf5_importer",
-    "warpline.interchange.nsys.report_importer",
-)
-"""One line per importer; each module exports ``importer``. The order breaks ties of confidence."""
+_PACKAGE, _ENDING = "warpline.interchange", "_importer"
 
 
 @lru_cache(maxsize=1)
 def importers() -> tuple[Importer, ...]:
-    """All importers, built-in ones first. An installed one with the name of a built-in one replaces it.
+    """All importers, by their ``position``; the first of those that are equally sure of a file gets it.
+
+    An installed one with the name of a built-in one replaces it.
 
     Raises WarplineError when an installed distribution registers something that is not an importer.
     """
-    found: dict[str, Importer] = {}
-    for module in MODULES:
-        importer = _checked(getattr(importlib.import_module(module), "importer", None), module)
-        found[importer.name] = importer
+    built_in = [
+        _checked(getattr(importlib.import_module(module), "importer", None), module)
+        for module in modules_named(_PACKAGE, _ENDING)
+    ]
+    found = {importer.name: importer for importer in in_order(built_in)}
     for point in metadata.entry_points(group=ENTRY_POINT_GROUP):
         try:
             loaded = point.load()

@@ -1,23 +1,98 @@
-"""Unpack gzip as far as it goes: of a cut file, everything before the cut."""
+"""Takes files out of gzip and zip as far as it goes: of a cut file, everything before the cut."""
 
 from __future__ import annotations
 
+import lzma
+import struct
+import zipfile
 import zlib
-from typing import BinaryIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
-_RAW_BYTES = 1 << 18
-_GZIP = 31
-"""Window bits that make zlib expect a gzip header."""
+from warpline.i18n import tr
+from warpline.model import ImportFormatError
+
+if TYPE_CHECKING:
+    import zlib as inflate
+else:
+    try:
+        from isal import isal_zlib as inflate
+    except ImportError:  # a platform for which it is not built
+        import zlib as inflate
+
+GZIP_MAGIC = b"\x1f\x8b"
+ZIP_MAGIC = b"PK\x03\x04"
+_PACKED_BYTES = 1 << 16
+_UNPACKED_BYTES = 1 << 18
+"""At most so much is lost before a damaged place."""
+_GZIP, _RAW = 31, -15
+"""Window bits: a gzip header is expected, or none."""
+_LOCAL_HEADER = struct.Struct("<4s22xHH")
+_PLAIN_DEFLATED = 0x2 | 0x4 | 0x8 | 0x800
+"""Flag bits of zip members that change nothing in how the data is read: strength, sizes behind it, names in UTF-8."""
+
+UNPACKING_ERRORS = (
+    EOFError, OSError, zlib.error, inflate.error, lzma.LZMAError, zipfile.BadZipFile, RuntimeError,
+)  # fmt: skip
+"""What reading a damaged archive raises."""
 
 
-class GunzipReader:
-    """A stream of the content of a gzip file, several members joined. Where it ends early, reading raises EOFError,
-    where it is damaged, zlib.error; both only after everything before that place has been returned.
+class Readable(Protocol):
+    """What is read piece by piece."""
+
+    def read(self, size: int, /) -> bytes:
+        """Up to ``size`` bytes, b"" at the end."""
+        ...
+
+
+def unpacked(raw: BinaryIO, path: Path) -> Readable:
+    """The content of an open file as a stream, taken out of gzip or zip (its largest member) when it is packed.
+
+    Closing the stream leaves ``raw`` open. Raises ImportFormatError when it is an archive nothing can be read from.
+    """
+    magic = raw.read(4)
+    raw.seek(0)
+    if magic[:2] == GZIP_MAGIC:
+        return InflateReader(raw)
+    if magic != ZIP_MAGIC:
+        return raw
+    try:
+        archive = zipfile.ZipFile(raw)
+        members = [member for member in archive.infolist() if not member.is_dir()]
+        if not members:
+            raise ImportFormatError(tr("{path}: an empty zip archive", path=path))
+        return _member(raw, archive, max(members, key=lambda member: member.file_size))
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError) as error:
+        raise ImportFormatError(
+            tr("{path}: the zip archive cannot be read: {error}", path=path, error=error)
+        ) from error
+
+
+def _member(raw: BinaryIO, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Readable:
+    if member.compress_type != zipfile.ZIP_DEFLATED or member.flag_bits & ~_PLAIN_DEFLATED:
+        return archive.open(member)
+    raw.seek(member.header_offset)
+    header = raw.read(_LOCAL_HEADER.size)
+    if len(header) < _LOCAL_HEADER.size or header[:4] != ZIP_MAGIC:
+        raise zipfile.BadZipFile("the member is not where the archive says")
+    _magic, name_bytes, extra_bytes = _LOCAL_HEADER.unpack(header)
+    raw.seek(name_bytes + extra_bytes, 1)
+    return InflateReader(raw, member)
+
+
+class InflateReader:
+    """A stream of the content of a gzip file, several members joined, or of a member of a zip archive.
+
+    ``raw`` stands where the packed data begins. Where that ends early, reading raises EOFError, where it is damaged,
+    one of `UNPACKING_ERRORS`; both only after what came before that place has been returned.
     """
 
-    def __init__(self, raw: BinaryIO) -> None:
+    def __init__(self, raw: BinaryIO, member: zipfile.ZipInfo | None = None) -> None:
         self._raw = raw
-        self._unpacker = zlib.decompressobj(_GZIP)
+        self._member = member
+        self._left = member.compress_size if member is not None else None
+        self._checksum = 0
+        self._unpacker: Any = inflate.decompressobj(_GZIP if member is None else _RAW)
         self._pending = b""
         self._problem: Exception | None = None
         self._at_end = False
@@ -27,7 +102,7 @@ class GunzipReader:
         parts: list[bytes] = []
         left = size
         while left > 0 and not self._at_end and self._problem is None:
-            part = self._part(left)
+            part = self._part(min(left, _UNPACKED_BYTES))
             parts.append(part)
             left -= len(part)
         if left == size and self._problem is not None:
@@ -35,23 +110,44 @@ class GunzipReader:
         return b"".join(parts)
 
     def _part(self, size: int) -> bytes:
-        if self._unpacker.eof:
-            self._pending = self._unpacker.unused_data
-            if len(self._pending) < 2:
-                self._pending += self._raw.read(_RAW_BYTES)
-            if self._pending[:2] != b"\x1f\x8b":
-                self._at_end = True  # nothing, or padding, behind the last member
-                return b""
-            self._unpacker = zlib.decompressobj(_GZIP)
+        if self._unpacker.eof and not self._is_next_member():
+            self._at_end = True
+            return b""
         if not self._pending:
-            self._pending = self._raw.read(_RAW_BYTES)
+            self._pending = self._packed()
             if not self._pending:
                 self._problem = EOFError("the compressed data ends early")
                 return b""
         try:
-            part = self._unpacker.decompress(self._pending, size)
-        except zlib.error as error:
+            part: bytes = self._unpacker.decompress(self._pending, size)
+        except (zlib.error, inflate.error) as error:
             self._problem = error
             return b""
         self._pending = self._unpacker.unconsumed_tail
+        if self._member is not None:
+            self._check(part, self._member)
         return part
+
+    def _packed(self) -> bytes:
+        if self._left is None:
+            return self._raw.read(_PACKED_BYTES)
+        part = self._raw.read(min(_PACKED_BYTES, self._left))
+        self._left -= len(part)
+        return part
+
+    def _is_next_member(self) -> bool:
+        """Whether another gzip member follows the one that has ended, and not nothing or padding."""
+        if self._member is not None:
+            return False
+        self._pending = self._unpacker.unused_data
+        if len(self._pending) < 2:
+            self._pending += self._packed()
+        if self._pending[:2] != GZIP_MAGIC:
+            return False
+        self._unpacker = inflate.decompressobj(_GZIP)
+        return True
+
+    def _check(self, part: bytes, member: zipfile.ZipInfo) -> None:
+        self._checksum = inflate.crc32(part, self._checksum)
+        if self._unpacker.eof and self._checksum != member.CRC:
+            self._problem = zipfile.BadZipFile(f"Bad CRC-32 for file {member.filename!r}")

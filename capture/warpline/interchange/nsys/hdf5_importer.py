@@ -22,6 +22,7 @@ class NsysHdf5Importer:
 
     name = "nsys-hdf5"
     patterns = ("*.h5", "*.hdf5")
+    position = 60
 
     @property
     def title(self) -> str:

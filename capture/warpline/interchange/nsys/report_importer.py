@@ -24,6 +24,7 @@ class NsysReportImporter:
 
     name = "nsys-rep"
     patterns = ("*.nsys-rep", "*.qdrep")
+    position = 70
 
     @property
     def title(self) -> str:

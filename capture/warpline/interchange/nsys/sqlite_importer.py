@@ -22,6 +22,7 @@ class NsysSqliteImporter:
 
     name = "nsys"
     patterns = ("*.sqlite", "*.db")
+    position = 50
 
     @property
     def title(self) -> str:

@@ -21,9 +21,9 @@ from warpline.interchange.framework.columns import (
     nanoseconds,
     texts,
 )
-from warpline.interchange.torch.args import DecodedArguments, Int64, decode_args
 from warpline.interchange.torch.columns import (
     API,
+    CLAIMED,
     KERNEL,
     LAUNCH_FLOWS,
     MEMCPY,
@@ -35,6 +35,7 @@ from warpline.interchange.torch.columns import (
     TORCH_EXTRACTORS,
     extract_gpu,
 )
+from warpline.interchange.trace_json.arguments import DecodedArguments, Int64, decode_args
 from warpline.interchange.trace_json.piece_columns import (
     INSTANTS,
     Extractor,
@@ -44,6 +45,7 @@ from warpline.interchange.trace_json.piece_columns import (
     points,
     spans,
 )
+from warpline.interchange.trace_json.trace_format import TraceFormat
 
 RANGE = "range"
 
@@ -200,3 +202,6 @@ PADDLE_EXTRACTORS: Mapping[str, Extractor] = {
     MEMORY: extract_memory,
     INSTANTS: TORCH_EXTRACTORS["instants"],
 }
+
+PADDLE = TraceFormat(paddle_route, PADDLE_EXTRACTORS, CLAIMED, scannable=False)
+"""Traces of Paddle's profiler. Their starts are refined by arguments that only the decoder looks at."""

@@ -1,36 +1,28 @@
-"""Traces of Paddle's profiler in the Chrome JSON format."""
+"""Columns of traces of Paddle's profiler into a capture."""
 
 from __future__ import annotations
 
 import ast
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from warpline.i18n import english
 from warpline.interchange.framework.columns import clean_text
-from warpline.interchange.framework.importer import CERTAIN, ImportOptions, ImportSummary
+from warpline.interchange.framework.importer import ImportOptions
 from warpline.interchange.paddle.columns import RANGE
 from warpline.interchange.torch.columns import MEMORY, OPERATOR, PHASE
-from warpline.interchange.torch.converter import CATEGORY, WARPLINE_MARK, TorchConverter
+from warpline.interchange.torch.converter import CATEGORY, TorchConverter
 from warpline.interchange.torch.memory import add_allocations
-from warpline.interchange.trace_json.chrome_importer import is_trace_json
-from warpline.interchange.trace_json.converter import optional_ids
 from warpline.interchange.trace_json.json_stream import StreamState
 from warpline.interchange.trace_json.piece_columns import Group, Piece, ThreadKey
-from warpline.interchange.trace_json.reader import read_trace
+from warpline.interchange.trace_json.target import optional_ids
 from warpline.model import KindSpec
-from warpline.model.progress import IsCancelled, Progress
 
 if TYPE_CHECKING:
     from warpline.storage import CaptureBuilder
 
-_MARKS = re.compile(
-    rb'"cat"\s*:\s*"(?:ProfileStep|PythonUserDefined|DygraphKernelLaunch|OperatorInner|Dataloader)"|"span_indx"\s*:'
-)
 _TID_SIDE = re.compile(r"(\d+)\((?:C\+\+|Python)\)")
 _THREAD_NAME = re.compile(r"thread \d+:(.*)\((?:C\+\+|Python)\)")
 _PROCESS_NAME = re.compile(r"Process \d+ \(\w+\)")
@@ -39,7 +31,7 @@ _EXACT_WITHIN_NS = 4_000_000_000
 
 
 class PaddleConverter(TorchConverter):
-    """Adds the groups of `paddle_columns` to a capture."""
+    """Adds the groups of `paddle.columns` to a capture."""
 
     def __init__(self, builder: CaptureBuilder, options: ImportOptions) -> None:
         super().__init__(builder, options)
@@ -164,34 +156,3 @@ def _refined(group: Group, base_ns: int) -> npt.NDArray[np.int64]:
         & (np.abs(exact - group.start - 500) <= 1_500)
     )
     return np.where(usable, exact, group.start)
-
-
-class PaddleImporter:
-    """Importer for the JSON that ``paddle.profiler`` exports."""
-
-    name = "paddle"
-    title = english("Paddle profiler trace")
-    patterns = ("*.paddle_trace.json", "*.paddle_trace.json.gz", "*.json", "*.json.gz")
-
-    def recognise(self, head: bytes, path: Path) -> float:
-        """See `Importer.recognise`."""
-        del path
-        if not is_trace_json(head) or WARPLINE_MARK.search(head):
-            return 0.0
-        return CERTAIN if _MARKS.search(head) else 0.0
-
-    def convert(
-        self,
-        path: Path,
-        builder: CaptureBuilder,
-        options: ImportOptions,
-        progress: Progress,
-        cancelled: IsCancelled,
-    ) -> ImportSummary:
-        """See `Importer.convert`."""
-        converter = PaddleConverter(builder, options)
-        state = read_trace(path, converter, self.name, progress, cancelled)
-        return converter.finish(state)
-
-
-importer = PaddleImporter()

@@ -66,6 +66,7 @@ class ProtobufImporter:
     name = "paddle-pb"
     title = english("Paddle profiler protobuf file")
     patterns = ("*.pb",)
+    position = 30
 
     def recognise(self, head: bytes, path: Path) -> float:
         """See `Importer.recognise`: a version text, a number, and a tree of threads with its root."""

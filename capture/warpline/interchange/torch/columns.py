@@ -10,19 +10,15 @@ from typing import Any
 import numpy as np
 
 from warpline.interchange.framework.columns import NO_INTEGER, Coder, distinct_rows
-from warpline.interchange.torch.args import (
-    ApiArgs,
+from warpline.interchange.torch.args import ApiArgs, GpuArgs, MemoryArgs, OperatorArgs, PythonArgs
+from warpline.interchange.torch.cpu import SLICE, STATE, SchedulingArgs, extract_scheduling, fill_scheduling
+from warpline.interchange.trace_json.arguments import (
     Arguments,
-    GpuArgs,
-    MemoryArgs,
-    OperatorArgs,
-    PythonArgs,
     decode_args,
     either,
     none_as_number,
     number_in,
 )
-from warpline.interchange.torch.cpu import SLICE, STATE, SchedulingArgs, extract_scheduling, fill_scheduling
 from warpline.interchange.trace_json.piece_columns import (
     GENERIC_EXTRACTORS,
     INSTANTS,
@@ -34,6 +30,7 @@ from warpline.interchange.trace_json.piece_columns import (
     points,
     spans,
 )
+from warpline.interchange.trace_json.trace_format import Filler, TraceFormat
 
 KERNEL, MEMCPY, MEMSET, SYNC = "kernel", "memcpy", "memset", "sync"
 GPU_ANNOTATION, GPU_OTHER = "gpu_annotation", "gpu_event"
@@ -208,23 +205,22 @@ def extract_instants(rows: list[Any], losses: Counter[Loss]) -> dict[str, Group]
     return groups
 
 
-FILLERS: Mapping[str, tuple[type[Any] | None, Callable[[Group, Arguments], bool] | None]] = {
-    **dict.fromkeys((KERNEL, MEMCPY, MEMSET, SYNC, GPU_ANNOTATION), (GpuArgs, fill_gpu)),
-    API: (ApiArgs, fill_api),
-    OPERATOR: (OperatorArgs, fill_operators),
-    ANNOTATION: (OperatorArgs, fill_operators),
-    PYTHON: (PythonArgs, fill_python),
-    MEMORY: (MemoryArgs, fill_memory),
-    OVERHEAD: (None, None),
-    PROFILER: (None, None),
-    PHASE: (None, None),
-    **dict.fromkeys((STATE, SLICE), (SchedulingArgs, fill_scheduling)),
+FILLERS: Mapping[str, Filler] = {
+    **dict.fromkeys((KERNEL, MEMCPY, MEMSET, SYNC, GPU_ANNOTATION), Filler(GpuArgs, fill_gpu)),
+    API: Filler(ApiArgs, fill_api),
+    OPERATOR: Filler(OperatorArgs, fill_operators),
+    ANNOTATION: Filler(OperatorArgs, fill_operators),
+    PYTHON: Filler(PythonArgs, fill_python),
+    MEMORY: Filler(MemoryArgs, fill_memory),
+    OVERHEAD: Filler(),
+    PROFILER: Filler(),
+    PHASE: Filler(),
+    **dict.fromkeys((STATE, SLICE), Filler(SchedulingArgs, fill_scheduling)),
 }
-"""For each group the type of its arguments and what adds them to the group's columns."""
 
 TORCH_EXTRACTORS: Mapping[str, Extractor] = {
     **GENERIC_EXTRACTORS,
-    **dict.fromkeys((KERNEL, MEMCPY, MEMSET, SYNC, GPU_ANNOTATION, GPU_OTHER), extract_gpu),
+    **dict.fromkeys(GPU_GROUPS, extract_gpu),
     API: _extractor(ApiArgs, fill_api),
     OPERATOR: _extractor(OperatorArgs, fill_operators),
     ANNOTATION: _extractor(OperatorArgs, fill_operators),
@@ -235,3 +231,14 @@ TORCH_EXTRACTORS: Mapping[str, Extractor] = {
     INSTANTS: extract_instants,
     **dict.fromkeys((STATE, SLICE), extract_scheduling),
 }
+
+TORCH = TraceFormat(
+    torch_route,
+    TORCH_EXTRACTORS,
+    CLAIMED,
+    fillers=FILLERS,
+    of_gpu=GPU_GROUPS,
+    points=frozenset({MEMORY}),
+    named_instants={MEMORY_NAME: MEMORY},
+)
+"""Traces of PyTorch's profiler."""

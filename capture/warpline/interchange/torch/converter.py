@@ -1,17 +1,16 @@
-"""Traces of PyTorch's profiler (Kineto), from NVIDIA and AMD GPUs or the CPU alone."""
+"""Columns of traces of PyTorch's profiler (Kineto) into a capture: NVIDIA and AMD GPUs, or the CPU alone."""
 
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from warpline.i18n import english, forms
+from warpline.i18n import forms
 from warpline.interchange.framework.columns import clean_text
-from warpline.interchange.framework.importer import CERTAIN, LIKELY, ImportOptions, ImportSummary
+from warpline.interchange.framework.importer import ImportOptions, ImportSummary
 from warpline.interchange.torch.columns import (
     ANNOTATION,
     API,
@@ -27,25 +26,16 @@ from warpline.interchange.torch.columns import (
 from warpline.interchange.torch.cpu import SLICE, STATE, add_scheduling
 from warpline.interchange.torch.gpu import KinetoGpuTracks
 from warpline.interchange.torch.memory import add_memory
-from warpline.interchange.trace_json.chrome_importer import is_trace_json
-from warpline.interchange.trace_json.converter import TraceConverter, name_ids, optional_ids
+from warpline.interchange.trace_json.converter import TraceConverter
 from warpline.interchange.trace_json.json_stream import StreamState
 from warpline.interchange.trace_json.piece_columns import Group, ThreadKey
-from warpline.interchange.trace_json.reader import read_trace
+from warpline.interchange.trace_json.target import name_ids, optional_ids
 from warpline.interchange.trace_json.tracks import ProcessEntry, number_of
 from warpline.model import AttributeSpec, KindSpec, links
-from warpline.model.progress import IsCancelled, Progress
 
 if TYPE_CHECKING:
     from warpline.storage import CaptureBuilder
 
-_MARKS = re.compile(
-    rb'"cat"\s*:\s*"(?:cpu_op|cuda_runtime|hip_runtime|user_annotation|gpu_memcpy|gpu_user_annotation|python_function|'
-    rb'Operator|Runtime)"|"deviceProperties"\s*:|"Ev Idx"\s*:|"computeProperties"\s*:|"baseTimeNanoseconds"'
-)
-WARPLINE_MARK = re.compile(rb'"warpline"\s*:\s*\{\s*"uuid"')
-"""What Warpline exports is in the form of this format, whatever it came from."""
-_PADDLE_MARK = re.compile(rb'"cat"\s*:\s*"(?:ProfileStep|PythonUserDefined|DygraphKernelLaunch)"')
 _STEP = re.compile(r"Profiler?Step#(\d{1,12})")
 _THREAD_NAME = re.compile(r"thread -?\d+ \((.*)\)")
 _MAX_META_TEXT = 4000
@@ -56,7 +46,7 @@ _HEADER_NOT_META = frozenset({"stackFrames", "samples", "systemTraceEvents"})
 
 
 class TorchConverter(TraceConverter):
-    """Adds the groups of `torch_columns` to a capture."""
+    """Adds the groups of `torch.columns` to a capture."""
 
     def __init__(self, builder: CaptureBuilder, options: ImportOptions) -> None:
         super().__init__(builder, options)
@@ -266,7 +256,7 @@ class TorchConverter(TraceConverter):
         """See `TraceConverter.link_kind`."""
         return _LINKS.get(category, links.FLOW)
 
-    def _thread_indexes(self, group: Group) -> npt.NDArray[np.int64]:
+    def thread_indexes(self, group: Group) -> npt.NDArray[np.int64]:
         rows = self._scheduling_rows
         table = [
             rows[key] if key in rows else self.tracks.thread(*self.thread_of(key)).index
@@ -283,39 +273,3 @@ class TorchConverter(TraceConverter):
 def _step_number(name: str) -> int:
     match = _STEP.fullmatch(name)
     return int(match[1]) if match else -1
-
-
-class TorchImporter:
-    """Importer for the JSON that ``torch.profiler`` exports."""
-
-    name = "torch"
-    title = english("PyTorch profiler (Kineto) trace")
-    patterns = ("*.pt.trace.json", "*.pt.trace.json.gz", "*.json", "*.json.gz")
-
-    def recognise(self, head: bytes, path: Path) -> float:
-        """See `Importer.recognise`."""
-        del path
-        if not is_trace_json(head):
-            return 0.0
-        if WARPLINE_MARK.search(head):
-            return CERTAIN
-        if _PADDLE_MARK.search(head):
-            return 0.0
-        marks = set(_MARKS.findall(head))
-        return CERTAIN if len(marks) > 1 else LIKELY if marks else 0.0
-
-    def convert(
-        self,
-        path: Path,
-        builder: CaptureBuilder,
-        options: ImportOptions,
-        progress: Progress,
-        cancelled: IsCancelled,
-    ) -> ImportSummary:
-        """See `Importer.convert`."""
-        converter = TorchConverter(builder, options)
-        state = read_trace(path, converter, self.name, progress, cancelled)
-        return converter.finish(state)
-
-
-importer = TorchImporter()

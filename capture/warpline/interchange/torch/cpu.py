@@ -7,17 +7,15 @@ Their rows have made-up numbers there, so the arguments tell whose they are: ``t
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
 
 from warpline.interchange.framework.columns import NO_INTEGER, distinct_rows
-from warpline.interchange.torch.args import Arguments, Int64, decode_args
+from warpline.interchange.trace_json.arguments import Arguments, Int64, decode_args
 from warpline.interchange.trace_json.piece_columns import SLICES, Group, Loss, extract_slices, spans
-
-if TYPE_CHECKING:
-    from warpline.interchange.trace_json.converter import TraceConverter
+from warpline.interchange.trace_json.target import TraceTarget
 
 STATE, SLICE = "thread_state", "cpu_slice"
 _NUMBERS = ("pid", "tid", "core", "cpu", "woken_by", "flags")
@@ -62,12 +60,12 @@ def extract_scheduling(rows: list[Any], losses: Counter[Loss]) -> dict[str, Grou
     return found
 
 
-def add_scheduling(converter: TraceConverter, kind: str, group: Group, rows: dict[Any, int]) -> None:
+def add_scheduling(target: TraceTarget, kind: str, group: Group, rows: dict[Any, int]) -> None:
     """Add states or slices to the tracks of their threads and cores.
 
     ``rows`` gets, for each row of the trace, the number under which its events are registered for flows.
     """
-    builder, tracks, numbers = converter.builder, converter.tracks, group.numbers
+    builder, tracks, numbers = target.builder, target.tracks, group.numbers
     names = builder.strings(group.name.table)[group.name.codes]
     reason = builder.strings(group.texts["reason"].table)[group.texts["reason"].codes]
     flags = (np.ma.filled(numbers["flags"], 0) & 0xFF).astype(np.uint8)
@@ -101,4 +99,4 @@ def add_scheduling(converter: TraceConverter, kind: str, group: Group, rows: dic
             attributes=attributes,
         )
         number = rows.setdefault(key, -2 - len(rows))
-        converter.slices.add(number, group.start[index], stop[index], np.arange(first, first + len(index)))
+        target.slices.add(number, group.start[index], stop[index], np.arange(first, first + len(index)))

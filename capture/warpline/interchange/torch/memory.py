@@ -9,15 +9,15 @@ import numpy as np
 
 from warpline.i18n import english
 from warpline.interchange.framework.columns import NO_INTEGER, TextColumn, distinct_rows
-from warpline.interchange.trace_json.converter import TraceConverter, name_ids
 from warpline.interchange.trace_json.piece_columns import Group
+from warpline.interchange.trace_json.target import TraceTarget, name_ids
 from warpline.model import Flag
 
 # c10::DeviceType: 0 CPU, 1 CUDA, 6 HIP, 9 XLA, 20 privately used.
 _DEVICE_TYPES: Mapping[int, str] = {0: "CPU", 1: "GPU", 6: "GPU", 9: "XLA", 12: "XPU", 20: "device"}
 
 
-def add_memory(converter: TraceConverter, group: Group) -> None:
+def add_memory(target: TraceTarget, group: Group) -> None:
     """Add the memory instants of a Kineto trace, and counters of the totals they carry.
 
     ``group.numbers`` holds size (negative for releases), address, totals and the device's type and number.
@@ -29,7 +29,7 @@ def add_memory(converter: TraceConverter, group: Group) -> None:
         for kind, place in pairs
     ]
     add_allocations(
-        converter,
+        target,
         group,
         TextColumn(codes.astype(np.uint32), names),
         size=group.numbers["size"],
@@ -48,7 +48,7 @@ def device_name(kind: int | None, index: int | None) -> str:
 
 
 def add_allocations(
-    converter: TraceConverter,
+    target: TraceTarget,
     group: Group,
     devices: TextColumn,
     *,
@@ -61,11 +61,11 @@ def add_allocations(
 
     ``size`` is the change in bytes, negative for a release; all columns may be masked.
     """
-    builder = converter.builder
+    builder = target.builder
     release = np.ma.getdata(size) < 0
     names = np.where(release, builder.string("release"), builder.string("allocation")).astype(np.uint32)
     device_ids = name_ids(builder, devices)
-    converter.add_slices(
+    target.add_slices(
         group,
         "memory",
         "memory",
@@ -84,16 +84,14 @@ def add_allocations(
         (english("Allocated memory {device}"), allocated),
         (english("Reserved memory {device}"), reserved),
     ):
-        _add_totals(converter, group, devices, title, values)
+        _add_totals(target, group, devices, title, values)
 
 
-def _add_totals(
-    converter: TraceConverter, group: Group, devices: TextColumn, title: str, values: Any
-) -> None:
+def _add_totals(target: TraceTarget, group: Group, devices: TextColumn, title: str, values: Any) -> None:
     known = ~np.ma.getmaskarray(values)
     if not known.any():
         return
-    pids = [converter.thread_of(key)[0] for key in group.threads]
+    pids = [target.thread_of(key)[0] for key in group.threads]
     distinct = list(dict.fromkeys(pids))
     pid_of = np.array([distinct.index(pid) for pid in pids])[group.thread]
     for number, pid in enumerate(distinct):
@@ -101,6 +99,6 @@ def _add_totals(
             chosen = np.flatnonzero(known & (pid_of == number) & (devices.codes == code))
             if len(chosen):
                 name = title.format(device=device).strip()
-                track = converter.tracks.counter_track(converter.tracks.process(pid), name)
+                track = target.tracks.counter_track(target.tracks.process(pid), name)
                 totals = np.ma.getdata(values)[chosen].astype(np.float64)
-                converter.builder.add_counter(track, name, "bytes", group.start[chosen], totals)
+                target.builder.add_counter(track, name, "bytes", group.start[chosen], totals)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from warpline.i18n import english, english_n, forms
-from warpline.interchange.framework.columns import TextColumn, clean_text
+from warpline.i18n import english, english_n
+from warpline.interchange.framework.columns import clean_text
 from warpline.interchange.framework.importer import ImportOptions, ImportSummary
 from warpline.interchange.trace_json.counters import add_counters
 from warpline.interchange.trace_json.events import Scalar
@@ -24,19 +23,18 @@ from warpline.interchange.trace_json.piece_columns import (
     INSTANTS,
     SLICES,
     Group,
-    Loss,
     Piece,
     ThreadKey,
 )
 from warpline.interchange.trace_json.samples import add_samples
-from warpline.interchange.trace_json.tracks import UNKNOWN_ID, ThreadEntry, TraceTracks, number_of
+from warpline.interchange.trace_json.target import TraceTarget, name_ids, optional_ids
+from warpline.interchange.trace_json.tracks import number_of
 from warpline.interchange.trace_json.unfinished import (
     PendingAsync,
     PendingBorders,
     PendingFlows,
-    SliceRegistry,
 )
-from warpline.model import AttributeSpec, Flag, KindSpec
+from warpline.model import Flag
 from warpline.model.links import FLOW
 
 if TYPE_CHECKING:
@@ -46,50 +44,23 @@ Int64Array = npt.NDArray[np.int64]
 
 _EPOCH_NS = (946_684_800_000_000_000, 4_102_444_800_000_000_000)
 """From 2000 to 2100: recorded times in between count from the epoch."""
-_RANGE_EXTRA = KindSpec(
-    "range",
-    "Range",
-    "range",
-    "range",
-    (AttributeSpec("thread_duration_ns", "int64", "Duration by the thread's clock", "ns"),),
-)
 
 
-def name_ids(builder: CaptureBuilder, column: TextColumn) -> npt.NDArray[np.uint32]:
-    """String ids of a text column, one per event."""
-    return builder.strings(column.table)[column.codes] if column.table else np.zeros(0, np.uint32)
-
-
-def optional_ids(builder: CaptureBuilder, column: TextColumn) -> np.ma.MaskedArray[Any, Any]:
-    """String ids with empty texts masked."""
-    ids = name_ids(builder, column)
-    return np.ma.MaskedArray(ids, ids == 0)
-
-
-class TraceConverter:
+class TraceConverter(TraceTarget):
     """Takes pieces as columns and adds them to the builder; `finish` resolves what spans pieces.
 
     Formats built on this one override `absorb_group` for the groups they claim.
     """
 
     def __init__(self, builder: CaptureBuilder, options: ImportOptions) -> None:
-        self.builder = builder
-        self.options = options
-        self.tracks = TraceTracks(builder, options)
-        self.slices = SliceRegistry()
+        super().__init__(builder, options)
         self.borders = PendingBorders()
         self.asyncs = PendingAsync()
         self.flows = PendingFlows()
-        self.losses: Counter[Loss] = Counter()
-        self.notes: Counter[tuple[str, str]] = Counter()
-        """Oddities that lost nothing, counted by their text (`i18n.forms`)."""
         self.metadata: list[tuple[str, Scalar, Scalar, bytes]] = []
         self.steps: dict[int, tuple[int, int]] = {}
         self.events = 0
-        self.start_ns: int | None = None
-        self.stop_ns: int | None = None
         self._samples: list[Group] = []
-        builder.add_kind(_RANGE_EXTRA)
 
     # pieces
 
@@ -105,7 +76,7 @@ class TraceConverter:
             self.absorb(piece.also)
 
     def absorb_group(self, name: str, group: Group) -> None:
-        """Add one group; the names are those of `trace_groups`."""
+        """Add one group; the names are those of `piece_columns`."""
         if name == SLICES:
             self.add_ranges(group)
         elif name == INSTANTS:
@@ -121,99 +92,7 @@ class TraceConverter:
             self.saw(group.start, group.start)
             self.asyncs.add(group, self.builder)
         elif name == FLOWS:
-            self.flows.add(group, self._thread_indexes(group))
-
-    # helpers for formats
-
-    def by_thread(self, group: Group) -> Iterator[tuple[ThreadEntry, Any]]:
-        """Each thread of a group with the index (an array or a slice) of its events."""
-        for key, index in self._by_code(group):
-            yield self.tracks.thread(*self.thread_of(key)), index
-
-    def thread_of(self, key: ThreadKey) -> ThreadKey:
-        """The thread that events with these recorded ids belong to; formats may know better than the file."""
-        return key
-
-    @staticmethod
-    def _by_code(group: Group) -> Iterator[tuple[ThreadKey, Any]]:
-        if len(group.threads) == 1:
-            yield group.threads[0], slice(None)
-            return
-        for code, key in enumerate(group.threads):
-            index = np.flatnonzero(group.thread == code)
-            if len(index):
-                yield key, index
-
-    def _thread_indexes(self, group: Group) -> Int64Array:
-        """Index of the thread of each event in the capture's table."""
-        table = np.array([self.tracks.thread(*self.thread_of(key)).index for key in group.threads], np.int64)
-        return table[group.thread]
-
-    def add_slices(
-        self,
-        group: Group,
-        kind: str,
-        role: str,
-        attributes: Mapping[str, npt.NDArray[Any]] | None = None,
-        *,
-        flags: npt.NDArray[np.uint8] | int = 0,
-        names: npt.NDArray[np.uint32] | None = None,
-    ) -> Int64Array:
-        """Add a group to its threads' tracks of a role; returns the events' ids in the group's order."""
-        ids = np.empty(len(group), np.int64)
-        if names is None:
-            names = name_ids(self.builder, group.name)
-        flag_array = np.broadcast_to(np.asarray(flags, np.uint8), len(group))
-        stops = group.start + group.duration
-        self.saw(group.start, stops)
-        for thread, index in self.by_thread(group):
-            part = {key: values[index] for key, values in attributes.items()} if attributes else None
-            start = group.start[index]
-            first = self.builder.add_events(
-                self.tracks.sub_track(thread, role),
-                kind,
-                start,
-                group.duration[index],
-                names[index],
-                flags=flag_array[index],
-                attributes=part,
-            )
-            own = np.arange(first, first + len(start))
-            ids[index] = own
-            self.slices.add(thread.index, start, stops[index], own)
-        return ids
-
-    def durations_noted(self, group: Group) -> npt.NDArray[np.uint8]:
-        """Flags for a group of spans, after counting those without a duration of their own."""
-        missing = group.numbers["no_duration"]
-        if missing.any():
-            self.notes[
-                forms(
-                    "{count:,} complete event (X) without a duration: the thread clock's is used, else 0",
-                    "{count:,} complete events (X) without a duration: the thread clock's is used, else 0",
-                )
-            ] += int(missing.sum())
-        return np.where(missing, np.uint8(Flag.ESTIMATED), np.uint8(0)).astype(np.uint8)
-
-    def add_ranges(self, group: Group) -> Int64Array:
-        """Add a group of spans as ranges."""
-        attributes: dict[str, npt.NDArray[Any]] = {"category": optional_ids(self.builder, group.category)}
-        if "payload" in group.texts:
-            attributes["payload"] = optional_ids(self.builder, group.texts["payload"])
-        if "thread_duration" in group.numbers:
-            attributes["thread_duration_ns"] = group.numbers["thread_duration"]
-        return self.add_slices(group, "range", "ranges", attributes, flags=self.durations_noted(group))
-
-    def note(self, text: tuple[str, str], count: int) -> None:
-        """Count an oddity that lost nothing; ``text`` is from `i18n.forms`."""
-        if count:
-            self.notes[text] += count
-
-    def saw(self, starts: Int64Array, stops: Int64Array) -> None:
-        """Widen the time in which the file has events."""
-        low, high = int(starts.min()), int(stops.max())
-        self.start_ns = low if self.start_ns is None else min(self.start_ns, low)
-        self.stop_ns = high if self.stop_ns is None else max(self.stop_ns, high)
+            self.flows.add(group, self.thread_indexes(group))
 
     # instants, counters
 
@@ -228,7 +107,7 @@ class TraceConverter:
             "category": optional_ids(self.builder, group.category),
             "payload": optional_ids(self.builder, group.texts["payload"]),
         }
-        for thread_key, index in self._by_code(group):
+        for thread_key, index in self.groups_by_thread(group):
             positions = np.arange(len(group))[index]
             positions = positions[~sample[positions]]
             for wide in np.unique(scope[positions]):
@@ -328,6 +207,3 @@ class TraceConverter:
     def thread_title(self, name: str) -> str:
         """A thread's name from its recorded one."""
         return name
-
-
-__all__ = ["UNKNOWN_ID", "TraceConverter", "name_ids", "optional_ids"]

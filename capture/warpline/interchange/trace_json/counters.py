@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -12,14 +12,12 @@ from warpline.interchange.framework.columns import clean_text
 from warpline.interchange.trace_json.events import Scalar
 from warpline.interchange.trace_json.json_repair import json_object
 from warpline.interchange.trace_json.piece_columns import Group
-
-if TYPE_CHECKING:
-    from warpline.interchange.trace_json.converter import TraceConverter
+from warpline.interchange.trace_json.target import TraceTarget
 
 _JSON_OBJECTS = msgspec.json.Decoder(list[dict[str, Any] | None])
 
 
-def add_counters(converter: TraceConverter, group: Group) -> None:
+def add_counters(target: TraceTarget, group: Group) -> None:
     """Add counter events: each numeric argument is a series of its process."""
     table = [text or "null" for text in group.texts["payload"].table]
     try:
@@ -36,7 +34,7 @@ def add_counters(converter: TraceConverter, group: Group) -> None:
         group.texts["payload"].codes.tolist(),
         strict=True,
     ):
-        pid = converter.thread_of(group.threads[thread])[0]
+        pid = target.thread_of(group.threads[thread])[0]
         usable = False
         for series, value in (arguments[payload] or {}).items():
             number = _number(value)
@@ -48,14 +46,14 @@ def add_counters(converter: TraceConverter, group: Group) -> None:
             values.append(number)
         unusable += not usable
     if unusable:
-        converter.losses[english("counter events without a value"), english("no argument is a number")] += (
+        target.losses[english("counter events without a value"), english("no argument is a number")] += (
             unusable
         )
     for (pid, name, series), (times, values) in samples.items():
         title = name if series in ("value", "", name) else f"{name} {series}"
-        track = converter.tracks.counter_track(converter.tracks.process(pid), title)
-        converter.builder.add_counter(track, clean_text(title), "", times, values)
-        converter.saw(np.array(times), np.array(times))
+        track = target.tracks.counter_track(target.tracks.process(pid), title)
+        target.builder.add_counter(track, clean_text(title), "", times, values)
+        target.saw(np.array(times), np.array(times))
 
 
 def _number(value: Any) -> float | None:

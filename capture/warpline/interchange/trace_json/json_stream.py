@@ -11,7 +11,7 @@ import json
 import math
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 from warpline.i18n import english, tr
-from warpline.interchange.framework.detection import UNPACKING_ERRORS, Readable, unpacked
+from warpline.interchange.framework.unpacking import UNPACKING_ERRORS, Readable, unpacked
 from warpline.interchange.trace_json.json_repair import (
     EVENT_BORDER,
     mend,
@@ -27,11 +27,9 @@ from warpline.interchange.trace_json.json_repair import (
     until_damaged,
     value_end,
 )
-from warpline.interchange.trace_json.scanner import Scan, Scanner
+from warpline.interchange.trace_json.scanner import Scan
 from warpline.model import ImportFormatError
 
-CHUNK_BYTES = 4 << 20
-"""How much is looked at in one go: some ten thousand events."""
 MAX_VALUE_BYTES = 64 << 20
 """The largest member of the outer object that is kept."""
 MAX_EVENT_BYTES = 16 << 20
@@ -61,15 +59,18 @@ class StreamState:
 class EventStream:
     """The events of one file as parts, each with whole events; :attr:`state` tells the rest.
 
-    With a scanner, a part is a `Scan`, valid until the next one is taken. Without, or where the scanner cannot go on,
-    it is the text of an array, which may hold damaged events: the decoder saves what it can of it. Iterate once;
-    iterating raises ImportFormatError when the file holds no array of events at all.
+    With ``scan`` (see `Decoder.scan`), a part is a `Scan`, valid until the next one is taken. Without, or where it
+    cannot go on, it is the text of an array, which may hold damaged events: the decoder saves what it can of it. About
+    ``chunk_bytes`` of text are looked at in one go. Iterate once; iterating raises ImportFormatError when the file
+    holds no array of events at all.
     """
 
-    def __init__(self, path: Path, chunk_bytes: int = CHUNK_BYTES, scanner: Scanner | None = None) -> None:
+    def __init__(
+        self, path: Path, chunk_bytes: int, scan: Callable[[bytes], Scan | None] | None = None
+    ) -> None:
         self.path = path
         self.state = StreamState()
-        self._scanner = scanner
+        self._scan = scan
         self._position = 0
         self._chunk_bytes = chunk_bytes
         self._buffer = b""
@@ -187,8 +188,8 @@ class EventStream:
         while True:
             while len(self._buffer) < wanted and self._fill():
                 pass
-            if self._scanner is not None:
-                found = self._scanner.scan(self._buffer)
+            if self._scan is not None:
+                found = self._scan(self._buffer)
                 if found is not None:
                     yield found
                     self._buffer = self._buffer[found.stop :]

@@ -3,35 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from warpline.interchange.framework.columns import clean_text
 from warpline.interchange.trace_json.piece_columns import Group
+from warpline.interchange.trace_json.target import TraceTarget
 from warpline.model import Flag
 
-if TYPE_CHECKING:
-    from warpline.interchange.trace_json.converter import TraceConverter
 
-
-def add_samples(converter: TraceConverter, groups: Sequence[Group], frames: Any) -> None:
+def add_samples(target: TraceTarget, groups: Sequence[Group], frames: Any) -> None:
     """Add the stack samples (P) of groups; the frames they refer to may stand behind the events."""
     known = frames if isinstance(frames, dict) else {}
     stacks: dict[str, int] = {}
     for group in groups:
         sample = np.flatnonzero(np.array(group.phases) == "P")
-        names = converter.builder.strings(group.name.table)[group.name.codes]
+        names = target.builder.strings(group.name.table)[group.name.codes]
         refs = [group.texts["frame"].table[code] for code in group.texts["frame"].codes[sample].tolist()]
-        values = np.array([_stack_of(converter, ref, known, stacks) for ref in refs], np.int64)
+        values = np.array([_stack_of(target, ref, known, stacks) for ref in refs], np.int64)
         stack = np.ma.MaskedArray(np.maximum(values, 0).astype(np.uint32), values < 0)
         for code, key in enumerate(group.threads):
             chosen = np.flatnonzero(group.thread[sample] == code)
             if not len(chosen):
                 continue
-            thread = converter.tracks.thread(*converter.thread_of(key))
-            converter.builder.add_events(
-                converter.tracks.sub_track(thread, "samples"),
+            thread = target.tracks.thread(*target.thread_of(key))
+            target.builder.add_events(
+                target.tracks.sub_track(thread, "samples"),
                 "sample",
                 group.start[sample[chosen]],
                 0,
@@ -41,7 +39,7 @@ def add_samples(converter: TraceConverter, groups: Sequence[Group], frames: Any)
             )
 
 
-def _stack_of(converter: TraceConverter, ref: str, frames: Mapping[str, Any], stacks: dict[str, int]) -> int:
+def _stack_of(target: TraceTarget, ref: str, frames: Mapping[str, Any], stacks: dict[str, int]) -> int:
     if ref in stacks:
         return stacks[ref]
     chain: list[str] = []
@@ -51,7 +49,7 @@ def _stack_of(converter: TraceConverter, ref: str, frames: Mapping[str, Any], st
         at = frames[str(at)].get("parent")
     stack = -1
     for frame in reversed(chain):
-        text = converter.builder.string(clean_text(str(frames[frame].get("name", ""))))
-        stack = converter.builder.stack(text, stack) if stack >= 0 else converter.builder.stack(text)
+        text = target.builder.string(clean_text(str(frames[frame].get("name", ""))))
+        stack = target.builder.stack(text, stack) if stack >= 0 else target.builder.stack(text)
     stacks[ref] = stack
     return stack

@@ -1,4 +1,4 @@
-"""Arguments of events as the compiled scanner finds them: `torch_args.Arguments` without making an object of each."""
+"""Arguments of events as the compiled scanner finds them: `arguments.Arguments` without making an object of each."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ from warpline.interchange.framework.columns import (
     raw_text,
     repeated_text,
 )
-from warpline.interchange.torch.args import Int64
-from warpline.interchange.trace_json.scanner import Scan, at, pieces, slot_count
+from warpline.interchange.framework.interning import at, pieces, slot_count
+from warpline.interchange.trace_json.arguments import Int64
+from warpline.interchange.trace_json.scanner import Scan
 
 Int64Array = npt.NDArray[np.int64]
 
 _INTEGER, _REAL, _TOKEN, _TRIPLE = range(4)
 
 
-class NativeArguments:
-    """Arguments as the scanner found them; see `torch_args.Arguments`."""
+class ScannedArguments:
+    """Arguments as the scanner found them; see `arguments.Arguments`."""
 
     def __init__(
         self, count: int, columns: Int64Array, reals: npt.NDArray[np.float64], places: dict[str, int]
@@ -41,7 +42,7 @@ class NativeArguments:
         self._tokens: dict[str, list[bytes]] = {}
 
     @classmethod
-    def of(cls, scan: Scan, objects: Int64Array, args_type: type[Any]) -> NativeArguments | None:
+    def of(cls, scan: Scan, objects: Int64Array, args_type: type[Any]) -> ScannedArguments | None:
         """The fields of a struct type in the objects that begin at these tokens (`NO_INTEGER` for none).
 
         None when some do not fit the type.

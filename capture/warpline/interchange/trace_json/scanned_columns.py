@@ -6,7 +6,7 @@ the same. Without the library everything goes the slower way.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,14 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.interchange.framework.columns import NO_INTEGER, TextColumn, clean_text, raw_text, repeated_text
-from warpline.interchange.torch.columns import (
-    FILLERS,
-    GPU_GROUPS,
-    LAUNCH_FLOWS,
-    MEMORY,
-    MEMORY_NAME,
-    torch_route,
-)
 from warpline.interchange.trace_json.piece_columns import (
     ASYNC,
     BORDERS,
@@ -32,24 +24,18 @@ from warpline.interchange.trace_json.piece_columns import (
     SLICES,
     Group,
     Piece,
-    Route,
     ThreadKey,
-    generic_route,
 )
-from warpline.interchange.trace_json.scanned_arguments import NativeArguments, is_json, text_of
+from warpline.interchange.trace_json.scanned_arguments import ScannedArguments, is_json, text_of
 from warpline.interchange.trace_json.scanner import Column, Scan, distinct
+from warpline.interchange.trace_json.trace_format import TraceFormat
 
 Int64Array = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int64]
 _Threads = tuple[list[ThreadKey], npt.NDArray[np.uint32]]
 
-_POINTS = frozenset({MEMORY, INSTANTS, COUNTERS, BORDERS, ASYNC, FLOWS})
-"""Groups of events without a duration."""
-_TAKEN = _POINTS | FILLERS.keys() | {SLICES}
+_GENERIC = frozenset({SLICES, INSTANTS, COUNTERS, BORDERS, ASYNC, FLOWS})
 _MOST_THREADS = 1 << 22
-_ROUTES: Mapping[str, Route] = {"torch": torch_route, "chrome": generic_route}
-SCANNED = _ROUTES.keys()
-"""Formats that can be read this way."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +47,8 @@ class _Tables:
     names: list[str | None]
 
 
-def native_piece(scan: Scan, format_name: str, decode_rest: Callable[[bytes], Piece]) -> Piece:
-    """The columns of the events of a scan; the format is one of `SCANNED`.
+def scanned_piece(scan: Scan, form: TraceFormat, decode_rest: Callable[[bytes], Piece]) -> Piece:
+    """The columns of the events of a scan, in a format that can be scanned.
 
     ``decode_rest`` gets the events that are not of the common form, as the text of an array.
     """
@@ -71,14 +57,14 @@ def native_piece(scan: Scan, format_name: str, decode_rest: Callable[[bytes], Pi
         [*map(text_of, scan.tables[Column.CATEGORY]), ""],
         [*map(text_of, scan.tables[Column.NAME]), ""],
     )
-    group_of, routes = _routed(scan, tables, _ROUTES[format_name])
+    group_of, routes = _routed(scan, tables, form)
     piece = Piece(events=len(scan))
     rest = np.zeros(len(scan), np.bool_)
     for number, route in enumerate(routes):
         index = np.flatnonzero(group_of == number)
-        if route == LAUNCH_FLOWS or not len(index):
+        if route in form.claimed or not len(index):
             continue
-        group = _group(scan, index, route, tables) if route else None
+        group = _group(scan, index, route, tables, form) if route else None
         if group is None:
             rest[index] = True
         else:
@@ -98,17 +84,18 @@ def _codes(scan: Scan, column: Column, index: Int64Array | None = None) -> Codes
     return np.where(codes == NO_INTEGER, len(scan.tables[column]), codes)
 
 
-def _routed(scan: Scan, tables: _Tables, route: Route) -> tuple[Codes, list[str]]:
+def _routed(scan: Scan, tables: _Tables, form: TraceFormat) -> tuple[Codes, list[str]]:
     """For each event the number of its group, and the groups; "" is for the rest."""
     columns = scan.columns
     width = len(tables.categories)
     combined = _codes(scan, Column.PHASE) * width + _codes(scan, Column.CATEGORY)
+    taken = _GENERIC | form.fillers.keys() | form.claimed
     routes: list[str] = [""]
     number_of = np.zeros(len(tables.phases) * width, np.int64)
     for code in np.flatnonzero(np.bincount(combined, minlength=len(number_of))).tolist():
         phase, category = tables.phases[code // width], tables.categories[code % width]
-        found = "" if phase is None or category is None else route(phase, category)
-        if found not in _TAKEN and found != LAUNCH_FLOWS:
+        found = "" if phase is None or category is None else form.route(phase, category)
+        if found not in taken:
             found = ""
         if found not in routes:
             routes.append(found)
@@ -119,40 +106,41 @@ def _routed(scan: Scan, tables: _Tables, route: Route) -> tuple[Codes, list[str]
     usable &= np.array([text is not None for text in tables.names])[name]
     lasting = usable & (columns[Column.DURATION] >= 0)
     for number, found in enumerate(routes):
-        if found and found != LAUNCH_FLOWS:
-            group_of[(group_of == number) & ~(usable if found in _POINTS else lasting)] = 0
-    if INSTANTS in routes and route is torch_route:
-        routes.append(MEMORY)
-        is_memory = np.array([text == MEMORY_NAME for text in tables.names])[name]
-        group_of[(group_of == routes.index(INSTANTS)) & is_memory] = len(routes) - 1
+        if found and found not in form.claimed:
+            group_of[(group_of == number) & ~(usable if found in form.all_points else lasting)] = 0
+    for text, group in form.named_instants.items() if INSTANTS in routes else ():
+        routes.append(group)
+        is_named = np.array([one == text for one in tables.names])[name]
+        group_of[(group_of == routes.index(INSTANTS)) & is_named] = len(routes) - 1
     return group_of, routes
 
 
-def _group(scan: Scan, index: Int64Array, route: str, tables: _Tables) -> Group | None:
+def _group(scan: Scan, index: Int64Array, route: str, tables: _Tables, form: TraceFormat) -> Group | None:
     columns = scan.columns
-    threads = _no_threads(index) if route in GPU_GROUPS else _threads(scan, index)
+    is_point = route in form.all_points
+    threads = _no_threads(index) if route in form.of_gpu else _threads(scan, index)
     if threads is None:
         return None
     group = Group(
         threads[0],
         threads[1],
         columns[Column.START, index],
-        np.zeros(len(index), np.int64) if route in _POINTS else columns[Column.DURATION, index],
+        np.zeros(len(index), np.int64) if is_point else columns[Column.DURATION, index],
         _texts(_codes(scan, Column.NAME, index), tables.names),
         _texts(_codes(scan, Column.CATEGORY, index), tables.categories),
     )
-    if route not in _POINTS:
+    if not is_point:
         group.numbers["no_duration"] = np.zeros(len(index), np.bool_)
-    if route in (SLICES, *_POINTS) and route != MEMORY:
+    if route in _GENERIC:
         payload = _payloads(scan, index)
         if payload is None:
             return None
         group.texts["payload"] = payload
         return _with_marks(scan, index, route, group, tables)
-    args_type, fill = FILLERS[route]
+    args_type, fill = form.fillers[route]
     if args_type is None or fill is None:
         return group
-    args = NativeArguments.of(scan, np.ascontiguousarray(columns[Column.ARGS_TOKEN, index]), args_type)
+    args = ScannedArguments.of(scan, np.ascontiguousarray(columns[Column.ARGS_TOKEN, index]), args_type)
     return group if args is not None and fill(group, args) else None
 
 

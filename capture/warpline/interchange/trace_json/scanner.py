@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from warpline.compiled import load
+from warpline.interchange.framework.interning import SHARED_SOURCES, at, pieces, slot_count
 
 Int64Array = npt.NDArray[np.int64]
 
 LIBRARY = Path(__file__).parent / "libwarpline_scan.so"
-_FUNCTIONS = ("warpline_scan_events", "warpline_scan_members", "warpline_intern", "warpline_sqlite_rows")
+_FUNCTIONS = ("warpline_scan_events", "warpline_scan_members", "warpline_intern")
 
 
 class Column(IntEnum):
@@ -53,7 +53,7 @@ _MOST_EVENTS = 1 << 16
 @lru_cache(maxsize=1)
 def library() -> ctypes.CDLL | None:
     """The scanner, None where it is not compiled."""
-    return load(LIBRARY, dict.fromkeys(_FUNCTIONS, (ctypes.c_int64, None)))
+    return load(LIBRARY, dict.fromkeys(_FUNCTIONS, (ctypes.c_int64, None)), SHARED_SOURCES)
 
 
 @dataclass(frozen=True)
@@ -120,21 +120,6 @@ class Scanner:
         return Scan(
             self._lib, text, room.columns[:, :count], tables, room.tokens[:token_count], stop, bool(ended)
         )
-
-
-def pieces(text: bytes, spans: Int64Array) -> list[bytes]:
-    """Pieces of a text by begin and length."""
-    return [text[begin : begin + length] for begin, length in spans.tolist()]
-
-
-def at(array: npt.NDArray[Any]) -> ctypes.c_void_p:
-    """The address of a contiguous array; valid while the array lives."""
-    return ctypes.c_void_p(array.ctypes.data)
-
-
-def slot_count(count: int) -> int:
-    """How large the scanner's hash table must be for as many entries."""
-    return max(16, 1 << (2 * count).bit_length())
 
 
 def distinct(scan: Scan, begins: Int64Array, lengths: Int64Array) -> tuple[Int64Array, list[bytes]] | None:

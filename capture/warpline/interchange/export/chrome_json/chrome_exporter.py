@@ -66,6 +66,7 @@ class ChromeExporter:
     """Times are capture time in microseconds with three decimals, so no nanosecond is lost."""
 
     name = "chrome"
+    position = 20
     suffixes = (".json", ".json.gz")
     size_model = SizeModel(110, 20, 1.1)
 

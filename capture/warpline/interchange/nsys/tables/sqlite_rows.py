@@ -9,15 +9,23 @@ from pathlib import Path
 
 import numpy as np
 
+from warpline.compiled import load
+from warpline.interchange.framework.interning import SHARED_SOURCES, at, pieces, slot_count
 from warpline.interchange.nsys.tables.access import Batch
-from warpline.interchange.trace_json.scanner import at, library, pieces, slot_count
 
+LIBRARY = Path(__file__).parent / "libwarpline_sqlite.so"
 INTEGER, REAL, TEXT = range(3)
 
 _FUNCTIONS = ("step", "column_type", "column_int64", "column_double", "column_blob", "column_bytes")
 _READ_ONLY, _URI, _NO_MUTEX = 0x1, 0x40, 0x8000
 _ARENA_BYTES = 16 << 20
 _MAX_COLUMNS = 64
+
+
+@lru_cache(maxsize=1)
+def library() -> ctypes.CDLL | None:
+    """The compiled loop (``native/sqlite_rows.c``), None where it is not compiled."""
+    return load(LIBRARY, {"warpline_sqlite_rows": (ctypes.c_int64, None)}, SHARED_SOURCES)
 
 
 @lru_cache(maxsize=1)

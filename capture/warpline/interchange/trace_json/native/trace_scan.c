@@ -2,7 +2,7 @@
  *
  * Everything here only reads inside [text, text + size) and only writes inside the arrays it is given. What is
  * unusual is left to the Python code, which understands more: an event is marked, or scanning stops before it.
- * The caller is warpline/interchange/trace_native.py, which also documents the arrays.
+ * The caller is warpline/interchange/trace_json/scanner.py, which also documents the arrays.
  */
 #include "intern.h"
 #include "json_tokens.h"

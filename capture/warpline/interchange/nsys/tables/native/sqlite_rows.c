@@ -1,6 +1,6 @@
 /* Rows of an SQLite statement as columns. The functions of SQLite come as pointers: nothing is linked against it.
  *
- * The caller is warpline/interchange/nsys/sqlite_rows.py. What a column should not hold is left to the Python code.
+ * The caller is warpline/interchange/nsys/tables/sqlite_rows.py. What a column should not hold is left to the Python code.
  */
 #include "intern.h"
 

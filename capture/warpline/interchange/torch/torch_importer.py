@@ -1,0 +1,46 @@
+"""Traces of PyTorch's profiler (Kineto), from NVIDIA and AMD GPUs or the CPU alone."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from warpline.i18n import english
+from warpline.interchange.framework.importer import CERTAIN, LIKELY
+from warpline.interchange.torch.columns import TORCH
+from warpline.interchange.torch.converter import TorchConverter
+from warpline.interchange.trace_json.importing import TraceImporter, is_trace_json
+
+_MARKS = re.compile(
+    rb'"cat"\s*:\s*"(?:cpu_op|cuda_runtime|hip_runtime|user_annotation|gpu_memcpy|gpu_user_annotation|python_function|'
+    rb'Operator|Runtime)"|"deviceProperties"\s*:|"Ev Idx"\s*:|"computeProperties"\s*:|"baseTimeNanoseconds"'
+)
+WARPLINE_MARK = re.compile(rb'"warpline"\s*:\s*\{\s*"uuid"')
+"""What Warpline exports is in the form of this format, whatever it came from."""
+_PADDLE_MARK = re.compile(rb'"cat"\s*:\s*"(?:ProfileStep|PythonUserDefined|DygraphKernelLaunch)"')
+
+
+class TorchImporter(TraceImporter):
+    """Importer for the JSON that ``torch.profiler`` exports."""
+
+    name = "torch"
+    title = english("PyTorch profiler (Kineto) trace")
+    patterns = ("*.pt.trace.json", "*.pt.trace.json.gz", "*.json", "*.json.gz")
+    position = 10
+    form = TORCH
+    converter = TorchConverter
+
+    def recognise(self, head: bytes, path: Path) -> float:
+        """See `Importer.recognise`."""
+        del path
+        if not is_trace_json(head):
+            return 0.0
+        if WARPLINE_MARK.search(head):
+            return CERTAIN
+        if _PADDLE_MARK.search(head):
+            return 0.0
+        marks = set(_MARKS.findall(head))
+        return CERTAIN if len(marks) > 1 else LIKELY if marks else 0.0
+
+
+importer = TorchImporter()

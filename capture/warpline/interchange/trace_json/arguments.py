@@ -1,0 +1,203 @@
+"""Arguments of events as columns: the interface, and how the decoder in Python makes them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from operator import attrgetter
+from typing import Annotated, Any, Protocol
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from warpline.i18n import english
+from warpline.interchange.framework.columns import (
+    NO_INTEGER,
+    MaskedColumn,
+    TextColumn,
+    missing_numbers,
+    plain_floats,
+    plain_integers,
+    raw_text,
+    real,
+    repeated_text,
+    texts,
+)
+from warpline.interchange.trace_json.piece_columns import Loss
+
+Int64 = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
+"""A number among the arguments; `NO_INTEGER` where it is missing."""
+
+
+class Arguments(Protocol):
+    """Arguments of events as columns, in the order of the events; fields are those of a struct type."""
+
+    def __len__(self) -> int: ...
+
+    def has(self, name: str) -> bool:
+        """Whether a field may occur."""
+        ...
+
+    def integers(self, name: str) -> MaskedColumn:
+        """A field of integers, masked where it is missing."""
+        ...
+
+    def floats(self, name: str) -> MaskedColumn:
+        """A field of floats, masked where it is missing."""
+        ...
+
+    def triples(self, name: str) -> npt.NDArray[np.int64]:
+        """A field of three integers, one row per event, `NO_INTEGER` where it is missing."""
+        ...
+
+    def texts(self, name: str) -> TextColumn:
+        """A field of texts, "" where it is missing."""
+        ...
+
+    def json_texts(self, name: str) -> TextColumn:
+        """A field of any JSON as text, "" where it is missing."""
+        ...
+
+
+def either(args: Arguments, name: str, other: str) -> MaskedColumn:
+    """A number that other versions of a profiler call otherwise."""
+    column = args.integers(name)
+    if not args.has(other) or not column.mask.any():
+        return column
+    second = args.integers(other)
+    return np.ma.MaskedArray(np.where(column.mask, second.data, column.data), column.mask & second.mask)
+
+
+@dataclass(frozen=True)
+class StructFields:
+    """Fields of a struct: what each is called in JSON text, quotation marks included, and which numbers may be null."""
+
+    names: Mapping[str, bytes]
+    nullable: frozenset[str]
+
+
+@dataclass(frozen=True)
+class DecodedArguments:
+    """`Arguments` from decoded structs and the text they came from."""
+
+    values: list[Any]
+    text: bytes
+    fields: StructFields
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def has(self, name: str) -> bool:
+        """Whether a field may occur; asking the text is quicker than looking at every event."""
+        return self.fields.names[name] in self.text
+
+    def integers(self, name: str) -> MaskedColumn:
+        """A field of integers, masked where it is missing."""
+        if not self.has(name):
+            return missing_numbers(len(self.values))
+        values: Iterable[Any] = map(attrgetter(name), self.values)
+        if name in self.fields.nullable:
+            values = map(none_as_number, values)
+        return plain_integers(values, len(self.values))
+
+    def floats(self, name: str) -> MaskedColumn:
+        """A field of floats, masked where it is missing."""
+        return plain_floats(map(attrgetter(name), self.values), len(self.values))
+
+    def triples(self, name: str) -> npt.NDArray[np.int64]:
+        """See `Arguments.triples`."""
+        flat = chain.from_iterable(map(attrgetter(name), self.values))
+        return np.fromiter(flat, np.int64, 3 * len(self.values)).reshape(-1, 3)
+
+    def texts(self, name: str) -> TextColumn:
+        """A field of texts, "" where it is missing."""
+        if not self.has(name):
+            return repeated_text("", len(self.values))
+        return texts(list(map(attrgetter(name), self.values)))
+
+    def json_texts(self, name: str) -> TextColumn:
+        """A field of any JSON as text, "" where it is missing."""
+        if not self.has(name):
+            return repeated_text("", len(self.values))
+        return texts([bytes(value) for value in map(attrgetter(name), self.values)], _json_text)
+
+
+def _json_text(value: bytes) -> str:
+    return "" if value == b"null" else raw_text(value)
+
+
+_FIELDS: dict[str, StructFields] = {}
+
+
+def _fields(args_type: type[Any]) -> StructFields:
+    key = f"{args_type.__module__}.{args_type.__qualname__}"
+    if key not in _FIELDS:
+        fields = msgspec.structs.fields(args_type)
+        _FIELDS[key] = StructFields(
+            {field.name: f'"{field.encode_name}"'.encode() for field in fields},
+            frozenset(field.name for field in fields if field.type == Int64 | None),
+        )
+    return _FIELDS[key]
+
+
+def decode_args(rows: Sequence[Any], args_type: type[Any], losses: Counter[Loss]) -> DecodedArguments:
+    """The arguments of events as structs; of arguments that do not fit, what fits, and they are counted."""
+    text = b"[" + b",".join([row.args or b"{}" for row in rows]) + b"]"
+    try:
+        values: list[Any] = msgspec.json.decode(text, type=list[args_type])  # type: ignore[valid-type]  # run time
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+        values = [_fitting(bytes(row.args), args_type, losses) for row in rows]
+    return DecodedArguments(values, text, _fields(args_type))
+
+
+def _fitting(text: bytes, args_type: type[Any], losses: Counter[Loss]) -> Any:
+    """Arguments of which some are not of the expected type."""
+    try:
+        return msgspec.json.decode(text or b"{}", type=args_type)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+        losses[
+            english("arguments of events"), english("not what the profiler writes there; the events are kept")
+        ] += 1
+    try:
+        values = msgspec.json.decode(text)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+        return args_type()
+    if not isinstance(values, dict):
+        return args_type()
+    result = args_type()
+    for field in msgspec.structs.fields(args_type):
+        value = values.get(field.encode_name)
+        try:
+            setattr(result, field.name, msgspec.convert(_plain(value, field.type), field.type))
+        except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+            continue
+    return result
+
+
+def _plain(value: Any, wanted: Any) -> Any:
+    if wanted is float:
+        return real(value)
+    if wanted in (Int64, Int64 | None):
+        return number_in(value)
+    if wanted is msgspec.Raw and value is not None:
+        return msgspec.Raw(msgspec.json.encode(value))
+    return value
+
+
+def none_as_number(number: int | None) -> int:
+    """`NO_INTEGER` for None."""
+    return NO_INTEGER if number is None else number
+
+
+def number_in(value: Any) -> int | None:
+    """A number, or the one at the end of a text such as ``stream 7``."""
+    if isinstance(value, str):
+        match = re.search(r"-?\d{1,18}$", value.strip())
+        return int(match[0]) if match else None
+    if isinstance(value, (int, float)) and abs(value) < 1 << 62:
+        return int(value)
+    return None

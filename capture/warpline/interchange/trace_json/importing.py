@@ -1,0 +1,47 @@
+"""What importers of the Chrome JSON family have in common."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from warpline.interchange.framework.importer import ImportOptions, ImportSummary
+from warpline.interchange.trace_json.converter import TraceConverter
+from warpline.interchange.trace_json.reader import read_trace
+from warpline.interchange.trace_json.trace_format import TraceFormat
+from warpline.model.progress import IsCancelled, Progress
+
+if TYPE_CHECKING:
+    from warpline.storage import CaptureBuilder
+
+_LOOKS_LIKE_EVENT = re.compile(rb'"ph"\s*:\s*"[A-Za-z(),=]"')
+
+
+def is_trace_json(head: bytes) -> bool:
+    """Whether the beginning of a file looks like the Chrome JSON format: an array or object of events."""
+    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if start[:1] == b"[":
+        rest = start[1:].lstrip()
+        return rest[:1] in (b"", b"]") or (rest[:1] == b"{" and _LOOKS_LIKE_EVENT.search(start) is not None)
+    return start[:1] == b"{" and (b'"traceEvents"' in head or _LOOKS_LIKE_EVENT.search(start) is not None)
+
+
+class TraceImporter:
+    """Reads events of a format into a converter of its own. What is left to a format is how it is recognised."""
+
+    form: ClassVar[TraceFormat]
+    converter: ClassVar[type[TraceConverter]]
+
+    def convert(
+        self,
+        path: Path,
+        builder: CaptureBuilder,
+        options: ImportOptions,
+        progress: Progress,
+        cancelled: IsCancelled,
+    ) -> ImportSummary:
+        """See `Importer.convert`."""
+        converter = self.converter(builder, options)
+        state = read_trace(path, converter, self.form, progress, cancelled)
+        return converter.finish(state)

@@ -1,0 +1,148 @@
+"""Where the events of a trace go: the capture, the tracks of the file, and what is noted on the way."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.i18n import forms
+from warpline.interchange.framework.columns import TextColumn
+from warpline.interchange.framework.importer import ImportOptions
+from warpline.interchange.trace_json.piece_columns import Group, Loss, ThreadKey
+from warpline.interchange.trace_json.tracks import ThreadEntry, TraceTracks
+from warpline.interchange.trace_json.unfinished import SliceRegistry
+from warpline.model import AttributeSpec, Flag, KindSpec
+
+if TYPE_CHECKING:
+    from warpline.storage import CaptureBuilder
+
+Int64Array = npt.NDArray[np.int64]
+
+_RANGE_EXTRA = KindSpec(
+    "range",
+    "Range",
+    "range",
+    "range",
+    (AttributeSpec("thread_duration_ns", "int64", "Duration by the thread's clock", "ns"),),
+)
+
+
+def name_ids(builder: CaptureBuilder, column: TextColumn) -> npt.NDArray[np.uint32]:
+    """String ids of a text column, one per event."""
+    return builder.strings(column.table)[column.codes] if column.table else np.zeros(0, np.uint32)
+
+
+def optional_ids(builder: CaptureBuilder, column: TextColumn) -> np.ma.MaskedArray[Any, Any]:
+    """String ids with empty texts masked."""
+    ids = name_ids(builder, column)
+    return np.ma.MaskedArray(ids, ids == 0)
+
+
+class TraceTarget:
+    """Takes groups of events into the capture; what it has seen and lost is told at the end by who reads the file."""
+
+    def __init__(self, builder: CaptureBuilder, options: ImportOptions) -> None:
+        self.builder = builder
+        self.options = options
+        self.tracks = TraceTracks(builder, options)
+        self.slices = SliceRegistry()
+        self.losses: Counter[Loss] = Counter()
+        self.notes: Counter[tuple[str, str]] = Counter()
+        """Oddities that lost nothing, counted by their text (`i18n.forms`)."""
+        self.start_ns: int | None = None
+        self.stop_ns: int | None = None
+        builder.add_kind(_RANGE_EXTRA)
+
+    def by_thread(self, group: Group) -> Iterator[tuple[ThreadEntry, Any]]:
+        """Each thread of a group with the index (an array or a slice) of its events."""
+        for key, index in self.groups_by_thread(group):
+            yield self.tracks.thread(*self.thread_of(key)), index
+
+    def thread_of(self, key: ThreadKey) -> ThreadKey:
+        """The thread that events with these recorded ids belong to; formats may know better than the file."""
+        return key
+
+    @staticmethod
+    def groups_by_thread(group: Group) -> Iterator[tuple[ThreadKey, Any]]:
+        if len(group.threads) == 1:
+            yield group.threads[0], slice(None)
+            return
+        for code, key in enumerate(group.threads):
+            index = np.flatnonzero(group.thread == code)
+            if len(index):
+                yield key, index
+
+    def thread_indexes(self, group: Group) -> Int64Array:
+        """Index of the thread of each event in the capture's table."""
+        table = np.array([self.tracks.thread(*self.thread_of(key)).index for key in group.threads], np.int64)
+        return table[group.thread]
+
+    def add_slices(
+        self,
+        group: Group,
+        kind: str,
+        role: str,
+        attributes: Mapping[str, npt.NDArray[Any]] | None = None,
+        *,
+        flags: npt.NDArray[np.uint8] | int = 0,
+        names: npt.NDArray[np.uint32] | None = None,
+    ) -> Int64Array:
+        """Add a group to its threads' tracks of a role; returns the events' ids in the group's order."""
+        ids = np.empty(len(group), np.int64)
+        if names is None:
+            names = name_ids(self.builder, group.name)
+        flag_array = np.broadcast_to(np.asarray(flags, np.uint8), len(group))
+        stops = group.start + group.duration
+        self.saw(group.start, stops)
+        for thread, index in self.by_thread(group):
+            part = {key: values[index] for key, values in attributes.items()} if attributes else None
+            start = group.start[index]
+            first = self.builder.add_events(
+                self.tracks.sub_track(thread, role),
+                kind,
+                start,
+                group.duration[index],
+                names[index],
+                flags=flag_array[index],
+                attributes=part,
+            )
+            own = np.arange(first, first + len(start))
+            ids[index] = own
+            self.slices.add(thread.index, start, stops[index], own)
+        return ids
+
+    def durations_noted(self, group: Group) -> npt.NDArray[np.uint8]:
+        """Flags for a group of spans, after counting those without a duration of their own."""
+        missing = group.numbers["no_duration"]
+        if missing.any():
+            self.notes[
+                forms(
+                    "{count:,} complete event (X) without a duration: the thread clock's is used, else 0",
+                    "{count:,} complete events (X) without a duration: the thread clock's is used, else 0",
+                )
+            ] += int(missing.sum())
+        return np.where(missing, np.uint8(Flag.ESTIMATED), np.uint8(0)).astype(np.uint8)
+
+    def add_ranges(self, group: Group) -> Int64Array:
+        """Add a group of spans as ranges."""
+        attributes: dict[str, npt.NDArray[Any]] = {"category": optional_ids(self.builder, group.category)}
+        if "payload" in group.texts:
+            attributes["payload"] = optional_ids(self.builder, group.texts["payload"])
+        if "thread_duration" in group.numbers:
+            attributes["thread_duration_ns"] = group.numbers["thread_duration"]
+        return self.add_slices(group, "range", "ranges", attributes, flags=self.durations_noted(group))
+
+    def note(self, text: tuple[str, str], count: int) -> None:
+        """Count an oddity that lost nothing; ``text`` is from `i18n.forms`."""
+        if count:
+            self.notes[text] += count
+
+    def saw(self, starts: Int64Array, stops: Int64Array) -> None:
+        """Widen the time in which the file has events."""
+        low, high = int(starts.min()), int(stops.max())
+        self.start_ns = low if self.start_ns is None else min(self.start_ns, low)
+        self.stop_ns = high if self.stop_ns is None else max(self.stop_ns, high)

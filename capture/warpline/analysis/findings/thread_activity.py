@@ -1,0 +1,217 @@
+"""What each thread did when, as columns that can be asked about any stretch of time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.analysis.cpu.thread_state import STATES, state_codes
+from warpline.analysis.findings.finding import Where
+from warpline.analysis.framework.selection import View
+from warpline.model.waits import WaitKind
+
+Int64Array = npt.NDArray[np.int64]
+RUNNING, RUNNABLE, BLOCKED = (STATES.index(name) for name in ("running", "runnable", "blocked"))
+NOBODY = -1
+_FRAME = re.compile(r"^(?P<function>.*) \((?P<file>.*):(?P<line>\d+)\)$")
+_NOT_THE_USERS = re.compile(r"^<frozen |/lib(64)?/python3[^/]*/|/site-packages/|/dist-packages/")
+
+
+@dataclass(frozen=True)
+class Activity:
+    """States of threads [n], sorted by thread, then start: ``thread`` index in the capture, ``start``/``stop`` capture
+    ns, ``state`` index into `STATES`, ``wait`` code of `WaitKind` (0: not known), ``stack`` id (−1: none), ``row``.
+    """
+
+    thread: Int64Array
+    start: Int64Array
+    stop: Int64Array
+    state: Int64Array
+    wait: Int64Array
+    stack: Int64Array
+    row: Int64Array
+
+    def take(self, index: npt.NDArray[np.generic]) -> Activity:
+        """Some of them."""
+        return Activity(
+            *(
+                getattr(self, name)[index]
+                for name in ("thread", "start", "stop", "state", "wait", "stack", "row")
+            )
+        )
+
+    def __len__(self) -> int:
+        return len(self.thread)
+
+
+def join_activities(parts: Sequence[Activity]) -> Activity:
+    """Several one after the other; at least one."""
+    return Activity(
+        *(np.concatenate([getattr(part, name) for part in parts]) for name in Activity.__dataclass_fields__)
+    )
+
+
+@dataclass(frozen=True)
+class Calls:
+    """Blocking calls [n], sorted by thread, then start; ``by`` is the thread that ended the wait or held the lock, as
+    an index, `NOBODY` where not known; ``object`` string id of what was waited for, −1 for none.
+    """
+
+    thread: Int64Array
+    start: Int64Array
+    stop: Int64Array
+    by: Int64Array
+    object: Int64Array
+
+
+class Threads:
+    """The threads of a view: their states, calls and samples, read when they are first asked for."""
+
+    def __init__(self, view: View) -> None:
+        self.view = view
+        capture = view.capture
+        self._thread_of_track = np.array(
+            [NOBODY if t.thread is None else t.thread for t in capture.tracks] or [NOBODY], np.int64
+        )
+        self._places: dict[int, Where] = {}
+
+    @cached_property
+    def activity(self) -> Activity:
+        """All states, cut to the range."""
+        view = self.view
+        events = view.events("thread_state")
+        order_thread = self._threads(events.row)
+        start = np.maximum(events.start, view.start_ns)
+        stop = np.minimum(events.stop, view.stop_ns)
+        found = Activity(
+            order_thread,
+            start,
+            np.maximum(stop, start),
+            state_codes(view, events.row, events.name),
+            np.ma.filled(view.column("thread_state", "wait", events.index).astype(np.int64), 0),
+            np.ma.filled(view.column("thread_state", "stack", events.index).astype(np.int64), -1),
+            events.row,
+        )
+        return found.take(np.lexsort((found.start, found.thread)))
+
+    @cached_property
+    def calls(self) -> Calls:
+        """All blocking calls; empty where they were not recorded."""
+        view = self.view
+        if not view.has("osrt") or "wait" not in view.capture.kinds["osrt"].attributes:
+            none = np.empty(0, np.int64)
+            return Calls(none, none, none, none, none)
+        events = view.events("osrt")
+        tids = {thread.tid: index for index, thread in enumerate(view.capture.threads)}
+        by = np.full(len(events), NOBODY, np.int64)
+        for name in ("holder", "ended_by"):
+            values = np.ma.filled(view.column("osrt", name, events.index).astype(np.int64), 0)
+            found, inverse = np.unique(values, return_inverse=True)
+            index = np.array([tids.get(tid, NOBODY) for tid in found.tolist()] or [NOBODY], np.int64)
+            by = np.where(by == NOBODY, index[inverse.reshape(-1)], by)
+        thread = self._threads(events.row)
+        order = np.lexsort((events.start, thread))
+        about = np.ma.filled(view.column("osrt", "object", events.index).astype(np.int64), -1)
+        return Calls(thread[order], events.start[order], events.stop[order], by[order], about[order])
+
+    @cached_property
+    def _samples(self) -> tuple[Int64Array, Int64Array, Int64Array]:
+        """(thread, time, stack) of stack samples, sorted by thread, then time."""
+        view = self.view
+        if not view.has("sample"):
+            none = np.empty(0, np.int64)
+            return none, none, none
+        events = view.events("sample")
+        thread = self._threads(events.row)
+        stack = np.ma.filled(view.column("sample", "stack", events.index).astype(np.int64), -1)
+        order = np.lexsort((events.start, thread))
+        return thread[order], events.start[order], stack[order]
+
+    def _threads(self, rows: Int64Array) -> Int64Array:
+        return self._thread_of_track[self.view.track_of(rows)] if len(rows) else np.empty(0, np.int64)
+
+    def name(self, thread: int) -> str:
+        """``loader (490)``."""
+        found = self.view.capture.threads[thread]
+        return f"{found.name} ({found.tid})" if found.name else str(found.tid)
+
+    def during(self, thread: int, spans: Sequence[tuple[int, int]]) -> Activity:
+        """What a thread did in some stretches of time, cut to them."""
+        activity = self.activity
+        low, high = np.searchsorted(activity.thread, (thread, thread + 1)).tolist()
+        parts = []
+        for start, stop in spans:
+            first = low + int(np.searchsorted(activity.stop[low:high], start, "right"))
+            last = low + int(np.searchsorted(activity.start[low:high], stop, "left"))
+            part = activity.take(np.arange(first, max(last, first)))
+            cut = np.maximum(part.start, start)
+            parts.append(
+                Activity(
+                    part.thread,
+                    cut,
+                    np.maximum(np.minimum(part.stop, stop), cut),
+                    part.state,
+                    part.wait,
+                    part.stack,
+                    part.row,
+                )
+            )
+        return join_activities(parts) if parts else activity.take(np.empty(0, np.int64))
+
+    def calls_around(self, activity: Activity) -> Int64Array:
+        """For each blocked state the call it lies in: index into `calls`, −1 for none."""
+        calls = self.calls
+        if not len(calls.thread):
+            return np.full(len(activity), -1, np.int64)
+        keys = (calls.thread << 48) + (calls.start - self.view.start_ns + (1 << 40))
+        wanted = (activity.thread << 48) + (activity.start - self.view.start_ns + (1 << 40) + 2_000)
+        at = np.searchsorted(keys, wanted, "right") - 1
+        found = at >= 0
+        found[found] = (calls.thread[at[found]] == activity.thread[found]) & (
+            calls.stop[at[found]] > activity.start[found]
+        )
+        return np.where(found, at, -1)
+
+    def where(self, stack: int, thread: int) -> Where:
+        """The innermost frame of the user's own code on a stack; of any code where there is none of his."""
+        known = self._places.get(stack)
+        if known is None:
+            frames = self.view.capture.stack_frames(stack) if stack >= 0 else []
+            parsed = [match for match in map(_FRAME.match, frames) if match is not None]
+            own = next((match for match in parsed if not _NOT_THE_USERS.search(match["file"])), None)
+            best = own or (parsed[0] if parsed else None)
+            known = (
+                Where()
+                if best is None
+                else Where(best["file"], int(best["line"]), best["function"].rpartition(".")[2])
+            )
+            self._places[stack] = known
+        capture = self.view.capture
+        process = capture.threads[thread].process
+        pid = capture.processes[process].pid if 0 <= process < len(capture.processes) else None
+        return Where(known.file, known.line, known.function, pid, self.name(thread))
+
+    def running_at(self, thread: int, spans: Sequence[tuple[int, int]]) -> Where:
+        """Where a thread was seen most often in some stretches of time."""
+        threads, times, stacks = self._samples
+        low, high = np.searchsorted(threads, (thread, thread + 1)).tolist()
+        seen: dict[Where, int] = {}
+        for start, stop in spans:
+            first, last = (low + np.searchsorted(times[low:high], (start, stop))).tolist()
+            distinct, counts = np.unique(stacks[first:last], return_counts=True)
+            for stack, count in zip(distinct.tolist(), counts.tolist(), strict=True):
+                place = self.where(stack, thread)
+                seen[place] = seen.get(place, 0) + count
+        if not seen:
+            return self.where(-1, thread)
+        return max(seen, key=lambda place: seen[place])
+
+
+def is_lock(wait: int) -> bool:
+    """Whether somebody else must give back what is waited for."""
+    return wait in (WaitKind.LOCK, WaitKind.CONDITION, WaitKind.GIL, WaitKind.JOIN, WaitKind.BARRIER)

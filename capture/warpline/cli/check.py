@@ -1,0 +1,137 @@
+"""``warpline check``: what the hardware waited for, in sentences."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+from warpline.cli.arguments import add_range_option
+from warpline.i18n import english, tr, translated
+
+if TYPE_CHECKING:
+    from warpline.analysis.findings.finding import Diagnosis, Finding, Where
+
+FAILED = 3
+"""Exit status when something at least as bad as ``--fail-on`` was found."""
+
+
+class CheckCommand:
+    """A time budget and what stands out in it."""
+
+    name = "check"
+    help = english("what the hardware waited for, and why")
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the arguments."""
+        parser.add_argument("file", metavar="FILE", help=tr("a capture"))
+        add_range_option(parser)
+        form = parser.add_mutually_exclusive_group()
+        form.add_argument("--json", action="store_true", help=tr("for programs"))
+        form.add_argument("--md", action="store_true", help=tr("as Markdown"))
+        parser.add_argument(
+            "--fail-on",
+            choices=("critical", "warning"),
+            help=tr("exit with {status} when something as bad as this is found", status=FAILED),
+        )
+
+    def run(self, args: argparse.Namespace) -> int:
+        """Print the diagnosis."""
+        from warpline.analysis.findings.diagnose import diagnose
+        from warpline.analysis.framework.selection import View
+        from warpline.library.selecting import select
+        from warpline.storage import open_capture
+
+        with open_capture(args.file) as capture:
+            found = diagnose(View(capture, select(capture, args.file, args.range, [])))
+            origin = capture.span[0]
+        if args.json:
+            json.dump(_json(found, origin), sys.stdout, indent=1, ensure_ascii=False)
+            print()
+        else:
+            print(_text(found, "- " if args.md else "  "))
+        bad = {"critical": ("critical",), "warning": ("critical", "warning")}.get(args.fail_on, ())
+        return FAILED if any(finding.severity in bad for finding in found.findings) else 0
+
+
+def _text(found: Diagnosis, bullet: str) -> str:
+    from warpline.analysis.findings.diagnose import AT_MOST
+    from warpline.model.times import format_duration
+
+    if found.budget is None:
+        return tr(
+            "nothing to check: {reason}; {remedy}",
+            reason=translated(found.reason),
+            remedy=translated(found.remedy),
+        )
+    budget = found.budget
+    whole = max(budget.stop_ns - budget.start_ns, 1)
+    lines = [tr("{who}, {time}:", who=translated(budget.waited_for), time=format_duration(whole))]
+    for part in budget.parts:
+        share = f"{100 * part.time_ns / whole:5.1f} %"
+        lines.append(f"{bullet}{share}  {format_duration(part.time_ns):>10}  {translated(part.title)}")
+    lines.append("")
+    notable = [finding for finding in found.findings if finding.severity != "note"]
+    if not notable:
+        lines.append(tr("Nothing stands out."))
+    for finding in found.findings[:AT_MOST]:
+        lines += _finding_lines(finding, bullet)
+    return "\n".join(lines).rstrip()
+
+
+def _finding_lines(finding: Finding, bullet: str) -> list[str]:
+    from warpline.model.times import format_duration
+
+    lines = [f"[{finding.severity}] {translated(finding.text)}"]
+    if finding.gain_ns:
+        lines.append(bullet + tr("Without it: at most {time} less.", time=format_duration(finding.gain_ns)))
+    lines.append(bullet + translated(finding.remedy))
+    if finding.needs:
+        lines.append(bullet + translated(finding.needs))
+    return [*lines, ""]
+
+
+def _json(found: Diagnosis, origin: int) -> dict[str, Any]:
+    if found.budget is None:
+        return {"budget": None, "findings": [], "reason": found.reason, "remedy": found.remedy}
+    budget = found.budget
+    whole = max(budget.stop_ns - budget.start_ns, 1)
+    return {
+        "range_ns": [budget.start_ns - origin, budget.stop_ns - origin],
+        "waited_for": budget.waited_for,
+        "budget": [
+            {"cause": part.cause, "time_ns": part.time_ns, "share": part.time_ns / whole}
+            for part in budget.parts
+        ],
+        "findings": [
+            {
+                "id": finding.id,
+                "severity": finding.severity.value,
+                "title": finding.title,
+                "text": finding.text,
+                "time_ns": finding.time_ns,
+                "share": finding.share,
+                "gain_ns": finding.gain_ns,
+                "where": _where(finding.where),
+                "chain": [{"what": hop.what, **_where(hop.where)} for hop in finding.chain],
+                "remedy": finding.remedy,
+                "needs": finding.needs,
+            }
+            for finding in found.findings
+        ],
+    }
+
+
+def _where(where: Where) -> dict[str, Any]:
+    values = {
+        "file": where.file or None,
+        "line": where.line,
+        "function": where.function or None,
+        "process": where.process,
+        "thread": where.thread or None,
+    }
+    return {key: value for key, value in values.items() if value is not None}
+
+
+command = CheckCommand()

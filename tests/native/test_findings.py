@@ -1,0 +1,118 @@
+"""Programs with a known disease: the first finding names it, with the line, and healthy ones are left in peace."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit.recording.recording_tools import needs_perf
+
+from warpline.cli import main
+
+LOCK_HELD_WHILE_ASLEEP = """
+    import threading, time
+    lock = threading.Lock()
+    def hold():
+        with lock:
+            time.sleep(0.4)  # sick
+    def want():
+        with lock:
+            pass
+    holder = threading.Thread(target=hold, name="holder")
+    holder.start()
+    time.sleep(0.02)
+    waiter = threading.Thread(target=want, name="waiter")
+    waiter.start()
+    waiter.join()
+"""
+SLEEPS = """
+    import time
+    for _ in range(20):
+        time.sleep(0.02)  # sick
+        sum(range(100_000))
+"""
+CHILDREN_THAT_SLEEP = """
+    import subprocess
+    for _ in range(3):
+        subprocess.run(["sleep", "0.15"])  # sick
+"""
+HEALTHY = """
+    import time
+    stop = time.monotonic() + 0.5
+    while time.monotonic() < stop:
+        sum(range(1000))
+"""
+
+
+def check(folder: Path, program: str) -> tuple[dict[str, Any], Path, int]:
+    """What `warpline check --json` says of a program, its file, and the number of the line marked as sick."""
+    path, capture = folder / "program.py", folder / "run.h5"
+    path.write_text(textwrap.dedent(program))
+    words = [sys.executable, "-m", "warpline"]
+    record = [*words, "record", "-q", "-o", str(capture), "--", sys.executable, str(path)]
+    subprocess.run(record, check=True, timeout=100)
+    done = subprocess.run(
+        [*words, "check", "--json", str(capture)], capture_output=True, check=True, timeout=100
+    )
+    lines = path.read_text().splitlines()
+    sick = next((number for number, line in enumerate(lines, 1) if line.endswith("# sick")), 0)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found, path, sick
+
+
+@needs_perf
+@pytest.mark.parametrize(
+    ("program", "kind"),
+    [
+        (LOCK_HELD_WHILE_ASLEEP, "waits_for_lock"),
+        (SLEEPS, "waits_for_sleep"),
+        (CHILDREN_THAT_SLEEP, "waits_for_child"),
+    ],
+)
+def test_the_disease_is_found_with_its_line(tmp_path: Path, program: str, kind: str) -> None:
+    found, path, sick = check(tmp_path, program)
+    start, stop = found["range_ns"]
+    assert sum(part["time_ns"] for part in found["budget"]) == stop - start
+    first = next(finding for finding in found["findings"] if finding["id"] == kind)
+    assert first["severity"] in ("critical", "warning")
+    assert 0.2e9 < first["gain_ns"] <= first["time_ns"]
+    places = {(hop.get("file"), hop.get("line")) for hop in first["chain"]}
+    assert (str(path), sick) in places
+    assert first["remedy"]
+
+
+@needs_perf
+def test_who_holds_the_lock_is_followed_to_what_he_does(tmp_path: Path) -> None:
+    found, path, sick = check(tmp_path, LOCK_HELD_WHILE_ASLEEP)
+    first = found["findings"][0]
+    assert (first["where"]["file"], first["where"]["line"]) == (str(path), sick)
+    assert "sleeps" in first["text"]
+
+
+@needs_perf
+def test_a_healthy_program_gets_no_warning_about_waits(tmp_path: Path) -> None:
+    found, _path, _sick = check(tmp_path, HEALTHY)
+    # Others may have the cores of a busy machine; that is not the program's.
+    assert [f for f in found["findings"] if f["severity"] != "note" and f["id"] != "waits_for_core"] == []
+
+
+def test_loading_in_the_main_process_is_what_keeps_the_gpu_waiting(
+    data_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trace = next(data_dir.glob("torch/**/resnet50_num_workers_0/*.json.gz"))
+    capture = tmp_path / "resnet.h5"
+    assert main(["import", str(trace), "-o", str(capture)]) == 0
+    capsys.readouterr()
+    assert main(["check", "--json", str(capture)]) == 0
+    found = json.loads(capsys.readouterr().out)
+    start, stop = found["range_ns"]
+    assert sum(part["time_ns"] for part in found["budget"]) == stop - start
+    assert found["findings"][0]["id"] == "gpu_data_loading"
+    assert found["findings"][0]["severity"] == "critical"
+    assert main(["check", str(capture), "--fail-on", "warning"]) == 3
+    assert "Load in workers" in capsys.readouterr().out

@@ -6,7 +6,7 @@ import numpy as np
 
 from warpline.analysis.findings.finding import Diagnosis
 from warpline.analysis.findings.gpu_findings import diagnose_gpu
-from warpline.analysis.findings.thread_activity import Threads
+from warpline.analysis.findings.thread_time import Threads
 from warpline.analysis.findings.wait_findings import diagnose_thread
 from warpline.analysis.framework.selection import GPU_KINDS, View
 from warpline.analysis.structure.launches import has_launches

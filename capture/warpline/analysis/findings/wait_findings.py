@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from warpline.analysis.findings.finding import Budget, BudgetPart, Diagnosis, Finding, Hop, Severity, Where
-from warpline.analysis.findings.thread_activity import (
+from warpline.analysis.findings.thread_time import (
     BLOCKED,
     NOBODY,
     RUNNABLE,
     RUNNING,
-    Activity,
     Threads,
+    ThreadTime,
     is_lock,
     join_activities,
 )
@@ -54,7 +54,7 @@ class _Group:
     wait: int
     where: Where
     time_ns: int
-    activity: Activity
+    activity: ThreadTime
 
 
 def diagnose_thread(threads: Threads, thread: int) -> Diagnosis:
@@ -69,7 +69,7 @@ def diagnose_thread(threads: Threads, thread: int) -> Diagnosis:
     return Diagnosis(budget, tuple(finding for finding in findings if finding is not None))
 
 
-def _budget(threads: Threads, thread: int, activity: Activity) -> Budget:
+def _budget(threads: Threads, thread: int, activity: ThreadTime) -> Budget:
     view = threads.view
     length = activity.stop - activity.start
     parts = [
@@ -87,7 +87,7 @@ def _budget(threads: Threads, thread: int, activity: Activity) -> Budget:
     return Budget(threads.name(thread), view.start_ns, view.stop_ns, tuple(shown))
 
 
-def _groups(threads: Threads, thread: int, activity: Activity) -> list[_Group]:
+def _groups(threads: Threads, thread: int, activity: ThreadTime) -> list[_Group]:
     """Blocked time by kind of wait and place, largest first."""
     blocked = activity.take(np.flatnonzero(activity.state >= BLOCKED))
     places: dict[int, Where] = {
@@ -154,7 +154,7 @@ def _of_group(threads: Threads, thread: int, group: _Group, whole_ns: int) -> Fi
 
 
 def _follow(
-    threads: Threads, thread: int, waits: Activity, group: _Group
+    threads: Threads, thread: int, waits: ThreadTime, group: _Group
 ) -> tuple[list[tuple[Hop, int, bool]], float]:
     """Who kept a thread waiting, and who kept those: hops with the kind of wait each ends in and whether it runs; and
     the part of the time that the last one explains.
@@ -204,7 +204,7 @@ def _waits_for(wait: int) -> str:
     return english("waits for {kind}", kind=WAIT_KINDS[wait]) if wait else english("is blocked")
 
 
-def _kept_by(threads: Threads, waits: Activity) -> dict[int, list[tuple[int, int]]]:
+def _kept_by(threads: Threads, waits: ThreadTime) -> dict[int, list[tuple[int, int]]]:
     """For each thread that held a lock, or ended a wait, the waits it was to blame for; children for waits for them."""
     at = threads.calls_around(waits)
     if not len(threads.calls.by):
@@ -237,7 +237,7 @@ def _child(threads: Threads, parent_thread: int, span: tuple[int, int]) -> int:
     return best
 
 
-def _of_cores(threads: Threads, thread: int, activity: Activity, whole_ns: int) -> list[Finding]:
+def _of_cores(threads: Threads, thread: int, activity: ThreadTime, whole_ns: int) -> list[Finding]:
     waits = activity.take(np.flatnonzero(activity.state == RUNNABLE))
     time = int((waits.stop - waits.start).sum())
     share = time / max(whole_ns, 1)

@@ -23,7 +23,7 @@ _NOT_THE_USERS = re.compile(r"^<frozen |/lib(64)?/python3[^/]*/|/site-packages/|
 
 
 @dataclass(frozen=True)
-class Activity:
+class ThreadTime:
     """States of threads [n], sorted by thread, then start: ``thread`` index in the capture, ``start``/``stop`` capture
     ns, ``state`` index into `STATES`, ``wait`` code of `WaitKind` (0: not known), ``stack`` id (−1: none), ``row``.
     """
@@ -36,9 +36,9 @@ class Activity:
     stack: Int64Array
     row: Int64Array
 
-    def take(self, index: npt.NDArray[np.generic]) -> Activity:
+    def take(self, index: npt.NDArray[np.generic]) -> ThreadTime:
         """Some of them."""
-        return Activity(
+        return ThreadTime(
             *(
                 getattr(self, name)[index]
                 for name in ("thread", "start", "stop", "state", "wait", "stack", "row")
@@ -49,15 +49,15 @@ class Activity:
         return len(self.thread)
 
 
-def join_activities(parts: Sequence[Activity]) -> Activity:
+def join_activities(parts: Sequence[ThreadTime]) -> ThreadTime:
     """Several one after the other; at least one."""
-    return Activity(
-        *(np.concatenate([getattr(part, name) for part in parts]) for name in Activity.__dataclass_fields__)
+    return ThreadTime(
+        *(np.concatenate([getattr(part, name) for part in parts]) for name in ThreadTime.__dataclass_fields__)
     )
 
 
 @dataclass(frozen=True)
-class Calls:
+class BlockingCalls:
     """Blocking calls [n], sorted by thread, then start; ``by`` is the thread that ended the wait or held the lock, as
     an index, `NOBODY` where not known; ``object`` string id of what was waited for, −1 for none.
     """
@@ -81,14 +81,14 @@ class Threads:
         self._places: dict[int, Where] = {}
 
     @cached_property
-    def activity(self) -> Activity:
+    def activity(self) -> ThreadTime:
         """All states, cut to the range."""
         view = self.view
         events = view.events("thread_state")
         order_thread = self._threads(events.row)
         start = np.maximum(events.start, view.start_ns)
         stop = np.minimum(events.stop, view.stop_ns)
-        found = Activity(
+        found = ThreadTime(
             order_thread,
             start,
             np.maximum(stop, start),
@@ -100,12 +100,12 @@ class Threads:
         return found.take(np.lexsort((found.start, found.thread)))
 
     @cached_property
-    def calls(self) -> Calls:
+    def calls(self) -> BlockingCalls:
         """All blocking calls; empty where they were not recorded."""
         view = self.view
         if not view.has("osrt") or "wait" not in view.capture.kinds["osrt"].attributes:
             none = np.empty(0, np.int64)
-            return Calls(none, none, none, none, none)
+            return BlockingCalls(none, none, none, none, none)
         events = view.events("osrt")
         tids = {thread.tid: index for index, thread in enumerate(view.capture.threads)}
         by = np.full(len(events), NOBODY, np.int64)
@@ -117,7 +117,7 @@ class Threads:
         thread = self._threads(events.row)
         order = np.lexsort((events.start, thread))
         about = np.ma.filled(view.column("osrt", "object", events.index).astype(np.int64), -1)
-        return Calls(thread[order], events.start[order], events.stop[order], by[order], about[order])
+        return BlockingCalls(thread[order], events.start[order], events.stop[order], by[order], about[order])
 
     @cached_property
     def _samples(self) -> tuple[Int64Array, Int64Array, Int64Array]:
@@ -140,7 +140,7 @@ class Threads:
         found = self.view.capture.threads[thread]
         return f"{found.name} ({found.tid})" if found.name else str(found.tid)
 
-    def during(self, thread: int, spans: Sequence[tuple[int, int]]) -> Activity:
+    def during(self, thread: int, spans: Sequence[tuple[int, int]]) -> ThreadTime:
         """What a thread did in some stretches of time, cut to them."""
         activity = self.activity
         low, high = np.searchsorted(activity.thread, (thread, thread + 1)).tolist()
@@ -151,7 +151,7 @@ class Threads:
             part = activity.take(np.arange(first, max(last, first)))
             cut = np.maximum(part.start, start)
             parts.append(
-                Activity(
+                ThreadTime(
                     part.thread,
                     cut,
                     np.maximum(np.minimum(part.stop, stop), cut),
@@ -163,7 +163,7 @@ class Threads:
             )
         return join_activities(parts) if parts else activity.take(np.empty(0, np.int64))
 
-    def calls_around(self, activity: Activity) -> Int64Array:
+    def calls_around(self, activity: ThreadTime) -> Int64Array:
         """For each blocked state the call it lies in: index into `calls`, −1 for none."""
         calls = self.calls
         if not len(calls.thread):

@@ -33,8 +33,8 @@ from warpline.interchange.export.selection import ExportSelection
 from warpline.model import format_duration, format_time
 from warpline.model.errors import UsageError, WarplineError
 from warpline.model.progress import IsCancelled, Progress
+from warpline.model.sizes import format_bytes
 from warpline_app.dialogs.track_choice import TrackTree, tracks_pinned, tracks_shown
-from warpline_app.panels.facts.event_facts import format_bytes
 from warpline_app.session.activity import Activity
 from warpline_app.session.background import Job
 from warpline_app.session.workspace import Workspace

@@ -21,8 +21,8 @@ from PySide6.QtWidgets import (
 from warpline.i18n import english, languages, tr, translated
 from warpline.i18n.languages import SYSTEM
 from warpline.model.errors import StorageError
+from warpline.model.sizes import format_bytes
 from warpline_app.look.appearance import appearance
-from warpline_app.panels.facts.event_facts import format_bytes
 from warpline_app.session.settings import Settings, ThemeChoice
 
 THEMES: tuple[tuple[str, str], ...] = (

@@ -41,16 +41,38 @@ def parse_range(text: str) -> tuple[int | None, int | None]:
 
 
 def format_duration(duration_ns: int, digits: int = 4) -> str:
-    """A duration for people: about ``digits`` significant digits and the unit that fits (``1.234 ms``)."""
+    """A duration for people: about ``digits`` significant digits and the unit that fits (``1.234 ms``).
+
+    Rounded to the nearest, in integers; what rounds to 1000 of a unit is 1 of the next (999,999 ns are ``1.000 ms``).
+    """
+    sign = "-" if duration_ns < 0 else ""
     magnitude = abs(duration_ns)
     if magnitude < 1_000:
         return f"{duration_ns} ns"
-    for unit, scale in (("µs", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)):
-        if magnitude < scale * 1_000 or unit == "s":
-            value = duration_ns / scale
-            whole_digits = len(str(int(abs(value))))
-            return f"{value:.{max(0, digits - whole_digits)}f} {unit}"
+    for unit, zeros in (("µs", 3), ("ms", 6), ("s", 9)):
+        whole_digits = len(str(magnitude // 10**zeros))
+        rounded = _rounded(magnitude, zeros, digits - whole_digits)
+        if rounded >= 10 ** (zeros + whole_digits):
+            # 9.9996 became 10.00: one digit less behind the point.
+            whole_digits += 1
+        if rounded < 1_000 * 10**zeros or unit == "s":
+            return f"{sign}{_decimal(rounded, zeros, max(0, digits - whole_digits))} {unit}"
     raise AssertionError("unreachable")
+
+
+def _rounded(magnitude: int, zeros: int, decimals: int) -> int:
+    """Nanoseconds rounded to ``decimals`` places of a unit of 10^``zeros`` ns, halves to the even neighbour."""
+    step: int = 10 ** max(0, zeros - max(0, decimals))
+    number, rest = divmod(magnitude, step)
+    if 2 * rest > step or (2 * rest == step and number % 2):
+        number += 1
+    return number * step
+
+
+def _decimal(magnitude: int, zeros: int, decimals: int) -> str:
+    whole, rest = divmod(magnitude, 10**zeros)
+    fraction = str(rest).zfill(zeros)[:decimals].ljust(decimals, "0")
+    return f"{whole}.{fraction}" if decimals else str(whole)
 
 
 def format_time(time_ns: int, resolution_ns: int = 1) -> str:

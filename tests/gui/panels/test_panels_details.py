@@ -11,9 +11,10 @@ from pytestqt.qtbot import QtBot
 from tests.gui.panels.panel_tools import CONTROL, LEFT, OpenPage, kernel
 from tests.gui.sample import GEMM, MS
 
+from warpline.model.sizes import format_bytes
 from warpline.storage import Capture
 from warpline_app.panels.details.panel import DetailsPanel
-from warpline_app.panels.facts.event_facts import event_facts, format_bytes
+from warpline_app.panels.facts.event_facts import event_facts
 from warpline_app.window.main_window import MainWindow
 
 

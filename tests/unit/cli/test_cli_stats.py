@@ -11,9 +11,9 @@ import pytest
 from tests.unit.analysis.analysis_tools import Program
 
 from warpline.analysis.framework import report_json as rendering
+from warpline.analysis.framework.cell_text import format_value
 from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.registry import reports
-from warpline.analysis.framework.report_json import format_value
 from warpline.analysis.framework.text_tables import column_unit, shorten, wrapped
 from warpline.cli import main
 from warpline.i18n.width import text_width

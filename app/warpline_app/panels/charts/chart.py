@@ -281,11 +281,11 @@ def time_axis(chart: Chart, start_ns: int, stop_ns: int) -> None:
 def duration_ticks(values: list[float], spacing: float) -> list[str]:
     """Durations at ticks, with as many decimals as tell neighbours apart."""
     highest = max((abs(value) for value in values), default=0.0)
-    unit, scale = next(
-        ((u, s) for u, s in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)) if highest >= s), ("ns", 1.0)
-    )
-    decimals = max(0, -math.floor(math.log10(spacing / scale) + 1e-9)) if spacing > 0 else 0
-    return [f"{value / scale:.{decimals}f} {unit}" for value in values]
+    for unit, scale in (("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)):
+        decimals = max(0, -math.floor(math.log10(spacing / scale) + 1e-9)) if spacing > 0 else 0
+        if round(highest / scale, decimals) < 1000 or unit == "s":
+            return [f"{value / scale:.{decimals}f} {unit}" for value in values]
+    raise AssertionError("unreachable")
 
 
 def size_unit(highest: float) -> tuple[str, float]:

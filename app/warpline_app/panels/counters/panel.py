@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QLabel, QListWidget, QListWidgetItem, QSplitter, Q
 
 from warpline.i18n import tr, translated
 from warpline.model.progress import IsCancelled
+from warpline.model.sizes import format_bytes
 from warpline.model.times import format_duration
 from warpline.storage import Capture
 from warpline_app.look.theme import Theme
@@ -201,10 +202,7 @@ class CountersPanel(ComputedPanel):
             return f"{value:.0%}"
         unit = self.document.capture.counters[series].unit
         if unit == "bytes":
-            for name, scale in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
-                if abs(value) >= scale:
-                    return f"{value / scale:.4g} {name}"
-            return f"{value:.0f} B"
+            return format_bytes(value, exact_below=1024)
         if unit == "ratio":
             return f"{value:.0%}"
         return f"{value:.4g} {unit}".strip()

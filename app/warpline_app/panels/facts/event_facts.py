@@ -11,6 +11,7 @@ from warpline.i18n import english, tr, tr_n, translated
 from warpline.model import links
 from warpline.model.flags import Flag
 from warpline.model.kinds import BUILTIN_KINDS_BY_NAME, AttributeSpec
+from warpline.model.sizes import format_bytes
 from warpline.model.times import format_duration, format_time
 from warpline.storage import NO_ROW
 from warpline_app.panels.facts.event_context import EventContext
@@ -149,18 +150,6 @@ def _where(capture: Capture, row: int) -> tuple[Fact, ...]:
         facts.append(Fact(tr("Thread"), f"{thread.name}  {thread.tid}".strip()))
     facts.append(Fact(tr("Track"), track.uri, note=translated(track.title)))
     return tuple(facts)
-
-
-def format_bytes(count: float) -> str:
-    """A size for people: ``1.5 MiB``, exact below 10 kB."""
-    if abs(count) < 10_000:
-        return f"{int(count):,} B"
-    value = float(count)
-    for unit in ("KiB", "MiB", "GiB", "TiB"):
-        value /= 1024
-        if abs(value) < 1024 or unit == "TiB":
-            return f"{value:.4g} {unit}"
-    raise AssertionError("unreachable")
 
 
 def attribute_text(capture: Capture, spec: AttributeSpec, value: Any) -> str:

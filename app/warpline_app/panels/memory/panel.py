@@ -17,6 +17,7 @@ from warpline.analysis.framework.selection import Selection, View
 from warpline.analysis.structure.memory_events import MemoryEvents, memory_events
 from warpline.i18n import tr, tr_n, translated
 from warpline.model.progress import IsCancelled
+from warpline.model.sizes import format_bytes
 from warpline.model.times import format_time
 from warpline.storage import Capture
 from warpline_app.look.theme import Theme
@@ -160,7 +161,14 @@ class MemoryPanel(ComputedPanel):
         for (title, curve, color, filled), (at, peak) in zip(known, peaks, strict=True):
             self.chart.line(curve.times, curve.values / scale, self.theme.family(color), filled=filled)
             when = format_time(round(at), fine)
-            parts.append(tr("{what}: peak {peak} at {time}", what=title, peak=bytes_text(peak), time=when))
+            parts.append(
+                tr(
+                    "{what}: peak {peak} at {time}",
+                    what=title,
+                    peak=format_bytes(peak, 3, exact_below=1024),
+                    time=when,
+                )
+            )
         if known:
             self.chart.marker(peaks[-1][0], self.theme.hex("muted"), tr("peak"), thin=True)
         self.chart.end()
@@ -254,9 +262,3 @@ def thinned(times: FloatArray, values: FloatArray, limit: int = MAX_POINTS) -> t
         picked += sorted({first + int(part.argmin()), first + int(part.argmax())})
     index = np.array(picked, np.int64)
     return times[index], values[index]
-
-
-def bytes_text(value: float) -> str:
-    """A size with a unit that fits."""
-    unit, scale = size_unit(abs(value))
-    return f"{value:.0f} B" if scale == 1 else f"{value / scale:.3g} {unit}"

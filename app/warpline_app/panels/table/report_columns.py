@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from warpline.analysis.framework.cell_text import NS_PER_UNIT, format_value
 from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.report import NO_NAME, Table, Texts, Values, python_value
-from warpline.analysis.framework.report_json import NS_PER_UNIT, format_value
 from warpline.i18n import tr, translated
 from warpline.model.communication import is_communication
 from warpline.storage import Capture
@@ -22,6 +22,7 @@ Int64Array = npt.NDArray[np.int64]
 ColorOf = Callable[[int], str | None]
 _WHOLE = 1.001
 _LEAST_SHOWN = 0.001
+_FIVE_DIGITS = 10_000
 _ROLE_COLORS = {"state": "running", "core": "core", "stream": "kernel"}
 _BAR_WIDTH = 150
 _NAME_WIDTH = 240
@@ -74,10 +75,11 @@ def unit_of(values: Values) -> tuple[str, int]:
     """The unit in which the largest time of a column stays below 10,000, and how many decimals are worth reading."""
     most = highest(values)
     for unit, scale in NS_PER_UNIT.items():
-        if most < scale * 1e4 or unit == "s":
-            shown = most / scale
-            return unit, 0 if unit == "ns" or shown >= 1000 else 1 if shown >= 100 else 2 if shown >= 1 else 3
-    return "s", 3
+        shown = most / scale
+        decimals = 0 if unit == "ns" or shown >= 1000 else 1 if shown >= 100 else 2 if shown >= 1 else 3
+        if round(shown, decimals) < _FIVE_DIGITS:
+            break
+    return unit, decimals
 
 
 def text_of(column: Column, values: Values) -> tuple[Callable[[int], str], str]:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.model import NOT_BUSY
+from warpline.model.sizes import format_bytes
 from warpline_app.timeline.model.row import Content, TimelineRow
 from warpline_app.timeline.model.time_model import TimeScale
 
@@ -226,17 +227,10 @@ def row_figure(
     return ""
 
 
-_BYTE_STEPS = ("B", "KiB", "MiB", "GiB", "TiB")
-
-
 def counter_text(value: float, unit: str) -> str:
     """A value with its unit; bytes with binary prefixes, ratios as percent."""
     if unit in {"bytes", "B", "byte"}:
-        step = 0
-        while abs(value) >= 1024 and step < len(_BYTE_STEPS) - 1:
-            value /= 1024
-            step += 1
-        return f"{_three_digits(value)} {_BYTE_STEPS[step]}"
+        return format_bytes(value, 3, exact_below=1024)
     if unit == "ratio":
         return share_text(value)
     if unit in {"%", "percent"}:

@@ -1,21 +1,18 @@
-"""Reports as JSON and CSV, a part at a time; and how single values read."""
+"""Reports as JSON and CSV, a part at a time."""
 
 from __future__ import annotations
 
 import csv
 import io
-import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import orjson
 
-from warpline.analysis.framework.column import Column, Role
+from warpline.analysis.framework.cell_text import NS_PER_UNIT
+from warpline.analysis.framework.column import Column
 from warpline.analysis.framework.report import NotRecorded, Report
-from warpline.i18n import tr
 
-NS_PER_UNIT = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
-_BYTE_UNITS = (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1))
 _PART_ROWS = 1 << 16
 
 
@@ -102,43 +99,3 @@ def _csv_text(rows: Iterable[Iterable[Any]]) -> str:
     buffer = io.StringIO()
     csv.writer(buffer, lineterminator="\n").writerows(rows)
     return buffer.getvalue()
-
-
-def format_value(value: Any, column: Column, unit: str) -> str:
-    """One cell as text; "-" for what was not recorded. ``unit`` is the unit of times."""
-    if value is None:
-        return "-"
-    if isinstance(value, str):
-        return " ".join(value.split())
-    if isinstance(value, bool):
-        return tr("yes") if value else tr("no")
-    if column.unit == "ns":
-        return _time(value, unit)
-    if column.unit == "ratio":
-        return f"{value * 100:.1f}"
-    if column.unit in {"bytes", "bytes_per_second"}:
-        return _bytes(value) + ("/s" if column.unit == "bytes_per_second" else "")
-    if isinstance(value, float):
-        return f"{value:,.2f}"
-    # Identifiers are no quantities: a thread id has no thousands separator.
-    return str(value) if column.role in {Role.ID, Role.ORDINAL} else f"{value:,}"
-
-
-def _time(value: float, unit: str) -> str:
-    """Three decimals; what would lose all its digits beside a large neighbour keeps two that count, down to 1 ns."""
-    if unit == "ns":
-        return f"{value:,.1f}" if isinstance(value, float) else f"{value:,}"
-    scaled = value / NS_PER_UNIT[unit]
-    if scaled and abs(scaled) < 0.01:
-        finest = len(str(NS_PER_UNIT[unit])) - 1
-        digits = min(1 - math.floor(math.log10(abs(scaled))), finest)
-        whole, _, decimals = f"{scaled:.{max(digits, 3)}f}".partition(".")
-        return f"{whole}.{decimals.rstrip('0'):0<3}"
-    return f"{scaled:,.3f}"
-
-
-def _bytes(value: float) -> str:
-    for name, scale in _BYTE_UNITS:
-        if abs(value) >= scale or scale == 1:
-            return f"{value / scale:.2f} {name}" if scale > 1 else f"{value:.0f} B"
-    return f"{value:.0f} B"

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from warpline.analysis.framework.cell_text import NS_PER_UNIT, format_value
 from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.report import NotRecorded, Report, Table, Texts, Values
-from warpline.analysis.framework.report_json import NS_PER_UNIT, format_value
 from warpline.i18n import tr, tr_n
 from warpline.i18n.width import text_width
 
@@ -119,7 +119,7 @@ def column_unit(values: Values) -> str:
         return "ns"
     largest = np.ma.max(np.ma.masked_invalid(np.abs(np.ma.asarray(values, np.float64))))
     for unit, scale in NS_PER_UNIT.items():
-        if largest is np.ma.masked or largest < scale * _LARGEST:
+        if largest is np.ma.masked or round(largest / scale, 3) < _LARGEST:
             return unit
     return "s"
 

@@ -1,0 +1,46 @@
+"""How single values of reports read, by the role of their column."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from warpline.analysis.framework.column import Column, Role
+from warpline.i18n import tr
+from warpline.model.sizes import format_bytes
+
+NS_PER_UNIT = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
+
+
+def format_value(value: Any, column: Column, unit: str) -> str:
+    """One cell as text; "-" for what was not recorded. ``unit`` is the unit of times."""
+    if value is None:
+        return "-"
+    if isinstance(value, str):
+        return " ".join(value.split())
+    if isinstance(value, bool):
+        return tr("yes") if value else tr("no")
+    if column.unit == "ns":
+        return _time(value, unit)
+    if column.unit == "ratio":
+        return f"{value * 100:.1f}"
+    if column.unit in {"bytes", "bytes_per_second"}:
+        text = format_bytes(value, decimals=2, exact_below=1024)
+        return text + ("/s" if column.unit == "bytes_per_second" else "")
+    if isinstance(value, float):
+        return f"{value:,.2f}"
+    # Identifiers are no quantities: a thread id has no thousands separator.
+    return str(value) if column.role in {Role.ID, Role.ORDINAL} else f"{value:,}"
+
+
+def _time(value: float, unit: str) -> str:
+    """Three decimals; what would lose all its digits beside a large neighbour keeps two that count, down to 1 ns."""
+    if unit == "ns":
+        return f"{value:,.1f}" if isinstance(value, float) else f"{value:,}"
+    scaled = value / NS_PER_UNIT[unit]
+    if scaled and abs(scaled) < 0.01:
+        finest = len(str(NS_PER_UNIT[unit])) - 1
+        digits = min(1 - math.floor(math.log10(abs(scaled))), finest)
+        whole, _, decimals = f"{scaled:.{max(digits, 3)}f}".partition(".")
+        return f"{whole}.{decimals.rstrip('0'):0<3}"
+    return f"{scaled:,.3f}"

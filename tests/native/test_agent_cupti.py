@@ -11,8 +11,8 @@ import pytest
 from tests.native.conftest import Session, column, names, states
 from tests.native.cupti_tools import KERNEL, PRELUDE, RUNTIME, run
 
-from warpline.recording.agent.gpu_clock import gpu_clock
 from warpline.recording.sources.cuda import records
+from warpline.recording.sources.cuda.gpu_clock import gpu_clock
 
 VERSIONS = ("12.1", "12.9", "13.0", "13.1", "13.3", "13.5")
 EVERYTHING = (

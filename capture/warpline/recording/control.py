@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from warpline.model.errors import RecordingError
-from warpline.recording.procfs import process_stat
+from warpline.recording.proc_files import process_stat
 
 SOCKET_FILE = "control.sock"
 COMMANDS = ("pause", "resume", "stop", "status")

@@ -16,8 +16,9 @@ from warpline.recording.sources.registry import recording_sources
 from warpline.recording.sources.source import RecordingSource
 from warpline.recording.spool import records
 from warpline.recording.spool.reader import SpoolFile, read_spools
+from warpline.recording.spool.schedule import read_schedule
 from warpline.recording.spool.spool_to_tracks import Translation
-from warpline.recording.spool.thread_history import read_schedule, read_threads
+from warpline.recording.spool.thread_history import read_threads
 from warpline.storage import CaptureBuilder
 
 # Record types below are common to all spool files (docs/spool.md).

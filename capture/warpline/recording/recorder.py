@@ -18,7 +18,7 @@ from warpline.recording.collectors import Collectors
 from warpline.recording.control import ControlServer
 from warpline.recording.control_page import ControlPage, RecordingState
 from warpline.recording.launch import Target, terminate
-from warpline.recording.procfs import process_stat
+from warpline.recording.proc_files import process_stat
 from warpline.recording.session import Session
 from warpline.recording.signals import SignalQueue
 from warpline.recording.sources.collector import Watched

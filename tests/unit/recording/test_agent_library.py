@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from warpline.recording.agent import environment, library
+from warpline.recording.agent import library, loading
 from warpline.recording.environment import environment_for_target
 from warpline.recording.session import Options, Session
 from warpline.recording.sources.cuda import libraries
@@ -29,7 +29,7 @@ def session(tmp_path: Path) -> Session:
 def with_agent(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     path = tmp_path / "libwarpline_agent.so"
     path.write_bytes(b"")
-    monkeypatch.setattr(environment, "agent_library", lambda: library.AgentLibrary(path))
+    monkeypatch.setattr(loading, "agent_library", lambda: library.AgentLibrary(path))
     return path
 
 
@@ -116,7 +116,7 @@ def test_our_own_injection_set_before_is_no_other_tool(session: Session, with_ag
 
 def test_without_the_agent_both_sources_say_why(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        environment, "agent_library", lambda: library.AgentLibrary(None, "no compiler", "install one")
+        loading, "agent_library", lambda: library.AgentLibrary(None, "no compiler", "install one")
     )
     found = environment_for_target(session, {})
     assert not found.variables

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from warpline.recording.agent.gpu_clock import GpuClock
 from warpline.recording.sources.cuda.demangle import demangle
+from warpline.recording.sources.cuda.gpu_clock import GpuClock
 from warpline.recording.sources.cuda.gpu_work import Calls, HostRanges, StreamWork, project_ranges
 
 times = st.integers(0, 200)

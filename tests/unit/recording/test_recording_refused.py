@@ -18,9 +18,9 @@ from tests.unit.recording.recording_tools import WARPLINE, States, python
 
 from warpline.model.errors import RecordingError
 from warpline.model.flags import Flag
-from warpline.recording import procfs
+from warpline.recording import proc_files
 from warpline.recording.doctor import check_sources
-from warpline.recording.procfs import parse_core_times, parse_stat
+from warpline.recording.proc_files import parse_core_times, parse_stat
 from warpline.recording.record import record
 from warpline.recording.session import Options
 from warpline.recording.sources.perf import collect as perf
@@ -219,6 +219,6 @@ def test_time_of_a_process_is_read_with_its_moment(monkeypatch: pytest.MonkeyPat
     # The first pair is torn: the core was taken away for 40 ms between the clock and the process's time.
     readings = iter([1_000_000, 41_000_000, 41_010_000, 41_012_000])
     used = iter([40_000_000, 40_011_000])
-    monkeypatch.setattr("warpline.recording.procfs.time.monotonic_ns", lambda: next(readings))
-    monkeypatch.setattr("warpline.recording.procfs.time.clock_gettime_ns", lambda _clock: next(used))
-    assert procfs.process_cpu_ns(1) == (41_011_000, 40_011_000)
+    monkeypatch.setattr("warpline.recording.proc_files.time.monotonic_ns", lambda: next(readings))
+    monkeypatch.setattr("warpline.recording.proc_files.time.clock_gettime_ns", lambda _clock: next(used))
+    assert proc_files.process_cpu_ns(1) == (41_011_000, 40_011_000)

@@ -30,6 +30,8 @@ NEXT_OFFSET, LOST_OFFSET, PARENT_OFFSET, FINISHED_OFFSET, ERROR_OFFSET = 32, 40,
 COMMITTED_OFFSET = 24
 
 STRING_RECORD = 1
+LATEST_NS = 1 << 61
+"""Beyond any clock: seventy years."""
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -217,6 +219,15 @@ def read_spools(directory: Path) -> tuple[list[SpoolFile], list[str]]:
         except (RecordingError, OSError, ValueError) as error:
             problems.append(str(error))
     return spools, problems
+
+
+def rows_of(spools: Sequence[SpoolFile], record_type: int, dtype: np.dtype[np.void]) -> npt.NDArray[np.void]:
+    """All records of a type in all files: structured [n], files one after the other."""
+    parts = [spool.records(record_type, dtype).values for spool in spools]
+    parts = [part for part in parts if len(part)]
+    if len(parts) == 1:
+        return parts[0]
+    return np.concatenate(parts) if parts else np.empty(0, dtype)
 
 
 def _parse_header(path: Path, raw: bytes) -> SpoolHeader:

@@ -9,8 +9,8 @@ from warpline.i18n import english
 from warpline.model import AttributeSpec, KindSpec
 from warpline.model.cuda_names import function_name, overhead_name, result_name
 from warpline.model.links import LAUNCH
-from warpline.recording.agent.gpu_clock import GpuClock, make_sense
 from warpline.recording.sources.cuda import records
+from warpline.recording.sources.cuda.gpu_clock import GpuClock, make_sense
 from warpline.recording.sources.cuda.gpu_work import Calls
 from warpline.recording.spool.reader import SpoolFile
 from warpline.recording.spool.spool_to_tracks import Translation

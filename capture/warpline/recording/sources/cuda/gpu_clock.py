@@ -12,12 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.recording.spool import records
-from warpline.recording.spool.reader import SpoolFile
+from warpline.recording.spool.reader import LATEST_NS, SpoolFile
 
 Int64Array = npt.NDArray[np.int64]
-
-LATEST_NS = 1 << 61
-"""Beyond any clock: seventy years."""
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ class CudaSource(RecordingSource):
     record_types = frozenset(range(300, 400))
 
     def probe(self) -> str:
-        from warpline.recording.agent.environment import require_free
+        from warpline.recording.agent.loading import require_free
         from warpline.recording.agent.probing import require_agent, run_with_agent
         from warpline.recording.sources.cuda.libraries import find_driver, find_libcupti
 
@@ -70,7 +70,7 @@ class CudaSource(RecordingSource):
         return said.reason
 
     def contribute(self, session: Session, inherited: Mapping[str, str]) -> Contribution:
-        from warpline.recording.agent.environment import load_agent
+        from warpline.recording.agent.loading import load_agent
         from warpline.recording.sources.cuda.libraries import find_driver, find_libcupti
 
         loaded = load_agent(session, inherited, self.name, VARIABLE)

@@ -13,11 +13,11 @@ from warpline.model import Flag
 from warpline.model.cuda_names import copy_name
 from warpline.model.kinds import SYNC_TYPES
 from warpline.model.links import LAUNCH
-from warpline.recording.agent.gpu_clock import GpuClock, gpu_clock, make_sense
 from warpline.recording.agent.reported_sources import add_agent_source
 from warpline.recording.sources.cuda import records
 from warpline.recording.sources.cuda.calls import CallTracks
 from warpline.recording.sources.cuda.demangle import demangle
+from warpline.recording.sources.cuda.gpu_clock import GpuClock, gpu_clock, make_sense
 from warpline.recording.sources.cuda.gpu_tracks import GpuTracks
 from warpline.recording.sources.cuda.gpu_work import Calls, HostRanges, StreamWork, project_ranges
 from warpline.recording.sources.cuda.occupancy import occupancy

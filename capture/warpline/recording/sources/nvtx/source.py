@@ -38,7 +38,7 @@ class NvtxSource(RecordingSource):
     record_types = frozenset(range(200, 300))
 
     def probe(self) -> str:
-        from warpline.recording.agent.environment import require_free
+        from warpline.recording.agent.loading import require_free
         from warpline.recording.agent.probing import require_agent, run_with_agent
 
         library = require_agent()
@@ -52,7 +52,7 @@ class NvtxSource(RecordingSource):
         return ""
 
     def contribute(self, session: Session, inherited: Mapping[str, str]) -> Contribution:
-        from warpline.recording.agent.environment import load_agent
+        from warpline.recording.agent.loading import load_agent
 
         return load_agent(session, inherited, self.name, VARIABLE)
 

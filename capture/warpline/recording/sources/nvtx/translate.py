@@ -12,7 +12,6 @@ import numpy.typing as npt
 from warpline.i18n import english
 from warpline.model import Flag
 from warpline.model.track_factory import thread_title
-from warpline.recording.agent.gpu_clock import LATEST_NS
 from warpline.recording.agent.reported_sources import add_agent_source
 from warpline.recording.sources.nvtx import records
 from warpline.recording.sources.nvtx.pairing import (
@@ -21,7 +20,7 @@ from warpline.recording.sources.nvtx.pairing import (
     push_pop_records,
     push_pop_serials,
 )
-from warpline.recording.spool.reader import Records, SpoolFile
+from warpline.recording.spool.reader import LATEST_NS, Records, SpoolFile
 from warpline.recording.spool.spool_to_tracks import Translation
 from warpline.recording.spool.string_columns import capture_strings, distinct, take_records
 from warpline.storage import CaptureBuilder

@@ -50,7 +50,7 @@ class OsrtSource(RecordingSource):
         return ""
 
     def contribute(self, session: Session, inherited: Mapping[str, str]) -> Contribution:
-        from warpline.recording.agent.environment import preload_agent
+        from warpline.recording.agent.loading import preload_agent
 
         loaded = preload_agent(session, inherited, self.name)
         options = f"threshold={session.options.osrt_threshold_ns}"

@@ -17,10 +17,9 @@ from warpline.recording.sources.perf.refinement import Refinement
 from warpline.recording.sources.perf.thread_states import NO_CPU, Mark, Marks, States, thread_states
 from warpline.recording.sources.thread_state import STATE_NAMES, State
 from warpline.recording.spool import records
-from warpline.recording.spool.reader import SpoolFile
+from warpline.recording.spool.reader import SpoolFile, rows_of
 from warpline.recording.spool.records import Sighting
 from warpline.recording.spool.spool_to_tracks import Translation
-from warpline.recording.spool.thread_history import rows_of
 from warpline.recording.spool.threads import BEFORE
 from warpline.storage import CaptureBuilder
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from warpline.i18n import english
 from warpline.model.tracks import Source
-from warpline.recording import procfs
+from warpline.recording import proc_files
 from warpline.recording.sources.collector import Collector, Watched
 from warpline.recording.sources.facts import THREAD_STATES
 from warpline.recording.sources.procfs import records as procfs_records
@@ -65,7 +65,7 @@ class ProcfsSampler(Collector):
 
     def add_process(self, pid: int) -> None:
         """Follow a process, or note that it runs another program now."""
-        stat = procfs.process_stat(pid)
+        stat = proc_files.process_stat(pid)
         if stat is None:
             return
         self._note_process(pid, stat)
@@ -85,7 +85,7 @@ class ProcfsSampler(Collector):
         now = time.monotonic_ns()
         if now >= self._due["discovery"] and self.states:
             self._due["discovery"] = now + DISCOVERY_PERIOD_NS
-            for pid in procfs.children(set(self._processes)):
+            for pid in proc_files.children(set(self._processes)):
                 self.add_process(pid)
             for pid in list(self._processes):
                 self._find_threads(pid)
@@ -113,14 +113,14 @@ class ProcfsSampler(Collector):
         """Note every process and thread of the tree with its state: after a pause nobody knows them."""
         tids: list[int] = []
         seen: set[int] = set()
-        while fresh := procfs.children(set(self._processes)) - seen:
+        while fresh := proc_files.children(set(self._processes)) - seen:
             seen |= fresh
             for pid in fresh:
                 self.add_process(pid)
         now = time.monotonic_ns()
         for pid in list(self._processes):
-            for tid in procfs.thread_ids(pid):
-                stat = procfs.thread_stat(pid, tid)
+            for tid in proc_files.thread_ids(pid):
+                stat = proc_files.thread_stat(pid, tid)
                 if stat is not None and stat.state not in b"ZX":
                     self._note_thread(now, pid, tid, stat, Sighting.SNAPSHOT)
                     tids.append(tid)
@@ -146,14 +146,14 @@ class ProcfsSampler(Collector):
         )
         return Source("procfs", True, self.writer.trouble or estimated, self.writer.lost)
 
-    def _note_process(self, pid: int, stat: procfs.TaskStat) -> None:
-        name, command = self.writer.string(stat.name), self.writer.string(procfs.command_line(pid))
+    def _note_process(self, pid: int, stat: proc_files.TaskStat) -> None:
+        name, command = self.writer.string(stat.name), self.writer.string(proc_files.command_line(pid))
         packed = _PROCESS_SEEN.pack(
             time.monotonic_ns(), max(0, stat.start_ns), pid, max(0, stat.parent_pid), name, command
         )
         self.writer.append_packed(records.PROCESS_SEEN, packed)
 
-    def _note_thread(self, now: int, pid: int, tid: int, stat: procfs.TaskStat, event: int) -> None:
+    def _note_thread(self, now: int, pid: int, tid: int, stat: proc_files.TaskStat, event: int) -> None:
         packed = _THREAD_SEEN.pack(
             now,
             max(0, stat.start_ns),
@@ -170,7 +170,7 @@ class ProcfsSampler(Collector):
         process = self._processes.get(pid)
         if process is None:
             return
-        now_there = set(procfs.thread_ids(pid))
+        now_there = set(proc_files.thread_ids(pid))
         if not now_there:
             self._drop(pid)
             return
@@ -218,21 +218,21 @@ class ProcfsSampler(Collector):
         name = stat[stat.find(b"(") : stat.rfind(b")")]
         if self._names.get(tid) != name:
             self._names[tid] = name
-            parsed = procfs.parse_stat(stat)
+            parsed = proc_files.parse_stat(stat)
             if parsed is not None:
                 self._note_thread(now, pid, tid, parsed, Sighting.SEEN)
 
     def _sample_cores(self) -> None:
         now = time.monotonic_ns()
         # One read: seeking back and reading in pieces could mix two moments.
-        for cpu, busy, total in procfs.parse_core_times(os.pread(self._stat, 1 << 18, 0)):
+        for cpu, busy, total in proc_files.parse_core_times(os.pread(self._stat, 1 << 18, 0)):
             self.writer.append_packed(procfs_records.CORE_TIMES, _CORE_TIMES.pack(now, cpu, 0, busy, total))
 
     def _sample_processes(self) -> None:
         for pid, process in list(self._processes.items()):
-            used = procfs.process_cpu_ns(pid)
+            used = proc_files.process_cpu_ns(pid)
             try:
-                rss = procfs.resident_bytes(os.pread(process.statm, 128, 0))
+                rss = proc_files.resident_bytes(os.pread(process.statm, 128, 0))
             except OSError:
                 used = None
             if used is None:

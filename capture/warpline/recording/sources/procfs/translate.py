@@ -14,9 +14,8 @@ from warpline.recording.sources.facts import THREAD_STATES
 from warpline.recording.sources.procfs import records
 from warpline.recording.sources.thread_state import STATE_NAMES, State
 from warpline.recording.spool.gaps import with_gaps
-from warpline.recording.spool.reader import SpoolFile
+from warpline.recording.spool.reader import SpoolFile, rows_of
 from warpline.recording.spool.spool_to_tracks import Translation
-from warpline.recording.spool.thread_history import rows_of
 from warpline.storage import CaptureBuilder
 
 Int64Array = npt.NDArray[np.int64]

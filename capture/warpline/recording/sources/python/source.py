@@ -49,7 +49,7 @@ class PythonSource(RecordingSource):
         return ""
 
     def contribute(self, session: Session, inherited: Mapping[str, str]) -> Contribution:
-        from warpline.recording.agent.environment import preload_agent
+        from warpline.recording.agent.loading import preload_agent
 
         loaded = preload_agent(session, inherited, self.name)
         options = f"hz={session.options.python_hz}"

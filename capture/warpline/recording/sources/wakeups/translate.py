@@ -13,9 +13,8 @@ from warpline.recording.sources.perf.refinement import Refinement
 from warpline.recording.sources.perf.thread_states import NO_CPU, Mark, Marks, States
 from warpline.recording.sources.thread_state import State
 from warpline.recording.sources.wakeups import records
-from warpline.recording.spool.reader import SpoolFile
+from warpline.recording.spool.reader import SpoolFile, rows_of
 from warpline.recording.spool.spool_to_tracks import Translation
-from warpline.recording.spool.thread_history import rows_of
 from warpline.storage import CaptureBuilder
 
 Int64Array = npt.NDArray[np.int64]

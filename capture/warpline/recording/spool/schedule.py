@@ -1,0 +1,69 @@
+"""When was recorded: start, end and pauses, from the spool files of a recording."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.recording.control_page import RecordingState
+from warpline.recording.session import Session
+from warpline.recording.spool import records
+from warpline.recording.spool.reader import SpoolFile, rows_of
+
+Int64Array = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """When was recorded, CLOCK_MONOTONIC ns: from ``start_ns`` to ``stop_ns`` without ``pauses`` (int64 [n, 2])."""
+
+    start_ns: int
+    stop_ns: int
+    pauses: Int64Array
+
+
+def read_schedule(
+    session: Session, spools: Sequence[SpoolFile], timed_records: Mapping[int, int]
+) -> Schedule:
+    """Start, end and pauses; without a proper end, the last moment anything was recorded ends it.
+
+    ``timed_records`` says at which byte of records of a type their CLOCK_MONOTONIC ns stands.
+    """
+    start = session.start_monotonic_ns
+    stop = session.stop_monotonic_ns
+    pauses: list[tuple[int, int]] = []
+    paused_since: int | None = None
+    for time_ns, state, _reason in np.sort(
+        rows_of(spools, records.RECORDING_STATE, records.recording_state)
+    ).tolist():
+        if state == RecordingState.PAUSED and paused_since is None:
+            paused_since = time_ns
+        elif state == RecordingState.RECORDING and paused_since is not None:
+            pauses.append((paused_since, time_ns))
+            paused_since = None
+        elif state == RecordingState.STOPPED and stop is None:
+            stop = time_ns
+    if stop is None:
+        stop = max(last_time(spools, start, timed_records), start)
+    if paused_since is not None and paused_since < stop:
+        pauses.append((paused_since, stop))
+    return Schedule(start, stop, np.array(pauses, np.int64).reshape(-1, 2))
+
+
+def last_time(spools: Sequence[SpoolFile], start_ns: int, timed_records: Mapping[int, int]) -> int:
+    """The latest CLOCK_MONOTONIC ns of any record of the collectors, ``start_ns`` when there is none."""
+    latest = start_ns
+    for spool in spools:
+        for chunk in spool.chunks:
+            offset = timed_records.get(chunk.record_type)
+            count = len(chunk.payload) // chunk.record_bytes if chunk.record_bytes else 0
+            if offset is not None and count and offset + 8 <= chunk.record_bytes:
+                last = (count - 1) * chunk.record_bytes + offset
+                time_ns = int(chunk.payload[last : last + 8].view("<u8")[0])
+                # A day beyond the header's time can only be garbage.
+                if time_ns < spool.header.monotonic_ns + 366 * 86_400_000_000_000:
+                    latest = max(latest, time_ns)
+    return latest

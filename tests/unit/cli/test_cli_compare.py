@@ -1,0 +1,113 @@
+"""``warpline compare``: nothing against itself, turned around with the captures, parts that add up to the whole."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from warpline.cli import main
+from warpline.model import Flag
+from warpline.storage import CaptureBuilder
+
+
+def make_capture(path: Path, running: list[int], blocked: list[int], kernel_names: str = "ab") -> None:
+    """A main thread that runs and blocks in turns of these lengths, in ms, and ranges of the same lengths."""
+    with CaptureBuilder(path) as builder:
+        process = builder.add_process(71, name="python")
+        thread = builder.add_thread(process, 71, name="main")
+        state = builder.track(
+            "process/71.1/thread/71.1/state", title="State", role="state", process=process, thread=thread
+        )
+        ranges = builder.track(
+            "process/71.1/thread/71.1/nvtx", title="NVTX", role="ranges", process=process, thread=thread
+        )
+        now = 0
+        for run, wait in zip(running, blocked, strict=True):
+            for name, length, flag in (("running", run, Flag(0)), ("blocked", wait, Flag.IDLE)):
+                span = ([now * 1_000_000], [length * 1_000_000])
+                builder.add_events(
+                    state, "thread_state", *span, [builder.string(name)], flags=np.array([flag], np.uint8)
+                )
+                builder.add_events(ranges, "range", *span, [builder.string(f"{name} {kernel_names}")])
+                now += length
+        builder.set_span(0, now * 1_000_000)
+        builder.finish()
+
+
+@pytest.fixture
+def captures(tmp_path: Path) -> tuple[str, str]:
+    before, after = tmp_path / "a.h5", tmp_path / "b.h5"
+    make_capture(before, [10, 20, 30], [5, 5, 40])
+    make_capture(after, [10, 22, 30], [5, 5, 8])
+    return str(before), str(after)
+
+
+def compare(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    capsys.readouterr()
+    assert main(["compare", "--json", *arguments]) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_the_parts_add_up_and_name_what_changed(
+    captures: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = compare(capsys, *captures)
+    assert found["total"] == {"a_ns": 110_000_000, "b_ns": 80_000_000, "difference_ns": -30_000_000}
+    assert sum(part["difference_ns"] for part in found["parts"]) == -30_000_000
+    first = found["parts"][0]
+    assert (first["cause"], first["difference_ns"]) == ("blocked", -32_000_000)
+
+
+def test_nothing_differs_from_itself_and_turned_around_is_turned_around(
+    captures: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    a, b = captures
+    report = ("--report", "nvtx_sum")
+    same = compare(capsys, a, a, *report)
+    assert all(part["difference_ns"] == 0 for part in same["parts"])
+    assert all(row["difference"] == 0 for row in same["reports"][0]["rows"])
+    there, back = compare(capsys, a, b, *report), compare(capsys, b, a, *report)
+    assert {p["cause"]: p["difference_ns"] for p in there["parts"]} == {
+        p["cause"]: -p["difference_ns"] for p in back["parts"]
+    }
+    names = {row["name"]: row["difference"] for row in there["reports"][0]["rows"]}
+    assert names == {row["name"]: -row["difference"] for row in back["reports"][0]["rows"]}
+    assert names["blocked ab"] == -32_000_000
+
+
+def test_a_row_of_one_side_is_shown_as_missing_on_the_other(
+    captures: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / "c.h5"
+    make_capture(other, [10], [5], kernel_names="cd")
+    rows = compare(capsys, captures[0], str(other), "--report", "nvtx_sum")["reports"][0]["rows"]
+    assert {row["name"]: (row["a"] is None, row["b"] is None) for row in rows} == {
+        "running ab": (False, True),
+        "blocked ab": (False, True),
+        "running cd": (True, False),
+        "blocked cd": (True, False),
+    }
+
+
+def test_a_gate_for_regressions(captures: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    a, b = captures
+    assert main(["compare", b, a, "--md", "--fail-if", "total>5%"]) == 3
+    assert "| total | 80 ms | 110 ms | +30 ms |" in capsys.readouterr().out.replace(
+        "80.00 ms", "80 ms"
+    ).replace("110.0 ms", "110 ms").replace("30.00 ms", "30 ms")
+    assert main(["compare", a, b, "--fail-if", "total>5%"]) == 0
+    assert main(["compare", a, b, "--fail-if", "much"]) == 2
+
+
+def test_what_cannot_be_compared_is_said_in_a_line(
+    captures: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["compare", *captures, "--report", "cuda_gpu_kern_sum"]) == 2
+    assert "cuda_gpu_kern_sum was not recorded in both captures" in capsys.readouterr().err
+    assert main(["compare", captures[0], "no such file.h5"]) == 1
+    assert capsys.readouterr().err.count("\n") == 1

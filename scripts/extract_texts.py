@@ -140,7 +140,7 @@ def listed_texts() -> Iterator[Text]:
                 yield Text(DATA, attribute.name[:-2].capitalize())
             elif not attribute.name.endswith(("_y", "_z")):
                 yield Text(DATA, attribute.title)
-            for text in attribute.enum.values():
+            for text in (attribute.unit, *attribute.enum.values()):
                 yield Text(DATA, text)
 
 

@@ -8,7 +8,8 @@ import sys
 from typing import TYPE_CHECKING
 
 from warpline.cli.arguments import add_range_option, add_track_option
-from warpline.i18n import english, tr, tr_n
+from warpline.i18n import english, tr, tr_n, translated
+from warpline.i18n.width import padded
 from warpline.model import UsageError
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ class StatsCommand:
         if args.file is None:
             if args.list:
                 for spec in reports():
-                    print(f"{spec.name:24} {tr(spec.title)}")
+                    print(f"{spec.name:24} {translated(spec.title)}")
                 return 0
             raise UsageError(tr("which capture? (warpline stats FILE; --list names the reports)"))
         if args.rows is not None and args.rows < 0:
@@ -122,9 +123,9 @@ def _list(capture: Capture, selection: Selection, options: object) -> int:
         state = (
             tr_n("{count} row", "{count} rows", len(table))
             if table is not None
-            else tr("not recorded: {reason}", reason=str(report.result))
+            else tr("not recorded: {reason}", reason=translated(str(report.result)))
         )
-        print(f"{spec.name:24} {tr(spec.title):45} {state}")
+        print(f"{spec.name:24} {padded(translated(spec.title), 45)} {state}")
     return 0
 
 
@@ -133,7 +134,7 @@ def _sort_column(table: Table, wanted: str, report: str) -> tuple[str, bool | No
     turned = wanted.startswith("-")
     key = wanted.removeprefix("-").casefold()
     for column in table.columns:
-        if key in {column.name.casefold(), column.title.casefold()}:
+        if key in {column.name.casefold(), column.title.casefold(), translated(column.title).casefold()}:
             values = table.data[column.name]
             is_text = not hasattr(values, "dtype")
             return column.name, is_text if turned else None if not turned else False

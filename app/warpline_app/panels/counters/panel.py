@@ -205,7 +205,7 @@ class CountersPanel(ComputedPanel):
             return format_bytes(value, exact_below=1024)
         if unit == "ratio":
             return f"{value:.0%}"
-        return f"{value:.4g} {unit}".strip()
+        return f"{value:.4g} {translated(unit)}".strip()
 
     def _hovered(self, x: float, _y: float) -> None:
         self.state.set_cursor(self.document.capture.span[0] + round(x))

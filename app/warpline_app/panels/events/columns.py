@@ -157,7 +157,9 @@ def _attribute_columns(capture: Capture, kind: str) -> list[TableColumn]:
             whole[table.rows] = np.where(valid, known, np.nan)
             return whole
 
-        unit = f" ({spec.unit})" if spec.unit and spec.unit not in {"ns", "bytes", "ratio"} else ""
+        unit = (
+            f" ({translated(spec.unit)})" if spec.unit and spec.unit not in {"ns", "bytes", "ratio"} else ""
+        )
         columns.append(
             TableColumn(
                 translated(spec.title) + unit,

@@ -176,9 +176,9 @@ def attribute_text(capture: Capture, spec: AttributeSpec, value: Any) -> str:
     if spec.dtype == "bool":
         return tr("yes") if value else tr("no")
     if isinstance(value, float):
-        return f"{value:.6g}" + (f" {spec.unit}" if spec.unit else "")
+        return f"{value:.6g}" + (f" {translated(spec.unit)}" if spec.unit else "")
     is_id = spec.name.endswith(("_id", "correlation", "process", "thread"))
-    return (str(value) if is_id else f"{value:,}") + (f" {spec.unit}" if spec.unit else "")
+    return (str(value) if is_id else f"{value:,}") + (f" {translated(spec.unit)}" if spec.unit else "")
 
 
 def _attributes(capture: Capture, kind: str, row: int, values: dict[str, Any]) -> tuple[Fact, ...]:
@@ -205,7 +205,7 @@ def _attributes(capture: Capture, kind: str, row: int, values: dict[str, Any]) -
                     Fact(
                         translated(stem.capitalize()),
                         " × ".join(str(p) for p in parts),
-                        note=f"= {total:,} {spec.unit}",
+                        note=f"= {total:,} {translated(spec.unit)}",
                     )
                 )
         elif value is None:

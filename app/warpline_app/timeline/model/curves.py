@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from warpline.i18n import translated
 from warpline.model import NOT_BUSY
 from warpline.model.sizes import format_bytes
 from warpline_app.timeline.model.row import Content, TimelineRow
@@ -235,7 +236,7 @@ def counter_text(value: float, unit: str) -> str:
         return share_text(value)
     if unit in {"%", "percent"}:
         return f"{value:.3g} %"
-    return f"{_three_digits(value)} {unit}".rstrip()
+    return f"{_three_digits(value)} {translated(unit)}".rstrip()
 
 
 def _three_digits(value: float) -> str:

@@ -102,7 +102,7 @@ def _shape(capture: Capture, kind: str, values: dict[str, Any]) -> list[str]:
     elif kind in {"phase", "osrt", "other"}:
         parts += _strings(capture, values, ("category", "arguments"))
     elif kind == "thread_state":
-        parts += _strings(capture, values, ("reason",))
+        parts += map(translated, _strings(capture, values, ("reason",)))
         if values.get("cpu") is not None and values["cpu"] >= 0:
             parts.append(tr("core {number}", "timeline", number=values["cpu"]))
     return ["   ".join(parts)] if parts else []
@@ -116,7 +116,7 @@ def _enumerated(capture: Capture, kind: str, values: dict[str, Any], names: tupl
         if value is not None and name in specs:
             text = specs[name].enum.get(int(value), str(value))
             if text != "unknown":
-                found.append(text)
+                found.append(translated(text))
     return found
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from warpline.i18n import tr
+from warpline.i18n import tr, translated
 from warpline.model.communication import is_communication
 from warpline_app.timeline.model.group_columns import GroupColumns
 
@@ -220,7 +220,7 @@ class _TrackNames:
         )
         result = []
         for code in np.unique(direction).tolist():
-            text = str(enum.get(code, "unknown")).replace(" to ", " → ")
+            text = translated(str(enum.get(code, "unknown"))).replace(" to ", " → ")
             title = tr("Copies {direction}", "timeline", direction=text)
             result.append(self._fixed(rows[direction == code], f"copies={code}", title, copy_family(code)))
         return result

@@ -10,7 +10,12 @@ import numpy as np
 from warpline.analysis.framework.cell_text import NS_PER_UNIT, format_value
 from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.report import NotRecorded, Report, Table, Texts, Values
+<<<<<<< HEAD
 from warpline.i18n import tr, tr_n
+=======
+from warpline.analysis.framework.report_json import NS_PER_UNIT, format_value
+from warpline.i18n import tr, tr_n, translated
+>>>>>>> ecb0eb2 (Print reports in the reader's language; translate directions, units and reasons where events are told)
 from warpline.i18n.width import text_width
 
 _GAP = "  "
@@ -27,13 +32,14 @@ def write_text(
     Long names are shortened in the middle. At most ``limit`` rows are shown, and it says how many there are. ``only``
     says what was chosen beside the time range.
     """
-    yield from wrapped(f"{report.title} ({report.name})", width)
+    yield from wrapped(f"{translated(report.title)} ({report.name})", width)
     if isinstance(report.result, NotRecorded):
-        yield from wrapped(tr("not recorded: {reason}", reason=str(report.result)), width, _GAP)
+        yield from wrapped(tr("not recorded: {reason}", reason=translated(str(report.result))), width, _GAP)
         return
     table = report.result
     if table.scope:
-        yield from wrapped(f"{table.scope}, {only}" if only else table.scope, width, _GAP)
+        scope = translated(table.scope)
+        yield from wrapped(f"{scope}, {only}" if only else scope, width, _GAP)
     if not len(table):
         yield _GAP + tr("nothing to list")
     elif limit != 0:
@@ -90,13 +96,13 @@ def _footnotes(table: Table) -> Iterator[str]:
     absent = _absent(table)
     for column in table.columns:
         if column.of and column not in absent:
-            wholes.setdefault(column.of, []).append(column.title)
+            wholes.setdefault(column.of, []).append(translated(column.title))
     for whole, titles in wholes.items():
-        yield tr("{columns} (%): of {whole}", columns=", ".join(titles), whole=whole)
-    titles = [column.title for column in absent if column.role is not Role.REASON]
+        yield tr("{columns} (%): of {whole}", columns=", ".join(titles), whole=translated(whole))
+    titles = [translated(column.title) for column in absent if column.role is not Role.REASON]
     if titles:
         yield tr("Columns without a value, because it was not recorded: {columns}", columns=", ".join(titles))
-    yield from table.notes
+    yield from map(translated, table.notes)
 
 
 def _absent(table: Table) -> list[Column]:
@@ -125,11 +131,10 @@ def column_unit(values: Values) -> str:
 
 
 def _title(column: Column, unit: str) -> str:
+    title = translated(column.title)
     if column.unit == "ns":
-        return f"{column.title} ({'µs' if unit == 'us' else unit})"
-    if column.unit == "ratio":
-        return f"{column.title} (%)"
-    return column.title
+        return f"{title} ({'µs' if unit == 'us' else unit})"
+    return f"{title} (%)" if column.unit == "ratio" else title
 
 
 def _is_text(values: Values) -> bool:

@@ -78,7 +78,7 @@ def _add_processes(translation: Translation, builder: CaptureBuilder, rows: Rows
             used = np.diff(part["cpu_ns"].astype(np.float64))
             cores = np.divide(used, elapsed, out=np.full(len(elapsed), np.nan), where=elapsed > 0)
             cpu = _counter_track(translation, builder, process, "cpu", english("CPU"), 1)
-            _add_rate(translation, builder, cpu, "CPU", "cores", times, np.maximum(cores, 0))
+            _add_rate(translation, builder, cpu, "CPU", english("cores"), times, np.maximum(cores, 0))
             memory = _counter_track(translation, builder, process, "memory", english("Resident memory"), 2)
             values = part["rss_bytes"].astype(np.float64)
             builder.add_counter(

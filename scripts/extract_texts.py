@@ -66,6 +66,10 @@ CALLS = {
 }
 
 
+_SYMBOLS = ("ns", "bytes", "ratio")
+"""Units that are shown in another way than by their names."""
+
+
 def all_texts() -> list[Text]:
     """Every text of the program, each once, in the order in which catalogues have them.
 
@@ -140,8 +144,10 @@ def listed_texts() -> Iterator[Text]:
                 yield Text(DATA, attribute.name[:-2].capitalize())
             elif not attribute.name.endswith(("_y", "_z")):
                 yield Text(DATA, attribute.title)
-            for text in (attribute.unit, *attribute.enum.values()):
+            for text in attribute.enum.values():
                 yield Text(DATA, text)
+            if attribute.unit not in _SYMBOLS:
+                yield Text(DATA, attribute.unit)
 
 
 def updated(entries: Iterable[Entry], texts: Iterable[Text]) -> list[Entry]:

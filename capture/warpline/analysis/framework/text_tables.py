@@ -10,12 +10,7 @@ import numpy as np
 from warpline.analysis.framework.cell_text import NS_PER_UNIT, format_value
 from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.report import NotRecorded, Report, Table, Texts, Values
-<<<<<<< HEAD
-from warpline.i18n import tr, tr_n
-=======
-from warpline.analysis.framework.report_json import NS_PER_UNIT, format_value
 from warpline.i18n import tr, tr_n, translated
->>>>>>> ecb0eb2 (Print reports in the reader's language; translate directions, units and reasons where events are told)
 from warpline.i18n.width import text_width
 
 _GAP = "  "

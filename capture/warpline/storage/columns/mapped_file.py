@@ -138,8 +138,10 @@ class MappedFile:
 
     def has(self, path: str) -> bool:
         """Whether a dataset or group of this name is stored in the file."""
+        above, _, name = path.rpartition("/")
         try:
-            return self._node(path) is not None
+            group = self._node(above)
+            return isinstance(group, h5py.Group) and self._holds(group, name)
         except (KeyError, OSError, RuntimeError, ValueError, TypeError) as error:
             raise self.error(f"{path} is damaged") from error
 
@@ -162,14 +164,18 @@ class MappedFile:
             return known
         above, _, name = path.rpartition("/")
         group = self._node(above)
-        if not isinstance(group, h5py.Group) or not group.id.links.exists(name.encode()):
-            return None
-        if group.id.links.get_info(name.encode()).type != h5py.h5l.TYPE_HARD:
+        if not isinstance(group, h5py.Group) or not self._holds(group, name):
             return None
         node = group[name]
         if isinstance(node, h5py.Group):
             self._groups[path] = node
         return node if isinstance(node, h5py.Group | h5py.Dataset) else None
+
+    @staticmethod
+    def _holds(group: h5py.Group, name: str) -> bool:
+        """Whether something of this name is stored in a group: there, and more than a link to elsewhere."""
+        links, key = group.id.links, name.encode()
+        return bool(links.exists(key) and links.get_info(key).type == h5py.h5l.TYPE_HARD)
 
     def column(self, path: str, dtype: str, *, count: int | None = None, limit: int | None = None) -> Array:
         """A dataset as a column: a view of the mapped file, or decoded from an archive.

@@ -42,9 +42,11 @@ class BusyCurve:
     def resample(self, start: int, stop: int, bins: int) -> Float64Array:
         """Mean in each of ``bins`` equal parts of [start, stop), recorded time; nothing is busy beyond its ends."""
         edges = start + np.arange(bins + 1) * ((stop - start) / bins) - (self.origin << self.level)
-        total = np.concatenate([[0.0], np.cumsum(self.values, dtype=np.float64)])
-        busy: Float64Array = np.diff(np.interp(edges / (1 << self.level), np.arange(len(total)), total))
-        return busy * ((1 << self.level) * bins / (stop - start))
+        # Damaged values may be anything; what comes of them is not known (NaN), and no reason to warn.
+        with np.errstate(invalid="ignore", over="ignore"):
+            total = np.concatenate([[0.0], np.cumsum(self.values, dtype=np.float64)])
+            busy: Float64Array = np.diff(np.interp(edges / (1 << self.level), np.arange(len(total)), total))
+            return busy * ((1 << self.level) * bins / (stop - start))
 
 
 class BusyBins:

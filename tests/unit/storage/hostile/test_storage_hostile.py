@@ -122,6 +122,7 @@ SURVIVED: dict[str, Callable[[h5py.File], object]] = {
     "times of counters": lambda f: f["counters/time"].__setitem__(
         slice(None), np.random.default_rng(1).permutation(f["counters/time"][:])
     ),
+    "utilization without an end": lambda f: f["utilization/value"].__setitem__(slice(0, None, 3), np.inf),
     "no numbers": lambda f: f["counters/value"].__setitem__(slice(None), np.nan),
     "command line": lambda f: edit_meta(f, lambda d: d["meta"].update(command_line={"a": [1]}, host=5)),
     "unknown keys": lambda f: edit_meta(

@@ -51,6 +51,22 @@ def test_a_gap_behind_its_launch_is_latency_up_to_ten_microseconds(
     assert {name: total for name, total in rows.items() if name and total} == {cause: gap_ns}
 
 
+def test_work_without_duration_ends_a_gap(tmp_path: Path) -> None:
+    program = Program(tmp_path / "moment.h5")
+    # The kernel without duration was launched 10 µs before it; the one after it long before.
+    first, moment, last = (program.launch(t, t + 1_000) for t in (0, 90_000, 95_000))
+    program.gpu("kernel", 7, 1_000, 50_000, "gemm", first)
+    program.gpu("kernel", 7, 100_000, 100_000, "tiny", moment)
+    program.gpu("kernel", 7, 150_000, 200_000, "gemm", last)
+    program.builder.set_span(1_000, 200_000)
+    with program.finish() as capture:
+        rows = {row["cause"]: row for row in rows_of(capture, "gpu_idle")}
+    assert (rows[None]["count"], rows[None]["total_ns"], rows[None]["max_ns"]) == (2, 100_000, 50_000)
+    assert rows["host"]["total_ns"] == 40_000
+    assert rows["launch_latency"]["total_ns"] == 10_000
+    assert rows["other"]["total_ns"] == 50_000
+
+
 def test_a_copy_is_hidden_by_kernels_of_either_sort(tmp_path: Path) -> None:
     program = Program(tmp_path / "hidden.h5")
     program.gpu("memcpy", 7, 0, 100_000, "Memcpy DtoH")

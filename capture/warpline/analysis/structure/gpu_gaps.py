@@ -57,6 +57,7 @@ def gpu_gaps(view: View, gpu: Gpu) -> Gaps:
     events = gpu_work(view, gpu)
     starts, stops = merge_intervals(events.start, events.stop)
     gap_start, gap_stop = gaps(starts, stops, view.start_ns, view.stop_ns)
+    gap_start, gap_stop = _split_at(gap_start, gap_stop, events.start[events.duration == 0])
     causes = np.zeros((len(gap_start), len(CAUSES)), np.int64)
     result = Gaps(gap_start, gap_stop, causes)
     order = np.argsort(events.start, kind="stable")
@@ -88,6 +89,19 @@ def gpu_gaps(view: View, gpu: Gpu) -> Gaps:
     causes[before, CAUSES.index("synchronization")] = syncing
     causes[before, CAUSES.index("host")] = waiting - loading - syncing
     return result
+
+
+def _split_at(start: Int64Array, stop: Int64Array, moments: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """Sorted disjoint intervals, cut where a moment lies inside one.
+
+    Work too short for the profiler's clock is recorded with duration 0: it fills nothing, yet it ends a gap.
+    """
+    place = np.searchsorted(start, moments, "left") - 1
+    inside = (
+        (place >= 0) & (moments < stop[np.maximum(place, 0)]) if len(start) else np.zeros(len(place), bool)
+    )
+    cuts = np.unique(moments[inside])
+    return np.sort(np.concatenate([start, cuts])), np.sort(np.concatenate([stop, cuts]))
 
 
 def _host_causes(

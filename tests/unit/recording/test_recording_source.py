@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from tests.unit.recording.recording_tools import WARPLINE
 
+from warpline import plugins
 from warpline.model.tracks import Source
 from warpline.recording.collectors import Collectors
 from warpline.recording.doctor import check_source
@@ -34,8 +35,10 @@ from warpline.storage import open_capture
 
 @pytest.fixture
 def fresh_registry() -> Iterator[None]:
+    plugins.forget()
     recording_sources.cache_clear()
     yield
+    plugins.forget()
     recording_sources.cache_clear()
 
 
@@ -54,6 +57,7 @@ def example_installed(
         capture_output=True,
     )  # fmt: skip
     monkeypatch.syspath_prepend(str(target))
+    plugins.forget()
     paths = os.environ.get("PYTHONPATH", "")
     monkeypatch.setenv("PYTHONPATH", f"{target}:{paths}" if paths else str(target))
     yield target
@@ -131,6 +135,7 @@ def test_an_entry_point_that_cannot_be_loaded_says_so_and_costs_nothing(
         "[warpline.sources]\nbroken = json:dumps\nperf = json:dumps\ntorch = no_such_module:source\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
+    plugins.forget()
     found = {source.name: source for source in recording_sources()}
     assert type(found["perf"]).__name__ == "PerfSource"
     check = check_source(found["broken"])
@@ -239,6 +244,13 @@ def test_what_sources_say_of_themselves_is_consistent() -> None:
     assert control_mask(trace_names()) == sum(bits)
     assert control_mask(("cpu", "cuda")) == 1 | 4
     assert default_trace() == ("cpu", "nvml", "nvtx", "cuda", "osrt", "python")
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/recording.md"])
+def test_every_source_is_told_of(repository: Path, page: str) -> None:
+    text = (repository / page).read_text()
+    for source in recording_sources():
+        assert f"`{source.choice.name}`" in text, source.name
 
 
 def test_ranges_of_sources() -> None:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from warpline.i18n import english
+from warpline.plugins import entry_points
 from warpline.recording import sources
 from warpline.recording.agent.contribution import Contribution
 from warpline.recording.sources.planned import PLANNED
@@ -110,10 +111,8 @@ def _packages() -> list[RecordingSource]:
 
 
 def _entry_points() -> list[RecordingSource]:
-    from importlib import metadata
-
     found: list[RecordingSource] = []
-    for point in metadata.entry_points(group=ENTRY_POINT_GROUP):
+    for point in entry_points(ENTRY_POINT_GROUP):
         try:
             found.append(_checked(point.load(), point.value))
         except Exception as error:  # whatever another distribution's code may do when it is imported

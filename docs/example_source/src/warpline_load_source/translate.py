@@ -18,6 +18,9 @@ _LAYOUT = np.dtype([("time_ns", "<u8"), ("load", "<f8")])
 def translate(translation: Translation, spools: Sequence[SpoolFile], builder: CaptureBuilder) -> None:
     """Adds the counter; nothing when it was not asked for."""
     for spool in spools:
+        # Numbers of record types are ours in our own files only: somebody else's source may have the same.
+        if spool.header.producer != "load":
+            continue
         samples = spool.records(SAMPLE, _LAYOUT).values
         if len(samples):
             times = translation.capture_time(samples["time_ns"])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.fuzz.scanner_tools import build, run, unpacked
-from tests.unit.interchange.test_import_scanner import SEEDS
+from tests.unit.interchange.trace_json.test_scanner import SEEDS
 
 
 @pytest.mark.fuzz

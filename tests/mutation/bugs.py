@@ -102,21 +102,24 @@ BUGS: tuple[Bug, ...] = (
         f"{INTERCHANGE}/torch/kineto.py",
         "self.builder.add_link_keys(kind, self._scope, end, values[known], ids[known])",
         "self.builder.add_link_keys(kind, 0, end, values[known], ids[known])",
-        ("tests/unit/interchange/test_import_torch.py", "tests/unit/interchange/test_import_ranks.py"),
+        (
+            "tests/unit/interchange/torch/test_torch_events.py",
+            "tests/unit/interchange/framework/test_ranks.py",
+        ),
     ),
     Bug(
         "an arrow at the end of an event leaves it although another contains it",
         f"{INTERCHANGE}/trace_json/pairing.py",
         "found = self._last_reaching(last, times + 1)",
         "found = self._last_reaching(last, times)",
-        ("tests/unit/interchange/test_import_chrome.py",),
+        ("tests/unit/interchange/trace_json/test_trace_events.py",),
     ),
     Bug(
         "microseconds are taken for nanoseconds",
         f"{INTERCHANGE}/torch/gpu.py",
         'np.ma.masked_equal(numbers["queued"], 0) * 1000',
         'np.ma.masked_equal(numbers["queued"], 0)',
-        ("tests/unit/interchange/test_import_torch.py",),
+        ("tests/unit/interchange/torch/test_torch_events.py",),
     ),
     # analysis
     Bug(

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.effort import rounds
 from tests.unit.interchange.import_tools import x
-from tests.unit.interchange.test_import_fuzz import ASYNC, ROCM, SIMPLE, TORCH, mutated, seed
+from tests.unit.interchange.trace_json.test_hostile_traces import ASYNC, ROCM, SIMPLE, TORCH, mutated, seed
 
 from warpline.interchange.framework.columns import nanoseconds
 from warpline.interchange.torch import columns as torch_columns

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.unit.interchange.trace_json.test_hostile_traces import SEEDS, run
+from tests.unit.interchange.trace_json.mutations import SEEDS, run
 
 _HTA = "torch/facebookresearch+HolisticTraceAnalysis/tests/data"
 LARGER = (

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.unit.interchange.nsys.test_nsys_reference import import_mutated
+from tests.unit.interchange.nsys.nsys_tools import import_mutated
 
 
 @pytest.mark.fuzz

@@ -19,7 +19,7 @@ from warpline.interchange.trace_json.scanned_arguments import ScannedArguments
 from warpline.interchange.trace_json.trace_format import CHROME
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[2])]
-from tests.unit.interchange.trace_json.test_hostile_traces import mutated  # noqa: E402  # the path is known only now
+from tests.unit.interchange.trace_json.mutations import mutated  # noqa: E402  # the path is known only now
 
 
 def exercise(text: bytes, rng: random.Random) -> None:

@@ -99,7 +99,7 @@ BUGS: tuple[Bug, ...] = (
     # interchange
     Bug(
         "correlation ids of one process meet those of another",
-        f"{INTERCHANGE}/torch/kineto.py",
+        f"{INTERCHANGE}/torch/converter.py",
         "self.builder.add_link_keys(kind, self._scope, end, values[known], ids[known])",
         "self.builder.add_link_keys(kind, 0, end, values[known], ids[known])",
         (
@@ -112,7 +112,10 @@ BUGS: tuple[Bug, ...] = (
         f"{INTERCHANGE}/trace_json/pairing.py",
         "found = self._last_reaching(last, times + 1)",
         "found = self._last_reaching(last, times)",
-        ("tests/unit/interchange/trace_json/test_trace_events.py",),
+        (
+            "tests/unit/interchange/trace_json/test_pairing.py",
+            "tests/unit/interchange/trace_json/test_trace_events.py",
+        ),
     ),
     Bug(
         "microseconds are taken for nanoseconds",

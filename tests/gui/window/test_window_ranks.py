@@ -10,7 +10,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFileDialog, QLineEdit
 from pytestqt.qtbot import QtBot
-from tests.unit.interchange.framework.test_ranks import rank_file
+from tests.unit.interchange.import_tools import rank_file
 
 from warpline.interchange import import_files
 from warpline.storage import Capture

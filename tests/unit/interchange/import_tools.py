@@ -11,6 +11,8 @@ from warpline.interchange import import_files
 from warpline.storage import Capture, open_capture
 
 Row = tuple[str, int, int, str]
+THREAD = "process/1.1/thread/1.1/ranges"
+"""Where complete events stand whose process and thread are 1."""
 
 
 def imported(tmp_path: Path, *files: Path, **options: Any) -> Capture:
@@ -123,3 +125,30 @@ def e(phase: str, name: str, ts: float, *, pid: Any = 1, tid: Any = 1, **more: A
 def skipped(capture: Capture) -> dict[str, int]:
     """What was left out and how often."""
     return {entry.what: entry.count for entry in capture.skipped}
+
+
+def rank_file(
+    tmp_path: Path,
+    rank: int,
+    shift_us: float,
+    *,
+    base: int | None = None,
+    steps: range = range(3),
+    info: bool = True,
+) -> Path:
+    """A trace of three steps; the clock of the rank is ahead by ``shift_us``."""
+    events: list[dict[str, Any]] = []
+    for step in steps:
+        start = shift_us + step * 1000
+        events += [
+            x(f"ProfilerStep#{step}", start, 900, pid=40, tid=41, cat="user_annotation"),
+            x("cudaLaunchKernel", start + 10, 5, pid=40, tid=41, cat="cuda_runtime", args={"correlation": 100 + step}),
+            x(f"kernel of rank {rank}", start + 50, 100, pid=0, tid=7, cat="kernel",
+              args={"device": 0, "context": 1, "stream": 7, "correlation": 100 + step}),
+        ]  # fmt: skip
+    header: dict[str, Any] = {"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "GPU"}]}
+    if info:
+        header["distributedInfo"] = {"backend": "nccl", "rank": rank, "world_size": 2}
+    if base is not None:
+        header["baseTimeNanoseconds"] = base
+    return trace_file(tmp_path, events, f"rank{rank}.json", **header)

@@ -244,7 +244,7 @@ def test_a_recording_keeps_its_tab_until_it_has_ended(workspace: Workspace) -> N
 def test_a_document_shown_with_other_clocks_is_another_one_in_the_same_place(
     qtbot: QtBot, workspace: Workspace, tmp_path: Path, open_document: OpenDocument, sample: Path
 ) -> None:
-    from tests.unit.interchange.framework.test_ranks import rank_file
+    from tests.unit.interchange.import_tools import rank_file
 
     from warpline.interchange import import_files
     from warpline_app.session.alignment import movable_clocks

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.gui.sample import MS, write_sample
-from tests.unit.interchange.export.test_capture_export import events_of, links_of, samples_of, written
+from tests.unit.interchange.export.export_tools import events_of, links_of, samples_of, written
 
 from warpline.interchange import import_files
 from warpline.storage import Capture, open_capture

@@ -9,40 +9,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.interchange.import_tools import count, imported, links, trace_file, x
+from tests.unit.interchange.import_tools import count, imported, links, rank_file
 
 from warpline.interchange import ImportSummary
 from warpline.interchange.framework.ranks import align, rank_numbers
 from warpline.model import ImportFormatError, UsageError
 
 STEP_NS = 1_000_000
-
-
-def rank_file(
-    tmp_path: Path,
-    rank: int,
-    shift_us: float,
-    *,
-    base: int | None = None,
-    steps: range = range(3),
-    info: bool = True,
-) -> Path:
-    """A trace of three steps; the clock of the rank is ahead by ``shift_us``."""
-    events: list[dict[str, Any]] = []
-    for step in steps:
-        start = shift_us + step * 1000
-        events += [
-            x(f"ProfilerStep#{step}", start, 900, pid=40, tid=41, cat="user_annotation"),
-            x("cudaLaunchKernel", start + 10, 5, pid=40, tid=41, cat="cuda_runtime", args={"correlation": 100 + step}),
-            x(f"kernel of rank {rank}", start + 50, 100, pid=0, tid=7, cat="kernel",
-              args={"device": 0, "context": 1, "stream": 7, "correlation": 100 + step}),
-        ]  # fmt: skip
-    header: dict[str, Any] = {"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "GPU"}]}
-    if info:
-        header["distributedInfo"] = {"backend": "nccl", "rank": rank, "world_size": 2}
-    if base is not None:
-        header["baseTimeNanoseconds"] = base
-    return trace_file(tmp_path, events, f"rank{rank}.json", **header)
 
 
 def capture_times(capture: Any, name: str) -> list[int]:

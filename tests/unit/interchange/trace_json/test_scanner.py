@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from tests.fuzz.scanner_tools import build, run, unpacked
 from tests.unit.interchange.import_tools import imported, rows, text_file
-from tests.unit.interchange.trace_json.test_hostile_traces import ASYNC, ROCM, SIMPLE, TORCH
-from tests.unit.interchange.trace_json.test_scanned_columns import both_ways
+from tests.unit.interchange.trace_json.mutations import ASYNC, ROCM, SIMPLE, TORCH
+from tests.unit.interchange.trace_json.scanned_tools import both_ways
 
 from warpline.interchange.trace_json.scanner import Scanner, library
 from warpline.storage import verify

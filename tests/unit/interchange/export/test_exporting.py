@@ -1,0 +1,111 @@
+"""What all exporters share: preview, cancelling, errors, the command, what others register."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.unit.interchange.export.export_tools import NSYS, written
+
+from warpline.cli import main
+from warpline.interchange.export.exporter import Exporter
+from warpline.interchange.export.exporting import export_capture
+from warpline.interchange.export.preview import estimate
+from warpline.interchange.export.registry import exporter_for, exporters
+from warpline.interchange.export.selection import ExportSelection
+from warpline.model import Cancelled, ExportError, UsageError
+from warpline.storage import Capture, CaptureBuilder, open_capture
+
+
+def test_the_preview_counts_exactly_and_guesses_the_size(
+    imported: dict[str, Capture], tmp_path: Path
+) -> None:
+    capture = imported[NSYS[0]]
+    third = capture.duration_ns // 3
+    selection = ExportSelection(capture.span[0] + third, capture.span[0] + 2 * third)
+    for suffix in (".h5", ".json", ".csv", ".json.gz"):
+        out = tmp_path / f"out{suffix}"
+        expected = estimate(capture, selection, exporter_for(out), is_packed=suffix.endswith("gz"))
+        written(capture, out, selection.start_ns, selection.stop_ns)
+        assert 0.3 < expected.size_bytes / out.stat().st_size < 3
+    with open_capture(tmp_path / "out.h5") as part:
+        assert len(part.events) == expected.events
+
+
+@pytest.mark.parametrize("suffix", [".h5", ".json", ".csv", ".parquet"])
+def test_cancelling_leaves_what_was_there(made: Capture, tmp_path: Path, suffix: str) -> None:
+    if suffix == ".parquet":
+        pytest.importorskip("pyarrow")
+    out = tmp_path / f"out{suffix}"
+    out.write_text("before")
+    with pytest.raises(Cancelled):
+        export_capture(made, out, cancelled=lambda: True)
+    assert out.read_text() == "before"
+    assert list(tmp_path.iterdir()) == [out]
+
+
+def test_impossible_requests_end_in_one_clear_line(made: Capture, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"\.json"):
+        export_capture(made, tmp_path / "out.docx")
+    with pytest.raises(UsageError, match="itself"):
+        export_capture(made, made.path)
+    with pytest.raises(ExportError, match="does not exist"):
+        export_capture(made, tmp_path / "no" / "out.json")
+
+
+def test_every_exporter_keeps_the_contract() -> None:
+    found = exporters()
+    assert {one.name for one in found} >= {"capture", "chrome", "csv", "parquet", "html"}
+    for one in found:
+        assert isinstance(one, Exporter)
+        assert one.title
+        assert all(suffix.startswith(".") for suffix in one.suffixes)
+    assert exporter_for(Path("x.JSON.GZ")).name == "chrome"
+
+
+def test_the_command_exports_a_range(
+    made: Capture, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out.h5"
+    status = main(
+        ["export", str(made.path), str(out), "--range", "100ns:300ns", "--track", "gpu/*", "--compress"]
+    )
+    assert status == 0
+    printed = capsys.readouterr()
+    assert "3 events" in printed.out
+    assert printed.err == ""
+    with open_capture(out) as part:
+        assert part.span == (100, 300)
+        assert not part.is_mapped
+    assert main(["export", str(made.path), str(tmp_path / "x.json"), "--compress"]) == 2
+    assert main(["export", str(made.path), str(tmp_path / "x.json"), "--range", "5s:6s"]) == 2
+    assert main(["export", str(made.path), str(tmp_path / "x.unknown")]) == 2
+    assert main(["export", str(tmp_path / "missing.h5"), str(tmp_path / "x.json")]) == 1
+    assert all(line.startswith("warpline: error:") for line in capsys.readouterr().err.splitlines())
+
+
+def test_one_event_is_an_event(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with CaptureBuilder(tmp_path / "run.h5") as builder:
+        builder.add_events(builder.track("cpu/0"), "cpu_slice", [0, 100], 50, builder.string("python"))
+        path = builder.finish()
+    for part, said in (("0ns:60ns", "1 event"), ("0ns:200ns", "2 events")):
+        assert main(["export", str(path), str(tmp_path / "out.csv"), "--range", part]) == 0
+        assert capsys.readouterr().out == f"{tmp_path / 'out.csv'}: {said}\n"
+
+
+def test_a_format_whose_packages_are_missing_says_what_to_install(
+    made: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Point:
+        name, value = "png", "somewhere:png"
+
+        def load(self) -> object:
+            raise ModuleNotFoundError("No module named 'PySide6'", name="PySide6")
+
+    monkeypatch.setattr("warpline.interchange.export.registry.metadata.entry_points", lambda **_: [Point()])
+    exporters.cache_clear()
+    try:
+        with pytest.raises(ExportError, match=r"PySide6.*warpline\[gui\]"):
+            export_capture(made, tmp_path / "out.png")
+    finally:
+        exporters.cache_clear()

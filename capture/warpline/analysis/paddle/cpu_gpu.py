@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.framework.column import Column, Role
-from warpline.analysis.framework.report import Values
+from warpline.analysis.framework.report import Values, unrecorded
 from warpline.analysis.framework.statistics import GroupStatistics, group_statistics
 from warpline.analysis.framework.tables import ratios
 from warpline.i18n import english
@@ -101,11 +101,20 @@ class SideRows:
 
 
 def side_data(
-    sides: Sides, order: Int64Array, cpu_whole: Int64Array | float, gpu_whole: Int64Array | float
+    sides: Sides,
+    order: Int64Array,
+    cpu_whole: Int64Array | float,
+    gpu_whole: Int64Array | float,
+    *,
+    has_gpu: bool = True,
 ) -> dict[str, Values]:
-    """The data of `side_columns` for groups in an order."""
+    """The data of `side_columns` for groups in an order; without a GPU its side is not recorded, which is not 0."""
     data: dict[str, Values] = {"count": sides.cpu.count[order]}
+    nothing = unrecorded(len(order), np.float64)
     for side, stats, whole in (("cpu", sides.cpu, cpu_whole), ("gpu", sides.gpu, gpu_whole)):
+        if side == "gpu" and not has_gpu:
+            data |= dict.fromkeys((*(f"gpu_{field}_ns" for field in FIELDS), "gpu_ratio"), nothing)
+            continue
         for field in FIELDS:
             data[f"{side}_{field}_ns"] = getattr(stats, field)[order]
         data[f"{side}_ratio"] = ratios(

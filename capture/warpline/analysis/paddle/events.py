@@ -7,7 +7,7 @@ import numpy as np
 from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.options import Options
-from warpline.analysis.framework.report import NotRecorded, Table, Targets, Values, unrecorded
+from warpline.analysis.framework.report import NotRecorded, Table, Targets, Values
 from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import GPU_KINDS, View
 from warpline.analysis.framework.tables import ratio, scope_text
@@ -38,13 +38,13 @@ def events(view: View, options: Options) -> Table | NotRecorded:
         plain_statistics(count, cpu, lows[0], highs[0]), plain_statistics(count, gpu, lows[1], highs[1])
     )
     whole = tree.whole or (0, 0, 0, 0)
-    data: dict[str, Values] = {"name": names, **side_data(sides, order, float(whole[2]), float(whole[3]))}
+    data: dict[str, Values] = {
+        "name": names,
+        **side_data(sides, order, float(whole[2]), float(whole[3]), has_gpu=view.has(*GPU_KINDS)),
+    }
     total = (cpu + gpu)[order]
     data["total_ns"] = total
     data["ratio"] = ratio(total, whole[2] + whole[3])
-    if not view.has(*GPU_KINDS):
-        for key in [k for k in data if k.startswith("gpu_")]:
-            data[key] = unrecorded(len(order), np.float64)
     of = english("the outermost events together")
     return Table(
         (

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.options import Options
-from warpline.analysis.framework.report import NotRecorded, Table, Values, unrecorded
+from warpline.analysis.framework.report import NotRecorded, Table, Values
 from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import GPU_KINDS, View
 from warpline.analysis.framework.tables import combine_keys, name_targets, name_texts, scope_text
@@ -61,10 +61,7 @@ def user_defined(view: View, options: Options) -> Table | NotRecorded:
         titles = thread_titles(view)
         data["thread"] = [titles(int(number)) for number in thread[of_group][order].tolist()]
         columns.append(Column("thread", "Thread", Role.TEXT, key=True))
-    data.update(side_data(sides, order, whole, whole))
-    if not view.has(*GPU_KINDS):
-        for key_name in [k for k in data if k.startswith("gpu_")]:
-            data[key_name] = unrecorded(len(order), np.float64)
+    data.update(side_data(sides, order, whole, whole, has_gpu=view.has(*GPU_KINDS)))
     return Table(
         (*columns, *side_columns(of, of)),
         data,

@@ -12,7 +12,7 @@ from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table
 from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import View
-from warpline.analysis.paddle.operator_groups import Groups, Lines, summed
+from warpline.analysis.paddle.operator_groups import OperatorGroups, OperatorLines, summed
 from warpline.analysis.paddle.operator_table import merged, operator_lines, operator_table
 from warpline.analysis.structure.event_types import type_code
 from warpline.analysis.structure.host_events import ThreadEvents, threads_with_events
@@ -22,14 +22,14 @@ def operator(view: View, options: Options) -> Table | NotRecorded:
     """Operators with their parts and the GPU work launched in them."""
     if not view.has("operator"):
         return missing("operator")
-    parts: list[Groups] = []
+    parts: list[OperatorGroups] = []
     for found in threads_with_events(view):
         for line in _lines_of(view, found, options):
             parts += summed([line])
     return operator_table(view, parts, options, view.capture.strings.__getitem__, "Operators")
 
 
-def _lines_of(view: View, found: ThreadEvents, options: Options) -> Iterator[Lines]:
+def _lines_of(view: View, found: ThreadEvents, options: Options) -> Iterator[OperatorLines]:
     launches = found.launches
     events, remain = merged(found.events)
     is_operator = remain & (events.type == type_code("Operator"))
@@ -41,7 +41,7 @@ def _lines_of(view: View, found: ThreadEvents, options: Options) -> Iterator[Lin
     thread = found.thread if options.by_thread else 0
     nothing = np.full(len(parts), -1, np.int64)
     above = events.name[events.parent[parts]].astype(np.int64)
-    yield Lines(
+    yield OperatorLines(
         np.full(len(parts), thread, np.int64),
         (above, events.name[parts].astype(np.int64), nothing),
         events.cpu_ns[parts],
@@ -71,7 +71,7 @@ def _lines_of(view: View, found: ThreadEvents, options: Options) -> Iterator[Lin
             if len(part) and part[0] >= 0
             else (operator_name, kernel[index], none)
         )
-        yield Lines(
+        yield OperatorLines(
             np.full(len(index), thread, np.int64),
             path,
             none,

@@ -15,7 +15,7 @@ LEVELS = 3
 
 
 @dataclass(frozen=True, eq=False)
-class Lines:
+class OperatorLines:
     """Things to add up, each belonging to a line of the tree: the operator, its part, the kernel (−1 above that level).
 
     ``cpu_ns`` and ``self_*`` are −1 where a line has none (kernels).
@@ -31,7 +31,7 @@ class Lines:
 
 
 @dataclass(frozen=True, eq=False)
-class Groups:
+class OperatorGroups:
     """Lines added up: arrays of equal length."""
 
     thread: Int64Array
@@ -49,7 +49,7 @@ class Groups:
     self_gpu: Int64Array
 
 
-def summed(lines: list[Lines]) -> list[Groups]:
+def summed(lines: list[OperatorLines]) -> list[OperatorGroups]:
     """The lines of one thread added up by what they stand for, so that memory holds one thread's events at a time."""
     result = []
     for line in lines:
@@ -60,7 +60,7 @@ def summed(lines: list[Lines]) -> list[Groups]:
             one = np.ones(len(line.thread), np.int64)
             result.append(
                 merged_groups(
-                    Groups(
+                    OperatorGroups(
                         line.thread,
                         line.path,
                         has_cpu,
@@ -79,7 +79,7 @@ def summed(lines: list[Lines]) -> list[Groups]:
     return result
 
 
-def merged_groups(groups: Groups) -> Groups:
+def merged_groups(groups: OperatorGroups) -> OperatorGroups:
     """Equal lines put together. A kernel and a part may share a name: they stay apart by whether they have CPU time."""
     key, _ = combine_keys(groups.thread, *groups.path, groups.has_cpu)
     order = group_order(key)
@@ -91,7 +91,7 @@ def merged_groups(groups: Groups) -> Groups:
         result: Int64Array = how.reduceat(values[order], first)
         return result
 
-    return Groups(
+    return OperatorGroups(
         groups.thread[of_group],
         tuple(column[of_group] for column in groups.path),
         groups.has_cpu[of_group],
@@ -108,11 +108,11 @@ def merged_groups(groups: Groups) -> Groups:
     )
 
 
-def joined_groups(parts: list[Groups]) -> Groups:
+def joined_groups(parts: list[OperatorGroups]) -> OperatorGroups:
     paths = tuple(np.concatenate([part.path[level] for part in parts]) for level in range(LEVELS))
     columns = {
         item.name: np.concatenate([getattr(part, item.name) for part in parts])
-        for item in fields(Groups)
+        for item in fields(OperatorGroups)
         if item.name != "path"
     }
-    return Groups(path=paths, **columns)
+    return OperatorGroups(path=paths, **columns)

@@ -13,7 +13,7 @@ from warpline.analysis.framework.report import NotRecorded, Table
 from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.tables import combine_keys
-from warpline.analysis.paddle.operator_groups import Groups, summed
+from warpline.analysis.paddle.operator_groups import OperatorGroups, summed
 from warpline.analysis.paddle.operator_table import operator_lines, operator_table, operators_of
 from warpline.analysis.structure.host_events import threads_with_events
 from warpline.analysis.structure.steps import find_steps
@@ -32,7 +32,7 @@ def operator_places(view: View, options: Options) -> Table | NotRecorded:
     for name, _ in view.times_by_name("operator"):
         names[name] = True
     last = max(_MOST_LINES // max(int(names.sum()), 1), _LEAST_PLACES)
-    parts: list[Groups] = []
+    parts: list[OperatorGroups] = []
     is_cut = False
     for found in threads_with_events(view):
         events = operators_of(found)

@@ -9,7 +9,7 @@ from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table
 from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import View
-from warpline.analysis.paddle.operator_groups import Groups, summed
+from warpline.analysis.paddle.operator_groups import OperatorGroups, summed
 from warpline.analysis.paddle.operator_table import operator_lines, operator_table, operators_of
 from warpline.analysis.structure.host_events import threads_with_events
 from warpline.i18n import english
@@ -24,7 +24,7 @@ def operator_shapes(view: View, options: Options) -> Table | NotRecorded:
             english("input shapes were not recorded"),
             english("switch record_shapes on in the framework's profiler"),
         )
-    parts: list[Groups] = []
+    parts: list[OperatorGroups] = []
     for found in threads_with_events(view):
         events = operators_of(found)
         shapes = np.ma.filled(view.column("operator", "input_shapes", events.index), 0).astype(np.int64)

@@ -18,8 +18,8 @@ from warpline.analysis.framework.thread_columns import thread_titles
 from warpline.analysis.paddle.cpu_gpu import FIELDS, plain_statistics, side_columns
 from warpline.analysis.paddle.operator_groups import (
     LEVELS,
-    Groups,
-    Lines,
+    OperatorGroups,
+    OperatorLines,
     joined_groups,
     merged_groups,
 )
@@ -36,11 +36,13 @@ TextOf = Callable[[int], str] | None
 """Text of a code of the last level; None numbers it behind the operator's name."""
 
 
-def operator_lines(view: View, events: HostEvents, below: tuple[Int64Array, ...], options: Options) -> Lines:
+def operator_lines(
+    view: View, events: HostEvents, below: tuple[Int64Array, ...], options: Options
+) -> OperatorLines:
     path = [events.name.astype(np.int64), *below]
     while len(path) < LEVELS:
         path.append(np.full(len(events), -1, np.int64))
-    return Lines(
+    return OperatorLines(
         events.thread if options.by_thread else np.zeros(len(events), np.int64),
         tuple(path),
         events.cpu_ns,
@@ -72,7 +74,9 @@ def operators_of(found: ThreadEvents) -> HostEvents:
     return events.take(np.flatnonzero(remain & (events.type == type_code("Operator"))))
 
 
-def operator_table(view: View, parts: list[Groups], options: Options, text: TextOf, scope: str) -> Table:
+def operator_table(
+    view: View, parts: list[OperatorGroups], options: Options, text: TextOf, scope: str
+) -> Table:
     """Lay the groups out as a tree, larger totals first among siblings."""
     if not parts:
         return _empty(view, options, scope)

@@ -4,6 +4,8 @@ python scripts/extract_texts.py            bring every catalogue up to date: new
 python scripts/extract_texts.py de         the same, and begin a catalogue for German
 python scripts/extract_texts.py --check    change nothing, say what is wrong; 1 when something is
 
+What a desktop shows (packaging/) is translated from the catalogues too.
+
 A text is a literal in a call of `tr`, `tr_n`, `english`, `english_n` or `forms`, or the title of a command, of a
 panel, of a kind of event or of its attributes. docs/development.md, *Add a language*, tells the rest.
 """
@@ -17,6 +19,8 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
+
+import desktop_texts
 
 from warpline.i18n.catalogue import DATA, form_count, plural_rule
 from warpline.i18n.languages import NAME_FIELD
@@ -127,6 +131,8 @@ def listed_texts() -> Iterator[Text]:
     from warpline_app.commands.menus import MENU_ORDER, SUBMENUS
     from warpline_app.verbs.catalogue import all_commands
 
+    for text in desktop_texts.texts():
+        yield Text(desktop_texts.CONTEXT, text)
     for command in all_commands():
         for text in (
             command.title,
@@ -224,6 +230,25 @@ def share_translated(entries: Iterable[Entry]) -> tuple[int, int]:
     return sum(entry.is_translated for entry in texts), len(texts)
 
 
+def catalogues() -> list[Path]:
+    """The catalogues there are."""
+    return sorted(CATALOGUES.glob("*.po"))
+
+
+def files_of_desktop() -> dict[Path, str]:
+    """The files in ``packaging/`` with what the catalogues say."""
+    return desktop_texts.translated_files(
+        {
+            path.stem: {
+                entry.text: entry.translations[0]
+                for entry in read_po(path)
+                if entry.context == desktop_texts.CONTEXT and entry.is_translated
+            }
+            for path in catalogues()
+        }
+    )
+
+
 def format_po(entries: Iterable[Entry]) -> str:
     """A catalogue's text."""
     return "\n".join(_format_entry(entry) for entry in entries)
@@ -264,7 +289,7 @@ def main() -> int:
         header = Entry("", "", "", (NEW_HEADER.format(language=args.language),))
         new.write_text(format_po([header]), encoding="utf-8")
     wrong = 0
-    for path in sorted(CATALOGUES.glob("*.po")):
+    for path in catalogues():
         entries = read_po(path)
         if not args.check:
             entries = updated(entries, texts)
@@ -275,6 +300,12 @@ def main() -> int:
         print(f"{path.name}: {translated} of {total} texts are translated")
         for problem in found:
             print(f"  {problem}")
+    for path, content in files_of_desktop().items():
+        if not args.check:
+            path.write_text(content, encoding="utf-8")
+        elif content != path.read_text(encoding="utf-8"):
+            wrong += 1
+            print(f"{path.name}: not what the catalogues say")
     return int(wrong > 0)
 
 

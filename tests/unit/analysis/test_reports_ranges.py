@@ -36,13 +36,20 @@ def test_nested_ranges_as_nsight_lists_them(data_dir: Path, tmp_path: Path) -> N
         for pid, tid in sorted({(row["PID"], row["TID"]) for row in listed}):
             process = builder.add_process(int(pid))
             thread = builder.add_thread(process, int(tid))
-            track = builder.track(
-                f"process/{pid}.1/thread/{tid}.1/nvtx", role="ranges", process=process, thread=thread
-            )
             mine = [row for row in listed if (row["PID"], row["TID"]) == (pid, tid)]
-            start = np.array([int(row["Start (ns)"]) for row in mine])
-            duration = np.array([int(row["Duration (ns)"]) for row in mine])
-            builder.add_events(track, "range", start, duration, builder.strings(row["Name"] for row in mine))
+            # Each domain on a track of its own, as the importers have it: the printed table nests across them.
+            for domain in sorted({row["Name"].partition(":")[0] for row in mine}):
+                track = builder.track(
+                    f"process/{pid}.1/thread/{tid}.1/nvtx/{domain}",
+                    role="ranges",
+                    process=process,
+                    thread=thread,
+                )
+                here = [row for row in mine if row["Name"].partition(":")[0] == domain]
+                start = np.array([int(row["Start (ns)"]) for row in here])
+                duration = np.array([int(row["Duration (ns)"]) for row in here])
+                names = builder.strings(row["Name"] for row in here)
+                builder.add_events(track, "range", start, duration, names)
         builder.set_span(0, max(int(row["End (ns)"]) for row in listed))
         builder.finish()
     with open_capture(path) as capture:

@@ -16,14 +16,14 @@ from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.tables import masked_below_zero
 from warpline.analysis.framework.thread_columns import pid_tid
 from warpline.analysis.structure.launches import has_launches
-from warpline.analysis.structure.projection import Projection, ThreadLanes, lanes_by_track, project
+from warpline.analysis.structure.projection import Projection, ThreadLanes, lanes_by_thread, project
 
 Int64Array = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class NestedRanges:
-    """Ranges of all selected tracks in the order of time on each track, with their nesting.
+    """Ranges of all selected tracks in the order of time on each thread, nested across the domains of a thread.
 
     Arrays of equal length: ``row``, ``index`` (in the table of ranges), ``start``, ``stop`` (capture ns),
     ``thread``, ``level``
@@ -47,7 +47,7 @@ class NestedRanges:
 
 
 def _nested(found: ThreadLanes) -> dict[str, Int64Array]:
-    """The columns of `NestedRanges` for one track."""
+    """The columns of `NestedRanges` for one thread."""
     lanes = found.lanes
     parent = flat_parents(lanes)
     level = levels(parent)
@@ -78,7 +78,7 @@ def _nested(found: ThreadLanes) -> dict[str, Int64Array]:
 def all_ranges(view: View) -> NestedRanges:
     parts: list[dict[str, Int64Array]] = []
     filled = 0
-    for found in lanes_by_track(view, ("range",)):
+    for found in lanes_by_thread(view, ("range",)):
         columns = _nested(found)
         columns["parent"] = np.where(columns["parent"] >= 0, columns["parent"] + filled, -1)
         filled += len(columns["row"])

@@ -26,7 +26,7 @@ from warpline.analysis.framework.thread_columns import pid_tid, rank_columns
 from warpline.analysis.ranges.range_names import RangeNames, style_texts, styles
 from warpline.analysis.structure.kernels import full_names
 from warpline.analysis.structure.launches import has_launches
-from warpline.analysis.structure.projection import ThreadLanes, lanes_by_track, project
+from warpline.analysis.structure.projection import ThreadLanes, lanes_by_thread, project
 from warpline.i18n import english
 
 Int64Array = npt.NDArray[np.int64]
@@ -41,7 +41,7 @@ def nvtx_kern_sum(view: View, _options: Options) -> Table | NotRecorded:
     if not has_launches(view):
         return missing("launch")
     parts: list[tuple[Int64Array, ...]] = []
-    for found in lanes_by_track(view, ("range",)):
+    for found in lanes_by_thread(view, ("range",)):
         parts.extend(_kernel_pairs(view, found))
     columns = (
         [np.concatenate([np.empty(0, np.int64), *column]) for column in zip(*parts, strict=True)]

@@ -57,39 +57,35 @@ def project(launches: Launches, starts: Int64Array, stops: Int64Array) -> Projec
 
 @dataclass(frozen=True)
 class ThreadLanes:
-    """Ranges of one track: its lanes from the outermost depth inwards, and the launches of its thread."""
+    """Ranges of all tracks (domains) of one thread: their lanes from the outermost depth inwards, and the thread's
+    launches. A track without a thread stands alone; its ``thread`` is −2 − track.
+    """
 
-    track: int
     thread: int
     lanes: list[LaneEvents]
     launches: Launches
 
 
-def lanes_by_track(view: View, kinds: Sequence[str]) -> Iterator[ThreadLanes]:
-    """The lanes that hold these kinds, track by track, with the GPU work their threads launched.
+def lanes_by_thread(view: View, kinds: Sequence[str]) -> Iterator[ThreadLanes]:
+    """The lanes that hold these kinds, thread by thread, with the GPU work the threads launched.
 
     Work belongs to a range even when it ran after the selected range; the calls lie where the ranges lie.
     """
     capture = view.capture
-    codes = [capture.kinds[kind].code for kind in kinds if kind in capture.kinds]
-    if not codes:
-        return
     tables = [capture.kinds[kind].stored_rows for kind in kinds if kind in capture.kinds]
     threads = threads_of_tracks(view)
-    launches: dict[int, Launches] = {}
-    everything: Launches | None = None
+    tracks_of: dict[int, list[int]] = {}
     for track in capture.tracks:
-        if track.index not in view.tracks or not _holds(view, track.index, tables):
-            continue
-        lanes = view.lane_events([track.index], kinds)
+        if track.index in view.tracks and _holds(view, track.index, tables):
+            tracks_of.setdefault(int(threads[track.index]), []).append(track.index)
+    everything: Launches | None = None
+    for thread, tracks in tracks_of.items():
+        lanes = view.lane_events(tracks, kinds)
         if not lanes:
             continue
-        thread = int(threads[track.index])
         if everything is None:
             everything = launches_of_host(view)
-        if thread not in launches:
-            launches[thread] = everything.of_thread(thread)
-        yield ThreadLanes(track.index, thread, lanes, launches[thread])
+        yield ThreadLanes(thread, lanes, everything.of_thread(thread))
 
 
 def _holds(view: View, track: int, tables: list[npt.NDArray[np.integer]]) -> bool:

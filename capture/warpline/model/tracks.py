@@ -108,7 +108,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ProgramEnd:
     """How the recorded program ended, as far as is known: its status as a shell reports it, the signal that ended it,
     the last lines it wrote to its standard error.
     """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -15,7 +14,17 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from warpline.model import CaptureFormatError, Clock, Device, Outcome, Process, Skipped, Source, Thread, Track
+from warpline.model import (
+    CaptureFormatError,
+    Clock,
+    Device,
+    Process,
+    ProgramEnd,
+    Skipped,
+    Source,
+    Thread,
+    Track,
+)
 from warpline.model.progress import IsCancelled, Progress
 from warpline.storage.cache import ConversionCache
 from warpline.storage.columns.counters import Counter
@@ -27,6 +36,7 @@ from warpline.storage.columns.mapped_file import MappedFile
 from warpline.storage.columns.schema import MINOR_VERSION, NO_STACK
 from warpline.storage.columns.strings import Strings
 from warpline.storage.columns.strip import Strip
+from warpline.storage.columns.track_tree import TrackTree
 from warpline.storage.index.exact_queries import ExactQueries
 from warpline.storage.index.lane_columns import LaneColumns
 from warpline.storage.index.name_index import NameIndex
@@ -37,7 +47,7 @@ from warpline.storage.index.strip_query import query_strip
 from warpline.storage.index.utilization import BusyCurve, strip_coverage
 from warpline.storage.read.archive import working_file
 from warpline.storage.read.read_attributes import read_kinds
-from warpline.storage.read.read_meta import MAX_TIME, read_outcome
+from warpline.storage.read.read_meta import MAX_TIME, read_program_end
 from warpline.storage.read.read_optional import (
     read_counters,
     read_curves,
@@ -158,9 +168,9 @@ class Capture(ExactQueries):
         return (newer_notice(self._file.version, self._file.minor_version, self.writer, self.unknown),)
 
     @cached_property
-    def outcome(self) -> Outcome:
+    def program_end(self) -> ProgramEnd:
         """How the recorded program ended."""
-        return read_outcome(self.meta)
+        return read_program_end(self.meta)
 
     # Tables
 
@@ -225,24 +235,16 @@ class Capture(ExactQueries):
     # Tracks
 
     @cached_property
-    def _by_uri(self) -> dict[str, int]:
-        return {track.uri: track.index for track in self.tracks}
+    def _tree(self) -> TrackTree:
+        return TrackTree(self.tracks)
 
     def track(self, uri: str) -> Track:
         """The track of a URI. Raises KeyError."""
-        return self.tracks[self._by_uri[uri]]
-
-    @cached_property
-    def _children(self) -> dict[int, tuple[int, ...]]:
-        children: dict[int, list[int]] = {}
-        for track in self.tracks:
-            children.setdefault(track.parent, []).append(track.index)
-        key = {track.index: (track.sort_key, _natural(track.title), track.index) for track in self.tracks}
-        return {parent: tuple(sorted(found, key=key.__getitem__)) for parent, found in children.items()}
+        return self.tracks[self._tree.index_of_uri[uri]]
 
     def children(self, track: int) -> tuple[int, ...]:
         """Tracks below a track (−1: the top), ordered by sort key, then title with numbers counted."""
-        return self._children.get(track, ())
+        return self._tree.children.get(track, ())
 
     def clock_offset_of_track(self, track: int) -> int:
         """What to subtract from recorded times of a track to get capture times."""
@@ -389,9 +391,3 @@ class Capture(ExactQueries):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _natural(title: str) -> tuple[tuple[int, int, str], ...]:
-    """Sort key under which "Stream 7" comes before "Stream 13"."""
-    parts = re.split(r"(\d+)", title.casefold())
-    return tuple((1, int(part), "") if part.isdecimal() else (0, 0, part) for part in parts)

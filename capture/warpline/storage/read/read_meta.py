@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import orjson
 
-from warpline.model import Device, Outcome, Process, Skipped, Source, Thread
+from warpline.model import Device, Process, ProgramEnd, Skipped, Source, Thread
 
 MAX_TIME = 1 << 62
 _INT64 = range(-(1 << 63), 1 << 63)
@@ -76,10 +76,10 @@ def read_description(data: bytes) -> Description:
     )
 
 
-def read_outcome(meta: Mapping[str, Any]) -> Outcome:
+def read_program_end(meta: Mapping[str, Any]) -> ProgramEnd:
     """How the recorded program ended, from the free metadata of a description."""
     tail = meta.get("stderr_tail")
-    return Outcome(
+    return ProgramEnd(
         meta.get("exit_status"),
         meta.get("exit_signal"),
         None if tail is None else tuple(str(line) for line in tail),

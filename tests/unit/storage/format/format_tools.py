@@ -108,7 +108,7 @@ def contents(capture: Capture) -> dict[str, Any]:
         },
         "drawn": capture.query(np.arange(len(lanes)), low, high, 100).mark_row.tolist(),
         "meta": dict(capture.meta),
-        "outcome": capture.outcome,
+        "program_end": capture.program_end,
         "pauses": capture.pauses.tolist(),
     }  # fmt: skip
 

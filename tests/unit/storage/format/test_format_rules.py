@@ -16,7 +16,7 @@ from tests.unit.storage.format.format_tools import contents
 
 from warpline.cli import main
 from warpline.library.info import describe
-from warpline.model import CaptureFormatError, CaptureVersionError, Outcome
+from warpline.model import CaptureFormatError, CaptureVersionError, ProgramEnd
 from warpline.storage import Capture, open_capture, verify
 from warpline.storage.columns.mapped_file import is_capture
 from warpline.storage.index import name_index_cache, name_pieces
@@ -223,8 +223,8 @@ OPTIONAL: dict[str, tuple[Callable[[h5py.File], object], Callable[[Capture], obj
     ),
     "meta": (
         lambda f: edit_meta(f, lambda d: [d.pop(key) for key in [*d] if key != "span_ns"]),
-        lambda c: (c.sources, c.skipped, c.warnings, c.processes, c.threads, c.devices, dict(c.meta), c.outcome),
-        ((), (), (), (), (), (), {}, Outcome()),
+        lambda c: (c.sources, c.skipped, c.warnings, c.processes, c.threads, c.devices, dict(c.meta), c.program_end),
+        ((), (), (), (), (), (), {}, ProgramEnd()),
     ),
 }  # fmt: skip
 
@@ -358,7 +358,7 @@ def test_a_damaged_index_of_names_is_refused_or_found(
 
 def test_how_the_program_ended_is_told(tmp_path: Path) -> None:
     with open_capture(KEPT / "version_1.h5") as capture:
-        assert capture.outcome == Outcome(
+        assert capture.program_end == ProgramEnd(
             3, None, ("Traceback (most recent call last):", "RuntimeError: läuft nicht")
         )
 
@@ -366,4 +366,4 @@ def test_how_the_program_ended_is_told(tmp_path: Path) -> None:
         document["meta"].update(exit_status="three", exit_signal=[9], stderr_tail="all")
 
     with open_capture(changed(tmp_path, lambda f: edit_meta(f, change))) as capture:
-        assert capture.outcome == Outcome()
+        assert capture.program_end == ProgramEnd()

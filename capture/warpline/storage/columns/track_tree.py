@@ -1,0 +1,36 @@
+"""Tracks by their URI, and which tracks lie below which, in the order in which they are shown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cached_property
+
+from warpline.model import Track
+
+
+class TrackTree:
+    """The tree that the tracks of a capture make."""
+
+    def __init__(self, tracks: Sequence[Track]) -> None:
+        self._tracks = tracks
+
+    @cached_property
+    def index_of_uri(self) -> dict[str, int]:
+        """Indexes of tracks by their URI."""
+        return {track.uri: track.index for track in self._tracks}
+
+    @cached_property
+    def children(self) -> dict[int, tuple[int, ...]]:
+        """Tracks below each that has any (−1: the top), ordered by sort key, then title with numbers counted."""
+        children: dict[int, list[int]] = {}
+        for track in self._tracks:
+            children.setdefault(track.parent, []).append(track.index)
+        key = {track.index: (track.sort_key, _natural(track.title), track.index) for track in self._tracks}
+        return {parent: tuple(sorted(found, key=key.__getitem__)) for parent, found in children.items()}
+
+
+def _natural(title: str) -> tuple[tuple[int, int, str], ...]:
+    """Sort key under which "Stream 7" comes before "Stream 13"."""
+    parts = re.split(r"(\d+)", title.casefold())
+    return tuple((1, int(part), "") if part.isdecimal() else (0, 0, part) for part in parts)

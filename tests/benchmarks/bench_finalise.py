@@ -27,7 +27,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[2])]
 from tests.benchmarks.measuring import PeakMemory, table  # noqa: E402  # found through the path above
 
 from warpline.recording.finalise import finalise  # noqa: E402  # the same
-from warpline.recording.session import Options, Session  # noqa: E402  # the same
+from warpline.recording.session import RecordingOptions, Session  # noqa: E402  # the same
 from warpline.recording.sources.cuda import records as cupti_records  # noqa: E402  # the same
 from warpline.recording.sources.nvtx import records as nvtx_records  # noqa: E402  # the same
 from warpline.recording.sources.perf import records as perf_records  # noqa: E402  # the same
@@ -97,7 +97,7 @@ def save_session(folder: Path, last_ns: int) -> None:
         0,
         1,
         PID,
-        Options(default_trace()),
+        RecordingOptions(default_trace()),
         stop_monotonic_ns=last_ns + 10_000_000,
     ).save()
 

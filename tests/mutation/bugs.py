@@ -80,14 +80,14 @@ BUGS: tuple[Bug, ...] = (
         f"{RECORDING}/sources/perf/thread_states.py",
         "np.flatnonzero((states.stop_ns[order[:-1]] > start[1:]) & (cpu[1:] == cpu[:-1]))",
         "np.flatnonzero((states.stop_ns[order[:-1]] >= start[1:]) & (cpu[1:] == cpu[:-1]))",
-        ("tests/unit/recording/test_recording_states.py",),
+        ("tests/unit/recording/sources/test_perf_states.py",),
     ),
     Bug(
         "the deepest range stays open when several are popped unseen",
         f"{RECORDING}/sources/nvtx/pairing.py",
         "for level in range(int(found.level[row]) + 1, deepest + 1):",
         "for level in range(int(found.level[row]) + 1, deepest):",
-        ("tests/unit/recording/test_nvtx_pairing.py",),
+        ("tests/unit/recording/sources/test_nvtx_pairing.py",),
     ),
     Bug(
         "a record at the birth of a thread goes to who had the id before",

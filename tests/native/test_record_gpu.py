@@ -338,7 +338,7 @@ def test_a_damaged_spool_still_gives_a_capture(gpu_session: Session, training: P
         0,
         1,
         gpu_session.spool().header.pid,
-        recorded.Options(default_trace()),
+        recorded.RecordingOptions(default_trace()),
         stop_monotonic_ns=start + 10_000_000_000,
     )
     recording.save()

@@ -41,7 +41,7 @@ class DemoCommand:
         from warpline.cli.record import summary_line
         from warpline.model.errors import RecordingError
         from warpline.recording.record import record
-        from warpline.recording.session import Options
+        from warpline.recording.session import RecordingOptions
         from warpline.recording.sources.registry import default_trace
 
         folder: Path = args.folder
@@ -50,7 +50,9 @@ class DemoCommand:
         except OSError as error:
             raise RecordingError(tr("{folder}: {reason}", folder=folder, reason=error.strerror)) from error
         result = record(
-            [sys.executable, str(resources.path(EXAMPLE))], folder / CAPTURE, Options(default_trace())
+            [sys.executable, str(resources.path(EXAMPLE))],
+            folder / CAPTURE,
+            RecordingOptions(default_trace()),
         )
         print(summary_line(result), flush=True)
         if result.path is None or result.exit_status:

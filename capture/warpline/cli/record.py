@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from warpline.cli.arguments import time_ns
 from warpline.i18n import english, tr, tr_n, translated
 from warpline.model.times import format_duration
-from warpline.recording.session import Options
+from warpline.recording.session import RecordingOptions
 from warpline.recording.sources.registry import (
     capture_ranges,
     default_trace,
@@ -91,17 +91,18 @@ class RecordCommand:
         parser.add_argument(
             "--osrt-threshold",
             type=time_ns,
-            default=Options(()).osrt_threshold_ns,
+            default=RecordingOptions(()).osrt_threshold_ns,
             metavar="T",
             help=tr("leave out calls of the OS runtime that are shorter (default: 1us)"),
         )
         parser.add_argument(
             "--python-hz",
             type=samples_per_second,
-            default=Options(()).python_hz,
+            default=RecordingOptions(()).python_hz,
             metavar="N",
             help=tr(
-                "samples of Python stacks per second, 0 for none (default: {hz})", hz=Options(()).python_hz
+                "samples of Python stacks per second, 0 for none (default: {hz})",
+                hz=RecordingOptions(()).python_hz,
             ),
         )
         parser.add_argument(
@@ -132,7 +133,7 @@ class RecordCommand:
             raise _usage(tr("the command to record is empty"))
         from warpline.recording.record import record
 
-        options = Options(
+        options = RecordingOptions(
             args.trace,
             args.duration,
             args.delay,

@@ -21,13 +21,13 @@ from warpline.model.errors import Cancelled, RecordingError, WarplineError
 from warpline.model.tracks import Source
 from warpline.recording.environment import environment_for_target
 from warpline.recording.platforms import require_linux
-from warpline.recording.session import Options, Session
+from warpline.recording.session import RecordingOptions, Session
 from warpline.recording.sources.registry import source_of_range
 from warpline.recording.spool.directory import default_spool, make_spool, remove_spool
 
 if TYPE_CHECKING:
     from warpline.recording.launch import Target
-    from warpline.recording.recorder import Outcome
+    from warpline.recording.recorder import RecorderOutcome
     from warpline.recording.signals import SignalQueue
 
 Report = Callable[[dict[str, Any]], None]
@@ -47,13 +47,13 @@ class Result:
     events: int = 0
     lost: int = 0
     duration_ns: int = 0
-    outcome: Outcome | None = None
+    outcome: RecorderOutcome | None = None
 
 
 def record(
     command: Sequence[str],
     output: Path,
-    options: Options,
+    options: RecordingOptions,
     *,
     spool: Path | None = None,
     report: Report | None = None,
@@ -90,7 +90,7 @@ def record(
 def _record(
     command: Sequence[str],
     output: Path,
-    options: Options,
+    options: RecordingOptions,
     directory: Path,
     target: Target,
     signals: SignalQueue,
@@ -163,7 +163,9 @@ def _record(
     return replace(result, exit_status=status)
 
 
-def _write(session: Session, outcome: Outcome, signals: SignalQueue, tell: Report, result: Result) -> Result:
+def _write(
+    session: Session, outcome: RecorderOutcome, signals: SignalQueue, tell: Report, result: Result
+) -> Result:
     """Finalise; the spool directory goes away only after the capture is in place."""
     from warpline.recording.finalise import finalise
 
@@ -202,7 +204,7 @@ def _write(session: Session, outcome: Outcome, signals: SignalQueue, tell: Repor
     return replace(result, path=done.path, events=done.events, lost=done.lost, duration_ns=duration)
 
 
-def _outlive(target: Target, outcome: Outcome, signals: SignalQueue) -> int:
+def _outlive(target: Target, outcome: RecorderOutcome, signals: SignalQueue) -> int:
     """The recording is over, the program is not: wait for its status, unless somebody no longer wants to."""
     if outcome.interrupted_by is not None:
         return 128 + outcome.interrupted_by
@@ -273,7 +275,7 @@ def _allow_many_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def _check_capture_range(options: Options, said: Mapping[str, Source]) -> None:
+def _check_capture_range(options: RecordingOptions, said: Mapping[str, Source]) -> None:
     needed = source_of_range(options.capture_range)
     if needed is None:
         return

@@ -34,7 +34,7 @@ _REQUEST_PERIOD_NS = 5_000_000
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RecorderOutcome:
     """How a recording ended. ``interrupted_by`` is the signal that ended the waiting, if one did."""
 
     stop_monotonic_ns: int
@@ -82,7 +82,7 @@ class Recorder:
         self._write_state(start_ns, self._state, "start")
         self._collectors.begin(paused=self._state is RecordingState.PAUSED)
 
-    def watch(self) -> Outcome:
+    def watch(self) -> RecorderOutcome:
         """Record until the program ends, the time is over, or somebody says stop."""
         ended = self.target.watch()
         with contextlib.ExitStack() as stack, select.epoll() as poller:
@@ -202,7 +202,7 @@ class Recorder:
             pid = stat.parent_pid
         return False
 
-    def _finish(self) -> Outcome:
+    def _finish(self) -> RecorderOutcome:
         if self._state is RecordingState.RECORDING and not self.target.has_ended():
             self._collectors.stop()
         stop = self._page.set_state(RecordingState.STOPPED)
@@ -214,7 +214,7 @@ class Recorder:
             terminate(self.target)
         self._close()
         status = self._status()
-        return Outcome(
+        return RecorderOutcome(
             stop,
             status["events"],
             status["lost"],

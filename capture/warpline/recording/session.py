@@ -15,7 +15,7 @@ SESSION_VERSION = 1
 
 
 @dataclass(frozen=True)
-class Options:
+class RecordingOptions:
     """How to record. ``trace`` names what (`warpline.recording.sources.registry.trace_names`); ``capture_range`` is
     ``none``, ``cuda-profiler`` or ``nvtx:NAME``; a duration of None is open.
     """
@@ -56,7 +56,7 @@ class Session:
     start_realtime_ns: int
     recorder_pid: int
     target_pid: int
-    options: Options
+    options: RecordingOptions
     host: dict[str, Any] = field(default_factory=dict)
     tool: str = ""
     stop_monotonic_ns: int | None = None
@@ -101,7 +101,7 @@ def load_session(directory: Path) -> Session:
             raise RecordingError(f"{path}: written by another version of Warpline")
         options = dict(values.pop("options"))
         options["trace"] = tuple(options["trace"])
-        values["options"] = Options(**options)
+        values["options"] = RecordingOptions(**options)
         values["output"] = Path(values["output"])
         values["command"] = tuple(str(word) for word in values["command"])
         session = Session(directory=directory, **values)

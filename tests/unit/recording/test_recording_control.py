@@ -20,7 +20,7 @@ from tests.unit.recording.recording_tools import WARPLINE, States, needs_perf, p
 from warpline.model.errors import RecordingError
 from warpline.model.flags import Flag
 from warpline.recording.control import ControlServer, announced, find_recording, send_command
-from warpline.recording.session import Options, Session, load_session
+from warpline.recording.session import RecordingOptions, Session, load_session
 from warpline.recording.spool.spool_to_tracks import AGENT_THREAD
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="recording works on Linux only")
@@ -280,7 +280,7 @@ def test_a_session_comes_back_as_it_was_saved(tmp_path: Path) -> None:
         start_realtime_ns=1 << 60,
         recorder_pid=1,
         target_pid=2,
-        options=Options(("cpu",), 5, 6, "nvtx:step", "graph", True),
+        options=RecordingOptions(("cpu",), 5, 6, "nvtx:step", "graph", True),
         host={"name": "x"},
         tool="warpline",
     )

@@ -22,7 +22,7 @@ from warpline.recording import proc_files
 from warpline.recording.doctor import check_sources
 from warpline.recording.proc_files import parse_core_times, parse_stat
 from warpline.recording.record import record
-from warpline.recording.session import Options
+from warpline.recording.session import RecordingOptions
 from warpline.recording.sources.perf import collect as perf
 from warpline.recording.sources.perf.abi import RingTooLarge
 from warpline.recording.sources.procfs.translate import dominant_states, state_ratios
@@ -208,7 +208,7 @@ def test_other_systems_get_a_clear_line(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr("warpline.recording.doctor.is_linux", lambda: False)
     monkeypatch.setattr("platform.system", lambda: "Darwin")
     with pytest.raises(RecordingError, match=r"Linux only, not on Darwin; captures .* can be opened here"):
-        record(["true"], tmp_path / "run.h5", Options(default_trace()))
+        record(["true"], tmp_path / "run.h5", RecordingOptions(default_trace()))
     assert not list(tmp_path.iterdir())
     checks = check_sources()
     assert not any(check.available for check in checks)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.unit.effort import rounds
 
 from warpline.recording.finalise import finalise
-from warpline.recording.session import Options, Session
+from warpline.recording.session import RecordingOptions, Session
 from warpline.recording.sources.perf import records as perf_records
 from warpline.recording.sources.registry import default_trace
 from warpline.recording.spool import records
@@ -154,7 +154,16 @@ def a_recording(folder: Path) -> Session:
     writer.append_packed(perf_records.LOST, struct.pack("<QQII", 6000, 17, 3, 0))
     writer.close()
     session = Session(
-        folder, folder, ("sh",), "/", 1000, 0, 1, 100, Options(default_trace()), stop_monotonic_ns=9000
+        folder,
+        folder,
+        ("sh",),
+        "/",
+        1000,
+        0,
+        1,
+        100,
+        RecordingOptions(default_trace()),
+        stop_monotonic_ns=9000,
     )
     session.save()
     return session

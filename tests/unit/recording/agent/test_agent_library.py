@@ -12,11 +12,11 @@ import pytest
 
 from warpline.recording.agent import library, loading
 from warpline.recording.environment import environment_for_target
-from warpline.recording.session import Options, Session
+from warpline.recording.session import RecordingOptions, Session
 from warpline.recording.sources.cuda import libraries
 from warpline.recording.sources.cuda.libraries import find_driver, find_libcupti
 
-AGENT = Options(trace=("nvtx", "cuda"))
+AGENT = RecordingOptions(trace=("nvtx", "cuda"))
 RECORDING = Path(library.__file__).parents[1]
 
 
@@ -80,7 +80,9 @@ def test_the_variables_of_both_sources(session: Session, with_agent: Path) -> No
 
 
 def test_options_reach_the_agent(session: Session, with_agent: Path) -> None:
-    options = Options(trace=("cuda",), capture_range="nvtx:epoch", cuda_graphs="graph", cuda_memory=True)
+    options = RecordingOptions(
+        trace=("cuda",), capture_range="nvtx:epoch", cuda_graphs="graph", cuda_memory=True
+    )
     asked = Session(**{**vars(session), "options": options})
     found = environment_for_target(asked, {"WARPLINE_CUPTI": "calls=all"})
     assert found.variables["WARPLINE_CUPTI"] == "calls=all,graphs=graph,memory=1"
@@ -90,7 +92,9 @@ def test_options_reach_the_agent(session: Session, with_agent: Path) -> None:
 
 
 def test_nothing_asked_for_changes_nothing(session: Session, with_agent: Path) -> None:
-    found = environment_for_target(Session(**{**vars(session), "options": Options(trace=("cpu",))}), {})
+    found = environment_for_target(
+        Session(**{**vars(session), "options": RecordingOptions(trace=("cpu",))}), {}
+    )
     assert not found.variables
     assert not found.sources
 

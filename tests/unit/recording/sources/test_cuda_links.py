@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from warpline.recording.finalise import finalise
-from warpline.recording.session import Options, Session
+from warpline.recording.session import RecordingOptions, Session
 from warpline.recording.sources.cuda import records
 from warpline.recording.spool.writer import SpoolWriter
 from warpline.storage import open_capture
@@ -46,7 +46,7 @@ def test_the_same_correlation_ids_in_two_processes_do_not_meet(tmp_path: Path) -
     folder.mkdir()
     process(folder, 100, 0)
     process(folder, 200, 2)
-    options = Options(("cuda",))
+    options = RecordingOptions(("cuda",))
     Session(folder, folder, ("x",), "/", START, 0, 1, 100, options, stop_monotonic_ns=START + 1000).save()
     finalise(folder, tmp_path / "x.h5")
     with open_capture(tmp_path / "x.h5") as capture:

@@ -14,7 +14,7 @@ import pytest
 
 from warpline.recording.doctor import check_source
 from warpline.recording.finalise import finalise
-from warpline.recording.session import Options, Session
+from warpline.recording.session import RecordingOptions, Session
 from warpline.recording.sources.collector import Watched
 from warpline.recording.sources.nvml import collect as nvml
 from warpline.recording.sources.nvml import records
@@ -117,7 +117,7 @@ def test_samples_become_counters_of_each_gpu(tmp_path: Path, library: FakeNvml) 
         0,
         1,
         2,
-        Options(default_trace()),
+        RecordingOptions(default_trace()),
         stop_monotonic_ns=last,
     )
     session.save()

@@ -13,7 +13,7 @@ import pytest
 from tests.unit.recording.recording_tools import States, needs_perf, python, record
 
 from warpline.recording.finalise import finalise
-from warpline.recording.session import Options, Session
+from warpline.recording.session import RecordingOptions, Session
 from warpline.recording.sources.perf import records as perf_records
 from warpline.recording.sources.registry import default_trace
 from warpline.recording.sources.wakeups import records as wakeup_records
@@ -98,7 +98,16 @@ def test_a_wakeup_ends_what_is_blocked_and_links_to_the_waker(tmp_path: Path) ->
         writer.append_packed(wakeup_records.WAKING, struct.pack("<QIIII", time_ns, waker, waker, tid, 1))
     writer.close()
     Session(
-        folder, folder, ("x",), "/", 1000, 0, 1, 100, Options(default_trace()), stop_monotonic_ns=2000
+        folder,
+        folder,
+        ("x",),
+        "/",
+        1000,
+        0,
+        1,
+        100,
+        RecordingOptions(default_trace()),
+        stop_monotonic_ns=2000,
     ).save()
     finalise(folder, tmp_path / "x.h5")
     with open_capture(tmp_path / "x.h5") as capture:

@@ -18,7 +18,7 @@ _NULL_STREAM_FLAG = 3
 
 
 @dataclass(frozen=True)
-class Gpu:
+class CudaGpu:
     """A GPU as a process described it; ``number`` is the machine's (NVML's) where NVML told, else the process's own."""
 
     number: int
@@ -42,7 +42,7 @@ class GpuTracks:
     builder: CaptureBuilder
     spool: SpoolFile
     numbers: dict[str, int]
-    devices: dict[int, Gpu] = field(default_factory=dict)
+    devices: dict[int, CudaGpu] = field(default_factory=dict)
     _device_of_context: dict[int, int] = field(default_factory=dict)
     _default_streams: set[tuple[int, int]] = field(default_factory=set)
     _priorities: dict[tuple[int, int], int] = field(default_factory=dict)
@@ -68,7 +68,7 @@ class GpuTracks:
             self.spool.header.pid, self.spool.header.monotonic_ns
         )
 
-    def _gpu(self, row: np.void) -> Gpu:
+    def _gpu(self, row: np.void) -> CudaGpu:
         uuid = uuid_text(row["uuid"].tobytes())
         has_uuid = bool(row["uuid"].any())
         number = self.numbers.get(uuid, int(row["device"])) if has_uuid else int(row["device"])
@@ -98,7 +98,7 @@ class GpuTracks:
             int(row["max_registers_per_block"]),
             int(row["max_shared_per_sm_bytes"]),
         )
-        return Gpu(number, self.spool.text(row["name"]), int(row["multiprocessors"]), limits, properties)
+        return CudaGpu(number, self.spool.text(row["name"]), int(row["multiprocessors"]), limits, properties)
 
     def know_context(self, context: int, device: int) -> None:
         """Work of this context ran on this device: contexts made while nothing was recorded are known by it."""

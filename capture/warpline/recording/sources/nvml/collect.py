@@ -96,7 +96,7 @@ METRICS: tuple[Metric, ...] = (
 
 
 @dataclass(frozen=True)
-class Gpu:
+class NvmlGpu:
     """A device: its number, name and what is constant about it."""
 
     index: int
@@ -106,7 +106,7 @@ class Gpu:
     handle: Any
 
 
-def open_library() -> tuple[Any, list[Gpu]]:
+def open_library() -> tuple[Any, list[NvmlGpu]]:
     """The initialised library and the devices.
 
     Raises Unavailable.
@@ -200,7 +200,7 @@ class NvmlCollector(Collector):
             for gpu in self._gpus:
                 self._sample(gpu, with_slow)
 
-    def _sample(self, gpu: Gpu, with_slow: bool) -> None:
+    def _sample(self, gpu: NvmlGpu, with_slow: bool) -> None:
         rows = []
         for metric in METRICS:
             if (metric.slow and not with_slow) or (gpu.index, metric.number) in self._unsupported:
@@ -217,10 +217,10 @@ class NvmlCollector(Collector):
             self._writer.append(records.NVML_SAMPLE, np.array(rows, records.nvml_sample))
 
 
-def _describe(library: Any, index: int) -> Gpu:
+def _describe(library: Any, index: int) -> NvmlGpu:
     handle = library.nvmlDeviceGetHandleByIndex(index)
     memory = library.nvmlDeviceGetMemoryInfo(handle).total
-    return Gpu(
+    return NvmlGpu(
         index,
         _text(library.nvmlDeviceGetName(handle)),
         _text(library.nvmlDeviceGetUUID(handle)),

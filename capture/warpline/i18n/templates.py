@@ -18,6 +18,7 @@ _MOST_PIECES = 32
 _NUMBERS = frozenset(("count", "number", "pid", "port"))
 _DIGITS, _ANYTHING = "-?[0-9][0-9,]*|[?]", "(?:(?! · ).)+?"
 _REMEMBERED = 8192
+_KEY = 2
 
 
 class Message(NamedTuple):
@@ -29,10 +30,14 @@ class Message(NamedTuple):
 
 
 class _Template(NamedTuple):
-    """One English form of a message: what a text begins and ends with when it fits, and the rest as a pattern."""
+    """One English form of a message: what a text begins and ends with when it fits, and the rest as a pattern.
+
+    ``length`` counts the characters that are no field's.
+    """
 
     start: str
     stop: str
+    length: int
     pattern: re.Pattern[str]
     message: Message
 
@@ -43,16 +48,17 @@ class Messages:
     def __init__(self, messages: Iterable[Message], form: Callable[[int], int]) -> None:
         self._form = form
         self._whole: dict[str, str] = {}
-        self._templates: list[_Template] = []
+        self._templates: dict[str, list[_Template]] = {}
+        """By how a text begins, or ends where it begins with a field; captures have thousands of titles."""
         for message in messages:
             if "{" not in message.text:
                 self._whole[message.text] = message.translations[0]
                 continue
             # One that consists of fields would fit every text.
             if any(map(str.isalpha, _literals(message.text))):
-                self._templates += [_template(text, message) for text in message[:2] if text]
-        # The one that says most fits best: "Stream {number} · NVTX" before "Stream {number}".
-        self._templates.sort(key=lambda template: -len(_literals(template.message.text)))
+                for template in (_template(text, message) for text in message[:2] if text):
+                    key = template.start[:_KEY] or template.stop[-_KEY:]
+                    self._templates.setdefault(key, []).append(template)
         self._known: dict[str, str] = {}
 
     def translated(self, text: str) -> str:
@@ -86,12 +92,15 @@ class Messages:
         whole = self._whole.get(text)
         if whole is not None:
             return whole
-        for start, stop, pattern, message in self._templates:
-            if text.startswith(start) and text.endswith(stop):
-                match = pattern.fullmatch(text)
-                if match is not None:
-                    return self._filled(message, match.groupdict())
-        return None
+        best: tuple[int, Message, dict[str, str]] | None = None
+        for key in dict.fromkeys((text[:2], text[:1], text[-2:], text[-1:], "")):
+            for start, stop, length, pattern, message in self._templates.get(key, ()):
+                if text.startswith(start) and text.endswith(stop) and (best is None or length > best[0]):
+                    match = pattern.fullmatch(text)
+                    if match is not None:
+                        best = length, message, match.groupdict()
+        # The one that says most fits best: "Stream {number} · NVTX" before "Stream {number}".
+        return None if best is None else self._filled(best[1], best[2])
 
     def _filled(self, message: Message, values: dict[str, str]) -> str:
         form = 0
@@ -118,7 +127,11 @@ def _template(text: str, message: Message) -> _Template:
             parts.append(f"(?P<{name}>{_DIGITS if name in _NUMBERS else _ANYTHING})")
     last_literal, last_name, _, _ = pieces[-1]
     return _Template(
-        pieces[0][0], "" if last_name else last_literal, re.compile("".join(parts), re.DOTALL), message
+        pieces[0][0],
+        "" if last_name else last_literal,
+        len(_literals(text)),
+        re.compile("".join(parts), re.DOTALL),
+        message,
     )
 
 

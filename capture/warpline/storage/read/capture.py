@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -361,7 +361,7 @@ class Capture(ExactQueries):
         """The columns of the index of names in the file; None where it has none."""
         return read_name_index(self._file, self.lanes, len(self.events))
 
-    def index_lanes(self, lanes: Sequence[int], cancelled: Callable[[], bool] | None = None) -> NameIndex:
+    def index_lanes(self, lanes: Sequence[int], cancelled: IsCancelled | None = None) -> NameIndex:
         """Rows by name of some lanes alone, in memory: about 0.1 us an event of theirs. Raises Cancelled."""
         return index_lanes(self.lane_columns, lanes, cancelled)
 

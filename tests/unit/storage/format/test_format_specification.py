@@ -7,9 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import h5py
 import numpy as np
 
 from warpline.storage import CaptureBuilder, open_capture, verify
+from warpline.storage.columns.schema import NAME_INDEX_COLUMNS
 
 
 def programs(repository: Path) -> list[str]:
@@ -66,3 +68,44 @@ def test_the_writer_in_the_specification_writes_a_capture(tmp_path: Path, reposi
         assert capture.is_mapped
         assert capture.busy_ns(0, 100, 200) == 100
         assert list(verify(capture)) == []
+
+
+TYPES = {"u8": "|u1", "u32": "<u4", "u64": "<u8", "i32": "<i4", "i64": "<i8", "f32": "<f4", "f64": "<f8"}
+
+
+def specified(repository: Path) -> dict[str, str]:
+    """Type of each dataset by its path, from the tables; names that anybody may choose are ``*``."""
+    found: dict[str, str] = {}
+    for line in (repository / "docs" / "format.md").read_text().splitlines():
+        cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        if len(cells) != 3 or not re.match(r"[uif]\d+\b|any integer or float", cells[1]):
+            continue
+        paths = re.findall(r"`([^`]+)`", cells[0])
+        for path in paths:
+            # Several on one line are neighbours: only the first says where they lie.
+            whole = path if "/" in path or len(paths) == 1 else f"{paths[0].rpartition('/')[0]}/{path}"
+            found[re.sub(r"<\w+>", "*", whole)] = cells[1].split()[0]
+    return found
+
+
+def test_every_dataset_is_specified_with_its_type(repository: Path) -> None:
+    tables = specified(repository)
+    used = set()
+    with h5py.File(repository / "tests" / "data" / "format" / "version_1.h5") as file:
+        for path, dtype in columns(file).items():
+            known = next(row for row in tables if re.fullmatch(row.replace("*", "[^/]+"), path))
+            used.add(known)
+            assert tables[known] == "any" or TYPES[tables[known]] == dtype, path
+    # The sample has all that there may be, but for what Warpline does not write yet.
+    assert {row for row in tables if row not in used} == {
+        f"index/names/{name}" for name in NAME_INDEX_COLUMNS
+    }
+    assert all(TYPES[tables[f"index/names/{name}"]] == dtype for name, dtype in NAME_INDEX_COLUMNS.items())
+
+
+def columns(file: h5py.File) -> dict[str, str]:
+    found: dict[str, str] = {}
+    file.visititems(
+        lambda path, node: found.update({path: node.dtype.str}) if isinstance(node, h5py.Dataset) else None
+    )
+    return found

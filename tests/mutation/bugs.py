@@ -72,7 +72,7 @@ BUGS: tuple[Bug, ...] = (
         "capture/warpline/model/times.py",
         'int(fraction or "0") * scale // 10 ** len(fraction)',
         'int(fraction or "0") * (scale // 10 ** len(fraction))',
-        ("tests/unit/cli", "tests/unit/timeline"),
+        ("tests/unit/test_times.py", "tests/unit/cli"),
     ),
     # recording
     Bug(
@@ -96,17 +96,14 @@ BUGS: tuple[Bug, ...] = (
         'which = np.searchsorted(births, times[where], "left") - 1',
         ("tests/unit/recording/test_recording_threads.py",),
     ),
-    # interchange
     Bug(
         "correlation ids of one process meet those of another",
-        f"{INTERCHANGE}/torch/converter.py",
-        "self.builder.add_link_keys(kind, self._scope, end, values[known], ids[known])",
-        "self.builder.add_link_keys(kind, 0, end, values[known], ids[known])",
-        (
-            "tests/unit/interchange/torch/test_torch_events.py",
-            "tests/unit/interchange/framework/test_ranks.py",
-        ),
+        f"{RECORDING}/sources/cuda/translate.py",
+        "self._scope = self._translation.process_index(self._tracks.process)",
+        "self._scope = 0",
+        ("tests/unit/recording/test_cuda_links.py",),
     ),
+    # interchange
     Bug(
         "an arrow at the end of an event leaves it although another contains it",
         f"{INTERCHANGE}/trace_json/pairing.py",
@@ -201,6 +198,6 @@ BUGS: tuple[Bug, ...] = (
         "app/warpline_app/panels/sources/panel.py",
         "datetime.fromtimestamp(start_utc / 1e9, UTC).astimezone()",
         "datetime.fromtimestamp(start_utc / 1e9, UTC)",
-        ("tests/gui/panels",),
+        ("tests/unit/test_local_time.py",),
     ),
 )

@@ -13,6 +13,7 @@ from tests.unit.storage.storage_tools import Lane, random_lane, write_lanes
 
 from warpline.model import Flag
 from warpline.storage import Capture
+from warpline.storage.index.strip_numpy import draw_with_numpy
 
 SHAPES = ("uniform", "bursty", "adjacent", "instants")
 
@@ -108,6 +109,24 @@ def test_busy_sums_are_exact_integers(tmp_path: Path) -> None:
             assert capture.busy_ns(number, start, stop) == expected
     with pytest.raises(ValueError, match="ends before"):
         capture.busy_ns(0, 5, 4)
+
+
+def test_what_lies_before_a_view_makes_no_part_of_it_busy(tmp_path: Path) -> None:
+    # Many short events and, in the same bin, one that reaches far into the view.
+    start = np.r_[np.arange(4096) * 10, 40_960]
+    duration = np.r_[np.full(4096, 10), 2_000_000]
+    lane = Lane(start, duration, np.zeros(4097, np.uint8))
+    with write_lanes(tmp_path / "x.h5", [lane]) as capture:
+        view = (1_000_000, 1_000_000 + 100 * 70_000, 100)
+        whole = capture.query([0], 0, 100 * 70_000, 100)
+        assert whole.touched < 100
+        assert whole.busy[0, 0] == pytest.approx(40_960 / 70_000)
+        for strip in (
+            capture.query([0], *view),
+            draw_with_numpy(capture.lane_columns, np.array([0]), *view),
+        ):
+            assert (strip.rect_start.tolist(), strip.rect_stop.tolist()) == ([40_960], [2_040_960])
+            assert not strip.busy.any()
 
 
 def test_density_adds_up(tmp_path: Path) -> None:

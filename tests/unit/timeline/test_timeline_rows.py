@@ -171,6 +171,29 @@ def test_rows_lie_under_each_other_without_gaps(capture: Capture, state: Timelin
     assert make_layout(RowTree(capture), state).by_key["cpu/0"].height == 40
 
 
+def test_a_part_of_the_rows_is_all_that_reach_into_it(capture: Capture, state: TimelineState) -> None:
+    layout = make_layout(RowTree(capture), state)
+    assert len(layout.rows) > 5
+    for top in range(0, layout.height, 7):
+        for bottom in (top + 1, top + 30, top + 200):
+            expected = [placed for placed in layout.rows if placed.top < bottom and placed.bottom > top]
+            assert list(layout.between(top, bottom)) == expected
+
+
+def test_rows_that_were_moved_stand_before_those_that_were_not(
+    capture: Capture, state: TimelineState
+) -> None:
+    tree = RowTree(capture)
+    state.set_expanded("process/71.1", True)
+    process = tree.get("process/71.1")
+    assert process is not None
+    before = [child.key for child in process.children]
+    assert len(before) > 2
+    state.set_order("process/71.1", [before[2]])
+    shown = [key for key in visible(make_layout(tree, state)) if key in before]
+    assert shown == [before[2], *before[:2], *before[3:]]
+
+
 def test_helpers_of_a_shell_stand_below_one_row(tmp_path: Path) -> None:
     path = tmp_path / "shell.h5"
     with CaptureBuilder(path) as builder:

@@ -41,6 +41,16 @@ def test_zoom_and_filter_are_undone_in_the_order_they_were_done(state: TimelineS
     assert (state.view, state.filter.names) == ((20, 500), "gemm")
 
 
+def test_what_was_undone_is_gone_once_something_else_is_done(state: TimelineState) -> None:
+    state.set_view(10, 1000)
+    state.undo()
+    assert state.can_redo
+    state.set_view(20, 500)
+    assert not state.can_redo
+    state.redo()
+    assert state.view == (20, 500)
+
+
 def test_hiding_rows_is_undone_among_the_other_steps(state: TimelineState) -> None:
     state.hide([MAIN])
     state.set_view(10, 1000)

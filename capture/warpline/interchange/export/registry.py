@@ -7,9 +7,9 @@ from __future__ import annotations
 import importlib
 from dataclasses import dataclass, field
 from functools import lru_cache
-from importlib import metadata
 from pathlib import Path
 
+from warpline import plugins
 from warpline.i18n import tr
 from warpline.interchange.export.exporter import Exporter, ExportJob, SizeModel
 from warpline.model import ExportError, UsageError, WarplineError
@@ -38,7 +38,7 @@ def exporters() -> tuple[Exporter, ...]:
     Raises WarplineError when an installed distribution registers something that is not an exporter.
     """
     found = {exporter.name: exporter for exporter in builtin_exporters()}
-    for point in metadata.entry_points(group=ENTRY_POINT_GROUP):
+    for point in plugins.entry_points(ENTRY_POINT_GROUP):
         try:
             loaded = point.load()
         except ModuleNotFoundError as error:

@@ -32,6 +32,11 @@ class ImportOptions:
     rank: int | None = None
     clock: int = 0
 
+    @property
+    def group(self) -> str | None:
+        """URI of the track that holds all tracks of the file; None where they stand at the top."""
+        return self.prefix.rstrip("/") or None
+
 
 _NO_STEPS: Mapping[int, tuple[int, int]] = MappingProxyType({})
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import importlib
 from functools import lru_cache
-from importlib import metadata
 
+from warpline import plugins
 from warpline.i18n import tr
 from warpline.interchange.framework.importer import Importer
 from warpline.model import UsageError, WarplineError
@@ -31,7 +31,7 @@ def importers() -> tuple[Importer, ...]:
         for module in modules_named(_PACKAGE, _ENDING)
     ]
     found = {importer.name: importer for importer in in_order(built_in)}
-    for point in metadata.entry_points(group=ENTRY_POINT_GROUP):
+    for point in plugins.entry_points(ENTRY_POINT_GROUP):
         try:
             loaded = point.load()
         except (ImportError, AttributeError) as error:

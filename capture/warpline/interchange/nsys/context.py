@@ -146,9 +146,6 @@ class Context:
 
     # Where
 
-    def _root(self) -> str | None:
-        return self.options.prefix.rstrip("/") or None
-
     def track(
         self,
         spec: TrackSpec,
@@ -159,7 +156,7 @@ class Context:
         """A track of this export; without a parent it stands at the top (of its rank)."""
         return self.builder.add_track(
             spec,
-            parent=self._root() if parent is None else parent,
+            parent=self.options.group if parent is None else parent,
             process=process,
             thread=thread,
             clock=self.options.clock,

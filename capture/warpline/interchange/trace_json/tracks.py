@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from warpline.interchange.framework.columns import clean_text
 from warpline.interchange.framework.importer import ImportOptions
 from warpline.interchange.trace_json.events import Scalar
-from warpline.model.track_factory import TrackFactory, TrackSpec, process_title, rank_track, thread_title
+from warpline.model.track_factory import TrackFactory, TrackSpec, process_title, thread_title
 from warpline.model.track_style import TRACE
 
 if TYPE_CHECKING:
@@ -67,8 +67,6 @@ class TraceTracks:
         self.processes: dict[str, ProcessEntry] = {}
         self.threads: dict[tuple[str, str], ThreadEntry] = {}
         self.specs = TrackFactory(TRACE, options.prefix)
-        has_group = options.rank is not None and options.prefix
-        self._group = rank_track(options.rank).uri if options.rank is not None and has_group else None
 
     def add_track(
         self,
@@ -84,7 +82,7 @@ class TraceTracks:
         process = thread.process if thread is not None else process
         if parent is None:
             holder = thread or process
-            parent = self._group if holder is None else holder.track
+            parent = self.options.group if holder is None else holder.track
         return self.builder.add_track(
             spec,
             parent=parent,
@@ -104,7 +102,11 @@ class TraceTracks:
             index = self.builder.add_process(number, name=name, rank=self.options.rank)
             spec = self.specs.process(key, process_title(name, _known(number)), place=len(self.processes))
             track = self.builder.add_track(
-                spec, parent=self._group, process=index, clock=self.options.clock, rank=self.options.rank
+                spec,
+                parent=self.options.group,
+                process=index,
+                clock=self.options.clock,
+                rank=self.options.rank,
             )
             entry = self.processes[key] = ProcessEntry(index, number, spec.uri, track, name)
         return entry

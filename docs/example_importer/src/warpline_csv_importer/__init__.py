@@ -14,6 +14,8 @@ import numpy as np
 from warpline.interchange import ImportOptions, ImportSummary
 from warpline.model import ImportFormatError
 from warpline.model.progress import IsCancelled, Progress, check_cancelled
+from warpline.model.track_factory import TrackFactory
+from warpline.model.track_style import TRACE
 
 if TYPE_CHECKING:
     from warpline.storage import CaptureBuilder
@@ -43,16 +45,12 @@ class CsvImporter:
         cancelled: IsCancelled,
     ) -> ImportSummary:
         """Add every event; what cannot be understood is counted, not dropped silently."""
+        # One vocabulary for the tracks of all captures: URIs, titles, roles, order.
+        factory = TrackFactory(TRACE, options.prefix)
         process = builder.add_process(1, name=path.stem, rank=options.rank)
-        uri = f"{options.prefix}process/1.1"
-        top = builder.track(
-            uri,
-            title=path.stem,
-            role="process",
-            parent=f"rank/{options.rank}" if options.prefix else None,
-            process=process,
-            rank=options.rank,
-            clock=options.clock,
+        process_track = factory.process(1, path.stem)
+        top = builder.add_track(
+            process_track, parent=options.group, process=process, rank=options.rank, clock=options.clock
         )
         tracks: dict[str, int] = {}
         bad = total = 0
@@ -80,15 +78,10 @@ class CsvImporter:
                     )
                 for thread, events in by_thread.items():
                     if thread not in tracks:
-                        index = builder.add_thread(process, len(tracks) + 1, name=thread)
-                        tracks[thread] = builder.track(
-                            f"{uri}/thread/{len(tracks) + 1}.1",
-                            title=thread,
-                            role="thread",
-                            parent=top,
-                            process=process,
-                            thread=index,
-                        )
+                        number = len(tracks) + 1
+                        index = builder.add_thread(process, number, name=thread)
+                        spec = factory.thread(process_track.uri, number, thread, place=number)
+                        tracks[thread] = builder.add_track(spec, parent=top, process=process, thread=index)
                     names, starts, durations = zip(*events, strict=True)
                     start_array = np.array(starts, np.int64)
                     duration_array = np.array(durations, np.int64)

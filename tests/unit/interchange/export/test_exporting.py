@@ -102,7 +102,7 @@ def test_a_format_whose_packages_are_missing_says_what_to_install(
         def load(self) -> object:
             raise ModuleNotFoundError("No module named 'PySide6'", name="PySide6")
 
-    monkeypatch.setattr("warpline.interchange.export.registry.metadata.entry_points", lambda **_: [Point()])
+    monkeypatch.setattr("warpline.plugins.entry_points", lambda _group: (Point(),))
     exporters.cache_clear()
     try:
         with pytest.raises(ExportError, match=r"PySide6.*warpline\[gui\]"):

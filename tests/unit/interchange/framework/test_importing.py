@@ -2,31 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import shutil
-import subprocess
-import sys
-from collections.abc import Iterator
-from importlib import metadata
 from pathlib import Path
 
 import pytest
 from tests.unit.interchange.import_tools import imported, rows, text_file, trace_file, x
 
 from warpline.cli import main
-from warpline.interchange import Importer, detect, import_files
+from warpline.interchange import detect, import_files
 from warpline.interchange.framework.registry import importer_named, importers
 from warpline.model import Cancelled, ImportFormatError, UsageError
-
-
-def test_every_registered_module_exports_an_importer() -> None:
-    found = importers()
-    assert len(found) >= 7
-    assert all(isinstance(importer, Importer) for importer in found)
-    assert len({importer.name for importer in found}) == len(found)
-    for importer in found:
-        assert importer.title
-        assert all(pattern.startswith("*") for pattern in importer.patterns)
 
 
 @pytest.mark.parametrize(
@@ -104,56 +88,6 @@ def test_the_command_converts_and_reports(tmp_path: Path, capsys: pytest.Capture
     assert main(["import", str(text_file(tmp_path, "no", "no.txt")), "-o", str(out)]) == 1
     assert capsys.readouterr().err.count("\n") == 1
     assert main(["import", str(path)]) == 2
-
-
-@pytest.fixture
-def example_installed(tmp_path: Path, repository: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The example of docs/ as pip installs it, in a folder of its own."""
-    source = tmp_path / "example"
-    shutil.copytree(repository / "docs" / "example_importer", source)
-    target = tmp_path / "site"
-    subprocess.run(
-        [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation", "--no-index",
-         "--disable-pip-version-check", "--target", str(target), str(source)],
-        check=True,
-        capture_output=True,
-    )  # fmt: skip
-    monkeypatch.syspath_prepend(str(target))
-    importers.cache_clear()
-    yield
-    importers.cache_clear()
-    sys.modules.pop("warpline_csv_importer", None)
-
-
-@pytest.mark.usefixtures("example_installed")
-def test_an_installed_importer_is_found_by_its_entry_point(tmp_path: Path) -> None:
-    assert "csv-events" in {point.name for point in metadata.entry_points(group="warpline.importers")}
-    table = text_file(
-        tmp_path, "thread,name,start_us,duration_us\nmain,load,0,1.5\nmain,x,bad,1\nio,read,2,3\n", "a.txt"
-    )
-    assert detect(table).name == "csv-events"
-    capture = imported(tmp_path, table)
-    assert rows(capture) == [
-        ("load", 0, 1500, "process/1.1/thread/1.1"),
-        ("read", 2000, 3000, "process/1.1/thread/2.1"),
-    ]
-    assert [(entry.what, entry.count) for entry in capture.skipped] == [("lines", 1)]
-    two = imported(tmp_path, table, text_file(tmp_path, table.read_text(), "b.txt"))
-    assert [track.uri for track in two.tracks if track.role == "rank"] == ["rank/0", "rank/1"]
-
-
-def test_a_broken_entry_point_says_which(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = tmp_path / "broken-1.0.dist-info"
-    folder.mkdir()
-    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
-    (folder / "entry_points.txt").write_text("[warpline.importers]\nbroken = json:dumps\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    importers.cache_clear()
-    try:
-        with pytest.raises(Exception, match="json:dumps is registered as an importer and is not one"):
-            detect(text_file(tmp_path, json.dumps([x("op", 0, 1)])))
-    finally:
-        importers.cache_clear()
 
 
 def test_what_was_exported_comes_back_as_it_was(data_dir: Path, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from warpline.model.tracks import Source
 from warpline.recording.sources.collector import Collector, Watched
 from warpline.recording.sources.registry import recording_sources
 from warpline.recording.sources.source import RecordingSource
-from warpline.recording.unavailable import Unavailable
+from warpline.recording.unavailable import why_unavailable
 
 _NOT_ASKED = english("not asked for (--trace)")
 _LONGEST_PERIOD_NS = 100_000_000
@@ -42,11 +42,12 @@ class Collectors:
     def _open(self, source: RecordingSource, watched: Watched) -> None:
         try:
             collector = source.open(watched)
-        except Unavailable as unavailable:
-            self._said[source.name] = Source(source.name, False, unavailable.reason, 0, unavailable.remedy)
         except OSError:
             self.close()
             raise
+        except Exception as error:  # a source may be anybody's; the others are opened
+            unavailable = why_unavailable(error)
+            self._said[source.name] = Source(source.name, False, unavailable.reason, 0, unavailable.remedy)
         else:
             if collector is not None:
                 self._collectors[source.name] = collector
@@ -112,11 +113,7 @@ class Collectors:
             try:
                 act(collector)
             except Exception as error:  # a source may be anybody's; the others go on
-                self._said[name] = Source(
-                    name,
-                    False,
-                    english("it failed while recording: {error}", error=str(error) or type(error).__name__),
-                )
+                self._said[name] = Source(name, False, why_unavailable(error).reason)
                 del self._collectors[name]
                 with contextlib.suppress(Exception):
                     collector.close()

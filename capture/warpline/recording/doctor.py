@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from warpline.recording.platforms import is_linux, linux_only
 from warpline.recording.sources.registry import recording_sources
 from warpline.recording.sources.source import RecordingSource
-from warpline.recording.unavailable import Unavailable
+from warpline.recording.unavailable import why_unavailable
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,7 @@ def check_source(source: RecordingSource) -> SourceCheck:
     else:
         try:
             reason = source.probe()
-        except Unavailable as unavailable:
+        except Exception as error:  # a source may be anybody's; the others are tried
+            unavailable = why_unavailable(error)
             available, reason, remedy = False, unavailable.reason, unavailable.remedy
     return SourceCheck(source.name, source.title, available, reason, remedy, source.choice.name)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from warpline.model.tracks import Source
 from warpline.recording.session import Session
 from warpline.recording.sources.registry import asked_sources
-from warpline.recording.unavailable import Unavailable
+from warpline.recording.unavailable import why_unavailable
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,8 @@ def environment_for_target(session: Session, inherited: Mapping[str, str]) -> Ta
     for source in asked_sources(session.options.trace):
         try:
             part = source.contribute(session, variables)
-        except Unavailable as unavailable:
+        except Exception as error:  # a source may be anybody's; the others go on
+            unavailable = why_unavailable(error)
             said[source.name] = Source(source.name, False, unavailable.reason, 0, unavailable.remedy)
             continue
         variables.update(part.variables)

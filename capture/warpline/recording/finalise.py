@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warpline.i18n import english, tr
-from warpline.model.errors import RecordingError, StorageError, WarplineError
+from warpline.model.errors import RecordingError, StorageError
 from warpline.model.progress import IsCancelled, Progress
 from warpline.recording.agent.reported_sources import add_agent_losses
 from warpline.recording.session import Session, load_session, readable
@@ -85,9 +85,9 @@ def _contained(source: RecordingSource, builder: CaptureBuilder) -> Iterator[Non
     """One source's failure must not cost the others: it is told in the capture."""
     try:
         yield
-    except (StorageError, MemoryError):
+    except (StorageError, MemoryError, OSError):
         raise
-    except (WarplineError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+    except Exception as error:
         text = english("what {source} recorded is damaged: {error}", source=source.name, error=error)
         builder.add_warning(text)
         builder.add_source(source.name, False, text)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from warpline.i18n import english
+
 
 class Unavailable(Exception):
     """A source cannot work here; the text says why, ``remedy`` what to do about it."""
@@ -10,3 +12,10 @@ class Unavailable(Exception):
         super().__init__(reason)
         self.reason = reason
         self.remedy = remedy
+
+
+def why_unavailable(error: Exception) -> Unavailable:
+    """What to say of a source that raised an error: it is Unavailable, or something nobody expected."""
+    if isinstance(error, Unavailable):
+        return error
+    return Unavailable(english("it failed: {error}", error=str(error) or type(error).__name__))

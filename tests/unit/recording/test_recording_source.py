@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
 
@@ -16,8 +16,12 @@ from tests.unit.recording.recording_tools import WARPLINE
 
 from warpline import plugins
 from warpline.model.tracks import Source
+from warpline.recording.agent.contribution import Contribution
 from warpline.recording.collectors import Collectors
 from warpline.recording.doctor import check_source
+from warpline.recording.environment import environment_for_target
+from warpline.recording.finalise import finalise
+from warpline.recording.session import RecordingOptions, Session
 from warpline.recording.sources import registry
 from warpline.recording.sources.collector import Collector, Watched
 from warpline.recording.sources.planned import PLANNED
@@ -30,6 +34,7 @@ from warpline.recording.sources.registry import (
     trace_names,
 )
 from warpline.recording.sources.source import Choice, RecordingSource
+from warpline.recording.spool.writer import SpoolWriter
 from warpline.storage import open_capture
 
 
@@ -226,8 +231,49 @@ def test_a_collector_that_fails_costs_only_itself(
     assert first.called == called
     assert second.called == ["tick", "drain", "close"]
     said = {source.name: source for source in collectors.reports()}
-    assert said["first"] == Source("first", False, f"it failed while recording: no {where}")
+    assert said["first"] == Source("first", False, f"it failed: no {where}")
     assert not said["absent"].enabled
+
+
+class RaisingSource(RecordingSource):
+    """Of somebody who did not expect what happens."""
+
+    name = "raising"
+    choice = Choice("raising", "Raising", "")
+    title = "Raises"
+
+    def probe(self) -> str:
+        raise RuntimeError("no probe")
+
+    def contribute(self, session: Session, inherited: Mapping[str, str]) -> Contribution:
+        raise RuntimeError("no contribution")
+
+    def open(self, watched: Watched) -> Collector:
+        raise RuntimeError("no collector")
+
+    def translate(self, *_args: object) -> None:
+        raise RuntimeError("no translation")
+
+
+def test_a_source_that_raises_costs_only_itself_in_every_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    raising = RaisingSource()
+    for module in ("environment.asked_sources", "collectors.recording_sources", "finalise.recording_sources"):
+        monkeypatch.setattr(f"warpline.recording.{module}", lambda *_trace: (raising,))
+    check = check_source(raising)
+    assert (check.available, check.reason) == (False, "it failed: no probe")
+    session = Session(
+        tmp_path, tmp_path, ("x",), "/", 1000, 0, 1, 2, RecordingOptions(("raising",)), stop_monotonic_ns=2000
+    )
+    session.save()
+    assert environment_for_target(session, {}).sources["raising"].reason == "it failed: no contribution"
+    collectors = Collectors(Watched(tmp_path, 1), ("raising",), {})
+    assert [source.reason for source in collectors.reports()] == ["it failed: no collector"]
+    SpoolWriter(tmp_path / "recorder.spool", "recorder").close()
+    finalise(tmp_path, tmp_path / "x.h5")
+    with open_capture(tmp_path / "x.h5") as capture:
+        assert capture.warnings == ("what raising recorded is damaged: no translation",)
 
 
 def test_what_sources_say_of_themselves_is_consistent() -> None:

@@ -124,4 +124,7 @@ def _entry_points() -> list[RecordingSource]:
 def _checked(source: object, origin: str) -> RecordingSource:
     if not isinstance(source, RecordingSource):
         raise TypeError(f"{origin} is registered as a source of recordings and is not one")
+    for name, kind in (("name", str), ("title", str), ("choice", Choice), ("position", int)):
+        if not isinstance(getattr(source, name, None), kind):
+            raise TypeError(f"{origin} is a source of recordings without a {name}")
     return source

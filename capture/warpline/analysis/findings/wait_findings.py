@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from warpline.analysis.cpu.waits import OWN_THREAD
 from warpline.analysis.findings.finding import Budget, BudgetPart, Diagnosis, Finding, Hop, Severity, Where
 from warpline.analysis.findings.thread_time import (
     BLOCKED,
@@ -229,7 +230,7 @@ def _child(threads: Threads, parent_thread: int, span: tuple[int, int]) -> int:
     children = {index for index, process in enumerate(capture.processes) if process.parent_pid == parent}
     best, most = NOBODY, 0
     for index, thread in enumerate(capture.threads):
-        if thread.process in children:
+        if thread.process in children and thread.name != OWN_THREAD:
             did = threads.during(index, [span])
             time = int((did.stop - did.start).sum())
             if time > most:

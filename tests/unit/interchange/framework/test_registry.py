@@ -114,11 +114,8 @@ def one_more_format(
     monkeypatch.setattr(interchange, "__path__", [*interchange.__path__, str(inside)])
     monkeypatch.setattr(export, "__path__", [*export.__path__, str(tmp_path)])
     yield
-    for name in [
-        name
-        for name in sys.modules
-        if name.rpartition(".")[2] in {"tape_importer", "reel_importer", "text_exporter", "reel"}
-    ]:
+    made = {"tape_importer", "reel_importer", "text_exporter", "reel"}
+    for name in [name for name in sys.modules if name.rpartition(".")[2] in made]:
         del sys.modules[name]
 
 

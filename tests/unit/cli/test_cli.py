@@ -213,10 +213,10 @@ def test_a_mistyped_command_opens_no_window(capsys: pytest.CaptureFixture[str]) 
 def test_a_command_this_version_lacks(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    lacking = registry.CommandEntry("compare", "", "warpline.cli.no_such_module")
+    lacking = registry.CommandEntry("levitate", "", "warpline.cli.no_such_module")
     monkeypatch.setattr(registry, "BUILTIN", (*registry.BUILTIN, lacking))
-    assert main(["compare"]) == 1
-    assert "no command 'compare'" in capsys.readouterr().err
+    assert main(["levitate"]) == 1
+    assert "no command 'levitate'" in capsys.readouterr().err
 
 
 def test_without_the_application_the_window_is_explained(

@@ -15,6 +15,7 @@ from warpline.analysis.framework.report import NotRecorded, Table
 from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import View, join_events
 from warpline.analysis.framework.tables import masked_below_zero, ratio, scope_text
+from warpline.analysis.paddle.phases import tracks_by_rank, tracks_of_host
 from warpline.analysis.structure.event_types import MEMORY_OPERATION
 from warpline.analysis.structure.gpus import windows_of
 from warpline.analysis.structure.host_events import TREE_KINDS
@@ -36,10 +37,12 @@ def framework_overhead(view: View, _options: Options) -> Table | NotRecorded:
     """
     if not view.has(*TREE_KINDS):
         return missing("operator")
-    host = _HostTimes(view)
-    if not (host.has_parts or view.has("operator")):
+    hosts = [_HostTimes(view, tracks) for tracks in tracks_by_rank(view, tracks_of_host(view))]
+    if not (any(host.has_parts for host in hosts) or view.has("operator")):
         return missing("operator")
-    times, copying = host.times, _ASYNC | _SYNC
+    times = sum((host.times for host in hosts), np.zeros(16, np.int64))
+    copies = [sum(host.copies[which] for host in hosts) for which in (0, 1)]
+    copying = _ASYNC | _SYNC
     names = ["Total", "Computation", "Framework overhead", "Copies and sets", "Asynchronous", "Synchronous"]
     total = np.array(
         [
@@ -50,8 +53,8 @@ def framework_overhead(view: View, _options: Options) -> Table | NotRecorded:
         ],
         np.int64,
     )
-    count = np.array([-1, -1, -1, sum(host.copies), *host.copies], np.int64)
-    has_copies = any(host.copies)
+    count = np.array([-1, -1, -1, sum(copies), *copies], np.int64)
+    has_copies = any(copies)
     absent = np.array([False] * 3 + [not has_copies] * 3)
     notes = [
         english(
@@ -82,13 +85,14 @@ def framework_overhead(view: View, _options: Options) -> Table | NotRecorded:
 
 
 class _HostTimes:
-    """When the host did what: ``times`` by combination of the bits above, ``copies`` calls (asynchronous, synchronous).
+    """When the host did what on some tracks: ``times`` by combination of the bits above, ``copies`` calls
+    (asynchronous, synchronous).
 
     Copies are ranges, or CUDA calls where no range says that it copies.
     """
 
-    def __init__(self, view: View) -> None:
-        self._tracks = frozenset(t.index for t in view.capture.tracks if t.device is None)
+    def __init__(self, view: View, tracks: frozenset[int]) -> None:
+        self._tracks = tracks
         self._kinds = tuple(kind for kind in TREE_KINDS if kind in view.capture.kinds)
         self._compute = matching_names(view.capture, _COMPUTE)
         self._copy = matching_names(view.capture, MEMORY_OPERATION)

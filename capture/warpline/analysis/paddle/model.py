@@ -15,11 +15,24 @@ from warpline.analysis.framework.tables import scope_text
 from warpline.analysis.paddle.cpu_gpu import SideRows, side_columns
 from warpline.analysis.paddle.phases import phase_times
 from warpline.analysis.structure.event_types import PHASES
-from warpline.analysis.structure.launches import launches_from
-from warpline.analysis.structure.steps import STEP_KINDS, find_steps, missing_steps
+from warpline.analysis.structure.launches import Launches, launches_from
+from warpline.analysis.structure.steps import STEP_KINDS, Steps, find_steps, missing_steps
 from warpline.i18n import english
 
 Int64Array = npt.NDArray[np.int64]
+
+
+def _launched_inside(view: View, steps: Steps, launches: Launches) -> Int64Array:
+    """GPU time launched inside each step by its own rank and process (ns)."""
+    tracks = view.capture.tracks
+    track = view.track_of(launches.call) if len(launches) else launches.call
+    found = np.zeros(len(steps), np.int64)
+    for number in np.unique(track).tolist():
+        own = steps.around(tracks[number].process, tracks[number].rank)
+        calls = launches.take(track == number)
+        first, last = windows(calls.call_start, steps.start[own], steps.stop[own])
+        found[own] += window_sums(calls.work_ns, first, last)
+    return found
 
 
 def model(view: View, options: Options) -> Table | NotRecorded:
@@ -29,9 +42,8 @@ def model(view: View, options: Options) -> Table | NotRecorded:
         return missing_steps(options)
     tracks = frozenset(t.index for t in view.capture.tracks if t.device is None)
     launches = launches_from(view)
-    first, last = windows(launches.call_start, steps.start, steps.stop)
     cpu = np.minimum(steps.stop, view.stop_ns) - np.maximum(steps.start, view.start_ns)
-    gpu = window_sums(launches.work_ns, first, last)
+    gpu = _launched_inside(view, steps, launches)
     rows = SideRows()
     names: list[str | None] = ["ProfileStep"]
     cpu_whole, gpu_whole = int(cpu.sum()), int(gpu.sum())
@@ -60,7 +72,7 @@ def model(view: View, options: Options) -> Table | NotRecorded:
     notes = [
         english(
             "GPU time is the sum of what was launched inside a phase, on its thread; "
-            "a step counts launches of all threads."
+            "a step counts launches of all threads of its process."
         )
     ]
     absent = [phase for phase in PHASES if phase not in names]

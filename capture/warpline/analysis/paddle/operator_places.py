@@ -37,7 +37,9 @@ def operator_places(view: View, options: Options) -> Table | NotRecorded:
     for found in threads_with_events(view):
         events = operators_of(found)
         if len(events):
-            place = occurrence(events.name, events.start, steps.start, steps.stop)
+            track = view.capture.tracks[int(view.track_of(events.row[:1])[0])]
+            own = steps.around(track.process, track.rank)
+            place = occurrence(events.name, events.start, steps.start[own], steps.stop[own])
             is_cut |= bool((place >= last).any())
             place = np.minimum(place, last)
             parts += summed([operator_lines(view, events, below, options) for below in ((place,), ())])

@@ -12,7 +12,14 @@ from warpline.analysis.framework.report import NotRecorded, Table
 from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import GPU_KINDS, View, join_events
 from warpline.analysis.framework.tables import ratio, scope_text
-from warpline.analysis.paddle.phases import OF_RANGE, OF_STEPS, phase_events, step_time, tracks_of_host
+from warpline.analysis.paddle.phases import (
+    OF_RANGE,
+    OF_STEPS,
+    phase_events,
+    step_time,
+    tracks_by_rank,
+    tracks_of_host,
+)
 from warpline.analysis.structure.event_types import HOST_KINDS, HOST_TYPES, PHASES, event_types, type_code
 from warpline.analysis.structure.gpus import windows_of
 from warpline.analysis.structure.kernels import communication_ids
@@ -25,15 +32,16 @@ _GPU_TYPES = (("Kernel", ("kernel",)), ("Memcpy", ("memcpy",)), ("Memset", ("mem
 
 
 def _host_unions(view: View) -> tuple[Int64Array, Int64Array]:
-    """(calls, length of the union over all threads) of each host type; exact, in windows of bounded size."""
+    """(calls, length of the union over all threads of a rank) of each host type; exact, in windows of bounded size."""
     calls = np.zeros(len(HOST_TYPES), np.int64)
     times = np.zeros(len(HOST_TYPES), np.int64)
     kinds = tuple(kind for kind in HOST_KINDS if kind in view.capture.kinds)
-    tracks = frozenset(t.index for t in view.capture.tracks if t.device is None)
+    host = tracks_of_host(view)
     for kind in kinds:
-        for events in view.batches(kind, tracks):
+        for events in view.batches(kind, host):
             calls += np.bincount(event_types(view, kind, events), minlength=len(HOST_TYPES))
-    for window in windows_of(view, tracks, kinds=kinds):
+    ranks = tracks_by_rank(view, host)
+    for tracks, window in ((own, window) for own in ranks for window in windows_of(view, own, kinds=kinds)):
         parts = [(kind, window.events(kind, tracks)) for kind in kinds]
         types = np.concatenate(
             [np.empty(0, np.int64), *(event_types(view, kind, part) for kind, part in parts)]
@@ -59,7 +67,7 @@ def overview(view: View, options: Options) -> Table | NotRecorded:
     if options.step:
         steps = find_steps(view, options)
         calls[0], times[0] = len(steps), step_time(view, options)
-    whole = int(times[0]) or view.duration_ns
+    whole = int(times[0]) or view.duration_ns * max(len(tracks_by_rank(view, view.tracks)), 1)
     rows: list[tuple[str, int, int, int, str]] = []
     if calls[0]:
         rows.append((HOST_TYPES[0], int(calls[0]), int(times[0]), 0, "cpu"))
@@ -94,17 +102,18 @@ def overview(view: View, options: Options) -> Table | NotRecorded:
 
 
 def _gpu_rows(view: View) -> list[tuple[str, int, int, int, str]]:
-    """Rows of the GPU types over all GPUs and streams: the union of each type's intervals."""
+    """Rows of the GPU types over the GPUs and streams of each rank: the union of each type's intervals."""
     devices = frozenset(t.index for t in view.capture.tracks if t.device is not None)
     communication = communication_ids(view)
     counts: dict[str, int] = {}
     times: dict[str, int] = {}
     for name, kinds in _GPU_TYPES:
         counts[name] = sum(view.count(kind, devices) for kind in kinds)
-    for window in windows_of(view, devices):
+    ranks = tracks_by_rank(view, devices)
+    for tracks, window in ((own, window) for own in ranks for window in windows_of(view, own)):
         for name, kinds in _GPU_TYPES:
             events = join_events(
-                [window.events(kind, devices) for kind in kinds if kind in view.capture.kinds]
+                [window.events(kind, tracks) for kind in kinds if kind in view.capture.kinds]
             )
             if not len(events):
                 continue

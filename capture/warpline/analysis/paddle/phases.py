@@ -12,7 +12,7 @@ from warpline.analysis.structure.event_types import event_types, type_code
 from warpline.analysis.structure.launches import Launches, threads_of_tracks
 from warpline.analysis.structure.steps import find_steps
 from warpline.i18n import english
-from warpline.model.intervals import merge_intervals
+from warpline.model.intervals import union_ns
 
 Int64Array = npt.NDArray[np.int64]
 OF_STEPS = english("the time of all steps")
@@ -20,17 +20,31 @@ OF_RANGE = english("the selected range")
 
 
 def step_time(view: View, options: Options) -> int:
-    """Length of the union of all steps in the selected range; 0 without steps."""
+    """Length of the union of the steps of each rank in the selected range, all ranks added; 0 without steps."""
+    return sum(step_times(view, options).values())
+
+
+def step_times(view: View, options: Options) -> dict[int, int]:
+    """`step_time` by rank (−1: steps of no rank)."""
     found = find_steps(view, options)
-    starts, stops = merge_intervals(
-        np.maximum(found.start, view.start_ns), np.minimum(found.stop, view.stop_ns)
-    )
-    return int((stops - starts).sum())
+    start, stop = np.maximum(found.start, view.start_ns), np.minimum(found.stop, view.stop_ns)
+    return {
+        rank: union_ns(start[found.rank == rank], stop[found.rank == rank])
+        for rank in np.unique(found.rank).tolist()
+    }
 
 
 def tracks_of_host(view: View) -> frozenset[int]:
     """All tracks that belong to no GPU."""
     return frozenset(t.index for t in view.capture.tracks if t.device is None)
+
+
+def tracks_by_rank(view: View, tracks: frozenset[int]) -> list[frozenset[int]]:
+    """The tracks of each rank, and those of none: what overlaps on two ranks happens twice."""
+    found: dict[int | None, set[int]] = {}
+    for index in tracks & view.tracks:
+        found.setdefault(view.capture.tracks[index].rank, set()).add(index)
+    return [frozenset(found[rank]) for rank in sorted(found, key=lambda rank: -1 if rank is None else rank)]
 
 
 def phase_events(view: View, phase: str, tracks: frozenset[int]) -> Events:

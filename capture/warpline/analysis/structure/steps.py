@@ -42,6 +42,15 @@ class Steps:
     def __len__(self) -> int:
         return len(self.row)
 
+    def around(self, process: int | None, rank: int | None) -> npt.NDArray[np.bool_]:
+        """Which steps a track of this process and rank can lie in: those of its own; what names none lies in all."""
+        own = np.ones(len(self), bool)
+        if rank is not None:
+            own &= (self.rank == rank) | (self.rank < 0)
+        if process is not None:
+            own &= (self.process == process) | (self.process < 0)
+        return own
+
 
 def find_steps(view: View, options: Options) -> Steps:
     """The steps that overlap the selected range, whole.
@@ -53,7 +62,7 @@ def find_steps(view: View, options: Options) -> Steps:
     # Steps stand on a thread of the program, wherever the selected tracks are.
     chosen = view.selection
     open_view = view.other(
-        Selection(chosen.start_ns, chosen.stop_ns, ranks=chosen.ranks, processes=chosen.processes),
+        Selection(chosen.start_ns, chosen.stop_ns, ranks=_selected_ranks(view), processes=chosen.processes),
     )
     tracks = frozenset(t.index for t in view.capture.tracks if t.device is None)
     found: list[Events] = []
@@ -85,6 +94,18 @@ def find_steps(view: View, options: Options) -> Steps:
         process,
         rank,
     )
+
+
+def _selected_ranks(view: View) -> frozenset[int] | None:
+    """The ranks whose tracks or threads are selected; None for all."""
+    chosen = view.selection
+    if chosen.ranks is not None or (chosen.tracks is None and chosen.threads is None):
+        return chosen.ranks
+    tracks = [view.capture.tracks[index] for index in view.tracks]
+    if chosen.threads is not None:
+        tracks = [track for track in tracks if track.thread is not None]
+    ranks = frozenset(track.rank for track in tracks if track.rank is not None)
+    return ranks if ranks and all(track.rank is not None for track in tracks) else None
 
 
 def missing_steps(options: Options) -> NotRecorded:

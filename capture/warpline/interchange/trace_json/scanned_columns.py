@@ -27,7 +27,7 @@ from warpline.interchange.trace_json.piece_columns import (
     ThreadKey,
 )
 from warpline.interchange.trace_json.scanned_arguments import ScannedArguments, is_json, text_of
-from warpline.interchange.trace_json.scanner import Column, Scan, distinct
+from warpline.interchange.trace_json.scanner import Scan, ScanColumn, distinct
 from warpline.interchange.trace_json.trace_format import TraceFormat
 
 Int64Array = npt.NDArray[np.int64]
@@ -53,9 +53,9 @@ def scanned_piece(scan: Scan, form: TraceFormat, decode_rest: Callable[[bytes], 
     ``decode_rest`` gets the events that are not of the common form, as the text of an array.
     """
     tables = _Tables(
-        [*map(text_of, scan.tables[Column.PHASE]), None],
-        [*map(text_of, scan.tables[Column.CATEGORY]), ""],
-        [*map(text_of, scan.tables[Column.NAME]), ""],
+        [*map(text_of, scan.tables[ScanColumn.PHASE]), None],
+        [*map(text_of, scan.tables[ScanColumn.CATEGORY]), ""],
+        [*map(text_of, scan.tables[ScanColumn.NAME]), ""],
     )
     group_of, routes = _routed(scan, tables, form)
     piece = Piece(events=len(scan))
@@ -71,14 +71,14 @@ def scanned_piece(scan: Scan, form: TraceFormat, decode_rest: Callable[[bytes], 
             piece.groups[route] = group
     if rest.any():
         columns = scan.columns
-        begins, lengths = columns[Column.BEGIN, rest].tolist(), columns[Column.LENGTH, rest].tolist()
+        begins, lengths = columns[ScanColumn.BEGIN, rest].tolist(), columns[ScanColumn.LENGTH, rest].tolist()
         parts = [scan.text[begin : begin + length] for begin, length in zip(begins, lengths, strict=True)]
         piece.also = decode_rest(b"[" + b",".join(parts) + b"]")
         piece.events -= len(parts)
     return piece
 
 
-def _codes(scan: Scan, column: Column, index: Int64Array | None = None) -> Codes:
+def _codes(scan: Scan, column: ScanColumn, index: Int64Array | None = None) -> Codes:
     """Codes into the table of a column; what is missing gets the entry behind the last."""
     codes = scan.columns[column] if index is None else scan.columns[column, index]
     return np.where(codes == NO_INTEGER, len(scan.tables[column]), codes)
@@ -88,7 +88,7 @@ def _routed(scan: Scan, tables: _Tables, form: TraceFormat) -> tuple[Codes, list
     """For each event the number of its group, and the groups; "" is for the rest."""
     columns = scan.columns
     width = len(tables.categories)
-    combined = _codes(scan, Column.PHASE) * width + _codes(scan, Column.CATEGORY)
+    combined = _codes(scan, ScanColumn.PHASE) * width + _codes(scan, ScanColumn.CATEGORY)
     taken = _GENERIC | form.fillers.keys() | form.claimed
     routes: list[str] = [""]
     number_of = np.zeros(len(tables.phases) * width, np.int64)
@@ -101,10 +101,10 @@ def _routed(scan: Scan, tables: _Tables, form: TraceFormat) -> tuple[Codes, list
             routes.append(found)
         number_of[code] = routes.index(found)
     group_of = number_of[combined]
-    name = _codes(scan, Column.NAME)
-    usable = (columns[Column.ODD] == 0) & (columns[Column.START] != NO_INTEGER)
+    name = _codes(scan, ScanColumn.NAME)
+    usable = (columns[ScanColumn.ODD] == 0) & (columns[ScanColumn.START] != NO_INTEGER)
     usable &= np.array([text is not None for text in tables.names])[name]
-    lasting = usable & (columns[Column.DURATION] >= 0)
+    lasting = usable & (columns[ScanColumn.DURATION] >= 0)
     for number, found in enumerate(routes):
         if found and found not in form.claimed:
             group_of[(group_of == number) & ~(usable if found in form.all_points else lasting)] = 0
@@ -124,10 +124,10 @@ def _group(scan: Scan, index: Int64Array, route: str, tables: _Tables, form: Tra
     group = Group(
         threads[0],
         threads[1],
-        columns[Column.START, index],
-        np.zeros(len(index), np.int64) if is_point else columns[Column.DURATION, index],
-        _texts(_codes(scan, Column.NAME, index), tables.names),
-        _texts(_codes(scan, Column.CATEGORY, index), tables.categories),
+        columns[ScanColumn.START, index],
+        np.zeros(len(index), np.int64) if is_point else columns[ScanColumn.DURATION, index],
+        _texts(_codes(scan, ScanColumn.NAME, index), tables.names),
+        _texts(_codes(scan, ScanColumn.CATEGORY, index), tables.categories),
     )
     if not is_point:
         group.numbers["no_duration"] = np.zeros(len(index), np.bool_)
@@ -140,7 +140,7 @@ def _group(scan: Scan, index: Int64Array, route: str, tables: _Tables, form: Tra
     args_type, fill = form.fillers[route]
     if args_type is None or fill is None:
         return group
-    args = ScannedArguments.of(scan, np.ascontiguousarray(columns[Column.ARGS_TOKEN, index]), args_type)
+    args = ScannedArguments.of(scan, np.ascontiguousarray(columns[ScanColumn.ARGS_TOKEN, index]), args_type)
     return group if args is not None and fill(group, args) else None
 
 
@@ -148,18 +148,18 @@ def _with_marks(scan: Scan, index: Int64Array, route: str, group: Group, tables:
     """What events without a duration have besides: their phase, an id, how they bind."""
     if route == SLICES:
         return group
-    group.phases = [tables.phases[code] or "" for code in _codes(scan, Column.PHASE, index).tolist()]
+    group.phases = [tables.phases[code] or "" for code in _codes(scan, ScanColumn.PHASE, index).tolist()]
     if route in (ASYNC, FLOWS):
-        ids = [*map(_scalar, scan.tables[Column.ID]), None]
+        ids = [*map(_scalar, scan.tables[ScanColumn.ID]), None]
         if any(isinstance(value, bytes) for value in ids):
             return None
         identities = [(value, None) for value in ids]
-        group.ids = [identities[code] for code in _codes(scan, Column.ID, index).tolist()]
-        binds = [*map(text_of, scan.tables[Column.BIND]), ""]
-        group.texts["bind"] = _texts(_codes(scan, Column.BIND, index), binds)
+        group.ids = [identities[code] for code in _codes(scan, ScanColumn.ID, index).tolist()]
+        binds = [*map(text_of, scan.tables[ScanColumn.BIND]), ""]
+        group.texts["bind"] = _texts(_codes(scan, ScanColumn.BIND, index), binds)
     else:
-        scopes = [*map(text_of, scan.tables[Column.SCOPE]), ""]
-        group.texts["scope"] = _texts(_codes(scan, Column.SCOPE, index), scopes)
+        scopes = [*map(text_of, scan.tables[ScanColumn.SCOPE]), ""]
+        group.texts["scope"] = _texts(_codes(scan, ScanColumn.SCOPE, index), scopes)
         group.texts["frame"] = repeated_text("", len(index))
     return group
 
@@ -178,12 +178,12 @@ def _no_threads(index: Int64Array) -> _Threads:
 
 
 def _threads(scan: Scan, index: Int64Array) -> _Threads | None:
-    width = len(scan.tables[Column.TID]) + 1
-    if (len(scan.tables[Column.PID]) + 1) * width > _MOST_THREADS:
+    width = len(scan.tables[ScanColumn.TID]) + 1
+    if (len(scan.tables[ScanColumn.PID]) + 1) * width > _MOST_THREADS:
         return None
-    pids = [*map(_scalar, scan.tables[Column.PID]), None]
-    tids = [*map(_scalar, scan.tables[Column.TID]), None]
-    combined = _codes(scan, Column.PID, index) * width + _codes(scan, Column.TID, index)
+    pids = [*map(_scalar, scan.tables[ScanColumn.PID]), None]
+    tids = [*map(_scalar, scan.tables[ScanColumn.TID]), None]
+    combined = _codes(scan, ScanColumn.PID, index) * width + _codes(scan, ScanColumn.TID, index)
     used = np.flatnonzero(np.bincount(combined, minlength=len(pids) * width))
     place = np.zeros(len(pids) * width, np.uint32)
     place[used] = np.arange(len(used), dtype=np.uint32)
@@ -206,7 +206,9 @@ def _scalar(token: bytes) -> int | float | str | bytes | None:
 
 
 def _payloads(scan: Scan, index: Int64Array) -> TextColumn | None:
-    found = distinct(scan, scan.columns[Column.ARGS_BEGIN, index], scan.columns[Column.ARGS_LENGTH, index])
+    found = distinct(
+        scan, scan.columns[ScanColumn.ARGS_BEGIN, index], scan.columns[ScanColumn.ARGS_LENGTH, index]
+    )
     if found is None:
         return None
     codes, tokens = found

@@ -20,7 +20,7 @@ LIBRARY = Path(__file__).parent / "libwarpline_scan.so"
 _FUNCTIONS = ("warpline_scan_events", "warpline_scan_members", "warpline_intern")
 
 
-class Column(IntEnum):
+class ScanColumn(IntEnum):
     """Columns of a `Scan`; the first eight are codes into its tables, `NO_INTEGER` where a member is missing."""
 
     PHASE = 0
@@ -44,7 +44,7 @@ class Column(IntEnum):
 _TABLES = 8
 
 UNUSUAL, OTHER_CLOCK, FURTHER = 1, 2, 4
-"""Bits of `Column.ODD`: a member is not of its usual type; there is a ``tdur``; an ``sf``, ``scope`` or ``id2``."""
+"""Bits of `ScanColumn.ODD`: a member is not of its usual type; there is a ``tdur``; an ``sf``, ``scope`` or ``id2``."""
 
 _MOST_EVENTS = 1 << 16
 """In one scan; further ones are left for the next."""
@@ -60,7 +60,7 @@ def library() -> ctypes.CDLL | None:
 class Scan:
     """Events in a piece of text. Valid until its `Scanner` has scanned twice more.
 
-    ``columns`` is int64, one row per `Column`; ``tables`` holds the distinct tokens (JSON text) of the first columns;
+    ``columns`` is int64, one row per `ScanColumn`; ``tables`` holds the distinct tokens (JSON) of the first columns;
     ``tokens`` where the tokens of the text begin. ``stop`` is where to go on, ``ended`` whether the array ends there.
     """
 
@@ -83,7 +83,7 @@ class _Room:
         # An event has at least 16 bytes: {"ph":"e","ts":0}
         self.capacity = min(_MOST_EVENTS, size // 16 + 1)
         self.tokens = np.empty(size, np.uint32)
-        self.columns = np.empty((len(Column), self.capacity), np.int64)
+        self.columns = np.empty((len(ScanColumn), self.capacity), np.int64)
         self.spans = np.empty((_TABLES, self.capacity, 2), np.int64)
         self.slots = np.empty((_TABLES, slot_count(self.capacity)), np.int32)
 

@@ -141,9 +141,9 @@ class Translation:
             thread=self.thread_index(thread),
         )
 
-    def below_thread(self, thread: int, path: str, *, title: str = "") -> int:
-        """One of the tracks that `TrackFactory.below_thread` knows (``state``)."""
-        spec = self.tracks.below_thread(self.thread_uri(thread), path, title=title)
+    def below_thread(self, thread: int, path: str, *, role: str = "", title: str = "") -> int:
+        """A track below a thread's, as `TrackFactory.below_thread` names it (``state``)."""
+        spec = self.tracks.below_thread(self.thread_uri(thread), path, role=role, title=title)
         return self.thread_child(thread, spec)
 
     def core_track(self, cpu: int) -> int:

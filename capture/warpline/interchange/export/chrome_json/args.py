@@ -112,7 +112,7 @@ def _is_json(text: str) -> bool:
 
 
 @dataclass
-class Arguments:
+class EventArguments:
     """Arguments of a batch of events: a template for ``%`` and one column per placeholder in it."""
 
     template: str = ""
@@ -180,12 +180,12 @@ def arguments_of(
     kind: str,
     rows: Int64Array,
     correlation: Mapping[int, int] | None = None,
-) -> Arguments:
+) -> EventArguments:
     """Arguments of events of one kind on one track.
 
     ``correlation`` (process index → number) is added to correlation ids, which are unique in their process only.
     """
-    found = Arguments()
+    found = EventArguments()
     if track.device is not None:
         found.constant("device", track.device)
         if track.context is not None:
@@ -245,7 +245,7 @@ def _shortest(values: npt.NDArray[Any]) -> ObjectArray:
     return texts[inverse.reshape(-1)]
 
 
-def _kernel_arguments(capture: Capture, position: Int64Array, found: Arguments) -> set[str]:
+def _kernel_arguments(capture: Capture, position: Int64Array, found: EventArguments) -> set[str]:
     """Vectors and sums that the PyTorch profiler writes as one argument; returns the attributes that are done."""
     table = capture.kinds["kernel"]
     done: set[str] = set()
@@ -272,7 +272,7 @@ def _kernel_arguments(capture: Capture, position: Int64Array, found: Arguments) 
     return done
 
 
-def _memory_arguments(capture: Capture, position: Int64Array, found: Arguments) -> set[str]:
+def _memory_arguments(capture: Capture, position: Int64Array, found: EventArguments) -> set[str]:
     """The size of a release is negative there, and the device is two numbers."""
     table = capture.kinds["memory"]
     if {"bytes", "operation"} <= set(table.attributes):
@@ -295,7 +295,7 @@ def _device_numbers(text: str) -> tuple[int, int]:
 
 
 def _whose(
-    capture: Capture, track: Track, rows: Int64Array, position: Int64Array, found: Arguments
+    capture: Capture, track: Track, rows: Int64Array, position: Int64Array, found: EventArguments
 ) -> set[str]:
     """Whose state, or what ran on which core: their rows have made-up numbers, and indexes mean nothing there."""
     flags = capture.events.flags[rows]
@@ -320,7 +320,7 @@ def _whose(
     return {"process", "thread"}
 
 
-def _bandwidth(capture: Capture, rows: Int64Array, position: Int64Array, found: Arguments) -> None:
+def _bandwidth(capture: Capture, rows: Int64Array, position: Int64Array, found: EventArguments) -> None:
     size, valid = capture.kinds["memcpy"].column("bytes")
     duration = capture.events.duration[rows]
     known = valid[position] & (duration > 0)

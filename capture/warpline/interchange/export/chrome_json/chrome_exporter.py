@@ -10,10 +10,10 @@ import numpy.typing as npt
 import orjson
 
 from warpline.i18n import tr
-from warpline.interchange.export.chrome_json.args import Arguments, JsonTexts, arguments_of
+from warpline.interchange.export.chrome_json.args import EventArguments, JsonTexts, arguments_of
 from warpline.interchange.export.chrome_json.flows import anchors
 from warpline.interchange.export.chrome_json.keys import correlation_offsets, external_ids
-from warpline.interchange.export.chrome_json.rows import Row, Rows
+from warpline.interchange.export.chrome_json.rows import Rows, TraceRow
 from warpline.interchange.export.chrome_json.text import lines_of, microseconds, quoted, reals
 from warpline.interchange.export.exporter import ExportJob, SizeModel
 from warpline.interchange.export.output_files import writing
@@ -91,7 +91,7 @@ class _Writer:
         self._file = file
         self._rows = Rows(capture)
         self._texts = JsonTexts(capture)
-        self._row_of_track: dict[int, Row] = {}
+        self._row_of_track: dict[int, TraceRow] = {}
         self._correlation = correlation_offsets(capture)
         self._external = external_ids(capture)
         self._stacks: set[int] = set()
@@ -148,7 +148,7 @@ class _Writer:
 
     # Events
 
-    def _row(self, track: Track) -> Row:
+    def _row(self, track: Track) -> TraceRow:
         row = self._row_of_track.get(track.index)
         if row is None:
             row = self._row_of_track[track.index] = self._rows.row(track)
@@ -185,7 +185,7 @@ class _Writer:
         texts = [quoted(_api_category(text)) for text in self._capture.strings.get(unique.tolist())]
         return np.array(texts, object)[inverse.reshape(-1)] if len(set(texts)) > 1 else texts[0]
 
-    def _plain(self, track: Track, row: Row, kind: str, rows: Int64Array, is_instant: bool) -> str:
+    def _plain(self, track: Track, row: TraceRow, kind: str, rows: Int64Array, is_instant: bool) -> str:
         events = self._capture.events
         starts, stops = self._capture.event_times(rows)
         names = events.name[rows]
@@ -250,13 +250,13 @@ class _Writer:
         if frames:
             self._file.write(b',"stackFrames":' + orjson.dumps(frames))
 
-    def _add_external(self, arguments: Arguments, rows: Int64Array) -> None:
+    def _add_external(self, arguments: EventArguments, rows: Int64Array) -> None:
         assert self._external is not None
         known, number = self._external
         at = np.minimum(np.searchsorted(known, rows), len(known) - 1)
         arguments.column("External id", number[at], known[at] == rows)
 
-    def _async_events(self, track: Track, row: Row, kind: str, rows: Int64Array) -> None:
+    def _async_events(self, track: Track, row: TraceRow, kind: str, rows: Int64Array) -> None:
         """Ranges of a process may overlap as they like: a begin and an end each, held together by an id."""
         capture = self._capture
         starts, stops = capture.event_times(rows)

@@ -21,7 +21,7 @@ FIRST_MADE_UP = 10_000_000
 
 
 @dataclass(frozen=True)
-class Row:
+class TraceRow:
     """A row of the trace; ``is_async`` tracks have no row and are written as asynchronous events of the process."""
 
     pid: int
@@ -62,26 +62,28 @@ class Rows:
         self._made_up += 1
         return self._made_up
 
-    def row(self, track: Track) -> Row:
+    def row(self, track: Track) -> TraceRow:
         """The row for the events of a track."""
         if track.role == "stream" and track.device is not None:
             pid = self._device_pid(track)
-            return Row(pid, self._free_tid(pid, track.stream or 0, track.uri, track.title))
+            return TraceRow(pid, self._free_tid(pid, track.stream or 0, track.uri, track.title))
         if track.device is not None and track.process is not None and track.thread is None:
             pid = self._device_pid(track)
-            return Row(pid, self._free_tid(pid, self._next(), track.uri, track.title))
+            return TraceRow(pid, self._free_tid(pid, self._next(), track.uri, track.title))
         if track.thread is not None:
             thread = self.capture.threads[track.thread]
             pid = self._process_pids.get(thread.process, thread.process)
             parent = self.capture.tracks[track.parent] if track.parent >= 0 else track
             if track.role in _ON_THREAD:
                 key = f"thread {track.thread}"
-                return Row(pid, self._free_tid(pid, thread.tid, key, thread.name or str(thread.tid)))
-            return Row(pid, self._free_tid(pid, self._next(), track.uri, f"{parent.title} · {track.title}"))
+                return TraceRow(pid, self._free_tid(pid, thread.tid, key, thread.name or str(thread.tid)))
+            return TraceRow(
+                pid, self._free_tid(pid, self._next(), track.uri, f"{parent.title} · {track.title}")
+            )
         if track.process is not None:
             pid = self._process_pids.get(track.process, track.process)
             is_async = track.role in _CALLS
-            return Row(
+            return TraceRow(
                 pid, 0 if is_async else self._free_tid(pid, self._next(), track.uri, track.title), is_async
             )
         return self._group_row(track)
@@ -117,7 +119,7 @@ class Rows:
         self.names.setdefault((pid, tid), name)
         return tid
 
-    def _group_row(self, track: Track) -> Row:
+    def _group_row(self, track: Track) -> TraceRow:
         """Tracks of no process (cores, messages) stand in a process of their own, named like the track above."""
         top = track
         while top.parent >= 0:
@@ -129,4 +131,4 @@ class Rows:
             self.sort_keys[pid, None] = top.sort_key
         number = track.uri.rpartition("/")[2]
         tid = int(number) if track.role == "core" and number.isdecimal() else self._next()
-        return Row(pid, self._free_tid(pid, tid, track.uri, track.title))
+        return TraceRow(pid, self._free_tid(pid, tid, track.uri, track.title))

@@ -92,7 +92,19 @@ class Bench:
         """``warpline record``; the capture's path, what the program printed, and the seconds it took."""
         self.number += 1
         output = self.folder / f"{self.number:02d}-{self.check}.h5"
-        recorder = [sys.executable, "-m", "warpline", "record", "-o", str(output), *options, "--", *command]
+        trace = ("--trace", "cpu,nvml,nvtx,cuda")
+        recorder = [
+            sys.executable,
+            "-m",
+            "warpline",
+            "record",
+            "-o",
+            str(output),
+            *trace,
+            *options,
+            "--",
+            *command,
+        ]
         raw = {"WARPLINE_CUPTI_RAW": str(output.with_suffix(".raw"))}
         done, seconds = self.run(recorder, **raw, **(variables or {}))
         if not output.exists():

@@ -52,7 +52,13 @@ def training(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def trained(record: Record, training: Path) -> Iterator[Capture]:
     """The capture of the training, with allocations."""
-    with open_capture(record(sys.executable, training, variables={"WARPLINE_CUPTI": "memory=1"})) as capture:
+    path = record(
+        sys.executable,
+        training,
+        options=("--trace", "cpu,nvml,nvtx,cuda"),
+        variables={"WARPLINE_CUPTI": "memory=1"},
+    )
+    with open_capture(path) as capture:
         yield capture
 
 

@@ -193,9 +193,9 @@ def test_what_is_not_recorded_is_said_with_what_to_record(
     panel = summary_of(qtbot, window, "osrt_sum")
     assert panel.missing.isVisible()
     assert not panel.table.isVisible()
-    assert (
-        panel.missing.text()
-        == "OS runtime calls were not recorded. Import an export of Nsight Systems with OS runtime calls."
+    assert panel.missing.text() == (
+        "OS runtime calls were not recorded. Record with --trace osrt, or import an export of Nsight Systems with "
+        "OS runtime calls."
     )
 
 

@@ -95,9 +95,10 @@ def event_facts(capture: Capture, row: int, origin_ns: int | None = None) -> Eve
         *_children(capture, row),
         Section(tr("Stack"), _stack(capture, attributes)),
     )
+    name = capture.strings[int(capture.events.name[row])]
     return EventFacts(
         row,
-        capture.strings[int(capture.events.name[row])],
+        translated(name) if kind == "thread_state" else name,
         kind,
         table.spec.title if table is not None else kind,
         tuple(section for section in sections if section.facts),

@@ -10,6 +10,7 @@ import shiboken6
 from PySide6.QtCore import QRectF
 from PySide6.QtGui import QColor, QFont, QPainter
 
+from warpline.i18n import translated
 from warpline.model import format_duration
 from warpline_app.timeline.draw import codes
 from warpline_app.timeline.draw.atlas import Atlas
@@ -61,6 +62,7 @@ class Labels:
         state = capture.kinds.get("thread_state")
         kernel = capture.kinds.get("kernel")
         self._kernel_kind = kernel.code if kernel is not None else -1
+        self._state_kind = state.code if state is not None else -1
         self._reason_kind = state.code if state is not None and "reason" in state.attributes else -1
         self._batches: list[tuple[Atlas, Float64Array]] = []
         self._grounds: list[QRectF] = []
@@ -137,22 +139,26 @@ class Labels:
         names = np.minimum(self._capture.events.name[boxes.row].astype(np.int64), len(of_name) - 1)
         is_new = of_name[names] < 0
         kernels = set(names[is_new & self._is_kernel(boxes.row)].tolist())
+        # States are the only names that are ours.
+        states = set(names[is_new & (self._capture.events.kind[boxes.row] == self._state_kind)].tolist())
         for name in set(names[is_new].tolist()):
             text = self._capture.strings[name]
-            of_name[name] = self._add(atlas, short_kernel_name(text) if name in kernels else text)
+            shown = (
+                short_kernel_name(text) if name in kernels else translated(text) if name in states else text
+            )
+            of_name[name] = self._add(atlas, shown)
         entries = of_name[names].astype(np.int64)
         if self._reason_kind >= 0:
-            states = np.flatnonzero(self._capture.events.kind[boxes.row] == self._reason_kind)
-            if len(states):
+            explained = np.flatnonzero(self._capture.events.kind[boxes.row] == self._reason_kind)
+            if len(explained):
                 table = self._capture.kinds["thread_state"]
                 values, valid = table.column("reason")
-                at = table.indices_of(boxes.row[states])
-                for index, position in zip(states.tolist(), at.tolist(), strict=True):
+                at = table.indices_of(boxes.row[explained])
+                for index, position in zip(explained.tolist(), at.tolist(), strict=True):
                     reason = self._capture.strings[int(values[position])] if valid[position] else ""
                     if is_cause(reason):
-                        entries[index] = self._add(
-                            atlas, f"{self._capture.strings[int(names[index])]} · {reason}"
-                        )
+                        name = self._capture.strings[int(names[index])]
+                        entries[index] = self._add(atlas, f"{translated(name)} · {translated(reason)}")
         return entries
 
     def _add(self, atlas: Atlas, text: str) -> int:

@@ -36,6 +36,8 @@ def describe_event(capture: Capture, row: int, origin_ns: int) -> EventText:
     full = values.get("demangled_name")
     if isinstance(full, int) and capture.strings[full]:
         name = capture.strings[full]
+    if kind == "thread_state":
+        name = translated(name)
     where = place_of(capture, row)
     resolution = max(1, (stop - start) // 100)
     at = format_time(start - origin_ns, resolution)

@@ -44,7 +44,7 @@ def core_utilization(view: View, _options: Options) -> Table | NotRecorded:
     duration = np.full(len(tracks), view.duration_ns)
     return Table(
         (
-            Column("name", "Core", Role.NAME, key=True),
+            Column("name", "Core", Role.NAME, key=True, ours=True),
             Column("busy_ns", "Busy", Role.DURATION),
             Column("ratio", "Utilization", Role.SHARE, english("the selected range"), heat=True, lead=1),
             Column("count", "Slices", Role.COUNT),

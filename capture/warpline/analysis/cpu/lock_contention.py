@@ -52,7 +52,7 @@ def lock_contention(view: View, _options: Options) -> Table | NotRecorded:
             Column("name", "Waits at", Role.NAME, key=True),
             Column("holder_place", "Given back at", Role.TEXT, key=True),
             Column("lock", "Lock", Role.TEXT, key=True),
-            Column("wait", "Kind", Role.TEXT),
+            Column("wait", "Kind", Role.TEXT, ours=True),
             Column("pid", "PID", Role.ID, key=True),
         ),
         {

@@ -55,7 +55,7 @@ def waits(view: View, _options: Options) -> Table | NotRecorded:
     return Table(
         (
             *stat_columns(english("Waits"), english("all blocked time")),
-            Column("name", "Waits for", Role.NAME, key=True),
+            Column("name", "Waits for", Role.NAME, key=True, ours=True),
             Column("place", "Place", Role.TEXT, key=True),
             Column("thread", "Thread", Role.TEXT, key=True),
             Column("pid", "PID", Role.ID, key=True),

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from warpline.analysis.framework.column import Column, Role
-from warpline.i18n import tr
+from warpline.i18n import tr, translated
 from warpline.model.sizes import format_bytes
 
 NS_PER_UNIT = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
@@ -17,7 +17,8 @@ def format_value(value: Any, column: Column, unit: str) -> str:
     if value is None:
         return "-"
     if isinstance(value, str):
-        return " ".join(value.split())
+        text = " ".join(value.split())
+        return translated(text) if column.ours or column.role is Role.REASON else text
     if isinstance(value, bool):
         return tr("yes") if value else tr("no")
     if column.unit == "ns":

@@ -63,7 +63,8 @@ class Column:
     ``name`` is the key in JSON and CSV and never translated, ``title`` is what a person reads. ``of`` says what a share
     or ratio is of. ``heat``: how large it is in a row is worth a bar. ``key``: a row is known by it, together with the
     other key columns and, in a tree, with those of the rows above. ``lead``: tables show it right after the name, the
-    smallest first; 0 leaves it where the report has it.
+    smallest first; 0 leaves it where the report has it. ``ours``: its texts are ours and no names of the program
+    (titles of tracks, causes), so they are translated where they are shown.
     """
 
     name: str
@@ -73,6 +74,7 @@ class Column:
     heat: bool = False
     key: bool = False
     lead: int = 0
+    ours: bool = False
 
     @property
     def unit(self) -> str:

@@ -17,12 +17,12 @@ from warpline.analysis.structure.launches import has_launches
 from warpline.i18n import english
 
 TITLES = {
-    "data_loading": "Data loading",
-    "synchronization": "Synchronisation",
-    "host": "Host",
-    "launch_latency": "Launch latency",
-    "other": "Other",
-    "end": "After the last operation",
+    "data_loading": english("Data loading"),
+    "synchronization": english("Synchronisation"),
+    "host": english("Host"),
+    "launch_latency": english("Launch latency"),
+    "other": english("Other"),
+    "end": english("After the last operation"),
 }
 _EXPLANATION = english(
     "Until the next operation was launched the gap is the host's: data loading, waiting in a synchronising call, or "
@@ -61,7 +61,7 @@ def gpu_idle(view: View, _options: Options) -> Table | NotRecorded:
     wholes = np.array(whole, np.float64)
     return Table(
         (
-            Column("name", "GPU and cause", Role.NAME, key=True),
+            Column("name", "GPU and cause", Role.NAME, key=True, ours=True),
             Column("cause", "Cause", Role.CODE),
             Column("total_ns", "Idle Time", Role.DURATION),
             Column("idle_ratio", "Share", Role.SHARE, english("the GPU's idle time"), heat=True),

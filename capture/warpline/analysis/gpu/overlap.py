@@ -37,16 +37,16 @@ ROWS = (
     ("idle", 0),
 )
 TITLES = {
-    "busy": "Busy",
-    "computation": "Computation",
-    "communication": "Communication",
-    "exposed_communication": "not hidden by computation",
-    "memory": "Copies and sets",
-    "exposed_memory": "not hidden by kernels",
-    "computation_and_communication": "Computation and communication together",
-    "computation_and_memory": "Computation and copies together",
-    "communication_and_memory": "Communication and copies together",
-    "idle": "Idle",
+    "busy": english("Busy"),
+    "computation": english("Computation"),
+    "communication": english("Communication"),
+    "exposed_communication": english("not hidden by computation"),
+    "memory": english("Copies and sets"),
+    "exposed_memory": english("not hidden by kernels"),
+    "computation_and_communication": english("Computation and communication together"),
+    "computation_and_memory": english("Computation and copies together"),
+    "communication_and_memory": english("Communication and copies together"),
+    "idle": english("Idle"),
 }
 
 
@@ -98,7 +98,7 @@ def overlap(view: View, _options: Options) -> Table | NotRecorded:
     total = np.array(times, np.int64)
     return Table(
         (
-            Column("name", "GPU and activity", Role.NAME, key=True),
+            Column("name", "GPU and activity", Role.NAME, key=True, ours=True),
             Column("activity", "Activity", Role.CODE),
             Column("total_ns", "Total Time", Role.DURATION),
             Column("ratio", "Share", Role.SHARE, english("the selected range"), heat=True, lead=1),

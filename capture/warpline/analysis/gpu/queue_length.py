@@ -77,7 +77,7 @@ def queue_length(view: View, _options: Options) -> Table | NotRecorded:
     keys = ("count", "avg", "med", "min", "max", "stddev", "time_avg", "waiting_ratio")
     return Table(
         (
-            Column("name", "Stream", Role.NAME, key=True),
+            Column("name", "Stream", Role.NAME, key=True, ours=True),
             Column("count", "Launches", Role.COUNT),
             Column("avg", "Avg", Role.NUMBER),
             Column("med", "Med", Role.NUMBER),

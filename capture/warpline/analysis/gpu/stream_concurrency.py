@@ -53,7 +53,7 @@ def stream_concurrency(view: View, _options: Options) -> Table | NotRecorded:
     total = np.array(busy, np.int64)
     return Table(
         (
-            Column("name", "GPU and streams", Role.NAME, key=True),
+            Column("name", "GPU and streams", Role.NAME, key=True, ours=True),
             Column("total_ns", "Busy Time", Role.DURATION),
             Column("ratio", "Share", Role.SHARE, english("the selected range"), heat=True, lead=1),
             Column(

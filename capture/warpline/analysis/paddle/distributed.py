@@ -28,7 +28,7 @@ def distributed(view: View, options: Options) -> Table | NotRecorded:
     times: list[int] = []
     for gpu in gpus(view):
         combinations = activity_combinations(view, gpu)
-        names += [gpu.title, "Communication", "Computation", "Overlap"]
+        names += [gpu.title, english("Communication"), english("Computation"), english("Overlap")]
         depth += [0, 1, 1, 1]
         whole += [steps.get(-1 if gpu.rank is None else gpu.rank, 0) or sum(steps.values())] * 4
         times += [
@@ -41,7 +41,7 @@ def distributed(view: View, options: Options) -> Table | NotRecorded:
     references = np.array(whole, np.int64) if sum(steps.values()) else np.full(len(total), view.duration_ns)
     return Table(
         (
-            Column("name", "Name", Role.NAME, key=True),
+            Column("name", "Name", Role.NAME, key=True, ours=True),
             Column("total_ns", "Total Time", Role.DURATION),
             Column("ratio", "Ratio", Role.SHARE, OF_STEPS if steps else OF_RANGE, heat=True, lead=1),
         ),

@@ -43,7 +43,14 @@ def framework_overhead(view: View, _options: Options) -> Table | NotRecorded:
     times = sum((host.times for host in hosts), np.zeros(16, np.int64))
     copies = [sum(host.copies[which] for host in hosts) for which in (0, 1)]
     copying = _ASYNC | _SYNC
-    names = ["Total", "Computation", "Framework overhead", "Copies and sets", "Asynchronous", "Synchronous"]
+    names = [
+        english("Total"),
+        english("Computation"),
+        english("Framework overhead"),
+        english("Copies and sets"),
+        english("Asynchronous"),
+        english("Synchronous"),
+    ]
     total = np.array(
         [
             time_of(times, _EVENT),
@@ -67,7 +74,7 @@ def framework_overhead(view: View, _options: Options) -> Table | NotRecorded:
         )
     return Table(
         (
-            Column("name", "Name", Role.NAME, key=True),
+            Column("name", "Name", Role.NAME, key=True, ours=True),
             Column("count", "Calls", Role.COUNT),
             Column("total_ns", "Total Time", Role.DURATION),
             Column("ratio", "Ratio", Role.SHARE, english("the union of all host events"), heat=True, lead=1),

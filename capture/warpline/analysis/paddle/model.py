@@ -65,7 +65,7 @@ def model(view: View, options: Options) -> Table | NotRecorded:
         rest_cpu -= int(phase_cpu.sum())
         rest_gpu -= int(phase_gpu.sum())
     nan = float("nan")
-    names.append("Others")
+    names.append(english("Others"))
     rows.add(
         nan, (rest_cpu, nan, nan, nan), (rest_gpu, nan, nan, nan) if has_gpu else None, cpu_whole, gpu_whole
     )
@@ -85,7 +85,7 @@ def model(view: View, options: Options) -> Table | NotRecorded:
         )
     return Table(
         (
-            Column("name", "Name", Role.NAME, key=True),
+            Column("name", "Name", Role.NAME, key=True, ours=True),
             *side_columns(english("the CPU time of all steps"), english("the GPU time of all steps")),
         ),
         {"name": names, **rows.data()},

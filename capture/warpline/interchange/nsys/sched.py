@@ -17,15 +17,15 @@ _PID_AND_TID = (1 << 48) - 1
 # threadState of a thread that left its core → name of the state and its flag. What is not here is unknown.
 _RUNNABLE, _BLOCKED, _UNINTERRUPTIBLE, _STOPPED, _TERMINATED = 6, 2, 3, 4, 5
 _STATES: dict[int, tuple[str, Flag]] = {
-    _BLOCKED: ("blocked", Flag.IDLE),
-    _UNINTERRUPTIBLE: ("uninterruptible", Flag.IDLE),
-    _STOPPED: ("stopped", Flag.IDLE),
-    _RUNNABLE: ("runnable", Flag.WAITING),
-    7: ("blocked", Flag.IDLE),
-    8: ("blocked", Flag.IDLE),
-    9: ("runnable", Flag.WAITING),
+    _BLOCKED: (english("blocked"), Flag.IDLE),
+    _UNINTERRUPTIBLE: (english("uninterruptible"), Flag.IDLE),
+    _STOPPED: (english("stopped"), Flag.IDLE),
+    _RUNNABLE: (english("runnable"), Flag.WAITING),
+    7: (english("blocked"), Flag.IDLE),
+    8: (english("blocked"), Flag.IDLE),
+    9: (english("runnable"), Flag.WAITING),
 }
-UNKNOWN_STATE = "not running"
+UNKNOWN_STATE = english("not running")
 """Off the core, and the export does not say whether blocked or waiting for one."""
 
 
@@ -123,7 +123,7 @@ def _add_states(context: Context, slices: Slices) -> None:
     builder = context.builder
     name = np.full(len(slices.tid), builder.string(UNKNOWN_STATE), np.uint32)
     flags = np.where(slices.is_running, slices.flags, slices.flags | np.uint8(Flag.IDLE))
-    name[slices.is_running] = builder.string("running")
+    name[slices.is_running] = builder.string(english("running"))
     for number, (text, flag) in _STATES.items():
         of_state = ~slices.is_running & (slices.state == number)
         name[of_state] = builder.string(text)

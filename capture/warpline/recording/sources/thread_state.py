@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+from warpline.i18n import english
+
 
 class State(IntEnum):
     """What a thread does between two moments. The numbers index `STATE_NAMES`."""
@@ -14,4 +16,4 @@ class State(IntEnum):
     BLOCKED = 3
 
 
-STATE_NAMES = ("", "running", "runnable", "blocked")
+STATE_NAMES = ("", english("running"), english("runnable"), english("blocked"))

@@ -101,7 +101,7 @@ BUGS: tuple[Bug, ...] = (
         f"{RECORDING}/sources/cuda/translate.py",
         "self._scope = self._translation.process_index(self._tracks.process)",
         "self._scope = 0",
-        ("tests/unit/recording/test_cuda_links.py",),
+        ("tests/unit/recording/sources/test_cuda_links.py",),
     ),
     # interchange
     Bug(

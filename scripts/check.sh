@@ -24,6 +24,7 @@ check lint $bin/ruff check
 check format $bin/ruff format --check
 check types $bin/mypy
 check imports $bin/lint-imports --no-cache
+check house $bin/python scripts/house.py
 
 [ ${#failed[@]} -eq 0 ] || printf 'failed before the tests: %s\n' "${failed[*]}"
 $bin/python -m pytest "$@" </dev/null

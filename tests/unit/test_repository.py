@@ -29,6 +29,15 @@ def test_imports_point_one_way(repository: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_the_house_keeps_its_rules(repository: Path) -> None:
+    """No circle of imports, no folder of more than 20 modules, none of more than 400 lines, a class for each name."""
+    if not (repository / ".git").exists() or shutil.which("git") is None:
+        pytest.skip("not a git checkout")
+    command = [sys.executable, str(repository / "scripts" / "house.py")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 # Written in pieces, so that this file does not contain what it looks for.
 MACHINE_PATH = re.compile(
     r"(?<![\w.~-])(?:/" + r"work/|/" + r"farm/|/" + r"root/|/" + r"home/[a-z]\w*/|file:///" + r"opt)"

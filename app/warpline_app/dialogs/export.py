@@ -34,7 +34,7 @@ from warpline.model import format_duration, format_time
 from warpline.model.errors import UsageError, WarplineError
 from warpline.model.progress import IsCancelled, Progress
 from warpline.model.sizes import format_bytes
-from warpline_app.dialogs.track_choice import TrackTree, tracks_pinned, tracks_shown
+from warpline_app.dialogs.track_choice import TrackChoice, tracks_pinned, tracks_shown
 from warpline_app.session.activity import Activity
 from warpline_app.session.background import Job
 from warpline_app.session.workspace import Workspace
@@ -150,7 +150,7 @@ class ExportDialog(QDialog):
         for button in (self.all_tracks, self.shown_tracks, self.chosen_tracks):
             self.tracks.addButton(button)
         self.all_tracks.setChecked(True)
-        self.tree = TrackTree(self._capture, tracks_pinned(self._view))
+        self.tree = TrackChoice(self._capture, tracks_pinned(self._view))
         self.tree.setMinimumHeight(150)
         self.tree.setVisible(False)
 

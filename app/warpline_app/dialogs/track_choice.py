@@ -48,7 +48,7 @@ def tracks_pinned(view: TimelineView) -> frozenset[int]:
     return frozenset(found)
 
 
-class TrackTree(QTreeWidget):
+class TrackChoice(QTreeWidget):
     """All tracks of a capture with a box each; ticking a track ticks what is below it."""
 
     changed = Signal()

@@ -13,7 +13,7 @@ from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table, Texts, Values, join_columns, unrecorded
 from warpline.analysis.framework.report_spec import ReportSpec
-from warpline.analysis.framework.selection import Events, View, join_events
+from warpline.analysis.framework.selection import SelectedEvents, View, join_events
 from warpline.analysis.framework.tables import event_targets, masked_below_zero, scope_text
 from warpline.analysis.structure.kernels import full_names
 from warpline.analysis.structure.launches import gpu_events
@@ -109,7 +109,7 @@ def _memory_kind(code: int) -> str:
     return _MEMORY_KINDS[code] if 0 <= code < len(_MEMORY_KINDS) else "Unknown"
 
 
-def _memory_kinds(view: View, parts: list[tuple[str, Events]]) -> tuple[Int64Array, Int64Array]:
+def _memory_kinds(view: View, parts: list[tuple[str, SelectedEvents]]) -> tuple[Int64Array, Int64Array]:
     """Codes of source and target memory, −1 where an operation has none."""
     sides: tuple[list[Int64Array], list[Int64Array]] = ([], [])
     for kind, events in parts:
@@ -120,7 +120,7 @@ def _memory_kinds(view: View, parts: list[tuple[str, Events]]) -> tuple[Int64Arr
     return np.concatenate(sides[0]), np.concatenate(sides[1])
 
 
-def _names(view: View, parts: list[tuple[str, Events]]) -> Texts:
+def _names(view: View, parts: list[tuple[str, SelectedEvents]]) -> Texts:
     """Full kernel names and Nsight's names of copies in one column."""
     strings = len(view.capture.strings)
     extra: dict[str, int] = {}

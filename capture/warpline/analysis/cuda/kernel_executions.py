@@ -7,14 +7,14 @@ import numpy.typing as npt
 
 from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.report import NotRecorded
-from warpline.analysis.framework.selection import Events, View
+from warpline.analysis.framework.selection import SelectedEvents, View
 from warpline.analysis.structure.kernels import full_names
 from warpline.analysis.structure.launches import Launches, gpu_events, has_launches, launch_of_each
 
 Int64Array = npt.NDArray[np.int64]
 
 
-def executions(view: View) -> tuple[Events, Launches, Int64Array] | None:
+def executions(view: View) -> tuple[SelectedEvents, Launches, Int64Array] | None:
     """Kernels with a launch, in the order of the launching call, their launches, and their names."""
     if not view.has("kernel") or not has_launches(view):
         return None

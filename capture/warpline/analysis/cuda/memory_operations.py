@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.framework.report import Targets
-from warpline.analysis.framework.selection import Events, View
+from warpline.analysis.framework.selection import SelectedEvents, View
 from warpline.analysis.framework.tables import kind_code
 
 Int64Array = npt.NDArray[np.int64]
@@ -74,7 +74,7 @@ def throughput(sizes: npt.NDArray[Any], durations: Int64Array) -> npt.NDArray[An
     return np.ma.MaskedArray(np.ma.getdata(sizes) / seconds, unknown)
 
 
-def memory_operation_names(view: View, kind: str, events: Events) -> list[str]:
+def memory_operation_names(view: View, kind: str, events: SelectedEvents) -> list[str]:
     """Nsight's name of each copy or set."""
     if kind == "memset":
         return [MEMSET_OPERATION] * len(events)

@@ -58,7 +58,7 @@ class Span:
 
 
 @dataclass(frozen=True, eq=False)
-class Events:
+class SelectedEvents:
     """Events as columns of equal length, ordered by row.
 
     ``row`` int64, ``index`` int64 (place in the table of their kind, -1 where unknown), ``start`` int64
@@ -81,19 +81,21 @@ class Events:
         """Ends in capture ns."""
         return self.start + self.duration
 
-    def take(self, index: npt.NDArray[Any]) -> Events:
+    def take(self, index: npt.NDArray[Any]) -> SelectedEvents:
         """Some of the events, by index or mask."""
-        return Events(*(getattr(self, item.name)[index] for item in fields(self)))
+        return SelectedEvents(*(getattr(self, item.name)[index] for item in fields(self)))
 
 
-def join_events(parts: Sequence[Events]) -> Events:
+def join_events(parts: Sequence[SelectedEvents]) -> SelectedEvents:
     """Several sets of events one after the other."""
     if len(parts) == 1:
         return parts[0]
     if not parts:
         empty = np.empty(0, np.int64)
-        return Events(empty, empty, empty, empty, empty, np.empty(0, np.uint32))
-    return Events(*(np.concatenate([getattr(part, item.name) for part in parts]) for item in fields(Events)))
+        return SelectedEvents(empty, empty, empty, empty, empty, np.empty(0, np.uint32))
+    return SelectedEvents(
+        *(np.concatenate([getattr(part, item.name) for part in parts]) for item in fields(SelectedEvents))
+    )
 
 
 class View:
@@ -236,9 +238,9 @@ class View:
 
     def batches(
         self, kind: str, tracks: frozenset[int] | None = None, size: int = BATCH_EVENTS
-    ) -> Iterator[Events]:
+    ) -> Iterator[SelectedEvents]:
         """The selected events of a kind, at most ``size`` at a time; small neighbours are put together."""
-        waiting: list[Events] = []
+        waiting: list[SelectedEvents] = []
         filled = 0
         for first, stop, offset in self._kind_ranges(kind, tracks):
             for begin in range(first, stop, size):
@@ -291,11 +293,11 @@ class View:
         is_sound = not len(found) or (int(found.min()) >= 0 and int(found.max()) <= _FARTHEST_NS)
         return found if is_sound else np.clip(found, 0, _FARTHEST_NS)
 
-    def events(self, kind: str, tracks: frozenset[int] | None = None) -> Events:
+    def events(self, kind: str, tracks: frozenset[int] | None = None) -> SelectedEvents:
         """All selected events of a kind, ordered by row."""
         return join_events(list(self.batches(kind, tracks)))
 
-    def _read(self, kind: str, first: int, stop: int, offset: int) -> Events:
+    def _read(self, kind: str, first: int, stop: int, offset: int) -> SelectedEvents:
         self.check_cancelled()
         place = self._places(kind, first, stop)
         row = np.arange(place.start, place.stop) if isinstance(place, slice) else place
@@ -306,7 +308,7 @@ class View:
         if not self.is_whole:
             end = np.minimum(start + duration, self.stop_ns)
             inside = np.maximum(end - np.maximum(start, self.start_ns), 0)
-        events = Events(row, np.arange(first, stop), start, duration, inside, name)
+        events = SelectedEvents(row, np.arange(first, stop), start, duration, inside, name)
         wanted = self.selection.names
         if wanted is not None:
             events = events.take(np.isin(name, np.fromiter(wanted, np.uint32, len(wanted))))

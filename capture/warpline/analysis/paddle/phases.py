@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from warpline.analysis.framework.nesting import outermost, window_sums, windows
 from warpline.analysis.framework.options import Options
-from warpline.analysis.framework.selection import Events, View, join_events
+from warpline.analysis.framework.selection import SelectedEvents, View, join_events
 from warpline.analysis.structure.event_types import event_types, type_code
 from warpline.analysis.structure.launches import Launches, threads_of_tracks
 from warpline.analysis.structure.steps import find_steps
@@ -47,7 +47,7 @@ def tracks_by_rank(view: View, tracks: frozenset[int]) -> list[frozenset[int]]:
     return [frozenset(found[rank]) for rank in sorted(found, key=lambda rank: -1 if rank is None else rank)]
 
 
-def phase_events(view: View, phase: str, tracks: frozenset[int]) -> Events:
+def phase_events(view: View, phase: str, tracks: frozenset[int]) -> SelectedEvents:
     """The events of a phase; a layer's forward inside the model's is part of it and not counted again."""
     code = type_code(phase)
     parts = []

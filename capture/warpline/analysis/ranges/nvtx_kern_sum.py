@@ -12,7 +12,7 @@ from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table, Targets, Texts
 from warpline.analysis.framework.report_spec import ReportSpec
-from warpline.analysis.framework.selection import Events, View
+from warpline.analysis.framework.selection import SelectedEvents, View
 from warpline.analysis.framework.statistics import batch_statistics
 from warpline.analysis.framework.tables import (
     combine_keys,
@@ -121,7 +121,7 @@ def _kernel_pairs(view: View, found: ThreadLanes) -> Iterable[tuple[Int64Array, 
 def _kernel_names(view: View, rows: Int64Array, index: Int64Array) -> Int64Array:
     name = view.names(rows)
     zeros = np.zeros(len(rows), np.int64)
-    return full_names(view, Events(rows, index, zeros, zeros, zeros, name)).astype(np.int64)
+    return full_names(view, SelectedEvents(rows, index, zeros, zeros, zeros, name)).astype(np.int64)
 
 
 def _distinct(key: Int64Array, row: Int64Array, n_keys: int) -> tuple[Int64Array, Int64Array, Int64Array]:

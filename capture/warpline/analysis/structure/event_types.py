@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from warpline.analysis.framework.selection import Events, View
+from warpline.analysis.framework.selection import SelectedEvents, View
 from warpline.model import UsageError
 from warpline.model.communication import COMMUNICATION_CALL
 
@@ -67,7 +67,7 @@ def type_code(name: str) -> int:
     return HOST_TYPES.index(name)
 
 
-def event_types(view: View, kind: str, events: Events) -> Int64Array:
+def event_types(view: View, kind: str, events: SelectedEvents) -> Int64Array:
     """Codes into `HOST_TYPES` of events of one of `HOST_KINDS`.
 
     What the recorder wrote as category decides where it is one of the types. Otherwise the name does (ProfilerStep#5,

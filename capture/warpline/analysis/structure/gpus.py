@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from warpline.analysis.framework.selection import GPU_KINDS, Events, View, join_events
+from warpline.analysis.framework.selection import GPU_KINDS, SelectedEvents, View, join_events
 from warpline.analysis.structure.kernels import communication_ids
 from warpline.analysis.structure.overlap import Intervals, combination_times
 from warpline.model import Track
@@ -68,7 +68,7 @@ def _owner(view: View, track: Track) -> str:
     return f"process {pid}, context {track.context}"
 
 
-def gpu_work(view: View, gpu: Gpu) -> Events:
+def gpu_work(view: View, gpu: Gpu) -> SelectedEvents:
     """Everything that occupies the GPU in the selected range, ordered by row."""
     parts = [view.events(kind, gpu.tracks) for kind in GPU_KINDS if kind in view.capture.kinds]
     return join_events([part for part in parts if len(part)])

@@ -17,7 +17,7 @@ from warpline.analysis.framework.nesting import (
     window_sums,
     windows,
 )
-from warpline.analysis.framework.selection import Events, View
+from warpline.analysis.framework.selection import SelectedEvents, View
 from warpline.analysis.structure.event_types import HOST_KINDS, event_types
 from warpline.analysis.structure.launches import Launches, threads_of_tracks
 from warpline.analysis.structure.projection import launches_of_host
@@ -144,7 +144,7 @@ def _assembled(
         index[here] = table.indices_of(row[here])
         zeros = np.zeros(len(here), np.int64)
         kind_type[here] = event_types(
-            view, kind, Events(row[here], index[here], zeros, zeros, zeros, name[here])
+            view, kind, SelectedEvents(row[here], index[here], zeros, zeros, zeros, name[here])
         )
     events = HostEvents(
         row,

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from warpline.analysis.framework.name_matches import matching_names
 from warpline.analysis.framework.options import Options
-from warpline.analysis.framework.selection import Events, View
+from warpline.analysis.framework.selection import SelectedEvents, View
 from warpline.analysis.framework.statistics import GroupStatistics
 from warpline.analysis.framework.tables import computed_by_name, statistics_by_name
 from warpline.model.communication import COMMUNICATION
@@ -42,7 +42,7 @@ def communication_ids(view: View) -> npt.NDArray[np.bool_]:
     return matching_names(view.capture, COMMUNICATION)
 
 
-def full_names(view: View, events: Events) -> npt.NDArray[np.uint32]:
+def full_names(view: View, events: SelectedEvents) -> npt.NDArray[np.uint32]:
     """String ids of the full (demangled) names of kernels, the plain name where none was recorded."""
     full = view.column("kernel", "demangled_name", events.index)
     if np.ma.getmaskarray(full).all():

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from warpline.analysis.framework.selection import GPU_KINDS, Events, View
+from warpline.analysis.framework.selection import GPU_KINDS, SelectedEvents, View
 from warpline.model.links import LAUNCH
 
 Int64Array = npt.NDArray[np.int64]
@@ -72,7 +72,7 @@ def launches_from(view: View, tracks: frozenset[int] | None = None) -> Launches:
     return launches.take((launches.call_start >= view.start_ns) & (launches.call_start < view.stop_ns))
 
 
-def launches_to(view: View, events: Events) -> Launches:
+def launches_to(view: View, events: SelectedEvents) -> Launches:
     """The launches of these GPU events (ordered by row, as a view gives them), wherever the calls lie."""
     links = view.capture.links
     found = [links.arriving_between(first, stop) for first, stop in _runs(events.row)]
@@ -83,7 +83,7 @@ def launches_to(view: View, events: Events) -> Launches:
     return launches
 
 
-def launch_of_each(view: View, events: Events) -> tuple[Launches, Int64Array]:
+def launch_of_each(view: View, events: SelectedEvents) -> tuple[Launches, Int64Array]:
     """Launches of GPU events, and for each event the index of its launch (−1: none)."""
     launches = launches_to(view, events)
     place = np.full(len(events), -1, np.int64)
@@ -92,7 +92,7 @@ def launch_of_each(view: View, events: Events) -> tuple[Launches, Int64Array]:
     return launches, place
 
 
-def gpu_events(view: View, kind: str) -> Events:
+def gpu_events(view: View, kind: str) -> SelectedEvents:
     """Selected GPU events of a kind; where threads are selected, only what these threads launched."""
     events = view.events(kind)
     if view.selection.threads is None or not len(events):

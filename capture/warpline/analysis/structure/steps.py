@@ -12,7 +12,7 @@ from warpline.analysis.framework.name_matches import matching_names
 from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded
-from warpline.analysis.framework.selection import Events, Selection, View, join_events
+from warpline.analysis.framework.selection import SelectedEvents, Selection, View, join_events
 from warpline.analysis.structure.event_types import HOST_KINDS, event_types, step_pattern, type_code
 from warpline.analysis.structure.overlap import Intervals
 from warpline.i18n import tr
@@ -65,7 +65,7 @@ def find_steps(view: View, options: Options) -> Steps:
         Selection(chosen.start_ns, chosen.stop_ns, ranks=_selected_ranks(view), processes=chosen.processes),
     )
     tracks = frozenset(t.index for t in view.capture.tracks if t.device is None)
-    found: list[Events] = []
+    found: list[SelectedEvents] = []
     for kind in STEP_KINDS if wanted.any() else ():
         found += [events.take(wanted[events.name]) for events in open_view.batches(kind, tracks)]
     events = join_events(found)
@@ -118,7 +118,7 @@ def missing_steps(options: Options) -> NotRecorded:
     )
 
 
-def _numbers(view: View, events: Events, process: Int64Array, rank: Int64Array) -> Int64Array:
+def _numbers(view: View, events: SelectedEvents, process: Int64Array, rank: Int64Array) -> Int64Array:
     numbers = []
     for text in view.capture.strings.get(events.name.tolist()):
         match = _NUMBER.search(text)
@@ -148,7 +148,7 @@ def phase_intervals(view: View, phase: str, process: int, rank: int) -> Interval
         and (process < 0 or t.process is None or t.process == process)
         and (rank < 0 or t.rank is None or t.rank == rank)
     )
-    parts: list[Events] = []
+    parts: list[SelectedEvents] = []
     for kind in HOST_KINDS:
         if (
             kind not in view.capture.kinds

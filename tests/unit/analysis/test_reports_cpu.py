@@ -11,6 +11,17 @@ from warpline.analysis.framework.selection import Selection
 from warpline.model import Flag
 
 
+def test_the_longest_wait_for_a_core_is_unknown_where_none_was_recorded(tmp_path: Path) -> None:
+    program = Program(tmp_path / "states.h5")
+    b = program.builder
+    flags = np.array([0, Flag.IDLE], np.uint8)
+    names = b.strings(["running", "blocked"])
+    b.add_events(program.tracks["state"], "thread_state", [0, 10], [10, 90], names, flags=flags)
+    with program.finish() as capture:
+        (row,) = rows_of(capture, "thread_state")
+    assert (row["runnable_ns"], row["longest_runnable_ns"], row["running_ns"]) == (None, None, 10)
+
+
 def test_thread_states_and_cores(tmp_path: Path) -> None:
     program = Program(tmp_path / "states.h5")
     b = program.builder

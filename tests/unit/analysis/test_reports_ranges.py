@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.unit.analysis.analysis_tools import by_name, rows_of
+from tests.unit.analysis.analysis_tools import Program, by_name, rows_of
 
 from warpline.storage import Capture, CaptureBuilder, open_capture
 
@@ -70,3 +70,20 @@ def test_nested_ranges_as_nsight_lists_them(data_dir: Path, tmp_path: Path) -> N
             for name in ("Duration (ns)", "DurChild (ns)", "DurNonChild (ns)", "Lvl", "NumChild")
         )
         assert our["name"] == row["Name"]
+
+
+def test_time_in_overlapping_children_is_taken_off_once(tmp_path: Path) -> None:
+    program = Program(tmp_path / "crossing.h5")
+    program.host("ranges", "range", 0, 100, "outer")
+    for domain, start, stop in (("a", 10, 80), ("b", 40, 95), ("c", 50, 60)):
+        track = program.builder.track(
+            f"process/71.1/thread/71.1/ranges/{domain}",
+            role="ranges",
+            process=program.process,
+            thread=program.thread,
+        )
+        program.builder.add_events(track, "range", [start], [stop - start], [program.builder.string(domain)])
+    with program.finish() as capture:
+        rows = {row["name"]: row for row in rows_of(capture, "nvtx_pushpop_trace")}
+    assert (rows["outer"]["children"], rows["outer"]["own_ns"], rows["outer"]["children_ns"]) == (2, 15, 85)
+    assert rows["b"]["own_ns"] == 45

@@ -93,7 +93,8 @@ def thread_state(view: View, _options: Options) -> Table | NotRecorded:
             Column(f"{state}_ratio", _TITLES[place], Role.RATIO, english("the thread's recorded time"))
         )
     data["switches"] = counts[order, 0]
-    data["longest_runnable_ns"] = longest[order]
+    waited = np.full(len(order), not counts[:, 1].any())
+    data["longest_runnable_ns"] = np.ma.MaskedArray(longest[order], waited)
     columns += [
         Column("switches", "Times run", Role.COUNT),
         Column("longest_runnable_ns", "Longest runnable", Role.DURATION),

@@ -152,6 +152,25 @@ def window_pairs(first: Int64Array, last: Int64Array) -> tuple[Int64Array, Int64
     return window, first[window] + offset
 
 
+def uncovered_times(start: Int64Array, stop: Int64Array, parent: Int64Array) -> Int64Array:
+    """Duration of each event less the union of its direct children (int64 ns), which may overlap each other."""
+    child = np.flatnonzero(parent >= 0)
+    child = child[np.lexsort((start[child], parent[child]))]
+    if not len(child):
+        return stop - start
+    ends = np.unique(stop[child])
+    # A running maximum of ends that begins anew with each parent: ends by their rank, parents far apart.
+    base = parent[child] * len(ends)
+    reach = np.maximum.accumulate(base + np.searchsorted(ends, stop[child]))
+    before = np.concatenate([reach[:1], reach[:-1]])
+    same = np.concatenate([[False], parent[child][1:] == parent[child][:-1]])
+    reached = np.where(same, ends[np.clip(before - base, 0, len(ends) - 1)], start[child])
+    new = np.maximum(stop[child] - np.maximum(start[child], reached), 0)
+    inside = np.zeros(len(start), np.int64)
+    np.add.at(inside, parent[child], new)
+    return stop - start - inside
+
+
 def self_times(duration: Int64Array, parent: Int64Array) -> Int64Array:
     """Duration of each event less that of its direct children (int64 ns)."""
     child = np.flatnonzero(parent >= 0)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.framework.column import Column, Role
-from warpline.analysis.framework.nesting import flat_parents, levels, self_times
+from warpline.analysis.framework.nesting import flat_parents, levels, uncovered_times
 from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.report import NotRecorded, Texts, Values
 from warpline.analysis.framework.selection import View
@@ -65,7 +65,7 @@ def _nested(found: ThreadLanes) -> dict[str, Int64Array]:
         "level": level,
         "parent": np.where(parent >= 0, place[parent], -1),
         "children": np.bincount(parent[parent >= 0], minlength=len(parent)).astype(np.int64),
-        "own": self_times(stop - start, parent),
+        "own": uncovered_times(start, stop, parent),
         "work": projection.count,
         "work_start": projection.start,
         "work_stop": projection.stop,

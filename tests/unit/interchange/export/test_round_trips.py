@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.gui.sample import MS, write_sample
-from tests.unit.interchange.export.export_tools import events_of, links_of, samples_of, written
+from tests.unit.interchange.export.export_tools import attributes_of, events_of, links_of, samples_of, written
 
 from warpline.interchange import import_files
 from warpline.storage import Capture, open_capture
@@ -130,6 +130,17 @@ def test_json_of_a_recorded_capture_keeps_names_times_links_and_counters(tmp_pat
                     )
                     assert links_of(again) == links_of(part, loose=False)
                     assert samples_of(again) == samples_of(part)
+
+
+@pytest.mark.parametrize("file", [BERT, RANKS[0]])
+def test_json_keeps_every_attribute_of_gpu_work_and_calls(data_dir: Path, tmp_path: Path, file: str) -> None:
+    with (
+        open_capture(import_files([data_dir / file], tmp_path / "in.h5")) as capture,
+        open_capture(import_files([written(capture, tmp_path / "out.json")], tmp_path / "again.h5")) as again,
+    ):
+        assert "shared_memory_bytes" in capture.kinds["kernel"].attributes
+        for kind in {"kernel", "memcpy", "memset", "cuda_api"} & set(capture.kinds):
+            assert attributes_of(again, kind) == attributes_of(capture, kind), kind
 
 
 def test_counters_of_an_nsight_capture_pass_through_json(fuser: Capture, tmp_path: Path) -> None:

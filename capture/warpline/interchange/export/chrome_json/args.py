@@ -12,7 +12,7 @@ import orjson
 
 if TYPE_CHECKING:
     from warpline.model import Track
-    from warpline.storage import Capture
+    from warpline.storage import Capture, KindTable
 
 Int64Array = npt.NDArray[np.int64]
 ObjectArray = npt.NDArray[np.object_]
@@ -48,6 +48,8 @@ _NAMES: Mapping[str, Mapping[str, str]] = {
 }
 _VECTORS = {"grid": ("grid_x", "grid_y", "grid_z"), "block": ("block_x", "block_y", "block_z")}
 _SHARED = ("static_shared_memory_bytes", "dynamic_shared_memory_bytes")
+_SHARED_TOTAL = "shared_memory_bytes"
+"""What importers keep of formats that do not tell the two apart."""
 _AS_JSON = frozenset({"input_shapes", "input_types", "arguments"})
 """String attributes that hold JSON text and are written as such."""
 _SYNC_KINDS = ("", "Event Sync", "Stream Wait Event", "Stream Sync", "Context Sync")
@@ -260,16 +262,30 @@ def _kernel_arguments(capture: Capture, position: Int64Array, found: EventArgume
             texts = np.array([f"[{x},{y},{z}]" for x, y, z in unique.tolist()], object)
             found.column(name, texts[inverse.reshape(-1)], valid)
             done |= set(parts)
-    if set(_SHARED) <= set(table.attributes):
-        (static, a), (dynamic, b) = (table.column(part) for part in _SHARED)
-        total = static[position].astype(np.int64) + dynamic[position]
-        found.column("shared memory", total, a[position] & b[position])
+    shared, known = _shared_memory(table, position)
+    if known.any():
+        found.column("shared memory", shared, known)
+    done.add(_SHARED_TOTAL)
     if "occupancy_ratio" in table.attributes:
         ratio, validity = table.column("occupancy_ratio")
         valid = validity[position] & np.isfinite(ratio[position])
         percent = np.rint(np.where(valid, ratio[position], 0) * 100).astype(np.int64)
         found.column("est. achieved occupancy %", percent, valid)
     return done
+
+
+def _shared_memory(table: KindTable, position: Int64Array) -> tuple[Int64Array, npt.NDArray[np.bool_]]:
+    """Bytes of shared memory of each kernel and where they are known: recorded as one number, or as two."""
+    total = np.zeros(len(position), np.int64)
+    known = np.zeros(len(position), bool)
+    for parts in ((_SHARED_TOTAL,), _SHARED):
+        if set(parts) <= set(table.attributes):
+            columns = [table.column(part) for part in parts]
+            here = np.logical_and.reduce([validity[position] for _, validity in columns])
+            values = np.sum([column[position].astype(np.int64) for column, _ in columns], axis=0)
+            total = np.where(here, values, total)
+            known |= here
+    return total, known
 
 
 def _memory_arguments(capture: Capture, position: Int64Array, found: EventArguments) -> set[str]:

@@ -58,7 +58,7 @@ class ImportCommand:
             for skipped in capture.skipped:
                 print(
                     tr(
-                        "left out: {count:,} {what}: {reason}",
+                        "left out: {what}, {count:,}: {reason}",
                         count=skipped.count,
                         what=translated(skipped.what),
                         reason=translated(skipped.reason),

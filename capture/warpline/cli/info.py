@@ -85,7 +85,7 @@ def _lines(capture: Capture, document: dict[str, Any]) -> list[str]:
     if capture.skipped:
         lines += ["", tr("left out")]
         lines += [
-            f"  {entry.count:>10,} {translated(entry.what)}: {translated(entry.reason)}"
+            f"  {translated(entry.what)}, {entry.count:,}: {translated(entry.reason)}"
             for entry in capture.skipped
         ]
     if capture.unknown:

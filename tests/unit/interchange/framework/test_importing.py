@@ -84,7 +84,7 @@ def test_the_command_converts_and_reports(tmp_path: Path, capsys: pytest.Capture
     assert main(["import", str(path), "-o", str(out)]) == 0
     printed = capsys.readouterr()
     assert printed.out == f"{out}: 1 event\n"
-    assert printed.err.startswith("left out: 1 object snapshot")
+    assert printed.err.startswith("left out: object snapshot (O), 1: ")
     assert main(["import", str(text_file(tmp_path, "no", "no.txt")), "-o", str(out)]) == 1
     assert capsys.readouterr().err.count("\n") == 1
     assert main(["import", str(path)]) == 2

@@ -221,6 +221,28 @@ def test_texts_in_c_are_known_to_translators(repository: Path) -> None:
             assert re.search(pattern, literals), text
 
 
+BY_TABLE = {"command.py", "menus.py", "panel_spec.py"}
+"""Titles of commands and panels, which the script takes from their registries."""
+
+
+def test_texts_are_literals(repository: Path) -> None:
+    """A variable is no text that the script could find."""
+
+    def is_literal(node: ast.expr) -> bool:
+        if isinstance(node, ast.IfExp):
+            return is_literal(node.body) and is_literal(node.orelse)
+        return isinstance(node, ast.Constant)
+
+    wrong = [
+        f"{path.relative_to(repository)}:{call.lineno}"
+        for path, tree in modules(repository)
+        if path.name not in BY_TABLE and path.parent.name != "i18n"
+        for call in calls(tree, {"tr", "tr_n", "english", "forms"})
+        if not is_literal(call.args[0])
+    ]
+    assert not wrong
+
+
 def test_nothing_is_translated_when_a_module_is_imported(repository: Path) -> None:
     """The language is chosen after that."""
     wrong = []

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from warpline.i18n import tr
+from warpline.i18n import english, tr, translated
 from warpline_app.commands.command import Need, WindowCommand
 from warpline_app.verbs.timeline_command import A_ROW, Action, if_timeline, timeline_command
 
@@ -38,13 +38,13 @@ def _only(nav: Navigator, row: TimelineRow) -> None:
     nav.state.change_filter(only=(row.key,))
 
 
-def _only_owner(role: str) -> Callable[[Navigator, TimelineRow], None]:
+def _only_owner(role: str, refusal: str) -> Callable[[Navigator, TimelineRow], None]:
     def run(nav: Navigator, row: TimelineRow) -> None:
         for candidate in (row, *row.ancestors()):
             if candidate.role == role:
                 nav.state.change_filter(only=(candidate.key,))
                 return
-        nav.tell(tr("This row belongs to no {what}", "timeline", what=tr(role, "timeline")))
+        nav.tell(translated(refusal))
 
     return run
 
@@ -210,7 +210,7 @@ ROW_COMMANDS: tuple[WindowCommand, ...] = (
         "row.only_thread",
         "Only This Thread",
         "View",
-        _with_row(_only_owner("thread")),
+        _with_row(_only_owner("thread", english("This row belongs to no thread"))),
         needs=(A_ROW,),
         group="filter",
     ),
@@ -218,7 +218,7 @@ ROW_COMMANDS: tuple[WindowCommand, ...] = (
         "row.only_process",
         "Only This Process",
         "View",
-        _with_row(_only_owner("process")),
+        _with_row(_only_owner("process", english("This row belongs to no process"))),
         needs=(A_ROW,),
         group="filter",
     ),
@@ -226,7 +226,7 @@ ROW_COMMANDS: tuple[WindowCommand, ...] = (
         "row.only_stream",
         "Only This Stream",
         "View",
-        _with_row(_only_owner("stream")),
+        _with_row(_only_owner("stream", english("This row belongs to no stream"))),
         needs=(A_ROW,),
         group="filter",
     ),

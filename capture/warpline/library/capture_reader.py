@@ -187,7 +187,7 @@ class CaptureReader:
     @property
     def reports(self) -> dict[str, str]:
         """Names and titles of the reports there are."""
-        return {spec.name: tr(spec.title) for spec in reports()}
+        return {spec.name: spec.title for spec in reports()}
 
     def report(
         self,

@@ -1,7 +1,7 @@
 """States of threads and what cores ran, as Warpline's own export writes them into traces of this format.
 
 Their rows have made-up numbers there, so the arguments tell whose they are: ``tid`` (and ``pid`` on the row of a core),
-``core`` on the row of a core. `chrome_args` writes them.
+``core`` on the row of a core. `export.chrome_json.args` writes them.
 """
 
 from __future__ import annotations

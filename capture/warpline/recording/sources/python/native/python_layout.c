@@ -84,12 +84,11 @@ bool python_find(void)
     python.text_utf8 = symbol("PyUnicode_AsUTF8");
     python.release = symbol("Py_DecRef");
     python.clear_error = symbol("PyErr_Clear");
-    python.run_string = symbol("PyRun_SimpleString");
     if (runtime == NULL || python.version == NULL || python.is_initialized == NULL ||
         python.this_thread_state == NULL || python.add_pending_call == NULL || python.ensure_gil == NULL ||
         python.release_gil == NULL || python.current_frame == NULL || python.frame_code == NULL ||
         python.frame_line == NULL || python.code_qualname == NULL || python.text_utf8 == NULL ||
-        python.release == NULL || python.clear_error == NULL || python.run_string == NULL)
+        python.release == NULL || python.clear_error == NULL)
         return false;
     python.runtime = runtime;
     return true;

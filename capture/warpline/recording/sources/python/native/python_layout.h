@@ -36,7 +36,6 @@ struct python_functions {
     const char *(*text_utf8)(void *);
     void (*release)(void *);
     void (*clear_error)(void);
-    int (*run_string)(const char *);
     char *runtime;
 };
 

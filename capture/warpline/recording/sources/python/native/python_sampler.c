@@ -2,10 +2,8 @@
 #include "python_sampler.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -37,13 +35,6 @@ static int boot(void *unused)
     if (python_state() != PYTHON_UNKNOWN) {
         if (python_state() == PYTHON_READY && osrt_threshold_ns != UINT64_MAX)
             osrt_find_gil();
-        const char *script = getenv("WARPLINE_BOOT");
-        char code[PATH_MAX + 128];
-        if (script != NULL && strpbrk(script, "'\\\n") == NULL &&
-            snprintf(code, sizeof code,
-                     "exec(compile(open('%s', 'rb').read(), '%s', 'exec'), {'__name__': '_warpline_boot'})", script,
-                     script) < (int)sizeof code)
-            python.run_string(code);
         atomic_store(&is_booted, true);
     }
     atomic_store(&is_asked, false);

@@ -85,3 +85,26 @@ def test_a_blocked_stretch_tells_the_reason_of_its_call(recorded: Recorded) -> N
     assert long[long.wait == "sleep"].iloc[0].reason == "sleep"
     assert long[long.wait == "child process"].iloc[0].reason.startswith("child process ")
     assert long.place.notna().sum() >= len(kinds)
+
+
+def test_stacks_of_a_forked_child_are_sampled(tmp_path: Path) -> None:
+    program = """
+import os, sys, time
+child = os.fork()
+if child == 0:
+    time.sleep(0.01)
+    stop = time.monotonic() + 0.4
+    while time.monotonic() < stop:
+        sum(range(100))
+    os._exit(0)
+os.waitpid(child, 0)
+print(child)
+"""
+    output = tmp_path / "run.h5"
+    command = [sys.executable, "-m", "warpline", "record", "-q", "-o", str(output), "--"]
+    done = subprocess.run(
+        [*command, sys.executable, "-c", program], capture_output=True, text=True, timeout=100, check=True
+    )
+    with warpline.open(output) as capture:
+        samples = capture.events("sample").to_pandas()
+    assert (samples.process_id == int(done.stdout)).sum() >= 5

@@ -21,7 +21,7 @@ __attribute__((constructor)) static void start(void)
     int saved_errno = errno;
     osrt_is_quiet++;
     if (is_preloaded() && wl_start()) {
-        osrt_start();
+        osrt_start(python_sampler_start);
         python_sampler_start();
     }
     osrt_is_quiet--;

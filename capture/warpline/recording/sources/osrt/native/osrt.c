@@ -86,6 +86,11 @@ static bool extends_gil_wait(struct writer *writer, const struct osrt_call *call
     return true;
 }
 
+static void (*call_after_fork)(void);
+static _Atomic bool is_forked;
+
+static void note_fork(void) { atomic_store_explicit(&is_forked, true, memory_order_relaxed); }
+
 void osrt_write(const struct osrt_call *call, uint64_t end_ns)
 {
     int saved_errno = errno;
@@ -93,6 +98,8 @@ void osrt_write(const struct osrt_call *call, uint64_t end_ns)
     if (writer == NULL || writer->is_busy)
         return;
     osrt_is_quiet++;
+    if (UNLIKELY(atomic_load_explicit(&is_forked, memory_order_relaxed)) && atomic_exchange(&is_forked, false))
+        call_after_fork();
     bool is_gil = call->function == OSRT_GIL;
     uint64_t duration_ns = end_ns - call->start_ns;
     if (!is_gil || !extends_gil_wait(writer, call, end_ns)) {
@@ -140,8 +147,10 @@ void osrt_release(enum osrt_function function, const void *object, uint64_t now)
 }
 
 /* Options in WARPLINE_OSRT, with commas: threshold=NANOSECONDS, stacks=0. */
-void osrt_start(void)
+void osrt_start(void (*after_fork)(void))
 {
+    call_after_fork = after_fork;
+    pthread_atfork(NULL, NULL, note_fork);
     const char *options = getenv("WARPLINE_OSRT");
     if (options == NULL)
         return;

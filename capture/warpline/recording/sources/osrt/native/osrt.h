@@ -75,7 +75,8 @@ void osrt_find_gil(void);
 /* The C library's own function behind one of ours. `version` may be NULL. */
 void *osrt_real(const char *name, const char *version);
 
-/* Once, when the library is preloaded: reads the options. */
-void osrt_start(void);
+/* Once, when the library is preloaded: reads the options. `after_fork` is called in each forked child at its first call
+ * that is written down: most children become other programs before. */
+void osrt_start(void (*after_fork)(void));
 
 #endif

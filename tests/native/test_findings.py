@@ -41,6 +41,14 @@ CHILDREN_THAT_SLEEP = """
     for _ in range(3):
         subprocess.run(["sleep", "0.15"])  # sick
 """
+WORKERS_THAT_SLEEP = """
+    import multiprocessing, time
+    def work(_item):
+        time.sleep(0.1)  # sick
+    if __name__ == "__main__":
+        with multiprocessing.get_context("fork").Pool(2) as pool:
+            pool.map(work, range(8), chunksize=1)
+"""
 HEALTHY = """
     import time
     stop = time.monotonic() + 0.5
@@ -72,6 +80,7 @@ def check(folder: Path, program: str) -> tuple[dict[str, Any], Path, int]:
         (LOCK_HELD_WHILE_ASLEEP, "waits_for_lock"),
         (SLEEPS, "waits_for_sleep"),
         (CHILDREN_THAT_SLEEP, "waits_for_child"),
+        (WORKERS_THAT_SLEEP, "waits_for_lock"),
     ],
 )
 def test_the_disease_is_found_with_its_line(tmp_path: Path, program: str, kind: str) -> None:

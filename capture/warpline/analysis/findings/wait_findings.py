@@ -163,8 +163,10 @@ def _follow(
     chain = [(Hop(_waits_for(group.wait), group.where), group.wait, False)]
     fraction, seen = 1.0, {thread}
     for _hop in range(_HOPS):
-        keepers = _kept_by(threads, waits)
-        if not keepers or seen & keepers.keys():
+        found = _kept_by(threads, waits)
+        # Who is in the chain already explains nothing more: two that wait for each other would go on for ever.
+        keepers = {one: spans for one, spans in found.items() if one not in seen}
+        if not keepers:
             break
         seen |= keepers.keys()
         other = max(keepers, key=lambda one: sum(stop - start for start, stop in keepers[one]))
@@ -189,7 +191,7 @@ def _follow(
         chain.append((Hop(at, place), largest.wait, False))
         fraction *= min(largest.time_ns / max(whole, 1), 1.0)
         waits = largest.activity.take(np.arange(min(len(largest.activity), _INSTANCES)))
-        if not is_lock(largest.wait) and largest.wait != WaitKind.CHILD:
+        if not is_lock(largest.wait) and largest.wait not in (WaitKind.CHILD, WaitKind.PIPE):
             break
     return chain, fraction
 

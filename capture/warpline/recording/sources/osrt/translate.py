@@ -38,20 +38,28 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
     inside &= waits.start_ns >= translation.start_ns
     rows = np.flatnonzero(inside)
     builder.add_skipped(english("OS runtime calls"), len(waits) - len(rows), english("outside the recording"))
-    first_id = _add_calls(translation, builder, waits.take(rows), releases)
+    read, write = _match_data(waits)
+    by = np.full(len(waits), NOBODY, np.int64)
+    by[read] = waits.thread[write]
+    first_id = _add_calls(translation, builder, waits.take(rows), releases, by[rows])
     ids = np.full(len(waits), -1, np.int64)
     ids[rows] = first_id + np.arange(len(rows))
     _add_releases(translation, builder, releases, waits.release, ids)
-    _link_data(builder, waits, ids)
+    known = (ids[read] >= 0) & (ids[write] >= 0)
+    if known.any():
+        builder.add_links(links.DATA, ids[write[known]], ids[read[known]])
 
 
-def _add_calls(translation: Translation, builder: CaptureBuilder, waits: Waits, releases: Releases) -> int:
-    """Adds the calls; returns the event id of the first, the others count up."""
+def _add_calls(
+    translation: Translation, builder: CaptureBuilder, waits: Waits, releases: Releases, by: Int64Array
+) -> int:
+    """Adds the calls; returns the event id of the first, the others count up. ``by`` are the threads that wrote
+    what was read, [n].
+    """
     track = _tracks(translation, waits.thread)
     names = builder.strings([FUNCTION_NAMES.get(code, f"call {code}") for code in range(256)])
     tids = np.array([life.tid for life in translation.threads.threads], np.int64)
     released = waits.release >= 0
-    by = np.full(len(waits), NOBODY, np.int64)
     by[released] = releases.thread[waits.release[released]]
     is_lock = np.isin(waits.kind, _ADDRESSES)
     holder_place = np.zeros(len(waits), np.uint32)
@@ -106,12 +114,15 @@ def _add_releases(
     builder.add_links(links.RELEASE, first_id + which.reshape(-1), ids[waiting])
 
 
-def _link_data(builder: CaptureBuilder, waits: Waits, ids: Int64Array) -> None:
-    """Links a write to a pipe with the read that it ended: the last write that began before the read was done."""
-    writes = np.flatnonzero(np.isin(waits.function, _WRITES) & (waits.kind == WaitKind.PIPE) & (ids >= 0))
-    reads = np.flatnonzero(np.isin(waits.function, _READS) & (waits.kind == WaitKind.PIPE) & (ids >= 0))
+def _match_data(waits: Waits) -> tuple[Int64Array, Int64Array]:
+    """Reads of pipes and the writes that ended them, indexes int64 [m] each: the last write that began before the read
+    was done and after it began.
+    """
+    is_pipe = waits.kind == WaitKind.PIPE
+    writes = np.flatnonzero(np.isin(waits.function, _WRITES) & is_pipe)
+    reads = np.flatnonzero(np.isin(waits.function, _READS) & is_pipe)
     if not len(writes) or not len(reads):
-        return
+        return np.empty(0, np.int64), np.empty(0, np.int64)
     origin = int(waits.start_ns.min())
     keys = (waits.text[writes].astype(np.int64) << 48) + (waits.start_ns[writes] - origin)
     order = np.argsort(keys)
@@ -119,7 +130,7 @@ def _link_data(builder: CaptureBuilder, waits: Waits, ids: Int64Array) -> None:
     at = np.searchsorted(keys[order], pipe + (waits.stop_ns[reads] - origin), "right") - 1
     found = at >= 0
     found[found] = keys[order[at[found]]] >= pipe[found] + (waits.start_ns[reads[found]] - origin)
-    builder.add_links(links.DATA, ids[writes[order[at[found]]]], ids[reads[found]])
+    return reads[found], writes[order[at[found]]]
 
 
 def _tracks(translation: Translation, threads: Int64Array) -> Int64Array:

@@ -137,8 +137,11 @@ def test_kernels_keep_what_cupti_told_and_nothing_is_zero_for_missing(tmp_path: 
             cpu("cpu_op", "op", 0, 1),
             gpu("kernel", "full", 1, 1, correlation=1, queued=0, grid=[8, 4, 2], block=[32, 1, 1], **told),
             gpu("kernel", "bare", 3, 1),
+            gpu("kernel", "waited", 5, 1, correlation=2, queued=3),
         ],
     )  # fmt: skip
+    # Kineto writes whole microseconds, and 0 where CUPTI was not asked.
+    assert attributes(capture, "waited")["queued_ns"] == 3_000
     full = attributes(capture, "full")
     assert [full[name] for name in ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")] == [
         8,

@@ -23,24 +23,42 @@ class Where:
     function: str = ""
     process: int | None = None
     thread: str = ""
+    operator: str = ""
+    module: str = ""
+    kernel: str = ""
+    rank: int | None = None
 
     def __str__(self) -> str:
-        parts = [f"{self.function} ({self.file}:{self.line})" if self.file else self.function, self.thread]
-        return " · ".join(part for part in parts if part)
+        place = f"{self.function} ({self.file}:{self.line})" if self.file else self.function
+        return " · ".join(part for part in (self.operator, self.kernel, place, self.thread) if part)
 
 
 @dataclass(frozen=True)
 class Hop:
-    """A link of the chain: what somebody did, or waited for, and where."""
+    """A link of the chain: what somebody did, or waited for, and where. ``row`` is the event one goes to (−1: none),
+    ``start_ns``/``stop_ns`` the longest stretch of it in capture ns (both 0: not known).
+    """
 
     what: str
     where: Where
+    row: int = -1
+    start_ns: int = 0
+    stop_ns: int = 0
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What shows a finding: stretches of capture time in their order, events, longest first, and tracks."""
+
+    ranges: tuple[tuple[int, int], ...] = ()
+    rows: tuple[int, ...] = ()
+    tracks: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
 class Finding:
     """One problem. ``time_ns`` is its part of the budget, ``share`` of the range, ``gain_ns`` what the range would lose
-    at most without it; ``rows`` are events that show it, longest first; ``needs`` says what recording would sharpen it.
+    at most without it; ``needs`` says what recording would sharpen it.
     """
 
     id: str
@@ -53,7 +71,7 @@ class Finding:
     where: Where
     remedy: str
     chain: tuple[Hop, ...] = ()
-    rows: tuple[int, ...] = ()
+    evidence: Evidence = Evidence()
     needs: str = ""
 
 
@@ -67,20 +85,39 @@ class BudgetPart:
 
 
 @dataclass(frozen=True)
+class BudgetStep:
+    """A step of the range: its name, its event, and the time of each part of the budget in it, in their order."""
+
+    name: str
+    row: int
+    start_ns: int
+    stop_ns: int
+    times_ns: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class Budget:
-    """Where the time of a range went, of whatever was waited for; the parts add up to the range."""
+    """Where the time of a range went, of whatever was waited for; the parts add up to the range.
+
+    ``tracks`` are those of what was waited for. The parts of a step add up to the step.
+    """
 
     waited_for: str
     start_ns: int
     stop_ns: int
     parts: tuple[BudgetPart, ...]
+    tracks: tuple[int, ...] = ()
+    steps: tuple[BudgetStep, ...] = ()
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """The budget of a range and what stands out in it, most gain first; ``reason`` says why there is neither."""
+    """The budget of a range and what stands out in it, most gain first; ``reason`` says why there is neither.
+    ``said`` are sentences about the range: what of the capture was left out, and why.
+    """
 
     budget: Budget | None
     findings: tuple[Finding, ...] = ()
     reason: str = ""
     remedy: str = field(default="")
+    said: tuple[str, ...] = ()

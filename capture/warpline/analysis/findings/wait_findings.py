@@ -8,7 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from warpline.analysis.cpu.waits import OWN_THREAD
-from warpline.analysis.findings.finding import Budget, BudgetPart, Diagnosis, Finding, Hop, Severity, Where
+from warpline.analysis.findings.finding import (
+    Budget,
+    BudgetPart,
+    Diagnosis,
+    Evidence,
+    Finding,
+    Hop,
+    Severity,
+    Where,
+)
 from warpline.analysis.findings.thread_time import (
     BLOCKED,
     NOBODY,
@@ -149,7 +158,7 @@ def _of_group(threads: Threads, thread: int, group: _Group, whole_ns: int) -> Fi
         blamed,
         _REMEDIES.get(WaitKind(cause), _SEE),
         hops,
-        tuple(group.activity.row[:_INSTANCES].tolist()),
+        Evidence(rows=tuple(group.activity.row[:_INSTANCES].tolist())),
         "" if group.wait else english("record with --trace osrt, which explains waits"),
     )
 
@@ -257,7 +266,18 @@ def _of_cores(threads: Threads, thread: int, activity: ThreadTime, whole_ns: int
     rows = tuple(waits.row[longest].tolist())
     title = english("Waiting for a core")
     return [
-        Finding("waits_for_core", _severity(share), title, text, time, share, time, where, _CORES, rows=rows)
+        Finding(
+            "waits_for_core",
+            _severity(share),
+            title,
+            text,
+            time,
+            share,
+            time,
+            where,
+            _CORES,
+            evidence=Evidence(rows=rows),
+        )
     ]
 
 

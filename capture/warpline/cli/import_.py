@@ -33,7 +33,7 @@ class ImportCommand:
         )
         parser.add_argument(
             "--align",
-            choices=("auto", "steps", "utc", "start"),
+            choices=("auto", "collectives", "steps", "utc", "start"),
             default="auto",
             help=tr("how to put the clocks of several files together (default: auto)"),
         )
@@ -41,7 +41,7 @@ class ImportCommand:
     def run(self, args: argparse.Namespace) -> int:
         """Convert, and say what was left out."""
         from warpline.interchange import import_files
-        from warpline.interchange.framework.ranks import clock_text
+        from warpline.interchange.framework.ranks import alignment_reason, clock_text
         from warpline.storage import open_capture
 
         with ProgressLine() as line:
@@ -55,6 +55,8 @@ class ImportCommand:
             for clock in capture.clocks:
                 if clock.method:
                     print(tr("{clock}: aligned by {how}", clock=clock.name, how=clock_text(clock)))
+            if reason := alignment_reason(capture.meta):
+                print(tr("aligned so because: {reason}", reason=reason))
             for skipped in capture.skipped:
                 print(
                     tr(

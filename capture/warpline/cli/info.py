@@ -44,7 +44,7 @@ class InfoCommand:
 
 
 def _lines(capture: Capture, document: dict[str, Any]) -> list[str]:
-    from warpline.interchange.framework.ranks import clock_text
+    from warpline.interchange.framework.ranks import alignment_reason, clock_text
     from warpline.model import format_duration
 
     lines = [
@@ -71,6 +71,8 @@ def _lines(capture: Capture, document: dict[str, Any]) -> list[str]:
     if aligned:
         lines += ["", tr("clocks")]
         lines += [f"  {clock.name:<16}{clock_text(clock)}" for clock in aligned]
+        if reason := alignment_reason(capture.meta):
+            lines.append(f"  {reason}")
     if capture.sources:
         lines += ["", tr("sources")]
         names = [translated(source.name) for source in capture.sources]

@@ -37,3 +37,11 @@ COMMUNICATION_CALL = re.compile(CALLS, re.IGNORECASE)
 def is_communication(name: str) -> bool:
     """Whether a kernel of this (full or mangled) name moves data between GPUs."""
     return COMMUNICATION.search(name) is not None
+
+
+_POINT_TO_POINT = re.compile(r"send|recv", re.IGNORECASE)
+
+
+def is_point_to_point(name: str) -> bool:
+    """Whether communication of this name has two ends only, so that it says nothing of other ranks."""
+    return _POINT_TO_POINT.search(name) is not None

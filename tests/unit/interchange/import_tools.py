@@ -135,17 +135,24 @@ def rank_file(
     base: int | None = None,
     steps: range = range(3),
     info: bool = True,
+    all_reduce: bool = False,
+    late_us: float = 0,
 ) -> Path:
-    """A trace of three steps; the clock of the rank is ahead by ``shift_us``."""
+    """A trace of three steps; the clock of the rank is ahead by ``shift_us``, its steps end ``late_us`` late."""
     events: list[dict[str, Any]] = []
     for step in steps:
         start = shift_us + step * 1000
         events += [
-            x(f"ProfilerStep#{step}", start, 900, pid=40, tid=41, cat="user_annotation"),
+            x(f"ProfilerStep#{step}", start, 900 + late_us, pid=40, tid=41, cat="user_annotation"),
             x("cudaLaunchKernel", start + 10, 5, pid=40, tid=41, cat="cuda_runtime", args={"correlation": 100 + step}),
             x(f"kernel of rank {rank}", start + 50, 100, pid=0, tid=7, cat="kernel",
               args={"device": 0, "context": 1, "stream": 7, "correlation": 100 + step}),
         ]  # fmt: skip
+        if all_reduce:
+            events.append(
+                x("ncclDevKernel_AllReduce_Sum_f32_RING_LL", start + 300, 200, pid=0, tid=9, cat="kernel",
+                  args={"device": 0, "context": 1, "stream": 9, "correlation": 0})
+            )  # fmt: skip
     header: dict[str, Any] = {"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "GPU"}]}
     if info:
         header["distributedInfo"] = {"backend": "nccl", "rank": rank, "world_size": 2}

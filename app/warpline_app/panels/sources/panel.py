@@ -9,7 +9,7 @@ from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
 from warpline.i18n import english, tr, tr_n, translated
-from warpline.interchange.framework.ranks import clock_text
+from warpline.interchange.framework.ranks import alignment_reason, clock_text
 from warpline.model.times import format_duration
 from warpline_app.look.theme import Theme
 from warpline_app.panels.frame.base import Panel
@@ -66,6 +66,8 @@ def run_facts(capture: Capture) -> list[tuple[str, str]]:
         for clock in capture.clocks
         if clock.method
     ]
+    if reason := alignment_reason(meta):
+        facts.append((tr("Clocks aligned so because"), reason))
     facts += _imported(meta.get("imported_from"))
     host = meta.get("host")
     if isinstance(host, dict):

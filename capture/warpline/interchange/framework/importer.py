@@ -8,6 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from warpline.interchange.framework.collectives import Collectives
 from warpline.model.progress import IsCancelled, Progress
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ class ImportOptions:
 
 
 _NO_STEPS: Mapping[int, tuple[int, int]] = MappingProxyType({})
+_NO_COLLECTIVES: Collectives = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,8 @@ class ImportSummary:
 
     ``start_ns`` and ``stop_ns`` bound the events in the file's own clock (None without events);
     ``utc_offset_ns`` added to a recorded time gives nanoseconds since the epoch, None when the file does not tell;
-    ``steps`` maps the number of a training step to its start and stop, in the file's own clock.
+    ``steps`` maps the number of a training step to its start and stop, in the file's own clock;
+    ``collectives`` the name of a collective to the times at which it ended (`framework.collectives`).
     """
 
     events: int = 0
@@ -55,6 +58,7 @@ class ImportSummary:
     stop_ns: int | None = None
     utc_offset_ns: int | None = None
     steps: Mapping[int, tuple[int, int]] = field(default_factory=lambda: _NO_STEPS)
+    collectives: Collectives = field(default_factory=lambda: _NO_COLLECTIVES)
 
 
 @runtime_checkable

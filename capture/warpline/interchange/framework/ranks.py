@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
-from warpline.i18n import tr
+from warpline.i18n import english, tr, translated
+from warpline.interchange.framework import collectives
 from warpline.interchange.framework.importer import ImportSummary
 from warpline.model import Clock, ImportFormatError, format_duration
 
 if TYPE_CHECKING:
     from warpline.storage import CaptureBuilder
 
-METHODS: tuple[str, ...] = ("auto", "steps", "utc", "start")
+Int64Array = npt.NDArray[np.int64]
+
+METHODS: tuple[str, ...] = ("auto", "collectives", "steps", "utc", "start")
+_REASONS = {
+    "collectives": english("a collective ends on all ranks at once"),
+    "steps": english("a step ends with the job's synchronisation"),
+    "utc": english("each file tells how its clock relates to UTC"),
+    "start": english("nothing in common: the first events were put together"),
+}
+
 
 _RANK_IN_NAME = re.compile(r"rank[-_. ]?(\d+)", re.IGNORECASE)
 _DISTRIBUTED_INFO = re.compile(rb'"distributedInfo"\s*:\s*\{')
@@ -28,13 +39,15 @@ _RANK_IN_INFO = re.compile(rb'"rank"\s*:\s*"?(\d+)')
 class Alignment:
     """Offsets that put files on one time base, one per file in the order given.
 
-    Capture time = recorded time - ``offset_ns``. ``residual_ns`` is the largest disagreement left between a file's
-    common steps and the first file's, None where the method leaves nothing to compare.
+    Capture time = recorded time - ``offset_ns``. ``residual_ns`` is the largest disagreement with the first file over
+    collectives or steps that had no part in finding the offset; None where there is nothing to compare.
+    ``reason`` (English, for the file) says why this method.
     """
 
     method: str
     offsets_ns: tuple[int, ...]
     residuals_ns: tuple[int | None, ...]
+    reason: str = ""
 
 
 def rank_numbers(files: Sequence[tuple[Path, bytes]]) -> list[int]:
@@ -62,44 +75,92 @@ def _rank_of(path: Path, head: bytes) -> int | None:
 def align(summaries: Sequence[ImportSummary], method: str) -> Alignment:
     """Offsets for files recorded by different clocks.
 
-    ``steps``: the median distance of the ends of the steps a file has in common with the first one (a step ends with
-    the job's common synchronisation; its start waits for data). ``utc``: the files' own relation to UTC. ``start``:
-    the earliest event of each file. ``auto``: the first of these that every file allows.
+    ``collectives``: the median distance of the ends of collectives a file has in common with the first one, for a
+    collective ends everywhere at once. ``steps``: the same of steps, whose ends are events of hosts and so less exact.
+    ``utc``: the files' own relation to UTC. ``start``: the earliest event of each file. ``auto``: the first that every
+    file allows; the files' own clocks (``utc``) stay where they agree better with what was held back to judge.
 
     Raises ImportFormatError when the files do not allow the method asked for.
     """
-    if method == "auto":
-        method = next(name for name in ("steps", "utc", "start") if _why_not(summaries, name) is None)
-    elif (reason := _why_not(summaries, method)) is not None:
-        raise ImportFormatError(reason)
-    if method == "steps":
-        return _by_steps(summaries)
+    if method != "auto":
+        if (reason := _why_not(summaries, method)) is not None:
+            raise ImportFormatError(reason)
+        return _by(summaries, method)
+    method = next(
+        name for name in ("collectives", "steps", "utc", "start") if _why_not(summaries, name) is None
+    )
+    return _unless_clocks_agree(summaries, _by(summaries, method))
+
+
+def _by(summaries: Sequence[ImportSummary], method: str) -> Alignment:
     if method == "utc":
         return _by_utc(summaries)
-    return Alignment("start", tuple(summary.start_ns or 0 for summary in summaries), (None,) * len(summaries))
+    if method == "start":
+        starts = tuple(summary.start_ns or 0 for summary in summaries)
+        return Alignment("start", starts, (None,) * len(summaries), _REASONS["start"])
+    base = summaries[0].start_ns or 0
+    found = [_fitted(_distances(summaries[0], summary, method)) for summary in summaries]
+    return Alignment(
+        method,
+        tuple(base + shift for shift, _ in found),
+        tuple(residual for _, residual in found),
+        _REASONS[method],
+    )
+
+
+def _unless_clocks_agree(summaries: Sequence[ImportSummary], fitted: Alignment) -> Alignment:
+    """The alignment, or the files' own clocks where these do no worse on the events that were held back."""
+    if fitted.method not in ("collectives", "steps") or _why_not(summaries, "utc") is not None:
+        return fitted
+    if any(residual is None for residual in fitted.residuals_ns):
+        # One common step ends together by construction: nothing says that the clocks are wrong.
+        return replace(_by_utc(summaries), reason=english("too little in common to judge another way by"))
+    own = _by_utc(summaries)
+    residuals = tuple(
+        int(
+            np.abs(
+                _held_back(_distances(summaries[0], summary, fitted.method)) - (shift - own.offsets_ns[0])
+            ).max()
+        )
+        for summary, shift in zip(summaries, own.offsets_ns, strict=True)
+    )
+    if max(residuals) > max(residual or 0 for residual in fitted.residuals_ns):
+        return fitted
+    return Alignment("utc", own.offsets_ns, residuals, english("the clocks agree already"))
+
+
+def _distances(reference: ImportSummary, other: ImportSummary, method: str) -> Int64Array:
+    """How much later what both have in common ended on the other's clock, ns."""
+    if method == "collectives":
+        return collectives.distances(reference.collectives, other.collectives)
+    common = sorted(reference.steps.keys() & other.steps.keys())
+    return np.array([other.steps[step][1] - reference.steps[step][1] for step in common], np.int64)
+
+
+def _held_back(distances: Int64Array) -> Int64Array:
+    return distances[1::2]
+
+
+def _fitted(distances: Int64Array) -> tuple[int, int | None]:
+    """The median of every other distance, and how far the rest are from it at most; None without a rest."""
+    # The lower median is one of the distances: integers stay exact.
+    fit, rest = np.sort(distances[::2]), _held_back(distances)
+    shift = int(fit[(len(fit) - 1) // 2])
+    return shift, int(np.abs(rest - shift).max()) if len(rest) else None
 
 
 def _why_not(summaries: Sequence[ImportSummary], method: str) -> str | None:
-    if method == "steps" and any(not (summaries[0].steps.keys() & other.steps.keys()) for other in summaries):
-        return tr("the files have no steps in common to align them by; try --align utc or --align start")
+    if method in ("collectives", "steps") and any(
+        not len(_distances(summaries[0], other, method)) for other in summaries
+    ):
+        if method == "steps":
+            return tr("the files have no steps in common to align them by; try --align utc or --align start")
+        return tr(
+            "the files have no collectives in common to align them by; try --align steps or --align utc"
+        )
     if method == "utc" and any(summary.utc_offset_ns is None for summary in summaries):
         return tr("not every file tells how its clock relates to UTC; try --align steps or --align start")
     return None
-
-
-def _by_steps(summaries: Sequence[ImportSummary]) -> Alignment:
-    reference = summaries[0]
-    base = reference.start_ns or 0
-    offsets: list[int] = []
-    residuals: list[int | None] = []
-    for summary in summaries:
-        common = sorted(reference.steps.keys() & summary.steps.keys())
-        distances = np.array([summary.steps[step][1] - reference.steps[step][1] for step in common], np.int64)
-        # The lower median is one of the distances: integers stay exact.
-        shift = int(np.sort(distances)[(len(distances) - 1) // 2])
-        offsets.append(base + shift)
-        residuals.append(int(np.abs(distances - shift).max()))
-    return Alignment("steps", tuple(offsets), tuple(residuals))
 
 
 def _by_utc(summaries: Sequence[ImportSummary]) -> Alignment:
@@ -108,12 +169,14 @@ def _by_utc(summaries: Sequence[ImportSummary]) -> Alignment:
         "utc",
         tuple(base - (summary.utc_offset_ns or 0) for summary in summaries),
         (None,) * len(summaries),
+        _REASONS["utc"],
     )
 
 
 def clock_text(clock: Clock) -> str:
     """How a clock was put to the others, for a person: ``common steps, to within 13.2 µs``; empty where nothing was."""
     methods = {
+        "collectives": tr("common collectives"),
         "steps": tr("common steps"),
         "utc": tr("UTC"),
         "start": tr("first event"),
@@ -125,7 +188,15 @@ def clock_text(clock: Clock) -> str:
     return tr("{method}, to within {residual}", method=method, residual=format_duration(clock.residual_ns))
 
 
+def alignment_reason(meta: Mapping[str, Any]) -> str:
+    """Why the clocks of a capture were put together as they were, for a person; empty where nothing was."""
+    found = meta.get("alignment")
+    reason = found.get("reason") if isinstance(found, dict) else None
+    return translated(reason) if isinstance(reason, str) else ""
+
+
 def apply(alignment: Alignment, builder: CaptureBuilder, clocks: Sequence[int]) -> None:
     """Write an alignment into the clocks of the files."""
+    builder.meta["alignment"] = {"method": alignment.method, "reason": alignment.reason}
     for clock, offset, residual in zip(clocks, alignment.offsets_ns, alignment.residuals_ns, strict=True):
         builder.set_clock_offset(clock, offset, method=alignment.method, residual_ns=residual)

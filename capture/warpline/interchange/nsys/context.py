@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.i18n import english, forms
+from warpline.interchange.framework.collectives import CollectiveLog
 from warpline.interchange.framework.importer import ImportOptions
 from warpline.interchange.nsys.names import Names
 from warpline.interchange.nsys.tables.access import NULL, Batch, Int64Array, TableFile, decode, read_all
@@ -66,6 +67,7 @@ class Context:
 
     def __post_init__(self) -> None:
         self.specs = TrackFactory(NSIGHT, self.options.prefix)
+        self.collectives = CollectiveLog(self.builder)
         self._read_names()
 
     def _read_names(self) -> None:

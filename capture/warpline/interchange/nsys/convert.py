@@ -217,6 +217,7 @@ def convert_tables(
         start_ns=window.first_ns,
         stop_ns=window.last_ns,
         utc_offset_ns=session.utc_start_ns(tables),
+        collectives=context.collectives.result(),
     )
 
 

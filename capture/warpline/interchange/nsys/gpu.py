@@ -225,12 +225,15 @@ class GpuWork:
                 priority = self._devices.priority(pid, context, stream)
                 if kind == "kernel" and priority is not None:
                     given["priority"] = priority
+                titles = name(batch, index)
+                if kind == "kernel":
+                    self._context.collectives.add(titles, batch["end"][index])
                 ids = self._context.add(
                     self._devices.stream_track(pid, device, context, stream),
                     kind,
                     batch["start"][index],
                     batch["end"][index],
-                    name(batch, index),
+                    titles,
                     attributes=given,
                     what=table,
                 )

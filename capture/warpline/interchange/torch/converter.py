@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from warpline.i18n import forms
+from warpline.interchange.framework.collectives import CollectiveLog
 from warpline.interchange.framework.columns import clean_text
 from warpline.interchange.framework.importer import ImportOptions, ImportSummary
 from warpline.interchange.torch.columns import (
@@ -16,6 +18,7 @@ from warpline.interchange.torch.columns import (
     API,
     GPU_ANNOTATION,
     GPU_GROUPS,
+    KERNEL,
     MEMORY,
     OPERATOR,
     OVERHEAD,
@@ -57,6 +60,7 @@ class TorchConverter(TraceConverter):
         self._waiting: list[tuple[str, Group]] = []
         self._annotations: list[Group] = []
         self._unlinked = 0
+        self._collectives = CollectiveLog(builder)
         self._scheduling_rows: dict[ThreadKey, int] = {}
         # The trace of one process: its GPU events do not name theirs, so one scope serves the file.
         self._scope = -1 - options.clock
@@ -206,6 +210,9 @@ class TorchConverter(TraceConverter):
             if "external" in group.numbers:
                 self._link_keys(links.ANNOTATION, "to", group.numbers["external"], ids)
             return
+        if kind == KERNEL:
+            names = self.builder.strings(group.name.table)[group.name.codes]
+            self._collectives.add(names, group.start + group.duration)
         correlation = group.numbers["correlation"]
         self._unlinked += int((np.ma.getmaskarray(correlation) | (np.ma.getdata(correlation) == 0)).sum())
         self._link_keys(links.LAUNCH, "to", correlation, ids)
@@ -238,7 +245,7 @@ class TorchConverter(TraceConverter):
             self._unlinked,
         )
         self._keep_header(state)
-        return super().finish(state)
+        return replace(super().finish(state), collectives=self._collectives.result())
 
     def _keep_header(self, state: StreamState) -> None:
         kept: dict[str, Any] = {}

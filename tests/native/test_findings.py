@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import textwrap
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +102,7 @@ def test_who_holds_the_lock_is_followed_to_what_he_does(tmp_path: Path) -> None:
     first = found["findings"][0]
     assert (first["where"]["file"], first["where"]["line"]) == (str(path), sick)
     assert "sleeps" in first["text"]
+    assert_ranges_show(tmp_path / "run.h5", first["id"])
 
 
 @needs_perf
@@ -125,3 +127,22 @@ def test_loading_in_the_main_process_is_what_keeps_the_gpu_waiting(
     assert found["findings"][0]["severity"] == "critical"
     assert main(["check", str(capture), "--fail-on", "warning"]) == 3
     assert "Load in workers" in capsys.readouterr().out
+    assert_ranges_show(capture, "gpu_data_loading")
+
+
+def assert_ranges_show(path: Path, finding_id: str) -> None:
+    """The evidence of a finding holds its time, in order, on tracks that are there."""
+    from warpline.analysis.findings.diagnose import diagnose
+    from warpline.analysis.framework.selection import View
+    from warpline.storage import open_capture
+
+    with open_capture(path) as capture:
+        found = diagnose(View(capture))
+        finding = next(one for one in found.findings if one.id == finding_id)
+        ranges = finding.evidence.ranges
+        assert ranges
+        assert all(before[1] <= after[0] for before, after in pairwise(ranges))
+        assert sum(stop - start for start, stop in ranges) >= finding.time_ns
+        assert finding.evidence.tracks
+        assert set(finding.evidence.tracks) <= {track.index for track in capture.tracks}
+        assert all(hop.row >= 0 for hop in finding.chain)

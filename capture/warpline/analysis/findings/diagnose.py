@@ -10,17 +10,20 @@ from warpline.analysis.findings.thread_time import Threads
 from warpline.analysis.findings.wait_findings import diagnose_thread
 from warpline.analysis.framework.selection import GPU_KINDS, View
 from warpline.analysis.structure.launches import has_launches
-from warpline.i18n import english
+from warpline.i18n import english, tr
+from warpline.model.progress import Progress, unwatched
 
 AT_MOST = 5
 """Findings that are shown unless more are asked for."""
 
 
-def diagnose(view: View) -> Diagnosis:
+def diagnose(view: View, progress: Progress = unwatched) -> Diagnosis:
     """What the hardware waited for: a GPU where there is one, otherwise the program's main thread.
 
-    Every nanosecond of the range has one cause. Findings come most gain first, all of them.
+    Every nanosecond of the range has one cause. Findings come most gain first, all of them. Raises Cancelled when the
+    view's `cancelled` says so.
     """
+    progress(0.0, tr("Reading what was recorded"))
     if view.has(*GPU_KINDS) and has_launches(view):
         return _ordered(diagnose_gpu(view))
     if not view.has("thread_state"):
@@ -31,6 +34,8 @@ def diagnose(view: View) -> Diagnosis:
         )
     threads = Threads(view)
     thread = main_thread(threads)
+    view.check_cancelled()
+    progress(0.5, tr("Following the waits"))
     if thread is None:
         return Diagnosis(None, reason=english("no thread did anything in this range"))
     return _ordered(diagnose_thread(threads, thread))

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from warpline.analysis.findings.finding import Budget, BudgetPart, Diagnosis, Finding, Severity, Where
+from warpline.analysis.findings.finding import (
+    Budget,
+    BudgetPart,
+    Diagnosis,
+    Evidence,
+    Finding,
+    Severity,
+    Where,
+)
 from warpline.analysis.framework.selection import View
-from warpline.analysis.structure.gpu_gaps import CAUSES, gpu_gaps
-from warpline.analysis.structure.gpus import activity_combinations, gpus
+from warpline.analysis.structure.gpu_gaps import CAUSES, Gaps, gpu_gaps
+from warpline.analysis.structure.gpus import Gpu, activity_combinations, gpus
 from warpline.i18n import english
 from warpline.model.times import format_duration
 
@@ -65,12 +73,23 @@ def diagnose_gpu(view: View) -> Diagnosis:
         finding
         for part in budget.parts
         if part.cause not in ("computation", "outside", "end")
-        and (finding := _finding(part, budget)) is not None
+        and (finding := _finding(part, budget, _evidence(part.cause, gaps, gpu))) is not None
     ]
     return Diagnosis(budget, tuple(findings))
 
 
-def _finding(part: BudgetPart, budget: Budget) -> Finding | None:
+def _evidence(cause: str, gaps: Gaps, gpu: Gpu) -> Evidence:
+    """The gaps of a cause; of work that runs, the streams it runs on."""
+    tracks = tuple(sorted(gpu.tracks))
+    if cause not in CAUSES:
+        return Evidence(tracks=tracks)
+    here = gaps.causes[:, CAUSES.index(cause)] > 0
+    return Evidence(
+        tuple(zip(gaps.start[here].tolist(), gaps.stop[here].tolist(), strict=True)), tracks=tracks
+    )
+
+
+def _finding(part: BudgetPart, budget: Budget, evidence: Evidence) -> Finding | None:
     share = part.time_ns / max(budget.stop_ns - budget.start_ns, 1)
     if share < _NOTE:
         return None
@@ -91,5 +110,6 @@ def _finding(part: BudgetPart, budget: Budget) -> Finding | None:
     )
     return Finding(
         f"gpu_{part.cause}", severity, title, text, part.time_ns, share, part.time_ns, Where(), remedy,
+        evidence=evidence,
         needs=english("record the host with --trace cpu,osrt,python to see which line keeps the GPU waiting"),
     )  # fmt: skip

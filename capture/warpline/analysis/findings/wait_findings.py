@@ -158,7 +158,7 @@ def _of_group(threads: Threads, thread: int, group: _Group, whole_ns: int) -> Fi
         blamed,
         _REMEDIES.get(WaitKind(cause), _SEE),
         hops,
-        Evidence(rows=tuple(group.activity.row[:_INSTANCES].tolist())),
+        _evidence(threads, group.activity),
         "" if group.wait else english("record with --trace osrt, which explains waits"),
     )
 
@@ -169,9 +169,9 @@ def _follow(
     """Who kept a thread waiting, and who kept those: hops with the kind of wait each ends in and whether it runs; and
     the part of the time that the last one explains.
     """
-    chain = [(Hop(_waits_for(group.wait), group.where), group.wait, False)]
+    chain = [(_hop(_waits_for(group.wait), group.where, waits), group.wait, False)]
     fraction, seen = 1.0, {thread}
-    for _hop in range(_HOPS):
+    for _ in range(_HOPS):
         found = _kept_by(threads, waits)
         # Who is in the chain already explains nothing more: two that wait for each other would go on for ever.
         keepers = {one: spans for one, spans in found.items() if one not in seen}
@@ -192,12 +192,13 @@ def _follow(
                 if place.function
                 else english("runs meanwhile")
             )
-            chain.append((Hop(runs, place), 0, True))
+            running = did.take(np.flatnonzero(did.state <= RUNNABLE))
+            chain.append((_hop(runs, place, running), 0, True))
             return chain, fraction * min(ran / max(whole, 1), 1.0)
         place = largest.where
         what = _waits_for(largest.wait)
         at = english("{what} at {place}", what=what, place=_place(place)) if place.function else what
-        chain.append((Hop(at, place), largest.wait, False))
+        chain.append((_hop(at, place, largest.activity), largest.wait, False))
         fraction *= min(largest.time_ns / max(whole, 1), 1.0)
         waits = largest.activity.take(np.arange(min(len(largest.activity), _INSTANCES)))
         if not is_lock(largest.wait) and largest.wait not in (WaitKind.CHILD, WaitKind.PIPE):
@@ -261,9 +262,7 @@ def _of_cores(threads: Threads, thread: int, activity: ThreadTime, whole_ns: int
         whole=format_duration(whole_ns),
         percent=100 * share,
     )
-    longest = np.argsort(waits.start - waits.stop, kind="stable")[:_INSTANCES]
     where = threads.where(-1, thread)
-    rows = tuple(waits.row[longest].tolist())
     title = english("Waiting for a core")
     return [
         Finding(
@@ -276,9 +275,31 @@ def _of_cores(threads: Threads, thread: int, activity: ThreadTime, whole_ns: int
             time,
             where,
             _CORES,
-            evidence=Evidence(rows=rows),
+            evidence=_evidence(threads, waits),
         )
     ]
+
+
+def _hop(what: str, where: Where, activity: ThreadTime) -> Hop:
+    """A hop that leads to the longest of some stretches of a thread's time."""
+    if not len(activity):
+        return Hop(what, where)
+    longest = int(np.argmax(activity.stop - activity.start))
+    span = int(activity.start[longest]), int(activity.stop[longest])
+    return Hop(what, where, int(activity.row[longest]), *span)
+
+
+def _evidence(threads: Threads, activity: ThreadTime) -> Evidence:
+    """Stretches of a thread's time as what shows a finding."""
+    lasting = activity.take(np.flatnonzero(activity.stop > activity.start))
+    ordered = lasting.take(np.argsort(lasting.start, kind="stable"))
+    longest = lasting.row[np.argsort(lasting.start - lasting.stop, kind="stable")]
+    tracks = np.unique(threads.view.track_of(lasting.row))
+    return Evidence(
+        tuple(zip(ordered.start.tolist(), ordered.stop.tolist(), strict=True)),
+        tuple(longest.tolist()),
+        tuple(tracks.tolist()),
+    )
 
 
 def _severity(share: float) -> Severity:

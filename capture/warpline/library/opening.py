@@ -1,4 +1,5 @@
-"""From a path to an open capture, whatever the file is: a capture, another profiler's trace, an unfinished recording.
+"""From a path to an open capture, whatever the file is: a capture, another profiler's trace, an unfinished
+recording, a folder or archive of traces.
 
 Nothing heavy is imported here before a file is opened: the window is on screen before h5py is.
 """
@@ -38,7 +39,7 @@ def open_path(path: Path, progress: Progress, is_cancelled: IsCancelled) -> Open
     if path.is_dir():
         if path.name.endswith(SPOOL_SUFFIX):
             return _recover(path, progress)
-        raise CaptureFormatError(tr("{path}: a folder, not a capture", path=path))
+        return open_converted([path], progress, is_cancelled)
     try:
         with path.open("rb") as file:
             magic = file.read(len(HDF5_MAGIC))
@@ -68,23 +69,35 @@ def open_converted(
     """
     from warpline._version import __version__
     from warpline.interchange import detect, import_files
+    from warpline.interchange.framework.bundles import is_bundle, traces_of
     from warpline.interchange.framework.registry import importer_named
     from warpline.storage import ConversionCache
 
-    importers = [importer_named(format) if format else detect(path) for path in paths]
+    bundles = [is_bundle(path) for path in paths]
+    importers = [
+        importer_named(format) if format else detect(path)
+        for path, several in zip(paths, bundles, strict=True)
+        if not several
+    ]
 
     def convert(target: Path, progress: Progress, is_cancelled: IsCancelled) -> Path:
-        named = {"name": paths[0].name, "format": importers[0].title}
-        progress(0.0, tr("converting {name} ({format})", **named))
+        if importers:
+            named = {"name": paths[0].name, "format": importers[0].title}
+            progress(0.0, tr("converting {name} ({format})", **named))
         return import_files(
             paths, target, format=format, align=align, progress=progress, cancelled=is_cancelled
         )
 
     # Another version may convert better: its entries are its own.
     converter = f"{' '.join(importer.name for importer in importers)} {__version__}"
+    if any(bundles):
+        converter += " bundle"
     if align != "auto":
         converter += f" {align}"
-    working = ConversionCache().get(paths, converter, convert, progress, is_cancelled)
+    # Of a folder the traces in it are what the cached capture was made of; an archive is one file.
+    with traces_of([path for path in paths if path.is_dir()], is_cancelled) as inside:
+        sources = [path for path in paths if not path.is_dir()] + inside
+        working = ConversionCache().get(sources, converter, convert, progress, is_cancelled)
     return Opened(_open_capture(working, progress, is_cancelled), paths[0])
 
 

@@ -52,7 +52,7 @@ def test_importing_without_a_place_uses_the_cache(tmp_path: Path, cache: Path) -
     ("act", "error", "said"),
     [
         (lambda folder: warpline.open(folder / "no.h5"), warpline.CaptureFormatError, "No such file"),
-        (warpline.open, warpline.CaptureFormatError, "a folder, not a capture"),
+        (warpline.open, warpline.ImportFormatError, "no trace in it"),
         (lambda folder: warpline.open(folder / "empty"), warpline.CaptureFormatError, "the file is empty"),
         (lambda folder: warpline.open(folder / "text"), warpline.ImportFormatError, "not in a format"),
         (lambda _folder: warpline.import_trace([]), warpline.UsageError, "no file"),

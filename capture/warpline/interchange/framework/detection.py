@@ -6,6 +6,7 @@ from pathlib import Path
 
 from warpline.i18n import tr, translated
 from warpline.interchange.framework import registry
+from warpline.interchange.framework.closed_formats import why_closed
 from warpline.interchange.framework.importer import Importer
 from warpline.interchange.framework.unpacking import UNPACKING_ERRORS, unpacked
 from warpline.model import ImportFormatError
@@ -14,8 +15,8 @@ HEAD_BYTES = 1 << 20
 """How much of a file's (unpacked) beginning an importer gets to see: metadata may precede the first event."""
 
 
-def read_head(path: Path) -> bytes:
-    """The first :data:`HEAD_BYTES` of the unpacked content; what could be read when the archive is damaged.
+def read_head(path: Path, size: int = HEAD_BYTES) -> bytes:
+    """The first bytes of the unpacked content; what could be read when the archive is damaged.
 
     Raises ImportFormatError when the file is empty, is a folder, or cannot be opened.
     """
@@ -26,7 +27,7 @@ def read_head(path: Path) -> bytes:
     except OSError as error:
         raise ImportFormatError(tr("{path}: {reason}", path=path, reason=error.strerror or error)) from error
     parts: list[bytes] = []
-    left = HEAD_BYTES
+    left = size
     with raw:
         stream = unpacked(raw, path)
         try:
@@ -44,10 +45,12 @@ def read_head(path: Path) -> bytes:
 def detect(path: Path | str) -> Importer:
     """The importer that is surest of this file.
 
-    Raises ImportFormatError when none knows the format.
+    Raises ImportFormatError when none knows the format; of formats of other tools it says how to bring them in.
     """
     path = Path(path)
     head = read_head(path)
+    if why := why_closed(head, path):
+        raise ImportFormatError(why)
     best: Importer | None = None
     confidence = 0.0
     for importer in registry.importers():

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from warpline.i18n import english, english_n, tr, translated
 from warpline.interchange.framework import ranks, registry
+from warpline.interchange.framework.bundles import traces_of
 from warpline.interchange.framework.detection import detect, read_head
 from warpline.interchange.framework.importer import Importer, ImportOptions, ImportSummary
 from warpline.model import Cancelled, ImportFormatError, UsageError
@@ -34,16 +35,15 @@ def import_files(
 ) -> Path:
     """Convert the files into the capture ``out`` and return its path.
 
-    Several files are ranks of one job: each becomes the group of tracks ``rank/R`` with a clock of its own, and the
-    clocks are aligned by ``align``: ``steps`` (the steps they have in common), ``utc``, ``start``, or ``auto`` (the
-    first of these that all files allow). ``format`` names an importer; by default each file's content decides.
+    A folder, and an archive of several files, stand for the traces in them. Several files are ranks of one job: each
+    becomes the group of tracks ``rank/R`` with a clock of its own, and the clocks are aligned by ``align``
+    (`ranks.align`): ``collectives``, ``steps``, ``utc``, ``start``, or ``auto``. ``format`` names an importer; by
+    default each file's content decides.
 
     Raises ImportFormatError, StorageError, UsageError, Cancelled.
     """
-    report = progress or unwatched
-    is_cancelled = cancelled or never
-    files = [Path(path) for path in paths]
-    if not files:
+    given = [Path(path) for path in paths]
+    if not given:
         raise UsageError(tr("no file to import"))
     if align not in ranks.METHODS:
         raise UsageError(
@@ -53,10 +53,18 @@ def import_files(
                 names=", ".join(ranks.METHODS),
             )
         )
-    converters = [registry.importer_named(format) if format else detect(path) for path in files]
+    is_cancelled = cancelled or never
+    with traces_of(given, is_cancelled) as files:
+        return _import(files, Path(out), format, align, progress or unwatched, is_cancelled)
+
+
+def _import(
+    files: list[Path], out: Path, name: str | None, align: str, report: Progress, is_cancelled: IsCancelled
+) -> Path:
+    converters = [registry.importer_named(name) if name else detect(path) for path in files]
     from warpline.storage import CaptureBuilder  # h5py: only when something is really written
 
-    with CaptureBuilder(Path(out), memory_budget_bytes=_MEMORY_BYTES) as builder:
+    with CaptureBuilder(out, memory_budget_bytes=_MEMORY_BYTES) as builder:
         builder.meta["imported_from"] = [
             {"file": path.name, "format": converter.name}
             for path, converter in zip(files, converters, strict=True)

@@ -68,8 +68,12 @@ def _rank_of(path: Path, head: bytes) -> int | None:
         rank = _RANK_IN_INFO.search(head, info.end(), info.end() + 4096)
         if rank is not None and len(rank[1]) < 10:
             return int(rank[1])
-    name = _RANK_IN_NAME.findall(path.name)
-    return int(name[-1]) if name and len(name[-1]) < 10 else None
+    # Profilers that write a folder for each rank name that after it.
+    for part in (path.name, path.parent.name, path.parent.parent.name):
+        name = _RANK_IN_NAME.findall(part)
+        if name:
+            return int(name[-1]) if len(name[-1]) < 10 else None
+    return None
 
 
 def align(summaries: Sequence[ImportSummary], method: str) -> Alignment:

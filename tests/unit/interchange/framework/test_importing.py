@@ -42,7 +42,7 @@ def test_foreign_content_lists_what_can_be_read(tmp_path: Path) -> None:
         detect(text_file(tmp_path, "just text", "notes.txt"))
 
 
-@pytest.mark.parametrize(("name", "reason"), [("missing.json", "No such file"), (".", "a folder")])
+@pytest.mark.parametrize(("name", "reason"), [("missing.json", "No such file"), (".", "no file in it")])
 def test_what_cannot_be_opened(tmp_path: Path, name: str, reason: str) -> None:
     with pytest.raises(ImportFormatError, match=reason):
         import_files([tmp_path / name], tmp_path / "out.h5")

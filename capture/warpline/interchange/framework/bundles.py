@@ -1,0 +1,135 @@
+"""Folders and archives of traces: what they hold stands for them, each file a rank."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import shutil
+import tarfile
+import tempfile
+import zipfile
+from collections.abc import Callable, Generator, Iterator, Sequence
+from pathlib import Path
+from typing import IO
+
+from warpline.i18n import tr
+from warpline.interchange.framework.detection import detect, read_head
+from warpline.interchange.framework.unpacking import UNPACKING_ERRORS, ZIP_MAGIC
+from warpline.model import ImportFormatError, StorageError
+from warpline.model.progress import IsCancelled, check_cancelled
+
+_TAR_MAGIC_AT = 257
+_TAR_MAGIC = b"ustar"
+_PART_BYTES = 1 << 20
+_FREE_SHARE = 0.5
+"""Of the free space of the disk of temporary files, what an archive may take."""
+_PLAIN_NAME = re.compile(r"[^\w.()+-]+")
+
+Open = Callable[[], "IO[bytes] | None"]
+
+
+def is_bundle(path: Path) -> bool:
+    """Whether the path is a folder, or an archive of several files."""
+    if path.is_dir():
+        return True
+    try:
+        with path.open("rb") as file:
+            is_zip = file.read(4) == ZIP_MAGIC
+        if is_zip:
+            with zipfile.ZipFile(path) as archive:
+                return sum(not member.is_dir() for member in archive.infolist()) > 1
+    except (OSError, *UNPACKING_ERRORS):
+        return False
+    try:
+        return read_head(path, 512)[_TAR_MAGIC_AT:].startswith(_TAR_MAGIC)
+    except ImportFormatError:
+        return False
+
+
+@contextlib.contextmanager
+def traces_of(paths: Sequence[Path], cancelled: IsCancelled) -> Iterator[list[Path]]:
+    """The traces that the paths are or hold, archives unpacked until the context ends.
+
+    Other files of a folder or archive are left alone. Raises ImportFormatError where one holds no trace or cannot be
+    unpacked, StorageError when there is no space for that, Cancelled.
+    """
+    with contextlib.ExitStack() as unpacked:
+        found: list[Path] = []
+        for path in paths:
+            if not is_bundle(path):
+                found.append(path)
+                continue
+            folder = path
+            if not path.is_dir():
+                folder = Path(unpacked.enter_context(tempfile.TemporaryDirectory(prefix="warpline-")))
+                _unpack(path, folder, cancelled)
+            found += _traces_in(folder, path, cancelled)
+        yield found
+
+
+def _traces_in(folder: Path, bundle: Path, cancelled: IsCancelled) -> list[Path]:
+    found: list[Path] = []
+    reason: str | None = None
+    for path in sorted(folder.rglob("*")):
+        check_cancelled(cancelled)
+        if not path.is_file() or path.is_symlink():
+            continue
+        try:
+            detect(path)
+        except ImportFormatError as error:
+            reason = reason or str(error).replace(f"{folder}/", "")
+        else:
+            found.append(path)
+    if not found:
+        raise ImportFormatError(
+            tr("{path}: no trace in it that Warpline can import: {reason}", path=bundle, reason=reason)
+            if reason
+            else tr("{path}: no file in it", path=bundle)
+        )
+    return found
+
+
+def _unpack(archive: Path, folder: Path, cancelled: IsCancelled) -> None:
+    left = int(shutil.disk_usage(folder).free * _FREE_SHARE)
+    try:
+        with contextlib.closing(_members(archive)) as members:
+            for name, opened in members:
+                source = opened()
+                if source is None:
+                    continue
+                target = _place(folder, name)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                with source, target.open("wb") as out:
+                    while part := source.read(_PART_BYTES):
+                        check_cancelled(cancelled)
+                        left -= len(part)
+                        if left < 0:
+                            raise StorageError(
+                                tr("{path}: unpacked it takes more than half of the free space", path=archive)
+                            )
+                        out.write(part)
+    except (tarfile.TarError, *UNPACKING_ERRORS) as error:
+        raise ImportFormatError(
+            tr("{path}: the archive cannot be read: {error}", path=archive, error=error)
+        ) from error
+
+
+def _members(archive: Path) -> Generator[tuple[str, Open], None, None]:
+    """Names of the regular files of an archive, each with what opens it."""
+    if zipfile.is_zipfile(archive):
+        with zipfile.ZipFile(archive) as packed:
+            for entry in packed.infolist():
+                if not entry.is_dir():
+                    yield entry.filename, lambda entry=entry: packed.open(entry)  # type: ignore[misc]
+        return
+    with tarfile.open(archive, "r|*") as stream:
+        for member in stream:
+            if member.isreg():
+                yield member.name, lambda member=member: stream.extractfile(member)  # type: ignore[misc]
+
+
+def _place(folder: Path, name: str) -> Path:
+    """Where a member goes: below the folder, whatever its name says."""
+    parts = [_PLAIN_NAME.sub("_", part) for part in re.split(r"[/\\]", name)]
+    safe = [part[:100] for part in parts if part.strip(".")]
+    return folder.joinpath(*safe) if safe else folder / "unnamed"

@@ -1,0 +1,101 @@
+"""Formats Warpline does not read: named by their content, with the way to bring them in."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from warpline.interchange import detect
+from warpline.model import ImportFormatError
+
+RECIPES = "nsys_recipe/NVIDIA+JAX-Toolbox/.github/workflows/nsys-jax/maxtext_fsdp4_test_data/"
+CLOSED = {
+    "rocm/ROCm+rocmProfileData/examples/rocm-profile-data/results/matmul_result.rpd": (
+        "rocmProfileData",
+        "rpd2tracing",
+    ),
+    "rocm/AMD-AGI+TraceLens/tests/rocprof/908_results.json.gz": ("rocprofv3", "pftrace"),
+    "xplane/AMD-AGI+TraceLens/tests/traces/mi300/jax08_gemm/tw003.xplane.pb": (
+        "XPlane",
+        "create_perfetto_trace",
+    ),
+    "perfetto/microsoft+Microsoft-Performance-Tools-Linux-Android/TestData/Perfetto/sample.perfetto-trace": (
+        "a Perfetto trace",
+        "traceconv json",
+    ),
+    "perfetto/microsoft+Microsoft-Performance-Tools-Linux-Android/TestData/Perfetto/chrome.pftrace": (
+        "a Perfetto trace",
+        "traceconv json",
+    ),
+    "perfetto/microsoft+Microsoft-Performance-Tools-Linux-Android/TestData/Perfetto/test_trace.perfetto-trace": (
+        "a Perfetto trace",
+        "traceconv json",
+    ),
+    "perf_data/google+perf_data_converter/src/quipper/testdata/perf.data.singleprocess-3.8": (
+        "perf record",
+        "warpline record",
+    ),
+    "perf_script/janestreet+magic-trace/test/page_fault.perf": ("perf script", "warpline record"),
+    "perf_script/jlfwong+speedscope/sample/profiles/linux-perf/simple-with-header.linux-perf.txt": (
+        "perf script",
+        "warpline record",
+    ),
+    "perf_script/jlfwong+speedscope/sample/profiles/linux-perf/simple.linux-perf.txt": (
+        "perf script",
+        "warpline record",
+    ),
+    "perf_script/microsoft+Microsoft-Performance-Tools-Linux-Android/TestData/Perf/perf.data.txt": (
+        "perf script",
+        "warpline record",
+    ),
+    "ftrace/ARM-software+lisa/tests/assets/trace_txt/trace.txt": ("ftrace", "traceconv json"),
+    "ftrace/catapult-project+catapult/tracing/test_data/android_systrace.txt": ("ftrace", "traceconv json"),
+    "ftrace/catapult-project+catapult/systrace/systrace/test_data/atrace_missing_tgids": (
+        "ftrace",
+        "traceconv json",
+    ),
+    "ftrace/ARM-software+lisa/external/trappy/doc/trace_stats.dat": ("trace-cmd", "trace-cmd report"),
+    "ftrace/ARM-software+lisa/external/trappy/tests/trace_systrace.html": ("systrace", "traceconv json"),
+    "ftrace/catapult-project+catapult/tracing/test_data/trivial_systrace.html": (
+        "systrace",
+        "traceconv json",
+    ),
+    f"{RECIPES}nvtx_gpu_proj_trace/trace.parquet": (
+        "recipe of Nsight Systems",
+        "nsys export",
+    ),
+    f"{RECIPES}report_nvtx_pushpop_trace.csv.xz": (
+        "recipe of Nsight Systems",
+        "nsys export",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CLOSED)
+def test_a_closed_format_is_named_and_the_way_in_is_told(name: str, data_dir: Path, tmp_path: Path) -> None:
+    title, remedy = CLOSED[name]
+    # The content decides, not the name; of packed tables only the name inside tells what they are.
+    copy = tmp_path / ("copy.csv.xz" if name.endswith(".xz") else "copy")
+    shutil.copyfile(data_dir / name, copy)
+    with pytest.raises(ImportFormatError) as problem:
+        detect(copy)
+    text = str(problem.value)
+    assert title in text
+    assert remedy in text
+    assert "\n" not in text
+
+
+@pytest.mark.parametrize("folder", ["torch", "paddle", "chrome_generic", "nsys", "ascend"])
+def test_formats_that_are_read_are_none_of_them(folder: str, data_dir: Path) -> None:
+    suffixes = (".json", ".json.gz", ".pb", ".sqlite", ".zip", ".gz")
+    from warpline.interchange.framework.closed_formats import why_closed
+    from warpline.interchange.framework.detection import read_head
+
+    looked_at = 0
+    for path in (data_dir / folder).rglob("*"):
+        if path.is_file() and path.name.endswith(suffixes):
+            assert why_closed(read_head(path), path) is None
+            looked_at += 1
+    assert looked_at

@@ -56,6 +56,15 @@ class Settings:
         self._store.setValue("appearance/language", choice)
 
     @property
+    def shows_legend(self) -> bool:
+        """Whether the strip that explains the colours of thread states is shown."""
+        return self._flag("appearance/legend", True)
+
+    @shows_legend.setter
+    def shows_legend(self, on: bool) -> None:
+        self._store.setValue("appearance/legend", on)
+
+    @property
     def restore_session(self) -> bool:
         """Whether the captures that were open are opened again at the next start."""
         return self._flag("session/restore", False)

@@ -13,6 +13,7 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
+from warpline.model.frames import StackFrame
 from warpline_app.session.layout_state import LayoutState
 
 UNDO_LIMIT = 200
@@ -60,6 +61,10 @@ class TimelineState(LayoutState):
     """row of an event that somebody led to: the timeline shows it"""
     row_wanted = Signal(str)
     """key of a row that somebody led to: the timeline scrolls to it"""
+    events_wanted = Signal(str, str, str)
+    """a kind, the identity of a column and what must stand in it: events somebody wants listed"""
+    source_wanted = Signal(object)
+    """a `StackFrame` whose line somebody wants to read"""
     range_selection_changed = Signal(object)
     """(start_ns, stop_ns) or None"""
     hover_changed = Signal(object)
@@ -220,6 +225,14 @@ class TimelineState(LayoutState):
     def reveal_row(self, key: str) -> None:
         """Have the timeline scroll to a row."""
         self.row_wanted.emit(key)
+
+    def list_events(self, kind: str, column: str, text: str) -> None:
+        """Have the events of a kind listed that have such a text in a column of their table."""
+        self.events_wanted.emit(kind, column, text)
+
+    def show_source(self, frame: StackFrame) -> None:
+        """Have the line of a stack shown where a person can read it."""
+        self.source_wanted.emit(frame)
 
     @property
     def range_selection(self) -> Range | None:

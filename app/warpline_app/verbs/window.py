@@ -70,6 +70,13 @@ def _about(context: CommandContext) -> None:
     show_about(context.shell.widget)
 
 
+def _legend(context: CommandContext) -> None:
+    settings = context.workspace.settings
+    settings.shows_legend = not settings.shows_legend
+    if context.navigator is not None:
+        context.navigator.view.legend.set_wanted(settings.shows_legend)
+
+
 def _theme_command(name: ThemeChoice, title: str) -> WindowCommand:
     def choose(context: CommandContext) -> None:
         appearance().choose(name)
@@ -112,6 +119,16 @@ WINDOW_COMMANDS: tuple[WindowCommand, ...] = (
         ("F11",),
         checked=lambda context: context.shell.is_full_screen,
         group="appearance",
+    ),
+    WindowCommand(
+        "view.legend",
+        "Legend of Thread States",
+        "View",
+        _legend,
+        needs=(A_CAPTURE,),
+        checked=lambda context: context.workspace.settings.shows_legend,
+        group="appearance",
+        hint="The strip that tells what the colours of running and waiting threads mean; a click lists such waits",
     ),
     *(_theme_command(name, title) for name, title in _THEMES),
     WindowCommand("view.preferences", "Preferences…", "View", _preferences, ("Ctrl+,",), group="preferences"),

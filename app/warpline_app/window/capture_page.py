@@ -23,6 +23,7 @@ class CapturePage(QWidget):
         self.document = document
         self.view: TimelineView = TimelineView(document, self)
         self.navigator: TimelineNavigator = TimelineNavigator(self.view, workspace)
+        self.view.legend.set_wanted(workspace.settings.shows_legend)
         self.view.status_changed.connect(workspace.tell)
         document.state.reveal_wanted.connect(self.view.scene.reveal_event)
         document.state.row_wanted.connect(self.view.scene.reveal_row)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import IntEnum
 from types import MappingProxyType
+from typing import NamedTuple
+
+from warpline.i18n import english
 
 
 class WaitKind(IntEnum):
@@ -48,6 +51,35 @@ WAIT_KINDS: Mapping[int, str] = MappingProxyType(
         WaitKind.OTHER: "other",
     }
 )
+
+
+class WaitFamily(NamedTuple):
+    """Kinds of waits that are seen as one: ``color`` is the family of colours the themes know."""
+
+    color: str
+    title: str
+    kinds: tuple[WaitKind, ...]
+
+
+WAIT_FAMILIES: tuple[WaitFamily, ...] = (
+    WaitFamily("wait_lock", english("lock"), (WaitKind.LOCK,)),
+    WaitFamily("wait_gil", english("GIL"), (WaitKind.GIL,)),
+    WaitFamily(
+        "wait_condition",
+        english("condition, barrier, signal"),
+        (WaitKind.CONDITION, WaitKind.BARRIER, WaitKind.SIGNAL),
+    ),
+    WaitFamily("wait_sleep", english("sleep"), (WaitKind.SLEEP,)),
+    WaitFamily("wait_file", english("file, terminal"), (WaitKind.FILE, WaitKind.TERMINAL)),
+    WaitFamily(
+        "wait_network",
+        english("network, pipe, descriptors"),
+        (WaitKind.NETWORK, WaitKind.PIPE, WaitKind.POLL),
+    ),
+    WaitFamily("wait_child", english("child process, thread's end"), (WaitKind.CHILD, WaitKind.JOIN)),
+    WaitFamily("wait_gpu", english("GPU"), (WaitKind.GPU,)),
+)
+"""What blocked stretches are told apart by in pictures; what is in none is blocked for reasons not known."""
 
 
 class Function(IntEnum):

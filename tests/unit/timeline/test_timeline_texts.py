@@ -12,11 +12,11 @@ from tests.gui.timeline_sample import MS, US
 from tests.unit.timeline.timeline_tools import MAIN, STREAM, lane_of
 
 from warpline.storage import Capture
-from warpline_app.timeline.draw.labels import is_cause
 from warpline_app.timeline.model.curves import CurveTask, counter_text, share_text
 from warpline_app.timeline.model.event_text import describe_event
 from warpline_app.timeline.model.links import links_in_view, links_of_event, related_rows
 from warpline_app.timeline.model.search import SearchQuery, find_events, parse_query
+from warpline_app.timeline.model.state_causes import is_cause
 from warpline_app.timeline.widgets.overview import side_by_side
 
 

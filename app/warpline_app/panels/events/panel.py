@@ -253,7 +253,7 @@ class EventsPanel(ComputedPanel):
         hint = (
             tr("A number, time or size: > 1ms, <= 64 KiB, 1ms..2ms")
             if column.choices is None
-            else tr("A part of the text, or =the whole text")
+            else tr("A part of the text, or =the whole text; several with |")
         )
         dialog.setLabelText(hint)
         known = next((f.text for f in self._filters if f.column == column.identity), "")
@@ -273,6 +273,8 @@ class EventsPanel(ComputedPanel):
         self.kind.setCurrentIndex(max(self.kind.findData(kind), 0))
         self.search.setText("" if name is None else f'"{capture.strings[name]}"')
         self._typing.stop()
+        if target.columns:
+            self._set_filters(tuple(ColumnFilter(*column) for column in target.columns))
         self.mark_stale()
 
     def _kind_chosen(self, _index: int) -> None:

@@ -188,10 +188,21 @@ class PanelLayout(QObject):
 
     def set_document(self, document: Document | None) -> None:
         """Show the panels of this document, those that must be made first with `fill`; without one none."""
+        if self._document is not None:
+            self._document.state.events_wanted.disconnect(self._list_events)
         self._document = document
+        if document is not None:
+            document.state.events_wanted.connect(self._list_events)
         self._update_visibility()
         for host in self._hosts():
             host.set_document(document)
+
+    def _list_events(self, kind: str, column: str, text: str) -> None:
+        table = None if self._document is None else self._document.capture.kinds.get(kind)
+        if table is not None:
+            from warpline_app.panels.frame.row_target import RowTarget  # the analysis, when it is wanted
+
+            self.show_events_of(RowTarget(kind=table.code, columns=((column, text),)))
 
     def fill(self) -> None:
         """Make the panels that are seen."""
@@ -203,6 +214,7 @@ class PanelLayout(QObject):
         for host in self._hosts():
             host.forget_document(document)
         if self._document is document:
+            document.state.events_wanted.disconnect(self._list_events)
             self._document = None
 
     def _update_visibility(self) -> None:

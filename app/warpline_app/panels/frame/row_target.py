@@ -13,13 +13,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RowTarget:
-    """Events of a name (string id) and of a kind (code, −1 for any), one event, a track, or a range of time."""
+    """Events of a name (string id) and of a kind (code, −1 for any), one event, a track, or a range of time.
+
+    ``columns`` are columns of the table of events (by identity) and what must stand in each.
+    """
 
     name: int | None = None
     kind: int = -1
     event: int | None = None
     track: int | None = None
     range_ns: tuple[int, int] | None = None
+    columns: tuple[tuple[str, str], ...] = ()
 
     @property
     def is_nothing(self) -> bool:

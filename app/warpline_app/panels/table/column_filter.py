@@ -31,7 +31,8 @@ _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
 class ColumnFilter:
     """What must stand in a column (known by its identity).
 
-    Texts: a part (``copy``) or ``="the whole"``; numbers: ``> 1ms``, ``1ms..2ms``, ``>= 64 KiB``.
+    Texts: a part (``copy``) or ``="the whole"``, several as ``=file | =terminal``; numbers: ``> 1ms``, ``1ms..2ms``,
+    ``>= 64 KiB``.
     """
 
     column: str
@@ -68,6 +69,10 @@ def passing(column: TableColumn, text: str, items: npt.NDArray[np.int64] | None)
 
 
 def _text_passes(known: str, text: str) -> bool:
+    return any(_part_passes(known, part.strip()) for part in text.split(" | "))
+
+
+def _part_passes(known: str, text: str) -> bool:
     if text.startswith("="):
         return known == text[1:].strip().strip('"')
     return text.casefold() in known.casefold()

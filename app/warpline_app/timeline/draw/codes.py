@@ -7,13 +7,18 @@ A code is ``color * VARIANTS + variant``; colour 0 is the empty surface.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 
+from warpline.model.waits import WAIT_FAMILIES
 from warpline_app.look.theme import Theme, luminance, mix, to_rgb
 
 UInt16Array = npt.NDArray[np.uint16]
 UInt32Array = npt.NDArray[np.uint32]
+IntArray = npt.NDArray[np.intp]
+BoolArray = npt.NDArray[np.bool_]
 
 VARIANTS = 64
 MAX_COLORS = 65536 // VARIANTS
@@ -51,6 +56,7 @@ FIXED = (
     "runnable",
     "blocked",
     "uninterruptible",
+    *(family.color for family in WAIT_FAMILIES),
     "core",
     "range",
     "operator",
@@ -69,7 +75,20 @@ FIRST_CUSTOM = FIRST_HUE + HUES
 # Share of the bar's height that a state fills, from the top; told apart without colour.
 _SHAPES = {"running": (0.30, 0.92), "runnable": (0.62, 0.92)}
 _WHOLE = (0.0, 1.0)
-_HATCHED = {"blocked", "uninterruptible"}
+# Where the lines of a texture are, by row and column; told apart without colour, too. Each repeats after 8 pixels.
+_TEXTURES: dict[str, Callable[[IntArray, IntArray], BoolArray]] = {
+    "blocked": lambda y, x: (y + x) % 8 < 2,
+    "uninterruptible": lambda y, x: (y + x) % 8 < 2,
+    "wait_lock": lambda y, x: (y - x) % 4 < 2,
+    "wait_gil": lambda y, x: ((y + x) % 8 < 1) | ((y - x) % 8 < 1),
+    "wait_condition": lambda y, x: (y + x) % 4 < 1,
+    "wait_sleep": lambda y, x: (y % 4 == 1) & (x % 4 == 0),
+    "wait_file": lambda y, x: (y % 4 == 2) & (x >= 0),
+    "wait_network": lambda y, x: (x % 4 == 0) & (y >= 0),
+    "wait_child": lambda y, x: (y // 4 + x // 4) % 2 == 0,
+    "wait_gpu": lambda y, x: (x % 8 < 4) & (y >= 0),
+}
+_HATCHED = frozenset(_TEXTURES)
 
 # Inks of a pattern, by number.
 _GROUND, _INK, _DARK, _DIM, _PALE = range(5)
@@ -170,18 +189,18 @@ class ColorTable:
             pattern = patterns[_SHAPES.get(name, _WHOLE)]
             table[:, base : base + VARIANTS] = np.array(inks, np.uint32)[pattern]
             if name in _HATCHED:
-                self._hatch(table, base, rgb, background)
+                self._hatch(table, name, base, rgb, background)
         return table
 
-    def _hatch(self, table: UInt32Array, base: int, rgb: int, background: int) -> None:
-        """Diagonal lines on a faint ground, framed: the states that wait."""
-        height = len(table)
-        ground = mix(rgb, background, 0.55)
-        line = mix(rgb, self.theme.rgb("text"), 0.38)
-        for phase in range(HATCH_PHASES):
-            column = np.where((np.arange(height) + phase) % HATCH_PHASES < 2, line, ground)
-            column[0] = column[-1] = mix(rgb, self.theme.rgb("text"), 0.15)
-            table[:, base + HATCH + phase] = column
+    def _hatch(self, table: UInt32Array, name: str, base: int, rgb: int, background: int) -> None:
+        """Lines or dots on a faint ground, framed: the states that wait. What for has its own colour and texture."""
+        is_told = name.startswith("wait_")
+        ground = mix(rgb, background, 0.66 if is_told else 0.55)
+        line = rgb if is_told else mix(rgb, self.theme.rgb("text"), 0.38)
+        rows, columns = np.indices((len(table), HATCH_PHASES))
+        hatch = np.where(_TEXTURES[name](rows, columns), line, ground)
+        hatch[0] = hatch[-1] = rgb if is_told else mix(rgb, self.theme.rgb("text"), 0.15)
+        table[:, base + HATCH : base + HATCH + HATCH_PHASES] = hatch
         table[:, base + SOLID] = ground
         table[:, base + EDGE] = line
         table[:, base + DIM] = mix(ground, background, 0.6)

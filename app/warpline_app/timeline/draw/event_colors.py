@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from warpline.model import Flag
 from warpline.model.communication import is_communication
+from warpline.model.waits import WAIT_FAMILIES
 from warpline_app.timeline.draw.codes import DENSITY, FIRST_HUE, HUES, INDEX, VARIANTS, ColorTable
 from warpline_app.timeline.model.name_rows import copy_family
 
@@ -89,6 +90,20 @@ class EventColors:
         index = table.indices_of(rows)
         return values[index], valid[index] & (index >= 0)
 
+    def waiting(self, rows: Int64Array, code: int) -> Colors:
+        """Colour numbers of blocked stretches, rows of the kind ``code``, by what was waited for."""
+        found = self.attribute(code, "wait", rows)
+        if found is None:
+            return np.full(len(rows), INDEX["blocked"], np.int32)
+        values, valid = found
+        return _WAIT_COLORS[np.where(valid, values, 0)]
+
+    @cached_property
+    def state_code(self) -> int:
+        """Code of thread states that say what was waited for; −1 where none do."""
+        table = self.capture.kinds.get("thread_state")
+        return table.code if table is not None and "wait" in table.attributes else -1
+
     def hue_of_names(self, names: Int64Array) -> Colors:
         """One of eight hues per name, the same in every capture."""
         hue = self._hue_of_name[names]
@@ -140,14 +155,23 @@ def _copy(colors: EventColors, rows: Int64Array, code: int, _flags: Any) -> Colo
 _COPY_COLORS = np.array([INDEX[copy_family(code)] for code in range(32)], np.int32)
 
 
-def _state(colors: EventColors, rows: Int64Array, _code: int, flags: Any) -> Colors:
+def _state(colors: EventColors, rows: Int64Array, code: int, flags: Any) -> Colors:
     by_name = colors.states(colors.names(rows))
     by_flag = np.where(
         flags & Flag.IDLE,
         INDEX["blocked"],
         np.where(flags & Flag.WAITING, INDEX["runnable"], INDEX["running"]),
     )
-    return np.where(by_name == _OTHER_STATE, by_flag, by_name).astype(np.int32)
+    result = np.where(by_name == _OTHER_STATE, by_flag, by_name).astype(np.int32)
+    blocked = np.flatnonzero(result == INDEX["blocked"])
+    if len(blocked):
+        result[blocked] = colors.waiting(rows[blocked], code)
+    return result
+
+
+_WAIT_COLORS = np.full(256, INDEX["blocked"], np.int32)
+for _family in WAIT_FAMILIES:
+    _WAIT_COLORS[list(_family.kinds)] = INDEX[_family.color]
 
 
 def _core(colors: EventColors, rows: Int64Array, code: int, _flags: Any) -> Colors:

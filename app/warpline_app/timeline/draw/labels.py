@@ -17,6 +17,7 @@ from warpline_app.timeline.draw.atlas import Atlas
 from warpline_app.timeline.draw.lane_codes import Boxes
 from warpline_app.timeline.draw.shapes import is_drawing
 from warpline_app.timeline.model.kernel_names import short_kernel_name
+from warpline_app.timeline.model.state_causes import StateCauses
 from warpline_app.timeline.model.time_model import TimeScale
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 Float64Array = npt.NDArray[np.float64]
 
-LONGEST_CAUSE = 40
 INSET_PX = 5
 GAP_PX = 9
 MIDDLE_FROM_PX = 96
@@ -35,11 +35,6 @@ _SILENT = np.zeros(codes.MAX_COLORS, bool)
 _SILENT[[codes.INDEX["running"], codes.INDEX["runnable"]]] = True
 _HATCHED = np.zeros(codes.MAX_COLORS, bool)
 _HATCHED[list(codes.HATCHED_COLORS)] = True
-
-
-def is_cause(reason: str) -> bool:
-    """Whether a state's reason tells this state apart: a word or two, not a sentence on how all were recorded."""
-    return bool(reason) and ";" not in reason and len(reason) <= LONGEST_CAUSE
 
 
 def is_template(text: str) -> bool:
@@ -63,7 +58,7 @@ class Labels:
         kernel = capture.kinds.get("kernel")
         self._kernel_kind = kernel.code if kernel is not None else -1
         self._state_kind = state.code if state is not None else -1
-        self._reason_kind = state.code if state is not None and "reason" in state.attributes else -1
+        self._causes = StateCauses(capture)
         self._batches: list[tuple[Atlas, Float64Array]] = []
         self._grounds: list[QRectF] = []
         self._budget = 0
@@ -148,17 +143,11 @@ class Labels:
             )
             of_name[name] = self._add(atlas, shown)
         entries = of_name[names].astype(np.int64)
-        if self._reason_kind >= 0:
-            explained = np.flatnonzero(self._capture.events.kind[boxes.row] == self._reason_kind)
-            if len(explained):
-                table = self._capture.kinds["thread_state"]
-                values, valid = table.column("reason")
-                at = table.indices_of(boxes.row[explained])
-                for index, position in zip(explained.tolist(), at.tolist(), strict=True):
-                    reason = self._capture.strings[int(values[position])] if valid[position] else ""
-                    if is_cause(reason):
-                        name = self._capture.strings[int(names[index])]
-                        entries[index] = self._add(atlas, f"{translated(name)} · {translated(reason)}")
+        explained = np.flatnonzero(self._capture.events.kind[boxes.row] == self._causes.code)
+        for index, row in zip(explained.tolist(), boxes.row[explained].tolist(), strict=True):
+            cause = self._causes.text(row)
+            if cause:
+                entries[index] = self._add(atlas, cause)
         return entries
 
     def _add(self, atlas: Atlas, text: str) -> int:

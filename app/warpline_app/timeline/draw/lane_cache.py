@@ -16,6 +16,7 @@ from warpline_app.timeline.draw import codes
 from warpline_app.timeline.draw.event_colors import EventColors
 from warpline_app.timeline.draw.lane_codes import (
     Boxes,
+    color_waits,
     draw_boxes,
     draw_density,
     draw_groups,
@@ -109,6 +110,7 @@ def _draw_lanes(
         marks = strip.mark_row.ravel()
         dim_marks = emphasis.dimmed(colors, np.maximum(marks, 0), strip.mark_kind.ravel()) & (marks >= 0)
     draw_density(out, strip, colors.mark_codes, dim_marks, bin_px)
+    color_waits(out, strip, colors, bin_px)
     color = colors.of(strip.rect_row, strip.rect_kind, strip.rect_flags)
     # Names have no colour below a few pixels: a rainbow would tell nothing.
     length = strip.rect_stop - strip.rect_start

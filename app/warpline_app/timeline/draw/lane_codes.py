@@ -21,6 +21,7 @@ from warpline_app.timeline.model.time_model import TimeScale
 
 if TYPE_CHECKING:
     from warpline.storage.columns.strip import Strip
+    from warpline_app.timeline.draw.event_colors import EventColors
 
 Int64Array = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
@@ -111,6 +112,26 @@ def _density_with_numpy(
         code[dim.ravel()[filled]] += codes.DIM_DENSITY - codes.DENSITY
     cells.ravel()[filled] = code
     out[:] = np.repeat(cells, bin_px, axis=1)[:, : out.shape[1]] if bin_px > 1 else cells
+
+
+def color_waits(out: UInt16Array, strip: Strip, colors: EventColors, bin_px: int) -> None:
+    """Gives columns that `draw_density` drew as blocked the colour of what their mark waited for.
+
+    One search for each such pixel of a thread's row, however many events lie under it.
+    """
+    if colors.state_code < 0:
+        return
+    idle = strip.mark_flags & (Flag.IDLE | Flag.WAITING) == Flag.IDLE
+    is_blocked = (strip.mark_kind == colors.state_code) & idle
+    lane, column = np.nonzero(is_blocked & (strip.mark_row >= 0))
+    if not len(lane):
+        return
+    color = colors.waiting(strip.mark_row[lane, column].astype(np.int64), colors.state_code)
+    more = ((color - codes.INDEX["blocked"]) * codes.VARIANTS).astype(np.uint16)
+    for place in range(bin_px):
+        x = column * bin_px + place
+        inside = x < out.shape[1]
+        out[lane[inside], x[inside]] += more[inside]
 
 
 def draw_boxes(out: UInt16Array, boxes: Boxes, flags: UInt8Array, scale: TimeScale, phase: int) -> None:

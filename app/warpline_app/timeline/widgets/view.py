@@ -28,6 +28,7 @@ from warpline_app.timeline.widgets.canvas import Canvas
 from warpline_app.timeline.widgets.details import Details
 from warpline_app.timeline.widgets.header import Header
 from warpline_app.timeline.widgets.held_keys import HeldKeys, verb_of
+from warpline_app.timeline.widgets.legend import Legend, legend_entries
 from warpline_app.timeline.widgets.overview import HEIGHT as OVERVIEW_HEIGHT
 from warpline_app.timeline.widgets.overview import Overview
 from warpline_app.timeline.widgets.ruler import HEIGHT as RULER_HEIGHT
@@ -79,6 +80,7 @@ class TimelineView(QWidget):
         self.ruler = Ruler(self.scene, self.canvas.overlay, self.theme, self)
         self.overview = Overview(self.scene, self.theme, self)
         self.corner = Corner(self.scene, self.theme, OVERVIEW_HEIGHT, self)
+        self.legend = Legend(self.theme, self)
         self.scroll_bar = QScrollBar(Qt.Orientation.Vertical, self)
         self.work = IdleWork(self)
         self.details = Details(self.scene, self.canvas, self.header, self.ruler, self.overview, self.work)
@@ -106,6 +108,7 @@ class TimelineView(QWidget):
         grid.addWidget(self.header, 2, 0)
         grid.addWidget(self.canvas, 2, 1)
         grid.addWidget(self.scroll_bar, 0, 2, 3, 1)
+        grid.addWidget(self.legend, 3, 0, 1, 3)
         grid.setColumnStretch(1, 1)
         grid.setRowStretch(2, 1)
         self.corner.setFixedHeight(OVERVIEW_HEIGHT + RULER_HEIGHT)
@@ -133,6 +136,8 @@ class TimelineView(QWidget):
         state.selection_changed.connect(self._selection_changed)
         state.range_selection_changed.connect(self._range_changed)
         self.search.changed.connect(self._search_changed)
+        self.legend.events_wanted.connect(lambda *what: state.list_events("thread_state", *what))
+        self.work.submit("legend", self._explain)
 
     # appearance
 
@@ -141,6 +146,11 @@ class TimelineView(QWidget):
         self.theme = theme
         for part in (self.canvas, self.header, self.ruler, self.overview, self.corner):
             part.set_theme(theme)
+        self.legend.set_theme(theme, self.canvas.renderer.table)
+
+    def _explain(self) -> None:
+        """The legend of what this capture has."""
+        self.legend.show_entries(legend_entries(self.document.capture), self.canvas.renderer.table)
 
     def follow_link_of_row(self, key: str) -> None:
         """Go to the first end of the selection's links that a row holds."""

@@ -90,8 +90,9 @@ class KindTable:
 
     def indices_of(self, rows: Int64Array) -> Int64Array:
         """Positions of rows of this kind in `rows`; −1 for a row of another kind."""
-        own = self.rows
+        own = self.stored_rows
         if not len(own):
             return np.full(len(rows), -1, np.int64)
-        index = np.minimum(np.searchsorted(own, rows), len(own) - 1)
+        # In the type they are stored in: a column of millions is not copied for the sake of a few.
+        index = np.minimum(np.searchsorted(own, rows.astype(own.dtype)), len(own) - 1)
         return np.where(own[index] == rows, index, -1)

@@ -1,0 +1,68 @@
+"""What stands in the bar of a blocked thread: what it waits for and on which line, in a few words."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from warpline.i18n import translated
+from warpline.model.frames import parse_frame, telling_frame
+from warpline.model.waits import WAIT_KINDS
+
+if TYPE_CHECKING:
+    from warpline.storage import Capture
+
+LONGEST_CAUSE = 40
+_REMEMBERED = 8_192
+
+
+def is_cause(reason: str) -> bool:
+    """Whether a state's reason tells this state apart: a word or two, not a sentence on how all were recorded."""
+    return bool(reason) and ";" not in reason and len(reason) <= LONGEST_CAUSE
+
+
+class StateCauses:
+    """Texts of thread states that have a cause. Stretches of the same wait share theirs."""
+
+    def __init__(self, capture: Capture) -> None:
+        self._capture = capture
+        table = capture.kinds.get("thread_state")
+        names = ("wait", "place", "stack", "reason")
+        self._columns = {
+            name: table.column(name) for name in names if table is not None and name in table.attributes
+        }
+        self._rows = np.empty(0, np.int64) if table is None else table.stored_rows
+        self.code = table.code if table is not None and self._columns else -1
+        """The kind whose events have causes; −1 where none do."""
+        self._told = lru_cache(_REMEMBERED)(self._tell)
+
+    def text(self, row: int) -> str:
+        """``lock · worker.py:42``, or the state's name with a reason that is told; empty when none is."""
+        index = int(np.searchsorted(self._rows, row))
+        if index >= len(self._rows) or int(self._rows[index]) != row:
+            return ""
+        wait, place, stack, reason = (
+            self._value(name, index) for name in ("wait", "place", "stack", "reason")
+        )
+        return self._told(int(self._capture.events.name[row]), wait, place, stack, reason)
+
+    def _value(self, name: str, index: int) -> int | None:
+        values, valid = self._columns.get(name, (None, None))
+        return int(values[index]) if values is not None and valid is not None and valid[index] else None
+
+    def _tell(
+        self, name: int, wait: int | None, place: int | None, stack: int | None, reason: int | None
+    ) -> str:
+        capture = self._capture
+        said = capture.strings[reason] if reason is not None else ""
+        if not wait:
+            return f"{translated(capture.strings[name])} · {translated(said)}" if is_cause(said) else ""
+        frame = telling_frame(capture.stack_frames(stack)) if stack is not None else None
+        if frame is None and place is not None:
+            frame = parse_frame(capture.strings[place])
+        kind = translated(WAIT_KINDS.get(wait, str(wait)))
+        if frame is not None:
+            return f"{kind} · {frame.place}"
+        return translated(said) if is_cause(said) else kind

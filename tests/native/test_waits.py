@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import warpline
+from warpline.model import Flag
 
 PROGRAM = Path(__file__).parent / "programs" / "waits.py"
 LONG_NS = 10_000_000
@@ -65,9 +66,11 @@ def test_every_wait_has_its_kind_its_line_and_its_length(recorded: Recorded) -> 
 def test_who_gave_a_lock_back_is_told_with_the_line(recorded: Recorded) -> None:
     main = recorded.told[0].thread
     calls = recorded.calls
-    locks = calls[(calls.thread_id == main) & (calls.wait == "lock") & (calls.duration_ns > LONG_NS)]
-    ended = locks[locks.ended_by.notna()]
-    assert len(ended) >= 3
+    long = calls[(calls.thread_id == main) & (calls.duration_ns > LONG_NS)]
+    ended = long[long.wait.isin(["lock", "condition"]) & long.ended_by.notna()]
+    assert len(ended) >= 4
+    locks = ended[ended.wait == "lock"]
+    assert (locks.holder == locks.ended_by).all()
     assert main not in set(ended.ended_by)
     assert str(PROGRAM) in str(ended.iloc[0].holder_place)
     kinds = set(recorded.capture.links["kind"].tolist())
@@ -85,6 +88,36 @@ def test_a_blocked_stretch_tells_the_reason_of_its_call(recorded: Recorded) -> N
     assert long[long.wait == "sleep"].iloc[0].reason == "sleep"
     assert long[long.wait == "child process"].iloc[0].reason.startswith("child process ")
     assert long.place.notna().sum() >= len(kinds)
+
+
+@pytest.mark.parametrize("end", ["killed", "exited"])
+def test_waits_that_never_end_are_told(tmp_path: Path, end: str) -> None:
+    output = tmp_path / "run.h5"
+    program = Path(__file__).parent / "programs" / "last_waits.py"
+    command = [sys.executable, "-m", "warpline", "record", "-q", "-o", str(output), "--"]
+    done = subprocess.run(
+        [*command, sys.executable, str(program), end],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert done.returncode == (137 if end == "killed" else 0), done.stderr
+    with warpline.open(output) as capture:
+        calls = capture.events("osrt").to_pandas()
+    last = calls[(calls["flags"] & int(Flag.CUT_END)) != 0].set_index("thread_id")
+    told = [line.split("\t") for line in done.stdout.splitlines()]
+    assert len(told) == 7
+    for tid, kind, line in told:
+        wait = last.loc[int(tid)]
+        assert wait.wait == kind
+        assert f"{program}:{line}" in str(wait.stack), (kind, wait.stack)
+    # Two hold what the other wants, one asks for what it has itself.
+    locks = [int(tid) for tid, kind, _line in told if kind == "lock"]
+    assert {last.holder[tid] for tid in locks} == set(locks)
+    itself = [tid for tid in locks if last.holder[tid] == tid]
+    assert len(itself) == 1
+    assert all(str(program) in last.holder_place[tid] for tid in locks)
 
 
 def test_stacks_of_a_forked_child_are_sampled(tmp_path: Path) -> None:

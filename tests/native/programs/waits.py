@@ -34,20 +34,27 @@ def later(action: Callable[[], object]) -> threading.Thread:
 def main() -> None:
     told("sleep", lambda: time.sleep(PAUSE))
 
-    lock = threading.Lock()
-    lock.acquire()
-    helper = later(lock.release)
+    lock, is_held = threading.Lock(), threading.Event()
+
+    def hold() -> None:
+        with lock:
+            is_held.set()
+            time.sleep(PAUSE)
+
+    helper = threading.Thread(target=hold, name="helper")
+    helper.start()
+    is_held.wait()
     told("lock", lock.acquire)
     helper.join()
 
     event = threading.Event()
     helper = later(event.set)
-    told("lock", event.wait)
+    told("condition", event.wait)
     helper.join()
 
     items: queue.Queue[int] = queue.Queue()
     helper = later(lambda: items.put(1))
-    told("lock", items.get)
+    told("condition", items.get)
     helper.join()
 
     helper = later(lambda: None)

@@ -50,7 +50,7 @@ def lock_contention(view: View, _options: Options) -> Table | NotRecorded:
         (
             *stat_columns(english("Waits"), english("all waiting for locks")),
             Column("name", "Waits at", Role.NAME, key=True),
-            Column("holder_place", "Given back at", Role.TEXT, key=True),
+            Column("holder_place", "Holder at", Role.TEXT, key=True),
             Column("lock", "Lock", Role.TEXT, key=True),
             Column("wait", "Kind", Role.TEXT, ours=True),
             Column("pid", "PID", Role.ID, key=True),

@@ -10,9 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.i18n import english
-from warpline.model.waits import KIND_OF_FUNCTION, WAIT_KINDS, WaitKind
+from warpline.model.waits import KIND_OF_FUNCTION, WAIT_KINDS, Function, WaitKind
 from warpline.recording.agent import records
+from warpline.recording.agent.open_waits import open_calls
 from warpline.recording.agent.python_stacks import PythonStacks
+from warpline.recording.agent.samples import Samples
 from warpline.recording.spool.reader import SpoolFile
 from warpline.recording.spool.string_columns import capture_strings
 from warpline.recording.spool.threads import ThreadLife, ThreadTable
@@ -22,6 +24,7 @@ Int64Array = npt.NDArray[np.int64]
 UInt32Array = npt.NDArray[np.uint32]
 
 NOBODY = -1
+_CONDITION = "Condition.wait ("
 SAME_MOMENT_NS = 2_000
 """What the kernel's stamp of a switch and the program's reading of the clock may be apart."""
 
@@ -33,7 +36,9 @@ class Waits:
     ``thread`` int64 indexes of threads; ``start_ns``, ``stop_ns`` CLOCK_MONOTONIC; ``process`` uint32 pid; ``object``
     uint64 address, descriptor or child; ``function`` and ``kind`` codes of `model.waits`; ``result`` int64;
     ``stack`` capture's ids, `NO_STACK` for none; ``place``, ``text``, ``caller`` string ids; ``holder`` thread index or
-    `NOBODY`: who held a lock when the wait began, or gave it back; ``release`` index of the release that ended it, −1.
+    `NOBODY`: who held a lock when the wait began, or gave it back; ``release`` index of the release that ended it, −1;
+    ``is_open`` bool: cut off by the end of the thread or of the recording; ``holder_place`` string id: where the holder
+    gave it back, or else was when it was last sampled during the wait.
     """
 
     thread: Int64Array
@@ -50,6 +55,8 @@ class Waits:
     caller: UInt32Array
     holder: Int64Array
     release: Int64Array
+    is_open: npt.NDArray[np.bool_]
+    holder_place: UInt32Array
 
     def __len__(self) -> int:
         return len(self.thread)
@@ -75,20 +82,23 @@ class Releases:
 
 
 def read_waits(
-    threads: ThreadTable, spools: Sequence[SpoolFile], builder: CaptureBuilder
+    threads: ThreadTable, spools: Sequence[SpoolFile], builder: CaptureBuilder, stop_ns: int
 ) -> tuple[Waits, Releases]:
-    """All calls and releases that the agents of all processes recorded."""
-    waits, releases = [_no_waits()], [_no_releases()]
+    """All calls and releases that the agents of all processes recorded until ``stop_ns``."""
+    waits, releases, samples = [_no_waits()], [_no_releases()], []
     for spool in spools:
         if spool.header.producer != "agent":
             continue
         calls = spool.records(records.OSRT_CALL, records.osrt_call)
         given = spool.records(records.OSRT_RELEASE, records.osrt_release)
-        if not len(calls.values) and not len(given.values):
+        unfinished, unfinished_tid = open_calls(spool, threads, stop_ns)
+        value = np.concatenate([calls.values, unfinished])
+        if not len(value) and not len(given.values):
             continue
         stacks = PythonStacks(spool, builder)
+        samples.append(Samples.of(spool, threads, stacks))
         pid = spool.header.pid
-        value = calls.values
+        tid = np.concatenate([calls.tid, unfinished_tid])
         start = value["start_ns"].astype(np.int64)
         text = capture_strings(spool, builder, value["text"])
         held = value["holder"] != 0
@@ -96,7 +106,7 @@ def read_waits(
         holder[held] = threads.lookup(pid, value["holder"][held], start[held])
         waits.append(
             Waits(
-                threads.lookup(pid, calls.tid, start),
+                threads.lookup(pid, tid, start),
                 start,
                 np.maximum(value["end_ns"].astype(np.int64), start),
                 np.full(len(value), pid, np.uint32),
@@ -110,6 +120,8 @@ def read_waits(
                 capture_strings(spool, builder, value["caller"]),
                 holder,
                 np.full(len(value), -1, np.int64),
+                np.arange(len(value)) >= len(calls.values),
+                np.zeros(len(value), np.uint32),
             )
         )
         moment = given.values["time_ns"].astype(np.int64)
@@ -128,17 +140,46 @@ def read_waits(
     joined = joined.take(np.lexsort((-joined.stop_ns, joined.start_ns, joined.thread)))
     by_time = np.argsort(freed.time_ns, kind="stable")
     freed = Releases(*(getattr(freed, column.name)[by_time] for column in fields(freed)))
-    return _ended(joined, freed), freed
+    ended = _ended(joined, freed)
+    return _named(_conditions(ended, freed, builder), freed, Samples.join(samples)), freed
 
 
 def _ended(waits: Waits, releases: Releases) -> Waits:
-    """The same with what ended each. A semaphore does not know its owner: who gave it back had it."""
+    """The same with what ended each. Where nobody knows who had a semaphore, who gave it back had it."""
     release = match_releases(waits, releases)
     holder = waits.holder
     if len(releases):
         unknown = (holder == NOBODY) & (waits.kind == WaitKind.LOCK) & (release >= 0)
         holder = np.where(unknown, releases.thread[release], holder)
     return replace(waits, release=release, holder=holder)
+
+
+def _conditions(waits: Waits, releases: Releases, builder: CaptureBuilder) -> Waits:
+    """The same, where semaphores that stand for a condition are one, and nobody's.
+
+    Their waiter took them itself, and another thread gives them: so Python's conditions, events and queues wait. One
+    that nobody gives is a lock that its own holder asks for once more, unless Python says that it is a condition.
+    """
+    own = np.flatnonzero((waits.function == Function.SEMAPHORE) & (waits.holder == waits.thread))
+    given = waits.release[own] >= 0
+    given[given] = releases.thread[waits.release[own[given]]] != waits.thread[own[given]]
+    places, which = np.unique(waits.place[own], return_inverse=True)
+    known = np.array([builder.text(place).startswith(_CONDITION) for place in places.tolist()], bool)
+    rows = own[given | known[which.reshape(-1)]] if len(own) else own
+    kind, holder = waits.kind.copy(), waits.holder.copy()
+    kind[rows], holder[rows] = WaitKind.CONDITION, NOBODY
+    return replace(waits, kind=kind, holder=holder)
+
+
+def _named(waits: Waits, releases: Releases, samples: Samples) -> Waits:
+    """The same with the line of each holder."""
+    release, holder = waits.release, waits.holder
+    place = np.zeros(len(waits), np.uint32)
+    released = release >= 0
+    place[released] = releases.place[release[released]]
+    rest = np.flatnonzero((place == 0) & (holder != NOBODY))
+    place[rest] = samples.last_place(holder[rest], waits.start_ns[rest], waits.stop_ns[rest])
+    return replace(waits, holder_place=place)
 
 
 def match_releases(waits: Waits, releases: Releases) -> Int64Array:
@@ -258,7 +299,24 @@ def _column(parts: Sequence[Waits] | Sequence[Releases], name: str) -> npt.NDArr
 def _no_waits() -> Waits:
     long, short, code = np.empty(0, np.int64), np.empty(0, np.uint32), np.empty(0, np.uint8)
     address = np.empty(0, np.uint64)
-    return Waits(long, long, long, short, address, code, code, long, short, short, short, short, long, long)
+    return Waits(
+        long,
+        long,
+        long,
+        short,
+        address,
+        code,
+        code,
+        long,
+        short,
+        short,
+        short,
+        short,
+        long,
+        long,
+        code == 1,
+        short,
+    )
 
 
 def _no_releases() -> Releases:

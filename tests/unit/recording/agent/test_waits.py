@@ -20,7 +20,17 @@ def make_waits(rows: list[tuple[int, int, int, int]]) -> Waits:
     none = module._no_waits()
     wide = {
         name: np.zeros(count, getattr(none, name).dtype)
-        for name in ("function", "kind", "result", "stack", "place", "text", "caller")
+        for name in (
+            "function",
+            "kind",
+            "result",
+            "stack",
+            "place",
+            "text",
+            "caller",
+            "is_open",
+            "holder_place",
+        )
     }
     return replace(
         none,

@@ -8,7 +8,7 @@ void spool_write_common(enum slot slot, const void *record, size_t size)
 {
     int saved_errno = errno;
     spool_lock();
-    spool_define_locked(slot, record, size);
+    spool_append_locked(slot, record, size);
     spool_unlock();
     errno = saved_errno;
 }

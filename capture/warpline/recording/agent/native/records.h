@@ -40,6 +40,7 @@ enum {
 
     RECORD_OSRT_CALL = 400,
     RECORD_OSRT_RELEASE = 401,
+    RECORD_OSRT_WAITING = 402,
 
     RECORD_PYTHON_CODE = 500,
     RECORD_PYTHON_STACK = 501,
@@ -187,6 +188,11 @@ struct record_osrt_release { /* the waits for `object` of others end here */
     uint64_t time_ns, object;
     uint32_t function, stack;
 };
+struct record_osrt_waiting { /* what a thread is in just now; it writes here again and again */
+    uint64_t start_ns; /* 0: in nothing */
+    uint64_t object;
+    uint32_t tid, function, text, holder, caller, reserved[5];
+};
 
 /* Python */
 struct record_python_code {
@@ -231,6 +237,7 @@ RECORD_SIZE(record_cupti_dropped, 16);
 RECORD_SIZE(record_cupti_name, 16);
 RECORD_SIZE(record_osrt_call, 56);
 RECORD_SIZE(record_osrt_release, 24);
+RECORD_SIZE(record_osrt_waiting, 56);
 RECORD_SIZE(record_python_code, 16);
 RECORD_SIZE(record_python_stack, 16);
 RECORD_SIZE(record_python_sample, 16);

@@ -161,9 +161,9 @@ static bool open_locked(void)
     strings_dump_locked();
     stacks_dump_locked();
     for (struct definition *d = first_definition; d != NULL; d = d->next)
-        spool_define_locked(d->slot, d->record, d->size);
+        spool_append_locked(d->slot, d->record, d->size);
     struct record_clock_pair pair = {made->monotonic_ns, made->realtime_ns, 0};
-    spool_define_locked(SLOT_CLOCK_PAIR, &pair, sizeof pair);
+    spool_append_locked(SLOT_CLOCK_PAIR, &pair, sizeof pair);
     return true;
 }
 
@@ -249,19 +249,26 @@ bool spool_append_string_locked(uint32_t id, const char *text, uint32_t length)
 }
 
 /* Writes a record to a chunk that whoever holds the lock may write to. */
-bool spool_define_locked(enum slot slot, const void *record, size_t size)
+void *spool_append_locked(enum slot slot, const void *record, size_t size)
 {
     struct cursor *cursor = &common.cursors[slot];
     if (cursor->position == NULL || cursor->position + size > cursor->end) {
         cursor->next_size = cursor->next_size ? cursor->next_size : PAGE;
         if (!allocate_locked(cursor, slot_type[slot], (uint32_t)size, size, 0, 0)) {
             wl_count_lost(1);
-            return false;
+            return NULL;
         }
     }
-    memcpy(cursor->position, record, size);
+    void *to = memcpy(cursor->position, record, size);
     wl_commit(&common, slot, size);
-    return true;
+    return to;
+}
+
+void spool_keep_chunk_locked(enum slot slot, size_t size)
+{
+    struct cursor *cursor = &common.cursors[slot];
+    if (cursor->position + size > cursor->end)
+        memset(cursor, 0, sizeof *cursor);
 }
 
 void wl_define(enum slot slot, const void *record, size_t size)
@@ -280,7 +287,7 @@ void wl_define(enum slot slot, const void *record, size_t size)
     *definition_tail = definition;
     definition_tail = &definition->next;
     if (header != NULL)
-        spool_define_locked(slot, record, size);
+        spool_append_locked(slot, record, size);
     spool_unlock();
     errno = saved_errno;
 }
@@ -296,6 +303,7 @@ static void release_writer_locked(struct writer *writer)
 {
     for (int slot = 0; slot < SLOT_COUNT; slot++)
         unmap_chunk(&writer->cursors[slot]);
+    waiting_give_back_locked(writer);
     if (writer->previous != NULL)
         writer->previous->next = writer->next;
     else
@@ -342,6 +350,9 @@ static void after_fork_in_parent(void) { spool_unlock(); }
 static void after_fork_in_child(void)
 {
     struct writer *own = wl_self;
+    waiting_forget_all();
+    for (struct writer *writer = writers; writer != NULL; writer = writer->next)
+        writer->waiting = NULL;
     for (struct writer *writer = writers, *next; writer != NULL; writer = next) {
         next = writer->next;
         for (int slot = 0; slot < SLOT_COUNT; slot++)

@@ -47,7 +47,7 @@ _Static_assert(sizeof(struct chunk_header) == 64, "docs/spool.md");
     SLOT(CUPTI_OVERHEAD) SLOT(CUPTI_EXTERNAL) SLOT(CUPTI_STREAM) SLOT(CUPTI_CONTEXT) SLOT(CUPTI_DEVICE) \
     SLOT(CUPTI_GRAPH) SLOT(CUPTI_MEMORY) SLOT(CUPTI_FUNCTION) SLOT(CUPTI_SESSION) SLOT(CUPTI_DROPPED) \
     SLOT(CUPTI_NAME) \
-    SLOT(OSRT_CALL) SLOT(OSRT_RELEASE) \
+    SLOT(OSRT_CALL) SLOT(OSRT_RELEASE) SLOT(OSRT_WAITING) \
     SLOT(PYTHON_CODE) SLOT(PYTHON_STACK) SLOT(PYTHON_SAMPLE)
 
 /* One cursor per record type and thread. */
@@ -79,6 +79,7 @@ struct writer {
     bool is_busy;         /* in a slow path: a signal handler must not enter it again */
     uint32_t domain_count;
     struct open_ranges *domains; /* by NVTX domain */
+    struct record_osrt_waiting *waiting; /* what this thread waits for, in the file; NULL until it first waits */
     struct writer *next, *previous;
     struct cursor cursors[SLOT_COUNT];
 };
@@ -123,6 +124,9 @@ static inline uint64_t wl_now(struct writer *writer)
 }
 
 void *wl_next_chunk(struct writer *writer, enum slot slot, size_t size);
+
+/* Gives the writer its `waiting`; false when there is no room. */
+bool wl_make_waiting(struct writer *writer);
 
 /* Room for one record, or NULL (counted as lost) when there is none. Follow with wl_commit. */
 static inline void *wl_reserve(struct writer *writer, enum slot slot, size_t size)

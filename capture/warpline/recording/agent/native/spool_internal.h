@@ -7,8 +7,14 @@
 bool spool_is_open_locked(void);
 /* Appends a record of variable size to the string chunk; false when there is no room (counted as lost). */
 bool spool_append_string_locked(uint32_t id, const char *text, uint32_t length);
-/* Writes a record to a chunk that whoever holds the lock may write to. */
-bool spool_define_locked(enum slot slot, const void *record, size_t size);
+/* Writes a record to a chunk that whoever holds the lock may write to; where it lies, or NULL when it was lost. */
+void *spool_append_locked(enum slot slot, const void *record, size_t size);
+/* Keeps the chunk of such records mapped when the next one is begun: something points into it. */
+void spool_keep_chunk_locked(enum slot slot, size_t size);
+/* The thread of this writer is gone. */
+void waiting_give_back_locked(struct writer *writer);
+/* In a forked child, before anything else is let go: what the threads of the parent wait for is theirs. */
+void waiting_forget_all(void);
 void spool_lock(void);
 void spool_unlock(void);
 /* Writes a record that is not of one thread; takes the lock. */

@@ -28,8 +28,12 @@ class WaitReasons(Refinement):
     def found(self) -> tuple[Waits, Releases]:
         """All calls and releases; every thread must be known by now."""
         if self._found is None:
-            self._found = read_waits(self._translation.threads, self._spools, self._translation.builder)
+            self._found = self._read()
         return self._found
+
+    def _read(self) -> tuple[Waits, Releases]:
+        translation = self._translation
+        return read_waits(translation.threads, self._spools, translation.builder, translation.stop_ns)
 
     def read(self) -> Marks:
         """No moments of its own."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -34,7 +35,8 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
         add_agent_source(translation, spools, builder, "osrt", never_used)
         return
     builder.add_source("osrt", True)
-    inside = waits.stop_ns <= translation.stop_ns
+    waits = _cut(waits, translation.stop_ns)
+    inside = waits.stop_ns > waits.start_ns
     inside &= waits.start_ns >= translation.start_ns
     rows = np.flatnonzero(inside)
     builder.add_skipped(english("OS runtime calls"), len(waits) - len(rows), english("outside the recording"))
@@ -50,6 +52,12 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
         builder.add_links(links.DATA, ids[write[known]], ids[read[known]])
 
 
+def _cut(waits: Waits, stop_ns: int) -> Waits:
+    """The same, where calls that ended after the recording end with it."""
+    late = waits.stop_ns > stop_ns
+    return replace(waits, stop_ns=np.minimum(waits.stop_ns, stop_ns), is_open=waits.is_open | late)
+
+
 def _add_calls(
     translation: Translation, builder: CaptureBuilder, waits: Waits, releases: Releases, by: Int64Array
 ) -> int:
@@ -62,22 +70,21 @@ def _add_calls(
     released = waits.release >= 0
     by[released] = releases.thread[waits.release[released]]
     is_lock = np.isin(waits.kind, _ADDRESSES)
-    holder_place = np.zeros(len(waits), np.uint32)
-    holder_place[released] = releases.place[waits.release[released]]
     return builder.add_events(
         track[waits.thread],
         "osrt",
         translation.capture_time(waits.start_ns),
         waits.stop_ns - waits.start_ns,
         names[waits.function],
+        flags=np.where(waits.is_open, np.uint8(Flag.CUT_END), np.uint8(0)),
         attributes={
-            "return_value": waits.result,
+            "return_value": np.ma.MaskedArray(waits.result, waits.is_open),
             "wait": waits.kind,
             "object": np.ma.MaskedArray(waits.text, waits.text == 0),
             "address": np.ma.MaskedArray(waits.object, ~is_lock),
             "holder": np.ma.MaskedArray(tids[waits.holder], waits.holder == NOBODY),
             "ended_by": np.ma.MaskedArray(tids[by], by == NOBODY),
-            "holder_place": np.ma.MaskedArray(holder_place, holder_place == 0),
+            "holder_place": np.ma.MaskedArray(waits.holder_place, waits.holder_place == 0),
             "place": np.ma.MaskedArray(waits.place, waits.place == 0),
             "stack": np.ma.MaskedArray(waits.stack, waits.stack == NO_STACK),
             "caller": np.ma.MaskedArray(waits.caller, waits.caller == 0),

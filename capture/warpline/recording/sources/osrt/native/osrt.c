@@ -63,16 +63,22 @@ static uint32_t describe_caller(const void *address)
     return wl_intern(text, (size_t)length < sizeof text ? (size_t)length : sizeof text - 1);
 }
 
-static uint32_t caller_text(const void *address)
+uint32_t osrt_caller_text(const void *address, bool is_wanted)
 {
     uintptr_t value = (uintptr_t)address;
     uint32_t slot = (uint32_t)((value * 0x9e3779b97f4a7c15u) >> 52) % CALLERS;
     if (LIKELY(atomic_load_explicit(&callers[slot].address, memory_order_acquire) == value))
         return atomic_load_explicit(&callers[slot].text, memory_order_relaxed);
+    if (!is_wanted)
+        return 0;
+    int saved_errno = errno;
+    osrt_is_quiet++;
     uint32_t text = describe_caller(address);
     atomic_store_explicit(&callers[slot].address, 0, memory_order_relaxed);
     atomic_store_explicit(&callers[slot].text, text, memory_order_relaxed);
     atomic_store_explicit(&callers[slot].address, value, memory_order_release);
+    osrt_is_quiet--;
+    errno = saved_errno;
     return text;
 }
 
@@ -89,7 +95,47 @@ static bool extends_gil_wait(struct writer *writer, const struct osrt_call *call
 static void (*call_after_fork)(void);
 static _Atomic bool is_forked;
 
-static void note_fork(void) { atomic_store_explicit(&is_forked, true, memory_order_relaxed); }
+static void note_fork(void)
+{
+    atomic_store_explicit(&is_forked, true, memory_order_relaxed);
+    osrt_forget_holders();
+}
+
+static inline void follow_fork(void)
+{
+    if (UNLIKELY(atomic_load_explicit(&is_forked, memory_order_relaxed)) && atomic_exchange(&is_forked, false))
+        call_after_fork();
+}
+
+/* Opening the spool file costs a process that lives for a millisecond something. Calls that are longer than the
+ * threshold in any case open it now instead of later; of the others only those that may never end. */
+static bool may_last(const struct osrt_call *call)
+{
+    switch (call->function) {
+    case OSRT_READ: case OSRT_WRITE: case OSRT_PREAD: case OSRT_PWRITE: case OSRT_READV: case OSRT_WRITEV:
+        return osrt_may_never_come(call->descriptor);
+    case OSRT_OPEN: case OSRT_MSYNC:
+        return false;
+    default:
+        return true;
+    }
+}
+
+struct record_osrt_waiting *osrt_first_wait(const struct osrt_call *call)
+{
+    if (!may_last(call))
+        return NULL;
+    struct writer *writer = wl_writer();
+    if (writer == NULL || writer->is_busy)
+        return NULL;
+    int saved_errno = errno;
+    osrt_is_quiet++;
+    follow_fork();
+    bool is_made = wl_make_waiting(writer);
+    osrt_is_quiet--;
+    errno = saved_errno;
+    return is_made ? writer->waiting : NULL;
+}
 
 void osrt_write(const struct osrt_call *call, uint64_t end_ns)
 {
@@ -98,8 +144,7 @@ void osrt_write(const struct osrt_call *call, uint64_t end_ns)
     if (writer == NULL || writer->is_busy)
         return;
     osrt_is_quiet++;
-    if (UNLIKELY(atomic_load_explicit(&is_forked, memory_order_relaxed)) && atomic_exchange(&is_forked, false))
-        call_after_fork();
+    follow_fork();
     bool is_gil = call->function == OSRT_GIL;
     uint64_t duration_ns = end_ns - call->start_ns;
     if (!is_gil || !extends_gil_wait(writer, call, end_ns)) {
@@ -111,7 +156,7 @@ void osrt_write(const struct osrt_call *call, uint64_t end_ns)
             .function = call->function,
             .stack = has_stacks && duration_ns >= STACK_NS ? stack_of_this_thread() : 0,
             .holder = call->holder,
-            .caller = caller_text(call->caller),
+            .caller = osrt_caller_text(call->caller, true),
         };
         if (call->text != NULL)
             record.text = wl_intern(call->text, strlen(call->text));

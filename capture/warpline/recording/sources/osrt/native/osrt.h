@@ -32,6 +32,14 @@ static inline bool osrt_is_on(void)
     return wl_is_recording(SOURCE_OSRT) && LIKELY(osrt_is_quiet == 0);
 }
 
+/* The file, pipe, socket behind a descriptor, as text. Found out once and again when the descriptor was given anew. */
+uint32_t osrt_descriptor_text(int descriptor, bool is_long);
+/* The same before the call: of a plain file 0, unless it was found out before. */
+uint32_t osrt_waiting_text(int descriptor);
+/* A pipe, socket, terminal …: what it is read for may never come. */
+bool osrt_may_never_come(int descriptor);
+void osrt_forget_descriptor(int descriptor);
+
 struct osrt_call {
     enum osrt_function function;
     int descriptor;       /* -1 without */
@@ -41,7 +49,32 @@ struct osrt_call {
     uint32_t holder;      /* thread that held a lock when the wait began; 0 when not known */
     const char *text;     /* path or host; NULL without */
     const void *caller;
+    struct record_osrt_waiting *waiting; /* where it says that it is under way; NULL when it does not */
 };
+
+/* The first call of this thread that may last: has it say from now on what it is in. NULL when this one need not. */
+struct record_osrt_waiting *osrt_first_wait(const struct osrt_call *call);
+/* Where a call comes from, as text; 0 where that is not known yet and finding it out is not `wanted`. */
+uint32_t osrt_caller_text(const void *address, bool is_wanted);
+
+/* Just before the call: says what it is, for the case that it never ends. */
+static inline void osrt_begin(struct osrt_call *call)
+{
+    struct writer *writer = wl_self;
+    struct record_osrt_waiting *to = LIKELY(writer != NULL) ? writer->waiting : NULL;
+    if (UNLIKELY(to == NULL) && (to = osrt_first_wait(call)) == NULL)
+        return;
+    if (UNLIKELY(to->start_ns != 0))
+        return; /* a signal handler's call, inside another */
+    to->object = call->object;
+    to->function = call->function;
+    to->holder = call->holder;
+    to->text = call->descriptor >= 0 ? osrt_waiting_text(call->descriptor) : 0;
+    /* Those from here on always last: what is found out now need not be later. */
+    to->caller = osrt_caller_text(call->caller, call->function >= OSRT_SLEEP);
+    __atomic_store_n(&to->start_ns, call->start_ns, __ATOMIC_RELEASE);
+    call->waiting = to;
+}
 
 /* Ends a call that began at `start_ns`; keeps errno. */
 void osrt_write(const struct osrt_call *call, uint64_t end_ns);
@@ -49,6 +82,8 @@ void osrt_write(const struct osrt_call *call, uint64_t end_ns);
 static inline void osrt_finish(const struct osrt_call *call)
 {
     uint64_t now = wl_clock(CLOCK_MONOTONIC);
+    if (call->waiting != NULL)
+        __atomic_store_n(&call->waiting->start_ns, 0, __ATOMIC_RELAXED);
     if (UNLIKELY(now - call->start_ns >= osrt_threshold_ns))
         osrt_write(call, now);
 }
@@ -57,9 +92,8 @@ static inline void osrt_finish(const struct osrt_call *call)
  * it is done. */
 void osrt_release(enum osrt_function function, const void *object, uint64_t now);
 
-/* The file, pipe, socket behind a descriptor, as text. Found out once and again when the descriptor was given anew. */
-uint32_t osrt_descriptor_text(int descriptor, bool is_long);
-void osrt_forget_descriptor(int descriptor);
+/* In a forked child: who holds semaphores there is another thread. */
+void osrt_forget_holders(void);
 
 /* The program's GIL, as the address of the condition its threads wait on; NULL until it is known. Behind it lie its
  * mutex, and the condition and mutex on which a thread that was asked for it waits until another has taken it. */

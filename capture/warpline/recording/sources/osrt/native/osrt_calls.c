@@ -42,6 +42,7 @@
         struct osrt_call call = {.function = (what), .descriptor = (fd), .object = (uint64_t)(about),               \
                                  .text = (name), .caller = __builtin_return_address(0)};                            \
         call.start_ns = wl_clock(CLOCK_MONOTONIC);                                                                  \
+        osrt_begin(&call);                                                                                          \
         __auto_type result = expression;                                                                            \
         call.result = (int64_t)result;                                                                              \
         osrt_finish(&call);                                                                                         \
@@ -161,8 +162,12 @@ static int only_one(const void *descriptors, nfds_t count)
     return first;
 }
 
+/* With a timeout of 0 none of these can wait. */
+
 INTERPOSED int poll(struct pollfd *descriptors, nfds_t count, int timeout)
 {
+    if (timeout == 0)
+        return REAL(poll)(descriptors, count, timeout);
     MEASURE(OSRT_POLL, only_one(descriptors, count), count, NULL, REAL(poll)(descriptors, count, timeout));
 }
 
@@ -184,11 +189,15 @@ INTERPOSED int pselect(int count, fd_set *read, fd_set *write, fd_set *except, c
 
 INTERPOSED int epoll_wait(int fd, struct epoll_event *events, int count, int timeout)
 {
+    if (timeout == 0)
+        return REAL(epoll_wait)(fd, events, count, timeout);
     ON_DESCRIPTOR(OSRT_EPOLL_WAIT, fd, REAL(epoll_wait)(fd, events, count, timeout));
 }
 
 INTERPOSED int epoll_pwait(int fd, struct epoll_event *events, int count, int timeout, const sigset_t *mask)
 {
+    if (timeout == 0)
+        return REAL(epoll_pwait)(fd, events, count, timeout, mask);
     ON_DESCRIPTOR(OSRT_EPOLL_WAIT, fd, REAL(epoll_pwait)(fd, events, count, timeout, mask));
 }
 

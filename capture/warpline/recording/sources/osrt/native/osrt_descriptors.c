@@ -13,8 +13,11 @@
 
 #define DESCRIPTORS 4096
 
+enum { NOT_LOOKED_AT, A_FILE, NO_FILE };
+
 static struct {
     _Atomic uint32_t text; /* 0: not known */
+    _Atomic uint8_t class;
     uint64_t device, inode;
 } known[DESCRIPTORS];
 
@@ -87,8 +90,41 @@ uint32_t osrt_descriptor_text(int descriptor, bool is_long)
     return text;
 }
 
+bool osrt_may_never_come(int descriptor)
+{
+    if (descriptor < 0 || descriptor >= DESCRIPTORS)
+        return false;
+    uint8_t class = atomic_load_explicit(&known[descriptor].class, memory_order_relaxed);
+    if (class == NOT_LOOKED_AT) {
+        struct stat status;
+        int saved_errno = errno;
+        bool is_file = fstat(descriptor, &status) != 0 || S_ISREG(status.st_mode) || S_ISDIR(status.st_mode);
+        errno = saved_errno;
+        class = is_file ? A_FILE : NO_FILE;
+        atomic_store_explicit(&known[descriptor].class, class, memory_order_relaxed);
+    }
+    return class == NO_FILE;
+}
+
+uint32_t osrt_waiting_text(int descriptor)
+{
+    if (descriptor < 0 || descriptor >= DESCRIPTORS)
+        return 0;
+    uint32_t text = atomic_load_explicit(&known[descriptor].text, memory_order_relaxed);
+    if (LIKELY(text != 0) || !osrt_may_never_come(descriptor))
+        return text;
+    int saved_errno = errno;
+    osrt_is_quiet++;
+    text = osrt_descriptor_text(descriptor, false);
+    osrt_is_quiet--;
+    errno = saved_errno;
+    return text;
+}
+
 void osrt_forget_descriptor(int descriptor)
 {
-    if (descriptor >= 0 && descriptor < DESCRIPTORS)
-        atomic_store_explicit(&known[descriptor].text, 0, memory_order_relaxed);
+    if (descriptor < 0 || descriptor >= DESCRIPTORS)
+        return;
+    atomic_store_explicit(&known[descriptor].text, 0, memory_order_relaxed);
+    atomic_store_explicit(&known[descriptor].class, NOT_LOOKED_AT, memory_order_relaxed);
 }

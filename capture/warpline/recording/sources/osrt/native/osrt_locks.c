@@ -2,7 +2,6 @@
  * more than without us; only who must wait is measured, and who ends a wait says so only when somebody waits. */
 #define _GNU_SOURCE
 #include <pthread.h>
-#include <semaphore.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -20,8 +19,7 @@ static _Atomic(const void *) probed;
     apply(pthread_mutex_timedlock) apply(pthread_mutex_clocklock) apply(pthread_rwlock_rdlock)                      \
     apply(pthread_rwlock_wrlock) apply(pthread_rwlock_tryrdlock) apply(pthread_rwlock_trywrlock)                    \
     apply(pthread_rwlock_timedrdlock) apply(pthread_rwlock_timedwrlock) apply(pthread_rwlock_unlock)                \
-    apply(pthread_barrier_wait) apply(pthread_join) apply(sem_wait)                     \
-    apply(sem_timedwait) apply(sem_clockwait) apply(sem_post)
+    apply(pthread_barrier_wait) apply(pthread_join)
 /* The C library has these twice; without a version the loader may give the older one, of another layout. */
 #define CONDITIONS(apply)                                                                                           \
     apply(pthread_cond_wait) apply(pthread_cond_timedwait) apply(pthread_cond_signal) apply(pthread_cond_broadcast)
@@ -29,7 +27,6 @@ static _Atomic(const void *) probed;
 /* Newer than the oldest C library this is built against. */
 int pthread_mutex_clocklock(pthread_mutex_t *, clockid_t, const struct timespec *);
 int pthread_cond_clockwait(pthread_cond_t *, pthread_mutex_t *, clockid_t, const struct timespec *);
-int sem_clockwait(sem_t *, clockid_t, const struct timespec *);
 
 #define DECLARE(name) __typeof__(&name) name;
 static struct {
@@ -65,6 +62,7 @@ static void resolve(void)
         struct osrt_call call = {.function = (what), .descriptor = -1, .object = (uint64_t)(uintptr_t)(about),      \
                                  .holder = (by), .caller = __builtin_return_address(0)};                            \
         call.start_ns = wl_clock(CLOCK_MONOTONIC);                                                                  \
+        osrt_begin(&call);                                                                                          \
         int result = expression;                                                                                    \
         call.result = result;                                                                                       \
         osrt_finish(&call);                                                                                         \
@@ -228,42 +226,6 @@ INTERPOSED int pthread_cond_broadcast(pthread_cond_t *condition)
     if (UNLIKELY(has_waiters(condition)) && osrt_is_on())
         osrt_release(OSRT_COND_WAIT, condition, wl_clock(CLOCK_MONOTONIC));
     return real.pthread_cond_broadcast(condition);
-}
-
-/* --- semaphores: locks of Python are these. Value in the lower half, waiters in the upper. */
-
-INTERPOSED int sem_wait(sem_t *semaphore)
-{
-    ENSURE_RESOLVED();
-    if (!osrt_is_on())
-        return real.sem_wait(semaphore);
-    WAIT(OSRT_SEMAPHORE, semaphore, 0, real.sem_wait(semaphore));
-}
-
-INTERPOSED int sem_timedwait(sem_t *semaphore, const struct timespec *until)
-{
-    ENSURE_RESOLVED();
-    if (!osrt_is_on())
-        return real.sem_timedwait(semaphore, until);
-    WAIT(OSRT_SEMAPHORE, semaphore, 0, real.sem_timedwait(semaphore, until));
-}
-
-INTERPOSED int sem_clockwait(sem_t *semaphore, clockid_t clock, const struct timespec *until)
-{
-    ENSURE_RESOLVED();
-    if (!osrt_is_on())
-        return real.sem_clockwait(semaphore, clock, until);
-    WAIT(OSRT_SEMAPHORE, semaphore, 0, real.sem_clockwait(semaphore, clock, until));
-}
-
-INTERPOSED int sem_post(sem_t *semaphore)
-{
-    ENSURE_RESOLVED();
-    uint64_t data;
-    memcpy(&data, semaphore, sizeof data);
-    if (UNLIKELY(data >> 32 != 0) && osrt_is_on())
-        osrt_release(OSRT_SEMAPHORE, semaphore, wl_clock(CLOCK_MONOTONIC));
-    return real.sem_post(semaphore);
 }
 
 /* --- barriers and threads */

@@ -83,14 +83,14 @@ static void write_code(uint32_t id)
 {
     const struct code *code = &tables->codes[id];
     struct record_python_code record = {id, code->name, code->file, code->first_line};
-    spool_define_locked(SLOT_PYTHON_CODE, &record, sizeof record);
+    spool_append_locked(SLOT_PYTHON_CODE, &record, sizeof record);
 }
 
 static void write_node(uint32_t id)
 {
     const struct node *node = &tables->nodes[id];
     struct record_python_stack record = {id, node->parent, node->code, node->line};
-    spool_define_locked(SLOT_PYTHON_STACK, &record, sizeof record);
+    spool_append_locked(SLOT_PYTHON_STACK, &record, sizeof record);
 }
 
 void stacks_dump_locked(void)

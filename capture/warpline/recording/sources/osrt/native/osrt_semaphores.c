@@ -1,0 +1,132 @@
+/* Semaphores: locks of Python are these. Value in the lower half of the first word, waiters in the upper.
+ *
+ * A semaphore does not know who has it. Who took one without waiting is remembered until it is given back: so whoever
+ * waits for it knows the holder, and one that a thread waits for although it took it itself stands for a condition. */
+#define _GNU_SOURCE
+#include <semaphore.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "osrt.h"
+
+#define HOLDERS 4096u /* 12 bits */
+#define THREAD_BITS 22 /* the kernel's ids are smaller than 2^22 */
+
+/* Newer than the oldest C library this is built against. */
+int sem_clockwait(sem_t *, clockid_t, const struct timespec *);
+
+static struct {
+    __typeof__(&sem_wait) wait;
+    __typeof__(&sem_trywait) trywait;
+    __typeof__(&sem_timedwait) timedwait;
+    __typeof__(&sem_clockwait) clockwait;
+    __typeof__(&sem_post) post;
+} real;
+static _Atomic bool is_resolved;
+
+/* By address, in places that may be taken away: part of the address and the thread, 0 for nobody. */
+static _Atomic uint64_t holders[HOLDERS];
+static __thread uint32_t own_thread __attribute__((tls_model("initial-exec")));
+
+static void resolve(void)
+{
+    real.wait = (__typeof__(&sem_wait))osrt_real("sem_wait", NULL);
+    real.trywait = (__typeof__(&sem_trywait))osrt_real("sem_trywait", NULL);
+    real.timedwait = (__typeof__(&sem_timedwait))osrt_real("sem_timedwait", NULL);
+    real.clockwait = (__typeof__(&sem_clockwait))osrt_real("sem_clockwait", NULL);
+    real.post = (__typeof__(&sem_post))osrt_real("sem_post", NULL);
+    atomic_store_explicit(&is_resolved, true, memory_order_release);
+}
+
+/* Before main, in constructors of libraries that are initialised before this one. */
+static inline void ensure_resolved(void)
+{
+    if (UNLIKELY(!atomic_load_explicit(&is_resolved, memory_order_acquire)))
+        resolve();
+}
+
+static inline _Atomic uint64_t *place_of(const sem_t *semaphore)
+{
+    /* Mixed: what the first locks of many threads have in common are the lower bits of their addresses. */
+    return &holders[(uint64_t)(uintptr_t)semaphore * 0x9e3779b97f4a7c15u >> 52];
+}
+
+static inline uint64_t mark_of(const sem_t *semaphore) { return (uint64_t)(uintptr_t)semaphore >> 4 << THREAD_BITS; }
+
+static inline void note_taken(const sem_t *semaphore)
+{
+    if (UNLIKELY(own_thread == 0))
+        own_thread = (uint32_t)syscall(SYS_gettid);
+    atomic_store_explicit(place_of(semaphore), mark_of(semaphore) | own_thread, memory_order_relaxed);
+}
+
+static inline uint32_t holder_of(const sem_t *semaphore)
+{
+    uint64_t found = atomic_load_explicit(place_of(semaphore), memory_order_relaxed) ^ mark_of(semaphore);
+    return found >> THREAD_BITS == 0 ? (uint32_t)found : 0;
+}
+
+void osrt_forget_holders(void)
+{
+    own_thread = 0;
+    for (unsigned i = 0; i < HOLDERS; i++)
+        atomic_store_explicit(&holders[i], 0, memory_order_relaxed);
+}
+
+INTERPOSED int sem_trywait(sem_t *semaphore)
+{
+    ensure_resolved();
+    int result = real.trywait(semaphore);
+    if (result == 0 && osrt_is_on())
+        note_taken(semaphore);
+    return result;
+}
+
+#define WAIT(expression)                                                                                            \
+    do {                                                                                                            \
+        ensure_resolved();                                                                                          \
+        if (!osrt_is_on())                                                                                          \
+            return expression;                                                                                      \
+        pthread_testcancel(); /* as the C library does before it looks */                                           \
+        int saved_errno = errno;                                                                                    \
+        if (LIKELY(real.trywait(semaphore) == 0)) {                                                                 \
+            note_taken(semaphore);                                                                                  \
+            return 0;                                                                                               \
+        }                                                                                                           \
+        errno = saved_errno;                                                                                        \
+        struct osrt_call call = {.function = OSRT_SEMAPHORE, .descriptor = -1, .object = (uintptr_t)semaphore,      \
+                                 .holder = holder_of(semaphore), .caller = __builtin_return_address(0)};            \
+        call.start_ns = wl_clock(CLOCK_MONOTONIC);                                                                  \
+        osrt_begin(&call);                                                                                          \
+        call.result = expression;                                                                                   \
+        if (call.result == 0 && call.holder != 0)                                                                   \
+            note_taken(semaphore);                                                                                  \
+        osrt_finish(&call);                                                                                         \
+        return (int)call.result;                                                                                    \
+    } while (0)
+
+INTERPOSED int sem_wait(sem_t *semaphore) { WAIT(real.wait(semaphore)); }
+
+INTERPOSED int sem_timedwait(sem_t *semaphore, const struct timespec *until)
+{
+    WAIT(real.timedwait(semaphore, until));
+}
+
+INTERPOSED int sem_clockwait(sem_t *semaphore, clockid_t clock, const struct timespec *until)
+{
+    WAIT(real.clockwait(semaphore, clock, until));
+}
+
+INTERPOSED int sem_post(sem_t *semaphore)
+{
+    ensure_resolved();
+    if (holder_of(semaphore) != 0)
+        atomic_store_explicit(place_of(semaphore), 0, memory_order_relaxed);
+    uint64_t data;
+    memcpy(&data, semaphore, sizeof data);
+    if (UNLIKELY(data >> 32 != 0) && osrt_is_on())
+        osrt_release(OSRT_SEMAPHORE, semaphore, wl_clock(CLOCK_MONOTONIC));
+    return real.post(semaphore);
+}

@@ -99,5 +99,12 @@ def style_sheet(theme: Theme) -> str:
     QListWidget#panelList {{ padding: 4px 0px; }}
     QListWidget#panelList::item {{ height: 22px; padding-left: 10px; }}
     QListWidget#panelList::item:disabled {{ color: {theme.muted}; }}
+    QFrame#card {{ border: none; border-bottom: 1px solid {theme.hairline}; border-left: 3px solid transparent;
+        background: transparent; }}
+    QFrame#card:hover {{ background: {_mixed(theme, "panel", "text", 0.04)}; }}
+    QFrame#card:focus {{ border-left-color: {theme.muted}; }}
+    QFrame#card[selected="true"] {{ background: {themes.wash(theme, share=0.14)};
+        border-left-color: {theme.selection}; }}
+    QFrame#card QLabel#figure {{ font-size: 16px; font-weight: 600; }}
     QPlainTextEdit#console {{ border: none; border-radius: 0; background: {theme.canvas}; }}
     """

@@ -87,6 +87,7 @@ class MainWindow(QMainWindow):
         self.commands.ran.connect(lambda _id: self.tool_row.refresh())
         self.workspace.front_changed.connect(self._front_changed)
         self.workspace.current_changed.connect(self._current_changed)
+        self.workspace.document_opened.connect(lambda _document: self.panels.greet())
         self.workspace.document_leaving.connect(self._document_leaving)
         self._restore()
         self._front_changed(None)

@@ -84,11 +84,12 @@ def open_sample(qtbot: QtBot, window: MainWindow, sample: Path) -> None:
 
 def test_our_panels_are_found_by_their_folders() -> None:
     ids = [spec.id for spec in all_panels()]
-    assert ids[:3] == ["summary", "events", "flame"]
+    assert ids[:4] == ["findings", "summary", "events", "flame"]
     assert len(ids) == len(set(ids)) >= 10
     keys = [key for spec in all_panels() for key in spec.keys]
     assert len(keys) == len(set(keys))
     assert [spec.id for spec in all_panels() if spec.lists_events] == ["events"]
+    assert [spec.id for spec in all_panels() if spec.greets] == ["findings"]
     for spec in all_panels():
         assert issubclass(spec.load(), Panel)
 

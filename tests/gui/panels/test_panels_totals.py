@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from pytestqt.qtbot import QtBot
-from tests.gui.panels.panel_tools import OpenPage
+from tests.gui.panels.panel_tools import OpenPage, panel_of
 from tests.gui.sample import MS
 
 from warpline.cli import main
@@ -63,8 +63,7 @@ def test_a_range_of_the_sample(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     page = open_page(sample)
-    panel = window.panels.panel("summary")
-    assert isinstance(panel, SummaryPanel)
+    panel = panel_of(qtbot, window, "summary", SummaryPanel)
     page.document.state.select_range(12 * MS, 57 * MS)
     for report in (
         "kernel",
@@ -94,8 +93,7 @@ def test_a_range_of_a_trace_that_others_recorded(
     path = tmp_path / "bert.h5"
     assert main(["import", str(data_dir / TRACE), "-o", str(path)]) == 0
     page = open_page(path)
-    panel = window.panels.panel("summary")
-    assert isinstance(panel, SummaryPanel)
+    panel = panel_of(qtbot, window, "summary", SummaryPanel)
     origin = page.document.capture.span[0]
     page.document.state.select_range(origin + 2 * MS, origin + 6 * MS)
     for report in (

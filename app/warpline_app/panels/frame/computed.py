@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from warpline.analysis.framework.report import NotRecorded
 from warpline.i18n import tr
-from warpline.model.progress import IsCancelled
+from warpline.model.progress import IsCancelled, Progress
 from warpline_app.panels.frame.base import Panel
 from warpline_app.panels.frame.scope import not_recorded_text
 from warpline_app.session.background import Job
@@ -108,6 +108,13 @@ class ComputedPanel(Panel):
         """The answer to a request. Runs in a thread."""
         raise AssertionError("a panel computes its answer")
 
+    def compute_watched(self, request: Any, progress: Progress, is_cancelled: IsCancelled) -> Any:
+        """The answer of panels that tell how far they are: what they override in place of `compute`."""
+        return self.compute(request, is_cancelled)
+
+    def show_progress(self, fraction: float, text: str) -> None:
+        """How far `compute_watched` is; overridden by panels that show it."""
+
     def show_result(self, request: Any, result: Any) -> None:
         """Show an answer."""
         raise AssertionError("a panel shows its answer")
@@ -129,15 +136,13 @@ class ComputedPanel(Panel):
         if request is None or request == self._shown:
             return
         self._running = request
-        job = Job(lambda _progress, cancelled: self._work(request, cancelled), self)
+        job = Job(lambda progress, cancelled: self.compute_watched(request, progress, cancelled), self)
         self._job = job
+        job.progressed.connect(self.show_progress)
         job.succeeded.connect(self._succeeded)
         job.failed.connect(self._failed)
         job.cancelled.connect(self._ended)
         job.launch()
-
-    def _work(self, request: Any, is_cancelled: IsCancelled) -> Any:
-        return self.compute(request, is_cancelled)
 
     def _succeeded(self, result: Any) -> None:
         self._shown = self._running

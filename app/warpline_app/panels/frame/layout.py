@@ -154,6 +154,13 @@ class PanelLayout(QObject):
         host.ensure_shown()
         self.changed.emit()
 
+    def greet(self) -> None:
+        """Bring to the front what is to be seen first of a capture, unless a person took it away."""
+        for spec in self._specs.values():
+            area = self._area[spec.id]
+            if spec.greets and area is not None:
+                self._host_for(spec.id, area).raise_panel(spec.id)
+
     def show_events_of(self, target: RowTarget) -> None:
         """List what a row of a panel stands for, in the panel that lists events."""
         for spec in self._specs.values():

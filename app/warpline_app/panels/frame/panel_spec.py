@@ -24,7 +24,7 @@ class PanelSpec:
     ``load`` imports the panel's module and gives its class, which takes the document and a parent widget; it may be
     called in any thread. ``title`` is English. Panels stand in the order of ``position``. ``keys`` show the panel.
     ``shown`` tells whether a new user sees it. A panel that ``lists_events`` is where rows of other panels are listed
-    event by event: its `Panel.list_events_of` is called.
+    event by event: its `Panel.list_events_of` is called. One that ``greets`` is in front when a capture was opened.
     """
 
     id: str
@@ -35,6 +35,7 @@ class PanelSpec:
     keys: tuple[str, ...] = ()
     shown: bool = True
     lists_events: bool = False
+    greets: bool = False
 
     @property
     def text(self) -> str:

@@ -1,0 +1,157 @@
+"""The time budget as one stacked bar with a legend: hover tells each part exactly."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QPoint, QRect, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QHelpEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QLabel, QSizePolicy, QToolTip, QVBoxLayout, QWidget
+
+from warpline.analysis.findings.finding import Budget
+from warpline.i18n import tr, translated
+from warpline.model.times import format_duration
+from warpline_app.look.painting import contained
+from warpline_app.look.theme import Theme, luminance, to_rgb, ui_font
+from warpline_app.panels.findings.budget_colors import fill_part, part_looks
+from warpline_app.panels.findings.legend import BudgetLegend
+
+_BAR_PX = 22
+_AIR_PX = 6
+
+
+class StackedBar(QWidget):
+    """Parts side by side, as long as their share; the one under the pointer is framed."""
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.theme = theme
+        self.budget: Budget | None = None
+        self._hovered = -1
+        self.setFixedHeight(_BAR_PX)
+        self.setMouseTracking(True)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+    def sizeHint(self) -> QSize:
+        """As wide as it may be."""
+        return QSize(400, _BAR_PX)
+
+    def part_rects(self) -> list[QRect]:
+        """Where each part is, in the order of the budget; at least a pixel each, together the whole width."""
+        if self.budget is None:
+            return []
+        whole = max(sum(part.time_ns for part in self.budget.parts), 1)
+        width, rects, done = self.width(), [], 0
+        for part in self.budget.parts:
+            left = round(done / whole * width)
+            done += part.time_ns
+            right = round(done / whole * width)
+            rects.append(QRect(min(left, width - 1), 0, max(right - left, 1), self.height()))
+        return rects
+
+    def part_at(self, point: QPoint) -> int:
+        """The part under a point, −1 for none."""
+        found = [number for number, rect in enumerate(self.part_rects()) if rect.contains(point)]
+        return found[-1] if found else -1
+
+    @contained
+    def paintEvent(self, painter: QPainter, event: QPaintEvent) -> None:
+        """Paints the parts."""
+        if self.budget is None:
+            return
+        looks = part_looks(tuple(part.cause for part in self.budget.parts), self.theme)
+        painter.setFont(ui_font(11))
+        metrics = painter.fontMetrics()
+        whole = max(sum(part.time_ns for part in self.budget.parts), 1)
+        for number, (part, rect, look) in enumerate(
+            zip(self.budget.parts, self.part_rects(), looks, strict=True)
+        ):
+            box = QRectF(rect.adjusted(0, 0, -1 if rect.width() > 3 else 0, 0))
+            fill_part(painter, box, look, self.theme)
+            share = f"{100 * part.time_ns / whole:.0f} %"
+            text = f"{translated(part.title)}  {share}"
+            if metrics.horizontalAdvance(text) + 12 > rect.width():
+                text = share
+            room = metrics.horizontalAdvance(text) + 10
+            if room <= rect.width():
+                if look.is_hatched:  # a quiet ground below the letters, which lines would run through
+                    quiet = QRectF(rect.left() + 2, rect.top() + 3, room - 2, rect.height() - 6)
+                    painter.fillRect(quiet, self.theme.color("panel", 215))
+                    painter.setPen(self.theme.color("text"))
+                else:
+                    is_light = luminance(to_rgb(look.color)) > 0.21
+                    painter.setPen(QColor(self.theme.ink_dark if is_light else self.theme.ink_light))
+                inside = rect.adjusted(6, 0, 0, 0)
+                painter.drawText(inside, int(Qt.AlignmentFlag.AlignVCenter), text)
+            if number == self._hovered:
+                painter.setPen(QPen(self.theme.color("text"), 1))
+                painter.drawRect(rect.adjusted(0, 0, -1, -1))
+
+    def part_text(self, number: int) -> str:
+        """A part in words: what, how much of what."""
+        assert self.budget is not None
+        part = self.budget.parts[number]
+        whole = max(self.budget.stop_ns - self.budget.start_ns, 1)
+        return tr(
+            "{title}: {time}, {percent:.2f} % of {whole}",
+            title=translated(part.title),
+            time=format_duration(part.time_ns),
+            percent=100 * part.time_ns / whole,
+            whole=format_duration(whole),
+        )
+
+    def event(self, event: QEvent) -> bool:
+        """The part under the pointer tells itself."""
+        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
+            number = self.part_at(event.pos())
+            if number >= 0:
+                QToolTip.showText(event.globalPos(), self.part_text(number), self)
+            else:
+                QToolTip.hideText()
+            return True
+        return super().event(event)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """Frame what is pointed at."""
+        self._hover(self.part_at(event.position().toPoint()))
+
+    def leaveEvent(self, event: QEvent) -> None:
+        """Nothing is pointed at."""
+        self._hover(-1)
+
+    def _hover(self, number: int) -> None:
+        if number != self._hovered:
+            self._hovered = number
+            self.update()
+
+
+class BudgetBar(QWidget):
+    """What was waited for, its bar, and the parts with exact shares."""
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.bar = StackedBar(theme)
+        self.legend = BudgetLegend(theme)
+        self.said = QLabel()
+        self.said.setObjectName("muted")
+        self.said.setWordWrap(True)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(_AIR_PX)
+        column.addWidget(self.bar)
+        column.addWidget(self.legend)
+        column.addWidget(self.said)
+
+    def show_budget(self, budget: Budget, said: tuple[str, ...]) -> None:
+        """Show a budget and what is said of its range."""
+        self.bar.budget = budget
+        self.legend.show_budget(budget)
+        self.said.setText(" ".join(map(translated, said)))
+        self.said.setVisible(bool(said))
+        texts = (self.bar.part_text(number) for number in range(len(budget.parts)))
+        self.bar.setAccessibleName(tr("Time budget of {who}", who=translated(budget.waited_for)))
+        self.bar.setAccessibleDescription("; ".join(texts))
+        self.bar.update()
+
+    def set_theme(self, theme: Theme) -> None:
+        """Take other colours."""
+        self.bar.theme = self.legend.theme = theme
+        self.update()

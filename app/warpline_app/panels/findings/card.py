@@ -1,0 +1,155 @@
+"""One finding as a card: the sentence, what the cure would give, where, the remedy."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QMouseEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
+
+from warpline.analysis.findings.finding import Finding, Where
+from warpline.i18n import tr, translated
+from warpline.model.times import format_duration
+from warpline_app.look.elided import ElidedLabel
+from warpline_app.look.theme import Theme
+from warpline_app.panels.findings.sign import SeveritySign, severity_title
+
+_MOST_TIMES = 20
+
+
+def gain_text(finding: Finding, whole_ns: int) -> tuple[str, str]:
+    """What the cure would give, as time and as factor; both bounds. The factor is empty where it tells nothing."""
+    if finding.gain_ns <= 0:
+        return "", ""
+    rest = whole_ns - finding.gain_ns
+    factor = whole_ns / rest if rest > 0 else float("inf")
+    time = tr("at most {time} less", time=format_duration(finding.gain_ns))
+    return time, tr("at most {factor:.1f} ×", factor=factor) if 1.05 <= factor <= _MOST_TIMES else ""
+
+
+def where_text(where: Where) -> str:
+    """A place with the file's name alone; the path is for the tooltip."""
+    place = f"{where.function} ({PurePath(where.file).name}:{where.line})" if where.file else where.function
+    rank = "" if where.rank is None else tr("rank {number}", number=where.rank)
+    parts = (where.module, where.operator, where.kernel, place, where.thread, rank)
+    return " · ".join(part for part in parts if part)
+
+
+class FindingCard(QFrame):
+    """Shows a finding; a click, Return or Space chooses it."""
+
+    chosen = Signal()
+    key_pressed = Signal(object)
+    """a QKeyEvent the card has no use for; accepted by whoever has"""
+
+    def __init__(self, finding: Finding, whole_ns: int, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.finding = finding
+        self.setObjectName("card")
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.sign = SeveritySign(finding.severity, theme)
+        self.text = QLabel(translated(finding.text))
+        self.text.setTextFormat(Qt.TextFormat.PlainText)
+        self.text.setWordWrap(True)
+        self.text.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.where = ElidedLabel(where_text(finding.where), mode=Qt.TextElideMode.ElideMiddle)
+        self.where.setObjectName("muted")
+        self.where.setToolTip(str(finding.where))
+        self.remedy = QLabel("→ " + translated(finding.remedy))
+        self.remedy.setTextFormat(Qt.TextFormat.PlainText)
+        self.remedy.setWordWrap(True)
+        self.remedy.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        time, factor = gain_text(finding, whole_ns)
+        self.share = QLabel(f"{100 * finding.share:.0f} %")
+        self.share.setObjectName("figure")
+        self.share.setToolTip(
+            tr(
+                "{time} of {whole}",
+                time=format_duration(finding.time_ns),
+                whole=format_duration(whole_ns),
+            )
+        )
+        self.gain = QLabel("\n".join(part for part in (factor, time) if part))
+        self.gain.setObjectName("muted")
+        self.gain.setAlignment(Qt.AlignmentFlag.AlignRight)
+        self.gain.setToolTip(tr("What the whole would gain were this nothing: a bound, not a promise"))
+        self.tools = QWidget()
+        self.tools.hide()
+        self._arrange()
+        self.setAccessibleName(f"{severity_title(finding.severity)}: {translated(finding.text)}")
+        self.setAccessibleDescription(translated(finding.remedy))
+
+    def _arrange(self) -> None:
+        figures = QVBoxLayout()
+        figures.setSpacing(1)
+        figures.addWidget(self.share, 0, Qt.AlignmentFlag.AlignRight)
+        figures.addWidget(self.gain, 0, Qt.AlignmentFlag.AlignRight)
+        figures.addStretch(1)
+        texts = QVBoxLayout()
+        texts.setSpacing(3)
+        texts.addWidget(self.text)
+        if self.where.text():
+            texts.addWidget(self.where)
+        texts.addWidget(self.remedy)
+        if self.finding.needs:
+            needs = QLabel(tr("To see more: {needs}", needs=translated(self.finding.needs)))
+            needs.setObjectName("muted")
+            needs.setWordWrap(True)
+            needs.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+            texts.addWidget(needs)
+        texts.addWidget(self.tools)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(10, 8, 12, 8)
+        row.setSpacing(10)
+        row.addWidget(self.sign, 0, Qt.AlignmentFlag.AlignTop)
+        row.addLayout(texts, 1)
+        row.addLayout(figures)
+
+    def set_tools(self, widgets: list[QWidget]) -> None:
+        """What can be done with the card, shown while it is selected."""
+        row = QHBoxLayout(self.tools)
+        row.setContentsMargins(0, 3, 0, 0)
+        row.setSpacing(6)
+        for widget in widgets:
+            row.addWidget(widget)
+        row.addStretch(1)
+
+    def set_selected(self, on: bool) -> None:
+        """Show that this one is lit up in the timeline."""
+        self.setProperty("selected", on)
+        self.style().unpolish(self)
+        self.style().polish(self)
+        self.tools.setVisible(on)
+
+    @property
+    def is_selected(self) -> bool:
+        """Whether it is lit up."""
+        return bool(self.property("selected"))
+
+    def set_theme(self, theme: Theme) -> None:
+        """Take other colours."""
+        self.sign.theme = theme
+        self.sign.update()
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """Choose."""
+        if event.button() == Qt.MouseButton.LeftButton:
+            self.setFocus()
+            self.chosen.emit()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Return and Space choose; others belong to the panel."""
+        if event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space}:
+            self.chosen.emit()
+            return
+        event.ignore()
+        self.key_pressed.emit(event)
+        if not event.isAccepted():
+            super().keyPressEvent(event)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        """The frame tells where the keyboard is."""
+        super().focusInEvent(event)
+        self.update()

@@ -1,0 +1,95 @@
+"""The parts of a budget by name, with exact share and time, in as many lines as they need."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPointF, QRectF
+from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from warpline.analysis.findings.finding import Budget
+from warpline.i18n import translated
+from warpline.model.times import format_duration
+from warpline_app.look.painting import contained
+from warpline_app.look.theme import Theme, ui_font
+from warpline_app.panels.findings.budget_colors import fill_part, part_looks
+
+_LINE_PX = 17
+_SWATCH_PX = 10
+_GAP_PX = 18
+
+
+class BudgetLegend(QWidget):
+    """Takes the height it needs at its width."""
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.theme = theme
+        self._budget: Budget | None = None
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+    def show_budget(self, budget: Budget) -> None:
+        """Show these parts."""
+        self._budget = budget
+        self._make_room()
+        self.update()
+
+    def texts(self) -> list[tuple[str, str, str]]:
+        """(title, share, time) of each part."""
+        if self._budget is None:
+            return []
+        whole = max(self._budget.stop_ns - self._budget.start_ns, 1)
+        return [
+            (translated(part.title), share_text(part.time_ns / whole), format_duration(part.time_ns))
+            for part in self._budget.parts
+        ]
+
+    def _places(self) -> list[QPointF]:
+        """Where each part's swatch begins."""
+        places, x, y = [], 0.0, 0.0
+        for texts in self.texts():
+            width = _width_of(texts)
+            if x and x + width > self.width():
+                x, y = 0.0, y + _LINE_PX
+            places.append(QPointF(x, y))
+            x += width + _GAP_PX
+        return places
+
+    def _make_room(self) -> None:
+        places = self._places()
+        height = int(places[-1].y()) + _LINE_PX if places else 0
+        if height != self.height():
+            self.setFixedHeight(height)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Lines break elsewhere."""
+        super().resizeEvent(event)
+        self._make_room()
+
+    @contained
+    def paintEvent(self, painter: QPainter, event: QPaintEvent) -> None:
+        """Paints swatches as the bar is painted, and their texts."""
+        if self._budget is None:
+            return
+        looks = part_looks(tuple(part.cause for part in self._budget.parts), self.theme)
+        plain, bold = ui_font(12), ui_font(12, bold=True)
+        for texts, place, look in zip(self.texts(), self._places(), looks, strict=True):
+            top = place.y() + (_LINE_PX - _SWATCH_PX) / 2
+            fill_part(painter, QRectF(place.x(), top, _SWATCH_PX, _SWATCH_PX), look, self.theme)
+            x = place.x() + _SWATCH_PX + 6
+            for text, font, token in zip(texts, (plain, bold, plain), ("text", "text", "muted"), strict=True):
+                painter.setFont(font)
+                painter.setPen(self.theme.color(token))
+                painter.drawText(QPointF(x, place.y() + _LINE_PX - 4), text)
+                x += QFontMetricsF(font).horizontalAdvance(text) + 7
+
+
+def share_text(share: float) -> str:
+    """In percent; what is there is never told as nothing."""
+    return "< 0.1 %" if 0 < share < 0.0005 else f"{100 * share:.1f} %"
+
+
+def _width_of(texts: tuple[str, str, str]) -> float:
+    plain, bold = QFontMetricsF(ui_font(12)), QFontMetricsF(ui_font(12, bold=True))
+    title, share, time = texts
+    words = plain.horizontalAdvance(title) + bold.horizontalAdvance(share) + plain.horizontalAdvance(time)
+    return _SWATCH_PX + 6 + words + 14

@@ -1,0 +1,183 @@
+"""What the hardware waited for: the budget of the selected range and what stands out in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
+
+from warpline.analysis.findings.finding import Budget, Diagnosis, Finding
+from warpline.analysis.framework.report import NotRecorded
+from warpline.i18n import tr, translated
+from warpline.model.progress import IsCancelled, Progress
+from warpline.model.times import format_duration
+from warpline_app.look.theme import Theme
+from warpline_app.panels.findings.budget_bar import BudgetBar
+from warpline_app.panels.findings.card_list import CardList
+from warpline_app.panels.frame.computed import ComputedPanel
+
+if TYPE_CHECKING:
+    from warpline_app.session.document import Document
+
+AT_MOST = 5
+"""Cards that are shown at first."""
+_LATE_MS = 400
+"""What takes longer than this says how far it is."""
+
+
+@dataclass(frozen=True)
+class FindingsRequest:
+    """Which range; None for what the engine thinks best of the whole capture."""
+
+    range_ns: tuple[int, int] | None
+
+
+class FindingsPanel(ComputedPanel):
+    """The first thing seen of a capture; follows the selected range."""
+
+    def __init__(self, document: Document, parent: QWidget | None = None) -> None:
+        super().__init__(document, parent)
+        self.diagnosis: Diagnosis | None = None
+        self.budget = BudgetBar(self.theme)
+        self.cards = CardList(AT_MOST)
+        self.body = QWidget()
+        column = QVBoxLayout(self.body)
+        column.setContentsMargins(12, 10, 12, 0)
+        column.setSpacing(8)
+        column.addWidget(self.budget)
+        column.addWidget(self.cards, 1)
+        self._laying_out = QTimer(self)
+        self._laying_out.setSingleShot(True)
+        self._laying_out.setInterval(0)
+        self._make_watch()
+        self.arrange((), self.body)
+        layout = self.layout()
+        assert isinstance(layout, QVBoxLayout)
+        layout.insertWidget(0, self.watch)
+        self.state.range_selection_changed.connect(self._range_changed)
+
+    def _make_watch(self) -> None:
+        """The line that is there while something takes long."""
+        self.watch = QWidget()
+        self.progress_bar = QProgressBar()
+        self.progress_bar.setRange(0, 1000)
+        self.progress_bar.setTextVisible(False)
+        self.doing = QLabel()
+        self.doing.setObjectName("muted")
+        self.stop = QPushButton(tr("Cancel"))
+        self.stop.clicked.connect(self._stop_or_begin)
+        row = QHBoxLayout(self.watch)
+        row.setContentsMargins(12, 6, 12, 0)
+        row.addWidget(self.doing)
+        row.addWidget(self.progress_bar, 1)
+        row.addWidget(self.stop)
+        self.watch.hide()
+        self._is_stopped = False
+        self._late = QTimer(self)
+        self._late.setSingleShot(True)
+        self._late.setInterval(_LATE_MS)
+        self._late.timeout.connect(self.watch.show)
+
+    # -- computing
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether something is computed, or texts that came with it have not found their places yet."""
+        return super().is_busy or self._laying_out.isActive()
+
+    def _range_changed(self, _range: object) -> None:
+        """Wait until the hand rests; what is computed for a range that is no longer wanted is dropped."""
+        self._hand.start()
+        if self._job is not None and self._running != self.request():
+            self._job.cancel()
+
+    def request(self) -> FindingsRequest:
+        """The selected range."""
+        return FindingsRequest(self.state.range_selection)
+
+    def refresh(self) -> None:
+        """Compute what is asked for now."""
+        is_new = self._job is None
+        super().refresh()
+        if is_new and self._job is not None:
+            self._is_stopped = False
+            self.stop.setText(tr("Cancel"))
+            self.progress_bar.setValue(0)
+            self._late.start()
+
+    def compute_watched(
+        self, request: FindingsRequest, progress: Progress, is_cancelled: IsCancelled
+    ) -> Diagnosis:
+        """Diagnose the range."""
+        # Heavy, and nobody waits for it: the timeline's first frame is on the screen.
+        from warpline.analysis.findings.diagnose import diagnose
+        from warpline.analysis.framework.selection import Selection, View
+
+        start, stop = request.range_ns or (None, None)
+        return diagnose(View(self.document.capture, Selection(start, stop), is_cancelled), progress)
+
+    def show_progress(self, fraction: float, text: str) -> None:
+        """How far it is."""
+        self.progress_bar.setValue(round(1000 * fraction))
+        self.doing.setText(text)
+
+    def _stop_or_begin(self) -> None:
+        if self._job is None:
+            self.forget()
+            return
+        # What was asked for counts as shown, so that it is not begun again at once.
+        self._shown = self._running
+        self._is_stopped = True
+        self._job.cancel()
+
+    def _ended(self) -> None:
+        super()._ended()
+        if self._job is None:
+            self._late.stop()
+            self.watch.setVisible(self._is_stopped)
+            self.doing.setText(tr("Stopped: this is not about the selected range"))
+            self.stop.setText(tr("Compute"))
+
+    # -- showing
+
+    def show_result(self, request: FindingsRequest, result: Diagnosis) -> None:
+        """Show a diagnosis."""
+        self.diagnosis = result
+        self._laying_out.start()
+        if result.budget is None:
+            self.set_badge("")
+            self.say_missing(NotRecorded(result.reason, result.remedy))
+            return
+        self.show_content()
+        self.budget.show_budget(result.budget, result.said)
+        self._show_cards(result, result.budget)
+        self._lay_out()
+        self.set_scope(self._scope_of(request, result.budget))
+
+    def _lay_out(self) -> None:
+        """From the inside out, at once: texts of other lengths must not be cut off for a moment."""
+        for widget in (self.budget, self.body, self):
+            layout = widget.layout()
+            if layout is not None:
+                layout.activate()
+
+    def _show_cards(self, found: Diagnosis, budget: Budget) -> None:
+        findings: tuple[Finding, ...] = found.findings
+        self.cards.show_findings(findings, budget.stop_ns - budget.start_ns, self.theme)
+        notable = sum(finding.severity != "note" for finding in findings)
+        self.set_badge(str(notable) if notable else "")
+
+    def _scope_of(self, request: FindingsRequest, budget: Budget) -> str:
+        who, time = translated(budget.waited_for), format_duration(budget.stop_ns - budget.start_ns)
+        if request.range_ns is not None:
+            return tr("{who} · selected range · {time}", who=who, time=time)
+        if (budget.start_ns, budget.stop_ns) == self.document.capture.span:
+            return tr("{who} · whole capture · {time}", who=who, time=time)
+        return f"{who} · {time}"
+
+    def apply_theme(self, theme: Theme) -> None:
+        """Colours are painted."""
+        self.budget.set_theme(theme)
+        self.cards.set_theme(theme)

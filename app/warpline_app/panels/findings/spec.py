@@ -1,0 +1,16 @@
+"""The panel Findings, before it is loaded."""
+
+from __future__ import annotations
+
+from warpline_app.panels.frame.base import Panel
+from warpline_app.panels.frame.panel_spec import PanelSpec
+
+
+def load() -> type[Panel]:
+    """The panel's class."""
+    from warpline_app.panels.findings.panel import FindingsPanel
+
+    return FindingsPanel
+
+
+spec = PanelSpec("findings", "Findings", load, position=5, keys=("Ctrl+I",), greets=True)

@@ -205,7 +205,7 @@ class TorchConverter(TraceConverter):
             return
         self.saw(group.start, group.start + group.duration)
         self.durations_noted(group)
-        ids, kind = self.gpu.add(name, group, self._main)
+        ids, kind = self.gpu.add(name, group, self._main, self.slices)
         if kind == GPU_ANNOTATION:
             if "external" in group.numbers:
                 self._link_keys(links.ANNOTATION, "to", group.numbers["external"], ids)
@@ -263,13 +263,12 @@ class TorchConverter(TraceConverter):
         """See `TraceConverter.link_kind`."""
         return _LINKS.get(category, links.FLOW)
 
-    def thread_indexes(self, group: Group) -> npt.NDArray[np.int64]:
-        rows = self._scheduling_rows
-        table = [
-            rows[key] if key in rows else self.tracks.thread(*self.thread_of(key)).index
-            for key in group.threads
-        ]
-        return np.array(table, np.int64)[group.thread]
+    def row_of(self, key: ThreadKey) -> int:
+        """See `TraceTarget.row_of`; arrows to and from a stream name its device and number."""
+        row = self.gpu.rows.get(key)
+        if row is None:
+            row = self._scheduling_rows.get(key)
+        return super().row_of(key) if row is None else row
 
     def thread_title(self, name: str) -> str:
         """``thread 3554 (python)`` says its number twice."""

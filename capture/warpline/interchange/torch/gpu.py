@@ -11,8 +11,9 @@ import numpy.typing as npt
 
 from warpline.interchange.framework.columns import clean_text, unmasked, unsigned
 from warpline.interchange.torch.columns import GPU_ANNOTATION, KERNEL, MEMCPY, MEMSET, SYNC
-from warpline.interchange.trace_json.piece_columns import Group
+from warpline.interchange.trace_json.piece_columns import Group, ThreadKey
 from warpline.interchange.trace_json.tracks import ProcessEntry, TraceTracks
+from warpline.interchange.trace_json.unfinished import SliceRegistry
 from warpline.model import COPY_KINDS, MEMORY_KINDS, AttributeSpec, Flag, KindSpec
 from warpline.model.track_factory import gpu_title
 
@@ -65,10 +66,14 @@ class KinetoGpuTracks:
         self._context_of: dict[tuple[int, int | None], int | None] = {}
         self.devices: dict[int, int] = {}
         """Track of each device that did something."""
+        self.rows: dict[ThreadKey, int] = {}
+        """Where a registry of slices has the work of each (device, stream)."""
         builder.add_kind(KERNEL_EXTRA)
 
-    def add(self, name: str, group: Group, process: ProcessEntry) -> tuple[npt.NDArray[np.int64], str]:
-        """Add a group of GPU work; returns the ids of its events and their kind."""
+    def add(
+        self, name: str, group: Group, process: ProcessEntry, slices: SliceRegistry
+    ) -> tuple[npt.NDArray[np.int64], str]:
+        """Add a group of GPU work, also to ``slices``; returns the ids of its events and their kind."""
         kind = name if name in (KERNEL, MEMCPY, MEMSET, SYNC, GPU_ANNOTATION) else "gpu_event"
         names = self._builder.strings(group.name.table)[group.name.codes]
         attributes = {
@@ -93,6 +98,10 @@ class KinetoGpuTracks:
                 attributes={key: values[index] for key, values in attributes.items()},
             )
             ids[index] = np.arange(first, first + len(index))
+            # Indexes of threads are not negative.
+            row = self.rows.setdefault((device, stream), -1 - len(self.rows))
+            start = group.start[index]
+            slices.add(row, start, start + group.duration[index], ids[index])
         return ids, kind
 
     def _attributes(self, kind: str, group: Group) -> dict[str, Any]:

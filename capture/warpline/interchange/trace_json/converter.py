@@ -92,7 +92,7 @@ class TraceConverter(TraceTarget):
             self.saw(group.start, group.start)
             self.asyncs.add(group, self.builder)
         elif name == FLOWS:
-            self.flows.add(group, self.thread_indexes(group))
+            self.flows.add(group)
 
     # instants, counters
 
@@ -148,7 +148,7 @@ class TraceConverter(TraceTarget):
             self.note(text, count)
         for text, count in self.asyncs.finish(self.builder, self.tracks).items():
             self.note(text, count)
-        for text, count in self.flows.finish(self.builder, self.slices, self.link_kind).items():
+        for text, count in self.flows.finish(self.builder, self.slices, self.link_kind, self.row_of).items():
             self.note(text, count)
         if state.damaged:
             self.losses[

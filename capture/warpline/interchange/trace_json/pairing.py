@@ -210,15 +210,22 @@ class FlowLinks:
     target: Int64Array
     loose: int
     """Points that are linked to nothing."""
+    backward: int
+    """Links that end before they start."""
+
+
+CLOCK_ERROR_NS = 1_000_000
+"""How far an end may precede its start: clocks of host and device disagree by microseconds, rarely more."""
 
 
 def match_flows(key: Int64Array, time: Int64Array, phase: npt.NDArray[np.uint8]) -> FlowLinks:
     """Chain the points of each key: a start (``s``) to its steps (``t``) and on to its ends (``f``).
 
-    ``phase`` is 0, 1, 2 for s, t, f. A further start begins a new chain; several ends share the point before them.
+    ``phase`` is 0, 1, 2 for s, t, f. A further start begins a new chain; several ends share the point before them. An
+    end without one belongs to the start that follows within `CLOCK_ERROR_NS` and has no end of its own.
     """
     order = np.lexsort((np.arange(len(key)), phase, time, key))
-    keys, phases = key[order], phase[order]
+    keys, phases, times = key[order], phase[order], time[order]
     positions = np.arange(len(order))
     carries = phases < 2
     # The last start or step strictly before each point, and whether it is of the same key.
@@ -226,8 +233,20 @@ def match_flows(key: Int64Array, time: Int64Array, phase: npt.NDArray[np.uint8])
     before = np.r_[np.int64(-1), last[:-1]] if len(order) else positions
     linked = (phases > 0) & (before >= 0)
     linked[linked] &= keys[before[linked]] == keys[positions[linked]]
-    source, target = order[before[linked]], order[positions[linked]]
+    # The next start behind each point: the same from the other side.
+    starts = np.where(phases == 0, positions, len(order))
+    after = np.minimum.accumulate(starts[::-1])[::-1]
+    backward = (phases == 2) & ~linked & (after < len(order))
+    near = after[backward]
+    here = np.flatnonzero(backward)
+    has_end = np.zeros(len(order), bool)
+    has_end[before[linked]] = True
+    backward[here] = (
+        (keys[near] == keys[here]) & (times[near] - times[here] <= CLOCK_ERROR_NS) & ~has_end[near]
+    )
+    source = order[np.r_[before[linked], after[backward]]]
+    target = order[np.r_[positions[linked], positions[backward]]]
     touched = np.zeros(len(order), bool)
     touched[source] = True
     touched[target] = True
-    return FlowLinks(source, target, int((~touched).sum()))
+    return FlowLinks(source, target, int((~touched).sum()), int(backward.sum()))

@@ -76,10 +76,9 @@ class TraceTarget:
             if len(index):
                 yield key, index
 
-    def thread_indexes(self, group: Group) -> Int64Array:
-        """Index of the thread of each event in the capture's table."""
-        table = np.array([self.tracks.thread(*self.thread_of(key)).index for key in group.threads], np.int64)
-        return table[group.thread]
+    def row_of(self, key: ThreadKey) -> int:
+        """Where `slices` has the events whose recorded ids of process and thread are these."""
+        return self.tracks.thread(*self.thread_of(key)).index
 
     def add_slices(
         self,

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from warpline.i18n import english, forms
 from warpline.interchange.framework.columns import Coder
 from warpline.interchange.trace_json.pairing import FlowLinks, SliceIndex, match_borders, match_flows
-from warpline.interchange.trace_json.piece_columns import Group
+from warpline.interchange.trace_json.piece_columns import Group, ThreadKey
 from warpline.interchange.trace_json.tracks import ThreadEntry, TraceTracks
 from warpline.model import Flag
 
@@ -239,25 +239,32 @@ class PendingFlows:
 
     def __init__(self) -> None:
         self._keys = Coder()
-        self._categories: list[str] = []
+        self._threads = Coder()
         self._parts: list[tuple[Int64Array, ...]] = []
 
-    def add(self, group: Group, threads: Int64Array) -> None:
-        """Keep a group of flow points; ``threads`` are indexes of the capture's threads."""
+    def add(self, group: Group) -> None:
+        """Keep a group of flow points."""
         names = [group.name.table[code] for code in group.name.codes.tolist()]
         categories = [group.category.table[code] for code in group.category.codes.tolist()]
         keys = list(zip(categories, names, group.ids, strict=True))
         n = len(group)
         codes = np.fromiter(map(self._keys.__getitem__, keys), np.int64, n)
         phases = np.array(["stf".index(phase) for phase in group.phases], np.int64)
+        table = np.fromiter(map(self._threads.__getitem__, group.threads), np.int64, len(group.threads))
         bind = np.array([text == "e" for text in group.texts["bind"].table])[group.texts["bind"].codes]
         # An end binds to the next event unless it says that it lies inside one.
-        self._parts.append((codes, group.start, phases, ((phases < 2) | bind).astype(np.int64), threads))
+        self._parts.append(
+            (codes, group.start, phases, ((phases < 2) | bind).astype(np.int64), table[group.thread])
+        )
 
     def finish(
-        self, builder: CaptureBuilder, slices: SliceRegistry, link_kind: Callable[[str], str]
+        self,
+        builder: CaptureBuilder,
+        slices: SliceRegistry,
+        link_kind: Callable[[str], str],
+        row_of: Callable[[ThreadKey], int],
     ) -> Notes:
-        """Add the links between the events in which the points lie."""
+        """Add the links between the events in which the points lie; ``row_of`` finds these in the registry."""
         notes: Notes = Counter()
         if not self._parts:
             return notes
@@ -271,9 +278,10 @@ class PendingFlows:
         if not len(key):
             return notes
         events = np.full(len(key), -1, np.int64)
-        for index in np.unique(thread).tolist():
-            mine = np.flatnonzero(thread == index)
-            lookup = slices.index(index)
+        rows = list(self._threads)
+        for code in np.unique(thread).tolist():
+            mine = np.flatnonzero(thread == code)
+            lookup = slices.index(row_of(rows[code]))
             within = lookup.enclosing(time[mine])
             after = lookup.following(time[mine])
             prefer_within = inside[mine] == 1
@@ -288,6 +296,11 @@ class PendingFlows:
             chosen = usable & (kind_of == kind)
             if kind and chosen.any():
                 builder.add_links(kind, source[chosen], target[chosen])
+        ends_early = forms(
+            "{count:,} arrow ends before it starts: the clocks of host and device disagree",
+            "{count:,} arrows end before they start: the clocks of host and device disagree",
+        )
+        notes[ends_early] += links.backward
         builder.add_skipped(
             english("flow points (s, t, f)"), links.loose, english("no other point has their id")
         )

@@ -333,3 +333,28 @@ def test_a_trace_without_gpu_events_says_nothing_of_a_gpu(tmp_path: Path) -> Non
 def test_a_trace_of_no_events_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ImportFormatError, match="it has none"):
         torch_trace(tmp_path, [])
+
+
+def test_arrows_may_start_and_end_on_streams(tmp_path: Path) -> None:
+    gpu = {"cat": "kernel", "pid": 0, "tid": 7}
+    place = {"device": 0, "context": 1, "stream": 7, "correlation": 1}
+    arrow = {"cat": "critical_path", "name": "critical path"}
+    capture = imported(
+        tmp_path,
+        trace_file(
+            tmp_path,
+            [
+                e("s", id=1, ts=12, pid=40, tid=41, **arrow),
+                e("f", id=1, ts=55, pid=0, tid=7, bp="e", **arrow),
+                e("s", id=2, ts=58, pid=0, tid=7, **arrow),
+                e("f", id=2, ts=72, pid=0, tid=7, bp="e", **arrow),
+                x("aten::mm", 10, 20, pid=40, tid=41, cat="cpu_op"),
+                x("first", 50, 10, args=place, **gpu),
+                x("second", 70, 10, args={**place, "correlation": 2}, **gpu),
+            ],
+            schemaVersion=1,
+        ),
+    )
+    assert links(capture, "flow") == {("aten::mm", "first"), ("first", "second")}
+    assert not capture.skipped
+    assert [thread.tid for thread in capture.threads] == [41]

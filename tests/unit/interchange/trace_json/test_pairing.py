@@ -68,3 +68,13 @@ def test_a_flow_id_used_again_begins_a_new_chain() -> None:
     found = match_flows(np.zeros(4, np.int64), np.array([0, 5, 10, 15]), np.array([0, 2, 0, 2], np.uint8))
     assert list(zip(found.source.tolist(), found.target.tolist(), strict=True)) == [(0, 1), (2, 3)]
     assert found.loose == 0
+
+
+def test_an_end_a_little_before_its_start_is_kept() -> None:
+    key = np.array([0, 0, 1, 1, 2, 2, 3, 3, 3])
+    time = np.array([100, 98, 0, 5_000_000, 9_000_000, 1, 10, 20, 5])
+    phase = np.array([0, 2, 0, 2, 0, 2, 0, 2, 2], np.uint8)
+    found = match_flows(key, time, phase)
+    # Of key 2 the start follows nine milliseconds later; of key 3 it has an end of its own.
+    assert sorted(zip(found.source.tolist(), found.target.tolist(), strict=True)) == [(0, 1), (2, 3), (6, 7)]
+    assert (found.backward, found.loose) == (1, 3)

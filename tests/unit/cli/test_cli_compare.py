@@ -111,3 +111,47 @@ def test_what_cannot_be_compared_is_said_in_a_line(
     assert "cuda_gpu_kern_sum was not recorded in both captures" in capsys.readouterr().err
     assert main(["compare", captures[0], "no such file.h5"]) == 1
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_any_two_ranges_stand_against_each_other(
+    captures: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    a, _b = captures
+    found = compare(capsys, a, a, "--range-a", ":15ms", "--range-b", "15ms:40ms")
+    assert found["aligned_by"] == "range"
+    assert found["a"]["range_ns"] == [0, 15_000_000]
+    assert found["b"]["range_ns"] == [15_000_000, 40_000_000]
+    assert found["total"]["difference_ns"] == 10_000_000
+    named = compare(capsys, *captures, "--range-name", "running ab", "--each-step")
+    assert [step["difference_ns"] for step in named["steps"]] == [0, 2_000_000, 0]
+    assert named["total"]["difference_ns"] == 2_000_000
+
+
+def test_conditions_on_steps_need_steps(
+    captures: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["compare", *captures, "--fail-if", "step>5%"]) == 2
+    assert "steps were not compared" in capsys.readouterr().err
+    assert main(["compare", *captures, "--align", "step"]) == 2
+    assert "no steps were recorded" in capsys.readouterr().err
+    assert main(["compare", *reversed(captures), "--fail-if", "blocked>10ms"]) == 3
+    assert "blocked>10ms holds" in capsys.readouterr().err
+    assert main(["compare", *captures, "--fail-if", "nothing>5%"]) == 2
+
+
+def test_several_runs_on_each_side(
+    captures: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = []
+    for number, wait in enumerate((39, 42, 37)):
+        make_capture(tmp_path / f"run-{number}.h5", [10, 20, 30], [5, 5, wait])
+        runs.append(str(tmp_path / f"run-{number}.h5"))
+    found = compare(capsys, captures[0], *runs[:2], "--vs", *runs)
+    assert found["variation"]["of"] == "runs"
+    assert [run["value_ns"] for run in found["b"]["runs"]] == [109_000_000, 112_000_000, 107_000_000]
+    assert found["b"]["path"] == runs[0]
+    assert found["is_noise"] is True
+    assert main(["compare", captures[0], *runs[:2], "--vs", *runs]) == 0
+    assert "No difference beyond run-to-run variation" in capsys.readouterr().out
+    assert main(["compare", *runs]) == 2
+    assert "--vs" in capsys.readouterr().err

@@ -132,6 +132,12 @@ class Threads:
         order = np.lexsort((events.start, thread))
         return thread[order], events.start[order], stack[order]
 
+    def samples_of(self, thread: int) -> tuple[Int64Array, Int64Array]:
+        """(time, stack) of the stack samples of a thread, sorted by time."""
+        threads, times, stacks = self._samples
+        low, high = np.searchsorted(threads, (thread, thread + 1)).tolist()
+        return times[low:high], stacks[low:high]
+
     def _threads(self, rows: Int64Array) -> Int64Array:
         return self._thread_of_track[self.view.track_of(rows)] if len(rows) else np.empty(0, np.int64)
 

@@ -12,8 +12,8 @@ from warpline.analysis.framework.name_matches import matching_names
 from warpline.analysis.framework.selection import Selection, View, join_events
 from warpline.analysis.structure.gpus import Gpu, gpu_work
 from warpline.analysis.structure.launches import launch_of_each
-from warpline.analysis.structure.overlap import covered_ns, gaps
-from warpline.model.intervals import merge_intervals
+from warpline.analysis.structure.overlap import Intervals, covered_ns, gaps
+from warpline.model.intervals import intersect_intervals, merge_intervals, subtract_intervals
 
 Int64Array = npt.NDArray[np.int64]
 CAUSES = ("data_loading", "synchronization", "host", "launch_latency", "other", "end")
@@ -32,6 +32,35 @@ class Gaps:
     start: Int64Array
     stop: Int64Array
     causes: Int64Array
+
+
+@dataclass(frozen=True, eq=False)
+class GapParts:
+    """The same time as disjoint stretches sorted by start, each with one cause.
+
+    ``start``/``stop`` capture ns, ``cause`` index into `CAUSES`, ``name`` string id of the operation that ended the
+    gap and ``thread`` that launched it (−1: none is known). All int64 of equal length.
+    """
+
+    start: Int64Array
+    stop: Int64Array
+    cause: Int64Array
+    name: Int64Array
+    thread: Int64Array
+
+
+@dataclass(frozen=True, eq=False)
+class _Located:
+    """Gaps, and of those that an operation ends (``before``, indices of gaps) what `split_gap` makes of them."""
+
+    start: Int64Array
+    stop: Int64Array
+    before: Int64Array
+    name: Int64Array
+    thread: Int64Array
+    waiting: Int64Array
+    latency: Int64Array
+    other: Int64Array
 
 
 def split_gap(
@@ -54,21 +83,66 @@ def split_gap(
 
 def gpu_gaps(view: View, gpu: Gpu) -> Gaps:
     """Every idle gap of a GPU in the selected range, with its causes."""
+    found = _locate(view, gpu)
+    causes = np.zeros((len(found.start), len(CAUSES)), np.int64)
+    # Nothing in the range comes after the last gap: what ends it lies outside, if anything does.
+    causes[:, CAUSES.index("end")] = found.stop - found.start
+    before = found.before
+    causes[before, CAUSES.index("end")] = 0
+    causes[before, CAUSES.index("launch_latency")] = found.latency
+    causes[before, CAUSES.index("other")] = found.other
+    start = found.start[before]
+    loading, syncing = _host_causes(view, found.thread, start, start + found.waiting)
+    causes[before, CAUSES.index("data_loading")] = loading
+    causes[before, CAUSES.index("synchronization")] = syncing
+    causes[before, CAUSES.index("host")] = found.waiting - loading - syncing
+    return Gaps(found.start, found.stop, causes)
+
+
+def gap_parts(view: View, gpu: Gpu) -> GapParts:
+    """Where in the selected range a GPU idled, with the causes that `gpu_gaps` counts."""
+    found = _locate(view, gpu)
+    ends = np.ones(len(found.start), bool)
+    ends[found.before] = False
+    starts, stops = found.start[found.before], found.stop[found.before]
+    launched = starts + found.waiting
+    nobody = np.full(int(ends.sum()), -1, np.int64)
+    pieces = [(found.start[ends], found.stop[ends], "end", nobody, nobody)]
+    for cause, is_it in (("launch_latency", found.latency > 0), ("other", found.other > 0)):
+        pieces.append((launched[is_it], stops[is_it], cause, found.name[is_it], found.thread[is_it]))
+    for number in np.unique(found.thread[found.waiting > 0]).tolist():
+        here = (found.thread == number) & (found.waiting > 0)
+        waits = starts[here], launched[here]
+        load, sync = _host_intervals(view, number)
+        rest = subtract_intervals(*subtract_intervals(*waits, *load), *sync)
+        syncs = subtract_intervals(*intersect_intervals(*waits, *sync), *load)
+        for cause, part in (
+            ("data_loading", intersect_intervals(*waits, *load)),
+            ("synchronization", syncs),
+            ("host", rest),
+        ):
+            gap = np.searchsorted(waits[0], part[0], "right") - 1
+            names = found.name[here][gap]
+            pieces.append((*part, cause, names, np.full(len(names), number, np.int64)))
+    start = np.concatenate([piece[0] for piece in pieces])
+    order = np.argsort(start, kind="stable")
+    return GapParts(
+        start[order],
+        np.concatenate([piece[1] for piece in pieces])[order],
+        np.concatenate([np.full(len(piece[0]), CAUSES.index(piece[2]), np.int64) for piece in pieces])[order],
+        np.concatenate([piece[3] for piece in pieces])[order],
+        np.concatenate([piece[4] for piece in pieces])[order],
+    )
+
+
+def _locate(view: View, gpu: Gpu) -> _Located:
     events = gpu_work(view, gpu)
     starts, stops = merge_intervals(events.start, events.stop)
     gap_start, gap_stop = gaps(starts, stops, view.start_ns, view.stop_ns)
     gap_start, gap_stop = _split_at(gap_start, gap_stop, events.start[events.duration == 0])
-    causes = np.zeros((len(gap_start), len(CAUSES)), np.int64)
-    result = Gaps(gap_start, gap_stop, causes)
-    order = np.argsort(events.start, kind="stable")
-    events = events.take(order)
+    events = events.take(np.argsort(events.start, kind="stable"))
     place = np.searchsorted(events.start, gap_stop, "left")
-    ends = place >= len(events)
-    # Nothing in the range comes after the last gap: what ends it lies outside, if anything does.
-    causes[ends, CAUSES.index("end")] = (gap_stop - gap_start)[ends]
-    before = np.flatnonzero(~ends)
-    if not len(before):
-        return result
+    before = np.flatnonzero(place < len(events))
     following = events.take(place[before])
     by_row = np.argsort(following.row, kind="stable")
     launches, of_event = launch_of_each(view, following.take(by_row))
@@ -80,15 +154,9 @@ def gpu_gaps(view: View, gpu: Gpu) -> Gaps:
     thread = (
         np.where(has_call, launches.thread[safe], -1) if len(launches) else np.full(len(before), -1, np.int64)
     )
-    start, stop = gap_start[before], gap_stop[before]
-    waiting, latency, other = split_gap(start, stop, call_start, has_call)
-    causes[before, CAUSES.index("launch_latency")] = latency
-    causes[before, CAUSES.index("other")] = other
-    loading, syncing = _host_causes(view, thread, start, start + waiting)
-    causes[before, CAUSES.index("data_loading")] = loading
-    causes[before, CAUSES.index("synchronization")] = syncing
-    causes[before, CAUSES.index("host")] = waiting - loading - syncing
-    return result
+    waiting, latency, other = split_gap(gap_start[before], gap_stop[before], call_start, has_call)
+    name = following.name.astype(np.int64)
+    return _Located(gap_start, gap_stop, before, name, thread, waiting, latency, other)
 
 
 def _split_at(start: Int64Array, stop: Int64Array, moments: Int64Array) -> tuple[Int64Array, Int64Array]:
@@ -112,19 +180,28 @@ def _host_causes(
     """
     loading = np.zeros(len(start), np.int64)
     syncing = np.zeros(len(start), np.int64)
-    capture = view.capture
-    process_of = {i: t.process for i, t in enumerate(capture.threads)}
     for number in np.unique(thread[thread >= 0]).tolist():
         here = np.flatnonzero(thread == number)
-        process = process_of[number]
-        tracks = frozenset(t.index for t in capture.tracks if t.process == process and t.device is None)
-        own = frozenset(t.index for t in capture.tracks if t.thread == number)
-        load = _named_intervals(view, ("phase", "range", "operator", "python", "other"), DATA_LOADING, tracks)
-        sync = _named_intervals(view, ("cuda_api",), SYNCHRONIZATION, own)
+        load, sync = _host_intervals(view, number)
         both = merge_intervals(np.concatenate([load[0], sync[0]]), np.concatenate([load[1], sync[1]]))
         loading[here] = covered_ns(load, start[here], stop[here])
         syncing[here] = covered_ns(both, start[here], stop[here]) - loading[here]
     return loading, syncing
+
+
+def _host_intervals(view: View, thread: int) -> tuple[Intervals, Intervals]:
+    """When a thread's process loaded data, and when the thread waited for the GPU; none of what is no thread."""
+    tracks = view.capture.tracks
+    if thread < 0:
+        nothing = np.empty(0, np.int64), np.empty(0, np.int64)
+        return nothing, nothing
+    process = view.capture.threads[thread].process
+    all_of_it = frozenset(t.index for t in tracks if t.process == process and t.device is None)
+    own = frozenset(t.index for t in tracks if t.thread == thread)
+    return (
+        _named_intervals(view, ("phase", "range", "operator", "python", "other"), DATA_LOADING, all_of_it),
+        _named_intervals(view, ("cuda_api",), SYNCHRONIZATION, own),
+    )
 
 
 def _named_intervals(

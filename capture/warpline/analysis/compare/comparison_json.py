@@ -1,0 +1,108 @@
+"""A comparison as plain values: what ``warpline compare --json`` prints (times in ns, ratios 0–1)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from warpline.analysis.compare.comparison import Comparison, Side
+from warpline.analysis.compare.tables import RowChange, TableComparison
+from warpline.analysis.compare.variation import Variation
+from warpline.analysis.compare.waterfall import Contributor, TimePart
+
+
+def comparison_json(found: Comparison) -> dict[str, Any]:
+    """Everything that was found; differences of ``parts`` add up to that of ``total``, contributors to their part."""
+    a_ns, b_ns = found.a.total_ns, found.b.total_ns
+    return {
+        "a": _side(found.a),
+        "b": _side(found.b),
+        "aligned_by": found.aligned_by.value,
+        "metadata": [
+            {"group": fact.group, "name": fact.name, "a": fact.a, "b": fact.b} for fact in found.facts
+        ],
+        "total": {"a_ns": a_ns, "b_ns": b_ns, "difference_ns": b_ns - a_ns},
+        "ratio": b_ns / a_ns if a_ns else None,
+        "variation": None if found.variation is None else _variation(found.variation),
+        "is_noise": found.is_noise,
+        "parts": [_part(part) for part in found.parts],
+        "steps": [
+            {"a": a, "b": b, "a_ns": one, "b_ns": other, "difference_ns": other - one}
+            for a, b, one, other in found.steps
+        ],
+        "names_matched_by": found.rules,
+        "reports": [_table(table) for table in found.tables],
+    }
+
+
+def _side(side: Side) -> dict[str, Any]:
+    origin = side.run.capture.span[0]
+    return {
+        "path": side.run.path,
+        "runs": [
+            {"path": run.path, "value_ns": value} for run, value in zip(side.runs, side.runs_ns, strict=True)
+        ],
+        "waited_for": side.use.subject,
+        "range_ns": [int(side.windows.start[0]) - origin, int(side.windows.stop.max()) - origin],
+        "steps": side.windows.number.tolist(),
+        "of_steps": len(side.all_windows),
+        "warm_up_steps": side.all_windows.left_out,
+    }
+
+
+def _variation(varied: Variation) -> dict[str, Any]:
+    def ends(interval: tuple[float, float] | None) -> list[float] | None:
+        return None if interval is None else list(interval)
+
+    return {
+        "of": varied.of,
+        "a": {"count": varied.count_a, "med": varied.median_a, "interval": ends(varied.interval_a)},
+        "b": {"count": varied.count_b, "med": varied.median_b, "interval": ends(varied.interval_b)},
+        "difference_interval": ends(varied.interval),
+    }
+
+
+def _part(part: TimePart) -> dict[str, Any]:
+    return {
+        "cause": part.cause,
+        "title": part.title,
+        "a_ns": part.a_ns,
+        "b_ns": part.b_ns,
+        "difference_ns": part.difference_ns,
+        "contributors": [_contributor(one) for one in part.contributors],
+    }
+
+
+def _contributor(one: Contributor) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "a_ns": one.a_ns,
+        "b_ns": one.b_ns,
+        "difference_ns": one.difference_ns,
+        "is_new": one.is_new,
+        "is_gone": one.is_gone,
+        "matched_by": list(one.rules),
+    }
+
+
+def _table(table: TableComparison) -> dict[str, Any]:
+    return {
+        "report": table.report,
+        "column": table.column.name,
+        "rows": [_row(table, row) for row in table.rows],
+    }
+
+
+def _row(table: TableComparison, row: RowChange) -> dict[str, Any]:
+    found: dict[str, Any] = dict(zip(table.keys, row.key, strict=True))
+    found |= {"a": row.a, "b": row.b, "difference": row.difference, "ratio": row.ratio, "share": row.share}
+    if row.count_a is not None or row.count_b is not None:
+        found |= {"count_a": row.count_a, "count_b": row.count_b}
+    if row.rules:
+        found |= {
+            "matched_by": list(row.rules),
+            "names_a": [list(key) for key in row.names_a],
+            "names_b": [list(key) for key in row.names_b],
+        }
+    if row.variation is not None:
+        found["variation"] = _variation(row.variation)
+    return found

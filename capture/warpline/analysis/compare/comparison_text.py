@@ -1,0 +1,251 @@
+"""A comparison in lines for a terminal, and as Markdown for a pull request."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from warpline.analysis.compare.alignment import Align
+from warpline.analysis.compare.comparison import Comparison, Side
+from warpline.analysis.compare.metadata import GROUPS
+from warpline.analysis.compare.tables import RowChange, TableComparison
+from warpline.analysis.compare.waterfall import Contributor, TimePart
+from warpline.analysis.framework.column import Role
+from warpline.i18n import tr, tr_n, translated
+from warpline.model.sizes import format_bytes
+from warpline.model.times import format_duration
+
+ROWS = 15
+CONTRIBUTORS = 3
+_WORTH_A_LINE = 0.01
+"""A contributor that explains less of the whole difference is left out of the text."""
+
+
+def signed_duration(value_ns: float) -> str:
+    """``+3.2 ms``, ``-10 µs``."""
+    return f"{'+' if value_ns >= 0 else '-'}{format_duration(round(abs(value_ns)))}"
+
+
+def signed_percent(a: float, b: float) -> str:
+    """How much more B is than A, in percent; empty where A is nothing."""
+    return f"{100 * (b / a - 1):+.1f} %" if a else ""
+
+
+def value_text(role: Role, value: float | None) -> str:
+    """A value of a compared column."""
+    if value is None:
+        return tr("not there")
+    if role is Role.DURATION:
+        return format_duration(round(value))
+    return format_bytes(round(value)) if role is Role.SIZE else f"{value:,.0f}"
+
+
+def difference_text(role: Role, value: float) -> str:
+    """A difference of a compared column."""
+    if role is Role.DURATION:
+        return signed_duration(value)
+    if role is Role.SIZE:
+        return f"{'+' if value >= 0 else '-'}{format_bytes(round(abs(value)))}"
+    return f"{value:+,.0f}"
+
+
+def row_state(row: RowChange | Contributor) -> str:
+    """``new``, ``gone``, or by what names were matched; else empty."""
+    is_new = row.is_new if isinstance(row, Contributor) else row.a is None
+    is_gone = row.is_gone if isinstance(row, Contributor) else row.b is None
+    return tr("new") if is_new else tr("gone") if is_gone else ""
+
+
+def alignment_text(found: Comparison) -> str:
+    """What stands against what, in a sentence."""
+    if found.aligned_by is Align.START:
+        return tr("The whole captures are compared.")
+    if found.aligned_by is Align.RANGE and not found.choices.range_name:
+        return tr("The chosen ranges are compared.")
+    count_a, count_b = len(found.a.all_windows), len(found.b.all_windows)
+    if found.choices.is_each:
+        text = tr_n(
+            "{count:,} step stands against its counterpart.",
+            "{count:,} steps stand each against its counterpart.",
+            len(found.a.windows),
+        )
+    elif found.choices.step is not None:
+        text = tr("Step {number} of both is compared.", number=found.choices.step)
+    else:
+        text = tr(
+            "The median step of each side is compared: step {a} (of {count_a:,}) and step {b} (of {count_b:,}).",
+            a=int(found.a.windows.number[0]),
+            b=int(found.b.windows.number[0]),
+            count_a=count_a,
+            count_b=count_b,
+        )
+    skipped = found.a.all_windows.left_out, found.b.all_windows.left_out
+    if any(skipped):
+        warm_up = tr("Warm-up is left out: {a:,} and {b:,} steps.", a=skipped[0], b=skipped[1])
+        text = f"{text} {warm_up}"
+    return text
+
+
+def verdict(found: Comparison) -> str:
+    """Whether the difference is more than noise, in a sentence; empty where that is not known."""
+    varied = found.variation
+    if varied is None:
+        return ""
+    if varied.interval is None:
+        if varied.of == "runs":
+            return tr("Too few runs to tell how they vary: three on each side would.")
+        return tr("Too few steps to tell how they vary.")
+    low, high = map(signed_duration, varied.interval)
+    if varied.is_noise and varied.of == "runs":
+        return tr("No difference beyond run-to-run variation (95 %: {low} to {high}).", low=low, high=high)
+    if varied.is_noise:
+        return tr("No difference beyond how steps vary (95 %: {low} to {high}).", low=low, high=high)
+    return tr("The difference of medians is {low} to {high} with 95 % confidence.", low=low, high=high)
+
+
+def comparison_lines(found: Comparison, *, is_markdown: bool) -> list[str]:
+    """Facts that differ, the total, its parts with who contributed, then reports row by row."""
+    writer = _Markdown() if is_markdown else _Plain()
+    lines = writer.facts(found)
+    lines += [alignment_text(found), *filter(None, [verdict(found)]), ""]
+    rows = [_total_row(found.a, found.b)]
+    for part in found.parts:
+        rows.append(_part_row(part))
+        rows += [_contributor_row(one) for one in largest(part, found.difference_ns)]
+    lines += writer.table(tr("cause"), rows)
+    if found.steps:
+        steps = [
+            (f"{a}" if a == b else f"{a} / {b}", *_times(one, other), 0) for a, b, one, other in found.steps
+        ]
+        lines += ["", *writer.table(tr("step"), steps)]
+    for table in found.tables:
+        lines += ["", writer.title(f"{table.report}: {table.column.name}"), *_table(writer, table)]
+    if found.rules:
+        lines += ["", rules_text(found)]
+    return lines
+
+
+def rules_text(found: Comparison) -> str:
+    """By which rules names were matched."""
+    return tr(
+        "Names that differ only in {rules} were matched (--exact-names matches them as they are).",
+        rules=", ".join(map(translated, found.rules)),
+    )
+
+
+def largest(part: TimePart, difference_ns: int, count: int = CONTRIBUTORS) -> list[Contributor]:
+    """The contributors of a part that are worth a line."""
+    least = _WORTH_A_LINE * max(abs(difference_ns), abs(part.difference_ns))
+    named = [one for one in part.contributors if one.name and abs(one.difference_ns) > least]
+    return named[:count]
+
+
+Row = tuple[str, str, str, str, str, int]
+"""Name, A, B, difference, percent, depth."""
+
+
+def _times(a_ns: int, b_ns: int) -> tuple[str, str, str, str]:
+    return (
+        format_duration(a_ns),
+        format_duration(b_ns),
+        signed_duration(b_ns - a_ns),
+        signed_percent(a_ns, b_ns),
+    )
+
+
+def _total_row(a: Side, b: Side) -> Row:
+    return (tr("total"), *_times(a.total_ns, b.total_ns), 0)
+
+
+def _part_row(part: TimePart) -> Row:
+    return (translated(part.title), *_times(part.a_ns, part.b_ns), 0)
+
+
+def _contributor_row(one: Contributor) -> Row:
+    state = row_state(one)
+    return (f"{one.name} ({state})" if state else one.name, *_times(one.a_ns, one.b_ns), 1)
+
+
+def _table(writer: _Plain | _Markdown, table: TableComparison) -> list[str]:
+    role = table.column.role
+    rows: list[Row] = []
+    for row in table.rows[:ROWS]:
+        state = row_state(row)
+        rows.append(
+            (
+                f"{row.text} ({state})" if state else row.text,
+                value_text(role, row.a),
+                value_text(role, row.b),
+                difference_text(role, row.difference),
+                "" if row.share is None else f"{100 * row.share:.1f} %",
+                0,
+            )
+        )
+    lines = writer.table(" / ".join(table.keys), rows, last=tr("share"))
+    left = len(table.rows) - ROWS
+    if left > 0:
+        lines.append(writer.note(tr_n("and {count:,} more row", "and {count:,} more rows", left)))
+    return lines
+
+
+class _Plain:
+    """Columns under each other."""
+
+    def facts(self, found: Comparison) -> list[str]:
+        """What differs in the metadata."""
+        lines = [
+            f"{translated(GROUPS[fact.group])}: {fact.name}: {fact.a or tr('not told')} → {fact.b or tr('not told')}"
+            for fact in found.facts
+        ]
+        return [*lines, ""] if lines else []
+
+    def title(self, text: str) -> str:
+        """A line above a table."""
+        return text
+
+    def note(self, text: str) -> str:
+        """A line below a table."""
+        return f"  {text}"
+
+    def table(self, name: str, rows: Sequence[Row], last: str = "") -> list[str]:
+        """Numbers first, so that long names do no harm."""
+        head = (name, "A", "B", "B - A", last, 0)
+        return [
+            f"  {a:>12} {b:>12} {difference:>13} {percent:>9}  {'  ' * depth}{text}"
+            for text, a, b, difference, percent, depth in [head, *rows]
+        ]
+
+
+class _Markdown:
+    """Tables as GitHub shows them."""
+
+    def facts(self, found: Comparison) -> list[str]:
+        """What differs in the metadata."""
+        if not found.facts:
+            return []
+        lines = [f"| {tr('what differs')} | A | B |", "|---|---|---|"]
+        for fact in found.facts:
+            name = f"{translated(GROUPS[fact.group])}: {fact.name}"
+            lines.append(
+                f"| {_cell(name)} | {_cell(fact.a or tr('not told'))} | {_cell(fact.b or tr('not told'))} |"
+            )
+        return [*lines, ""]
+
+    def title(self, text: str) -> str:
+        """A line above a table, which needs an empty one between."""
+        return f"**{text}**\n"
+
+    def note(self, text: str) -> str:
+        """A line below a table."""
+        return f"\n{text}"
+
+    def table(self, name: str, rows: Sequence[Row], last: str = "") -> list[str]:
+        """Contributors are indented below their part."""
+        lines = [f"| {_cell(name)} | A | B | B - A | {last} |", "|---|---:|---:|---:|---:|"]
+        for text, a, b, difference, percent, depth in rows:
+            indent = "&nbsp;&nbsp;" * depth
+            lines.append(f"| {indent}{_cell(text)} | {a} | {b} | {difference} | {percent} |")
+        return lines
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")

@@ -1,0 +1,161 @@
+"""What the threads of a program did, as stretches that can be asked about any time: phases, operators, functions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.analysis.compare.stretches import Stretches, first_come, layered, nobodys
+from warpline.analysis.findings.thread_time import Threads
+from warpline.analysis.framework.name_matches import matching_names
+from warpline.analysis.framework.selection import SelectedEvents, View, join_events
+from warpline.analysis.structure.event_types import HOST_TYPES, STEP, event_types
+from warpline.analysis.structure.overlap import Intervals
+from warpline.model.intervals import merge_intervals
+
+Int64Array = npt.NDArray[np.int64]
+HOST_PHASES = ("Forward", "Backward", "Optimization")
+_RANGE_KINDS = ("phase", "range", "operator", "other")
+_OPERATORS = ("Operator", "OperatorInner", "Communication")
+
+
+class LabelTexts:
+    """Texts that stretches are labelled with, as numbers; the same text has one number."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self._code: dict[str, int] = {}
+
+    def code(self, text: str) -> int:
+        """The number of a text, −1 of an empty one."""
+        if not text:
+            return -1
+        found = self._code.get(text)
+        if found is None:
+            found = self._code[text] = len(self.texts)
+            self.texts.append(text)
+        return found
+
+    def of_names(self, view: View, names: npt.NDArray[np.generic]) -> Int64Array:
+        """The numbers of string ids of a capture (below 0: none), each distinct one looked up once."""
+        distinct, place = np.unique(names.astype(np.int64), return_inverse=True)
+        texts = view.capture.strings.get(np.maximum(distinct, 0).tolist())
+        codes = [
+            self.code(text) if number >= 0 else -1
+            for number, text in zip(distinct.tolist(), texts, strict=True)
+        ]
+        return np.array(codes or [-1], np.int64)[place.reshape(-1)]
+
+
+@dataclass(frozen=True, eq=False)
+class _Typed:
+    """Host events of several kinds: their type (code into `HOST_TYPES`), thread and process by track."""
+
+    events: SelectedEvents
+    code: Int64Array
+    thread: Int64Array
+    process: Int64Array
+
+
+class HostWork:
+    """The host's side of a range of a capture, read once."""
+
+    def __init__(self, view: View, labels: LabelTexts) -> None:
+        self.view, self.labels = view, labels
+        self.threads = Threads(view)
+        self._typed = self._read()
+        self._names: dict[int, Stretches] = {}
+
+    def _read(self) -> _Typed:
+        view = self.view
+        tracks = frozenset(t.index for t in view.capture.tracks if t.device is None)
+        events: list[SelectedEvents] = []
+        codes: list[Int64Array] = [np.empty(0, np.int64)]
+        for kind in _RANGE_KINDS:
+            if kind in view.capture.kinds:
+                for batch in view.batches(kind, tracks):
+                    events.append(batch)
+                    codes.append(event_types(view, kind, batch))
+        joined = join_events(events)
+        of = view.track_of(joined.row) if len(joined) else np.empty(0, np.int64)
+        thread = np.array(
+            [-1 if t.thread is None else t.thread for t in view.capture.tracks] or [-1], np.int64
+        )
+        process = np.array(
+            [-1 if t.process is None else t.process for t in view.capture.tracks] or [-1], np.int64
+        )
+        return _Typed(joined, np.concatenate(codes), thread[of], process[of])
+
+    def _of_type(self, *names: str) -> npt.NDArray[np.bool_]:
+        return np.isin(self._typed.code, [HOST_TYPES.index(name) for name in names])
+
+    def phase(self, name: str, process: int) -> Intervals:
+        """When a process (−1: any) was in a phase."""
+        wanted = self._of_type(name)
+        if process >= 0:
+            wanted &= (self._typed.process == process) | (self._typed.process < 0)
+        events = self._typed.events.take(wanted)
+        return merge_intervals(events.start, events.stop)
+
+    def loading(self, thread: int) -> Stretches:
+        """When a thread waited for its data loader, or loaded itself."""
+        return self._named(self._of_type("Dataloader") & (self._typed.thread == thread))
+
+    def busiest_thread(self) -> int | None:
+        """The thread with the most host events; None without any."""
+        threads = self._typed.thread[self._typed.thread >= 0]
+        return int(np.bincount(threads).argmax()) if len(threads) else None
+
+    def did(self, thread: int) -> Stretches:
+        """What a thread did, by name: operators (the outermost), else ranges (the one that began last), else
+        functions it was seen in.
+        """
+        found = self._names.get(thread)
+        if found is None:
+            found = self._names[thread] = layered(
+                [self.operators(thread), self._ranges(thread), self._functions(thread)]
+            )
+        return found
+
+    def operators(self, thread: int) -> Stretches:
+        """The outermost operators of a thread."""
+        return self._named(self._of_type(*_OPERATORS) & (self._typed.thread == thread))
+
+    def _named(self, wanted: npt.NDArray[np.bool_]) -> Stretches:
+        events = self._typed.events.take(wanted)
+        return first_come(events.start, events.stop, self.labels.of_names(self.view, events.name))
+
+    def _ranges(self, thread: int) -> Stretches:
+        """Ranges and phases of a thread, the innermost first; steps say nothing about what was done in them."""
+        view = self.view
+        tracks = [track.index for track in view.capture.tracks if track.thread == thread]
+        layers = []
+        for lane in reversed(view.lane_events(tracks, ("phase", "range", "other"))):
+            names = view.names(lane.row)
+            keep = ~matching_names(view.capture, STEP)[names]
+            labels = self.labels.of_names(view, names[keep])
+            layers.append(Stretches(lane.start[keep], lane.stop[keep], labels))
+        return layered(layers)
+
+    def _functions(self, thread: int) -> Stretches:
+        """The functions a thread was seen in: each sample stands for the time nearer to it than to another."""
+        times, stacks = self.threads.samples_of(thread)
+        if not len(times):
+            return nobodys()
+        middle = (times[:-1] + times[1:]) // 2
+        start = np.concatenate([[self.view.start_ns], middle])
+        stop = np.concatenate([middle, [self.view.stop_ns]])
+        distinct, place = np.unique(stacks, return_inverse=True)
+        codes = []
+        for stack in distinct.tolist():
+            where = self.threads.where(stack, thread)
+            codes.append(
+                self.labels.code(
+                    f"{where.function} ({where.file}:{where.line})" if where.file else where.function
+                )
+            )
+        label = np.array(codes, np.int64)[place.reshape(-1)]
+        keep = stop > start
+        return Stretches(start[keep], stop[keep], label[keep])

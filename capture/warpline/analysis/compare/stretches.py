@@ -1,0 +1,113 @@
+"""Time that belongs to somebody: disjoint stretches with a label each, so that every nanosecond is counted once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.analysis.structure.overlap import Intervals, covered_ns
+from warpline.model.intervals import intersect_intervals, merge_intervals, subtract_intervals
+
+Int64Array = npt.NDArray[np.int64]
+UNNAMED = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Stretches:
+    """Disjoint stretches of time sorted by start: ``start``/``stop`` capture ns, ``label`` (−1: none); int64 [n]."""
+
+    start: Int64Array
+    stop: Int64Array
+    label: Int64Array
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    @property
+    def intervals(self) -> Intervals:
+        """When it is anybody's."""
+        return merge_intervals(self.start, self.stop)
+
+    @property
+    def time_ns(self) -> int:
+        """All of it."""
+        return int((self.stop - self.start).sum())
+
+    def within(self, merged: Intervals) -> Stretches:
+        """What of it lies in *merged* intervals."""
+        return self._labelled(intersect_intervals(self.start, self.stop, *merged))
+
+    def without(self, merged: Intervals) -> Stretches:
+        """What of it lies outside *merged* intervals."""
+        return self._labelled(subtract_intervals(self.start, self.stop, *merged))
+
+    def _labelled(self, part: Intervals) -> Stretches:
+        of = np.searchsorted(self.start, part[0], "right") - 1
+        return Stretches(*part, self.label[of])
+
+    def by_label(self, starts: Int64Array, stops: Int64Array) -> dict[int, int]:
+        """The time of each label inside some disjoint sorted windows, in ns; labels without any are left out."""
+        part = self.within((starts, stops))
+        labels, place = np.unique(part.label, return_inverse=True)
+        times = np.zeros(len(labels), np.int64)
+        np.add.at(times, place.reshape(-1), part.stop - part.start)
+        return dict(zip(labels.tolist(), times.tolist(), strict=True))
+
+    def in_windows(self, starts: Int64Array, stops: Int64Array) -> Int64Array:
+        """The time inside each of some windows, which may overlap: int64 ns [windows]."""
+        return covered_ns(self.intervals, starts, stops)
+
+
+def nobodys() -> Stretches:
+    """No time at all."""
+    none = np.empty(0, np.int64)
+    return Stretches(none, none, none)
+
+
+def unlabelled(merged: Intervals) -> Stretches:
+    """*Merged* intervals that nobody is named for."""
+    return Stretches(*merged, np.full(len(merged[0]), UNNAMED, np.int64))
+
+
+def first_come(start: Int64Array, stop: Int64Array, label: Int64Array) -> Stretches:
+    """Events in any order, each moment given to the one that began first (the longer of two): the outermost one."""
+    order = np.lexsort((-stop, start))
+    start, stop, label = start[order], stop[order], label[order]
+    if not len(start):
+        return nobodys()
+    reach = np.maximum.accumulate(stop)
+    begin = start.copy()
+    begin[1:] = np.maximum(start[1:], reach[:-1])
+    keep = stop > begin
+    return Stretches(begin[keep], stop[keep], label[keep].astype(np.int64))
+
+
+def layered(layers: Iterable[Stretches]) -> Stretches:
+    """Several over each other: each moment given to the first that has it."""
+    parts: list[Stretches] = []
+    taken: Intervals = (np.empty(0, np.int64), np.empty(0, np.int64))
+    for layer in layers:
+        part = layer.without(taken)
+        if len(part):
+            parts.append(part)
+            taken = merge_intervals(
+                np.concatenate([taken[0], part.start]), np.concatenate([taken[1], part.stop])
+            )
+    if not parts:
+        return nobodys()
+    start = np.concatenate([part.start for part in parts])
+    order = np.argsort(start, kind="stable")
+    return Stretches(
+        start[order],
+        np.concatenate([part.stop for part in parts])[order],
+        np.concatenate([part.label for part in parts])[order],
+    )
+
+
+def name_all(part: Stretches, namers: Sequence[Stretches]) -> Stretches:
+    """The same time, named by the first of ``namers`` that has a moment; what none has keeps no name."""
+    merged = part.intervals
+    return layered([*(namer.within(merged) for namer in namers), unlabelled(merged)])

@@ -1,0 +1,77 @@
+"""Whether a difference is more than noise: confidence intervals of medians by bootstrap."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+RESAMPLES = 2_000
+LEVEL = 0.95
+FEWEST = 3
+"""Values of each side without which nothing can be said of how they vary."""
+
+
+@dataclass(frozen=True)
+class Variation:
+    """What repeated values of both sides tell: medians, and intervals that hold the true ones with `LEVEL` confidence.
+
+    ``of`` says what was repeated: ``runs`` or ``steps``. The intervals are None with fewer than `FEWEST` values on a
+    side.
+    """
+
+    of: str
+    count_a: int
+    count_b: int
+    median_a: float
+    median_b: float
+    interval_a: tuple[float, float] | None
+    interval_b: tuple[float, float] | None
+    interval: tuple[float, float] | None
+    """Of what B takes more than A."""
+
+    @property
+    def is_noise(self) -> bool:
+        """Whether the difference is none beyond how the values vary; False where that is not known."""
+        return self.interval is not None and self.interval[0] <= 0 <= self.interval[1]
+
+
+def variation(
+    of: str,
+    a: npt.NDArray[np.int64] | npt.NDArray[np.float64],
+    b: npt.NDArray[np.int64] | npt.NDArray[np.float64],
+) -> Variation:
+    """How the median of ``b`` stands to that of ``a``: percentile bootstrap of the difference of medians.
+
+    Efron's percentile interval over `RESAMPLES` resamples of each side. The draws of a side follow from its values
+    alone: the same captures give the same interval, and swapped ones the same with its signs turned.
+    """
+    medians = float(np.median(a)), float(np.median(b))
+    if min(len(a), len(b)) < FEWEST:
+        return Variation(of, len(a), len(b), *medians, None, None, None)
+    drawn_a, drawn_b = _medians(a), _medians(b)
+    return Variation(
+        of,
+        len(a),
+        len(b),
+        *medians,
+        _interval(drawn_a),
+        _interval(drawn_b),
+        _interval(drawn_b - drawn_a),
+    )
+
+
+def _medians(values: npt.NDArray[np.int64] | npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    ordered = np.sort(values)
+    random = np.random.default_rng(zlib.crc32(ordered.tobytes()))
+    picked = ordered[random.integers(0, len(ordered), (RESAMPLES, len(ordered)))]
+    return np.asarray(np.median(picked, axis=1), np.float64)
+
+
+def _interval(drawn: npt.NDArray[np.float64]) -> tuple[float, float]:
+    ordered = np.sort(drawn)
+    # The same number of draws is left out at both ends, so that signs turned give signs turned, exactly.
+    out = int(len(ordered) * (1 - LEVEL) / 2)
+    return float(ordered[out]), float(ordered[-1 - out])

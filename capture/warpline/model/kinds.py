@@ -217,6 +217,7 @@ BUILTIN_KINDS: tuple[KindSpec, ...] = (
         "phase",
         (_a("step", "int64", "Step"), _a("arguments", "string", "Arguments")),
     ),
+    KindSpec("module", "Module", "range", "operator", (_a("class_name", "string", "Class"),)),
     KindSpec(
         "python",
         "Python call",

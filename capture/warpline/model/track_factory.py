@@ -168,6 +168,16 @@ class TrackFactory:
             f"{process}/instants", titles.INSTANTS, "ranges", self.style.place("process/instants")
         )
 
+    def process_steps(self, process: str) -> TrackSpec:
+        """The steps of a training, and what comes between them."""
+        return TrackSpec(
+            f"{process}/steps",
+            titles.STEPS,
+            "phases",
+            self.style.place("process/steps"),
+            packing=Packing.PACK,
+        )
+
     def process_async(self, process: str, category: str) -> TrackSpec:
         """Asynchronous ranges of a process."""
         title = titles.ASYNC.format(category=category).rstrip()

@@ -28,6 +28,7 @@ RANGES, STARTED = "NVTX", english("{ranges} start/end")
 SYNC, CONTEXT_MEMORY = english("Synchronization"), english("Memory")
 GPU_SLICES = english("Time slices of contexts")
 GPU_PAGE_FAULTS, CPU_PAGE_FAULTS = english("page faults"), english("CPU page faults")
+STEPS = english("Steps")
 INSTANTS, ASYNC = english("Instants"), english("Asynchronous {category}")
 GPU_METRICS, MESSAGES, PROFILER = (
     english("GPU metrics"),
@@ -42,6 +43,7 @@ BELOW_THREAD: Mapping[str, tuple[str, str]] = MappingProxyType(
         "cpu": ("thread_cpu", english("Core")),
         "phases": ("phases", english("Phases")),
         "ranges": ("ranges", english("Ranges")),
+        "modules": ("modules", english("Modules")),
         "operators": ("operators", english("Operators")),
         "api": ("api", english("CUDA API")),
         "python": ("python", english("Python")),

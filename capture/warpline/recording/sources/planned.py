@@ -39,11 +39,11 @@ PLANNED: tuple[PlannedSource, ...] = (
         90,
         Choice(
             "torch",
-            english("Frameworks"),
-            english("Operators and phases of torch and paddle"),
+            english("Operators"),
+            english("Operators of torch and paddle"),
             control_bit=32,
         ),
-        english("Operators and phases of PyTorch and Paddle"),
+        english("Operators of PyTorch and Paddle"),
         english("record with the framework's own profiler and open its trace with Warpline"),
     ),
 )

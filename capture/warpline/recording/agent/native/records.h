@@ -45,6 +45,9 @@ enum {
     RECORD_PYTHON_CODE = 500,
     RECORD_PYTHON_STACK = 501,
     RECORD_PYTHON_SAMPLE = 502,
+
+    RECORD_FRAMEWORK_RANGE = 700,
+    RECORD_FRAMEWORK_MODULE = 701,
 };
 
 struct record_clock_pair {
@@ -208,6 +211,17 @@ struct record_python_sample {
     uint32_t tid, stack;
 };
 
+/* Frameworks, by hooks inside them; kinds and values are those of sources/steps/inside */
+struct record_framework_range {
+    uint64_t start_ns, end_ns;
+    int64_t value;
+    uint32_t kind, name, detail, reserved;
+};
+struct record_framework_module {
+    uint64_t start_ns, end_ns;
+    uint32_t path, class_name;
+};
+
 #define RECORD_SIZE(type, size) _Static_assert(sizeof(struct type) == (size), "docs/spool.md promises this size")
 RECORD_SIZE(record_clock_pair, 24);
 RECORD_SIZE(record_source_state, 24);
@@ -241,5 +255,7 @@ RECORD_SIZE(record_osrt_waiting, 56);
 RECORD_SIZE(record_python_code, 16);
 RECORD_SIZE(record_python_stack, 16);
 RECORD_SIZE(record_python_sample, 16);
+RECORD_SIZE(record_framework_range, 40);
+RECORD_SIZE(record_framework_module, 24);
 
 #endif

@@ -13,6 +13,7 @@
 #include "python_layout.h"
 #include "python_stacks.h"
 #include "spool.h"
+#include "steps_boot.h"
 
 #define FRAME_BYTES 88
 #define CHUNK_BYTES (128u << 10)
@@ -31,6 +32,7 @@ static int boot(void *unused)
 {
     (void)unused;
     osrt_is_quiet++;
+    steps_boot();
     python_layout_verify();
     if (python_state() != PYTHON_UNKNOWN) {
         if (python_state() == PYTHON_READY && osrt_threshold_ns != UINT64_MAX)

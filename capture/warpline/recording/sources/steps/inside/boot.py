@@ -1,0 +1,117 @@
+"""Runs inside the recorded program, before its first line: waits for frameworks and has hooks put into them.
+
+The agent hands it six builtins: `now`, `enter`, `leave`, `record`, `text` and `say` (native/steps_boot.c). It imports
+nothing of Warpline, prints nothing, and costs a dictionary lookup for each module that the program imports until one of
+a framework is; only then are that framework's hooks read. A hook that fails leaves the program as it is without us.
+"""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+FRAMEWORKS = {
+    "torch_hooks": (
+        "torch.amp.grad_scaler",
+        "torch.autograd",
+        "torch.compiler",
+        "torch.distributed.distributed_c10d",
+        "torch.nn.modules.module",
+        "torch.optim.optimizer",
+        "torch.serialization",
+        "torch.utils.data._utils.fetch",
+        "torch.utils.data._utils.worker",
+        "torch.utils.data.dataloader",
+    ),
+}
+"""Modules whose import is waited for, by the file with the hooks for them."""
+
+
+class Watcher:
+    """A finder of ``sys.meta_path`` that finds nothing itself: it has modules hooked when they were executed."""
+
+    def __init__(self, api: Mapping[str, Any]) -> None:
+        self.api = api
+        self.waits = {module: file for file, modules in FRAMEWORKS.items() for module in modules}
+        self.hooks: dict[str, dict[str, Any]] = {}
+        self.failures: list[str] = []
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        """The spec that the other finders have, if it is one that is waited for."""
+        if name not in self.waits:
+            return None
+        for finder in sys.meta_path:
+            find = None if finder is self else getattr(finder, "find_spec", None)
+            spec = find(name, path, target) if find else None
+            if spec is not None:
+                self.follow(name, spec.loader)
+                return spec
+        return None
+
+    def follow(self, name: str, loader: Any) -> None:
+        """Have the loader tell when it has executed the module."""
+        try:
+            execute = loader.exec_module
+
+            def exec_module(module: Any) -> None:
+                loader.__dict__.pop("exec_module", None)
+                execute(module)
+                self.executed(name, module)
+
+            loader.exec_module = exec_module
+        except Exception as error:
+            self.failed(name, error)
+
+    def executed(self, name: str, module: Any) -> None:
+        """Hook a module that is complete."""
+        file = self.waits.pop(name, None)
+        if file is None:
+            return
+        try:
+            if file not in self.hooks:
+                self.hooks[file] = self.read(file)
+                self.api["say"]("")
+            self.hooks[file]["HOOKS"][name](module)
+        except Exception as error:
+            self.failed(name, error)
+
+    def read(self, file: str) -> dict[str, Any]:
+        """The globals of a file beside this one."""
+        path = __file__[: -len("boot.py")] + file + ".py"
+        with open(path, encoding="utf-8") as source:
+            code = compile(source.read(), path, "exec")
+        names: dict[str, Any] = {
+            "__builtins__": __builtins__,
+            "__name__": "_warpline_" + file,
+            "__file__": path,
+        }
+        names.update(self.api, failed=self.failed)
+        exec(code, names)
+        return names
+
+    def failed(self, name: str, error: Exception) -> None:
+        """Say once what does not work; the capture tells it."""
+        self.failures.append(f"{name} is not hooked: {type(error).__name__}: {error}")
+        self.api["say"]("; ".join(dict.fromkeys(self.failures)))
+
+    def catch_up(self) -> None:
+        """Hook what the program has imported already; what is being imported comes by its finder or not at all."""
+        for name in list(self.waits):
+            module = sys.modules.get(name)
+            spec = getattr(module, "__spec__", None)
+            if module is not None and not getattr(spec, "_initializing", False):
+                self.executed(name, module)
+
+
+def start(names: Mapping[str, Any]) -> None:
+    """Begin to wait."""
+    watcher = Watcher({name: names[name] for name in ("now", "enter", "leave", "record", "text", "say")})
+    sys.meta_path.insert(0, watcher)
+    watcher.catch_up()
+
+
+start(globals())

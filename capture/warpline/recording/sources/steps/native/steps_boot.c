@@ -1,0 +1,231 @@
+/* Functions for the hooks, made of CPython's stable ABI without its headers: the agent is not built for one Python.
+ * They are builtins because a call through ctypes costs ten times as much, and importing it milliseconds. */
+#define _GNU_SOURCE
+#include "steps_boot.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "osrt.h"
+#include "spool.h"
+#include "steps_records.h"
+
+#define LARGEST_SOURCE (256 << 10)
+#define METH_NOARGS 0x0004
+#define METH_O 0x0008
+#define METH_FASTCALL 0x0080
+#define FILE_INPUT 257 /* Py_file_input */
+
+/* methodobject.h: part of the stable ABI since 3.2, METH_FASTCALL since 3.10. */
+struct method {
+    const char *name;
+    void *function;
+    int flags;
+    const char *doc;
+};
+
+static struct {
+    void *(*new_function)(struct method *, void *, void *);
+    void *(*new_dict)(void);
+    int (*set_item)(void *, const char *, void *);
+    void *(*compile)(const char *, const char *, int);
+    void *(*evaluate)(void *, void *, void *);
+    void *(*builtins)(void);
+    void *(*from_long)(long long);
+    unsigned long long (*to_number)(void *);
+    long long (*to_long)(void *);
+    void *(*new_text)(const char *);
+    const char *(*text)(void *, ssize_t *);
+    void (*retain)(void *);
+    void (*release)(void *);
+    void (*clear_error)(void);
+    void *none;
+} py;
+
+static bool find_functions(void)
+{
+#define FIND(field, name) \
+    *(void **)&py.field = dlsym(RTLD_DEFAULT, name); \
+    if (py.field == NULL) \
+        return false;
+    FIND(new_function, "PyCFunction_NewEx")
+    FIND(new_dict, "PyDict_New")
+    FIND(set_item, "PyDict_SetItemString")
+    FIND(compile, "Py_CompileString")
+    FIND(evaluate, "PyEval_EvalCode")
+    FIND(builtins, "PyEval_GetBuiltins")
+    FIND(from_long, "PyLong_FromLongLong")
+    FIND(to_number, "PyLong_AsUnsignedLongLong")
+    FIND(to_long, "PyLong_AsLongLong")
+    FIND(new_text, "PyUnicode_FromString")
+    FIND(text, "PyUnicode_AsUTF8AndSize")
+    FIND(retain, "Py_IncRef")
+    FIND(release, "Py_DecRef")
+    FIND(clear_error, "PyErr_Clear")
+    FIND(none, "_Py_NoneStruct")
+#undef FIND
+    return true;
+}
+
+static void *none(void)
+{
+    py.retain(py.none);
+    return py.none;
+}
+
+/* What is not a number of ours counts as 0 and raises nothing. */
+static uint64_t number(void *object)
+{
+    unsigned long long value = py.to_number(object);
+    if (LIKELY(value != (unsigned long long)-1))
+        return value;
+    py.clear_error();
+    return 0;
+}
+
+static void *now(void *self, void *unused)
+{
+    (void)self, (void)unused;
+    return py.from_long((long long)steps_now());
+}
+
+/* The start of a module's call; negative for an outermost one. */
+static void *enter(void *self, void *unused)
+{
+    int is_outermost;
+    (void)self, (void)unused;
+    long long start = (long long)steps_enter(&is_outermost);
+    return py.from_long(is_outermost ? -start : start);
+}
+
+/* leave(start, path << 32 | class) */
+static void *leave(void *self, void *const *values, ssize_t count)
+{
+    (void)self;
+    uint64_t name = count == 2 ? number(values[1]) : 0;
+    steps_leave(count == 2 ? number(values[0]) : 0, (uint32_t)(name >> 32), (uint32_t)name);
+    return none();
+}
+
+/* record(start, kind, name, detail, value) */
+static void *record(void *self, void *const *values, ssize_t count)
+{
+    (void)self;
+    if (count != 5)
+        return none();
+    long long value = py.to_long(values[4]);
+    if (value == -1)
+        py.clear_error();
+    steps_range(number(values[0]), (uint32_t)number(values[1]), (uint32_t)number(values[2]),
+                (uint32_t)number(values[3]), value);
+    return none();
+}
+
+static const char *text_of(void *object, size_t *length)
+{
+    ssize_t size = 0;
+    const char *text = py.text(object, &size);
+    if (text == NULL)
+        py.clear_error();
+    *length = text ? (size_t)size : 0;
+    return text ? text : "";
+}
+
+/* text(str): its id */
+static void *intern(void *self, void *object)
+{
+    (void)self;
+    size_t length;
+    const char *text = text_of(object, &length);
+    return py.from_long((long long)wl_intern(text, length));
+}
+
+/* say(reason): the source works here; empty, or what of it does not */
+static void *say(void *self, void *object)
+{
+    (void)self;
+    size_t length;
+    wl_write_source_state("steps", true, text_of(object, &length), "", 0);
+    return none();
+}
+
+static struct method methods[] = {
+    {"now", now, METH_NOARGS, NULL},
+    {"enter", enter, METH_NOARGS, NULL},
+    {"leave", leave, METH_FASTCALL, NULL},
+    {"record", record, METH_FASTCALL, NULL},
+    {"text", intern, METH_O, NULL},
+    {"say", say, METH_O, NULL},
+};
+
+static void set_owned(void *globals, const char *name, void *value)
+{
+    if (value != NULL) {
+        py.set_item(globals, name, value);
+        py.release(value);
+    }
+}
+
+/* The whole file with a NUL behind it; NULL when it cannot be read or is too long. */
+static char *read_source(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0)
+        return NULL;
+    struct stat status;
+    char *source = NULL;
+    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size < LARGEST_SOURCE &&
+        (source = malloc((size_t)status.st_size + 1)) != NULL) {
+        ssize_t length = read(fd, source, (size_t)status.st_size);
+        source[length > 0 ? length : 0] = 0;
+    }
+    close(fd);
+    return source;
+}
+
+static void run(const char *folder)
+{
+    char path[4096];
+    int length = snprintf(path, sizeof path, "%s/boot.py", folder);
+    char *source = length > 0 && (size_t)length < sizeof path ? read_source(path) : NULL;
+    if (source == NULL)
+        return;
+    void *globals = py.new_dict(), *code = py.compile(source, path, FILE_INPUT);
+    free(source);
+    if (globals != NULL && code != NULL) {
+        py.set_item(globals, "__builtins__", py.builtins());
+        set_owned(globals, "__name__", py.new_text("_warpline_boot"));
+        set_owned(globals, "__file__", py.new_text(path));
+        for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++)
+            set_owned(globals, methods[i].name, py.new_function(&methods[i], NULL, NULL));
+        void *result = py.evaluate(code, globals, globals);
+        if (result != NULL)
+            py.release(result);
+    }
+    if (globals != NULL)
+        py.release(globals);
+    if (code != NULL)
+        py.release(code);
+    py.clear_error();
+}
+
+void steps_boot(void)
+{
+    static bool is_done; /* under the GIL; a forked child has the hooks already */
+    const char *folder = getenv("WARPLINE_STEPS");
+    if (is_done || folder == NULL || folder[0] != '/')
+        return;
+    is_done = true;
+    int saved_errno = errno;
+    osrt_is_quiet++;
+    if (find_functions())
+        run(folder);
+    osrt_is_quiet--;
+    errno = saved_errno;
+}

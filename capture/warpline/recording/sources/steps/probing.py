@@ -1,0 +1,43 @@
+"""Tries the hooks for real, for ``warpline doctor``: on a small framework of the same names, for torch is large."""
+
+from __future__ import annotations
+
+from warpline.i18n import english
+from warpline.recording.agent.probing import count_records, require_agent
+from warpline.recording.sources.steps.injection import VARIABLE, inside_folder
+from warpline.recording.unavailable import Unavailable
+
+_PROGRAM = """
+import sys, types, time, importlib.abc, importlib.machinery
+while not any(type(finder).__name__ == "Watcher" for finder in sys.meta_path) and time.monotonic() < END:
+    pass
+class Loader(importlib.abc.Loader):
+    def create_module(self, spec): return None
+    def exec_module(self, module):
+        class Module:
+            training = True
+            def __call__(self): pass
+            def named_modules(self): return [("", self)]
+        module.Module = Module
+class Finder(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        return importlib.machinery.ModuleSpec(name, Loader(), is_package=True) if name.startswith("torch") else None
+sys.meta_path.append(Finder())
+for name in [name for name in sys.modules if name.startswith("torch")]: del sys.modules[name]
+import torch.nn.modules.module
+torch.nn.modules.module.Module()()
+""".replace("END", "time.monotonic() + 5")
+
+
+def probe() -> str:
+    """Nothing when a call of a module is recorded.
+
+    Raises Unavailable.
+    """
+    library = require_agent()
+    if not count_records(_PROGRAM, library, frozenset({701}), {VARIABLE: str(inside_folder())}):
+        raise Unavailable(
+            english("no hooks can be put into this Python"),
+            english("the agent reaches CPython that is not statically linked"),
+        )
+    return ""

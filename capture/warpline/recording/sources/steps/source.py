@@ -1,0 +1,56 @@
+"""The source ``steps``: what a training does, told by hooks inside its framework."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from warpline.i18n import english
+from warpline.recording.agent.contribution import Contribution
+from warpline.recording.sources.source import Choice, RecordingSource
+from warpline.recording.sources.steps.injection import VARIABLE, inside_folder
+
+if TYPE_CHECKING:
+    from warpline.recording.session import Session
+    from warpline.recording.spool.reader import SpoolFile
+    from warpline.recording.spool.spool_to_tracks import Translation
+    from warpline.storage import CaptureBuilder
+
+
+class StepsSource(RecordingSource):
+    """Steps, phases and modules of untouched scripts, by Python that the preloaded agent starts."""
+
+    name = "steps"
+    choice = Choice(
+        "steps",
+        english("Training steps"),
+        english("Steps, phases and modules of PyTorch"),
+        is_default=True,
+        control_bit=128,
+    )
+    title = english("Steps, phases and modules of PyTorch (agent)")
+    position = 85
+    record_types = frozenset((700, 701))
+    timed_records = ((700, 8), (701, 8))
+
+    def probe(self) -> str:
+        from warpline.recording.sources.steps.probing import probe
+
+        return probe()
+
+    def contribute(self, session: Session, inherited: Mapping[str, str]) -> Contribution:
+        from warpline.recording.agent.loading import preload_agent
+
+        loaded = preload_agent(session, inherited, self.name)
+        inside = {VARIABLE: str(inside_folder())}
+        return Contribution({**loaded.variables, **inside}, loaded.source, loaded.warnings)
+
+    def translate(
+        self, translation: Translation, spools: Sequence[SpoolFile], builder: CaptureBuilder
+    ) -> None:
+        from warpline.recording.sources.steps.translate import translate
+
+        translate(translation, spools, builder)
+
+
+source = StepsSource()

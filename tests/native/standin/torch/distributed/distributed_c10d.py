@@ -1,0 +1,7 @@
+"""Communication."""
+
+import time
+
+
+def all_reduce(seconds):
+    time.sleep(seconds)

@@ -1,0 +1,5 @@
+"""Modules."""
+
+from torch.nn.modules.module import Module
+
+__all__ = ["Module"]

@@ -1,0 +1,5 @@
+"""Data."""
+
+from torch.utils.data.dataloader import DataLoader
+
+__all__ = ["DataLoader"]

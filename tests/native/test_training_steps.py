@@ -1,0 +1,139 @@
+"""An untouched training: its steps, phases and modules are what its own clock says. On a stand-in for PyTorch."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import warpline
+
+HERE = Path(__file__).parent
+STANDIN = HERE / "standin"
+PROGRAM = STANDIN / "training.py"
+TYPES = ("dataloader_ns", "forward_ns", "backward_ns", "optimization_ns")
+
+
+def record(output: Path, *command: str, path: str = str(STANDIN)) -> subprocess.CompletedProcess[str]:
+    """Records a program that finds the stand-in where it would find torch."""
+    words = [sys.executable, "-m", "warpline", "record", "-q", "--trace", "steps", "-o", str(output), "--"]
+    environment = {**os.environ, "PYTHONPATH": path}
+    return subprocess.run(
+        [*words, *command], capture_output=True, text=True, timeout=100, check=False, env=environment
+    )
+
+
+def told_and_found(tmp_path: Path, workers: int, mode: str) -> tuple[dict[str, Any], warpline.CaptureReader]:
+    done = record(tmp_path / "x.h5", sys.executable, str(PROGRAM), str(workers), mode)
+    assert (done.returncode, done.stderr) == (0, "")
+    return json.loads(done.stdout), warpline.open(tmp_path / "x.h5")
+
+
+def frame(capture: warpline.CaptureReader, report: str) -> pd.DataFrame:
+    return capture.report(report).to_pandas()
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("mode", ["plain", "accumulate", "two", "closure", "manual"])
+def test_steps_are_counted_and_their_phases_add_up(tmp_path: Path, workers: int, mode: str) -> None:
+    told, capture = told_and_found(tmp_path, workers, mode)
+    with capture:
+        steps = frame(capture, "steps")
+        phases = capture.events("phase").to_pandas()
+    assert len(steps) == told["steps"]
+    assert list(steps.step) == list(range(len(steps)))
+    assert (phases.name == "evaluation").sum() == told["evaluations"]
+    known = [name for name in TYPES if name in steps]
+    assert ("dataloader_ns" in known) == (mode != "manual")
+    assert (steps.others_ns >= 0).all()
+    assert (steps[[*known, "others_ns"]].sum(axis=1) == steps.duration_ns).all()
+    # What is neither phase nor communication is the loop itself.
+    waits = steps.dataloader_ns.sum() / 1e9 if "dataloader_ns" in steps else 0.0
+    assert waits == pytest.approx(told["wait"], rel=0.01, abs=0.002)
+
+
+def test_two_batches_make_one_step_where_gradients_accumulate(tmp_path: Path) -> None:
+    _told, capture = told_and_found(tmp_path, 0, "accumulate")
+    with capture:
+        phases = capture.events("phase").to_pandas()
+        steps = frame(capture, "steps")
+    first = phases[(phases.start_ns >= steps.start_ns[0]) & (phases.start_ns < steps.start_ns[1])]
+    assert (first.name == "DataLoader.__next__").sum() == 2
+    assert (first.name == "backward").sum() == 2
+    assert (first.name == "Optimizer.step: SGD").sum() == 1
+
+
+def test_workers_tell_what_a_batch_is_made_of(tmp_path: Path) -> None:
+    _told, capture = told_and_found(tmp_path, 1, "plain")
+    with capture:
+        phases = capture.events("phase").to_pandas()
+        trainer = phases.process_id[phases.name == "backward"].iloc[0]
+        parts = phases[phases.process_id != trainer]
+        assert set(parts.name) == {"fetch batch", "collate", "send batch"}
+        fetched = parts[parts.name == "fetch batch"]
+    assert len(fetched) == 2 * (4 + 2)
+    # Two samples of 4 ms each.
+    assert (fetched.duration_ns >= 8e6).all()
+    assert fetched.arguments.iloc[0].startswith("Images.__getitem__ ")
+    assert fetched.arguments.iloc[0].endswith("training.py:17")
+
+
+def test_modules_have_the_names_of_the_script(tmp_path: Path) -> None:
+    _told, capture = told_and_found(tmp_path, 0, "plain")
+    with capture:
+        modules = capture.events("module").to_pandas()
+    counts = modules.groupby("name").size().to_dict()
+    calls = 2 * (4 + 2)
+    assert counts == {"model": calls, "model.first": calls, "model.second": calls}
+    assert set(modules.class_name[modules.name == "model.first"]) == {"Layer"}
+
+
+def test_a_program_without_a_framework_tells_that_there_was_none(tmp_path: Path) -> None:
+    assert record(tmp_path / "x.h5", sys.executable, "-c", "print(1)").stdout == "1\n"
+    with warpline.open(tmp_path / "x.h5") as capture:
+        (source,) = [source for source in capture.sources if source.name == "steps"]
+    assert not source.enabled
+    assert source.reason == "no recorded process imported PyTorch"
+
+
+@pytest.mark.parametrize("flags", [[], ["-S"], ["-I"], ["-E", "-S"]])
+def test_hooks_come_in_whatever_python_is_told_to_ignore(tmp_path: Path, flags: list[str]) -> None:
+    program = (
+        f"import sys; sys.path.insert(0, {str(STANDIN)!r}); import time; time.sleep(0.1)\n"
+        "import torch\ntorch.autograd.backward(0.01)"
+    )
+    assert record(tmp_path / "x.h5", sys.executable, *flags, "-c", program, path="").returncode == 0
+    with warpline.open(tmp_path / "x.h5") as capture:
+        assert list(capture.events("phase").to_pandas().name) == ["backward"]
+
+
+def test_a_torch_of_another_shape_is_left_alone_and_told(tmp_path: Path) -> None:
+    strange = tmp_path / "path"
+    (strange / "torch" / "nn" / "modules").mkdir(parents=True)
+    for folder in ("torch", "torch/nn", "torch/nn/modules"):
+        (strange / folder / "__init__.py").touch()
+    (strange / "torch/nn/modules/module.py").write_text("class Other: pass\n")
+    program = "import torch.nn.modules.module as m; print(m.Other)"
+    done = record(tmp_path / "x.h5", sys.executable, "-c", program, path=str(strange))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "<class 'torch.nn.modules.module.Other'>\n"
+    with warpline.open(tmp_path / "x.h5") as capture:
+        (source,) = [source for source in capture.sources if source.name == "steps"]
+    assert "torch.nn.modules.module is not hooked: AttributeError" in source.reason
+
+
+def test_exceptions_pass_through_and_are_recorded_all_the_same(tmp_path: Path) -> None:
+    program = (
+        "import torch\nclass Bad(torch.nn.Module):\n  def forward(self): raise KeyError('mine')\n"
+        "try: Bad()()\nexcept KeyError as e: print(e.args)\n"
+    )
+    done = record(tmp_path / "x.h5", sys.executable, "-c", program)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "('mine',)\n", "")
+    with warpline.open(tmp_path / "x.h5") as capture:
+        assert list(capture.events("module").to_pandas().name) == ["Bad"]

@@ -33,6 +33,18 @@ if TYPE_CHECKING:
         UsageError,
         WarplineError,
     )
+    from warpline.profiling.events import RecordEvent
+    from warpline.profiling.profiler import Profiler
+    from warpline.profiling.results import export_capture, export_chrome_tracing, load_profiler_result
+    from warpline.profiling.states import (
+        ProfilerState,
+        ProfilerTarget,
+        ProfilerWarning,
+        SortedKeys,
+        SummaryView,
+        TracerEventType,
+        make_scheduler,
+    )
     from warpline.storage import CaptureBuilder
 else:
     _PLACES = {
@@ -59,6 +71,18 @@ else:
             "Track",
             "UsageError",
             "WarplineError",
+        ),
+        "warpline.profiling.events": ("RecordEvent",),
+        "warpline.profiling.profiler": ("Profiler",),
+        "warpline.profiling.results": ("export_capture", "export_chrome_tracing", "load_profiler_result"),
+        "warpline.profiling.states": (
+            "ProfilerState",
+            "ProfilerTarget",
+            "ProfilerWarning",
+            "SortedKeys",
+            "SummaryView",
+            "TracerEventType",
+            "make_scheduler",
         ),
         "warpline.storage": ("CaptureBuilder",),
     }
@@ -93,15 +117,27 @@ __all__ = [
     "NotRecordedError",
     "Packing",
     "PngPicture",
+    "Profiler",
+    "ProfilerState",
+    "ProfilerTarget",
+    "ProfilerWarning",
+    "RecordEvent",
     "RecordingError",
     "ReportFrame",
+    "SortedKeys",
     "StorageError",
+    "SummaryView",
+    "TracerEventType",
     "Track",
     "UsageError",
     "WarplineError",
     "__version__",
     "annotate",
+    "export_capture",
+    "export_chrome_tracing",
     "import_trace",
+    "load_profiler_result",
+    "make_scheduler",
     "mark",
     "open",
 ]

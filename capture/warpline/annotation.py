@@ -37,28 +37,28 @@ _NAMES = {
 }
 
 
-class _Agent(Protocol):
-    """The functions of the native agent that are used here."""
+class Agent(Protocol):
+    """The functions of the native agent that programs call."""
 
     def warpline_push(self, name: bytes, color_argb: int, /) -> None: ...
     def warpline_pop(self) -> None: ...
     def warpline_mark(self, name: bytes, color_argb: int, /) -> None: ...
     def warpline_start(self, name: bytes, color_argb: int, /) -> int: ...
     def warpline_end(self, range_id: int, /) -> None: ...
+    def warpline_push_of(self, name: bytes, category: int, /) -> None: ...
+    def warpline_start_of(self, name: bytes, category: int, /) -> int: ...
+    def warpline_name_category(self, category: int, name: bytes, /) -> None: ...
+    def warpline_attach(self) -> int: ...
+    def warpline_join(self, directory: bytes, /) -> int: ...
 
 
-def _load() -> _Agent | None:
-    """The agent of the recording this process is part of, None outside of one."""
-    path = os.environ.get("WARPLINE_AGENT", "")
-    if not path or not os.environ.get("WARPLINE_SPOOL"):
-        return None
+def load_agent(path: str) -> Agent | None:
+    """The agent at that path, with no session yet; None when it cannot be loaded here, or is of another version."""
     import ctypes
 
     try:
         # PyDLL keeps the GIL: letting go of it would cost more than the call, and other threads would get in between.
         library = ctypes.PyDLL(path)
-        if not library.warpline_attach():
-            return None
         text_and_color = (ctypes.c_char_p, ctypes.c_uint32)
         library.warpline_push.argtypes = text_and_color
         library.warpline_push.restype = None
@@ -70,12 +70,39 @@ def _load() -> _Agent | None:
         library.warpline_start.restype = ctypes.c_uint64
         library.warpline_end.argtypes = (ctypes.c_uint64,)
         library.warpline_end.restype = None
-    except (OSError, AttributeError):  # not loadable here, or of another version: as outside a recording
+        library.warpline_push_of.argtypes = text_and_color
+        library.warpline_push_of.restype = None
+        library.warpline_start_of.argtypes = text_and_color
+        library.warpline_start_of.restype = ctypes.c_uint64
+        library.warpline_name_category.argtypes = (ctypes.c_uint32, ctypes.c_char_p)
+        library.warpline_name_category.restype = None
+        library.warpline_join.argtypes = (ctypes.c_char_p,)
+    except (OSError, AttributeError):  # as outside a recording
         return None
     return library
 
 
-_agent = _load()
+def _of_recording() -> Agent | None:
+    """The agent of the recording this process is part of, None outside of one."""
+    path = os.environ.get("WARPLINE_AGENT", "")
+    if not path or not os.environ.get("WARPLINE_SPOOL"):
+        return None
+    agent = load_agent(path)
+    return agent if agent is not None and agent.warpline_attach() else None
+
+
+_agent = _of_recording()
+
+
+def connected_agent() -> Agent | None:
+    """Who writes ranges now; None while nobody does."""
+    return _agent
+
+
+def connect(agent: Agent | None) -> None:
+    """Have ranges written from now on, or no longer. For the profiler, whose recordings begin and end meanwhile."""
+    global _agent
+    _agent = agent
 
 
 def _argb(color: Color) -> int:

@@ -25,7 +25,7 @@ from warpline.recording.sources.registry import (
 )
 
 if TYPE_CHECKING:
-    from warpline.recording.record import Result
+    from warpline.recording.capture_of_session import Result
 
 MAX_PYTHON_HZ = 1_000
 

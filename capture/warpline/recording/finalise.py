@@ -41,13 +41,17 @@ def finalise(
     progress: Progress | None = None,
     cancelled: IsCancelled | None = None,
     memory_budget_bytes: int = 256 << 20,
+    until_ns: int | None = None,
 ) -> Finalised:
     """Write the capture of a spool directory; the directory stays as it is.
 
+    With ``until_ns`` (CLOCK_MONOTONIC) it is that of a recording that goes on, up to then.
     Raises RecordingError when the directory holds no recording, StorageError when the capture cannot be written and
     Cancelled when ``cancelled()`` becomes true; no file is left then.
     """
     session = load_session(directory)
+    if until_ns is not None:
+        session = session.ended(until_ns, None)
     spools, problems = read_spools(directory)
     if not spools:
         raise RecordingError(f"{directory}: holds no spool file that can be read")
@@ -62,7 +66,7 @@ def finalise(
         pauses = schedule.pauses - schedule.start_ns
         for start, stop in pauses.tolist():
             builder.add_pause(start, stop)
-        _add_sources(spools, builder)
+        _add_sources(spools, builder, goes_on=until_ns is not None)
         threads = read_threads(session, spools, schedule)
         translation = Translation(session, threads, builder, schedule.start_ns, schedule.stop_ns, pauses)
         for source in sources:
@@ -125,7 +129,7 @@ def _describe(session: Session, builder: CaptureBuilder) -> None:
     )
 
 
-def _add_sources(spools: Sequence[SpoolFile], builder: CaptureBuilder) -> None:
+def _add_sources(spools: Sequence[SpoolFile], builder: CaptureBuilder, *, goes_on: bool) -> None:
     """What the recorder said about each source, and its messages."""
     for spool in spools:
         text = spool.text
@@ -135,7 +139,7 @@ def _add_sources(spools: Sequence[SpoolFile], builder: CaptureBuilder) -> None:
             builder.add_source(text(name), bool(enabled), text(reason), int(lost), text(remedy))
         for _time, number, _severity in spool.records(records.MESSAGE, records.message).values.tolist():
             builder.add_warning(text(number))
-        if not spool.header.finished and spool.header.producer == "recorder":
+        if not spool.header.finished and spool.header.producer == "recorder" and not goes_on:
             builder.add_warning(
                 english("the recorder was killed: the capture ends with the last record it had written")
             )

@@ -8,17 +8,25 @@ from __future__ import annotations
 import contextlib
 import os
 import select
-import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from warpline._version import __version__
-from warpline.i18n import english, tr, translated
-from warpline.model.errors import Cancelled, RecordingError, WarplineError
+from warpline.i18n import tr
+from warpline.model.errors import RecordingError, WarplineError
 from warpline.model.tracks import Source
+from warpline.recording.capture_of_session import (
+    Report,
+    Result,
+    allow_many_files,
+    check_output,
+    describe_host,
+    remove_quietly,
+    write_capture,
+)
 from warpline.recording.environment import environment_for_target
 from warpline.recording.platforms import require_linux
 from warpline.recording.session import RecordingOptions, Session
@@ -29,25 +37,6 @@ if TYPE_CHECKING:
     from warpline.recording.launch import Target
     from warpline.recording.recorder import RecorderOutcome
     from warpline.recording.signals import SignalQueue
-
-Report = Callable[[dict[str, Any]], None]
-
-
-@dataclass(frozen=True)
-class Result:
-    """How it went. ``exit_status`` is the program's as a shell reports it, or 126/127 when it could not be run.
-
-    ``path`` is None when no capture was written because the program could not be run (``error`` says why) or the
-    recording was discarded.
-    """
-
-    exit_status: int
-    path: Path | None = None
-    error: str = ""
-    events: int = 0
-    lost: int = 0
-    duration_ns: int = 0
-    outcome: RecorderOutcome | None = None
 
 
 def record(
@@ -72,7 +61,7 @@ def record(
     from warpline.recording.signals import SignalQueue
 
     output = output.absolute()
-    _check_output(output)
+    check_output(output)
     directory = (spool or default_spool(output)).absolute()
     make_spool(directory)
     signals = SignalQueue()
@@ -101,7 +90,7 @@ def _record(
     from warpline.recording.recorder import Recorder
 
     recorder = None
-    _allow_many_files()
+    allow_many_files()
     try:
         session = Session(
             directory=directory,
@@ -127,7 +116,7 @@ def _record(
         if recorder is not None:
             recorder.abandon()
         target.abandon()
-        _remove_quietly(directory)
+        remove_quietly(directory)
         raise
     refused = target.release(additions.variables)
     if refused is not None:
@@ -156,52 +145,11 @@ def _record(
             remove_spool(directory)
             tell({"state": "discarded"})
         else:
-            result = _write(session, outcome, signals, tell, result)
+            result = write_capture(session, outcome, signals, tell, result)
     finally:
         if status is None:
             status = _outlive(target, outcome, signals)
     return replace(result, exit_status=status)
-
-
-def _write(
-    session: Session, outcome: RecorderOutcome, signals: SignalQueue, tell: Report, result: Result
-) -> Result:
-    """Finalise; the spool directory goes away only after the capture is in place."""
-    from warpline.recording.finalise import finalise
-
-    interrupts = 0
-    told = 0.0
-
-    def cancelled() -> bool:
-        nonlocal interrupts
-        interrupts += len(signals.take())
-        return interrupts > 1
-
-    def progress(fraction: float, _what: str) -> None:
-        nonlocal told
-        now = time.monotonic()
-        if now - told >= 0.25:
-            told = now
-            tell({"state": "finalising", "fraction": round(fraction, 3)})
-
-    directory = session.directory
-    tell({"state": "finalising", "fraction": 0.0})
-    try:
-        done = finalise(directory, session.output, progress=progress, cancelled=cancelled)
-    except (WarplineError, OSError, MemoryError) as error:
-        what = english("interrupted") if isinstance(error, Cancelled) else str(error) or type(error).__name__
-        text = english(
-            "{output}: the capture could not be written: {what}; what was recorded is kept: warpline recover {spool}",
-            output=session.output,
-            what=what,
-            spool=directory,
-        )
-        tell({"state": "failed", "message": text, "spool": str(directory)})
-        raise RecordingError(translated(text)) from error
-    remove_spool(directory)
-    duration = outcome.stop_monotonic_ns - session.start_monotonic_ns
-    tell({"state": "done", "path": str(done.path), "events": done.events, "lost": done.lost})
-    return replace(result, path=done.path, events=done.events, lost=done.lost, duration_ns=duration)
 
 
 def _outlive(target: Target, outcome: RecorderOutcome, signals: SignalQueue) -> int:
@@ -229,52 +177,6 @@ def _outlive(target: Target, outcome: RecorderOutcome, signals: SignalQueue) -> 
             os.close(ended)
 
 
-def describe_host() -> dict[str, Any]:
-    """What the capture says about the machine."""
-    name = os.uname()
-    return {
-        "name": name.nodename,
-        "system": f"{name.sysname} {name.release}",
-        "machine": name.machine,
-        "cpus": os.cpu_count() or 0,
-        "cpu_model": _first_field("/proc/cpuinfo", "model name"),
-        "memory_bytes": os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
-    }
-
-
-def _first_field(path: str, key: str) -> str:
-    try:
-        with open(path) as file:
-            for line in file:
-                name, _, value = line.partition(":")
-                if name.strip() == key:
-                    return value.strip()
-    except OSError:
-        return ""
-    return ""
-
-
-def _check_output(output: Path) -> None:
-    folder = output.parent
-    if not folder.is_dir():
-        raise RecordingError(f"{output}: the folder {folder} does not exist")
-    if output.is_dir():
-        raise RecordingError(f"{output}: is a folder; name a file")
-    if not os.access(folder, os.W_OK) or (output.exists() and not os.access(output, os.W_OK)):
-        raise RecordingError(f"{output}: no permission to write there")
-    if shutil.disk_usage(folder).free < 1 << 20:
-        raise RecordingError(f"{output}: the disk is full")
-
-
-def _allow_many_files() -> None:
-    """Each thread of the program costs us a file; the program has its limit already and keeps it."""
-    import resource
-
-    _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with contextlib.suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-
-
 def _check_capture_range(options: RecordingOptions, said: Mapping[str, Source]) -> None:
     needed = source_of_range(options.capture_range)
     if needed is None:
@@ -289,8 +191,3 @@ def _check_capture_range(options: RecordingOptions, said: Mapping[str, Source]) 
                 reason=f": {found.reason}" if found is not None else "",
             )
         )
-
-
-def _remove_quietly(directory: Path) -> None:
-    with contextlib.suppress(OSError):
-        remove_spool(directory)

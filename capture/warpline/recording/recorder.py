@@ -19,6 +19,7 @@ from warpline.recording.control import ControlServer
 from warpline.recording.control_page import ControlPage, RecordingState
 from warpline.recording.launch import Target, terminate
 from warpline.recording.proc_files import process_stat
+from warpline.recording.running import RunningProgram
 from warpline.recording.session import Session
 from warpline.recording.signals import SignalQueue
 from warpline.recording.sources.collector import Watched
@@ -50,7 +51,7 @@ class Recorder:
     """One recording, from before the program begins until its spool files are complete."""
 
     session: Session
-    target: Target
+    target: Target | RunningProgram
     signals: SignalQueue
     report: Callable[[dict[str, Any]], None]
     said: Mapping[str, Source] = field(default_factory=dict)
@@ -62,12 +63,14 @@ class Recorder:
         self._state = RecordingState.PAUSED if options.starts_paused else RecordingState.RECORDING
         self._journal = SpoolWriter(directory / "recorder.spool", "recorder")
         self._page = ControlPage(directory, self._state, control_mask(options.trace))
-        watched = Watched(directory, self.target.pid, starts_paused=options.starts_paused)
+        is_running = isinstance(self.target, RunningProgram)
+        watched = Watched(directory, self.target.pid, options.starts_paused, is_running)
         self._collectors = Collectors(watched, options.trace, self.said)
         self._server = ControlServer(directory, self._answer)
         self.discard = False
         self._delayed = options.delay_ns > 0 and options.capture_range == "none"
         self._stop_asked = False
+        self._driving: set[Any] = set()
         self._interrupts = 0
         self._interrupted_by: int | None = None
         self._started_ns = 0
@@ -169,9 +172,15 @@ class Recorder:
 
     def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
         command = request["command"]
+        client = request.get("client")
         if command == "pause":
-            self._pause("control")
+            self._driving.discard(client)
+            # Several processes may drive one recording: it goes on while any of them wants it.
+            if not isinstance(client, int) or not any(process_stat(pid) for pid in self._driving):
+                self._pause("control")
         elif command == "resume":
+            if isinstance(client, int):
+                self._driving.add(client)
             self._resume("control")
         elif command == "stop":
             self._stop_asked = True
@@ -183,6 +192,9 @@ class Recorder:
     def _obey_signals(self) -> None:
         for received in self.signals.take():
             self._interrupts += 1
+            if isinstance(self.target, RunningProgram):
+                self._stop_asked = True
+                return
             if self._interrupts > 1:
                 self._stop_asked = True
                 self._interrupted_by = received.number
@@ -210,7 +222,7 @@ class Recorder:
         self._write_state(stop, RecordingState.STOPPED, "end")
         if not self.target.has_ended() and any(source.enabled for source in self.said.values()):
             time.sleep(AGENT_FLUSH_S)
-        if self.session.options.terminate and not self.target.has_ended():
+        if self.session.options.terminate and isinstance(self.target, Target) and not self.target.has_ended():
             terminate(self.target)
         self._close()
         status = self._status()

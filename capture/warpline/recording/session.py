@@ -34,10 +34,13 @@ class RecordingOptions:
     python_hz: int = 100
     """Samples of Python stacks per second; 0 for none."""
 
+    is_driven: bool = False
+    """A profiler inside the program says when to record."""
+
     @property
     def starts_paused(self) -> bool:
-        """Whether nothing is recorded until a delay is over or a range begins."""
-        return self.delay_ns > 0 or self.capture_range != "none"
+        """Whether nothing is recorded until a delay is over, a range begins or somebody resumes."""
+        return self.delay_ns > 0 or self.capture_range != "none" or self.is_driven
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,8 @@ class Watched:
     directory: Path
     root_pid: int
     starts_paused: bool = False
+    is_running: bool = False
+    """Whether the program ran before it was watched: its threads and children are to be found first."""
     provided: set[str] = field(default_factory=set)
     on_process: list[Callable[[int], None]] = field(default_factory=list)
     on_threads: list[Callable[[Sequence[int]], None]] = field(default_factory=list)

@@ -53,6 +53,8 @@ class RecordingSource(ABC):
     """What a capture lacks or holds instead where this source is refused, for the line at the end of a recording."""
     capture_range: str = ""
     """The form of ``--capture-range`` that needs it: a word, or ``word:NAME``."""
+    needs_start: str = ""
+    """Why it cannot record a program that runs already; empty for one that can."""
     record_types: frozenset[int] = frozenset()
     """Types of the records of spool files that are its own (docs/spool.md)."""
     timed_records: tuple[tuple[int, int], ...] = ()

@@ -28,38 +28,18 @@
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14; older kernels answer EINVAL and fault page by page */
 #endif
 
-struct file_header {
-    char magic[8];
-    uint32_t version, pid;
-    uint64_t monotonic_ns, realtime_ns;
-    _Atomic uint64_t next;
-    _Atomic uint64_t lost;
-    uint64_t parent_pid;
-    _Atomic uint32_t finished, error;
-    char producer[64];
-    uint64_t size_cap;
-};
-
 static const uint32_t slot_type[SLOT_COUNT] = {
 #define SLOT(name) [SLOT_##name] = RECORD_##name,
     SLOTS(SLOT)
 #undef SLOT
 };
 
-/* What a forked child has to be told again, in the order it was said. */
-struct definition {
-    struct definition *next;
-    enum slot slot;
-    size_t size;
-    uint8_t record[64];
-};
-
 __thread struct writer *wl_self __attribute__((tls_model("initial-exec")));
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_once_t once = PTHREAD_ONCE_INIT, prepared = PTHREAD_ONCE_INIT;
 static pthread_key_t thread_end;
-static bool is_usable;
+static bool is_prepared, is_usable;
 static char *folder;
 
 static struct file_header *header; /* mapped; NULL until the first record */
@@ -70,7 +50,6 @@ static struct cursor strings;
 static struct writer *writers;
 static uint32_t last_serial;
 static struct writer common; /* for records that are written under the lock */
-static struct definition *first_definition, **definition_tail = &first_definition;
 
 /* Waits for our own lock, and the files we open, are none of the program's. */
 void spool_lock(void)
@@ -160,8 +139,7 @@ static bool open_locked(void)
 
     strings_dump_locked();
     stacks_dump_locked();
-    for (struct definition *d = first_definition; d != NULL; d = d->next)
-        spool_append_locked(d->slot, d->record, d->size);
+    definitions_dump_locked();
     struct record_clock_pair pair = {made->monotonic_ns, made->realtime_ns, 0};
     spool_append_locked(SLOT_CLOCK_PAIR, &pair, sizeof pair);
     return true;
@@ -271,27 +249,6 @@ void spool_keep_chunk_locked(enum slot slot, size_t size)
         memset(cursor, 0, sizeof *cursor);
 }
 
-void wl_define(enum slot slot, const void *record, size_t size)
-{
-    struct definition *definition = calloc(1, sizeof *definition);
-    int saved_errno = errno;
-    if (definition == NULL || size > sizeof definition->record) {
-        free(definition);
-        wl_count_lost(1);
-        return;
-    }
-    definition->slot = slot;
-    definition->size = size;
-    memcpy(definition->record, record, size);
-    spool_lock();
-    *definition_tail = definition;
-    definition_tail = &definition->next;
-    if (header != NULL)
-        spool_append_locked(slot, record, size);
-    spool_unlock();
-    errno = saved_errno;
-}
-
 void wl_mark_finished(void)
 {
     struct file_header *to = __atomic_load_n(&header, __ATOMIC_ACQUIRE);
@@ -378,15 +335,31 @@ static void after_fork_in_child(void)
     spool_unlock();
 }
 
+static void prepare_once(void)
+{
+    is_prepared = pthread_key_create(&thread_end, on_thread_end) == 0 &&
+                  pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0 &&
+                  atexit(wl_mark_finished) == 0;
+}
+
+/* Relative would break as soon as the program changes its directory. */
+static bool set_folder_locked(const char *directory)
+{
+    char *copy = directory != NULL && directory[0] == '/' ? strdup(directory) : NULL;
+    if (copy == NULL || !spool_map_control(copy)) {
+        free(copy);
+        return false;
+    }
+    free(folder);
+    folder = copy;
+    return true;
+}
+
 static void start_once(void)
 {
     int saved_errno = errno;
-    const char *value = getenv("WARPLINE_SPOOL");
-    /* Relative would break as soon as the program changes its directory. */
-    if (value != NULL && value[0] == '/' && (folder = strdup(value)) != NULL &&
-        pthread_key_create(&thread_end, on_thread_end) == 0 &&
-        pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0 && spool_map_control(folder))
-        is_usable = atexit(wl_mark_finished) == 0;
+    pthread_once(&prepared, prepare_once);
+    is_usable = is_prepared && set_folder_locked(getenv("WARPLINE_SPOOL"));
     errno = saved_errno;
 }
 
@@ -394,4 +367,28 @@ bool wl_start(void)
 {
     pthread_once(&once, start_once);
     return is_usable;
+}
+
+/* What other threads write meanwhile goes to the chunks they have, which stay mapped until they ask for the next. */
+bool wl_join(const char *directory)
+{
+    int saved_errno = errno;
+    wl_start();
+    spool_lock();
+    bool is_joined = is_prepared && set_folder_locked(directory);
+    if (is_joined) {
+        wl_mark_finished();
+        for (struct writer *writer = writers; writer != NULL; writer = writer->next)
+            for (int slot = 0; slot < SLOT_COUNT; slot++)
+                __atomic_store_n(&writer->cursors[slot].end, NULL, __ATOMIC_RELAXED);
+        /* Records of the old file may be pointed at, and who counts lost ones takes no lock: both stay mapped. */
+        memset(common.cursors, 0, sizeof common.cursors);
+        unmap_chunk(&strings);
+        __atomic_store_n(&header, NULL, __ATOMIC_RELEASE);
+        failure = 0;
+        is_usable = true;
+    }
+    spool_unlock();
+    errno = saved_errno;
+    return is_joined;
 }

@@ -90,6 +90,8 @@ extern __thread struct writer *wl_self __attribute__((tls_model("initial-exec"))
 
 /* True when WARPLINE_SPOOL names a session this process can write to. Idempotent. */
 bool wl_start(void);
+/* Writes to the session in this directory from now on, whatever was written before went elsewhere or nowhere. */
+bool wl_join(const char *directory);
 /* Set once the process is exiting: what exits later (destructors, other threads) may still record. */
 void wl_mark_finished(void);
 

@@ -4,6 +4,19 @@
 
 #include "spool.h"
 
+/* The first page of a spool file. */
+struct file_header {
+    char magic[8];
+    uint32_t version, pid;
+    uint64_t monotonic_ns, realtime_ns;
+    _Atomic uint64_t next;
+    _Atomic uint64_t lost;
+    uint64_t parent_pid;
+    _Atomic uint32_t finished, error;
+    char producer[64];
+    uint64_t size_cap;
+};
+
 bool spool_is_open_locked(void);
 /* Appends a record of variable size to the string chunk; false when there is no room (counted as lost). */
 bool spool_append_string_locked(uint32_t id, const char *text, uint32_t length);
@@ -23,5 +36,7 @@ void spool_write_common(enum slot slot, const void *record, size_t size);
 bool spool_map_control(const char *folder);
 /* Writes every string known so far: a file was just opened. */
 void strings_dump_locked(void);
+/* Writes every definition made so far: a file was just opened. */
+void definitions_dump_locked(void);
 
 #endif

@@ -40,6 +40,7 @@ class CudaSource(RecordingSource):
     title = english("CUDA calls and GPU work (CUPTI)")
     position = 60
     capture_range = "cuda-profiler"
+    needs_start = english("GPU work is recorded inside the program, from its start")
     record_types = frozenset(range(300, 400))
 
     def probe(self) -> str:

@@ -35,6 +35,9 @@ class NvtxSource(RecordingSource):
     title = english("NVTX ranges and warpline.annotate (agent)")
     position = 50
     capture_range = "nvtx:NAME"
+    needs_start = english(
+        "nothing in the program writes ranges; under warpline record, or with warpline.Profiler, it does"
+    )
     record_types = frozenset(range(200, 300))
 
     def probe(self) -> str:

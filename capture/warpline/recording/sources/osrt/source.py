@@ -35,6 +35,7 @@ class OsrtSource(RecordingSource):
     title = english("Calls that block, locks and the GIL, with their lines (agent)")
     # Before perf is translated its waits are known; it adds rows after.
     position = 70
+    needs_start = english("calls can only be watched from the start of a program")
     record_types = frozenset(range(400, 500))
     timed_records = ((400, 8),)
 

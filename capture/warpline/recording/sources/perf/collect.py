@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import fcntl
+import os
 import struct
 import time
 
@@ -10,16 +12,19 @@ import numpy as np
 
 from warpline.i18n import english
 from warpline.model.tracks import Source
+from warpline.recording import proc_files
 from warpline.recording.sources.collector import Collector, Watched
 from warpline.recording.sources.perf import records as perf_records
 from warpline.recording.sources.perf.abi import (
     IOC_DISABLE,
     IOC_ENABLE,
+    IOC_SET_OUTPUT,
     RING_PAGES,
     Ring,
     RingTooLarge,
     online_cpus,
     open_ring,
+    perf_event_open,
     switch_attributes,
 )
 from warpline.recording.sources.perf.decode import Decoded, decode
@@ -72,6 +77,57 @@ def open_rings(pid: int, *, enable_on_exec: bool, ring_pages: int = RING_PAGES) 
 
     Raises Unavailable.
     """
+    return _open_rings(pid, ring_pages, enable_on_exec=enable_on_exec)[0]
+
+
+def open_rings_of_running(pid: int, ring_pages: int = RING_PAGES) -> tuple[list[Ring], list[int]]:
+    """One ring per core for a tree that is there already, and the events of its threads, which write to these.
+
+    An event covers one thread and what that begets, so each thread needs its own on each core. All are off. Raises
+    Unavailable.
+    """
+    # Listed before any is followed: what a thread begets from then on is covered by its events, and must not be twice.
+    others = threads_of_tree(pid) - {pid}
+    rings, attributes = _open_rings(pid, ring_pages, enable_on_exec=False)
+    followers: list[int] = []
+    try:
+        for tid in others:
+            followers.extend(_follow(attributes, tid, rings))
+    except OSError as error:
+        for descriptor in followers:
+            os.close(descriptor)
+        _close(rings)
+        raise explain(error) from error
+    return rings, followers
+
+
+def threads_of_tree(pid: int) -> set[int]:
+    """Every thread of a process and its descendants, except of this process."""
+    pids = {pid}
+    while fresh := proc_files.children(pids) - {os.getpid()}:
+        pids |= fresh
+    return {tid for process in pids for tid in proc_files.thread_ids(process)}
+
+
+def _follow(attributes: bytes, tid: int, rings: list[Ring]) -> list[int]:
+    """Events of one thread, which write to the rings of the cores; none when it has ended."""
+    opened: list[int] = []
+    try:
+        for ring in rings:
+            descriptor = perf_event_open(attributes, tid, ring.cpu)
+            opened.append(descriptor)
+            fcntl.ioctl(descriptor, IOC_SET_OUTPUT, ring.descriptor)
+    except OSError as error:
+        for descriptor in opened:
+            os.close(descriptor)
+        if error.errno == errno.ESRCH:
+            return []
+        raise
+    return opened
+
+
+def _open_rings(pid: int, ring_pages: int, *, enable_on_exec: bool) -> tuple[list[Ring], bytes]:
+    """The rings, and the attributes that the kernel took."""
     pages, count_lost = ring_pages, True
     while True:
         rings: list[Ring] = []
@@ -98,7 +154,7 @@ def open_rings(pid: int, *, enable_on_exec: bool, ring_pages: int = RING_PAGES) 
                 count_lost = False
                 continue
             raise explain(error) from error
-        return rings
+        return rings, attributes
 
 
 class PerfCollector(Collector):
@@ -106,13 +162,17 @@ class PerfCollector(Collector):
 
     def __init__(self, watched: Watched, ring_pages: int = RING_PAGES) -> None:
         """Raises Unavailable when the kernel refuses, OSError when the spool file cannot be made."""
-        self.rings = open_rings(
-            watched.root_pid, enable_on_exec=not watched.starts_paused, ring_pages=ring_pages
-        )
+        self.followers: list[int] = []
+        if watched.is_running:
+            self.rings, self.followers = open_rings_of_running(watched.root_pid, ring_pages)
+        else:
+            self.rings = open_rings(
+                watched.root_pid, enable_on_exec=not watched.starts_paused, ring_pages=ring_pages
+            )
         try:
             self.writer = watched.writer("perf")
         except OSError:
-            _close(self.rings)
+            self._release()
             raise
         self._watched = watched
         self.lost = 0
@@ -123,6 +183,11 @@ class PerfCollector(Collector):
     def descriptors(self) -> list[int]:
         # Edge-triggered: an event whose tasks are all gone stays hung up.
         return [ring.descriptor for ring in self.rings]
+
+    def begin(self, *, paused: bool) -> None:
+        """Events of a program that ran before are off until now; those of another begin with its exec."""
+        if self._watched.is_running and not paused:
+            self.resume()
 
     def drain(self) -> None:
         """Take what the rings hold; cheap when they are empty."""
@@ -142,13 +207,11 @@ class PerfCollector(Collector):
 
     def pause(self) -> None:
         """Record nothing from now on, in threads and children yet to come as well."""
-        for ring in self.rings:
-            ring.control(IOC_DISABLE)
+        self._control(IOC_DISABLE)
 
     def resume(self) -> None:
         """Record again."""
-        for ring in self.rings:
-            ring.control(IOC_ENABLE)
+        self._control(IOC_ENABLE)
 
     def stop(self) -> None:
         """As `pause`."""
@@ -158,13 +221,24 @@ class PerfCollector(Collector):
         """Take the rest and let go of the kernel's events."""
         self.drain()
         self._count_pending()
-        _close(self.rings)
-        self.rings = []
+        self._release()
         self.writer.close()
 
     def report(self) -> Source:
         """With what the kernel dropped, and what the spool file could not take."""
         return Source("perf", True, self.writer.trouble, self.lost + self.writer.lost)
+
+    def _control(self, request: int) -> None:
+        for ring in self.rings:
+            ring.control(request)
+        for descriptor in self.followers:
+            fcntl.ioctl(descriptor, request, 0)
+
+    def _release(self) -> None:
+        for descriptor in self.followers:
+            os.close(descriptor)
+        _close(self.rings)
+        self.rings, self.followers = [], []
 
     def _count_pending(self) -> None:
         """The kernel tells of dropped records with the next one that finds room; after the last one, ask."""

@@ -57,6 +57,8 @@ class ProcfsSampler(Collector):
         """The program runs: follow it from now on."""
         self._paused = paused
         self.add_process(self._watched.root_pid)
+        if self._watched.is_running and not paused:
+            self._snapshot()
         self.tick()
 
     @property
@@ -85,7 +87,7 @@ class ProcfsSampler(Collector):
         now = time.monotonic_ns()
         if now >= self._due["discovery"] and self.states:
             self._due["discovery"] = now + DISCOVERY_PERIOD_NS
-            for pid in proc_files.children(set(self._processes)):
+            for pid in proc_files.children(set(self._processes)) - {os.getpid()}:
                 self.add_process(pid)
             for pid in list(self._processes):
                 self._find_threads(pid)
@@ -113,7 +115,7 @@ class ProcfsSampler(Collector):
         """Note every process and thread of the tree with its state: after a pause nobody knows them."""
         tids: list[int] = []
         seen: set[int] = set()
-        while fresh := proc_files.children(set(self._processes)) - seen:
+        while fresh := proc_files.children(set(self._processes)) - seen - {os.getpid()}:
             seen |= fresh
             for pid in fresh:
                 self.add_process(pid)

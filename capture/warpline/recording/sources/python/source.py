@@ -34,6 +34,7 @@ class PythonSource(RecordingSource):
     )
     title = english("Stacks of Python 3.11 to 3.14, sampled (agent)")
     position = 80
+    needs_start = english("stacks are read inside the program, from its start")
     record_types = frozenset(range(500, 600))
     timed_records = ((502, 0),)
 

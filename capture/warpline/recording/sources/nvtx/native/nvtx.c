@@ -194,3 +194,32 @@ EXPORT uint64_t warpline_start(const char *name, uint32_t color_argb)
 }
 
 EXPORT void warpline_end(uint64_t range) { nvtx_end(range); }
+
+/* For warpline.RecordEvent: the same with a category, which says what the range stands for. */
+EXPORT void warpline_name_category(uint32_t category, const char *name)
+{
+    nvtx_name_category(0, category, intern(name));
+}
+
+EXPORT void warpline_push_of(const char *name, uint32_t category)
+{
+    struct nvtx_event_attributes event = annotation(name, 0);
+    event.category = category;
+    nvtx_push(0, NULL, NULL, &event);
+}
+
+EXPORT uint64_t warpline_start_of(const char *name, uint32_t category)
+{
+    struct nvtx_event_attributes event = annotation(name, 0);
+    event.category = category;
+    return nvtx_start(0, NULL, NULL, &event);
+}
+
+/* For warpline.Profiler: have this process, which runs already, write to the session in a directory. */
+EXPORT int warpline_join(const char *directory)
+{
+    if (!wl_join(directory))
+        return 0;
+    wl_write_source_state("nvtx", true, "", "", 0);
+    return 1;
+}

@@ -1,0 +1,119 @@
+"""``warpline.RecordEvent``: a range that says what it stands for in Paddle's tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from time import perf_counter_ns
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from warpline import annotation
+from warpline.annotation import Agent
+from warpline.i18n import tr
+from warpline.model.errors import UsageError
+from warpline.profiling import readers
+from warpline.profiling.categories import category_of
+from warpline.profiling.states import TracerEventType
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class RecordEvent:
+    """A named range of the calling thread: a ``with`` block, ``begin`` to ``end``, or each call of what it decorates.
+
+    ``event_type`` is a `TracerEventType` or anything of the same name. Nothing is written unless something records;
+    data loading is timed for a profiler in any case. What ``begin`` and ``end`` enclose need not nest.
+    """
+
+    __slots__ = ("_began", "_encoded", "_range", "_type", "name")
+
+    def __init__(self, name: str, event_type: Any = TracerEventType.PythonUserDefined) -> None:
+        """Raises UsageError for a type that is none."""
+        self.name = name
+        self._type = _type_of(event_type)
+        self._encoded = name.encode("utf-8", "replace")
+        self._range: tuple[Agent, int] | None = None
+        self._began = 0
+
+    @property
+    def event_type(self) -> TracerEventType:
+        """What the range stands for."""
+        return self._type
+
+    def begin(self) -> None:
+        """The range begins."""
+        if self._type is TracerEventType.Dataloader:
+            self._began = perf_counter_ns()
+        agent = annotation.connected_agent()
+        if agent is not None:
+            self._range = agent, agent.warpline_start_of(self._encoded, category_of(self._type, agent))
+
+    def end(self) -> None:
+        """It ends; without a beginning nothing does."""
+        if self._began:
+            readers.waited(perf_counter_ns() - self._began)
+            self._began = 0
+        if self._range is not None:
+            agent, number = self._range
+            self._range = None
+            agent.warpline_end(number)
+
+    def __enter__(self) -> Self:
+        if self._type is TracerEventType.Dataloader:
+            self._began = perf_counter_ns()
+        agent = annotation.connected_agent()
+        if agent is not None:
+            agent.warpline_push_of(self._encoded, category_of(self._type, agent))
+            self._range = agent, 0
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._began:
+            readers.waited(perf_counter_ns() - self._began)
+            self._began = 0
+        if self._range is not None:
+            agent, _number = self._range
+            self._range = None
+            agent.warpline_pop()
+
+    def __call__(self, function: Function) -> Function:
+        """The function with a range of its own around each call, whichever threads call it."""
+        import inspect
+
+        name, kind = self.name, self._type
+        wrapper: Any
+        if inspect.iscoroutinefunction(function):
+
+            @wraps(function)
+            async def wrapper(*args: Any, **kwargs: Any) -> Any:
+                event = RecordEvent(name, kind)
+                event.begin()  # others run while this one waits: its range need not nest in theirs
+                try:
+                    return await function(*args, **kwargs)
+                finally:
+                    event.end()
+
+        else:
+
+            @wraps(function)
+            def wrapper(*args: Any, **kwargs: Any) -> Any:
+                with RecordEvent(name, kind):
+                    return function(*args, **kwargs)
+
+        return wrapper  # type: ignore[no-any-return]  # wraps() keeps the function's signature
+
+
+def _type_of(event_type: Any) -> TracerEventType:
+    if isinstance(event_type, TracerEventType):
+        return event_type
+    name = event_type if isinstance(event_type, str) else getattr(event_type, "name", None)
+    try:
+        return TracerEventType[name] if isinstance(name, str) else TracerEventType(event_type)
+    except (KeyError, ValueError):
+        known = ", ".join(kind.name for kind in TracerEventType)
+        raise UsageError(
+            tr("no type of events: {event_type!r}; choose from {known}", event_type=event_type, known=known)
+        ) from None

@@ -1,0 +1,324 @@
+"""``warpline.Profiler``: records the steps a schedule chooses, or only times them."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from warpline import annotation
+from warpline.i18n import tr
+from warpline.model.errors import UsageError, WarplineError
+from warpline.profiling import readers
+from warpline.profiling.categories import category_of
+from warpline.profiling.recordings import CycleRecording, DrivenRecording, OwnRecording
+from warpline.profiling.results import Handler, ProfilerResult, export_capture, file_name, writable_folder
+from warpline.profiling.states import (
+    ProfilerState,
+    ProfilerTarget,
+    SortedKeys,
+    SummaryView,
+    TracerEventType,
+    schedule_of,
+    warn,
+)
+from warpline.profiling.timing import StepTimer
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_RECORDING = {ProfilerState.RECORD, ProfilerState.RECORD_AND_RETURN}
+_active: weakref.ReferenceType[Profiler] | None = None
+"""The profiler that records in this process: there is one recording at a time."""
+
+
+class Profiler:
+    """Records the steps that ``scheduler`` chooses, with the names and the meaning of ``paddle.profiler.Profiler``.
+
+    ``with Profiler(scheduler=(2, 5)) as profiler:`` and ``profiler.step()`` after each step; ``start`` and ``stop`` do
+    what the block does. ``on_trace_ready`` is called with the profiler whenever a recording is complete; without one
+    the capture goes to ``./profiler_log``. ``timer_only`` records nothing and times readers and steps. Inside
+    ``warpline record`` the schedule pauses and resumes that recording; alone the profiler has a recorder attach to
+    this process. ``emit_nvtx`` sends steps and ranges to other tools, too. What a recording holds besides is the same
+    whatever ``record_shapes``, ``profile_memory`` and ``with_flops`` say.
+
+    What cannot be done is warned of (`ProfilerWarning`), and the program goes on.
+    """
+
+    def __init__(
+        self,
+        *,
+        targets: Iterable[Any] | None = None,
+        scheduler: Callable[[int], Any] | Sequence[int] | None = None,
+        on_trace_ready: Handler | None = None,
+        record_shapes: bool = False,
+        profile_memory: bool = False,
+        timer_only: bool = False,
+        emit_nvtx: bool = False,
+        custom_device_types: Sequence[str] = (),
+        with_flops: bool = False,
+    ) -> None:
+        """Raises UsageError for a scheduler or a target that is none."""
+        self.targets = _targets(targets)
+        self.timer_only = timer_only
+        self.on_trace_ready: Handler = on_trace_ready or export_capture("./profiler_log")
+        self.record_shapes = record_shapes
+        self.profile_memory = profile_memory
+        self.with_flops = with_flops
+        self.emit_nvtx = emit_nvtx
+        self.custom_device_types = tuple(custom_device_types)
+        self.step_num = 0
+        self.current_state = ProfilerState.CLOSED
+        self.profiler_result: ProfilerResult | None = None
+        """The last recording that is complete."""
+        self._has_schedule = scheduler is not None
+        self._schedule = schedule_of(scheduler)
+        self._timer: StepTimer | None = None
+        self._recording: CycleRecording | None = None
+        self._step_range: tuple[annotation.Agent, int] | None = None
+        self._pid = 0
+        self._stepped_early = False
+
+    # Its life
+
+    def start(self) -> None:
+        """The first step begins."""
+        global _active
+        if self._timer is not None:
+            warn(tr("this profiler has been started already"))
+            return
+        self._pid = os.getpid()
+        self.step_num = 0
+        self._timer = StepTimer()
+        readers.listen(self._timer.add_reading)
+        self._timer.begin()
+        if self.timer_only:
+            return
+        other = _active() if _active is not None else None
+        if other is not None and other._is_on():
+            warn(tr("another profiler records this process; this one only times its steps"))
+            return
+        self._recording = _recording_of(self.targets, self.on_trace_ready)
+        _active = weakref.ref(self)
+        atexit.register(self._at_exit)
+        self.current_state = ProfilerState.CLOSED
+        self._enter(self._schedule(0))
+        if isinstance(self._recording, DrivenRecording) and self.current_state is ProfilerState.CLOSED:
+            self._try(self._recording.prepare)
+        self._begin_step()
+
+    def step(self, num_samples: float | None = None) -> None:
+        """A step ends and the next begins; ``num_samples`` is how many samples the one that ends had."""
+        timer = self._timer
+        if timer is None or self._pid != os.getpid():
+            self._out_of_place()
+            return
+        timer.step(num_samples)
+        if self._recording is None:
+            if self.step_num < 2:
+                readers.listen(timer.add_reading)  # a loader that was imported since
+            self.step_num += 1
+            return
+        self._end_step()
+        self.step_num += 1
+        self._enter(self._schedule(self.step_num))
+        self._begin_step()
+
+    def stop(self) -> None:
+        """The last step has ended; what is being recorded is complete."""
+        timer, self._timer = self._timer, None
+        if timer is None or self._pid != os.getpid():
+            return
+        readers.forget(timer.add_reading)
+        if self.timer_only:
+            print(timer.summary())
+        if self._recording is None:
+            return
+        self._end_step()
+        atexit.unregister(self._at_exit)
+        was = self.current_state
+        if was in _RECORDING:
+            # Without a schedule the whole run was asked for, and the rest of a recording is the program's.
+            goes_on = isinstance(self._recording, DrivenRecording) and not self._has_schedule
+            self._finish()
+            if goes_on:
+                self._try(self._recording.resume)
+        elif was is ProfilerState.READY:
+            self._try(self._recording.discard)
+        self.current_state = ProfilerState.CLOSED
+        if was in _RECORDING:
+            self._hand_over()
+        if self.profiler_result is not None and isinstance(self._recording, OwnRecording):
+            self._try(self.profiler_result.wait)
+        self._recording = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def __call__(self, function: Function) -> Function:
+        """The function with a recording of each call: ``@Profiler(…)``."""
+
+        @wraps(function)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            with self:
+                return function(*args, **kwargs)
+
+        return wrapper  # type: ignore[return-value]  # wraps() keeps the function's signature
+
+    # What it tells
+
+    def step_info(self, unit: str | None = None) -> str:
+        """Reader cost, batch cost and ips since this was last asked, in Paddle's words; ``unit`` are the samples'."""
+        return self._timer.step_info(unit) if self._timer is not None else ""
+
+    def export(self, path: str | os.PathLike[str] = "", format: str = "json") -> None:  # noqa: A002  # Paddle's name
+        """Write the last recording: ``json`` (Chrome), or ``h5``, a capture. Raises UsageError without one."""
+        result = self._complete()
+        target = Path(path)
+        ending = {"json": ".json", "pb": ".h5", "h5": ".h5"}.get(format)
+        if ending is None:
+            raise UsageError(tr("no format {format!r}: choose json or h5", format=format))
+        result.export(target if target.suffix == ending else target.with_name(target.name + ending))
+
+    def summary(
+        self,
+        sorted_by: SortedKeys = SortedKeys.CPUTotal,
+        op_detail: bool = True,
+        thread_sep: bool = False,
+        time_unit: str = "ms",
+        views: SummaryView | Sequence[SummaryView] | None = None,
+    ) -> None:
+        """Print Paddle's tables of the last recording; nothing when none is complete."""
+        if self.profiler_result is None:
+            return
+        from warpline.profiling.tables import summary_text
+
+        print(summary_text(self.profiler_result, sorted_by, op_detail, thread_sep, time_unit, views))
+
+    def _complete(self) -> ProfilerResult:
+        if self.profiler_result is None:
+            raise UsageError(tr("nothing was recorded yet: no recorded cycle is complete"))
+        return self.profiler_result
+
+    # From state to state
+
+    def _enter(self, state: ProfilerState) -> None:
+        was, self.current_state = self.current_state, state
+        recording = self._recording
+        assert recording is not None
+        is_complete = False
+        if was is ProfilerState.RECORD_AND_RETURN:
+            is_complete = self._finish()
+        elif was is ProfilerState.RECORD and state not in _RECORDING:
+            warn(
+                tr(
+                    "step {step} was recorded and the next is not, but none was said to be the last: not kept",
+                    step=self.step_num - 1,
+                )
+            )
+            self._try(recording.discard)
+        elif was is ProfilerState.READY and state is ProfilerState.CLOSED:
+            self._try(recording.discard)
+        if state is ProfilerState.READY and was is not ProfilerState.READY:
+            self._try(recording.prepare)
+        elif state in _RECORDING and was is not ProfilerState.RECORD:
+            self._try(recording.resume)
+        if is_complete:
+            self._hand_over()
+
+    def _finish(self) -> bool:
+        assert self._recording is not None
+        try:
+            self.profiler_result = self._recording.finish()
+        except (WarplineError, OSError) as error:
+            self._failed(error)
+            return False
+        return True
+
+    def _hand_over(self) -> None:
+        """Tell ``on_trace_ready``. What we cannot do there is warned of; what its author does is theirs."""
+        try:
+            self.on_trace_ready(self)
+        except WarplineError as error:
+            self._failed(error)
+
+    def _try(self, act: Callable[[], None]) -> None:
+        try:
+            act()
+        except (WarplineError, OSError) as error:
+            self._failed(error)
+
+    def _failed(self, error: Exception) -> None:
+        warn(tr("profiling failed, the program goes on: {error}", error=error))
+
+    # Steps
+
+    def _begin_step(self) -> None:
+        agent = annotation.connected_agent()
+        if agent is not None and self.current_state in _RECORDING:
+            name = f"ProfileStep#{self.step_num}".encode()
+            category = category_of(TracerEventType.ProfileStep, agent)
+            self._step_range = agent, agent.warpline_start_of(name, category)
+
+    def _end_step(self) -> None:
+        if self._step_range is not None:
+            agent, number = self._step_range
+            self._step_range = None
+            agent.warpline_end(number)
+
+    # Out of the ordinary
+
+    def _is_on(self) -> bool:
+        return self._timer is not None and self._recording is not None and self._pid == os.getpid()
+
+    def _out_of_place(self) -> None:
+        # A forked child has a copy of the profiler, whose recording is its parent's.
+        if self._timer is None and not self._stepped_early:
+            self._stepped_early = True
+            warn(tr("step() before start() or after stop(): nothing is profiled"))
+
+    def _at_exit(self) -> None:
+        if self._is_on():
+            sys.stderr.write(
+                tr("warpline: the profiler was not stopped before the program ended; stopping it now") + "\n"
+            )
+            self.stop()
+
+
+def _targets(targets: Iterable[Any] | None) -> frozenset[ProfilerTarget]:
+    if targets is None:
+        return frozenset({ProfilerTarget.CPU, ProfilerTarget.GPU})
+    found = set()
+    for target in targets:
+        name = getattr(target, "name", None)
+        try:
+            found.add(ProfilerTarget[name] if isinstance(name, str) else ProfilerTarget(target))
+        except (KeyError, ValueError):
+            known = ", ".join(known.name for known in ProfilerTarget)
+            raise UsageError(
+                tr("no target of a profiler: {target!r}; choose from {known}", target=target, known=known)
+            ) from None
+    return frozenset(found)
+
+
+def _recording_of(targets: frozenset[ProfilerTarget], handler: Handler) -> CycleRecording:
+    spool = os.environ.get("WARPLINE_SPOOL", "")
+    if spool and (Path(spool) / "control.sock").exists():
+        return DrivenRecording(Path(spool))
+    trace = ["nvtx"]
+    if ProfilerTarget.CPU in targets:
+        trace.insert(0, "cpu")
+    if ProfilerTarget.GPU in targets:
+        trace.append("nvml")
+    return OwnRecording(writable_folder(handler), file_name(handler), tuple(trace))

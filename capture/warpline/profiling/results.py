@@ -1,0 +1,187 @@
+"""What a profiler hands to ``on_trace_ready``: a finished recording, and ways to keep it."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from warpline.i18n import tr
+from warpline.model.errors import RecordingError
+from warpline.profiling.states import warn
+
+if TYPE_CHECKING:
+    from warpline.library.capture_reader import CaptureReader
+
+Handler = Callable[[Any], object]
+"""What is called with the profiler whenever a recording is complete."""
+
+
+class ProfilerResult:
+    """One recording of a profiler. The capture is waited for when it is first needed.
+
+    ``window`` is what the profiler recorded of it, CLOCK_MONOTONIC ns; None for all of it.
+    """
+
+    def __init__(
+        self, locate: Callable[[], Path], window: tuple[int, int] | None = None, expected: Path | None = None
+    ) -> None:
+        self._locate = locate
+        self.expected = expected
+        """Where the capture will be, if that is known before it is written."""
+        self._path: Path | None = None
+        self._window = window
+
+    @property
+    def path(self) -> Path:
+        """The capture. Raises RecordingError when it could not be written."""
+        if self._path is None:
+            self._path = self._locate()
+        return self._path
+
+    def wait(self) -> None:
+        """Until the capture is complete. Raises RecordingError."""
+        self._path = self.path
+
+    def keep(self, target: Path) -> Path:
+        """Have the capture lie at ``target``; returns where it is. Raises RecordingError, OSError."""
+        import shutil
+
+        if self._window is not None:
+            self._write_window(target)
+        elif self.path != target:
+            self._path = Path(shutil.move(self.path, target))
+        return target
+
+    def open(self) -> CaptureReader:
+        """The capture, for programs. Raises WarplineError."""
+        from warpline.library.entrance import open as open_capture
+
+        return open_capture(self.path)
+
+    def span_ns(self, start_monotonic_ns: int) -> tuple[int | None, int | None]:
+        """What the profiler recorded, in ns since the start of the capture."""
+        if self._window is None:
+            return None, None
+        first, stop = self._window
+        return max(first - start_monotonic_ns, 0), max(stop - start_monotonic_ns, 0)
+
+    def export(self, target: Path) -> Path:
+        """Write it as the ending of ``target`` says: ``.h5``, ``.json``, ``.csv`` … Raises WarplineError."""
+        if target.suffix == ".h5":
+            return self.keep(target)
+        return self._write_window(target)
+
+    def _write_window(self, target: Path) -> Path:
+        from warpline.interchange.export.exporting import export_capture as export
+        from warpline.interchange.export.selection import ExportSelection
+
+        with self.open() as reader:
+            span = self.span_ns(int(reader.metadata.get("start_monotonic_ns", 0)))
+            export(reader.storage, target, ExportSelection(*span))
+        return target
+
+
+class CaptureExport:
+    """``on_trace_ready`` that keeps captures in a folder; recordings are written there in the first place."""
+
+    def __init__(self, folder: Path, worker_name: str | None) -> None:
+        self.folder = folder
+        self.worker_name = worker_name
+
+    def __call__(self, profiler: Any) -> None:
+        """Keep the profiler's recording."""
+        result: ProfilerResult = profiler.profiler_result
+        target = _target(self.folder, self.worker_name, ".h5")
+        if result.expected is not None and result.expected.parent == self.folder.absolute():
+            return  # it is being written there; nobody has to wait
+        _written(lambda: result.keep(target), self.folder)
+
+
+class ChromeExport:
+    """``on_trace_ready`` that writes Chrome's JSON into a folder."""
+
+    def __init__(self, folder: Path, worker_name: str | None) -> None:
+        self.folder = folder
+        self.worker_name = worker_name
+
+    def __call__(self, profiler: Any) -> None:
+        """Write the profiler's recording."""
+        result: ProfilerResult = profiler.profiler_result
+        target = _target(self.folder, self.worker_name, ".paddle_trace.json")
+        _written(lambda: result.export(target), self.folder)
+
+
+def export_capture(dir_name: str | os.PathLike[str], worker_name: str | None = None) -> CaptureExport:
+    """An ``on_trace_ready`` that keeps each recording as a capture in ``dir_name``, which is made when it must be.
+
+    ``worker_name`` begins the name of the file; without one the machine's name and the process id do.
+    """
+    return CaptureExport(Path(dir_name), worker_name)
+
+
+def export_chrome_tracing(dir_name: str | os.PathLike[str], worker_name: str | None = None) -> ChromeExport:
+    """An ``on_trace_ready`` that writes each recording as Chrome's JSON into ``dir_name``; else as `export_capture`."""
+    return ChromeExport(Path(dir_name), worker_name)
+
+
+def load_profiler_result(filename: str | os.PathLike[str]) -> CaptureReader:
+    """Open what a profiler wrote: a capture, or a trace of Paddle's profiler (``.json``, ``.pb``) or any other.
+
+    Raises WarplineError.
+    """
+    from warpline.library.entrance import open as open_capture
+
+    return open_capture(filename)
+
+
+def writable_folder(handler: Handler) -> Path:
+    """Where recordings are written: where the handler wants them if it is ours and can be, else a new folder."""
+    import tempfile
+
+    if isinstance(handler, CaptureExport):
+        folder = handler.folder.absolute()
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder):
+                return folder
+        except OSError as error:
+            warn(
+                tr(
+                    "{folder} cannot be written ({error}); the recording is kept in a temporary folder",
+                    folder=folder,
+                    error=error.strerror,
+                )
+            )
+    return Path(tempfile.mkdtemp(prefix="warpline-"))
+
+
+def file_name(handler: Handler) -> str:
+    """What the recordings of a handler are called, without ending."""
+    worker = handler.worker_name if isinstance(handler, CaptureExport | ChromeExport) else None
+    return _stem(worker)
+
+
+def _stem(worker_name: str | None) -> str:
+    worker = worker_name or f"host_{socket.gethostname()}pid_{os.getpid()}"
+    now = time.time()
+    moment = time.strftime("%Y_%m_%d_%H_%M_%S", time.localtime(now)) + f"_{int(now * 1000) % 1000:03}"
+    return re.sub(r"[^\w.-]", "_", f"{worker}_time_{moment}")
+
+
+def _target(folder: Path, worker_name: str | None, ending: str) -> Path:
+    return folder.absolute() / (_stem(worker_name) + ending)
+
+
+def _written(write: Callable[[], Path], folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write()
+    except OSError as error:
+        raise RecordingError(
+            tr("{folder}: cannot be written: {error}", folder=folder, error=error.strerror or error)
+        ) from error

@@ -1,0 +1,195 @@
+"""What a profiler can be told: states of steps and their schedules, targets, orders and views of its tables.
+
+Names and meanings are those of ``paddle.profiler``, so that a script written for it says the same here.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from enum import IntEnum
+from typing import Any
+
+from warpline.i18n import tr
+from warpline.model.errors import UsageError
+
+
+class ProfilerWarning(UserWarning):
+    """Something a profiler could not do; the program goes on as if it were not there."""
+
+
+class ProfilerState(IntEnum):
+    """What happens to a step: nothing, the recorder gets ready, it is recorded, it is recorded and the last one."""
+
+    CLOSED = 0
+    READY = 1
+    RECORD = 2
+    RECORD_AND_RETURN = 3
+
+
+class ProfilerTarget(IntEnum):
+    """Devices whose work is recorded."""
+
+    CPU = 0
+    GPU = 1
+    XPU = 2
+    CUSTOM_DEVICE = 3
+
+
+class TracerEventType(IntEnum):
+    """What a range stands for in Paddle's tables."""
+
+    Operator = 0
+    Dataloader = 1
+    ProfileStep = 2
+    CudaRuntime = 3
+    UserDefined = 7
+    OperatorInner = 8
+    Forward = 9
+    Backward = 10
+    Optimization = 11
+    Communication = 12
+    PythonOp = 13
+    PythonUserDefined = 14
+
+
+class SortedKeys(IntEnum):
+    """What the rows of tables are ordered by, largest first."""
+
+    CPUTotal = 0
+    CPUAvg = 1
+    CPUMax = 2
+    CPUMin = 3
+    GPUTotal = 4
+    GPUAvg = 5
+    GPUMax = 6
+    GPUMin = 7
+
+
+class SummaryView(IntEnum):
+    """One table of a summary."""
+
+    DeviceView = 0
+    OverView = 1
+    ModelView = 2
+    DistView = 3
+    KernelView = 4
+    OperatorView = 5
+    MemView = 6
+    MemManipulationView = 7
+    UDFView = 8
+
+
+Schedule = Callable[[int], ProfilerState]
+"""The state of each step, counted from 0."""
+
+_OF_OTHERS = {
+    "NONE": ProfilerState.CLOSED,
+    "WARMUP": ProfilerState.READY,
+    "RECORD_AND_SAVE": ProfilerState.RECORD_AND_RETURN,
+}
+"""How ``torch.profiler.ProfilerAction`` calls the states that have another name there."""
+
+
+def make_scheduler(*, closed: int, ready: int, record: int, repeat: int = 0, skip_first: int = 0) -> Schedule:
+    """The schedule ``closed``, ``ready``, ``record`` steps, again and again or ``repeat`` times.
+
+    ``skip_first`` steps before it are closed, too. Raises UsageError when a number is negative or nothing is recorded.
+    """
+    if min(closed, ready, repeat, skip_first) < 0 or record < 1:
+        raise UsageError(
+            tr(
+                "a schedule needs record >= 1 and no negative numbers, not closed={closed}, ready={ready},"
+                " record={record}, repeat={repeat}, skip_first={skip_first}",
+                closed=closed,
+                ready=ready,
+                record=record,
+                repeat=repeat,
+                skip_first=skip_first,
+            )
+        )
+    period = closed + ready + record
+
+    def state_of(step: int) -> ProfilerState:
+        cycle, place = divmod(step - skip_first, period)
+        if step < skip_first or (repeat and cycle >= repeat) or place < closed:
+            return ProfilerState.CLOSED
+        if place < closed + ready:
+            return ProfilerState.READY
+        return ProfilerState.RECORD if place < period - 1 else ProfilerState.RECORD_AND_RETURN
+
+    return state_of
+
+
+def always(_step: int) -> ProfilerState:
+    """Every step is recorded."""
+    return ProfilerState.RECORD
+
+
+def schedule_of(scheduler: Callable[[int], Any] | Sequence[int] | None) -> Schedule:
+    """What a profiler was given as ``scheduler``: None for every step, two numbers for the steps from the first up to
+    the second, or a callable; that of ``torch.profiler.schedule`` is one.
+
+    Raises UsageError when it is none of these.
+    """
+    if scheduler is None:
+        return always
+    if callable(scheduler):
+        return _of_callable(scheduler)
+    if isinstance(scheduler, Sequence) and len(scheduler) == 2:
+        first, stop = scheduler
+        if isinstance(first, int) and isinstance(stop, int) and 0 <= first < stop:
+            ready = 1 if first else 0
+            return make_scheduler(closed=first - ready, ready=ready, record=stop - first, repeat=1)
+    raise UsageError(
+        tr(
+            "a scheduler is a function of the step, (first, stop) with 0 <= first < stop, or None, not {scheduler!r}",
+            scheduler=scheduler,
+        )
+    )
+
+
+def _of_callable(scheduler: Callable[[int], Any]) -> Schedule:
+    has_warned = False
+
+    def state_of(step: int) -> ProfilerState:
+        nonlocal has_warned
+        answer: object = None
+        why = ""
+        try:
+            answer = scheduler(step)
+            return _state(answer)
+        except (KeyError, ValueError, TypeError):
+            why = tr("it answered {answer!r}, which is no state", answer=answer)
+        except Exception as error:  # whatever a schedule may do, the program is not to end by it
+            why = tr("it raised {error!r}", error=error)
+        if not has_warned:
+            has_warned = True
+            warn(tr("the scheduler failed at step {step}: {why}; not recorded", step=step, why=why))
+        return ProfilerState.CLOSED
+
+    return state_of
+
+
+def _state(answer: object) -> ProfilerState:
+    """Ours, or that of another profiler by its name, else by its number."""
+    name = getattr(answer, "name", None)
+    if isinstance(name, str):
+        found = _OF_OTHERS.get(name)
+        return found if found is not None else ProfilerState[name]
+    return ProfilerState(answer)  # type: ignore[arg-type]  # whatever is no number raises
+
+
+def warn(text: str) -> None:
+    """Tell the program's author, once for each text and place as Python's warnings do; it goes on."""
+    warnings.warn(text, ProfilerWarning, stacklevel=_depth_of_caller())
+
+
+def _depth_of_caller() -> int:
+    """How far up the first caller is that is no part of this package."""
+    import sys
+
+    frame, depth = sys._getframe(2), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(__package__ or "?"):
+        frame, depth = frame.f_back, depth + 1
+    return depth

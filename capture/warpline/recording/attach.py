@@ -1,0 +1,121 @@
+"""Records a program that runs already, from outside, until it ends or somebody says stop: ``warpline attach``."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from warpline._version import __version__
+from warpline.i18n import english, tr
+from warpline.model.errors import RecordingError, WarplineError
+from warpline.model.tracks import Source
+from warpline.recording.capture_of_session import (
+    Report,
+    Result,
+    allow_many_files,
+    check_output,
+    describe_host,
+    remove_quietly,
+    write_capture,
+)
+from warpline.recording.platforms import require_linux
+from warpline.recording.proc_files import command_line
+from warpline.recording.running import RunningProgram
+from warpline.recording.session import RecordingOptions, Session
+from warpline.recording.sources.registry import asked_sources
+from warpline.recording.spool.directory import default_spool, make_spool, remove_spool
+
+_REMEDY = english("start the program with: warpline record")
+
+
+def attach(
+    pid: int,
+    output: Path,
+    options: RecordingOptions,
+    *,
+    spool: Path | None = None,
+    report: Report | None = None,
+    inside: frozenset[str] = frozenset(),
+) -> Result:
+    """Record the process ``pid`` and its children, write the capture. Call it from the main thread.
+
+    ``inside`` are sources that the program will have write by itself. Raises RecordingError when there is no such
+    process, the recording cannot begin or its capture cannot be written.
+    """
+    tell: Report = report or (lambda _status: None)
+    require_linux()
+    from warpline.recording.control import announced
+    from warpline.recording.recorder import Recorder
+    from warpline.recording.signals import SignalQueue
+
+    if pid == os.getpid():
+        raise RecordingError(tr("process {pid} is this one; it cannot record itself from outside", pid=pid))
+    target = RunningProgram(pid)
+    output = output.absolute()
+    check_output(output)
+    directory = (spool or default_spool(output)).absolute()
+    make_spool(directory)
+    signals = SignalQueue()
+    recorder = None
+    try:
+        allow_many_files()
+        session = _session(pid, directory, output, options)
+        session.save()
+        recorder = Recorder(session, target, signals, tell, _out_of_reach(options, inside))
+        session = replace(session, start_monotonic_ns=time.monotonic_ns(), start_realtime_ns=time.time_ns())
+        session.save()
+        recorder.session = session
+        with announced(directory, os.getpid(), pid):
+            recorder.begin(session.start_monotonic_ns)
+            tell({"state": "started", "spool": str(directory), "recorder_pid": os.getpid()})
+            outcome = recorder.watch()
+        session = recorder.session.ended(outcome.stop_monotonic_ns, None)
+        with contextlib.suppress(OSError):
+            session.save()
+        result = Result(0, outcome=outcome)
+        if recorder.discard:
+            remove_spool(directory)
+            tell({"state": "discarded"})
+            return result
+        return write_capture(session, outcome, signals, tell, result)
+    except (OSError, WarplineError) as error:
+        if recorder is None:
+            remove_quietly(directory)
+        if isinstance(error, OSError):
+            raise RecordingError(f"{error.filename or directory}: {error.strerror or error}") from error
+        raise
+    finally:
+        signals.close()
+        target.close()
+
+
+def _session(pid: int, directory: Path, output: Path, options: RecordingOptions) -> Session:
+    try:
+        folder = os.readlink(f"/proc/{pid}/cwd")
+    except OSError:
+        folder = ""
+    return Session(
+        directory=directory,
+        output=output,
+        command=tuple(command_line(pid).split("\0")),
+        working_directory=folder,
+        start_monotonic_ns=time.monotonic_ns(),
+        start_realtime_ns=time.time_ns(),
+        recorder_pid=os.getpid(),
+        target_pid=pid,
+        options=options,
+        host=describe_host(),
+        tool=f"warpline {__version__}",
+    )
+
+
+def _out_of_reach(options: RecordingOptions, inside: frozenset[str]) -> dict[str, Source]:
+    """What cannot be recorded of a program that runs already, and why."""
+    return {
+        source.name: Source(source.name, False, source.needs_start, 0, _REMEDY)
+        for source in asked_sources(options.trace)
+        if source.needs_start and source.name not in inside
+    }

@@ -1,0 +1,136 @@
+"""What every recording needs around it, however its program came to be watched: where it may write, what it says of the
+machine, and the capture at its end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from warpline.i18n import english, translated
+from warpline.model.errors import Cancelled, RecordingError, WarplineError
+from warpline.recording.session import Session
+from warpline.recording.spool.directory import remove_spool
+
+if TYPE_CHECKING:
+    from warpline.recording.recorder import RecorderOutcome
+    from warpline.recording.signals import SignalQueue
+
+Report = Callable[[dict[str, Any]], None]
+
+
+@dataclass(frozen=True)
+class Result:
+    """How it went. ``exit_status`` is the program's as a shell reports it, or 126/127 when it could not be run.
+
+    ``path`` is None when no capture was written because the program could not be run (``error`` says why) or the
+    recording was discarded.
+    """
+
+    exit_status: int
+    path: Path | None = None
+    error: str = ""
+    events: int = 0
+    lost: int = 0
+    duration_ns: int = 0
+    outcome: RecorderOutcome | None = None
+
+
+def write_capture(
+    session: Session, outcome: RecorderOutcome, signals: SignalQueue, tell: Report, result: Result
+) -> Result:
+    """Finalise; the spool directory goes away only after the capture is in place."""
+    from warpline.recording.finalise import finalise
+
+    interrupts = 0
+    told = 0.0
+
+    def cancelled() -> bool:
+        nonlocal interrupts
+        interrupts += len(signals.take())
+        return interrupts > 1
+
+    def progress(fraction: float, _what: str) -> None:
+        nonlocal told
+        now = time.monotonic()
+        if now - told >= 0.25:
+            told = now
+            tell({"state": "finalising", "fraction": round(fraction, 3)})
+
+    directory = session.directory
+    tell({"state": "finalising", "fraction": 0.0})
+    try:
+        done = finalise(directory, session.output, progress=progress, cancelled=cancelled)
+    except (WarplineError, OSError, MemoryError) as error:
+        what = english("interrupted") if isinstance(error, Cancelled) else str(error) or type(error).__name__
+        text = english(
+            "{output}: the capture could not be written: {what}; what was recorded is kept: warpline recover {spool}",
+            output=session.output,
+            what=what,
+            spool=directory,
+        )
+        tell({"state": "failed", "message": text, "spool": str(directory)})
+        raise RecordingError(translated(text)) from error
+    remove_spool(directory)
+    duration = outcome.stop_monotonic_ns - session.start_monotonic_ns
+    tell({"state": "done", "path": str(done.path), "events": done.events, "lost": done.lost})
+    return replace(result, path=done.path, events=done.events, lost=done.lost, duration_ns=duration)
+
+
+def describe_host() -> dict[str, Any]:
+    """What the capture says about the machine."""
+    name = os.uname()
+    return {
+        "name": name.nodename,
+        "system": f"{name.sysname} {name.release}",
+        "machine": name.machine,
+        "cpus": os.cpu_count() or 0,
+        "cpu_model": _first_field("/proc/cpuinfo", "model name"),
+        "memory_bytes": os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
+    }
+
+
+def _first_field(path: str, key: str) -> str:
+    try:
+        with open(path) as file:
+            for line in file:
+                name, _, value = line.partition(":")
+                if name.strip() == key:
+                    return value.strip()
+    except OSError:
+        return ""
+    return ""
+
+
+def check_output(output: Path) -> None:
+    """Raises RecordingError where no capture could be written."""
+    folder = output.parent
+    if not folder.is_dir():
+        raise RecordingError(f"{output}: the folder {folder} does not exist")
+    if output.is_dir():
+        raise RecordingError(f"{output}: is a folder; name a file")
+    if not os.access(folder, os.W_OK) or (output.exists() and not os.access(output, os.W_OK)):
+        raise RecordingError(f"{output}: no permission to write there")
+    if shutil.disk_usage(folder).free < 1 << 20:
+        raise RecordingError(f"{output}: the disk is full")
+
+
+def allow_many_files() -> None:
+    """Each thread of the program costs us a file; the program has its limit already and keeps it."""
+    import resource
+
+    _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def remove_quietly(directory: Path) -> None:
+    """Remove a spool directory, as far as it goes."""
+    with contextlib.suppress(OSError):
+        remove_spool(directory)

@@ -1,0 +1,184 @@
+"""``warpline.Profiler`` in real programs: alone, inside ``warpline record``, and where something goes wrong."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+import warpline
+from warpline.recording.agent.library import agent_library
+
+PACKAGE = Path(__file__).parents[2] / "capture"
+
+needs_agent = pytest.mark.skipif(agent_library().path is None, reason=agent_library().reason)
+pytestmark = [
+    needs_agent,
+    pytest.mark.skipif(sys.platform != "linux", reason="recording works on Linux only"),
+]
+
+STEPS = """
+import os, sys, threading, time, warnings
+import warpline
+from warpline import Profiler, RecordEvent, TracerEventType
+
+def train(profiler, steps, after=lambda step: None):
+    for step in range(steps):
+        with RecordEvent("load", TracerEventType.Dataloader):
+            time.sleep(0.002)
+        with RecordEvent("Forward", TracerEventType.Forward):
+            sum(range(20_000))
+        mine = RecordEvent("mine")
+        mine.begin()
+        profiler.step()
+        mine.end()
+        after(step)
+"""
+
+
+def run(
+    folder: Path, program: str, *, prefix: tuple[str, ...] = (), check: bool = True
+) -> subprocess.CompletedProcess[str]:
+    script = folder / "program.py"
+    script.write_text(STEPS + textwrap.dedent(program))
+    return subprocess.run(
+        [*prefix, sys.executable, str(script)],
+        cwd=folder,
+        env={"PYTHONPATH": str(PACKAGE), "PATH": "/usr/bin:/bin", "HOME": str(folder)},
+        capture_output=True,
+        text=True,
+        check=check,
+        timeout=100,
+    )
+
+
+def the_capture(folder: Path) -> warpline.CaptureReader:
+    (path,) = folder.glob("profiler_log/*.h5")
+    return warpline.open(path)
+
+
+def steps_of(capture: warpline.CaptureReader) -> list[str]:
+    return sorted(name for name in capture.events("range")["name"] if name.startswith("ProfileStep"))
+
+
+def test_alone_it_records_the_steps_of_its_schedule(tmp_path: Path) -> None:
+    done = run(
+        tmp_path,
+        """
+        thread = threading.Thread(target=time.sleep, args=(60,), daemon=True, name="bystander")
+        thread.start()
+        ready = []
+        def handler(profiler):
+            ready.append(profiler.step_num)
+            warpline.export_capture("profiler_log")(profiler)
+        profiler = Profiler(scheduler=(2, 5), on_trace_ready=handler)
+        profiler.start()
+        train(profiler, 8)
+        profiler.stop()
+        profiler.summary(views=warpline.SummaryView.ModelView)
+        print(ready, os.getpid(), len(threading.enumerate()))
+        try:
+            os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            print("no children")
+        """,
+    )
+    assert done.stderr == ""
+    with the_capture(tmp_path) as capture:
+        assert steps_of(capture) == ["ProfileStep#2", "ProfileStep#3", "ProfileStep#4"]
+        names = capture.events("range", name=["load", "Forward"])
+        assert sorted(names["name"].tolist()) == ["Forward"] * 3 + ["load"] * 3
+        assert set(names["category"].tolist()) == {"Dataloader", "Forward"}
+        rows = {row["name"]: row for row in capture.report("model").rows(0, 10)}
+        assert rows["ProfileStep"]["count"] == rows["Dataloader"]["count"] == rows["Forward"]["count"] == 3
+        assert rows["Dataloader"]["cpu_total_ns"] >= 3 * 2_000_000
+        pid = int(done.stdout.split("] ")[1].split()[0])
+        assert [process.pid for process in capture.processes] == [pid]
+        assert len(capture.threads) >= 2  # one that did nothing was found, too
+        assert capture.metadata["command_line"][-1].endswith("program.py")
+    assert "[5] " in done.stdout
+    assert "no children" in done.stdout
+    assert "ProfileStep      3" in done.stdout
+    assert not list(tmp_path.glob("**/*.spool"))
+
+
+def test_each_cycle_is_a_capture(tmp_path: Path) -> None:
+    done = run(
+        tmp_path,
+        """
+        with Profiler(scheduler=warpline.make_scheduler(closed=1, ready=1, record=1, repeat=2)) as profiler:
+            train(profiler, 7)
+        """,
+    )
+    assert done.stderr == ""
+    captures = [warpline.open(path) for path in sorted(tmp_path.glob("profiler_log/*.h5"))]
+    assert [steps_of(capture) for capture in captures] == [["ProfileStep#2"], ["ProfileStep#5"]]
+
+
+def test_inside_a_recording_it_drives_it(tmp_path: Path) -> None:
+    record = (sys.executable, "-m", "warpline", "record", "-q", "-o", "run.h5", "--trace", "cpu,nvtx", "--")
+    done = run(
+        tmp_path,
+        """
+        with Profiler(scheduler=(2, 4), on_trace_ready=warpline.export_chrome_tracing("chrome")) as profiler:
+            train(profiler, 8)
+        profiler.summary(views=[warpline.SummaryView.ModelView])
+        """,
+        prefix=record,
+    )
+    assert done.stderr == ""
+    with warpline.open(tmp_path / "run.h5") as capture:
+        assert steps_of(capture) == ["ProfileStep#2", "ProfileStep#3"]
+        loads = capture.events("range", name="load")
+        first, last = (capture.events("range", name=f"ProfileStep#{step}") for step in (2, 3))
+        assert len(loads) == 2
+        assert int(loads.start_ns[0]) >= int(first.start_ns[0])
+        assert int(loads.stop_ns[-1]) <= int(last.stop_ns[0])
+        assert len(capture.storage.pauses) >= 2
+    assert "ProfileStep      2" in done.stdout
+    (trace,) = (tmp_path / "chrome").glob("*.paddle_trace.json")
+    names = [event.get("name") for event in json.loads(trace.read_text())["traceEvents"]]
+    assert "ProfileStep#2" in names
+
+
+def test_without_a_schedule_a_recording_goes_on_after_it(tmp_path: Path) -> None:
+    record = (sys.executable, "-m", "warpline", "record", "-q", "-o", "run.h5", "--trace", "cpu,nvtx", "--")
+    run(
+        tmp_path,
+        """
+        with RecordEvent("before"): pass
+        with Profiler(on_trace_ready=lambda profiler: None) as profiler:
+            train(profiler, 2)
+        with RecordEvent("after"): pass
+        """,
+        prefix=record,
+    )
+    with warpline.open(tmp_path / "run.h5") as capture:
+        assert len(capture.events("range", name=["before", "after"])) == 2
+        assert steps_of(capture)[:2] == ["ProfileStep#0", "ProfileStep#1"]
+
+
+def test_a_recorder_that_dies_harms_nobody(tmp_path: Path) -> None:
+    done = run(
+        tmp_path,
+        """
+        import glob, json, signal
+        def kill(step):
+            if step == 3:
+                (session,) = glob.glob("profiler_log/*.spool/session.json")
+                os.kill(json.load(open(session))["recorder_pid"], signal.SIGKILL)
+        profiler = Profiler(scheduler=(1, 6))
+        profiler.start()
+        train(profiler, 9, kill)
+        profiler.stop()
+        with RecordEvent("still here"): print("ended well")
+        """,
+    )
+    assert "ended well" in done.stdout
+    assert done.stderr.count("ProfilerWarning: profiling failed, the program goes on:") == 1
+    (spool,) = tmp_path.glob("profiler_log/*.spool")  # what was recorded is kept
+    assert (spool / "session.json").exists()

@@ -1,0 +1,90 @@
+"""Schedules: Paddle's, those of other profilers, and what is none."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any
+
+import pytest
+
+import warpline
+from warpline.profiling.states import ProfilerWarning, schedule_of
+
+CLOSED, READY, RECORD, LAST = warpline.ProfilerState
+
+
+def states(schedule: Any, count: int) -> list[warpline.ProfilerState]:
+    return [schedule(step) for step in range(count)]
+
+
+def test_the_cycle_of_paddles_documentation() -> None:
+    # "closed=1, ready=1, record=4, repeat=1, skip_first=0": the states that the documentation of make_scheduler lists
+    schedule = warpline.make_scheduler(closed=1, ready=1, record=4, repeat=1)
+    assert states(schedule, 8) == [CLOSED, READY, RECORD, RECORD, RECORD, LAST, CLOSED, CLOSED]
+
+
+def test_it_repeats_for_ever_or_so_often() -> None:
+    for_ever = warpline.make_scheduler(closed=1, ready=0, record=1)
+    assert states(for_ever, 6) == [CLOSED, LAST] * 3
+    twice = warpline.make_scheduler(closed=1, ready=0, record=1, repeat=2, skip_first=3)
+    assert states(twice, 9) == [CLOSED] * 3 + [CLOSED, LAST] * 2 + [CLOSED] * 2
+
+
+def test_two_numbers_are_the_steps_from_the_first_up_to_the_second() -> None:
+    assert states(schedule_of((2, 5)), 7) == [CLOSED, READY, RECORD, RECORD, LAST, CLOSED, CLOSED]
+    assert states(schedule_of([0, 2]), 4) == [RECORD, LAST, CLOSED, CLOSED]
+    assert states(schedule_of((1, 2)), 3) == [READY, LAST, CLOSED]
+
+
+def test_none_records_everything() -> None:
+    assert states(schedule_of(None), 3) == [RECORD] * 3
+
+
+class TorchAction(Enum):
+    """As ``torch.profiler.ProfilerAction``: other names, the same numbers."""
+
+    NONE = 0
+    WARMUP = 1
+    RECORD = 2
+    RECORD_AND_SAVE = 3
+
+
+def test_a_schedule_of_torch_is_one() -> None:
+    actions = [TorchAction.NONE, TorchAction.WARMUP, TorchAction.RECORD, TorchAction.RECORD_AND_SAVE]
+    assert states(schedule_of(actions.__getitem__), 4) == [CLOSED, READY, RECORD, LAST]
+    assert states(schedule_of(lambda step: step), 4) == [CLOSED, READY, RECORD, LAST]
+
+
+@pytest.mark.parametrize("scheduler", [(5, 2), (-1, 2), (1, 2, 3), "all", 7, (1.0, 2.0)])
+def test_what_is_no_schedule_says_so(scheduler: Any) -> None:
+    with pytest.raises(warpline.UsageError, match="a scheduler is a function of the step"):
+        warpline.Profiler(scheduler=scheduler)
+
+
+def test_numbers_that_make_no_schedule_say_so() -> None:
+    with pytest.raises(warpline.UsageError, match="record >= 1"):
+        warpline.make_scheduler(closed=1, ready=1, record=0)
+    with pytest.raises(warpline.UsageError, match="closed=-1"):
+        warpline.make_scheduler(closed=-1, ready=1, record=1)
+
+
+def test_a_schedule_that_fails_records_nothing_and_is_told_once() -> None:
+    def broken(step: int) -> Any:
+        if step == 1:
+            raise RuntimeError("out of steps")
+        return "perhaps"
+
+    schedule = schedule_of(broken)
+    with pytest.warns(ProfilerWarning, match=r"step 0: it answered 'perhaps', which is no state"):
+        assert schedule(0) is CLOSED
+    assert schedule(1) is CLOSED
+    with pytest.warns(ProfilerWarning, match="it raised RuntimeError"):
+        assert schedule_of(broken)(1) is CLOSED
+
+
+def test_targets_are_known_by_name() -> None:
+    paddles = Enum("paddles", {"CPU": 0, "GPU": 1})
+    profiler = warpline.Profiler(targets=[paddles.CPU], timer_only=True)
+    assert profiler.targets == {warpline.ProfilerTarget.CPU}
+    with pytest.raises(warpline.UsageError, match="no target"):
+        warpline.Profiler(targets=["TPU"])

@@ -309,6 +309,13 @@ class TrackFactory:
             stream=number,
         )
 
+    def collectives(self, context: TrackSpec, key: str, title: str) -> TrackSpec:
+        """Collectives of a group of ranks, or the parts of them, which a trace tells apart from streams."""
+        place = self.style.place("context/annotations")
+        return self._below_context(
+            context, f"collectives/{key}", title, "stream", place, packing=Packing.PACK
+        )
+
     def annotations(self, context: TrackSpec) -> TrackSpec:
         """The host's ranges as they are felt in a context."""
         place = self.style.place("context/annotations")

@@ -145,6 +145,11 @@ _FORMATS: tuple[_Closed, ...] = (
         ),
     ),
     _Closed(
+        lambda: tr("a database of Ascend's profiler"),
+        _is_sqlite_of(rb"(CANN_API|COMPUTE_TASK_INFO|PYTORCH_API)"),
+        lambda _file: tr("import the trace it writes beside it: {command}", command="trace_view.json"),
+    ),
+    _Closed(
         lambda: tr("output of ROCm's rocprofv3"),
         lambda head, _path: re.match(rb'\s*\{\s*"rocprofiler-sdk-tool"\s*:', head) is not None,
         lambda _file: tr(

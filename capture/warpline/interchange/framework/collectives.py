@@ -66,10 +66,13 @@ def distances(reference: Collectives, other: Collectives) -> Int64Array:
     distances spread least. Names whose distances agree with nobody's (other groups of ranks took part) are left out.
     """
     found = [_matched(reference[name], other[name]) for name in sorted(reference.keys() & other.keys())]
-    steady = [values for values in found if len(values) > 1]
-    if not steady:
-        return np.concatenate(found) if len(found) == 1 else np.empty(0, np.int64)
-    best = min(steady, key=_spread)
+    found = [values for values in found if len(values)]
+    # Profilers that number collectives tell each but once; together they are as good as a name.
+    once = [values for values in found if len(values) == 1]
+    found = [values for values in found if len(values) > 1] + ([np.concatenate(once)] if once else [])
+    if not found:
+        return np.empty(0, np.int64)
+    best = min(found, key=lambda values: (len(values) == 1, _spread(values)))
     limit = _SPREAD_FACTOR * max(_CLOCK_GRAIN_NS, _spread(best))
     return np.concatenate(
         [

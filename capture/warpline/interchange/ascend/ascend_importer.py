@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from warpline.i18n import english
 from warpline.interchange.ascend.converter import AscendConverter
 from warpline.interchange.framework.importer import CERTAIN, NO
 from warpline.interchange.torch.columns import TORCH
-from warpline.interchange.torch.torch_importer import WARPLINE_MARK
+from warpline.interchange.torch.torch_importer import ASCEND_MARK, WARPLINE_MARK
 from warpline.interchange.trace_json.importing import TraceImporter, is_trace_json
-
-_MARKS = re.compile(
-    rb'"Ascend Hardware"|"enqueue_to_dequeue"|"torch_to_npu"|"(?:AscendCL|Dequeue)@|"name"\s*:\s*"torch_npu/'
-)
 
 
 class AscendImporter(TraceImporter):
     """Importer for the JSON that Ascend's profilers export; what PyTorch wrote in it is PyTorch's."""
 
-    # Before the one for PyTorch, which knows half of it.
     name = "ascend"
     title = english("Ascend profiler trace")
-    patterns = ("trace_view.json", "msprof*.json", "*.json", "*.json.gz")
-    position = 5
+    patterns = ("*trace_view.json", "*msprof*.json", "*.json", "*.json.gz")
+    position = 25
     form = TORCH
     converter = AscendConverter
 
@@ -33,7 +27,7 @@ class AscendImporter(TraceImporter):
         del path
         if not is_trace_json(head) or WARPLINE_MARK.search(head):
             return NO
-        return CERTAIN if _MARKS.search(head) else NO
+        return CERTAIN if ASCEND_MARK.search(head) else NO
 
 
 importer = AscendImporter()

@@ -17,6 +17,10 @@ _MARKS = re.compile(
 )
 WARPLINE_MARK = re.compile(rb'"warpline"\s*:\s*\{\s*"uuid"')
 """What Warpline exports is in the form of this format, whatever it came from."""
+ASCEND_MARK = re.compile(
+    rb'"Ascend Hardware"|"enqueue_to_dequeue"|"torch_to_npu"|"(?:AscendCL|Dequeue)@|"name"\s*:\s*"torch_npu/'
+)
+"""What PyTorch's profiler wrote on an Ascend NPU has an importer of its own."""
 _PADDLE_MARK = re.compile(rb'"cat"\s*:\s*"(?:ProfileStep|PythonUserDefined|DygraphKernelLaunch)"')
 
 
@@ -37,7 +41,7 @@ class TorchImporter(TraceImporter):
             return 0.0
         if WARPLINE_MARK.search(head):
             return CERTAIN
-        if _PADDLE_MARK.search(head):
+        if _PADDLE_MARK.search(head) or ASCEND_MARK.search(head):
             return 0.0
         marks = set(_MARKS.findall(head))
         return CERTAIN if len(marks) > 1 else LIKELY if marks else 0.0

@@ -122,9 +122,8 @@ def test_calls_of_cann_are_the_programs(capture: Capture) -> None:
 
 
 def code_of(capture: Capture, kind: str) -> int:
-    return next(
-        code for code in np.unique(capture.links.kind).tolist() if capture.links.kind_name(code) == kind
-    )
+    codes: list[int] = np.unique(capture.links.kind).tolist()
+    return next(code for code in codes if capture.links.kind_name(code) == kind)
 
 
 def test_two_ranks_are_aligned_by_what_hccl_did(data_dir: Path, tmp_path: Path) -> None:

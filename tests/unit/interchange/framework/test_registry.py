@@ -132,7 +132,8 @@ def test_a_new_format_is_one_new_module_or_folder(tmp_path: Path) -> None:
 
 
 def test_order_is_that_of_positions() -> None:
-    assert [importer.name for importer in importers()][:4] == ["torch", "paddle", "paddle-pb", "chrome"]
+    names = ["torch", "paddle", "ascend", "paddle-pb", "chrome"]
+    assert [importer.name for importer in importers()][:5] == names
     assert [exporter.name for exporter in builtin_exporters()] == [
         "capture",
         "chrome",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -118,6 +120,28 @@ def test_waits_that_never_end_are_told(tmp_path: Path, end: str) -> None:
     itself = [tid for tid in locks if last.holder[tid] == tid]
     assert len(itself) == 1
     assert all(str(program) in last.holder_place[tid] for tid in locks)
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+def test_a_barrier_that_no_library_call_stands_for_is_told_by_sampling(tmp_path: Path) -> None:
+    program, output = tmp_path / "barrier", tmp_path / "run.h5"
+    source = Path(__file__).parent / "programs" / "gomp_barrier.c"
+    made = subprocess.run(["cc", "-fopenmp", "-o", program, source], capture_output=True, check=False)
+    if made.returncode:
+        pytest.skip("this compiler has no OpenMP")
+    command = [sys.executable, "-m", "warpline", "record", "-q", "-o", str(output), "--", str(program), "700"]
+    # Waiting threads must not spin first.
+    environment = {**os.environ, "OMP_WAIT_POLICY": "passive"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=100, check=True)
+    tid, start, stop = map(int, done.stdout.split())
+    with warpline.open(output) as capture:
+        states = capture.events("thread_state").to_pandas()
+    blocked = states[(states.thread_id == tid) & (states.name == "blocked")]
+    if not len(blocked):
+        pytest.skip("thread states were not recorded exactly here")
+    longest = blocked.loc[blocked.duration_ns.idxmax()]
+    assert (longest.wait, longest.reason) == ("futex", "futex, sampled")
+    assert longest.duration_ns <= stop - start
 
 
 def test_stacks_of_a_forked_child_are_sampled(tmp_path: Path) -> None:

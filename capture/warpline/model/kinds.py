@@ -255,6 +255,7 @@ BUILTIN_KINDS: tuple[KindSpec, ...] = (
             _a("reason", "string", "Reason"),
             *_WAIT,
             _a("woken_by", "int64", "Woken by thread"),
+            _a("core_wait_ns", "int64", "Of this, waiting for a core (estimated)", "ns"),
         ),
     ),
     KindSpec(

@@ -29,6 +29,7 @@ class WaitKind(IntEnum):
     TERMINAL = 13
     GPU = 14
     OTHER = 15
+    FUTEX = 16
 
 
 WAIT_KINDS: Mapping[int, str] = MappingProxyType(
@@ -49,6 +50,7 @@ WAIT_KINDS: Mapping[int, str] = MappingProxyType(
         WaitKind.TERMINAL: "terminal",
         WaitKind.GPU: "GPU",
         WaitKind.OTHER: "other",
+        WaitKind.FUTEX: "futex",
     }
 )
 
@@ -66,8 +68,8 @@ WAIT_FAMILIES: tuple[WaitFamily, ...] = (
     WaitFamily("wait_gil", english("GIL"), (WaitKind.GIL,)),
     WaitFamily(
         "wait_condition",
-        english("condition, barrier, signal"),
-        (WaitKind.CONDITION, WaitKind.BARRIER, WaitKind.SIGNAL),
+        english("condition, barrier, signal, futex"),
+        (WaitKind.CONDITION, WaitKind.BARRIER, WaitKind.SIGNAL, WaitKind.FUTEX),
     ),
     WaitFamily("wait_sleep", english("sleep"), (WaitKind.SLEEP,)),
     WaitFamily("wait_file", english("file, terminal"), (WaitKind.FILE, WaitKind.TERMINAL)),

@@ -22,6 +22,32 @@ def test_the_longest_wait_for_a_core_is_unknown_where_none_was_recorded(tmp_path
     assert (row["runnable_ns"], row["longest_runnable_ns"], row["running_ns"]) == (None, None, 10)
 
 
+def test_the_wait_for_a_core_within_blocked_is_told_apart(tmp_path: Path) -> None:
+    program = Program(tmp_path / "states.h5")
+    b = program.builder
+    flags = np.array([0, Flag.IDLE, 0, Flag.IDLE], np.uint8)
+    names = b.strings(["running", "blocked", "running", "blocked"])
+    waited = np.ma.MaskedArray([0, 30, 0, 0], [True, False, True, True])
+    columns = {"core_wait_ns": waited}
+    b.add_events(
+        program.tracks["state"],
+        "thread_state",
+        [0, 10, 60, 70],
+        [10, 50, 10, 30],
+        names,
+        flags=flags,
+        attributes=columns,
+    )
+    b.meta["thread_accounting"] = [{"thread": 0, "run_queue_ns": 77}]
+    b.set_span(0, 100)
+    with program.finish() as capture:
+        (row,) = rows_of(capture, "thread_state")
+        assert (row["blocked_ns"], row["core_wait_ns"], row["run_queue_ns"]) == (80, 30, 77)
+        (part,) = rows_of(capture, "thread_state", Selection(50, 100))
+        # No more of it than lies inside.
+        assert (part["blocked_ns"], part["core_wait_ns"]) == (40, 10)
+
+
 def test_thread_states_and_cores(tmp_path: Path) -> None:
     program = Program(tmp_path / "states.h5")
     b = program.builder

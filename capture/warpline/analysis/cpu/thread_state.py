@@ -21,6 +21,7 @@ Int64Array = npt.NDArray[np.int64]
 _TOLD_BY_SOME = (1, 2)
 """Runnable and blocked: not every source tells them from each other."""
 STATES = ("running", "runnable", "blocked", "uninterruptible", "other")
+_BLOCKED = STATES.index("blocked")
 _TITLES = (
     english("Running"),
     english("Runnable"),
@@ -52,6 +53,8 @@ def thread_state(view: View, _options: Options) -> Table | NotRecorded:
     counts = np.zeros((len(tracks), len(STATES)), np.int64)
     longest = np.zeros(len(tracks), np.int64)
     estimated = np.zeros(len(tracks), bool)
+    has_core_waits = "core_wait_ns" in view.capture.kinds["thread_state"].attributes
+    core_waits = np.full(len(tracks), -1, np.int64)
     for place, track in enumerate(tracks):
         for events in view.batches("thread_state", frozenset([track.index])):
             code = state_codes(view, events.row, events.name)
@@ -60,6 +63,12 @@ def thread_state(view: View, _options: Options) -> Table | NotRecorded:
             totals[place] += total
             waiting = events.inside[code == 1]
             longest[place] = max(int(longest[place]), int(waiting.max(initial=0)))
+            if has_core_waits:
+                told = view.column("thread_state", "core_wait_ns", events.index)
+                known = np.flatnonzero(~np.ma.getmaskarray(told))
+                part = np.minimum(np.ma.getdata(told)[known], events.inside[known])
+                if len(known):
+                    core_waits[place] = max(0, core_waits[place]) + int(part.sum())
             estimated[place] |= bool((view.capture.events.flags[events.row] & Flag.ESTIMATED).any())
     keep = np.flatnonzero(totals.sum(1) > 0)
     order = keep[np.argsort(-totals[keep, 0], kind="stable")]
@@ -92,6 +101,15 @@ def thread_state(view: View, _options: Options) -> Table | NotRecorded:
         columns.append(
             Column(f"{state}_ratio", _TITLES[place], Role.RATIO, english("the thread's recorded time"))
         )
+        if place == _BLOCKED and has_core_waits:
+            data["core_wait_ns"] = masked_below_zero(core_waits[order])
+            title = english("Blocked, waiting for a core (estimated)")
+            columns.append(Column("core_wait_ns", title, Role.DURATION))
+    queued = _run_queue_totals(view)
+    if queued:
+        totals_of = [queued.get(thread, -1) for thread in threads.tolist()]
+        data["run_queue_ns"] = masked_below_zero(np.array(totals_of, np.int64))
+        columns.append(Column("run_queue_ns", english("Run queue, the thread's whole life"), Role.DURATION))
     data["switches"] = counts[order, 0]
     waited = np.full(len(order), not counts[:, 1].any())
     data["longest_runnable_ns"] = np.ma.MaskedArray(longest[order], waited)
@@ -106,6 +124,13 @@ def thread_state(view: View, _options: Options) -> Table | NotRecorded:
                 "Sampled, not traced: states marked as estimated count as what was seen most of each interval."
             )
         )
+    if has_core_waits:
+        notes.append(
+            english(
+                "A thread that is woken is blocked until it gets a core. How much of that was the wait for the core"
+                " is estimated from the kernel's totals, sampled about ten times a second."
+            )
+        )
     if not counts[:, 1].any():
         notes.append(english("Runnable was not recorded: blocked and other include the wait for a core."))
     if not counts[:, 2].any():
@@ -117,6 +142,18 @@ def thread_state(view: View, _options: Options) -> Table | NotRecorded:
         scope=scope_text(view, english("Thread states")),
         notes=tuple(notes),
     )
+
+
+def _run_queue_totals(view: View) -> dict[int, int]:
+    """How long each thread of the capture waited in run queues, by index: the kernel's total when it was last read."""
+    rows = view.capture.meta.get("thread_accounting")
+    found: dict[int, int] = {}
+    for row in rows if isinstance(rows, list) else ():
+        if isinstance(row, dict):
+            thread, waited = row.get("thread"), row.get("run_queue_ns")
+            if isinstance(thread, int) and isinstance(waited, int):
+                found[thread] = waited
+    return found
 
 
 def _shifted(view: View):  # type: ignore[no-untyped-def]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from enum import IntEnum
+
 import numpy as np
 
 OSRT_CALL = 400
 OSRT_RELEASE = 401
 OSRT_WAITING = 402
+CLOSED_PROGRAM = 124
 
 PYTHON_CODE = 500
 PYTHON_STACK = 501
@@ -40,6 +43,19 @@ osrt_waiting = np.dtype(
         ("reserved", "<u4", (5,)),
     ]
 )
+
+closed_program = np.dtype([("pid", "<u4"), ("why", "<u4"), ("path", "<u4"), ("reserved", "<u4")])
+"""The recorder saw a program the agent cannot get into; ``why`` is a `Closed`."""
+
+
+class Closed(IntEnum):
+    """What keeps the agent out of a program."""
+
+    OPEN = 0
+    STATIC = 1
+    OTHER_MACHINE = 2
+    NOT_OURS = 3
+
 
 python_code = np.dtype([("code", "<u4"), ("name", "<u4"), ("file", "<u4"), ("first_line", "<i4")])
 python_stack = np.dtype([("stack", "<u4"), ("parent", "<u4"), ("code", "<u4"), ("line", "<i4")])

@@ -7,6 +7,7 @@ import os
 from collections.abc import Sequence
 
 from warpline.i18n import english, english_n
+from warpline.recording.agent.records import CLOSED_PROGRAM, Closed, closed_program
 from warpline.recording.spool import records
 from warpline.recording.spool.reader import SpoolFile
 from warpline.recording.spool.spool_to_tracks import Translation
@@ -76,6 +77,28 @@ def add_agent_losses(spools: Sequence[SpoolFile], builder: CaptureBuilder) -> No
                 lost,
             )
         )
+
+
+_SHOWN_PROGRAMS = 5
+
+
+def closed_programs(spools: Sequence[SpoolFile]) -> str:
+    """Which programs the agent could not get into and why, for the reason of a source; empty for none."""
+    names: dict[int, dict[str, None]] = {}
+    for spool in spools:
+        for _pid, why, path, _reserved in spool.records(CLOSED_PROGRAM, closed_program).values.tolist():
+            names.setdefault(why, {})[os.path.basename(spool.text(path))] = None
+    told = []
+    for why, programs in sorted(names.items()):
+        listed = list(programs)
+        text = ", ".join(listed[:_SHOWN_PROGRAMS]) + (", …" if len(listed) > _SHOWN_PROGRAMS else "")
+        if why == Closed.STATIC:
+            told.append(english("not inside {programs}: statically linked", programs=text))
+        elif why == Closed.OTHER_MACHINE:
+            told.append(english("not inside {programs}: made for another machine", programs=text))
+        else:
+            told.append(english("not inside {programs}: set-uid, or another user's", programs=text))
+    return "; ".join(told)
 
 
 def _states(spool: SpoolFile) -> list[tuple[str, bool, str, str]]:

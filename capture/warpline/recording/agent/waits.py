@@ -276,11 +276,12 @@ def _kinds(functions: UInt32Array, descriptors: npt.NDArray[np.uint8]) -> npt.ND
 def _descriptor_kinds(spool: SpoolFile, texts: UInt32Array) -> npt.NDArray[np.uint8]:
     """What the texts of descriptors say they are: pipe, network, file."""
     found, inverse = np.unique(texts, return_inverse=True)
-    kinds = [_descriptor_kind(spool.text(text)) for text in found.tolist()]
+    kinds = [descriptor_kind(spool.text(text)) for text in found.tolist()]
     return np.array(kinds or [WaitKind.FILE], np.uint8)[inverse.reshape(-1)]
 
 
-def _descriptor_kind(text: str) -> WaitKind:
+def descriptor_kind(text: str) -> WaitKind:
+    """What a wait for a descriptor is for, by what /proc/PID/fd says that it leads to."""
     if text.startswith("pipe:"):
         return WaitKind.PIPE
     if text.startswith("socket:"):

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from warpline.i18n import english
 from warpline.model import Flag, links
 from warpline.model.waits import FUNCTION_NAMES, Function, WaitKind
-from warpline.recording.agent.reported_sources import add_agent_source
+from warpline.recording.agent.reported_sources import add_agent_source, closed_programs
 from warpline.recording.agent.waits import NOBODY, Releases, Waits
 from warpline.recording.sources.osrt.states import WaitReasons
 from warpline.recording.spool.reader import SpoolFile
@@ -32,9 +32,9 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
         never_used = english(
             "no recorded process let the agent in: statically linked and set-uid programs do not"
         )
-        add_agent_source(translation, spools, builder, "osrt", never_used)
+        add_agent_source(translation, spools, builder, "osrt", closed_programs(spools) or never_used)
         return
-    builder.add_source("osrt", True)
+    builder.add_source("osrt", True, closed_programs(spools))
     waits = _cut(waits, translation.stop_ns)
     inside = waits.stop_ns > waits.start_ns
     inside &= waits.start_ns >= translation.start_ns

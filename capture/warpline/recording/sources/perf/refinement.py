@@ -23,7 +23,7 @@ class Refinement:
         return False
 
     def columns(self, states: States) -> Mapping[str, npt.ArrayLike]:  # noqa: ARG002
-        """Attributes of ``thread_state`` for each state: [n]."""
+        """Attributes of ``thread_state`` for each state: [n], masked where not known; what is given later counts."""
         return {}
 
     def add_links(self, builder: CaptureBuilder, states: States, first_id: int) -> None:

@@ -140,9 +140,12 @@ def _add_states(
     duration = states.stop_ns - states.start_ns
     on_core = states.cpu != NO_CPU
     columns: dict[str, npt.ArrayLike] = {"cpu": np.ma.MaskedArray(states.cpu, ~on_core)}
+    is_split = any(refinement.splits_blocked for refinement in refinements)
     for refinement in refinements:
-        columns.update(refinement.columns(states))
-    if not any(refinement.splits_blocked for refinement in refinements):
+        for name, column in refinement.columns(states).items():
+            if not (is_split and name == "core_wait_ns"):
+                columns[name] = _over(columns.get(name), column)
+    if not is_split:
         note = builder.string(english("includes the wait for a core; wake-ups were not traced"))
         reason = np.where(states.state == State.BLOCKED, np.uint32(note), np.uint32(0))
         if "reason" in columns:
@@ -173,6 +176,16 @@ def _add_states(
         track[thread_of], "cpu_slice", start[ran], duration[ran], core_names[cpu], flags=states.flags[ran]
     )
     return first_id
+
+
+def _over(below: npt.ArrayLike | None, above: npt.ArrayLike) -> npt.ArrayLike:
+    """A column [n] where it is known, and another one where it is not."""
+    if below is None:
+        return above
+    upper, lower = np.ma.MaskedArray(above), np.ma.MaskedArray(below)
+    is_unknown = np.ma.getmaskarray(upper)
+    values = np.where(is_unknown, lower.data, upper.data)
+    return np.ma.MaskedArray(values, is_unknown & np.ma.getmaskarray(lower))
 
 
 def _add_cores(translation: Translation, builder: CaptureBuilder, states: States) -> None:

@@ -13,14 +13,20 @@ from dataclasses import dataclass, field
 from warpline.i18n import english
 from warpline.model.tracks import Source
 from warpline.recording import proc_files
+from warpline.recording.agent.records import CLOSED_PROGRAM, Closed
 from warpline.recording.sources.collector import Collector, Watched
 from warpline.recording.sources.facts import THREAD_STATES
 from warpline.recording.sources.procfs import records as procfs_records
+from warpline.recording.sources.procfs.closed_programs import why_closed
+from warpline.recording.sources.procfs.standstill import StandstillWatch
 from warpline.recording.spool import records
 from warpline.recording.spool.records import Sighting
 
 CORE_PERIOD_NS = 100_000_000
-ACCOUNTING_PERIOD_NS = 500_000_000
+ACCOUNTING_PERIOD_NS = 100_000_000
+THREADS_PERIOD_NS = 500_000_000
+SAMPLE_COST_NS = 1_000_000
+"""Samples of a thread are at least this far apart for each thread there is: of many each is sampled less often."""
 STATE_PERIOD_NS = 10_000_000
 DISCOVERY_PERIOD_NS = 50_000_000
 
@@ -28,6 +34,7 @@ _THREAD_SAMPLE = struct.Struct("<QQQQIIHB5x")
 _CORE_TIMES = struct.Struct("<QIIQQ")
 _PROCESS_SAMPLE = struct.Struct("<QQQII")
 _PROCESS_SEEN = struct.Struct("<QQIIII")
+_CLOSED = struct.Struct("<IIII")
 _THREAD_SEEN = struct.Struct("<QQIIIHBB")
 
 
@@ -49,6 +56,8 @@ class ProcfsSampler(Collector):
         self._processes: dict[int, _Process] = {}
         self._stat = os.open("/proc/stat", os.O_RDONLY | os.O_CLOEXEC)
         self._due = {"core": 0, "accounting": 0, "discovery": 0}
+        self._programs: set[str] = set()
+        self._still = StandstillWatch(self.writer)
         self._paused = False
         watched.on_process.append(self.add_process)
         self._names: dict[int, bytes] = {}
@@ -71,6 +80,7 @@ class ProcfsSampler(Collector):
         if stat is None:
             return
         self._note_process(pid, stat)
+        self._note_program(pid)
         if pid not in self._processes:
             try:
                 statm = os.open(f"/proc/{pid}/statm", os.O_RDONLY | os.O_CLOEXEC)
@@ -85,17 +95,17 @@ class ProcfsSampler(Collector):
         if self._paused:
             return
         now = time.monotonic_ns()
-        if now >= self._due["discovery"] and self.states:
-            self._due["discovery"] = now + DISCOVERY_PERIOD_NS
-            for pid in proc_files.children(set(self._processes)) - {os.getpid()}:
-                self.add_process(pid)
+        if now >= self._due["discovery"]:
+            self._due["discovery"] = now + (DISCOVERY_PERIOD_NS if self.states else THREADS_PERIOD_NS)
+            if self.states:
+                for pid in proc_files.children(set(self._processes)) - {os.getpid()}:
+                    self.add_process(pid)
             for pid in list(self._processes):
                 self._find_threads(pid)
         if now >= self._due["accounting"]:
-            self._due["accounting"] = now + (STATE_PERIOD_NS if self.states else ACCOUNTING_PERIOD_NS)
-            if not self.states:
-                for pid in list(self._processes):
-                    self._find_threads(pid)
+            threads = sum(len(process.threads) for process in self._processes.values())
+            pause = max(ACCOUNTING_PERIOD_NS, threads * SAMPLE_COST_NS)
+            self._due["accounting"] = now + (STATE_PERIOD_NS if self.states else pause)
             self._sample_threads()
         if now >= self._due["core"]:
             self._due["core"] = now + CORE_PERIOD_NS
@@ -146,7 +156,13 @@ class ProcfsSampler(Collector):
             if self.states
             else ""
         )
-        return Source("procfs", True, self.writer.trouble or estimated, self.writer.lost)
+        refused = (
+            english("what threads wait for is told by the agent only: /proc/PID/syscall may not be read")
+            if self._still.is_refused
+            else ""
+        )
+        reason = "; ".join(text for text in (estimated, refused) if text)
+        return Source("procfs", True, self.writer.trouble or reason, self.writer.lost)
 
     def _note_process(self, pid: int, stat: proc_files.TaskStat) -> None:
         name, command = self.writer.string(stat.name), self.writer.string(proc_files.command_line(pid))
@@ -154,6 +170,17 @@ class ProcfsSampler(Collector):
             time.monotonic_ns(), max(0, stat.start_ns), pid, max(0, stat.parent_pid), name, command
         )
         self.writer.append_packed(records.PROCESS_SEEN, packed)
+
+    def _note_program(self, pid: int) -> None:
+        """Say once of each program that the agent cannot get into it."""
+        found = why_closed(pid)
+        if found is None or found[0] in self._programs:
+            return
+        path, why = found
+        self._programs.add(path)
+        if why is not Closed.OPEN:
+            packed = _CLOSED.pack(pid, why, self.writer.string(path), 0)
+            self.writer.append_packed(CLOSED_PROGRAM, packed)
 
     def _note_thread(self, now: int, pid: int, tid: int, stat: proc_files.TaskStat, event: int) -> None:
         packed = _THREAD_SEEN.pack(
@@ -199,7 +226,8 @@ class ProcfsSampler(Collector):
             for tid, (schedstat, state_file) in list(process.threads.items()):
                 now = time.monotonic_ns()
                 try:
-                    run, wait, slices = os.pread(schedstat, 128, 0).split()[:3]
+                    accounting = os.pread(schedstat, 128, 0)
+                    run, wait, slices = accounting.split()[:3]
                     stat = os.pread(state_file, 1024, 0) if state_file >= 0 else b""
                 except (OSError, ValueError):
                     self._drop_thread(pid, process, tid)
@@ -213,6 +241,7 @@ class ProcfsSampler(Collector):
                     now, int(run), int(wait), int(slices), pid, tid, cpu & 0xFFFF, state
                 )
                 self.writer.append_packed(procfs_records.THREAD_SAMPLE, packed)
+                self._still.sampled(now, pid, tid, accounting)
                 self.events += 1
 
     def _check_name(self, now: int, pid: int, tid: int, stat: bytes) -> None:
@@ -247,6 +276,7 @@ class ProcfsSampler(Collector):
 
     def _drop_thread(self, pid: int, process: _Process, tid: int) -> None:
         schedstat, state_file = process.threads.pop(tid)
+        self._still.forget(tid)
         os.close(schedstat)
         if state_file >= 0:
             os.close(state_file)

@@ -7,6 +7,7 @@ import numpy as np
 THREAD_SAMPLE = 120
 CORE_TIMES = 121
 PROCESS_SAMPLE = 122
+STANDSTILL = 123
 
 thread_sample = np.dtype(
     [
@@ -29,3 +30,18 @@ core_times = np.dtype(
 process_sample = np.dtype(
     [("time_ns", "<u8"), ("cpu_ns", "<u8"), ("rss_bytes", "<u8"), ("pid", "<u4"), ("reserved", "<u4")]
 )
+standstill = np.dtype(
+    [
+        ("since_ns", "<u8"),
+        ("time_ns", "<u8"),
+        ("argument", "<u8"),
+        ("pid", "<u4"),
+        ("tid", "<u4"),
+        ("system_call", "<i4"),
+        ("where", "<u4"),
+        ("text", "<u4"),
+        ("second", "<u4"),
+    ]
+)
+"""A thread that did not run since ``since_ns``: /proc/PID/task/TID/syscall and wchan, and what the descriptor that is
+the call's first argument leads to."""

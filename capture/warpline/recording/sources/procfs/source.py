@@ -25,8 +25,8 @@ class ProcfsSource(RecordingSource):
     choice = CPU
     title = english("Utilization, CPU time, memory; thread states estimated where perf is refused (/proc)")
     position = 30
-    record_types = frozenset({105, 106, 120, 121, 122})
-    timed_records = ((105, 0), (106, 0), (120, 0), (121, 0), (122, 0))
+    record_types = frozenset({105, 106, 120, 121, 122, 123, 124})
+    timed_records = ((105, 0), (106, 0), (120, 0), (121, 0), (122, 0), (123, 8))
 
     def probe(self) -> str:
         if not os.access(f"/proc/self/task/{os.getpid()}/schedstat", os.R_OK):
@@ -37,6 +37,12 @@ class ProcfsSource(RecordingSource):
         from warpline.recording.sources.procfs.procfs_sampler import ProcfsSampler
 
         return ProcfsSampler(watched)
+
+    def prepare(self, translation: Translation, spools: Sequence[SpoolFile]) -> None:
+        from warpline.recording.sources.procfs.refinements import CoreWaits, StandstillReasons
+
+        translation.give(StandstillReasons(translation, spools))
+        translation.give(CoreWaits(translation, spools))
 
     def translate(
         self, translation: Translation, spools: Sequence[SpoolFile], builder: CaptureBuilder

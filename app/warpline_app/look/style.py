@@ -105,6 +105,9 @@ def style_sheet(theme: Theme) -> str:
     QFrame#card:focus {{ border-left-color: {theme.muted}; }}
     QFrame#card[selected="true"] {{ background: {themes.wash(theme, share=0.14)};
         border-left-color: {theme.selection}; }}
+    QFrame#card QPushButton#tool {{ background: transparent; padding: 2px 9px; }}
+    QFrame#card QPushButton#tool:hover {{ background: {hover}; }}
+    QFrame#card QPushButton#tool:focus {{ border-color: {theme.selection}; }}
     QFrame#card QLabel#figure {{ font-size: 16px; font-weight: 600; }}
     QPlainTextEdit#console {{ border: none; border-radius: 0; background: {theme.canvas}; }}
     """

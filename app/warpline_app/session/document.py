@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject
 
 from warpline_app.session.alignment import ClockShifts
+from warpline_app.session.dismissals import Dismissals
 from warpline_app.session.messages import MessageList
 from warpline_app.session.timeline_state import TimelineState
 
@@ -38,6 +39,8 @@ class Document(QObject):
         self.source: Path = source or self.path
         self._title = title or self.path.name
         self.messages: MessageList = messages or MessageList(self)
+        self.dismissals = Dismissals(parent=self)
+        """Findings of the capture that a person does not want to see again."""
         self.alignment = ClockShifts()
         """How far the clocks of ``capture`` are moved against those in its file."""
         self.console_text = ""

@@ -15,6 +15,7 @@ from PySide6.QtCore import QObject, Signal
 
 from warpline.model.frames import StackFrame
 from warpline_app.session.layout_state import LayoutState
+from warpline_app.session.lit import Lit
 
 UNDO_LIMIT = 200
 MIN_VIEW_NS = 1
@@ -77,6 +78,8 @@ class TimelineState(LayoutState):
     """a Filter"""
     highlight_changed = Signal(object)
     """frozenset of name ids to single out (a row chosen in a table), empty for none"""
+    lit_changed = Signal(object)
+    """a Lit: the finding whose evidence is lit up and the instance one is at, or None"""
     origin_changed = Signal(object)
     """time in ns that the ruler counts from"""
     arrows_changed = Signal(object)
@@ -96,6 +99,7 @@ class TimelineState(LayoutState):
         self._cursor_ns: int | None = None
         self._filter = Filter()
         self._highlight: frozenset[int] = frozenset()
+        self._lit: Lit | None = None
         self._origin_ns = self._span[0]
         self._arrows = "selection"
         self._undo: list[tuple[str, Any]] = []
@@ -315,6 +319,17 @@ class TimelineState(LayoutState):
             self._highlight = value
             self.highlight_changed.emit(value)
 
+    @property
+    def lit(self) -> Lit | None:
+        """The finding whose evidence is lit up, everything else quieter; None for none."""
+        return self._lit
+
+    def set_lit(self, value: Lit | None) -> None:
+        """Light up the evidence of a finding, go to another instance of it, or leave it with None."""
+        if value is not self._lit:
+            self._lit = value
+            self.lit_changed.emit(value)
+
     # -- layout -------------------------------------------------------------------------------------------
 
     def hide(self, keys: Iterable[str]) -> None:
@@ -350,8 +365,12 @@ class TimelineState(LayoutState):
             self.arrows_changed.emit(mode)
 
     def clear(self) -> None:
-        """Let go of what is in hand: the range, the row, the event, what is singled out, the filter, in this order."""
-        if self._range_selection is not None:
+        """Let go of what is in hand: the finding, the range, the row, the event, what is singled out, the filter, in
+        this order.
+        """
+        if self._lit is not None:
+            self.set_lit(None)
+        elif self._range_selection is not None:
             self.select_range(None)
         elif self._track_selection is not None:
             self.select_track(None)

@@ -13,6 +13,7 @@ from PySide6.QtCore import QObject, Signal
 
 from warpline_app.session.activity import Activity
 from warpline_app.session.alignment import ClockShifts, moved, remember, remembered
+from warpline_app.session.dismissals import Dismissals
 from warpline_app.session.document import Document
 from warpline_app.session.messages import MessageList
 from warpline_app.session.opening import Opening, open_job, problem_of
@@ -179,6 +180,7 @@ class Workspace(QObject):
     def _document(self, capture: Capture, title: str, source: Path) -> Document:
         document = Document(capture, title, self, source=source, messages=self.messages)
         self.layouts.load(capture.uuid, document.state)
+        document.dismissals = Dismissals(self.settings, capture.uuid, document)
         return document
 
     def realign(self, document: Document, shifts: ClockShifts) -> Document:

@@ -31,9 +31,14 @@ def _previous(nav: Navigator) -> None:
 
 
 def _step(nav: Navigator, direction: int) -> None:
-    """Along the lane; while names are highlighted, from one of their events to the next."""
+    """Along the lane; while a finding is lit up, from one of its instances to the next, while names are highlighted
+    from one of their events.
+    """
     from warpline_app.timeline.model.events_of_names import neighbour
 
+    if nav.state.lit is not None:
+        _step_lit(nav, direction)
+        return
     capture, selected, names = nav.document.capture, nav.state.selection, nav.state.highlight
     if names and names == frozenset(nav.search.found.names.tolist()):
         _select(nav, nav.search.step(direction))
@@ -43,6 +48,17 @@ def _step(nav: Navigator, direction: int) -> None:
         _select(nav, nav.first_event_in_view())
     else:
         _select(nav, capture.next_event(selected) if direction > 0 else capture.previous_event(selected))
+
+
+def _step_lit(nav: Navigator, direction: int) -> None:
+    """To another instance of the finding that is lit up."""
+    from warpline_app.session.lit_walk import step_lit
+
+    lit = step_lit(nav.state, direction)
+    if lit is None:
+        nav.tell(tr("This finding has no instances that could be walked through", "timeline"))
+    else:
+        nav.tell(tr("{title}: {number:,} of {count:,}", title=lit.title, number=lit.at + 1, count=len(lit)))
 
 
 def _up_nesting(nav: Navigator) -> None:

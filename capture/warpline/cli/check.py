@@ -11,7 +11,7 @@ from warpline.cli.arguments import add_range_option
 from warpline.i18n import english, tr, translated
 
 if TYPE_CHECKING:
-    from warpline.analysis.findings.finding import Diagnosis, Finding, Where
+    from warpline.analysis.findings.finding import Diagnosis, Where
 
 FAILED = 3
 """Exit status when something at least as bad as ``--fail-on`` was found."""
@@ -57,6 +57,7 @@ class CheckCommand:
 
 def _text(found: Diagnosis, bullet: str) -> str:
     from warpline.analysis.findings.diagnose import AT_MOST
+    from warpline.analysis.findings.wording import finding_lines
     from warpline.model.times import format_duration
 
     if found.budget is None:
@@ -76,20 +77,8 @@ def _text(found: Diagnosis, bullet: str) -> str:
     if not notable:
         lines.append(tr("Nothing stands out."))
     for finding in found.findings[:AT_MOST]:
-        lines += _finding_lines(finding, bullet)
+        lines += [*finding_lines(finding, bullet), ""]
     return "\n".join(lines).rstrip()
-
-
-def _finding_lines(finding: Finding, bullet: str) -> list[str]:
-    from warpline.model.times import format_duration
-
-    lines = [f"[{finding.severity}] {translated(finding.text)}"]
-    if finding.gain_ns:
-        lines.append(bullet + tr("Without it: at most {time} less.", time=format_duration(finding.gain_ns)))
-    lines.append(bullet + translated(finding.remedy))
-    if finding.needs:
-        lines.append(bullet + translated(finding.needs))
-    return [*lines, ""]
 
 
 def _json(found: Diagnosis, origin: int) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QBrush, QColor, QPainter
 
+from warpline.model.waits import WAIT_FAMILIES
 from warpline_app.look.painting import saved
 from warpline_app.look.theme import Theme, mix
 
@@ -18,17 +19,12 @@ _WORK = {
 }
 _WAITS = {
     "runnable": "runnable",
+    "blocked": "blocked",
     "data_loading": "phase",
     "synchronization": "sync",
     "host": "api",
     "launch_latency": "overhead",
-    "lock": "copy_to_host",
-    "gil": "python",
-    "sleep": "os",
-    "file": "range",
-    "network": "communication",
-    "pipe": "copy_on_device",
-    "child": "core",
+    **{kind.name.lower(): family.color for family in WAIT_FAMILIES for kind in family.kinds},
 }
 _REST = frozenset(("outside", "end", "not_recorded", "other"))
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QFocusEvent, QKeyEvent, QMouseEvent
+from PySide6.QtCore import QEvent, QPoint, Qt, Signal
+from PySide6.QtGui import QContextMenuEvent, QFocusEvent, QKeyEvent, QKeySequence, QMouseEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from warpline.analysis.findings.finding import Finding, Where
@@ -42,6 +42,8 @@ class FindingCard(QFrame):
     chosen = Signal()
     key_pressed = Signal(object)
     """a QKeyEvent the card has no use for; accepted by whoever has"""
+    menu_wanted = Signal(QPoint)
+    """where the card's menu belongs, in global coordinates"""
 
     def __init__(self, finding: Finding, whole_ns: int, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -77,6 +79,9 @@ class FindingCard(QFrame):
         self.gain.setToolTip(tr("What the whole would gain were this nothing: a bound, not a promise"))
         self.tools = QWidget()
         self.tools.hide()
+        self.place: QLabel | None = None
+        """Says which of the instances one is at."""
+        self.explanation: QWidget | None = None
         self._arrange()
         self.setAccessibleName(f"{severity_title(finding.severity)}: {translated(finding.text)}")
         self.setAccessibleDescription(translated(finding.remedy))
@@ -87,7 +92,7 @@ class FindingCard(QFrame):
         figures.addWidget(self.share, 0, Qt.AlignmentFlag.AlignRight)
         figures.addWidget(self.gain, 0, Qt.AlignmentFlag.AlignRight)
         figures.addStretch(1)
-        texts = QVBoxLayout()
+        texts = self._texts = QVBoxLayout()
         texts.setSpacing(3)
         texts.addWidget(self.text)
         if self.where.text():
@@ -116,6 +121,21 @@ class FindingCard(QFrame):
             row.addWidget(widget)
         row.addStretch(1)
 
+    def set_explanation(self, widget: QWidget | None) -> None:
+        """Open a part below the tools, or close it with None."""
+        if self.explanation is not None:
+            self.explanation.hide()
+            self.explanation.deleteLater()
+        self.explanation = widget
+        if widget is not None:
+            self._texts.addWidget(widget)
+
+    def show_place(self, at: int, count: int) -> None:
+        """Which of how many instances one is at; −1 for none yet."""
+        if self.place is not None:
+            number = f"{at + 1:,}" if at >= 0 else "–"
+            self.place.setText(tr("{number} of {count:,}", number=number, count=count))
+
     def set_selected(self, on: bool) -> None:
         """Show that this one is lit up in the timeline."""
         self.setProperty("selected", on)
@@ -139,6 +159,17 @@ class FindingCard(QFrame):
             self.setFocus()
             self.chosen.emit()
 
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        """What can be done with it."""
+        self.menu_wanted.emit(event.globalPos())
+
+    def event(self, event: QEvent) -> bool:
+        """Keys of the card come before commands that have the same."""
+        if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent) and _is_own(event):
+            event.accept()
+            return True
+        return super().event(event)
+
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Return and Space choose; others belong to the panel."""
         if event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space}:
@@ -153,3 +184,17 @@ class FindingCard(QFrame):
         """The frame tells where the keyboard is."""
         super().focusInEvent(event)
         self.update()
+
+
+def _is_own(event: QKeyEvent) -> bool:
+    own = {
+        Qt.Key.Key_Return,
+        Qt.Key.Key_Enter,
+        Qt.Key.Key_Space,
+        Qt.Key.Key_Up,
+        Qt.Key.Key_Down,
+        Qt.Key.Key_E,
+        Qt.Key.Key_Delete,
+    }
+    is_plain = event.modifiers() in (Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.KeypadModifier)
+    return event.matches(QKeySequence.StandardKey.Copy) or (is_plain and event.key() in own)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
@@ -10,6 +10,7 @@ from warpline.analysis.findings.finding import Finding
 from warpline.i18n import tr, tr_n
 from warpline_app.look.theme import Theme
 from warpline_app.panels.findings.card import FindingCard
+from warpline_app.panels.findings.dismissed_line import DismissedLine
 
 
 class CardList(QScrollArea):
@@ -17,8 +18,10 @@ class CardList(QScrollArea):
 
     chosen = Signal(object)
     """a Finding"""
-    key_pressed = Signal(object)
-    """a QKeyEvent that no card has a use for"""
+    made = Signal(object)
+    """a FindingCard that is new"""
+    key_pressed = Signal(object, object)
+    """a FindingCard and a QKeyEvent that it has no use for"""
 
     def __init__(self, at_most: int, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -41,6 +44,8 @@ class CardList(QScrollArea):
         self._column.setSpacing(0)
         self._column.addWidget(self.headline)
         self._column.addWidget(self.more)
+        self.dismissed = DismissedLine()
+        self._column.addWidget(self.dismissed)
         self._column.addStretch(1)
         self.setWidget(body)
 
@@ -55,9 +60,10 @@ class CardList(QScrollArea):
         for number, finding in enumerate(findings):
             card = FindingCard(finding, whole_ns, theme)
             card.chosen.connect(lambda one=finding: self.chosen.emit(one))
-            card.key_pressed.connect(self._key)
+            card.key_pressed.connect(lambda event, one=card: self._key(one, event))
             self._column.insertWidget(1 + number, card)
             self.cards.append(card)
+            self.made.emit(card)
         self.headline.setVisible(not any(finding.severity != "note" for finding in findings))
         self._hide_the_rest()
         if 0 <= focused < len(self.cards):
@@ -66,6 +72,10 @@ class CardList(QScrollArea):
     def card_of(self, finding: Finding) -> FindingCard | None:
         """The card of a finding."""
         return next((card for card in self.cards if card.finding is finding), None)
+
+    def bring_into_sight(self, card: FindingCard) -> None:
+        """Scroll to a card, once it has the size that its tools ask for."""
+        QTimer.singleShot(0, card, lambda: self.ensureWidgetVisible(card, 0, 8))
 
     def set_theme(self, theme: Theme) -> None:
         """Take other colours."""
@@ -84,7 +94,7 @@ class CardList(QScrollArea):
         self.more.setText(tr_n("Show {count} more", "Show {count} more", max(rest, 0)))
         self.more.setVisible(is_cut)
 
-    def _key(self, event: QKeyEvent) -> None:
+    def _key(self, card: FindingCard, event: QKeyEvent) -> None:
         step = {Qt.Key.Key_Down: 1, Qt.Key.Key_Up: -1}.get(Qt.Key(event.key()), 0)
         shown = [card for card in self.cards if not card.isHidden()]
         at = next((number for number, card in enumerate(shown) if card.hasFocus()), -1)
@@ -93,4 +103,4 @@ class CardList(QScrollArea):
             self.ensureWidgetVisible(shown[at + step])
             event.accept()
         elif not step:
-            self.key_pressed.emit(event)
+            self.key_pressed.emit(card, event)

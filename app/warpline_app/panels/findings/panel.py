@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
-from warpline.analysis.findings.finding import Budget, Diagnosis, Finding
+from warpline.analysis.findings.finding import Budget, Diagnosis
 from warpline.analysis.framework.report import NotRecorded
 from warpline.i18n import tr, translated
 from warpline.model.progress import IsCancelled, Progress
 from warpline.model.times import format_duration
 from warpline_app.look.theme import Theme
+from warpline_app.panels.findings.actions import FindingActions
 from warpline_app.panels.findings.budget_bar import BudgetBar
 from warpline_app.panels.findings.card_list import CardList
+from warpline_app.panels.findings.evidence import finding_key
 from warpline_app.panels.frame.computed import ComputedPanel
 
 if TYPE_CHECKING:
@@ -42,6 +44,14 @@ class FindingsPanel(ComputedPanel):
         self.diagnosis: Diagnosis | None = None
         self.budget = BudgetBar(self.theme)
         self.cards = CardList(AT_MOST)
+        self.verbs = FindingActions(document, self)
+        self.cards.made.connect(self.verbs.equip)
+        self.cards.chosen.connect(self.verbs.light)
+        self.cards.key_pressed.connect(self.verbs.key)
+        self.cards.dismissed.restore_wanted.connect(document.dismissals.restore)
+        self.cards.dismissed.undo_wanted.connect(document.dismissals.undo)
+        document.dismissals.changed.connect(self._dismissals_changed)
+        self.state.lit_changed.connect(self._lit_changed)
         self.body = QWidget()
         column = QVBoxLayout(self.body)
         column.setContentsMargins(12, 10, 12, 0)
@@ -164,10 +174,38 @@ class FindingsPanel(ComputedPanel):
                 layout.activate()
 
     def _show_cards(self, found: Diagnosis, budget: Budget) -> None:
-        findings: tuple[Finding, ...] = found.findings
-        self.cards.show_findings(findings, budget.stop_ns - budget.start_ns, self.theme)
-        notable = sum(finding.severity != "note" for finding in findings)
+        reasons = self.document.dismissals.reasons
+        shown = tuple(finding for finding in found.findings if finding_key(finding) not in reasons)
+        gone = tuple(finding for finding in found.findings if finding_key(finding) in reasons)
+        self.cards.show_findings(shown, budget.stop_ns - budget.start_ns, self.theme)
+        can_undo = self.document.dismissals.can_undo
+        self.cards.dismissed.show_dismissed(gone, reasons, can_undo=can_undo)
+        notable = sum(finding.severity != "note" for finding in shown)
         self.set_badge(str(notable) if notable else "")
+        lit = self.state.lit
+        if lit is not None:
+            same = next((finding for finding in shown if finding_key(finding) == lit.key), None)
+            self.verbs.follow(same)
+        self._mark_lit()
+
+    def _dismissals_changed(self) -> None:
+        if self.diagnosis is not None and self.diagnosis.budget is not None:
+            self._show_cards(self.diagnosis, self.diagnosis.budget)
+
+    def _lit_changed(self, _lit: object) -> None:
+        self._mark_lit()
+
+    def _mark_lit(self) -> None:
+        """The card of what is lit up in the timeline, and which instance one is at."""
+        lit = self.state.lit
+        for card in self.cards.cards:
+            is_lit = lit is not None and finding_key(card.finding) == lit.key
+            if is_lit != card.is_selected:
+                card.set_selected(is_lit)
+                if is_lit:
+                    self.cards.bring_into_sight(card)
+            if is_lit and lit is not None:
+                card.show_place(lit.at, len(lit))
 
     def _scope_of(self, request: FindingsRequest, budget: Budget) -> str:
         who, time = translated(budget.waited_for), format_duration(budget.stop_ns - budget.start_ns)

@@ -53,15 +53,18 @@ class LineCodes:
 
 @dataclass(frozen=True, eq=False)
 class Emphasis:
-    """Which events keep their full colour. ``names`` and ``kinds`` are masks over name ids and kind codes."""
+    """Which events keep their full colour. ``names`` and ``kinds`` are masks over name ids and kind codes, ``rows`` the
+    only events that do, ascending.
+    """
 
     names: BoolArray | None = None
     kinds: BoolArray | None = None
+    rows: Int64Array | None = None
 
     @property
     def is_everything(self) -> bool:
         """Whether nothing is dimmed."""
-        return self.names is None and self.kinds is None
+        return self.names is None and self.kinds is None and self.rows is None
 
     def dimmed(self, colors: EventColors, rows: Int64Array, kind: npt.NDArray[np.uint8]) -> BoolArray:
         """For each event whether it is dimmed."""
@@ -70,7 +73,17 @@ class Emphasis:
             result |= ~self.names[colors.names(rows)]
         if self.kinds is not None:
             result |= ~self.kinds[kind]
+        if self.rows is not None:
+            result |= ~_among(rows, self.rows)
         return result
+
+
+def _among(rows: Int64Array, chosen: Int64Array) -> BoolArray:
+    """Which of ``rows`` are in ``chosen``, ascending."""
+    if not len(chosen):
+        return np.zeros(len(rows), bool)
+    place = np.minimum(np.searchsorted(chosen, rows), len(chosen) - 1)
+    return np.asarray(chosen[place] == rows)
 
 
 EVERYTHING = Emphasis()
@@ -307,8 +320,10 @@ def _column_ns(scale: TimeScale, column: int) -> int:
     return scale.start_ns + round(column * scale.length_ns / scale.width_px)
 
 
-def emphasis_for(capture: Capture, names: Int64Array | None, kinds: frozenset[str]) -> Emphasis:
-    """Keeps events with these name ids (None: any) and of these kinds (empty: any)."""
+def emphasis_for(
+    capture: Capture, names: Int64Array | None, kinds: frozenset[str], rows: Int64Array | None = None
+) -> Emphasis:
+    """Keeps events with these name ids (None: any), of these kinds (empty: any), and these rows (None: any)."""
     mask = None
     if names is not None:
         mask = np.zeros(max(1, len(capture.strings)), bool)
@@ -317,4 +332,4 @@ def emphasis_for(capture: Capture, names: Int64Array | None, kinds: frozenset[st
     if kinds:
         kind_mask = np.zeros(256, bool)
         kind_mask[[table.code for name, table in capture.kinds.items() if name in kinds]] = True
-    return Emphasis(mask, kind_mask)
+    return Emphasis(mask, kind_mask, rows)

@@ -14,6 +14,7 @@ from PySide6.QtCore import QObject, QRectF, Signal
 
 from warpline_app.session.background import Job
 from warpline_app.session.document import Document
+from warpline_app.session.lit import Lit
 from warpline_app.session.timeline_state import Filter
 from warpline_app.timeline.model.layout import Layout, PlacedRow, make_layout, row_is_open
 from warpline_app.timeline.model.row import TimelineRow
@@ -274,6 +275,18 @@ class Scene(QObject):
             self.scroll_to(placed.top - 8)
         elif placed.bottom > self.scroll_px + area:
             self.scroll_to(placed.bottom - area + 8)
+
+    def reveal_lit(self, lit: Lit) -> None:
+        """Bring a row of a finding's evidence into sight, and one of its stretches where none is in view."""
+        rows = [row for row in map(self.tree.row_of_track, lit.tracks) if row is not None]
+        placed = [self.layout.by_key[row.key] for row in rows if row.key in self.layout.by_key]
+        low, high = self.scroll_px, self.scroll_px + self.height_px - self.layout.pinned_height
+        if rows and not any(low <= place.top and place.bottom <= high for place in placed):
+            self.reveal_row(rows[0].key)
+        start, stop = self.state.view
+        if len(lit) and not bool(((lit.ranges[:, 1] > start) & (lit.ranges[:, 0] < stop)).any()):
+            longest = lit.ranges[int((lit.ranges[:, 1] - lit.ranges[:, 0]).argmax())]
+            self.center_on(int(longest.sum()) // 2)
 
     def reveal_event(self, event: int) -> None:
         """Make an event visible: its row opened and scrolled to, its time moved into the view if it is not there."""

@@ -15,6 +15,7 @@ from warpline.i18n import tr, tr_n
 from warpline_app.look.painting import saved
 from warpline_app.look.theme import Theme, ui_font
 from warpline_app.timeline.draw.arrows import LinkPicture, Tab, link_picture, paint_links
+from warpline_app.timeline.draw.lit_marks import paint_chain, paint_ranges
 from warpline_app.timeline.model.links import (
     NO_LINKS,
     LinkSet,
@@ -108,9 +109,13 @@ class Overlay:
             painter.fillRect(
                 QRectF(0, scene.layout.pinned_height - 1, scene.width_px, 1), self.theme.color("muted", 140)
             )
+        if state.lit is not None:
+            paint_ranges(painter, scene, self.theme, state.lit)
         self._paint_related(painter)
         self._paint_hover(painter)
         self._paint_links(painter)
+        if state.lit is not None:
+            paint_chain(painter, scene, self.theme, state.lit)
         self._paint_selection(painter)
         if self.notice:
             self._paint_notice(painter, self.notice)

@@ -15,6 +15,7 @@ from warpline_app.look.painting import painting
 from warpline_app.look.theme import Theme
 from warpline_app.session.background import Job
 from warpline_app.session.document import Document
+from warpline_app.session.lit import Lit
 from warpline_app.session.name_filter import passing_names
 from warpline_app.session.timeline_state import TimelineState
 from warpline_app.timeline.draw.lane_cache import EVERYTHING, emphasis_for
@@ -87,6 +88,7 @@ class TimelineView(QWidget):
         self._pointed: tuple[QPointF, str] | None = None
         self._closed = False
         self._told_idle = False
+        self._lit_key: str | None = None
         self._idle_check = QTimer(self)
         self._idle_check.setSingleShot(True)
         self._idle_check.setInterval(0)
@@ -133,6 +135,7 @@ class TimelineView(QWidget):
         for signal in (state.filter_changed, state.highlight_changed):
             signal.connect(self._emphasis_changed)
         state.highlight_changed.connect(self._mark_in_overview)
+        state.lit_changed.connect(self._lit_changed)
         state.selection_changed.connect(self._selection_changed)
         state.range_selection_changed.connect(self._range_changed)
         self.search.changed.connect(self._search_changed)
@@ -229,15 +232,31 @@ class TimelineView(QWidget):
         if self.state.highlight:
             chosen = np.array(sorted(self.state.highlight), np.int64)
             names = chosen if names is None else np.intersect1d(names, chosen)
-        is_everything = names is None and not wanted.kinds
-        self.canvas.set_emphasis(EVERYTHING if is_everything else emphasis_for(capture, names, wanted.kinds))
+        rows = None if self.state.lit is None else self.state.lit.rows
+        is_everything = names is None and not wanted.kinds and rows is None
+        chosen_ones = EVERYTHING if is_everything else emphasis_for(capture, names, wanted.kinds, rows)
+        self.canvas.set_emphasis(chosen_ones)
+
+    def _lit_changed(self, lit: Lit | None) -> None:
+        """Another finding: all else gets quieter, its rows come into sight. A step within one changes no colours."""
+        key = None if lit is None else lit.key
+        if key == self._lit_key:
+            return
+        self._lit_key = key
+        self._emphasis_changed()
+        self._mark_in_overview()
+        if lit is not None:
+            self.scene.reveal_lit(lit)
 
     def _selection_changed(self, _row: int | None) -> None:
         self.details.find_linked_soon()
 
     def _mark_in_overview(self, *_: object) -> None:
-        """Ticks where the search found something, or else where the events of highlighted names are."""
-        names, found = self.state.highlight, self.search.found
+        """Ticks where a finding is lit up, something was found, or else events of highlighted names are."""
+        names, found, lit = self.state.highlight, self.search.found, self.state.lit
+        if lit is not None:
+            self.overview.set_found(np.sort(lit.ranges[:, 0]))
+            return
         if not names or names == frozenset(found.names.tolist()):
             self.overview.set_found(found.times)
             return

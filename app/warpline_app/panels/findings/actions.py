@@ -1,0 +1,168 @@
+"""What can be done with a finding: light it up, walk its instances, explain, dismiss, copy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from PySide6.QtCore import QObject, QPoint, Qt
+from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence
+from PySide6.QtWidgets import QInputDialog, QLabel, QMenu, QPushButton, QWidget
+
+from warpline.analysis.findings.finding import Finding, Hop
+from warpline.analysis.findings.wording import finding_markdown, finding_text
+from warpline.i18n import tr
+from warpline_app.panels.findings.card import FindingCard
+from warpline_app.panels.findings.evidence import finding_key, lit_of
+from warpline_app.panels.findings.explanation import Explanation
+from warpline_app.session.document import Document
+from warpline_app.session.lit_walk import show_stretch, step_lit
+
+
+class FindingActions(QObject):
+    """The verbs of a panel's cards."""
+
+    def __init__(self, document: Document, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.document = document
+        self._panel = parent
+
+    # -- lighting up
+
+    def light(self, finding: Finding) -> None:
+        """Light its evidence up in the timeline; the one that is lit already is left."""
+        state = self.document.state
+        if state.lit is not None and state.lit.key == finding_key(finding):
+            state.set_lit(None)
+        else:
+            state.set_lit(lit_of(self.document.capture, finding))
+
+    def follow(self, finding: Finding | None) -> None:
+        """Another range was diagnosed: what is lit up is what was found there, at no instance, or nothing any more."""
+        state = self.document.state
+        if state.lit is not None:
+            state.set_lit(None if finding is None else lit_of(self.document.capture, finding))
+
+    def go_to(self, hop: Hop) -> None:
+        """Show what a hop is about."""
+        state = self.document.state
+        if hop.row >= 0:
+            state.reveal(hop.row)
+        if hop.stop_ns > hop.start_ns:
+            show_stretch(state, hop.start_ns, hop.stop_ns)
+
+    # -- the tools of a card
+
+    def equip(self, card: FindingCard) -> None:
+        """Give a card its buttons."""
+        finding = card.finding
+        place = QLabel()
+        place.setObjectName("muted")
+        card.place = place
+        card.set_tools(
+            [
+                _button(tr("Explain"), tr("Who kept it waiting, hop by hop (E)"), lambda: self.explain(card)),
+                _button("‹", tr("Previous instance (,)"), lambda: step_lit(self.document.state, -1)),
+                place,
+                _button("›", tr("Next instance (.)"), lambda: step_lit(self.document.state, 1)),
+                _button(tr("Copy"), tr("As text (Ctrl+C), or as Markdown"), lambda: self.copy_menu(card)),
+                _button(tr("Dismiss…"), tr("Do not show this again (Del)"), lambda: self.dismiss_menu(card)),
+            ]
+        )
+        card.menu_wanted.connect(lambda where: self._menu(finding, card).popup(where))
+
+    def explain(self, card: FindingCard) -> None:
+        """Open the chain below a card, or close it."""
+        if card.explanation is not None:
+            card.set_explanation(None)
+            return
+        explanation = Explanation(card.finding)
+        explanation.hop_chosen.connect(self.go_to)
+        card.set_explanation(explanation)
+
+    def key(self, card: FindingCard, event: QKeyEvent) -> None:
+        """Keys of a card that has the keyboard."""
+        if event.matches(QKeySequence.StandardKey.Copy):
+            self.copy(card.finding, as_markdown=False)
+        elif event.key() == Qt.Key.Key_E:
+            self.explain(card)
+        elif event.key() == Qt.Key.Key_Delete:
+            self.dismiss_menu(card)
+        else:
+            return
+        event.accept()
+
+    # -- copying
+
+    def copy(self, finding: Finding, *, as_markdown: bool) -> None:
+        """Put a finding on the clipboard."""
+        QGuiApplication.clipboard().setText(
+            finding_markdown(finding) if as_markdown else finding_text(finding)
+        )
+
+    def copy_menu(self, card: FindingCard) -> None:
+        """As what it is copied."""
+        menu = self._new_menu()
+        self._add_copy(menu, card.finding)
+        _popup(menu, card)
+
+    def _add_copy(self, menu: QMenu, finding: Finding) -> None:
+        menu.addAction(tr("Copy as text"), lambda: self.copy(finding, as_markdown=False))
+        menu.addAction(tr("Copy as Markdown"), lambda: self.copy(finding, as_markdown=True))
+
+    # -- dismissing
+
+    def dismiss(self, finding: Finding, reason: str) -> None:
+        """Do not show it again of this capture."""
+        state = self.document.state
+        if state.lit is not None and state.lit.key == finding_key(finding):
+            state.set_lit(None)
+        self.document.dismissals.dismiss(finding_key(finding), reason)
+
+    def dismiss_menu(self, card: FindingCard) -> None:
+        """Ask why."""
+        menu = self._new_menu()
+        self._add_reasons(menu, card.finding)
+        _popup(menu, card)
+
+    def _add_reasons(self, menu: QMenu, finding: Finding) -> None:
+        for reason in (
+            tr("It is meant to be so"),
+            tr("It is known, and being worked on"),
+            tr("It is not true"),
+        ):
+            menu.addAction(reason, partial(self.dismiss, finding, reason))
+        menu.addAction(tr("Another reason…"), lambda: self._ask_reason(finding))
+
+    def _ask_reason(self, finding: Finding) -> None:
+        text, is_accepted = QInputDialog.getText(self._panel, tr("Dismiss the finding"), tr("Why:"))
+        if is_accepted:
+            self.dismiss(finding, text.strip())
+
+    def _menu(self, finding: Finding, card: FindingCard) -> QMenu:
+        menu = self._new_menu()
+        menu.addAction(tr("Light up in the timeline"), lambda: self.light(finding))
+        menu.addAction(tr("Explain"), lambda: self.explain(card))
+        menu.addSeparator()
+        self._add_copy(menu, finding)
+        menu.addSeparator()
+        self._add_reasons(menu.addMenu(tr("Dismiss…")), finding)
+        return menu
+
+    def _new_menu(self) -> QMenu:
+        menu = QMenu(self._panel)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        return menu
+
+
+def _popup(menu: QMenu, card: FindingCard) -> None:
+    menu.popup(card.tools.mapToGlobal(QPoint(0, card.tools.height())))
+
+
+def _button(text: str, hint: str, act: Callable[[], object]) -> QPushButton:
+    button = QPushButton(text)
+    button.setObjectName("tool")
+    button.setToolTip(hint)
+    button.setAccessibleName(hint)
+    button.clicked.connect(lambda _checked: act())
+    return button

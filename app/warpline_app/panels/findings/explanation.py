@@ -1,0 +1,60 @@
+"""The chain of a finding as a list: who waited for whom; each line leads to its event."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtWidgets import QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+
+from warpline.analysis.findings.finding import Finding, Hop
+from warpline.i18n import tr, translated
+from warpline.model.times import format_duration
+from warpline_app.panels.findings.evidence import hop_text
+
+
+class HopButton(QPushButton):
+    """One line; it gives way instead of widening the panel."""
+
+    def __init__(self, number: int, hop: Hop) -> None:
+        time = hop.stop_ns - hop.start_ns
+        length = tr(" · {time} at the longest", time=format_duration(time)) if time > 0 else ""
+        super().__init__(f"{number}   {hop_text(hop)}{length}")
+        self.setObjectName("link")
+        self.setToolTip(str(hop.where))
+        self.setEnabled(hop.row >= 0 or time > 0)
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+
+    def minimumSizeHint(self) -> QSize:
+        """As narrow as it gets."""
+        return QSize(0, super().minimumSizeHint().height())
+
+
+class Explanation(QWidget):
+    """Numbered as on the timeline."""
+
+    hop_chosen = Signal(object)
+    """a Hop somebody wants to see"""
+
+    def __init__(self, finding: Finding, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 4, 0, 2)
+        column.setSpacing(0)
+        self.buttons: list[HopButton] = []
+        for number, hop in enumerate(finding.chain, 1):
+            button = HopButton(number, hop)
+            button.clicked.connect(lambda _checked, one=hop: self.hop_chosen.emit(one))
+            column.addWidget(button)
+            self.buttons.append(button)
+        if not finding.chain:
+            column.addWidget(_muted(tr("Nobody was seen to keep it waiting.")))
+        if finding.needs:
+            column.addWidget(_muted(tr("Here knowledge ends: {needs}", needs=translated(finding.needs))))
+
+
+def _muted(text: str) -> QLabel:
+    label = QLabel(text)
+    label.setObjectName("muted")
+    label.setWordWrap(True)
+    label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+    return label

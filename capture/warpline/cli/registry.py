@@ -35,6 +35,7 @@ BUILTIN: tuple[CommandEntry, ...] = (
         "view", english("open captures in the window; the default when files are given without a command")
     ),
     _own("record", english("run a program and record what it does")),
+    _own("attach", english("record a program that runs already")),
     _own("control", english("pause, resume or stop a recording, or ask how it is doing")),
     _own("recover", english("finish a recording whose recorder was killed")),
     CommandEntry("import", english("turn another profiler's files into a capture"), "warpline.cli.import_"),

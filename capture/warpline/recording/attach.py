@@ -48,12 +48,12 @@ def attach(
     tell: Report = report or (lambda _status: None)
     require_linux()
     from warpline.recording.control import announced
-    from warpline.recording.recorder import Recorder
     from warpline.recording.signals import SignalQueue
 
     if pid == os.getpid():
         raise RecordingError(tr("process {pid} is this one; it cannot record itself from outside", pid=pid))
     target = RunningProgram(pid)
+    _check_owner(pid)
     output = output.absolute()
     check_output(output)
     directory = (spool or default_spool(output)).absolute()
@@ -61,6 +61,9 @@ def attach(
     signals = SignalQueue()
     recorder = None
     try:
+        # numpy makes threads: signals are blocked before, or one of them would take them.
+        from warpline.recording.recorder import Recorder
+
         allow_many_files()
         session = _session(pid, directory, output, options)
         session.save()
@@ -92,6 +95,15 @@ def attach(
         target.close()
 
 
+def _check_owner(pid: int) -> None:
+    """The kernel shows the inside of a process to its own user and to root alone."""
+    with contextlib.suppress(OSError):
+        if os.geteuid() not in {0, os.stat(f"/proc/{pid}").st_uid}:
+            raise RecordingError(
+                tr("no permission to record process {pid}: it belongs to another user", pid=pid)
+            )
+
+
 def _session(pid: int, directory: Path, output: Path, options: RecordingOptions) -> Session:
     try:
         folder = os.readlink(f"/proc/{pid}/cwd")
@@ -109,6 +121,7 @@ def _session(pid: int, directory: Path, output: Path, options: RecordingOptions)
         options=options,
         host=describe_host(),
         tool=f"warpline {__version__}",
+        was_running=True,
     )
 
 

@@ -64,6 +64,8 @@ class Session:
     tool: str = ""
     stop_monotonic_ns: int | None = None
     exit_status: int | None = None
+    was_running: bool = False
+    """The program ran before it was recorded."""
 
     def save(self) -> None:
         """Write ``session.json``, replacing it as a whole.

@@ -52,7 +52,9 @@ def read_threads(session: Session, spools: Sequence[SpoolFile], schedule: Schedu
 
 
 def _complete_target(table: ThreadTable, session: Session) -> None:
-    """What is known of the program without any record: it began when the recording did."""
+    """What is known of the program without any record: it began when the recording did, or was there before."""
+    if session.was_running:
+        return
     for process in table.processes:
         if process.pid == session.target_pid and process.generation == 1:
             process.command = process.command or readable("\0".join(session.command))

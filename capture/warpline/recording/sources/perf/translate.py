@@ -94,9 +94,13 @@ def _borders(translation: Translation, spools: Sequence[SpoolFile], switches: Ma
             result.append(Marks.of([thread], time_ns, cpu, Mark.IN))
     snapshots = rows_of(spools, records.THREAD_SEEN, records.thread_seen)
     snapshots = snapshots[snapshots["event"] == Sighting.SNAPSHOT]
-    for start, stop in (translation.pauses + translation.start_ns).tolist():
-        before = np.flatnonzero((birth <= start) & (death > start))
-        result.append(Marks.of(before, start, NO_CPU, Mark.PAUSE))
+    unrecorded = (translation.pauses + translation.start_ns).tolist()
+    if translation.session.was_running:
+        unrecorded.insert(0, [translation.start_ns] * 2)  # as after a pause, somebody looked who is there
+    for start, stop in unrecorded:
+        if stop > start:
+            before = np.flatnonzero((birth <= start) & (death > start))
+            result.append(Marks.of(before, start, NO_CPU, Mark.PAUSE))
         if stop >= translation.stop_ns:
             continue
         after = np.flatnonzero((np.where(birth == BEFORE, first, birth) <= stop) & (death > stop))

@@ -30,6 +30,7 @@ class StepsSource(RecordingSource):
     )
     title = english("Steps, phases and modules of PyTorch (agent)")
     position = 85
+    needs_start = english("hooks are put into a program when it starts")
     record_types = frozenset((700, 701))
     timed_records = ((700, 8), (701, 8))
 

@@ -1,0 +1,102 @@
+"""``warpline attach``: record a program that runs already."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from warpline.cli.arguments import time_ns
+from warpline.cli.record import status_writer, summary_line, trace_sources
+from warpline.i18n import english, tr, translated
+from warpline.recording.session import RecordingOptions
+from warpline.recording.sources.registry import default_trace, trace_names
+
+
+@dataclass(frozen=True)
+class AttachCommand:
+    """Records a process and its children from outside, and leaves them as they are."""
+
+    name: str = "attach"
+    help: str = english("record a program that runs already")
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.epilog = tr(
+            "The program is neither stopped nor changed: nothing of Warpline gets into it. What can only be recorded"
+            " from a program's start is listed as not recorded, with the reason."
+        )
+        parser.add_argument("pid", type=process_id, metavar="PID", help=tr("process id of the program"))
+        parser.add_argument(
+            "-o",
+            "--output",
+            type=Path,
+            metavar="FILE",
+            help=tr("the capture (default: attached-PID-TIME.h5)"),
+        )
+        parser.add_argument(
+            "--duration",
+            type=time_ns,
+            metavar="T",
+            help=tr("stop recording after this time (default: when the program ends, or Ctrl-C)"),
+        )
+        parser.add_argument(
+            "--trace",
+            type=trace_sources,
+            default=default_trace(),
+            metavar="LIST",
+            help=tr(
+                "what to record, of {all} (default: {default})",
+                all=",".join(trace_names()),
+                default=",".join(default_trace()),
+            ),
+        )
+        parser.add_argument(
+            "--spool",
+            type=Path,
+            metavar="DIR",
+            help=tr("where to keep what is recorded until the end (default: FILE.spool)"),
+        )
+        parser.add_argument("-q", "--quiet", action="store_true", help=tr("no line at the end"))
+        parser.add_argument(
+            "--status-fd",
+            type=int,
+            metavar="N",
+            help=tr("write the state of the recording there as JSON lines"),
+        )
+
+    def run(self, args: argparse.Namespace) -> int:
+        from warpline.recording.attach import attach
+
+        output = args.output or Path(f"attached-{args.pid}-{time.strftime('%Y%m%d-%H%M%S')}.h5")
+        write = status_writer(args.status_fd)
+
+        def tell(status: dict[str, Any]) -> None:
+            write(status)
+            if status["state"] == "started" and not args.quiet:
+                _say(tr("recording process {pid}; Ctrl-C ends the recording, not the program", pid=args.pid))
+
+        options = RecordingOptions(args.trace, args.duration)
+        result = attach(args.pid, output, options, spool=args.spool, report=tell)
+        if not args.quiet:
+            _say(summary_line(result))
+            for source in result.outcome.sources if result.outcome is not None else ():
+                if not source.enabled:
+                    _say(f"  {source.name}: {tr('not recorded')}: {translated(source.reason)}")
+        return 0
+
+
+def process_id(text: str) -> int:
+    """``type=`` for a process id."""
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(tr("{text!r} is not a process id", text=text))
+    return int(text)
+
+
+def _say(text: str) -> None:
+    print(f"warpline: {text}", file=sys.stderr, flush=True)
+
+
+command = AttachCommand()

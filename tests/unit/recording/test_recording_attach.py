@@ -1,0 +1,180 @@
+"""``warpline attach``: a program that runs already, recorded from outside."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.unit.recording.recording_tools import WARPLINE, needs_perf
+
+import warpline
+from warpline.recording.running import RunningProgram
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="recording works on Linux only")
+
+# Works and sleeps in two threads and a child with another; says when all of them are there, and ends on a line.
+PROGRAM = """
+import os, sys, threading, time
+
+def work():
+    while True:
+        end = time.thread_time() + 0.002
+        while time.thread_time() < end:
+            pass
+        time.sleep(0.004)
+
+threading.Thread(target=work, daemon=True).start()
+child = os.fork()
+if child == 0:
+    work()
+print(child, flush=True)
+sys.stdin.readline()
+os.kill(child, 9)
+os.waitpid(child, 0)
+sys.exit(7)
+"""
+
+
+class Running:
+    """A program under test."""
+
+    def __init__(self) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        assert self.process.stdout is not None
+        self.child = int(self.process.stdout.readline())
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def end(self) -> int:
+        """Its exit status."""
+        self.process.communicate("\n", timeout=60)
+        return self.process.returncode
+
+
+@pytest.fixture
+def running() -> Iterator[Running]:
+    program = Running()
+    yield program
+    if program.process.poll() is None:
+        program.end()
+
+
+def switches(pid: int) -> int:
+    """How often the kernel says that the threads of a process left a core."""
+    total = 0
+    for status in Path(f"/proc/{pid}/task").glob("*/status"):
+        lines = dict(line.split(":\t") for line in status.read_text().splitlines() if ":\t" in line)
+        total += int(lines["voluntary_ctxt_switches"]) + int(lines["nonvoluntary_ctxt_switches"])
+    return total
+
+
+@needs_perf
+def test_threads_and_children_that_were_there_are_recorded(running: Running, tmp_path: Path) -> None:
+    before = switches(running.pid) + switches(running.child)
+    output = tmp_path / "run.h5"
+    command = [*WARPLINE, "attach", str(running.pid), "-o", str(output), "--duration", "700ms"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    after = switches(running.pid) + switches(running.child)
+    assert done.returncode == 0, done.stderr
+    assert running.end() == 7
+    with warpline.open(output) as capture:
+        assert {process.pid for process in capture.processes} == {running.pid, running.child}
+        assert len(capture.threads) == 3
+        states = capture.events("thread_state")
+        ran = states["name"] == "running"
+        # Fewer than the kernel counted around it, of which it is a part; each twice would be more.
+        assert 100 < int(ran.sum()) <= after - before
+        # The main thread of each process only sleeps: nothing happened to it, and still it is known what it did.
+        for track in capture.tracks:
+            if track.uri.endswith("/state"):
+                duration = capture.events("thread_state", track=track.uri).duration_ns.sum()
+                assert duration == pytest.approx(capture.duration_ns, rel=0.02)
+        said = {source.name: source for source in capture.sources}
+        assert said["perf"].enabled
+        assert said["procfs"].enabled
+        for name in ("nvtx", "osrt", "python"):
+            assert not said[name].enabled
+            assert said[name].reason
+        assert capture.metadata["command_line"][:2] == [sys.executable, "-c"]
+    assert "osrt: not recorded: calls can only be watched from the start of a program" in done.stderr
+    assert not list(tmp_path.glob("*.spool"))
+
+
+def attached(pid: int, output: Path) -> subprocess.Popen[bytes]:
+    """A recorder that has attached."""
+    read, write = os.pipe()
+    command = [
+        *WARPLINE,
+        "attach",
+        str(pid),
+        "-o",
+        str(output),
+        "--trace",
+        "cpu",
+        "-q",
+        "--status-fd",
+        str(write),
+    ]
+    recorder = subprocess.Popen(command, pass_fds=(write,))
+    os.close(write)
+    with open(read) as reports:
+        for line in reports:
+            if json.loads(line)["state"] == "started":
+                break
+    return recorder
+
+
+def test_ctrl_c_ends_the_recording_and_not_the_program(running: Running, tmp_path: Path) -> None:
+    recorder = attached(running.pid, tmp_path / "run.h5")
+    recorder.send_signal(signal.SIGINT)
+    assert recorder.wait(60) == 0
+    with warpline.open(tmp_path / "run.h5") as capture:
+        assert running.pid in {process.pid for process in capture.processes}
+    assert running.end() == 7
+
+
+def test_the_end_of_the_program_ends_the_recording(running: Running, tmp_path: Path) -> None:
+    recorder = attached(running.pid, tmp_path / "run.h5")
+    assert running.end() == 7
+    assert recorder.wait(60) == 0
+    with warpline.open(tmp_path / "run.h5") as capture:
+        assert capture.duration_ns > 0
+
+
+def test_a_process_that_is_not_there_says_so(tmp_path: Path) -> None:
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    command = [*WARPLINE, "attach", str(gone.pid), "-o", str(tmp_path / "run.h5")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == f"warpline: error: no process {gone.pid} is running\n"
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_zombie_does_not_run() -> None:
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+    try:
+        with pytest.raises(warpline.RecordingError, match="is running"):
+            RunningProgram(child)
+    finally:
+        os.waitpid(child, 0)
+
+
+@pytest.mark.parametrize("pid", ["0", "-5", "python"])
+def test_what_is_no_process_id_says_so(pid: str) -> None:
+    done = subprocess.run([*WARPLINE, "attach", "--", pid], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "is not a process id" in done.stderr

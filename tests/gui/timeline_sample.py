@@ -19,7 +19,7 @@ THREADS = 12
 def write_timeline_sample(path: Path) -> Path:
     """100 ms: 2 cores, a process of 12 threads (10 nearly idle), a GPU with two streams, a counter, a pause.
 
-    Thread 71: running 0–40 ms, runnable 40–50, blocked ("futex") 50–70, nothing 70–90, running 90–100 and cut.
+    Thread 71: running 0–40 ms, runnable 40–50, blocked ("futex", a line) 50–70, nothing 70–90, running 90–100 and cut.
     Its ranges: ``outer`` 10–30 ms with ``inner`` 12–20 in it and ``own`` (green by its author) 60–64.
     Stream 7: kernels ``gemm<…>`` of 400 µs every ms from 10 ms to 60 ms, one ``ncclAllReduce`` 70–75, copies to the
     device at 80, 82, 84 ms (1 ms each) and to the host at 90 ms. Each kernel is launched by a call 2 ms before it;
@@ -97,6 +97,7 @@ def _threads(builder: CaptureBuilder, process: int, threads: list[int]) -> None:
             builder.add_events(state, "thread_state", start, 25 * US, running)
             continue
         reason = builder.string("futex")
+        stack = builder.stack(builder.string("wait (/app/train.py:12)"))
         builder.add_events(
             state,
             "thread_state",
@@ -106,6 +107,7 @@ def _threads(builder: CaptureBuilder, process: int, threads: list[int]) -> None:
             flags=np.array([0, int(Flag.WAITING), int(Flag.IDLE), int(Flag.CUT_END)], np.uint8),
             attributes={
                 "reason": np.ma.MaskedArray([0, 0, reason, 0], mask=[True, True, False, True]),
+                "stack": np.ma.MaskedArray([0, 0, stack, 0], mask=[True, True, False, True]),
                 "cpu": np.full(4, 0),
             },
         )

@@ -10,10 +10,18 @@ from typing import TYPE_CHECKING
 from PySide6.QtGui import QGuiApplication
 
 from warpline.i18n import tr
-from warpline_app.commands.command import WindowCommand
-from warpline_app.verbs.timeline_command import A_FIND, A_MARK, A_SELECTION, Action, timeline_command
+from warpline_app.commands.command import Need, WindowCommand
+from warpline_app.verbs.timeline_command import (
+    A_FIND,
+    A_MARK,
+    A_SELECTION,
+    Action,
+    if_timeline,
+    timeline_command,
+)
 
 if TYPE_CHECKING:
+    from warpline.model.frames import StackFrame
     from warpline_app.commands.navigator import Navigator
 
 
@@ -97,6 +105,29 @@ def _highlight_name(nav: Navigator) -> None:
         return
     name = int(nav.document.capture.events.name[nav.state.selection])
     nav.state.set_highlight(() if nav.state.highlight == frozenset({name}) else (name,))
+
+
+def _source(nav: Navigator) -> None:
+    frame = _frame_of_selection(nav)
+    if frame is not None:
+        nav.state.show_source(frame)
+
+
+def _frame_of_selection(nav: Navigator) -> StackFrame | None:
+    """The line of the program at which the selected event happened, as far as its stack tells."""
+    from warpline.analysis.structure.wait_story import line_of
+
+    if nav.state.selection is None:
+        return None
+    capture, row = nav.document.capture, nav.state.selection
+    table = capture.kinds.get(capture.kind_of_code.get(int(capture.events.kind[row]), ""))
+    frame = line_of(capture, table.at(row)) if table is not None else None
+    return frame if frame is not None and frame.file else None
+
+
+_A_LINE = Need(
+    if_timeline(lambda nav: _frame_of_selection(nav) is not None), "No stack of this event names a line"
+)
 
 
 def _copy(nav: Navigator) -> None:
@@ -258,6 +289,16 @@ EVENT_COMMANDS: tuple[WindowCommand, ...] = (
         ("Ctrl+H",),
         needs=(A_SELECTION,),
         group="select",
+    ),
+    timeline_command(
+        "event.source",
+        "Show the Source Line",
+        "Analyze",
+        _source,
+        ("Ctrl+U",),
+        needs=(A_SELECTION, _A_LINE),
+        group="select",
+        hint="The line of the program on which the selected event ran or waited",
     ),
     timeline_command(
         "event.copy", "Copy the Event", "Analyze", _copy, ("Ctrl+C",), needs=(A_SELECTION,), group="select"

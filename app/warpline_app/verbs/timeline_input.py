@@ -38,6 +38,7 @@ EVENT_MENU = (
     "event.frame",
     "view.range_of_selection",
     "event.highlight_name",
+    "event.source",
     "event.copy",
     "",
     "link.back",

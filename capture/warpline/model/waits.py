@@ -9,6 +9,9 @@ from typing import NamedTuple
 
 from warpline.i18n import english
 
+OWN_THREAD = "warpline-agent"
+"""Warpline's own thread inside the program, which samples the others: what it does is nobody's question."""
+
 
 class WaitKind(IntEnum):
     """What a blocked thread waits for, as a person would say it."""

@@ -97,8 +97,11 @@ def test_every_command_does_something(
         "row.move_down": "cpu/1",
     }
     scene.focus_key = special.get(command.id, scene.focus_key)
+    state.source_wanted.connect(lambda frame: said.append(frame.place))
     if command.id == "event.up":
         pass
+    elif command.id == "event.source":
+        state.select(event_of(view, f"{MAIN}/state", 60 * MS))
     elif command.id == "event.down":
         state.select(event_of(view, f"{MAIN}/nvtx/default", 11 * MS))
     elif command.id.startswith(("link", "event.next")):

@@ -19,8 +19,10 @@ from PySide6.QtWidgets import (
 )
 
 from warpline.i18n import tr, translated
+from warpline.model.frames import StackFrame
 from warpline_app.look.theme import Theme
-from warpline_app.panels.facts.event_facts import EventFacts, Fact, event_facts
+from warpline_app.panels.facts.event_facts import EventFacts, event_facts
+from warpline_app.panels.facts.fact import Fact
 from warpline_app.panels.frame.base import Panel
 from warpline_app.session.document import Document
 
@@ -93,10 +95,11 @@ class FactTree(QTreeWidget):
     def _item(fact: Fact, muted: QBrush, link: QBrush, text: QBrush) -> QTreeWidgetItem:
         value = f"{fact.value}   {fact.note}" if fact.note else fact.value
         item = QTreeWidgetItem([fact.title, value] if fact.title else [value, ""])
-        item.setData(0, ROW_ROLE, fact.row)
+        item.setData(0, ROW_ROLE, fact.row if fact.row is not None else fact.frame)
         column = 1 if fact.title else 0
         item.setForeground(0, muted if fact.title else text)
-        item.setForeground(column, link if fact.row is not None else text)
+        is_library = fact.row is None and fact.frame is not None and not fact.frame.is_own
+        item.setForeground(column, muted if is_library else link if fact.leads else text)
         item.setToolTip(column, value)
         if fact.title:
             item.setToolTip(0, fact.title)
@@ -111,15 +114,17 @@ class FactTree(QTreeWidget):
         self._closed[self._key(item.text(0))] = is_closed
 
     def _follow(self, item: QTreeWidgetItem, _column: int = 0) -> None:
-        row = item.data(0, ROW_ROLE)
-        if isinstance(row, int):
-            self._document.state.reveal(row)
+        target = item.data(0, ROW_ROLE)
+        if isinstance(target, int):
+            self._document.state.reveal(target)
+        elif isinstance(target, StackFrame):
+            self._document.state.show_source(target)
 
     def viewportEvent(self, event: QEvent) -> bool:
         """A hand over lines that lead somewhere."""
         if event.type() == QEvent.Type.MouseMove:
             item = self.itemAt(event.position().toPoint())  # type: ignore[attr-defined]  # QMouseEvent
-            leads = item is not None and isinstance(item.data(0, ROW_ROLE), int)
+            leads = item is not None and item.data(0, ROW_ROLE) is not None
             self.viewport().setCursor(
                 Qt.CursorShape.PointingHandCursor if leads else Qt.CursorShape.ArrowCursor
             )
@@ -160,7 +165,7 @@ class FactTree(QTreeWidget):
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addAction(tr("Copy") + "\tCtrl+C", self.copy)
         item = self.itemAt(position)
-        if item is not None and isinstance(item.data(0, ROW_ROLE), int):
+        if item is not None and item.data(0, ROW_ROLE) is not None:
             menu.addAction(tr("Go there"), lambda: self._follow(item))
         menu.popup(self.viewport().mapToGlobal(position))
 

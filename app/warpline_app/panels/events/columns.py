@@ -14,11 +14,15 @@ from warpline_app.panels.events.query import capture_starts
 from warpline_app.panels.facts.event_context import context_columns
 from warpline_app.panels.facts.event_facts import attribute_text
 from warpline_app.panels.frame.scope import track_title
-from warpline_app.panels.table.content import TableColumn, text_ranks
+from warpline_app.panels.table.content import TableColumn, frame_of, text_ranks
 from warpline_app.timeline.model.kernel_names import short_kernel_name
 
 if TYPE_CHECKING:
     from warpline.storage import Capture
+
+
+_PLACES = frozenset(("place", "holder_place"))
+"""Attributes that name places in files."""
 
 
 def event_columns(capture: Capture, kind: str, origin_ns: int, theme: Theme) -> list[TableColumn]:
@@ -171,6 +175,7 @@ def _attribute_columns(capture: Capture, kind: str) -> list[TableColumn]:
                 tooltip=None if is_number else text,
                 key=f"{kind}.{spec.name}",
                 choices=None if is_number else choices,
+                frame=frame_of(text) if spec.name in _PLACES else None,
             )
         )
     return columns

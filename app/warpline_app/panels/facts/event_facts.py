@@ -15,6 +15,8 @@ from warpline.model.sizes import format_bytes
 from warpline.model.times import format_duration, format_time
 from warpline.storage import NO_ROW
 from warpline_app.panels.facts.event_context import EventContext
+from warpline_app.panels.facts.fact import Fact, frame_fact
+from warpline_app.panels.facts.wait_facts import wait_facts
 from warpline_app.timeline.model.links import delay_of_launch, launching_call
 
 if TYPE_CHECKING:
@@ -25,10 +27,15 @@ LINKS_SHOWN = 50
 PARENTS_SHOWN = 64
 STACK_SHOWN = 100
 
+_TOLD_OF_WAITS = frozenset(("reason", "wait", "place", "holder", "ended_by", "holder_place"))
+"""What `wait_facts` says in sentences."""
+
 LINK_TITLES: dict[str, tuple[str, str]] = {
     # kind: (what the other end is when it leads here, what it is when this event leads there)
     links.LAUNCH: (english("Launched by"), english("Launched")),
     links.WAKEUP: (english("Woken by"), english("Woke")),
+    links.RELEASE: (english("Ended by"), english("Ended")),
+    links.DATA: (english("Written by"), english("Read by")),
     links.FLOW: (english("Comes from"), english("Leads to")),
     links.FORWARD_BACKWARD: (english("Forward"), english("Backward")),
     links.ANNOTATION: (english("Annotated by"), english("Annotates")),
@@ -40,16 +47,6 @@ FLAG_TEXTS: tuple[tuple[Flag, str], ...] = (
     (Flag.ESTIMATED, english("estimated from samples, not measured")),
     (Flag.INSTANT, english("a moment without duration")),
 )
-
-
-@dataclass(frozen=True)
-class Fact:
-    """A line: what, and its value. ``row`` is the event the line leads to; ``note`` is said after the value."""
-
-    title: str
-    value: str
-    row: int | None = None
-    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -85,6 +82,7 @@ def event_facts(capture: Capture, row: int, origin_ns: int | None = None) -> Eve
     attributes = table.at(row) if table is not None else {}
     sections = (
         Section("", _when(capture, row, origin)),
+        Section(tr("Why it waits"), wait_facts(capture, row)),
         Section(tr("Where"), _where(capture, row)),
         Section(
             translated(table.spec.title) if table is not None else tr("Attributes"),
@@ -191,8 +189,9 @@ def _attributes(capture: Capture, kind: str, row: int, values: dict[str, Any]) -
     specs = sorted(table.spec.attributes, key=lambda spec: usual.get(spec.name, len(usual)))
     facts: list[Fact] = []
     missing: list[str] = []
+    told = _TOLD_OF_WAITS if values.get("wait") else frozenset()
     for spec in specs:
-        if spec.dtype == "stack" or spec.name.endswith(("_y", "_z")):
+        if spec.dtype == "stack" or spec.name.endswith(("_y", "_z")) or spec.name in told:
             continue
         value = values.get(spec.name)
         if spec.name.endswith("_x"):
@@ -299,4 +298,4 @@ def _stack(capture: Capture, attributes: dict[str, Any]) -> tuple[Fact, ...]:
     stack = attributes.get("stack")
     if stack is None:
         return ()
-    return tuple(Fact("", frame) for frame in capture.stack_frames(int(stack))[:STACK_SHOWN])
+    return tuple(frame_fact("", text) for text in capture.stack_frames(int(stack))[:STACK_SHOWN])

@@ -12,6 +12,7 @@ from warpline_app.look.appearance import appearance
 from warpline_app.look.theme import Theme
 
 if TYPE_CHECKING:
+    from warpline.model.frames import StackFrame
     from warpline_app.panels.frame.row_target import RowTarget
     from warpline_app.session.document import Document
     from warpline_app.session.timeline_state import TimelineState
@@ -98,6 +99,9 @@ class Panel(QWidget):
 
     def show_events_of(self, target: RowTarget) -> None:
         """List what a row of another panel stands for; overridden by the panel that lists events."""
+
+    def show_source(self, frame: StackFrame) -> None:
+        """Show a line of a file; overridden by the panel that shows source."""
 
     def apply_theme(self, theme: Theme) -> None:
         """Colours have changed; overridden by panels that keep colours."""

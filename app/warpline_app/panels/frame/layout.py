@@ -18,6 +18,7 @@ from warpline_app.panels.frame.registry import all_panels
 from warpline_app.session.document import Document
 
 if TYPE_CHECKING:
+    from warpline.model.frames import StackFrame
     from warpline_app.panels.frame.row_target import RowTarget
 
 _GRIP = QPoint(60, 12)
@@ -163,13 +164,22 @@ class PanelLayout(QObject):
 
     def show_events_of(self, target: RowTarget) -> None:
         """List what a row of a panel stands for, in the panel that lists events."""
-        for spec in self._specs.values():
-            if spec.lists_events:
-                self.show_panel(spec.id)
-                panel = self.panel(spec.id)
-                if panel is not None:
-                    panel.show_events_of(target)
-                return
+        panel = self._raised(next((spec for spec in self._specs.values() if spec.lists_events), None))
+        if panel is not None:
+            panel.show_events_of(target)
+
+    def show_source(self, frame: StackFrame) -> None:
+        """Show a line of a file, in the panel that shows source."""
+        panel = self._raised(next((spec for spec in self._specs.values() if spec.shows_source), None))
+        if panel is not None:
+            panel.show_source(frame)
+
+    def _raised(self, spec: PanelSpec | None) -> Panel | None:
+        """A panel, brought to the front."""
+        if spec is None:
+            return None
+        self.show_panel(spec.id)
+        return self.panel(spec.id)
 
     def hide_panel(self, panel_id: str) -> None:
         """Take a panel away; `show_panel` brings it back to the same area."""
@@ -195,14 +205,19 @@ class PanelLayout(QObject):
 
     def set_document(self, document: Document | None) -> None:
         """Show the panels of this document, those that must be made first with `fill`; without one none."""
-        if self._document is not None:
-            self._document.state.events_wanted.disconnect(self._list_events)
+        self._let_go()
         self._document = document
         if document is not None:
             document.state.events_wanted.connect(self._list_events)
+            document.state.source_wanted.connect(self.show_source)
         self._update_visibility()
         for host in self._hosts():
             host.set_document(document)
+
+    def _let_go(self) -> None:
+        if self._document is not None:
+            self._document.state.events_wanted.disconnect(self._list_events)
+            self._document.state.source_wanted.disconnect(self.show_source)
 
     def _list_events(self, kind: str, column: str, text: str) -> None:
         table = None if self._document is None else self._document.capture.kinds.get(kind)
@@ -221,7 +236,7 @@ class PanelLayout(QObject):
         for host in self._hosts():
             host.forget_document(document)
         if self._document is document:
-            document.state.events_wanted.disconnect(self._list_events)
+            self._let_go()
             self._document = None
 
     def _update_visibility(self) -> None:

@@ -24,7 +24,8 @@ class PanelSpec:
     ``load`` imports the panel's module and gives its class, which takes the document and a parent widget; it may be
     called in any thread. ``title`` is English. Panels stand in the order of ``position``. ``keys`` show the panel.
     ``shown`` tells whether a new user sees it. A panel that ``lists_events`` is where rows of other panels are listed
-    event by event: its `Panel.list_events_of` is called. One that ``greets`` is in front when a capture was opened.
+    event by event: its `Panel.show_events_of` is called. One that ``greets`` is in front when a capture was opened. One
+    that ``shows_source`` is where lines of stacks are read: its `Panel.show_source` is called.
     """
 
     id: str
@@ -36,6 +37,7 @@ class PanelSpec:
     shown: bool = True
     lists_events: bool = False
     greets: bool = False
+    shows_source: bool = False
 
     @property
     def text(self) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.i18n import tr
+from warpline.model.frames import StackFrame, parse_frame
 from warpline.model.progress import IsCancelled, Progress
 
 Int64Array = npt.NDArray[np.int64]
@@ -27,6 +28,7 @@ class TableColumn:
     not sort. ``bar`` gives a share 0–1 that is drawn as a bar before the text. Numbers stand at the right.
     ``choices`` gives, for columns of few texts, a code per item and the text of each code: what filters compare;
     ``origin`` is what the values shown are counted from.
+    ``frame`` gives the place in a file that a cell names, which a click on it shows.
     ``key`` tells the column from others where its title varies (with the unit that fits); the title by default.
     """
 
@@ -44,6 +46,7 @@ class TableColumn:
     key: str = ""
     choices: Callable[[], tuple[npt.NDArray[Any], Sequence[str]]] | None = None
     origin: int = 0
+    frame: Callable[[int], StackFrame | None] | None = None
 
     @property
     def identity(self) -> str:
@@ -62,6 +65,16 @@ class TableContent:
     columns: Sequence[TableColumn] = ()
     count: int = 0
     items: Int64Array | None = None
+
+
+def frame_of(text: Callable[[int], str]) -> Callable[[int], StackFrame | None]:
+    """The places in files that the texts of a column name."""
+
+    def frame(item: int) -> StackFrame | None:
+        found = parse_frame(text(item))
+        return found if found.file else None
+
+    return frame
 
 
 def text_ranks(texts: Sequence[str]) -> npt.NDArray[np.int64]:

@@ -100,6 +100,8 @@ class CellPainter:
             else:
                 text = self.elided(text, room)
             wanted = muted if text in {"–", "—"} else text_color
+            if column.frame is not None and column.frame(item) is not None:
+                wanted = theme.color("link")
             if wanted is not pen:
                 painter.setPen(wanted)
                 pen = wanted

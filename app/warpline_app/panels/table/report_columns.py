@@ -15,7 +15,7 @@ from warpline.i18n import tr, translated
 from warpline.model.communication import is_communication
 from warpline.storage import Capture
 from warpline_app.look.theme import Theme
-from warpline_app.panels.table.content import TableColumn
+from warpline_app.panels.table.content import TableColumn, frame_of
 from warpline_app.timeline.model.kernel_names import short_kernel_name
 
 Int64Array = npt.NDArray[np.int64]
@@ -146,6 +146,7 @@ def make_column(
         tooltip=None if is_number else text,
         description=tr("of {whole}", whole=translated(column.of)) if column.of else "",
         key=column.name,
+        frame=frame_of(text) if column.is_place else None,
     )
 
 
@@ -168,6 +169,7 @@ def name_column(
         stretches=not is_number,
         tooltip=raw_of(values),
         key=column.name,
+        frame=frame_of(raw_of(values)) if column.is_place else None,
     )
 
 

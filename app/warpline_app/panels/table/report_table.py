@@ -59,6 +59,7 @@ class ReportTable(PanelTable):
         self._search = ""
         self._sorting: tuple[str, bool] | None = None
         self._widths: dict[str, int] = {}
+        self.frame_wanted.connect(actions.document.state.show_source)
         self.item_selected.connect(lambda item: self.row_actions.choose(self.target(item)))
         self.item_activated.connect(lambda item: self.row_actions.show(self.target(item)))
 

@@ -11,6 +11,7 @@ from PySide6.QtGui import (
     QGuiApplication,
     QKeyEvent,
     QKeySequence,
+    QMouseEvent,
     QPainter,
     QPaintEvent,
     QResizeEvent,
@@ -18,6 +19,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QAbstractItemView, QFileDialog, QHeaderView, QMenu, QTableView, QWidget
 
 from warpline.i18n import tr
+from warpline.model.frames import StackFrame
 from warpline_app.look.appearance import appearance
 from warpline_app.look.painting import contained
 from warpline_app.panels.table.content import Int64Array, TableContent, sorted_order, tsv, write_table
@@ -42,6 +44,8 @@ class PanelTable(QTableView):
     """A person chose an item."""
     item_activated = Signal(int)
     """Return, or a double click, on an item."""
+    frame_wanted = Signal(object)
+    """A `StackFrame` that somebody clicked."""
     sorted_changed = Signal()
     """The order is what the header says."""
 
@@ -61,6 +65,7 @@ class PanelTable(QTableView):
         self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setTabKeyNavigation(False)
+        self.setMouseTracking(True)
         font = QFont(self.font())
         font.setPixelSize(12)
         self.setFont(font)
@@ -77,6 +82,7 @@ class PanelTable(QTableView):
         header.setMinimumSectionSize(36)
         header.setFont(font)
         header.sectionClicked.connect(self.sort_by)
+        self.clicked.connect(self._follow)
         self.doubleClicked.connect(lambda index: self.item_activated.emit(self.model_.item(index.row())))
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.customContextMenuRequested.connect(self._menu)
@@ -219,6 +225,22 @@ class PanelTable(QTableView):
         super().currentChanged(current, previous)
         if not self._silent and current.isValid() and current.row() != previous.row():
             self.item_selected.emit(self.model_.item(current.row()))
+
+    def frame_at(self, index: Index) -> StackFrame | None:
+        """The place in a file that a cell names."""
+        column = self.model_.columns[index.column()] if index.isValid() else None
+        return None if column is None or column.frame is None else column.frame(self.model_.item(index.row()))
+
+    def _follow(self, index: Index) -> None:
+        frame = self.frame_at(index)
+        if frame is not None and not QGuiApplication.keyboardModifiers():
+            self.frame_wanted.emit(frame)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """A hand over places in files."""
+        super().mouseMoveEvent(event)
+        leads = self.frame_at(self.indexAt(event.position().toPoint())) is not None
+        self.viewport().setCursor(Qt.CursorShape.PointingHandCursor if leads else Qt.CursorShape.ArrowCursor)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Copy and activate; the rest is Qt's, except letters, which are commands and no search."""

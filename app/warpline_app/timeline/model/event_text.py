@@ -9,6 +9,7 @@ from warpline.i18n import tr, tr_n, translated
 from warpline.model import Flag, format_duration, format_time
 from warpline_app.timeline.model.curves import counter_text, share_text
 from warpline_app.timeline.model.links import delay_of_launch, launching_call
+from warpline_app.timeline.model.wait_text import wait_lines
 
 if TYPE_CHECKING:
     from warpline.storage import Capture
@@ -52,8 +53,8 @@ def describe_event(capture: Capture, row: int, origin_ns: int) -> EventText:
             where=where,
         )
     lines = [first, *_shape(capture, kind, values)]
-    sentence = _sentence(capture, row, kind, values)
-    lines += sentence
+    lines += _sentence(capture, row, kind, values)
+    lines += wait_lines(capture, row)
     lines += _flags(int(capture.events.flags[row]))
     return EventText(name, tuple(line for line in lines if line))
 
@@ -104,7 +105,8 @@ def _shape(capture: Capture, kind: str, values: dict[str, Any]) -> list[str]:
     elif kind in {"phase", "osrt", "other"}:
         parts += _strings(capture, values, ("category", "arguments"))
     elif kind == "thread_state":
-        parts += map(translated, _strings(capture, values, ("reason",)))
+        # What a wait was for is told below, with all that is known of it.
+        parts += () if values.get("wait") else map(translated, _strings(capture, values, ("reason",)))
         if values.get("cpu") is not None and values["cpu"] >= 0:
             parts.append(tr("core {number}", "timeline", number=values["cpu"]))
     return ["   ".join(parts)] if parts else []

@@ -49,8 +49,8 @@ def lock_contention(view: View, _options: Options) -> Table | NotRecorded:
     return Table(
         (
             *stat_columns(english("Waits"), english("all waiting for locks")),
-            Column("name", "Waits at", Role.NAME, key=True),
-            Column("holder_place", "Holder at", Role.TEXT, key=True),
+            Column("name", "Waits at", Role.NAME, key=True, is_place=True),
+            Column("holder_place", "Holder at", Role.TEXT, key=True, is_place=True),
             Column("lock", "Lock", Role.TEXT, key=True),
             Column("wait", "Kind", Role.TEXT, ours=True),
             Column("pid", "PID", Role.ID, key=True),

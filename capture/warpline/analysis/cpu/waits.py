@@ -23,11 +23,9 @@ from warpline.analysis.framework.tables import (
 )
 from warpline.analysis.framework.thread_columns import pid_tid, thread_titles
 from warpline.i18n import english
-from warpline.model.waits import WAIT_KINDS
+from warpline.model.waits import OWN_THREAD, WAIT_KINDS
 
 Int64Array = npt.NDArray[np.int64]
-OWN_THREAD = "warpline-agent"
-"""Warpline's own, inside the program: what it waits for is nobody's question."""
 _BLOCKED = STATES.index("blocked")
 
 
@@ -56,7 +54,7 @@ def waits(view: View, _options: Options) -> Table | NotRecorded:
         (
             *stat_columns(english("Waits"), english("all blocked time")),
             Column("name", "Waits for", Role.NAME, key=True, ours=True),
-            Column("place", "Place", Role.TEXT, key=True),
+            Column("place", "Place", Role.TEXT, key=True, is_place=True),
             Column("thread", "Thread", Role.TEXT, key=True),
             Column("pid", "PID", Role.ID, key=True),
             Column("tid", "TID", Role.ID, key=True),

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from warpline.analysis.cpu.waits import OWN_THREAD
 from warpline.analysis.findings.finding import (
     Budget,
     BudgetPart,
@@ -30,7 +29,7 @@ from warpline.analysis.findings.thread_time import (
 )
 from warpline.i18n import english, english_n
 from warpline.model.times import format_duration
-from warpline.model.waits import WAIT_KINDS, WaitKind
+from warpline.model.waits import OWN_THREAD, WAIT_KINDS, WaitKind
 
 Spans = Sequence[tuple[int, int]]
 

@@ -64,7 +64,8 @@ class Column:
     or ratio is of. ``heat``: how large it is in a row is worth a bar. ``key``: a row is known by it, together with the
     other key columns and, in a tree, with those of the rows above. ``lead``: tables show it right after the name, the
     smallest first; 0 leaves it where the report has it. ``ours``: its texts are ours and no names of the program
-    (titles of tracks, causes), so they are translated where they are shown.
+    (titles of tracks, causes), so they are translated where they are shown. ``is_place``: its texts are frames of
+    stacks, which a click shows in their files.
     """
 
     name: str
@@ -75,6 +76,7 @@ class Column:
     key: bool = False
     lead: int = 0
     ours: bool = False
+    is_place: bool = False
 
     @property
     def unit(self) -> str:

@@ -1,0 +1,108 @@
+"""A source file as it is on disk, and what is known about whether it is the one that ran."""
+
+from __future__ import annotations
+
+import tokenize
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from warpline.i18n import tr
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from warpline.storage import Capture
+
+MAX_BYTES = 8 << 20
+
+
+@dataclass(frozen=True)
+class SourceText:
+    """``lines`` of the file, None when there is none to show: then ``problem`` says why. ``note`` says what is known of
+    its age; ``is_doubtful`` whether it may not be what ran.
+    """
+
+    path: Path
+    lines: tuple[str, ...] | None
+    note: str = ""
+    is_doubtful: bool = False
+    problem: str = ""
+
+
+def read_source(capture: Capture, file: str) -> SourceText:
+    """The file that stacks of a capture call ``file``."""
+    path = Path(file)
+    if file.startswith("<"):
+        return SourceText(
+            path,
+            None,
+            problem=tr("{file}: this code came from no file, so there is nothing to show", file=file),
+        )
+    if not path.is_absolute():
+        path = Path(str(capture.meta.get("working_directory") or "")) / path
+    try:
+        status = path.stat()
+        if status.st_size > MAX_BYTES:
+            return SourceText(path, None, problem=tr("{path} is too large to be a source file", path=path))
+        lines = tuple(_text(path).splitlines())
+    except OSError as error:
+        return SourceText(path, None, problem=_missing(capture.meta, path, error))
+    note, is_doubtful = _age(capture, status.st_mtime_ns)
+    return SourceText(path, lines, note, is_doubtful)
+
+
+def _text(path: Path) -> str:
+    try:
+        with tokenize.open(path) as file:  # as Python reads it: by its coding line
+            return file.read()
+    except (SyntaxError, UnicodeDecodeError):
+        return path.read_text("utf-8", errors="replace")
+
+
+def _missing(meta: Mapping[str, Any], path: Path, error: OSError) -> str:
+    reason = error.strerror or str(error)
+    machine = _machine(meta)
+    if machine and machine != _this_machine():
+        return tr(
+            "{path}: {reason}. The program ran on {machine}; this is {here}. Put the file there to read it here.",
+            path=path,
+            reason=reason,
+            machine=machine,
+            here=_this_machine(),
+        )
+    return tr("{path}: {reason}. Put the file back there to read it here.", path=path, reason=reason)
+
+
+def _age(capture: Capture, modified_ns: int) -> tuple[str, bool]:
+    """What the time of the file's last change says, and whether that is a reason to doubt the lines."""
+    begin = capture.meta.get("start_utc_ns")
+    changed = _local(modified_ns)
+    if not isinstance(begin, int):
+        return tr("changed {time}; this capture does not say when the program ran", time=changed), True
+    machine = _machine(capture.meta)
+    if modified_ns > begin + capture.duration_ns:
+        return tr("changed since: {time}, after this recording; lines may have moved", time=changed), True
+    if modified_ns > begin:
+        return tr("changed while it was recorded: {time}; lines may have moved", time=changed), True
+    if machine and machine != _this_machine():
+        return tr("the program ran on {machine}: this file may be another one", machine=machine), True
+    return tr("unchanged since the recording"), False
+
+
+def _machine(meta: Mapping[str, Any]) -> str:
+    host = meta.get("host")
+    name = host.get("name") if isinstance(host, dict) else None
+    return name if isinstance(name, str) else ""
+
+
+def _this_machine() -> str:
+    import platform
+
+    return platform.node()
+
+
+def _local(time_ns: int) -> str:
+    return datetime.fromtimestamp(time_ns / 1e9).astimezone().strftime("%Y-%m-%d %H:%M")

@@ -1,0 +1,134 @@
+"""What stacks weigh: samples on and off the cores, and the time that threads waited with them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.analysis.framework.nesting import LaneEvents
+from warpline.analysis.framework.selection import View
+from warpline.model.flags import Flag
+from warpline.model.waits import OWN_THREAD
+
+Int64Array = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+NO_STACK = -1
+_SWITCH_NS = 50_000
+"""What lies between the end of one thread's turn on a core and the next one's begin, at most."""
+
+
+@dataclass(frozen=True)
+class SampledStacks:
+    """Samples [n]: ``stack`` id (`NO_STACK`: none), ``time_ns`` capture time, ``thread`` index (−1: none), and whether
+    the thread was on a core; ``is_told`` whether thread states tell that at all (else every sample counts as running).
+    """
+
+    stack: Int64Array
+    time_ns: Int64Array
+    thread: Int64Array
+    is_running: BoolArray
+    is_told: bool
+
+
+@dataclass(frozen=True)
+class WaitedStacks:
+    """Blocked stretches [n] with a stack: ``stack`` id, ``wait`` code of `WaitKind` (0: not known), ``start_ns`` and
+    ``time_ns`` of the part inside the range, ``thread`` index (−1: none), ``row``.
+    """
+
+    stack: Int64Array
+    wait: Int64Array
+    start_ns: Int64Array
+    time_ns: Int64Array
+    thread: Int64Array
+    row: Int64Array
+
+
+def sampled_stacks(view: View) -> SampledStacks:
+    """All selected samples."""
+    events = view.events("sample") if view.has("sample") else None
+    if events is None or not len(events):
+        none = np.empty(0, np.int64)
+        return SampledStacks(none, none, none, np.empty(0, bool), False)
+    stack = np.ma.filled(view.column("sample", "stack", events.index).astype(np.int64), NO_STACK)
+    thread = threads_of_rows(view, events.row)
+    times = _before_sampling(view, thread, events.start)
+    running = np.ones(len(events), bool)
+    is_told = False
+    for one in np.unique(thread[thread >= 0]).tolist():
+        mine = np.flatnonzero(thread == one)
+        found = _running_at(view, one, times[mine])
+        if found is not None:
+            running[mine] = found
+            is_told = True
+    return SampledStacks(stack, events.start, thread, running, is_told)
+
+
+def _before_sampling(view: View, thread: Int64Array, times: Int64Array) -> Int64Array:
+    """The moments just before the sampler got a core: it takes it from a thread that it then finds without one."""
+    capture = view.capture
+    process_of = np.array([t.process for t in capture.threads] or [-1], np.int64)
+    process = np.where(thread >= 0, process_of[np.maximum(thread, 0)], -1)
+    result = times.copy()
+    for own, found in enumerate(capture.threads):
+        mine = np.flatnonzero(process == found.process) if found.name == OWN_THREAD else ()
+        if not len(mine):
+            continue
+        lane = _states(view, own)
+        if lane is not None:
+            at = np.maximum(np.searchsorted(lane.start, times[mine], "right") - 1, 0)
+            begins = lane.start[at]
+            is_on = _is_running(view, lane.row[at]) & (begins <= times[mine]) & (times[mine] < lane.stop[at])
+            result[mine] = np.where(is_on, begins - _SWITCH_NS, times[mine])
+    return result
+
+
+def _states(view: View, thread: int) -> LaneEvents | None:
+    """The states of a thread over the whole capture, by time."""
+    tracks = [
+        track.index for track in view.capture.tracks if track.thread == thread and track.role == "state"
+    ]
+    lanes = view.everything().lane_events(tracks, ("thread_state",))
+    return lanes[0] if lanes else None
+
+
+def _is_running(view: View, rows: Int64Array) -> BoolArray:
+    return np.asarray(view.capture.events.flags[rows] & (Flag.IDLE | Flag.WAITING) == 0)
+
+
+def _running_at(view: View, thread: int, times: Int64Array) -> BoolArray | None:
+    """Whether a thread was on a core at some moments; None where its states were not recorded."""
+    lane = _states(view, thread)
+    if lane is None:
+        return None
+    at = np.maximum(np.searchsorted(lane.start, times, "right") - 1, 0)
+    is_inside = (lane.start[at] <= times) & (times < lane.stop[at])
+    return is_inside & _is_running(view, lane.row[at])
+
+
+def waited_stacks(view: View) -> WaitedStacks:
+    """All selected blocked stretches whose stack is known."""
+    none = np.empty(0, np.int64)
+    if not view.has("thread_state") or "stack" not in view.capture.kinds["thread_state"].attributes:
+        return WaitedStacks(none, none, none, none, none, none)
+    events = view.events("thread_state")
+    flags = view.capture.events.flags[events.row]
+    stack = np.ma.filled(view.column("thread_state", "stack", events.index).astype(np.int64), NO_STACK)
+    blocked = np.flatnonzero((flags & (Flag.IDLE | Flag.WAITING) == Flag.IDLE) & (stack != NO_STACK))
+    events = events.take(blocked)
+    return WaitedStacks(
+        stack[blocked],
+        np.ma.filled(view.column("thread_state", "wait", events.index).astype(np.int64), 0),
+        np.maximum(events.start, view.start_ns),
+        events.inside,
+        threads_of_rows(view, events.row),
+        events.row,
+    )
+
+
+def threads_of_rows(view: View, rows: Int64Array) -> Int64Array:
+    """The thread of each event, −1 for none."""
+    threads = np.array([-1 if t.thread is None else t.thread for t in view.capture.tracks] or [-1], np.int64)
+    return threads[view.track_of(rows)] if len(rows) else np.empty(0, np.int64)

@@ -1,0 +1,235 @@
+"""One wait told whole: what for, on which line, who held it, who ended it, how often it happens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.analysis.framework.not_recorded import missing
+from warpline.analysis.framework.report import NotRecorded
+from warpline.i18n import english
+from warpline.model.flags import Flag
+from warpline.model.frames import StackFrame, parse_frame, telling_frame
+from warpline.model.links import DATA, RELEASE
+
+if TYPE_CHECKING:
+    from warpline.storage import Capture
+
+Int64Array = npt.NDArray[np.int64]
+_RANGES_LOOKED_AT = 10_000
+
+
+@dataclass(frozen=True)
+class Someone:
+    """A thread that has to do with a wait. ``row`` is the event that shows it: the moment it ended the wait, or what it
+    was doing when the wait began (None: not recorded); ``place`` is the line it was on, as far as that is known.
+    """
+
+    name: str
+    tid: int
+    row: int | None = None
+    place: StackFrame | None = None
+
+
+@dataclass(frozen=True)
+class Again:
+    """How often the same wait (of this kind, from this stack) happens, and its total time."""
+
+    count: int
+    total_ns: int
+
+
+@dataclass(frozen=True)
+class WaitStory:
+    """What is known of a wait. ``kind`` is a `WaitKind`, ``what`` the stored text of what was waited for (to be
+    translated), ``place`` the line of the program, ``call`` the row of the OS runtime call it lies in.
+    """
+
+    row: int
+    kind: int
+    what: str
+    place: StackFrame | None
+    call: int | None
+    holder: Someone | None
+    ended_by: Someone | None
+    on_thread: Again
+    in_capture: Again
+
+
+def is_blocked(capture: Capture, row: int) -> bool:
+    """Whether a row is a stretch in which a thread was blocked."""
+    kind = capture.kind_of_code.get(int(capture.events.kind[row]))
+    flags = int(capture.events.flags[row])
+    return kind == "thread_state" and flags & (Flag.IDLE | Flag.WAITING) == Flag.IDLE
+
+
+def wait_story(capture: Capture, row: int) -> WaitStory | None:
+    """What is known of the wait in a row, a blocked thread state or an OS runtime call; None when it says nothing."""
+    name = capture.kind_of_code.get(int(capture.events.kind[row]), "")
+    if name not in {"thread_state", "osrt"}:
+        return None
+    values = capture.kinds[name].at(row)
+    kind = values.get("wait")
+    if not kind:
+        return None
+    call = row if name == "osrt" else _call_around(capture, row)
+    of_call = capture.kinds["osrt"].at(call) if call is not None else {}
+    text = values.get("reason") or of_call.get("object")
+    return WaitStory(
+        row,
+        int(kind),
+        capture.strings[text] if text else "",
+        line_of(capture, values),
+        call,
+        _holder(capture, row, of_call),
+        _ended_by(capture, call, of_call),
+        *_again(capture, name, row, values),
+    )
+
+
+def why_unknown(capture: Capture) -> NotRecorded:
+    """Why a blocked stretch without a reason has none, and which source would tell."""
+    sources = {source.name: source for source in capture.sources}
+    osrt = sources.get("osrt")
+    if osrt is None:
+        return missing("wait")
+    if not osrt.enabled:
+        return NotRecorded(osrt.reason or missing("wait").reason, osrt.remedy or missing("wait").remedy)
+    wakeups = sources.get("wakeups")
+    return NotRecorded(
+        english("blocked outside the calls that are measured, or shorter than the threshold"),
+        english("a lower --osrt-threshold tells of shorter waits")
+        if wakeups is not None and wakeups.enabled
+        else english(
+            "a lower --osrt-threshold tells of shorter waits; wake-ups, recorded as root or with CAP_PERFMON, "
+            "tell who ended it"
+        ),
+    )
+
+
+def line_of(capture: Capture, values: dict[str, Any]) -> StackFrame | None:
+    """The line of the program that an event's attributes ``stack`` and ``place`` tell, None when they tell none."""
+    stack, place = values.get("stack"), values.get("place")
+    found = telling_frame(capture.stack_frames(int(stack))) if stack is not None else None
+    return parse_frame(capture.strings[place]) if found is None and place else found
+
+
+def event_of_thread(capture: Capture, thread: int, role: str, time_ns: int) -> int | None:
+    """The innermost event that a thread's tracks of a role have at a moment."""
+    best: tuple[int, int] | None = None
+    for track in capture.tracks:
+        if track.thread == thread and track.role == role:
+            for lane in capture.track_lanes(track.index):
+                found = capture.event_at(lane, time_ns)
+                if found is not None:
+                    start = capture.event_span(found)[0]
+                    best = max(best or (start, found), (start, found))
+    return None if best is None else best[1]
+
+
+def _call_around(capture: Capture, row: int) -> int | None:
+    """The OS runtime call in which a blocked stretch lies."""
+    thread = capture.tracks[capture.track_of_row(row)].thread
+    start, stop = capture.event_span(row)
+    if thread is None or "osrt" not in capture.kinds:
+        return None
+    found = event_of_thread(capture, thread, "osrt", (start + stop) // 2)
+    is_call = found is not None and int(capture.events.kind[found]) == capture.kinds["osrt"].code
+    return found if is_call else None
+
+
+def _holder(capture: Capture, row: int, of_call: dict[str, Any]) -> Someone | None:
+    tid = of_call.get("holder")
+    if tid is None:
+        return None
+    start, stop = capture.event_span(row)
+    thread = _thread_of(capture, row, int(tid), start)
+    if thread is None:
+        return Someone("", int(tid))
+    doing = _range_during(capture, thread, start, stop)
+    if doing is None:
+        doing = event_of_thread(capture, thread, "state", start)
+    return Someone(capture.threads[thread].name, int(tid), doing, _sampled_line(capture, thread, start, stop))
+
+
+def _range_during(capture: Capture, thread: int, start_ns: int, stop_ns: int) -> int | None:
+    """The range that covers most of a stretch of time on a thread; of equal ones the innermost."""
+    lanes = [
+        lane
+        for track in capture.tracks
+        if track.thread == thread and track.role == "ranges"
+        for lane in capture.track_lanes(track.index)
+    ]
+    if not lanes or capture.count_in(lanes, start_ns, stop_ns) > _RANGES_LOOKED_AT:
+        return None
+    rows = capture.rows_in(lanes, start_ns, stop_ns)
+    begin, end = capture.event_times(rows)
+    covered = np.minimum(end, stop_ns) - np.maximum(begin, start_ns)
+    order = np.lexsort((capture.lanes_of_rows(rows), covered))
+    return int(rows[order[-1]]) if len(rows) and covered[order[-1]] > 0 else None
+
+
+def _ended_by(capture: Capture, call: int | None, of_call: dict[str, Any]) -> Someone | None:
+    tid = of_call.get("ended_by")
+    if call is None or tid is None:
+        return None
+    rows, codes = capture.links_to(call)
+    for other, code in zip(rows.tolist(), codes.tolist(), strict=True):
+        if other >= 0 and capture.links.kind_name(code) in {RELEASE, DATA}:
+            thread = capture.tracks[capture.track_of_row(other)].thread
+            kind = capture.kind_of_code.get(int(capture.events.kind[other]), "")
+            place = line_of(capture, capture.kinds[kind].at(other)) if kind in capture.kinds else None
+            return Someone(capture.threads[thread].name if thread is not None else "", int(tid), other, place)
+    given = of_call.get("holder_place")
+    thread = _thread_of(capture, call, int(tid), capture.event_span(call)[1])
+    name = capture.threads[thread].name if thread is not None else ""
+    return Someone(name, int(tid), None, parse_frame(capture.strings[given]) if given else None)
+
+
+def _thread_of(capture: Capture, row: int, tid: int, time_ns: int) -> int | None:
+    """The thread with an id in the process of an event; of several that had it in turn the one alive at a moment."""
+    process = capture.tracks[capture.track_of_row(row)].process
+    found = [i for i, t in enumerate(capture.threads) if t.tid == tid and t.process == process]
+    alive = [
+        index
+        for index in found
+        if (capture.threads[index].start_ns or -(1 << 62))
+        <= time_ns
+        <= (capture.threads[index].stop_ns or 1 << 62)
+    ]
+    return next(iter(alive or found), None)
+
+
+def _sampled_line(capture: Capture, thread: int, start_ns: int, stop_ns: int) -> StackFrame | None:
+    """The line on which a thread was when it was first sampled in a range."""
+    if "sample" not in capture.kinds:
+        return None
+    for track in capture.tracks:
+        if track.thread == thread and track.role == "samples":
+            rows = np.sort(capture.rows_in(capture.track_lanes(track.index), start_ns, stop_ns))
+            if len(rows):
+                return line_of(capture, capture.kinds["sample"].at(int(rows[0])))
+    return None
+
+
+def _again(capture: Capture, kind: str, row: int, values: dict[str, Any]) -> tuple[Again, Again]:
+    """The same wait on this thread, and in the whole capture: of this kind and from this stack, else this place."""
+    table = capture.kinds[kind]
+    waits, is_wait = table.column("wait")
+    same = is_wait & (waits == values["wait"])
+    by = next((name for name in ("stack", "place") if values.get(name) is not None), None)
+    if by is not None:
+        column, known = table.column(by)
+        same = same & known & (column == values[by])
+    index = np.flatnonzero(same)
+    rows = np.minimum(table.stored_rows[index], len(capture.events) - 1)
+    own = capture.rows_of_track(capture.track_of_row(row))
+    duration = capture.events.duration
+    here = rows[(rows >= own.start) & (rows < own.stop)]
+    return (
+        Again(len(here), int(duration[here].sum())),
+        Again(len(rows), int(duration[rows].sum())),
+    )

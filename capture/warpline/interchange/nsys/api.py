@@ -92,6 +92,10 @@ def convert_cuda_api(context: Context, table: str) -> None:
             known = (correlation != NULL) & (correlation != 0) & (ids >= 0)
             scope = context.process(context.process_of(tid))
             context.builder.add_link_keys(LAUNCH, scope, "from", correlation[known], ids[known])
+            if known.any():
+                window = context.window
+                first = int(correlation[known].min())
+                window.first_call = first if window.first_call is None else min(first, window.first_call)
 
 
 def only_calling_process(context: Context) -> int | None:

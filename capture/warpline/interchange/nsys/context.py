@@ -37,6 +37,8 @@ class Window:
     stop_ns: int | None = None
     first_ns: int | None = None
     last_ns: int | None = None
+    first_call: int | None = None
+    """The smallest number (correlation id) of a CUDA call: a process numbers its calls from 1."""
 
     def include(self, starts: Int64Array, stops: Int64Array) -> None:
         if len(starts):

@@ -49,7 +49,9 @@ _SUPPORTING = (
     "sqlite_",
 )
 _MOSTLY_OUTSIDE = 0.5
-"""A file whose events cover less than this share of the recording is taken for a piece cut out of it."""
+"""A file whose events cover less than this share of the recording is taken for a piece cut out of it …"""
+_FIRST_CALLS = 1000
+"""… unless the first CUDA calls of a process are in it: before and after them the GPU had nothing to do."""
 
 
 @dataclass(frozen=True)
@@ -273,7 +275,8 @@ def _set_span(context: Context) -> None:
     first, last = window.first_ns, window.last_ns
     if window.stop_ns is not None:
         covered = min(last, window.stop_ns) - max(first, window.start_ns)
-        if covered >= _MOSTLY_OUTSIDE * (window.stop_ns - window.start_ns):
+        has_first_call = window.first_call is not None and window.first_call <= _FIRST_CALLS
+        if has_first_call or covered >= _MOSTLY_OUTSIDE * (window.stop_ns - window.start_ns):
             first, last = min(first, window.start_ns), max(last, window.stop_ns)
         else:
             context.builder.add_warning(

@@ -194,6 +194,24 @@ def test_slices_of_a_gpu_equal_sql(convert: Callable[[Tables], Capture]) -> None
     assert capture.track("gpu/0/slices").title == "Time slices of contexts"
 
 
+@pytest.mark.parametrize(("first_call", "span"), [(1, (0, 10_000)), (90_000, (6_000, 7_100))])
+def test_idle_time_before_the_first_call_is_not_cut_off(
+    convert: Callable[[Tables], Capture], first_call: int, span: tuple[int, int]
+) -> None:
+    capture = convert(
+        {
+            "StringIds": ("id, value", [(1, "cudaLaunchKernel")]),
+            "ANALYSIS_DETAILS": ("duration", [(10_000,)]),
+            "CUPTI_ACTIVITY_KIND_RUNTIME": (
+                "start, end, globalTid, correlationId, nameId, returnValue",
+                [(6_000, 6_100, TID, first_call, 1, 0), (7_000, 7_100, TID, first_call + 1, 1, 0)],
+            ),
+        }
+    )
+    assert capture.span == span
+    assert any("cut out" in text for text in capture.warnings) == (first_call > 1)
+
+
 def test_metrics_of_network_and_cpu_are_counters(convert: Callable[[Tables], Capture]) -> None:
     tables: Tables = {
         "NET_NIC_METRIC": (

@@ -72,6 +72,23 @@ def test_overview_of_torch_tb_profiler(opened: Open, data_dir: Path) -> None:
         assert row["total_ns"] == sum(row[f"{name}_ns"] for name in (*names, "communication"))
 
 
+def test_gpu_summary_of_torch_tb_profiler(opened: Open, data_dir: Path) -> None:
+    (found,) = rows_of(opened(RESNET), "gpu_utilization")
+    printed = {
+        entry["title"]: entry["value"]
+        for entry in tb_plugin(data_dir, "overview.json")["gpu_metrics"]["data"]
+    }
+    assert printed["Name"] in found["name"]
+    for key, title in {
+        "utilization_ratio": "GPU Utilization",
+        "sm_efficiency_ratio": "Est. SM Efficiency",
+        "achieved_occupancy_ratio": "Est. Achieved Occupancy",
+        "tensor_core_ratio": "Kernel Time using Tensor Cores",
+    }.items():
+        digits = 1 if title.startswith("Kernel") else 2
+        assert f"{round(found[key] * 100, digits)} %" == printed[title], title
+
+
 # TraceLens
 
 TRACELENS = {

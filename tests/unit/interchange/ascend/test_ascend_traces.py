@@ -87,6 +87,12 @@ def test_times_are_those_of_step_trace_time(capture: Capture, rank: str, data_di
         assert times[ours] == pytest.approx(float(told[theirs]) * 1000, abs=200), ours
 
 
+def test_what_npus_do_not_tell_is_not_told(capture: Capture) -> None:
+    (row,) = rows_of(capture, "gpu_utilization")
+    assert 0.5 < row["utilization_ratio"] < 1
+    assert row["sm_efficiency_ratio"] is row["achieved_occupancy_ratio"] is row["tensor_core_ratio"] is None
+
+
 def test_calls_are_those_of_api_statistic(capture: Capture, rank: str, data_dir: Path) -> None:
     found: Counter[str] = Counter()
     total: Counter[str] = Counter()

@@ -198,16 +198,10 @@ def test_slices_of_a_gpu_equal_sql(convert: Callable[[Tables], Capture]) -> None
 def test_idle_time_before_the_first_call_is_not_cut_off(
     convert: Callable[[Tables], Capture], first_call: int, span: tuple[int, int]
 ) -> None:
-    capture = convert(
-        {
-            "StringIds": ("id, value", [(1, "cudaLaunchKernel")]),
-            "ANALYSIS_DETAILS": ("duration", [(10_000,)]),
-            "CUPTI_ACTIVITY_KIND_RUNTIME": (
-                "start, end, globalTid, correlationId, nameId, returnValue",
-                [(6_000, 6_100, TID, first_call, 1, 0), (7_000, 7_100, TID, first_call + 1, 1, 0)],
-            ),
-        }
-    )
+    calls = [(6_000, 6_100, TID, first_call, 1, 0), (7_000, 7_100, TID, first_call + 1, 1, 0)]
+    columns = "start, end, globalTid, correlationId, nameId, returnValue"
+    named: Tables = {"ANALYSIS_DETAILS": ("duration", [(10_000,)]), "StringIds": ("id, value", [])}
+    capture = convert({**named, "CUPTI_ACTIVITY_KIND_RUNTIME": (columns, calls)})
     assert capture.span == span
     assert any("cut out" in text for text in capture.warnings) == (first_call > 1)
 

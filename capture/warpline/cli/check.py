@@ -27,6 +27,15 @@ class CheckCommand:
         """Declare the arguments."""
         parser.add_argument("file", metavar="FILE", help=tr("a capture"))
         add_range_option(parser)
+        parser.add_argument(
+            "--of",
+            metavar="URI",
+            help=tr(
+                "whose time: the track of a thread, a GPU, a stream or a rank (default: what matters most)"
+            ),
+        )
+        parser.add_argument("--step", metavar="NAME", help=tr("the range that is a step, or /PATTERN/"))
+        parser.add_argument("--all", action="store_true", help=tr("every finding, not only the first ones"))
         form = parser.add_mutually_exclusive_group()
         form.add_argument("--json", action="store_true", help=tr("for programs"))
         form.add_argument("--md", action="store_true", help=tr("as Markdown"))
@@ -38,25 +47,26 @@ class CheckCommand:
 
     def run(self, args: argparse.Namespace) -> int:
         """Print the diagnosis."""
-        from warpline.analysis.findings.diagnose import diagnose
+        from warpline.analysis.findings.diagnose import AT_MOST, diagnose
+        from warpline.analysis.framework.options import Options
         from warpline.analysis.framework.selection import View
         from warpline.library.selecting import select
         from warpline.storage import open_capture
 
         with open_capture(args.file) as capture:
-            found = diagnose(View(capture, select(capture, args.file, args.range, [])))
+            view = View(capture, select(capture, args.file, args.range, []))
+            found = diagnose(view, options=Options(step=args.step), of=args.of)
             origin = capture.span[0]
         if args.json:
             json.dump(_json(found, origin), sys.stdout, indent=1, ensure_ascii=False)
             print()
         else:
-            print(_text(found, "- " if args.md else "  "))
+            print(_text(found, "- " if args.md else "  ", None if args.all else AT_MOST))
         bad = {"critical": ("critical",), "warning": ("critical", "warning")}.get(args.fail_on, ())
         return FAILED if any(finding.severity in bad for finding in found.findings) else 0
 
 
-def _text(found: Diagnosis, bullet: str) -> str:
-    from warpline.analysis.findings.diagnose import AT_MOST
+def _text(found: Diagnosis, bullet: str, at_most: int | None) -> str:
     from warpline.analysis.findings.wording import finding_lines
     from warpline.model.times import format_duration
 
@@ -72,11 +82,12 @@ def _text(found: Diagnosis, bullet: str) -> str:
     for part in budget.parts:
         share = f"{100 * part.time_ns / whole:5.1f} %"
         lines.append(f"{bullet}{share}  {format_duration(part.time_ns):>10}  {translated(part.title)}")
+    lines += [bullet + translated(sentence) for sentence in found.said]
     lines.append("")
     notable = [finding for finding in found.findings if finding.severity != "note"]
     if not notable:
         lines.append(tr("Nothing stands out."))
-    for finding in found.findings[:AT_MOST]:
+    for finding in found.findings[:at_most]:
         lines += [*finding_lines(finding, bullet), ""]
     return "\n".join(lines).rstrip()
 
@@ -87,6 +98,7 @@ def _json(found: Diagnosis, origin: int) -> dict[str, Any]:
     budget = found.budget
     whole = max(budget.stop_ns - budget.start_ns, 1)
     return {
+        "said": list(found.said),
         "range_ns": [budget.start_ns - origin, budget.stop_ns - origin],
         "waited_for": budget.waited_for,
         "budget": [
@@ -117,6 +129,10 @@ def _where(where: Where) -> dict[str, Any]:
         "file": where.file or None,
         "line": where.line,
         "function": where.function or None,
+        "operator": where.operator or None,
+        "module": where.module or None,
+        "kernel": where.kernel or None,
+        "rank": where.rank,
         "process": where.process,
         "thread": where.thread or None,
     }

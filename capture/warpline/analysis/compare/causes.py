@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from warpline.analysis.compare.host_work import HOST_PHASES, HostWork, LabelTexts
 from warpline.analysis.compare.stretches import Stretches, first_come, layered, name_all, nobodys, unlabelled
-from warpline.analysis.findings.diagnose import main_thread
+from warpline.analysis.findings.scope import main_thread
 from warpline.analysis.findings.thread_time import BLOCKED, RUNNABLE, RUNNING
 from warpline.analysis.framework.name_matches import matching_names
 from warpline.analysis.framework.selection import GPU_KINDS, SelectedEvents, View, join_events
@@ -188,7 +188,7 @@ def host_time_use(view: View, thread: int | None, process: int) -> TimeUse | Non
     labels = LabelTexts()
     host = HostWork(view, labels)
     if thread is None:
-        thread = main_thread(host.threads) if view.has("thread_state") else host.busiest_thread()
+        thread = main_thread(view) if view.has("thread_state") else host.busiest_thread()
     if thread is None:
         return None
     causes: dict[str, Stretches] = {"loader": host.loading(thread)}

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from warpline.analysis.findings.finding import Diagnosis
-from warpline.analysis.findings.gpu_findings import diagnose_gpu
-from warpline.analysis.findings.thread_time import Threads
-from warpline.analysis.findings.wait_findings import diagnose_thread
-from warpline.analysis.framework.selection import GPU_KINDS, View
-from warpline.analysis.structure.launches import has_launches
+from warpline.analysis.findings.budget import budget_of
+from warpline.analysis.findings.case import Case, make_case
+from warpline.analysis.findings.finding import Budget, Diagnosis, Finding
+from warpline.analysis.findings.rule import all_rules
+from warpline.analysis.findings.scope import find_scope, find_target
+from warpline.analysis.framework.options import Options
+from warpline.analysis.framework.selection import GPU_KINDS, Selection, View
 from warpline.i18n import english, tr
 from warpline.model.progress import Progress, unwatched
 
@@ -17,44 +16,70 @@ AT_MOST = 5
 """Findings that are shown unless more are asked for."""
 
 
-def diagnose(view: View, progress: Progress = unwatched) -> Diagnosis:
-    """What the hardware waited for: a GPU where there is one, otherwise the program's main thread.
+def diagnose(
+    view: View, progress: Progress = unwatched, options: Options | None = None, of: str | None = None
+) -> Diagnosis:
+    """What the hardware waited for in a range (a view of the whole: in its steady steps, where there are steps): a GPU
+    where there is one, else the program's main thread; or ``of``, the URI of a thread, a GPU, a stream or a rank.
 
-    Every nanosecond of the range has one cause. Findings come most gain first, all of them. Raises Cancelled when the
-    view's `cancelled` says so.
+    Every nanosecond of the range has one cause. Findings come most gain first, all of them.
+
+    Raises UsageError for a URI that names none, Cancelled when the view was cancelled.
     """
     progress(0.0, tr("Reading what was recorded"))
-    if view.has(*GPU_KINDS) and has_launches(view):
-        return _ordered(diagnose_gpu(view))
-    if not view.has("thread_state"):
+    case = open_case(view, options, of)
+    if isinstance(case, Diagnosis):
+        return case
+    progress(0.5, tr("Following the waits"))
+    budget = budget_of(case)
+    rules, said = all_rules()
+    findings: list[Finding] = []
+    for number, rule in enumerate(rules):
+        view.check_cancelled()
+        progress(0.5 + 0.5 * number / len(rules), tr("Following the waits"))
+        findings += rule.find(case)
+    return Diagnosis(budget, _ordered(findings), said=(*case.scope.said, *said))
+
+
+def cases_of(view: View, options: Options) -> list[tuple[int, Case]] | Diagnosis:
+    """Everything that is waited for, rank by rank: (rank, −1 without ranks; case); or why nothing can be told."""
+    capture = view.capture
+    ranks = sorted({t.rank for t in capture.tracks if t.rank is not None and t.index in view.tracks})
+    chosen = view.selection
+    found: list[tuple[int, Case]] = []
+    missing = Diagnosis(None)
+    for rank in ranks or [-1]:
+        own = frozenset([rank]) if rank >= 0 else chosen.ranks
+        # The waits of a thread are told by its other tracks and by other threads: all of a rank is needed.
+        case = open_case(view.other(Selection(chosen.start_ns, chosen.stop_ns, ranks=own)), options)
+        if isinstance(case, Diagnosis):
+            missing = case
+        else:
+            found.append((rank, case))
+    return found or missing
+
+
+def budgets_of(view: View, options: Options) -> list[tuple[int, Budget]] | Diagnosis:
+    """The budgets of `cases_of`."""
+    found = cases_of(view, options)
+    return found if isinstance(found, Diagnosis) else [(rank, budget_of(case)) for rank, case in found]
+
+
+def open_case(view: View, options: Options | None = None, of: str | None = None) -> Case | Diagnosis:
+    """Everything that is waited for in a range, or why nothing can be told."""
+    if not view.has(*GPU_KINDS) and not view.has("thread_state"):
         return Diagnosis(
             None,
             reason=english("neither thread states nor GPU work with its launches were recorded"),
             remedy=english("record the program with warpline record"),
         )
-    threads = Threads(view)
-    thread = main_thread(threads)
-    view.check_cancelled()
-    progress(0.5, tr("Following the waits"))
-    if thread is None:
+    target = find_target(view, of)
+    scope = None if target is None else find_scope(view, target, options or Options())
+    if target is None or scope is None or scope.view.duration_ns <= 0:
         return Diagnosis(None, reason=english("no thread did anything in this range"))
-    return _ordered(diagnose_thread(threads, thread))
+    return make_case(scope, target)
 
 
-def main_thread(threads: Threads) -> int | None:
-    """The first thread of the first process that did something; else the thread with the most recorded time."""
-    activity, capture = threads.activity, threads.view.capture
-    present: set[int] = set(np.unique(activity.thread).tolist()) - {-1}
-    for index, thread in enumerate(capture.threads):
-        if index in present and thread.process == 0 and thread.tid == capture.processes[0].pid:
-            return index
-    if not present:
-        return None
-    lengths = np.bincount(np.maximum(activity.thread, 0), activity.stop - activity.start)
-    return max(present, key=lambda index: float(lengths[index]))
-
-
-def _ordered(found: Diagnosis) -> Diagnosis:
+def _ordered(findings: list[Finding]) -> tuple[Finding, ...]:
     order = {"critical": 0, "warning": 1, "note": 2}
-    findings = sorted(found.findings, key=lambda one: (order[one.severity], -one.gain_ns))
-    return Diagnosis(found.budget, tuple(findings), found.reason, found.remedy)
+    return tuple(sorted(findings, key=lambda one: (order[one.severity], -one.gain_ns, -one.time_ns)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,14 +11,12 @@ import numpy.typing as npt
 
 from warpline.analysis.cpu.thread_state import STATES, state_codes
 from warpline.analysis.findings.finding import Where
+from warpline.analysis.findings.wait_kinds import FRAME, is_library
 from warpline.analysis.framework.selection import View
-from warpline.model.waits import WaitKind
 
 Int64Array = npt.NDArray[np.int64]
 RUNNING, RUNNABLE, BLOCKED = (STATES.index(name) for name in ("running", "runnable", "blocked"))
 NOBODY = -1
-_FRAME = re.compile(r"^(?P<function>.*) \((?P<file>.*):(?P<line>\d+)\)$")
-_NOT_THE_USERS = re.compile(r"^<frozen |/lib(64)?/python3[^/]*/|/site-packages/|/dist-packages/")
 
 
 @dataclass(frozen=True)
@@ -49,13 +46,6 @@ class ThreadTime:
         return len(self.thread)
 
 
-def join_activities(parts: Sequence[ThreadTime]) -> ThreadTime:
-    """Several one after the other; at least one."""
-    return ThreadTime(
-        *(np.concatenate([getattr(part, name) for part in parts]) for name in ThreadTime.__dataclass_fields__)
-    )
-
-
 @dataclass(frozen=True)
 class BlockingCalls:
     """Blocking calls [n], sorted by thread, then start; ``by`` is the thread that ended the wait or held the lock, as
@@ -82,8 +72,11 @@ class Threads:
 
     @cached_property
     def activity(self) -> ThreadTime:
-        """All states, cut to the range."""
+        """All states, cut to the range; empty where they were not recorded."""
         view = self.view
+        if not view.has("thread_state"):
+            none = np.empty(0, np.int64)
+            return ThreadTime(none, none, none, none, none, none, none)
         events = view.events("thread_state")
         order_thread = self._threads(events.row)
         start = np.maximum(events.start, view.start_ns)
@@ -107,20 +100,17 @@ class Threads:
             none = np.empty(0, np.int64)
             return BlockingCalls(none, none, none, none, none)
         events = view.events("osrt")
-        tids = {thread.tid: index for index, thread in enumerate(view.capture.threads)}
         by = np.full(len(events), NOBODY, np.int64)
         for name in ("holder", "ended_by"):
             values = np.ma.filled(view.column("osrt", name, events.index).astype(np.int64), 0)
-            found, inverse = np.unique(values, return_inverse=True)
-            index = np.array([tids.get(tid, NOBODY) for tid in found.tolist()] or [NOBODY], np.int64)
-            by = np.where(by == NOBODY, index[inverse.reshape(-1)], by)
+            by = np.where(by == NOBODY, self._of_tids(values), by)
         thread = self._threads(events.row)
         order = np.lexsort((events.start, thread))
         about = np.ma.filled(view.column("osrt", "object", events.index).astype(np.int64), -1)
         return BlockingCalls(thread[order], events.start[order], events.stop[order], by[order], about[order])
 
     @cached_property
-    def _samples(self) -> tuple[Int64Array, Int64Array, Int64Array]:
+    def samples(self) -> tuple[Int64Array, Int64Array, Int64Array]:
         """(thread, time, stack) of stack samples, sorted by thread, then time."""
         view = self.view
         if not view.has("sample"):
@@ -134,7 +124,7 @@ class Threads:
 
     def samples_of(self, thread: int) -> tuple[Int64Array, Int64Array]:
         """(time, stack) of the stack samples of a thread, sorted by time."""
-        threads, times, stacks = self._samples
+        threads, times, stacks = self.samples
         low, high = np.searchsorted(threads, (thread, thread + 1)).tolist()
         return times[low:high], stacks[low:high]
 
@@ -156,18 +146,12 @@ class Threads:
             last = low + int(np.searchsorted(activity.start[low:high], stop, "left"))
             part = activity.take(np.arange(first, max(last, first)))
             cut = np.maximum(part.start, start)
-            parts.append(
-                ThreadTime(
-                    part.thread,
-                    cut,
-                    np.maximum(np.minimum(part.stop, stop), cut),
-                    part.state,
-                    part.wait,
-                    part.stack,
-                    part.row,
-                )
-            )
-        return join_activities(parts) if parts else activity.take(np.empty(0, np.int64))
+            until = np.maximum(np.minimum(part.stop, stop), cut)
+            parts.append(ThreadTime(part.thread, cut, until, part.state, part.wait, part.stack, part.row))
+        if not parts:
+            return activity.take(np.empty(0, np.int64))
+        names = ThreadTime.__dataclass_fields__
+        return ThreadTime(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
     def calls_around(self, activity: ThreadTime) -> Int64Array:
         """For each blocked state the call it lies in: index into `calls`, −1 for none."""
@@ -183,13 +167,30 @@ class Threads:
         )
         return np.where(found, at, -1)
 
-    def where(self, stack: int, thread: int) -> Where:
+    def woken_by(self, waits: ThreadTime) -> Int64Array:
+        """The thread, as an index, whose doing woke each waiting one; `NOBODY` where wake-ups were not recorded."""
+        view = self.view
+        if not len(waits) or "woken_by" not in view.capture.kinds["thread_state"].attributes:
+            return np.full(len(waits), NOBODY, np.int64)
+        table = view.capture.kinds["thread_state"]
+        values = np.ma.filled(
+            view.column("thread_state", "woken_by", table.indices_of(waits.row)).astype(np.int64), 0
+        )
+        return self._of_tids(values)
+
+    def _of_tids(self, values: Int64Array) -> Int64Array:
+        tids = {thread.tid: index for index, thread in enumerate(self.view.capture.threads)}
+        found, inverse = np.unique(values, return_inverse=True)
+        index = np.array([tids.get(tid, NOBODY) for tid in found.tolist()] or [NOBODY], np.int64)
+        return index[inverse.reshape(-1)]
+
+    def place(self, stack: int) -> Where:
         """The innermost frame of the user's own code on a stack; of any code where there is none of his."""
         known = self._places.get(stack)
         if known is None:
             frames = self.view.capture.stack_frames(stack) if stack >= 0 else []
-            parsed = [match for match in map(_FRAME.match, frames) if match is not None]
-            own = next((match for match in parsed if not _NOT_THE_USERS.search(match["file"])), None)
+            parsed = [match for match in map(FRAME.match, frames) if match is not None]
+            own = next((match for match in parsed if not is_library(match["file"])), None)
             best = own or (parsed[0] if parsed else None)
             known = (
                 Where()
@@ -197,27 +198,12 @@ class Threads:
                 else Where(best["file"], int(best["line"]), best["function"].rpartition(".")[2])
             )
             self._places[stack] = known
+        return known
+
+    def where(self, stack: int, thread: int) -> Where:
+        """`place`, with the thread and its process."""
+        known = self.place(stack)
         capture = self.view.capture
         process = capture.threads[thread].process
         pid = capture.processes[process].pid if 0 <= process < len(capture.processes) else None
         return Where(known.file, known.line, known.function, pid, self.name(thread))
-
-    def running_at(self, thread: int, spans: Sequence[tuple[int, int]]) -> Where:
-        """Where a thread was seen most often in some stretches of time."""
-        threads, times, stacks = self._samples
-        low, high = np.searchsorted(threads, (thread, thread + 1)).tolist()
-        seen: dict[Where, int] = {}
-        for start, stop in spans:
-            first, last = (low + np.searchsorted(times[low:high], (start, stop))).tolist()
-            distinct, counts = np.unique(stacks[first:last], return_counts=True)
-            for stack, count in zip(distinct.tolist(), counts.tolist(), strict=True):
-                place = self.where(stack, thread)
-                seen[place] = seen.get(place, 0) + count
-        if not seen:
-            return self.where(-1, thread)
-        return max(seen, key=lambda place: seen[place])
-
-
-def is_lock(wait: int) -> bool:
-    """Whether somebody else must give back what is waited for."""
-    return wait in (WaitKind.LOCK, WaitKind.CONDITION, WaitKind.GIL, WaitKind.JOIN, WaitKind.BARRIER)

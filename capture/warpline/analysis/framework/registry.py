@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from warpline.storage import Capture
 
-SUBJECTS = ("cuda", "paddle", "steps", "gpu", "ranges", "cpu")
+SUBJECTS = ("cuda", "paddle", "steps", "gpu", "ranges", "cpu", "findings.reports")
 """Folders of ``warpline.analysis`` that hold modules of reports, beside what these share."""
 ENTRY_POINT_GROUP = "warpline.reports"
 

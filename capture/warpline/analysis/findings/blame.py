@@ -1,0 +1,118 @@
+"""Follows every moment that something waited to whoever it waited for, down to what runs or is outside."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.analysis.findings.causes import Cause
+from warpline.analysis.findings.segments import Index, Segments
+
+Int64Array = npt.NDArray[np.int64]
+HOPS = 8
+"""A chain is followed so far; nobody reads a longer one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pieces:
+    """Time of one actor, in pieces [n] of one explanation each, sorted; they fill its range.
+
+    ``start``/``stop`` int64 capture ns; ``path`` int64 [n, HOPS]: the segments from the actor's own to the one that
+    explains, −1 behind; ``depth`` how many follow the first; ``is_cycle``: who should be next is in the chain already.
+    """
+
+    start: Int64Array
+    stop: Int64Array
+    path: Int64Array
+    depth: Int64Array
+    is_cycle: npt.NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    @property
+    def length(self) -> Int64Array:
+        """Length of each, ns."""
+        return self.stop - self.start
+
+    @property
+    def root(self) -> Int64Array:
+        """The actor's own segment."""
+        return self.path[:, 0]
+
+    @property
+    def leaf(self) -> Int64Array:
+        """The segment that explains."""
+        return self.path[np.arange(len(self)), self.depth]
+
+    def take(self, index: npt.NDArray[np.generic]) -> Pieces:
+        """Some of them."""
+        return Pieces(
+            self.start[index], self.stop[index], self.path[index], self.depth[index], self.is_cycle[index]
+        )
+
+
+def blame(segments: Segments, index: Index, actor: int, start_ns: int, stop_ns: int) -> Pieces:
+    """What an actor's time in [start, stop) went to, moment by moment; all of it is there exactly once.
+
+    A moment of waiting is explained by what whoever ended the wait did in that very moment, and so on.
+    """
+    one = np.array([actor], np.int64)
+    _window, own = index.overlapping(one, np.array([start_ns]), np.array([stop_ns]))
+    path = np.full((len(own), HOPS), -1, np.int64)
+    path[:, 0] = own
+    pieces = Pieces(
+        np.maximum(segments.start[own], start_ns),
+        np.minimum(segments.stop[own], stop_ns),
+        path,
+        np.zeros(len(own), np.int64),
+        np.zeros(len(own), bool),
+    )
+    done: list[Pieces] = []
+    for level in range(1, HOPS):
+        by = segments.by[pieces.leaf]
+        goes_on = (by >= 0) & (segments.cause[pieces.leaf] != Cause.NOT_RECORDED)
+        done.append(pieces.take(np.flatnonzero(~goes_on)))
+        pieces = pieces.take(np.flatnonzero(goes_on))
+        if not len(pieces):
+            break
+        pieces, ended = _next(segments, index, pieces, level)
+        done.append(ended)
+    else:
+        done.append(pieces)
+    return _joined(done)
+
+
+def _next(segments: Segments, index: Index, pieces: Pieces, level: int) -> tuple[Pieces, Pieces]:
+    """The pieces cut by what those did that they waited for; and those where that explains nothing more."""
+    by = segments.by[pieces.leaf]
+    known = index.at(by, pieces.start) >= 0
+    seen = segments.actor[pieces.path] == by[:, None]
+    in_chain = (seen & (pieces.path >= 0)).any(1)
+    stays = ~known | in_chain
+    ended = pieces.take(np.flatnonzero(stays))
+    ended = Pieces(ended.start, ended.stop, ended.path, ended.depth, in_chain[stays])
+    pieces, by = pieces.take(np.flatnonzero(~stays)), by[~stays]
+    window, segment = index.overlapping(by, pieces.start, pieces.stop)
+    start = np.maximum(pieces.start[window], segments.start[segment])
+    stop = np.minimum(pieces.stop[window], segments.stop[segment])
+    path = pieces.path[window]
+    explains = segments.cause[segment] != Cause.NOT_RECORDED
+    path[explains, level] = segment[explains]
+    found = Pieces(start, stop, path, np.where(explains, level, level - 1), np.zeros(len(start), bool))
+    rest = found.take(np.flatnonzero(~explains))
+    return found.take(np.flatnonzero(explains)), _joined([ended, rest])
+
+
+def _joined(parts: list[Pieces]) -> Pieces:
+    start = np.concatenate([part.start for part in parts])
+    order = np.argsort(start, kind="stable")
+    return Pieces(
+        start[order],
+        np.concatenate([part.stop for part in parts])[order],
+        np.concatenate([part.path for part in parts])[order],
+        np.concatenate([part.depth for part in parts])[order],
+        np.concatenate([part.is_cycle for part in parts])[order],
+    )

@@ -1,0 +1,42 @@
+"""Pieces of time as a budget: of the range, and of each of its steps."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.analysis.findings.case import Case
+from warpline.analysis.findings.categories import CATEGORIES
+from warpline.analysis.findings.finding import Budget, BudgetPart, BudgetStep
+
+Int64Array = npt.NDArray[np.int64]
+
+
+def budget_of(case: Case) -> Budget:
+    """The parts of the range, largest first, and of each step in the same order."""
+    totals = np.bincount(case.category, case.pieces.length, len(CATEGORIES)).astype(np.int64)
+    order = [int(number) for number in np.argsort(-totals, kind="stable") if totals[number]]
+    parts = tuple(BudgetPart(*CATEGORIES[number], int(totals[number])) for number in order)
+    view = case.view
+    return Budget(
+        case.target.title, view.start_ns, view.stop_ns, parts, case.target.tracks, _of_steps(case, order)
+    )
+
+
+def _of_steps(case: Case, order: list[int]) -> tuple[BudgetStep, ...]:
+    steps, pieces = case.scope.steps, case.pieces
+    if not len(steps):
+        return ()
+    # Steps and pieces are in order of time, and pieces are cut where steps begin and end.
+    step = np.searchsorted(steps.start, pieces.start, "right") - 1
+    inside = (step >= 0) & (pieces.start < steps.stop[np.maximum(step, 0)])
+    size = len(CATEGORIES)
+    cell = step[inside] * size + case.category[inside]
+    times = np.bincount(cell, pieces.length[inside], len(steps) * size).astype(np.int64).reshape(-1, size)
+    names = case.view.capture.strings.get(steps.name.tolist())
+    return tuple(
+        BudgetStep(name, int(row), int(start), int(stop), tuple(times[number, order].tolist()))
+        for number, (name, row, start, stop) in enumerate(
+            zip(names, steps.row.tolist(), steps.start.tolist(), steps.stop.tolist(), strict=True)
+        )
+    )

@@ -1,0 +1,189 @@
+"""One diagnosis while it is made: everybody's segments, the pieces of what is waited for, and what they count as."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.analysis.findings.blame import Pieces, blame
+from warpline.analysis.findings.categories import categories, loading_events
+from warpline.analysis.findings.causes import Cause
+from warpline.analysis.findings.finding import Where
+from warpline.analysis.findings.gpu_segments import GpuTime, gpu_time, with_calls, with_synchronization
+from warpline.analysis.findings.host_places import moments_in, usual_place
+from warpline.analysis.findings.host_segments import host_segments
+from warpline.analysis.findings.scope import Scope, WaitedFor
+from warpline.analysis.findings.segments import Index, Segments, join_segments, split_at
+from warpline.analysis.findings.thread_time import Threads
+from warpline.analysis.findings.wait_graph import WaitGraph
+from warpline.analysis.framework.selection import GPU_KINDS, View
+from warpline.analysis.structure.gpus import gpus
+
+Int64Array = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """What rules find findings in. ``category`` is the index into `CATEGORIES` of each of ``pieces``; ``actor`` is
+    what is waited for: a thread's index, or ``len(threads)`` and more for GPUs; ``loaders`` are threads that load data.
+    """
+
+    scope: Scope
+    target: WaitedFor
+    threads: Threads
+    gpus: tuple[GpuTime, ...]
+    graph: WaitGraph
+    actor: int
+    pieces: Pieces
+    category: Int64Array
+    loaders: frozenset[int]
+
+    @property
+    def view(self) -> View:
+        """The range."""
+        return self.scope.view
+
+    @property
+    def segments(self) -> Segments:
+        """Everybody's time."""
+        return self.graph.segments
+
+    @property
+    def whole_ns(self) -> int:
+        """Length of the range."""
+        return max(self.view.duration_ns, 1)
+
+    @cached_property
+    def gpu(self) -> GpuTime | None:
+        """The GPU that is waited for."""
+        return next((time for time in self.gpus if time.actor == self.actor), None)
+
+    @cached_property
+    def group_of_segment(self) -> Int64Array:
+        """A number for each place of the user's code: segments at one place share theirs; 0 where none is known."""
+        stacks, inverse = np.unique(self.segments.place, return_inverse=True)
+        numbers: dict[Where, int] = {Where(): 0}
+        of_stack = [numbers.setdefault(self.threads.place(one), len(numbers)) for one in stacks.tolist()]
+        return np.array(of_stack or [0], np.int64)[inverse.reshape(-1)]
+
+    def where(self, segment: int) -> Where:
+        """The place of a segment, as far as it is known."""
+        actor = int(self.segments.actor[segment])
+        if actor >= len(self.view.capture.threads):
+            row = int(self.segments.row[segment])
+            busy = row >= 0 and Cause.COMPUTATION <= int(self.segments.cause[segment]) <= Cause.COPY
+            return (
+                Where(kernel=self.view.capture.strings[int(self.view.names(np.array([row]))[0])])
+                if busy
+                else Where()
+            )
+        return self.threads.where(int(self.segments.place[segment]), actor)
+
+    def segment_place(self, segment: int) -> Where:
+        """`where`, without what tells the thread: what a table says beside it."""
+        where = self.where(segment)
+        return Where(where.file, where.line, where.function, kernel=where.kernel)
+
+    def row_of(self, segment: int) -> int:
+        """The event a segment is, or that says what was done in it; −1 for none."""
+        row, actor = int(self.segments.row[segment]), int(self.segments.actor[segment])
+        if row >= 0:
+            return row
+        start, stop = int(self.segments.start[segment]), int(self.segments.stop[segment])
+        if actor < len(self.view.capture.threads):
+            times = moments_in(np.array([start]), np.array([stop]))
+            return usual_place(self.view, actor, times)[1]
+        following = segment + 1 < len(self.segments) and int(self.segments.actor[segment + 1]) == actor
+        return int(self.segments.row[segment + 1]) if following else row
+
+    def late_rank(self, time_ns: int) -> tuple[int, int] | None:
+        """Of ``time_ns`` of communication, what is lost to one rank that comes last, and its number; None where there
+        are no ranks, or none of them comes last far more often than others.
+        """
+        spent: dict[int, int] = {}
+        for time in self.gpus:
+            if time.gpu.rank is not None:
+                own = time.segments.cause == Cause.COMMUNICATION
+                spent[time.gpu.rank] = spent.get(time.gpu.rank, 0) + int(time.segments.length[own].sum())
+        if len(spent) < 2 or self.gpu is None or self.gpu.gpu.rank is None:
+            return None
+        last = min(spent, key=lambda rank: spent[rank])
+        lost = time_ns - spent[last]
+        is_late = last != self.gpu.gpu.rank and lost * 2 > time_ns
+        return (last, lost) if is_late else None
+
+    def actor_name(self, actor: int) -> str:
+        """What a person calls an actor."""
+        threads = self.view.capture.threads
+        if actor < len(threads):
+            return self.threads.name(actor)
+        return next(time.gpu.title for time in self.gpus if time.actor == actor)
+
+    def gain_ns(self, without: BoolArray) -> int:
+        """What the range would lose at most if the marked segments took no time; what else limits takes over."""
+        return self.graph.gain_ns(self.actor, np.where(without, 0.0, 1.0))
+
+    def gain_of_pieces(self, pieces: Int64Array) -> int:
+        """Likewise if what explains some pieces took that much less."""
+        leaf = self.pieces.leaf[pieces]
+        less = np.bincount(leaf, self.pieces.length[pieces], len(self.segments))
+        keep = 1 - less / np.maximum(self.segments.length, 1)
+        return self.graph.gain_ns(self.actor, np.clip(keep, 0.0, 1.0))
+
+    def bounded_by_cores(self, gain_ns: int) -> int:
+        """A gain that leaves the time which all that runs needs on the cores there are."""
+        cores = max(sum(track.role == "core" for track in self.view.capture.tracks), 1)
+        threads = self.segments.actor < len(self.view.capture.threads)
+        runs = threads & np.isin(self.segments.cause, (int(Cause.RUNNING), int(Cause.IMPORTING)))
+        needed = int(self.segments.length[runs].sum()) // cores
+        return max(min(gain_ns, self.whole_ns - needed), 0)
+
+
+def make_case(scope: Scope, target: WaitedFor) -> Case:
+    """Everybody's segments in the range, and the pieces of what is waited for."""
+    view = scope.view
+    threads = Threads(view)
+    n_threads = len(view.capture.threads)
+    host = with_calls(view, host_segments(threads))
+    tracked = np.zeros(n_threads + 1, bool)
+    tracked[np.unique(host.actor[host.cause != Cause.NOT_RECORDED])] = True
+    view.check_cancelled()
+    found: list[GpuTime] = []
+    if view.has(*GPU_KINDS):
+        wanted = {gpu.tracks: gpu for gpu in gpus(view)}
+        if target.gpu is not None:
+            overlapping = [tracks for tracks in wanted if tracks & target.gpu.tracks]
+            for tracks in overlapping:
+                del wanted[tracks]
+            wanted = {target.gpu.tracks: target.gpu, **wanted}
+        for number, gpu in enumerate(wanted.values()):
+            found.append(gpu_time(view, gpu, n_threads + number, tracked))
+            view.check_cancelled()
+        host = with_synchronization(view, host, found)
+    actor = n_threads if target.gpu is not None else target.thread or 0
+    segments = join_segments([host, *(time.segments for time in found)])
+    segments = _cut_at(scope, target, segments, actor)
+    graph = WaitGraph(segments, view.start_ns, view.stop_ns)
+    view.check_cancelled()
+    pieces = blame(graph.segments, graph.index, actor, view.start_ns, view.stop_ns)
+    category = categories(view, graph.segments, pieces, target)
+    loaders = frozenset(np.unique(loading_events(view, target)[0]).tolist())
+    return Case(scope, target, threads, tuple(found), graph, actor, pieces, category, loaders)
+
+
+def _cut_at(scope: Scope, target: WaitedFor, segments: Segments, actor: int) -> Segments:
+    """Cuts the time that is waited for where steps and data loading begin and end, and that of those who do."""
+    view = scope.view
+    thread, start, stop = loading_events(view, target)
+    own = np.unique(np.concatenate([scope.steps.start, scope.steps.stop, start, stop]))
+    # What the host did while a GPU waited for it is told apart from what it did besides.
+    gaps = segments.take((segments.cause == Cause.LAUNCH) & (segments.by >= 0))
+    actors = np.concatenate([np.full(len(own), actor), thread, thread, gaps.by, gaps.by])
+    borders = np.concatenate([own, start, stop, gaps.start, gaps.stop])
+    inside = (borders > view.start_ns) & (borders < view.stop_ns)
+    index = Index(segments, view.start_ns, view.stop_ns)
+    return split_at(segments, index, actors[inside], borders[inside])

@@ -1,0 +1,282 @@
+"""Idle time of a GPU by what the host did, copies and communication that nothing hides, and work of the GPU itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.analysis.findings.case import Case
+from warpline.analysis.findings.causes import Cause
+from warpline.analysis.findings.draft import at_most, cost, make_finding, pieces_of, place_known
+from warpline.analysis.findings.finding import Finding, Severity, Where
+from warpline.analysis.findings.host_places import moments_in, usual_place
+from warpline.analysis.findings.rule import Rule
+from warpline.i18n import english, english_n
+from warpline.model.times import format_duration
+
+Int64Array = npt.NDArray[np.int64]
+_TINY_NS = 10_000
+"""A launch takes about this long: shorter kernels end before the next one can be launched."""
+_NEEDS = english("record the host with --trace cpu,osrt,python to see which line it is")
+
+
+def _host_place(case: Case, pieces: Int64Array) -> Where:
+    """What the launching threads did in some idle time."""
+    kept, segments = case.pieces, case.segments
+    leaf = kept.leaf[pieces]
+    place = case.group_of_segment[leaf]
+    if (place > 0).any():
+        total = np.bincount(place, np.where(place > 0, kept.length[pieces], 0))
+        return case.where(int(leaf[place == int(np.argmax(total))][0]))
+    by = segments.by[kept.root[pieces]]
+    threads = by[(by >= 0) & (by < len(case.view.capture.threads))]
+    if not len(threads):
+        return Where()
+    thread = int(np.argmax(np.bincount(threads)))
+    own = pieces[by == thread]
+    found, _row, _part = usual_place(case.view, thread, moments_in(kept.start[own], kept.stop[own]))
+    return replace(found, thread=case.threads.name(thread))
+
+
+def of_host(case: Case) -> Iterator[Finding]:
+    """Work that was launched later than the GPU could have taken it."""
+    pieces = pieces_of(case, "host", "launch_latency")
+    if case.gpu is None or not len(pieces):
+        return
+    where = _host_place(case, pieces)
+    gain = case.gain_of_pieces(pieces)
+    time = int(case.pieces.length[pieces].sum())
+    kernels = case.view.events("kernel", case.gpu.gpu.tracks) if case.view.has("kernel") else None
+    fields = {**cost(case, time), "place": place_known(where), "factor": at_most(case, gain)}
+    count = len(kernels) if kernels is not None else 0
+    median = int(np.median(kernels.duration)) if kernels is not None and count else 0
+    if count and median < _TINY_NS:
+        yield from _some(
+            make_finding(
+                case, "gpu_launch_bound", english("Kernels shorter than their launch"),
+                english_n(
+                    "The GPU waits for launches for {time} of {whole} ({percent:.0f} %): {count:,} kernel of {median}, "
+                    "most often launched in {place}. It could be at most {factor} x as fast.",
+                    "The GPU waits for launches for {time} of {whole} ({percent:.0f} %): {count:,} kernels of {median} "
+                    "in the median, most often launched in {place}. It could be at most {factor} x as fast.",
+                    count, median=format_duration(median), **fields,
+                ),
+                pieces, gain, where,
+                english("Launch less and larger work: larger batches, fused operators, compilation, or CUDA graphs."),
+                needs="" if where.file else _NEEDS,
+            )
+        )  # fmt: skip
+        return
+    yield from _some(
+        make_finding(
+            case, "gpu_host", english("The host is late"),
+            english(
+                "The GPU waits for the host for {time} of {whole} ({percent:.0f} %): it is in {place} and launches "
+                "nothing. It could be at most {factor} x as fast.",
+                **fields,
+            ),
+            pieces, gain, where,
+            english("Do this while the GPU works: launch first, or in another thread or process."),
+            needs="" if where.file else _NEEDS,
+        )
+    )  # fmt: skip
+
+
+def of_synchronization(case: Case) -> Iterator[Finding]:
+    """Idle time after calls that wait for the GPU: the host could not run ahead."""
+    pieces = pieces_of(case, "synchronization")
+    if not len(pieces):
+        return
+    segments = case.segments
+    waits = np.flatnonzero(segments.cause == Cause.GPU)
+    called, thread = _usual_call(case, waits)
+    own = waits[segments.actor[waits] == thread]
+    where, _row, _part = usual_place(case.view, thread, segments.start[own][:1024] + 1)
+    where = (
+        replace(where, thread=case.threads.name(thread))
+        if where.function or where.operator
+        else case.where(int(own[0]))
+    )
+    gain = case.gain_ns(segments.cause == Cause.GPU)
+    text = english_n(
+        "The host waits for the GPU once, for {waited}, in {call}, at {place}, and cannot work ahead: the GPU then "
+        "idles for {time} of {whole} ({percent:.0f} %). It could be at most {factor} x as fast.",
+        "The host waits for the GPU {count:,} times, for {waited}, mostly in {call}, at {place}, and cannot work "
+        "ahead: the GPU then idles for {time} of {whole} ({percent:.0f} %). It could be at most {factor} x as fast.",
+        len(waits),
+        call=called,
+        waited=format_duration(int(segments.length[waits].sum())),
+        place=place_known(where),
+        factor=at_most(case, gain),
+        **cost(case, int(case.pieces.length[pieces].sum())),
+    )
+    title = english("Calls that wait for the GPU")
+    remedy = english(
+        "Leave out calls that synchronise in the loop (.item(), .cpu(), nonzero, blocking copies)."
+    )
+    needs = "" if where.file else _NEEDS
+    yield from _some(
+        make_finding(case, "gpu_synchronization", title, text, pieces, gain, where, remedy, needs=needs)
+    )
+
+
+def _usual_call(case: Case, waits: Int64Array) -> tuple[str, int]:
+    names = case.view.names(case.segments.row[waits])
+    length = case.segments.length[waits]
+    distinct, inverse = np.unique(names, return_inverse=True)
+    best = int(np.argmax(np.bincount(inverse.reshape(-1), length + 1)))
+    own = waits[inverse.reshape(-1) == best]
+    return case.view.capture.strings[int(distinct[best])], int(
+        np.argmax(np.bincount(case.segments.actor[own]))
+    )
+
+
+def of_allocation(case: Case) -> Iterator[Finding]:
+    """Memory of the GPU asked for and given back, and code loaded, while it idles."""
+    for key, name, title, remedy in (
+        (
+            "allocation", "gpu_allocation", english("Allocating memory of the GPU"),
+            english("Allocate once and keep it; let a caching allocator grow before the loop."),
+        ),
+        (
+            "compilation", "gpu_compilation", english("Loading or compiling code of the GPU"),
+            english("Compile and load before the loop: warm up with the shapes that come."),
+        ),
+    ):  # fmt: skip
+        pieces = pieces_of(case, key)
+        if not len(pieces):
+            continue
+        cause = Cause.ALLOCATING if key == "allocation" else Cause.COMPILING
+        where = _host_place(case, pieces)
+        gain = case.gain_ns(case.segments.cause == cause)
+        yield from _some(
+            make_finding(
+                case, name, title,
+                english(
+                    "{title} takes {time} of {whole} ({percent:.0f} %) in which the GPU idles, at {place}.",
+                    title=title, place=place_known(where),
+                    **cost(case, int(case.pieces.length[pieces].sum())),
+                ),
+                pieces, gain, where, remedy,
+            )
+        )  # fmt: skip
+
+
+def of_copies(case: Case) -> Iterator[Finding]:
+    """Copies that no computation hides."""
+    pieces = pieces_of(case, "copies")
+    if case.gpu is None or not len(pieces):
+        return
+    rows = case.segments.row[case.pieces.leaf[pieces]]
+    pageable = _pageable(case, rows)
+    length = case.pieces.length[pieces]
+    is_pageable = bool(length[pageable].sum() * 2 > length.sum())
+    names = case.view.names(rows)
+    kernel = case.view.capture.strings[int(names[int(np.argmax(length))])]
+    gain = case.gain_of_pieces(pieces)
+    fields = {**cost(case, int(length.sum())), "copy": kernel}
+    if is_pageable:
+        name, title = "gpu_copies_pageable", english("Copies from pageable memory")
+        text = english(
+            "Copies from pageable memory take {time} of {whole} ({percent:.0f} %) in which nothing else runs: {copy}.",
+            **fields,
+        )
+        remedy = english(
+            "Pin the memory (pin_memory) and copy with non_blocking=True, beside the computation."
+        )
+    else:
+        name, title = "gpu_copies", english("Copies that nothing hides")
+        text = english(
+            "Copies take {time} of {whole} ({percent:.0f} %) in which nothing else runs: {copy}.", **fields
+        )
+        remedy = english("Copy ahead, on a stream of its own, beside the computation.")
+    yield from _some(make_finding(case, name, title, text, pieces, gain, Where(kernel=kernel), remedy))
+
+
+def _pageable(case: Case, rows: Int64Array) -> npt.NDArray[np.bool_]:
+    """Which copies come from, or go to, memory that is not pinned: as recorded, else as the name tells."""
+    table = case.view.capture.kinds.get("memcpy")
+    found = np.zeros(len(rows), bool)
+    texts = case.view.capture.strings.get(case.view.names(rows).tolist())
+    named = np.array(["pageable" in text.lower() for text in texts], bool)
+    if table is None:
+        return named
+    index = table.indices_of(rows)
+    for name in ("src_kind", "dst_kind"):
+        if name in table.attributes:
+            values = case.view.column("memcpy", name, np.maximum(index, 0))
+            found |= (np.ma.filled(values.astype(np.int64), -1) == 0) & (index >= 0)
+    either: npt.NDArray[np.bool_] = found | named
+    return either
+
+
+def of_communication(case: Case) -> Iterator[Finding]:
+    """Communication that no computation hides."""
+    pieces = pieces_of(case, "communication")
+    if case.gpu is None or not len(pieces):
+        return
+    length = case.pieces.length[pieces]
+    rows = case.segments.row[case.pieces.leaf[pieces]]
+    kernel = case.view.capture.strings[int(case.view.names(rows[[int(np.argmax(length))]])[0])]
+    late = case.late_rank(int(length.sum()))
+    fields = {**cost(case, int(length.sum())), "kernel": kernel}
+    if late is not None:
+        rank, lost = late
+        text = english(
+            "{who} spends {time} of {whole} ({percent:.0f} %) in communication that nothing hides, {lost} of it until "
+            "rank {number} is there, which comes last.",
+            who=case.target.title, lost=format_duration(lost), number=rank, **fields,
+        )  # fmt: skip
+        remedy = english("See what the late rank does meanwhile; give every rank the same work.")
+        found = make_finding(
+            case, "late_rank", english("A rank that comes late"), text, pieces, lost, Where(kernel=kernel, rank=rank),
+            remedy,
+        )  # fmt: skip
+    else:
+        text = english(
+            "Communication takes {time} of {whole} ({percent:.0f} %) in which nothing else runs: {kernel}.",
+            **fields,
+        )
+        found = make_finding(
+            case, "gpu_communication", english("Communication that nothing hides"), text, pieces,
+            case.gain_of_pieces(pieces), Where(kernel=kernel),
+            english("Let it run beside computation: smaller buckets, sent as soon as they are ready."),
+        )  # fmt: skip
+    yield from _some(found)
+
+
+def of_streams(case: Case) -> Iterator[Finding]:
+    """Work that was launched, and for which the GPU was free, and that did not start."""
+    pieces = pieces_of(case, "stream")
+    if not len(pieces):
+        return
+    text = english(
+        "Work was launched and did not start for {time} of {whole} ({percent:.0f} %), though nothing ran.",
+        **cost(case, int(case.pieces.length[pieces].sum())),
+    )
+    yield from _some(
+        make_finding(
+            case, "gpu_stream", english("Launched, not started"), text, pieces,
+            case.gain_of_pieces(pieces), Where(),
+            english("See what the streams wait for on the timeline: events, other streams, graphs."),
+            Severity.WARNING,
+        )
+    )  # fmt: skip
+
+
+def _some(found: Finding | None) -> Iterator[Finding]:
+    if found is not None:
+        yield found
+
+
+rules = (
+    Rule("gpu_host", "host", of_host),
+    Rule("gpu_synchronization", "host", of_synchronization),
+    Rule("gpu_allocation", "host", of_allocation),
+    Rule("gpu_copies", "input", of_copies),
+    Rule("gpu_communication", "ranks", of_communication),
+    Rule("gpu_streams", "gpu", of_streams),
+)

@@ -1,0 +1,137 @@
+"""Time on a core, or ready for one: imports, cores that others had, work that one does alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.analysis.findings.case import Case
+from warpline.analysis.findings.causes import Cause
+from warpline.analysis.findings.draft import (
+    cost,
+    groups,
+    leaves_like,
+    make_finding,
+    pieces_of,
+    place_known,
+    told,
+    usual_path,
+    where_of,
+)
+from warpline.analysis.findings.finding import Finding, Severity
+from warpline.analysis.findings.rule import Rule
+from warpline.i18n import english
+
+Int64Array = npt.NDArray[np.int64]
+_OURS = 0.5
+"""Cores count as taken by the program's own threads from this part of their time on."""
+
+
+def of_imports(case: Case) -> Iterator[Finding]:
+    """Modules that are imported in the range."""
+    pieces = pieces_of(case, "imports")
+    if not len(pieces):
+        return
+    where = where_of(case, pieces)
+    gain = case.gain_ns(case.segments.cause == Cause.IMPORTING)
+    text = english(
+        "Importing modules takes {time} of {whole} ({percent:.0f} %), most of it asked for at {place}.",
+        place=place_known(where),
+        **cost(case, int(case.pieces.length[pieces].sum())),
+    )
+    remedy = english("Import less, later, or in processes that stay; see python -X importtime.")
+    title = english("Importing modules")
+    found = make_finding(case, "imports", title, text, pieces, gain, where, remedy, Severity.WARNING)
+    if found is not None:
+        yield found
+
+
+def of_cores(case: Case) -> Iterator[Finding]:
+    """Ready to run, and others had the cores: who they were."""
+    pieces = pieces_of(case, "runnable")
+    if not len(pieces):
+        return
+    start, stop = case.pieces.start[pieces], case.pieces.stop[pieces]
+    waited = int((stop - start).sum())
+    cores = max(sum(track.role == "core" for track in case.view.capture.tracks), 1)
+    taken = _ran_meanwhile(case, start, stop)
+    ours = sum(taken.values()) / max(waited * cores, 1)
+    fields = cost(case, waited)
+    waits = case.segments.cause == Cause.RUNNABLE
+    gain = case.bounded_by_cores(case.gain_ns(waits))
+    title = english("Waiting for a core")
+    if ours < _OURS:
+        text = english(
+            "Ready to run and without a core for {time} of {whole} ({percent:.0f} %): processes outside the recording "
+            "had the cores.",
+            **fields,
+        )
+        remedy = english("Leave cores to this program; this is no fault of its own.")
+        found = make_finding(
+            case, "waits_for_core", title, text, pieces, gain, where_of(case, pieces), remedy, Severity.NOTE
+        )
+    else:
+        most = max(taken, key=lambda actor: taken[actor])
+        running = np.flatnonzero((case.segments.actor == most) & (case.segments.cause == Cause.RUNNING))
+        place = np.bincount(case.group_of_segment[running], case.segments.length[running])
+        best = running[case.group_of_segment[running] == int(np.argmax(place))][0]
+        where = case.where(int(best))
+        text = english(
+            "Ready to run and without a core for {time} of {whole} ({percent:.0f} %): {count} other threads of the "
+            "program had the cores, first of all {who}, at {place}.",
+            count=len(taken), who=case.actor_name(most), place=place_known(where), **fields,
+        )  # fmt: skip
+        remedy = english("Run fewer threads and processes than there are cores.")
+        found = make_finding(case, "waits_for_core", title, text, pieces, gain, where, remedy)
+    if found is not None:
+        yield found
+
+
+def _ran_meanwhile(case: Case, start: Int64Array, stop: Int64Array) -> dict[int, int]:
+    """How long each other thread of the program ran in some stretches."""
+    threads = len(case.view.capture.threads)
+    running = np.isin(case.segments.cause, (int(Cause.RUNNING), int(Cause.IMPORTING)))
+    others = np.unique(case.segments.actor[running & (case.segments.actor < threads)])
+    found = {}
+    for actor in others[others != case.actor].tolist():
+        window, segment = case.graph.index.overlapping(np.full(len(start), actor), start, stop)
+        runs = running[segment]
+        length = np.minimum(stop[window], case.segments.stop[segment]) - np.maximum(
+            start[window], case.segments.start[segment]
+        )
+        time = int(length[runs].sum())
+        if time:
+            found[actor] = time
+    return found
+
+
+def of_others(case: Case) -> Iterator[Finding]:
+    """Work of other threads and processes that is waited for."""
+    pieces = pieces_of(case, "other_threads")
+    leaf = case.pieces.leaf[pieces]
+    for group in groups(case, pieces, case.segments.actor[leaf] * 0):
+        path = usual_path(case, group.pieces)
+        where = where_of(case, group.pieces)
+        text = english(
+            "{who} waits for work of other threads for {time} of {whole} ({percent:.0f} %), most of it at {place}.",
+            who=case.target.title,
+            place=place_known(where),
+            **cost(case, group.time_ns),
+        )
+        gain = case.gain_ns(leaves_like(case, group.pieces))
+        found = make_finding(
+            case, "waits_for_work", english("Waiting for others' work"), f"{text} {told(case, path)}".strip(),
+            group.pieces, gain, where, english("Give it to more threads or processes, or do something else meanwhile."),
+            Severity.NOTE, path=path,
+        )  # fmt: skip
+        if found is not None:
+            yield found
+
+
+rules = (
+    Rule("imports", "host", of_imports),
+    Rule("cores", "locks", of_cores),
+    Rule("others", "locks", of_others),
+)

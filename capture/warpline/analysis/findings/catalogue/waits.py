@@ -1,0 +1,205 @@
+"""Locks, sleeping, files, children, pipes, others' work: what keeps a thread (or the host of a GPU) waiting."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.analysis.findings.case import Case
+from warpline.analysis.findings.causes import Cause
+from warpline.analysis.findings.draft import (
+    PieceGroup,
+    cost,
+    groups,
+    leaves_like,
+    make_finding,
+    pieces_of,
+    place_known,
+    told,
+    usual_path,
+    where_of,
+)
+from warpline.analysis.findings.finding import Finding, Severity
+from warpline.analysis.findings.rule import Rule
+from warpline.i18n import english, english_n
+
+Int64Array = npt.NDArray[np.int64]
+
+_LEAVES = {
+    "sleep": (
+        english("Sleeping"),
+        english("Wait for what is needed instead of sleeping."),
+        Severity.CRITICAL,
+    ),
+    "file": (
+        english("Waiting for files"),
+        english("Read or write ahead, in larger pieces, or less often; sync only what must be."),
+        Severity.CRITICAL,
+    ),
+    "pipe": (
+        english("Waiting for a pipe"),
+        english("See why the other end of the pipe is late."),
+        Severity.WARNING,
+    ),
+    "network": (
+        english("Waiting for the network"),
+        english("Ask for more at once, or ask earlier."),
+        Severity.NOTE,
+    ),
+    "poll": (
+        english("Waiting for descriptors"),
+        english("See what the descriptors belong to."),
+        Severity.NOTE,
+    ),
+    "condition": (
+        english("Waiting for a condition"),
+        english("Make what is waited for sooner: see what its thread does meanwhile."),
+        Severity.NOTE,
+    ),
+    "join": (
+        english("Waiting for the end of a thread"),
+        english("Do something else meanwhile, or give the thread less to do."),
+        Severity.NOTE,
+    ),
+    "barrier": (
+        english("Waiting at a barrier"),
+        english("Give the last one at the barrier less to do."),
+        Severity.NOTE,
+    ),
+    "signal": (english("Waiting for a signal"), english("See the waits on the timeline."), Severity.NOTE),
+    "terminal": (
+        english("Waiting for the terminal"),
+        english("See the waits on the timeline."),
+        Severity.NOTE,
+    ),
+    "other": (english("Waiting"), english("See the waits on the timeline."), Severity.NOTE),
+    "blocked": (english("Blocked, not known why"), english("See the waits on the timeline."), Severity.NOTE),
+}
+_QUEUES = (int(Cause.QUEUE_EMPTY), int(Cause.QUEUE_FULL))
+
+
+def of_leaves(case: Case) -> Iterator[Finding]:
+    """Time that ends in a sleep, a file, somebody outside: one finding for each place."""
+    for key, (title, remedy, worst) in _LEAVES.items():
+        pieces = pieces_of(case, key)
+        for group in groups(case, pieces, _leaf_places(case, pieces)):
+            found = _of_leaf(case, key, group, title, remedy, worst)
+            if found is not None:
+                yield found
+
+
+def _leaf_places(case: Case, pieces: Int64Array) -> Int64Array:
+    places: Int64Array = case.group_of_segment[case.pieces.leaf[pieces]]
+    return places
+
+
+def _of_leaf(
+    case: Case, key: str, group: PieceGroup, title: str, remedy: str, worst: Severity
+) -> Finding | None:
+    where = where_of(case, group.pieces)
+    path = usual_path(case, group.pieces)
+    causes = [int(case.segments.cause[one]) for one in path]
+    fields = {**cost(case, group.time_ns), "title": title, "place": place_known(where)}
+    text = english_n(
+        "{title} takes {time} of {whole} ({percent:.0f} %), once, at {place}.",
+        "{title} takes {time} of {whole} ({percent:.0f} %), {count} times, at {place}.",
+        len(np.unique(case.pieces.leaf[group.pieces])),
+        **fields,
+    )
+    name = f"waits_for_{key}"
+    if Cause.BARRIER in causes[:-1]:
+        name, title = "late_at_barrier", english("The last one at a barrier")
+        remedy = english("Give the last one at the barrier less to do.")
+    elif any(cause in _QUEUES for cause in causes[:-1]):
+        name, title = "slow_stage", english("The slowest stage of a pipeline")
+        remedy = english("Make this stage faster, or run it several times side by side.")
+    gain = min(case.gain_ns(leaves_like(case, group.pieces)), group.time_ns)
+    needs = "" if key != "blocked" else english("record with --trace osrt, which explains waits")
+    sentence = f"{text} {told(case, path)}".strip()
+    return make_finding(case, name, title, sentence, group.pieces, gain, where, remedy, worst, needs, path)
+
+
+def of_locks(case: Case) -> Iterator[Finding]:
+    """Waits for a lock that somebody else has: by the line that wants it, with that of who has it."""
+    pieces = pieces_of(case, "lock")
+    if not len(pieces):
+        return
+    path = case.pieces.path[pieces]
+    cause = np.where(path >= 0, case.segments.cause[np.maximum(path, 0)], -1)
+    hop = path[np.arange(len(path)), np.argmax(cause == Cause.LOCK, 1)]
+    for group in groups(case, pieces, case.group_of_segment[hop]):
+        where = where_of(case, group.pieces)
+        usual = usual_path(case, group.pieces)
+        waits = (case.segments.cause == Cause.LOCK) & np.isin(
+            case.group_of_segment, case.group_of_segment[hop[np.isin(pieces, group.pieces)]]
+        )
+        title = english("Waiting for a lock")
+        text = english(
+            "{title} takes {time} of {whole} ({percent:.0f} %); it is held at {place}.",
+            title=title,
+            place=place_known(where),
+            **cost(case, group.time_ns),
+        )
+        remedy = english("Hold the lock for less, or split it: what is done under it makes others wait.")
+        found = make_finding(
+            case, "waits_for_lock", title, f"{text} {told(case, usual)}".strip(), group.pieces,
+            min(case.bounded_by_cores(case.gain_ns(waits)), group.time_ns), where, remedy, path=usual,
+        )  # fmt: skip
+        if found is not None:
+            yield found
+
+
+def of_gil(case: Case) -> Iterator[Finding]:
+    """Waits for Python's global lock, together."""
+    pieces = pieces_of(case, "gil")
+    for group in groups(case, pieces, np.zeros(len(pieces), np.int64)):
+        where = where_of(case, group.pieces)
+        gain = case.bounded_by_cores(case.gain_ns(case.segments.cause == Cause.GIL))
+        title = english("Waiting for the GIL")
+        text = english(
+            "{title} takes {time} of {whole} ({percent:.0f} %); most of it was held at {place}.",
+            title=title,
+            place=place_known(where),
+            **cost(case, group.time_ns),
+        )
+        remedy = english("Move what holds the GIL to processes, or to code that gives it up.")
+        found = make_finding(case, "waits_for_gil", title, text, group.pieces, gain, where, remedy)
+        if found is not None:
+            yield found
+
+
+def of_children(case: Case) -> Iterator[Finding]:
+    """Child processes, by the line that waits for them."""
+    pieces = pieces_of(case, "child")
+    for group in groups(case, pieces, case.group_of_segment[case.pieces.root[pieces]]):
+        where = where_of(case, group.pieces, deepest=False)
+        kept = case.pieces.path[group.pieces]
+        actors = np.unique(case.segments.actor[kept[kept >= 0]])
+        threads = case.view.capture.threads
+        own = threads[case.target.thread].process if case.target.thread is not None else -1
+        children = {threads[actor].process for actor in actors.tolist() if actor < len(threads)} - {own}
+        gain = case.gain_ns(leaves_like(case, group.pieces))
+        many = len(children) > 2
+        title = english("A process for each item") if many else english("Child processes")
+        text = english_n(
+            "Waiting for a child process takes {time} of {whole} ({percent:.0f} %), at {place}.",
+            "Waiting for {count} child processes takes {time} of {whole} ({percent:.0f} %), at {place}.",
+            max(len(children), 1),
+            place=place_known(where),
+            **cost(case, group.time_ns),
+        )
+        remedy = english("Start the child earlier, or keep one instead of starting one each time.")
+        worst = Severity.CRITICAL if many else Severity.WARNING
+        found = make_finding(case, "waits_for_child", title, text, group.pieces, gain, where, remedy, worst)
+        if found is not None:
+            yield found
+
+
+rules = (
+    Rule("waits", "outside", of_leaves),
+    Rule("locks", "locks", of_locks),
+    Rule("gil", "locks", of_gil),
+    Rule("children", "outside", of_children),
+)

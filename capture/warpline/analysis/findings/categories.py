@@ -1,0 +1,198 @@
+"""What each piece of the time that is waited for counts as: the causes of a budget."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.analysis.findings.blame import Pieces
+from warpline.analysis.findings.causes import Cause
+from warpline.analysis.findings.scope import WaitedFor
+from warpline.analysis.findings.segments import Segments
+from warpline.analysis.framework.name_matches import matching_names
+from warpline.analysis.framework.selection import View, join_events
+from warpline.analysis.structure.gpu_gaps import DATA_LOADING
+from warpline.i18n import english
+from warpline.model.intervals import merge_intervals
+
+Int64Array = npt.NDArray[np.int64]
+_LOADING_KINDS = ("phase", "range", "operator", "python", "other")
+
+
+class Category(NamedTuple):
+    """A cause of a budget: its key, and what a person reads."""
+
+    key: str
+    title: str
+
+
+CATEGORIES = (
+    Category("running", english("running")),
+    Category("imports", english("importing modules")),
+    Category("runnable", english("waiting for a core")),
+    Category("data_loading", english("data loading")),
+    Category("gil", english("waiting for the GIL")),
+    Category("lock", english("waiting for a lock")),
+    Category("sleep", english("sleeping, here or in what is waited for")),
+    Category("file", english("files")),
+    Category("pipe", english("pipes")),
+    Category("network", english("network")),
+    Category("poll", english("descriptors")),
+    Category("child", english("child processes")),
+    Category("other_threads", english("work of other threads and processes")),
+    Category("condition", english("conditions, queues, results: not known what ends them")),
+    Category("join", english("the end of a thread")),
+    Category("barrier", english("a barrier")),
+    Category("signal", english("signals")),
+    Category("terminal", english("the terminal")),
+    Category("gpu", english("waiting for the GPU")),
+    Category("computation", english("computation")),
+    Category("communication", english("exposed communication")),
+    Category("copies", english("exposed copies")),
+    Category("synchronization", english("idle: the host waited for the GPU")),
+    Category("host", english("idle: the host is late")),
+    Category("allocation", english("idle: memory of the GPU is allocated or given back")),
+    Category("compilation", english("idle: code of the GPU is loaded or compiled")),
+    Category("launch_latency", english("idle: between launch and start")),
+    Category("stream", english("idle: launched, not started")),
+    Category("start", english("before the first operation")),
+    Category("end", english("after the last operation")),
+    Category("other", english("other waits")),
+    Category("blocked", english("blocked, not known why")),
+    Category("not_recorded", english("not recorded")),
+)
+NUMBER = {category.key: number for number, category in enumerate(CATEGORIES)}
+_OF_LEAF = {
+    Cause.BLOCKED: "blocked",
+    Cause.LOCK: "lock",
+    Cause.CONDITION: "condition",
+    Cause.GIL: "gil",
+    Cause.SLEEP: "sleep",
+    Cause.FILE: "file",
+    Cause.PIPE: "pipe",
+    Cause.NETWORK: "network",
+    Cause.POLL: "poll",
+    Cause.CHILD: "child",
+    Cause.JOIN: "join",
+    Cause.BARRIER: "barrier",
+    Cause.SIGNAL: "signal",
+    Cause.TERMINAL: "terminal",
+    Cause.GPU: "gpu",
+    Cause.OTHER: "other",
+    Cause.QUEUE_EMPTY: "condition",
+    Cause.QUEUE_FULL: "condition",
+    Cause.RESULT: "condition",
+    Cause.LAUNCH: "host",
+    Cause.RUNNABLE: "runnable",
+    Cause.RUNNING: "running",
+    Cause.IMPORTING: "imports",
+    Cause.NOT_RECORDED: "not_recorded",
+    Cause.ALLOCATING: "running",
+    Cause.COMPILING: "running",
+    Cause.COMPUTATION: "computation",
+    Cause.COMMUNICATION: "communication",
+    Cause.COPY: "copies",
+    Cause.LAUNCH_LATENCY: "launch_latency",
+    Cause.STREAM: "stream",
+    Cause.GPU_END: "end",
+}
+
+
+def categories(view: View, segments: Segments, pieces: Pieces, target: WaitedFor) -> Int64Array:
+    """Index into `CATEGORIES` of each piece."""
+    table = np.full(64, NUMBER["other"], np.int64)
+    for cause, key in _OF_LEAF.items():
+        table[cause] = NUMBER[key]
+    leaf = segments.cause[pieces.leaf]
+    found = table[leaf]
+    hops = np.where(pieces.path >= 0, segments.cause[pieces.path], -1)
+    found[(leaf == Cause.RUNNING) & (pieces.depth > 0)] = NUMBER["other_threads"]
+    # A child whose own lines are not known is what the time went to, whatever it did.
+    is_child = (hops == Cause.CHILD).any(1)
+    found[is_child & (pieces.depth > 0) & (segments.place[pieces.leaf] < 0)] = NUMBER["child"]
+    if target.gpu is None:
+        on_gpu = (leaf >= Cause.COMPUTATION) & (pieces.depth > 0)
+        found[on_gpu] = NUMBER["gpu"]
+    # What is waited for at last counts, unless many wait for a thing that one has.
+    for cause, key in ((Cause.LOCK, "lock"), (Cause.GIL, "gil")):
+        found[(hops == cause).any(1)] = NUMBER[key]
+    if target.gpu is not None:
+        _of_gpu(view, segments, pieces, found)
+    loading = _inside_loading(view, target, segments, pieces)
+    found[loading] = NUMBER["data_loading"]
+    return found
+
+
+def _of_gpu(view: View, segments: Segments, pieces: Pieces, found: Int64Array) -> None:
+    """Idle time of a GPU until the launch of what came next: the host's, or because it had to wait for the GPU."""
+    launch = segments.cause[pieces.root] == Cause.LAUNCH
+    leaf = segments.cause[pieces.leaf]
+    at_work = np.isin(leaf, (int(Cause.RUNNING), int(Cause.LAUNCH), int(Cause.IMPORTING), int(Cause.GPU)))
+    at_work |= leaf >= Cause.COMPUTATION
+    found[launch & at_work] = NUMBER["host"]
+    found[launch & (leaf == Cause.ALLOCATING)] = NUMBER["allocation"]
+    found[launch & (leaf == Cause.COMPILING)] = NUMBER["compilation"]
+    # The host could not run ahead: in this gap it came back from a call that waits for the GPU.
+    waits = np.flatnonzero(segments.cause == Cause.GPU)
+    keys = np.lexsort((segments.stop[waits], segments.actor[waits]))
+    actor, stop = segments.actor[waits][keys], segments.stop[waits][keys]
+    root = pieces.root
+    by = segments.by[root]
+    span = view.duration_ns + 1
+    gap_start = segments.start[root] - _SLACK_NS
+    key = actor * span + (stop - view.start_ns)
+    first = np.searchsorted(key, by * span + np.maximum(gap_start - view.start_ns, 0), "left")
+    last = np.searchsorted(key, by * span + (segments.stop[root] - view.start_ns), "right")
+    found[launch & at_work & (last > first)] = NUMBER["synchronization"]
+    if view.is_whole:
+        found[launch & (segments.start[root] == view.start_ns)] = NUMBER["start"]
+
+
+_SLACK_NS = 20_000
+"""A waiting call comes back a little after what it waited for; clocks of host and GPU agree to about this."""
+
+
+def _inside_loading(
+    view: View, target: WaitedFor, segments: Segments, pieces: Pieces
+) -> npt.NDArray[np.bool_]:
+    """Which pieces lie in a range of data loading, of what waits for it."""
+    wanted = matching_names(view.capture, DATA_LOADING)
+    waits = np.ones(len(pieces), bool)
+    if target.gpu is not None:
+        waits = segments.cause[pieces.root] == Cause.LAUNCH
+    if not wanted.any():
+        return np.zeros(len(pieces), bool)
+    start, stop = loading_intervals(view, target)
+    middle = (pieces.start + pieces.stop) // 2
+    at = np.searchsorted(start, middle, "right") - 1
+    inside = (at >= 0) & (middle < stop[np.maximum(at, 0)]) if len(start) else np.zeros(len(pieces), bool)
+    return inside & waits
+
+
+def loading_intervals(view: View, target: WaitedFor) -> tuple[Int64Array, Int64Array]:
+    """When the process that is waited for loaded data, by the names of ranges; sorted and disjoint."""
+    _, start, stop = loading_events(view, target)
+    return merge_intervals(start, stop)
+
+
+def loading_events(view: View, target: WaitedFor) -> tuple[Int64Array, Int64Array, Int64Array]:
+    """Ranges of data loading: (thread, start, stop), int64 [n] each; of the thread that is waited for, or of all those
+    that may launch for a GPU.
+    """
+    wanted = matching_names(view.capture, DATA_LOADING)
+    tracks = frozenset(
+        t.index
+        for t in view.capture.tracks
+        if t.device is None
+        and t.thread is not None
+        and (target.thread is None or t.thread == target.thread)
+        and (target.gpu is None or target.gpu.rank is None or t.rank in (None, target.gpu.rank))
+    )
+    kinds = [kind for kind in _LOADING_KINDS if kind in view.capture.kinds] if wanted.any() else []
+    found = [view.events(kind, tracks) for kind in kinds]
+    events = join_events([part.take(wanted[part.name]) for part in found])
+    of_track = np.array([-1 if t.thread is None else t.thread for t in view.capture.tracks] or [-1], np.int64)
+    thread = of_track[view.track_of(events.row)] if len(events) else np.empty(0, np.int64)
+    return thread, np.maximum(events.start, view.start_ns), np.minimum(events.stop, view.stop_ns)

@@ -1,0 +1,231 @@
+"""From pieces of time to a finding: its cost, gain, place, chain and evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.analysis.findings.case import Case
+from warpline.analysis.findings.categories import NUMBER
+from warpline.analysis.findings.causes import TITLES, Cause
+from warpline.analysis.findings.finding import Evidence, Finding, Hop, Severity, Where
+from warpline.i18n import english
+from warpline.model.times import format_duration
+
+Int64Array = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+CRITICAL, WARNING, NOTE = 0.3, 0.1, 0.05
+"""Shares of the range that a finding could save."""
+_ROWS = 20
+
+
+@dataclass(frozen=True, eq=False)
+class PieceGroup:
+    """Pieces of one finding, as places in the case's pieces, and the longest stretch of them."""
+
+    pieces: Int64Array
+    time_ns: int
+
+
+def pieces_of(case: Case, *keys: str) -> Int64Array:
+    """The pieces of some causes of the budget."""
+    return np.flatnonzero(np.isin(case.category, [NUMBER[key] for key in keys]))
+
+
+def groups(case: Case, pieces: Int64Array, key: Int64Array) -> Iterator[PieceGroup]:
+    """Pieces by a key, those with most time first, as long as they are worth a note."""
+    if not len(pieces):
+        return
+    distinct, inverse = np.unique(key, return_inverse=True)
+    length = case.pieces.length[pieces]
+    total = np.bincount(inverse.reshape(-1), length, len(distinct))
+    for number in np.argsort(-total, kind="stable").tolist():
+        if total[number] < NOTE * case.whole_ns:
+            return
+        yield PieceGroup(pieces[inverse.reshape(-1) == number], int(total[number]))
+
+
+def severity(share: float, worst: Severity = Severity.CRITICAL) -> Severity:
+    """How bad it is to lose such a share; never worse than ``worst``."""
+    found = (
+        Severity.CRITICAL if share >= CRITICAL else Severity.WARNING if share >= WARNING else Severity.NOTE
+    )
+    order = list(Severity)
+    return order[max(order.index(found), order.index(worst))]
+
+
+def place_of(where: Where) -> str:
+    """``load (dataset.py:41)``; the operator or kernel where no line is known; empty where nothing is."""
+    if where.function and where.file:
+        return f"{where.function} ({where.file}:{where.line})"
+    return where.function or where.operator or where.module or where.kernel
+
+
+def place_known(where: Where) -> str:
+    """`place_of`, or words for there being none."""
+    return place_of(where) or english("a place not recorded")
+
+
+def cost(case: Case, time_ns: int) -> dict[str, str | float]:
+    """Fields that texts about a cost share."""
+    return {
+        "time": format_duration(time_ns),
+        "whole": format_duration(case.whole_ns),
+        "percent": 100 * time_ns / case.whole_ns,
+    }
+
+
+def at_most(case: Case, gain_ns: int) -> str:
+    """``2.0``: how many times as fast it would be without something."""
+    return f"{case.whole_ns / max(case.whole_ns - gain_ns, 1):.1f}"
+
+
+def usual_path(case: Case, pieces: Int64Array) -> list[int]:
+    """The segments of the chain that explains most time of some pieces."""
+    path = case.pieces.path[pieces]
+    segments = case.segments
+    known = path >= 0
+    safe = np.maximum(path, 0)
+    signature = np.where(known, segments.actor[safe] * 64 + segments.cause[safe] + 1, 0)
+    _, inverse = np.unique(signature, axis=0, return_inverse=True)
+    total = np.bincount(inverse.reshape(-1), case.pieces.length[pieces])
+    best = int(np.argmax(total))
+    own = np.flatnonzero(inverse.reshape(-1) == best)
+    longest = own[int(np.argmax(case.pieces.length[pieces[own]]))]
+    return [one for one in path[longest].tolist() if one >= 0]
+
+
+def chain_of(case: Case, path: list[int]) -> tuple[Hop, ...]:
+    """A chain of segments as hops."""
+    segments = case.segments
+    hops = []
+    for segment in path:
+        where = case.where(segment)
+        hops.append(
+            Hop(
+                what_is_done(int(segments.cause[segment]), Where()),
+                where,
+                case.row_of(segment),
+                int(segments.start[segment]),
+                int(segments.stop[segment]),
+            )
+        )
+    return tuple(hops)
+
+
+def what_is_done(cause: int, where: Where) -> str:
+    """``waits for lock at want (x.py:7)``."""
+    place = place_of(where)
+    if cause == Cause.SLEEP:
+        return english("sleeps at {place}", place=place) if place else english("sleeps")
+    if cause in (Cause.RUNNING, Cause.IMPORTING, Cause.COMPUTATION, Cause.COMMUNICATION, Cause.COPY):
+        return english("runs {place}", place=place) if place else english("runs")
+    if cause == Cause.RUNNABLE:
+        return english("is ready to run and has no core")
+    if cause == Cause.NOT_RECORDED:
+        return english("was not recorded")
+    if cause in (Cause.LAUNCH_LATENCY, Cause.STREAM, Cause.GPU_END):
+        return english("has nothing it may start")
+    kind = TITLES.get(cause, TITLES[Cause.BLOCKED])
+    if place:
+        return english("waits for {kind} at {place}", kind=kind, place=place)
+    return english("waits for {kind}", kind=kind)
+
+
+def told(case: Case, path: list[int]) -> str:
+    """The chain behind its first link as a sentence: who did what meanwhile."""
+    parts = [
+        f"{case.actor_name(int(case.segments.actor[segment]))} "
+        f"{what_is_done(int(case.segments.cause[segment]), case.where(segment))}"
+        for segment in path[1:]
+    ]
+    return "; ".join(parts) + "." if parts else ""
+
+
+def where_of(case: Case, pieces: Int64Array, deepest: bool = True) -> Where:
+    """The place most time of some pieces points at: that of the last link (or the first) whose place is known."""
+    path = case.pieces.path[pieces]
+    group = np.where(path >= 0, case.group_of_segment[np.maximum(path, 0)], 0)
+    columns = range(path.shape[1] - 1, -1, -1) if deepest else range(path.shape[1])
+    chosen, found = path[:, 0].astype(np.int64), np.zeros(len(pieces), bool)
+    for column in columns:
+        here = ~found & (group[:, column] > 0)
+        chosen[here] = path[here, column]
+        found |= here
+    if not found.any():
+        return case.where(int(chosen[int(np.argmax(case.pieces.length[pieces]))]))
+    places = case.group_of_segment[chosen]
+    total = np.bincount(places, np.where(found, case.pieces.length[pieces], 0))
+    best = int(np.argmax(total))
+    return case.where(int(chosen[np.flatnonzero(found & (places == best))[0]]))
+
+
+def evidence_of(case: Case, pieces: Int64Array) -> Evidence:
+    """What shows some pieces: the longest of their stretches, their events, the tracks of all in their chains."""
+    kept = case.pieces
+    start, stop = kept.start[pieces], kept.stop[pieces]
+    new = np.ones(len(pieces), bool)
+    new[1:] = start[1:] != stop[:-1]
+    first = np.flatnonzero(new)
+    ends = np.append(first[1:], len(pieces)) - 1
+    begin, end = start[first], stop[ends]
+    rows = case.segments.row[kept.leaf[pieces]]
+    by_length = np.argsort(start - stop, kind="stable")
+    shown = dict.fromkeys(row for row in rows[by_length[: _ROWS * 4]].tolist() if row >= 0)
+    actors = np.unique(case.segments.actor[kept.path[pieces][kept.path[pieces] >= 0]]).tolist()
+    of_thread = {t.thread: t.index for t in case.view.capture.tracks if t.role == "state"}
+    tracks = [of_thread[actor] for actor in actors if actor in of_thread]
+    return Evidence(
+        tuple(zip(begin.tolist(), end.tolist(), strict=True)),
+        tuple(list(shown)[:_ROWS]),
+        tuple(tracks) or case.target.tracks[:1],
+    )
+
+
+def leaves_like(case: Case, pieces: Int64Array) -> BoolArray:
+    """All segments of anybody that are of the same cause at the same place as those that explain some pieces."""
+    key = case.segments.cause * (int(case.group_of_segment.max(initial=0)) + 1) + case.group_of_segment
+    leaf = case.pieces.leaf[pieces]
+    placed = leaf[case.group_of_segment[leaf] > 0]
+    marked: BoolArray = np.isin(key, np.unique(key[placed]))
+    marked[leaf] = True
+    return marked
+
+
+def make_finding(
+    case: Case,
+    name: str,
+    title: str,
+    text: str,
+    pieces: Int64Array,
+    gain_ns: int,
+    where: Where,
+    remedy: str,
+    worst: Severity = Severity.CRITICAL,
+    needs: str = "",
+    path: list[int] | None = None,
+) -> Finding | None:
+    """The finding of some pieces; None when it is not worth a note."""
+    time_ns = int(case.pieces.length[pieces].sum())
+    gain_ns = min(max(gain_ns, 0), case.whole_ns)
+    share = time_ns / case.whole_ns
+    if max(share, gain_ns / case.whole_ns) < NOTE:
+        return None
+    path = usual_path(case, pieces) if path is None else path
+    return Finding(
+        name,
+        severity(gain_ns / case.whole_ns, worst),
+        title,
+        text,
+        time_ns,
+        share,
+        gain_ns,
+        where,
+        remedy,
+        chain_of(case, path),
+        evidence_of(case, pieces),
+        needs,
+    )

@@ -1,0 +1,95 @@
+"""Which operator and line of Python a thread was in at some moments, where a profiler recorded them as events."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.analysis.findings.finding import Where
+from warpline.analysis.findings.wait_kinds import is_library
+from warpline.analysis.framework.selection import View
+from warpline.analysis.structure.attribution import enclosing_of_calls
+from warpline.analysis.structure.gpu_gaps import DATA_LOADING
+
+Int64Array = npt.NDArray[np.int64]
+MOMENTS = 1024
+"""So many moments tell what a thread did."""
+_KINETO = re.compile(r"^(?P<file>.+\.py)\((?P<line>\d+)\): (?P<function>.+)$")
+_KINDS = ("operator", "range", "phase", "python", "cuda_api", "other")
+_CALLERS = 24
+"""So far up is looked for a line of the user's own."""
+
+
+def moments_in(start: Int64Array, stop: Int64Array) -> Int64Array:
+    """Moments spread evenly over the time of sorted disjoint stretches; at most `MOMENTS`."""
+    length = stop - start
+    total = int(length.sum())
+    if not total:
+        return start[:0]
+    ends = np.cumsum(length)
+    count = min(MOMENTS, total)
+    at = (np.arange(count) * total) // count + total // (2 * count)
+    place = np.searchsorted(ends, at, "right")
+    moments: Int64Array = start[place] + at - (ends[place] - length[place])
+    return moments
+
+
+def usual_place(view: View, thread: int, times: Int64Array) -> tuple[Where, int, float]:
+    """Where a thread was at most of some moments, the event that says so, and for what part of them anything is known.
+
+    An operator, or what a range calls itself, and the innermost line of the user's own code around it.
+    """
+    if not len(times):
+        return Where(), -1, 0.0
+    threads = np.full(len(times), thread, np.int64)
+    python = enclosing_of_calls(view, threads, times, ("python",))
+    named = enclosing_of_calls(view, threads, times, ("operator", "range", "phase", "other"))
+    rows = np.where(python >= 0, python, named)
+    known = rows >= 0
+    if not known.any():
+        return Where(), -1, 0.0
+    wheres: dict[int, Where] = {}
+    counts: dict[Where, int] = {}
+    shown: dict[Where, int] = {}
+    for row, operator, count in _counted(rows[known], named[known]):
+        key = row
+        if key not in wheres:
+            wheres[key] = _of_python(view, row) if _is_python(view, row) else Where()
+        place = wheres[key]
+        name = view.capture.strings[int(view.names(np.array([operator]))[0])] if operator >= 0 else ""
+        if DATA_LOADING.search(name) or name.startswith("ProfilerStep"):
+            name = name if not place.function else ""
+        place = Where(place.file, place.line, place.function, operator=name)
+        counts[place] = counts.get(place, 0) + count
+        shown.setdefault(place, row)
+    best = max(counts, key=lambda one: counts[one])
+    return best, shown[best], float(known.mean())
+
+
+def _counted(rows: Int64Array, named: Int64Array) -> list[tuple[int, int, int]]:
+    pairs, counts = np.unique(np.stack([rows, named], 1), axis=0, return_counts=True)
+    return [(row, name, count) for (row, name), count in zip(pairs.tolist(), counts.tolist(), strict=True)]
+
+
+def _is_python(view: View, row: int) -> bool:
+    table = view.capture.kinds.get("python")
+    return table is not None and int(view.capture.events.kind[row]) == table.code
+
+
+def _of_python(view: View, row: int) -> Where:
+    """The innermost of the calls around an event (itself included) that is the user's own; else the innermost line."""
+    first: Where | None = None
+    at: int | None = row
+    for _ in range(_CALLERS):
+        if at is None or at < 0:
+            break
+        found = _KINETO.match(view.capture.strings[int(view.names(np.array([at]))[0])])
+        if found is not None:
+            where = Where(found["file"], int(found["line"]), found["function"])
+            if not is_library(found["file"]) and not found["file"].startswith(("torch/", "<")):
+                return where
+            first = first or where
+        at = view.capture.parent_of_row(at)
+    return first or Where()

@@ -1,0 +1,212 @@
+"""Time of threads as segments: states where they were recorded, else from the first event of a thread to its last."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.analysis.findings.causes import Cause
+from warpline.analysis.findings.segments import (
+    NOBODY,
+    Index,
+    Segments,
+    join_segments,
+    make_segments,
+    split_at,
+    tile,
+)
+from warpline.analysis.findings.thread_time import BLOCKED, RUNNABLE, Threads
+from warpline.analysis.findings.wait_kinds import is_importing, refine
+from warpline.analysis.framework.selection import View
+from warpline.model.intervals import merge_intervals
+from warpline.model.waits import OWN_THREAD
+
+Int64Array = npt.NDArray[np.int64]
+_CHILD_ENDS_NS = 5_000_000
+"""A wait for a child may end this long before the last that is known of the child."""
+_HIDDEN_NS = 20_000
+"""Between two events of a thread it may do so long what was not recorded."""
+_SAMPLE_NS = 25_000_000
+"""A sample tells of what runs up to this long before and after it."""
+
+
+def host_segments(threads: Threads) -> Segments:
+    """All threads but Warpline's own."""
+    view = threads.view
+    wanted = np.array(
+        [i for i, thread in enumerate(view.capture.threads) if thread.name != OWN_THREAD], np.int64
+    )
+    found = _of_states(threads)
+    with_states = np.unique(found.actor)
+    found = join_segments([found, _of_events(view, np.setdiff1d(wanted, with_states))])
+    found = found.take(np.isin(found.actor, wanted))
+    tiled = tile(found, wanted, view.start_ns, view.stop_ns)
+    return _with_births(threads, _with_samples(threads, tiled))
+
+
+def _of_states(threads: Threads) -> Segments:
+    activity = threads.activity
+    cause = np.full(len(activity), int(Cause.RUNNING), np.int64)
+    cause[activity.state == RUNNABLE] = Cause.RUNNABLE
+    blocked = np.flatnonzero(activity.state >= BLOCKED)
+    waits = activity.take(blocked)
+    kind = _refined(threads, waits.wait, waits.stack)
+    cause[blocked] = kind
+    by = np.full(len(activity), NOBODY, np.int64)
+    at = threads.calls_around(waits)
+    if len(threads.calls.by):
+        by[blocked] = np.where(at >= 0, threads.calls.by[np.maximum(at, 0)], NOBODY)
+    woken = threads.woken_by(waits)
+    by[blocked] = np.where(by[blocked] == NOBODY, woken, by[blocked])
+    children = blocked[(kind == Cause.CHILD)]
+    by[children] = _children_of(threads, activity.thread[children], activity.stop[children])
+    by[by == activity.thread] = NOBODY
+    by[cause >= Cause.RUNNABLE] = NOBODY
+    return Segments(activity.thread, activity.start, activity.stop, cause, by, activity.stack, activity.row)
+
+
+def _refined(threads: Threads, wait: Int64Array, stack: Int64Array) -> Int64Array:
+    """Kinds of waits, as the stacks tell them."""
+    pairs, inverse = np.unique(np.stack([wait, stack], 1), axis=0, return_inverse=True)
+    kinds = [
+        refine(kind, threads.view.capture.stack_frames(one)) if one >= 0 else kind
+        for kind, one in pairs.tolist()
+    ]
+    return np.array(kinds or [0], np.int64)[inverse.reshape(-1)] if len(wait) else np.empty(0, np.int64)
+
+
+def _children_of(threads: Threads, thread: Int64Array, stop: Int64Array) -> Int64Array:
+    """For waits of threads that ended at ``stop``: the main thread of the child that ended last before that."""
+    capture = threads.view.capture
+    by = np.full(len(thread), NOBODY, np.int64)
+    ends = _ends(threads)
+    for one in np.unique(thread).tolist():
+        pid = capture.processes[capture.threads[one].process].pid
+        children = [
+            (ends[index], index)
+            for index, known in enumerate(capture.threads)
+            if known.name != OWN_THREAD
+            and capture.processes[known.process].parent_pid == pid
+            and capture.processes[known.process].pid == known.tid
+            and index in ends
+        ]
+        here = np.flatnonzero(thread == one)
+        if children:
+            times = np.array(sorted(children), np.int64)
+            at = np.searchsorted(times[:, 0], stop[here] + _CHILD_ENDS_NS, "right") - 1
+            by[here] = np.where(at >= 0, times[np.maximum(at, 0), 1], times[0, 1])
+    return by
+
+
+def _ends(threads: Threads) -> dict[int, int]:
+    """When the last known state of each thread ended."""
+    activity = threads.activity
+    last = np.flatnonzero(np.append(activity.thread[1:] != activity.thread[:-1], True)[: len(activity)])
+    return dict(zip(activity.thread[last].tolist(), activity.stop[last].tolist(), strict=True))
+
+
+def _of_events(view: View, threads: Int64Array) -> Segments:
+    """Threads without states run while something of theirs was recorded. Between that, the main thread of a process
+    runs something that was not recorded, and others wait for it.
+    """
+    spans: dict[int, tuple[Int64Array, Int64Array]] = {}
+    counts: dict[int, int] = {}
+    for thread in threads.tolist():
+        tracks = [t.index for t in view.capture.tracks if t.thread == thread and t.device is None]
+        lanes = view.lane_events(tracks)
+        if lanes:
+            starts = np.concatenate([lane.start for lane in lanes])
+            stops = np.concatenate([lane.stop for lane in lanes]) + _HIDDEN_NS
+            counts[thread] = len(starts)
+            spans[thread] = merge_intervals(starts, stops)
+    mains = _main_threads(view, counts)
+    parts = []
+    for thread, (start, stop) in spans.items():
+        stop = stop - _HIDDEN_NS
+        if thread in mains:
+            start, stop = start[:1], stop[-1:]
+        else:
+            main = _mains_of(view, mains).get(view.capture.threads[thread].process, NOBODY)
+            parts.append(
+                make_segments(np.full(len(start) - 1, thread), stop[:-1], start[1:], Cause.CONDITION, main)
+            )
+        parts.append(make_segments(np.full(len(start), thread), start, stop, Cause.RUNNING))
+    return join_segments(parts)
+
+
+def _mains_of(view: View, mains: frozenset[int]) -> dict[int, int]:
+    """The main thread of each process that has one among some threads."""
+    return {view.capture.threads[thread].process: thread for thread in sorted(mains, reverse=True)}
+
+
+def _main_threads(view: View, counts: dict[int, int]) -> frozenset[int]:
+    """Of each process the thread that is called like it, else the one with most events."""
+    capture = view.capture
+    found: dict[int, int] = {}
+    for thread in sorted(counts, key=lambda one: -counts[one]):
+        known = capture.threads[thread]
+        if known.tid == capture.processes[known.process].pid:
+            found[known.process] = thread
+        found.setdefault(known.process, thread)
+    return frozenset(found.values())
+
+
+def _with_samples(threads: Threads, segments: Segments) -> Segments:
+    """What runs, cut half-way between samples of its stack, each part with the place of the sample it is nearest to."""
+    view = threads.view
+    actor, time, stack = threads.samples
+    if not len(actor):
+        return segments
+    same = actor[1:] == actor[:-1]
+    middle = (time[1:] + time[:-1]) // 2
+    index = Index(segments, view.start_ns, view.stop_ns)
+    inside = same & (middle >= view.start_ns) & (middle < view.stop_ns)
+    borders, at = middle[inside], index.at(actor[1:][inside], middle[inside])
+    runs = (at >= 0) & (segments.cause[np.maximum(at, 0)] == Cause.RUNNING)
+    segments = split_at(segments, index, actor[1:][inside][runs], borders[runs])
+    running = np.flatnonzero((segments.cause == Cause.RUNNING) | (segments.place < 0))
+    nearest = _nearest(
+        actor, time, segments.actor[running], (segments.start[running] + segments.stop[running]) // 2
+    )
+    known = nearest >= 0
+    place = segments.place.copy()
+    place[running[known]] = stack[nearest[known]]
+    stacks = np.unique(stack)
+    importing = stacks[[is_importing(view.capture.stack_frames(one)) for one in stacks.tolist()]]
+    cause = segments.cause.copy()
+    cause[(cause == Cause.RUNNING) & np.isin(place, importing)] = Cause.IMPORTING
+    return Segments(segments.actor, segments.start, segments.stop, cause, segments.by, place, segments.row)
+
+
+def _nearest(actor: Int64Array, time: Int64Array, of: Int64Array, moment: Int64Array) -> Int64Array:
+    """The sample nearest to each moment of an actor, −1 where there is none close by."""
+    origin = int(time.min())
+    span = max(int(time.max()), int(moment.max(initial=origin))) - origin + 1
+    keys = actor * span + (time - origin)
+    after = np.searchsorted(keys, of * span + np.maximum(moment - origin, 0))
+    best = np.full(len(of), -1, np.int64)
+    distance = np.full(len(of), _SAMPLE_NS, np.int64)
+    for candidate in (after - 1, after):
+        safe = np.clip(candidate, 0, len(actor) - 1)
+        far = np.abs(time[safe] - moment)
+        closer = (candidate >= 0) & (candidate < len(actor)) & (actor[safe] == of) & (far < distance)
+        best[closer], distance[closer] = safe[closer], far[closer]
+    return best
+
+
+def _with_births(threads: Threads, segments: Segments) -> Segments:
+    """What was not recorded before a thread began was a wait for who made it, where only one can have."""
+    capture = threads.view.capture
+    first = np.flatnonzero(np.insert(segments.actor[1:] != segments.actor[:-1], 0, True)[: len(segments)])
+    born = first[(segments.cause[first] == Cause.NOT_RECORDED)]
+    by = segments.by.copy()
+    mains = {t.tid: i for i, t in enumerate(capture.threads) if capture.processes[t.process].pid == t.tid}
+    for place in born.tolist():
+        thread = capture.threads[int(segments.actor[place])]
+        process = capture.processes[thread.process]
+        maker = mains.get(process.pid if thread.tid != process.pid else process.parent_pid or -1)
+        if maker is not None and maker != int(segments.actor[place]):
+            by[place] = maker
+    return Segments(
+        segments.actor, segments.start, segments.stop, segments.cause, by, segments.place, segments.row
+    )

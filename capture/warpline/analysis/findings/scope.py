@@ -1,0 +1,180 @@
+"""Which range a diagnosis is about, and whose time: what of a capture is steady, and what is waited for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.analysis.framework.options import Options
+from warpline.analysis.framework.selection import GPU_KINDS, View
+from warpline.analysis.structure.gpus import Gpu, activity_combinations, gpus
+from warpline.analysis.structure.steps import Steps, find_steps
+from warpline.i18n import english, english_n, tr
+from warpline.model import Track, UsageError
+from warpline.model.times import format_duration
+from warpline.model.waits import OWN_THREAD
+
+Int64Array = npt.NDArray[np.int64]
+_FEWEST_STEPS = 3
+"""Of fewer none can be told to be warm-up."""
+_WARMER = 1.3
+"""Steps at the beginning that are longer by this factor than later ones are warm-up."""
+
+
+@dataclass(frozen=True)
+class WaitedFor:
+    """Whose time it is: a GPU, or a thread by its index in the capture; ``tracks`` are its own."""
+
+    title: str
+    gpu: Gpu | None
+    thread: int | None
+    tracks: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Scope:
+    """The range as a view, its steps (none where there are none), and what of the capture was left out."""
+
+    view: View
+    steps: Steps
+    said: tuple[str, ...]
+
+
+def find_target(view: View, of: str | None = None) -> WaitedFor | None:
+    """What is waited for: the busiest GPU, else the program's main thread, else the thread most is known of; or what
+    the user chose by the URI of a track. None when nothing has time of its own.
+
+    Raises UsageError when the URI names no thread, GPU, stream or rank.
+    """
+    if of is not None:
+        return _chosen(view, of)
+    if view.has(*GPU_KINDS):
+        found = gpus(view)
+        if found:
+            busy = [int(activity_combinations(view, gpu)[1:].sum()) for gpu in found]
+            return _of_gpu(found[int(np.argmax(busy))])
+    thread = main_thread(view)
+    return None if thread is None else of_thread(view, thread)
+
+
+def of_thread(view: View, thread: int) -> WaitedFor:
+    """A thread as what is waited for."""
+    known = view.capture.threads[thread]
+    title = f"{known.name} ({known.tid})" if known.name else str(known.tid)
+    tracks = tuple(t.index for t in view.capture.tracks if t.thread == thread and t.device is None)
+    return WaitedFor(title, None, thread, tracks)
+
+
+def _of_gpu(gpu: Gpu) -> WaitedFor:
+    return WaitedFor(gpu.title, gpu, None, tuple(sorted(gpu.tracks)))
+
+
+def _chosen(view: View, of: str) -> WaitedFor:
+    try:
+        track = view.capture.track(of)
+    except KeyError:
+        raise UsageError(tr("no track {uri!r}; warpline info --json lists them", uri=of)) from None
+    if track.thread is not None and track.device is None:
+        return of_thread(view, track.thread)
+    if track.device is not None:
+        found = [gpu for gpu in gpus(view) if track.index in gpu.tracks]
+        if track.stream is not None and found:
+            gpu = found[0]
+            title = f"{gpu.title} · {track.title or track.uri}"
+            return _of_gpu(Gpu(gpu.device, gpu.rank, title, frozenset([track.index])))
+        if found:
+            return _of_gpu(found[0])
+    inside = view.other(type(view.selection)(tracks=frozenset([track.index])))
+    found = gpus(inside)
+    if found:
+        return _of_gpu(found[0])
+    thread = next((t.thread for t in _below(view, track) if t.thread is not None), None)
+    if thread is None:
+        raise UsageError(tr("{uri}: no thread, GPU, stream or rank, whose time could be told", uri=of))
+    return of_thread(view, thread)
+
+
+def _below(view: View, track: Track) -> list[Track]:
+    return [t for t in view.capture.tracks if t.uri.startswith(track.uri + "/")]
+
+
+def main_thread(view: View) -> int | None:
+    """The first thread of the first process that did something; else the one with most events."""
+    capture = view.capture
+    counts = np.zeros(len(capture.threads) + 1, np.int64)
+    lanes = capture.lanes
+    of_track = np.array([-1 if t.thread is None else t.thread for t in capture.tracks] or [-1], np.int64)
+    own = [i for i, thread in enumerate(capture.threads) if thread.name == OWN_THREAD]
+    thread = of_track[np.asarray(lanes.track).astype(np.int64)] if len(lanes.track) else np.empty(0, np.int64)
+    np.add.at(counts, thread, np.asarray(lanes.count).astype(np.int64))
+    counts[-1] = 0
+    counts[own] = 0
+    for index, known in enumerate(capture.threads):
+        if counts[index] and known.process == 0 and known.tid == capture.processes[0].pid:
+            return index
+    return int(np.argmax(counts)) if counts.any() else None
+
+
+def find_scope(view: View, target: WaitedFor, options: Options) -> Scope:
+    """The selected range; where none is selected the steady steps, and without steps the whole."""
+    steps = _own_steps(view, target, find_steps(view, options))
+    if not view.is_whole:
+        inside = (steps.start >= view.start_ns) & (steps.stop <= view.stop_ns)
+        return Scope(view, _take(steps, np.flatnonzero(inside)), ())
+    if not len(steps):
+        return Scope(view, steps, ())
+    first = warm_up(steps.stop - steps.start)
+    said = []
+    if first:
+        said.append(
+            english_n(
+                "The first step is warm-up and left out: {length}, later ones {usual} in the median.",
+                "The first {count} steps are warm-up and left out: up to {length}, later ones {usual} in the median.",
+                first,
+                length=format_duration(int((steps.stop - steps.start)[:first].max())),
+                usual=format_duration(int(np.median((steps.stop - steps.start)[first:]))),
+            )
+        )
+    steady = _take(steps, np.arange(first, len(steps)))
+    start, stop = int(steady.start[0]), int(steady.stop[-1])
+    outside = (
+        (start - view.start_ns if not first else int(steps.start[0]) - view.start_ns) + view.stop_ns - stop
+    )
+    if outside > (view.stop_ns - view.start_ns) // 100:
+        said.append(english("{time} before and after the steps are left out.", time=format_duration(outside)))
+    return Scope(view.restrict(start, stop), steady, tuple(said))
+
+
+def warm_up(duration: Int64Array) -> int:
+    """How many of the first steps are far longer than later ones; never more than half of them."""
+    if len(duration) < _FEWEST_STEPS:
+        return 0
+    usual = float(np.median(duration[len(duration) // 3 :]))
+    longer = duration[: len(duration) // 2] > _WARMER * usual
+    return int(np.argmin(np.append(longer, False)))
+
+
+def _own_steps(view: View, target: WaitedFor, steps: Steps) -> Steps:
+    """The steps of the process or rank of what is waited for; of one where several count their own."""
+    capture = view.capture
+    if target.thread is not None:
+        own = steps.around(capture.threads[target.thread].process, None)
+    else:
+        own = steps.around(None, target.gpu.rank if target.gpu is not None else None)
+    places = np.flatnonzero(own)
+    if len(places):
+        same = (steps.process[places] == steps.process[places[0]]) & (
+            steps.rank[places] == steps.rank[places[0]]
+        )
+        places = places[same]
+    places = places[np.argsort(steps.start[places], kind="stable")]
+    return _take(steps, places)
+
+
+def _take(steps: Steps, places: Int64Array) -> Steps:
+    return Steps(
+        steps.row[places], steps.start[places], steps.stop[places], steps.name[places], steps.number[places],
+        steps.process[places], steps.rank[places],
+    )  # fmt: skip

@@ -1,0 +1,172 @@
+"""Time of threads and GPUs as segments that lie side by side without gaps: what a diagnosis is computed from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.analysis.findings.causes import Cause
+
+Int64Array = npt.NDArray[np.int64]
+NOBODY = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Segments:
+    """Segments [n], sorted by actor, then start; those of an actor fill the range.
+
+    ``actor`` int64; ``start``/``stop`` int64 capture ns; ``cause`` int64 code of `Cause`; ``by`` the actor whose doing
+    at ``stop`` ends a wait (`NOBODY`: not known); ``place`` int64 stack id (−1: none); ``row`` event row (−1: none).
+    """
+
+    actor: Int64Array
+    start: Int64Array
+    stop: Int64Array
+    cause: Int64Array
+    by: Int64Array
+    place: Int64Array
+    row: Int64Array
+
+    def __len__(self) -> int:
+        return len(self.actor)
+
+    def take(self, index: npt.NDArray[np.generic]) -> Segments:
+        """Some of them, by index or mask."""
+        return Segments(*(getattr(self, item.name)[index] for item in fields(self)))
+
+    def cut(self, index: Int64Array, start: Int64Array, stop: Int64Array) -> Segments:
+        """Some of them with other ends."""
+        part = self.take(index)
+        return Segments(part.actor, start, stop, part.cause, part.by, part.place, part.row)
+
+    @property
+    def length(self) -> Int64Array:
+        """Length of each, ns."""
+        return self.stop - self.start
+
+
+def join_segments(parts: Sequence[Segments]) -> Segments:
+    """Several sets, sorted."""
+    columns = [
+        np.concatenate([np.empty(0, np.int64), *(getattr(part, item.name) for part in parts)])
+        for item in fields(Segments)
+    ]
+    joined = Segments(*columns)
+    order = np.lexsort((joined.start, joined.actor))
+    return joined.take(order)
+
+
+def make_segments(
+    actor: Int64Array,
+    start: Int64Array,
+    stop: Int64Array,
+    cause: Int64Array | int,
+    by: Int64Array | int = NOBODY,
+    place: Int64Array | int = -1,
+    row: Int64Array | int = -1,
+) -> Segments:
+    """Segments from columns; a number stands for a column of it."""
+    columns = (actor, start, stop, cause, by, place, row)
+    return Segments(*(np.broadcast_to(np.asarray(c, np.int64), len(actor)) for c in columns))
+
+
+def tile(found: Segments, actors: Int64Array, start_ns: int, stop_ns: int) -> Segments:
+    """Segments cut to the range, made disjoint (the earlier one keeps the time), the rest filled as not recorded.
+
+    ``found`` are in any order; ``actors`` are all that are wanted.
+    """
+    start, stop = np.maximum(found.start, start_ns), np.minimum(found.stop, stop_ns)
+    inside = np.flatnonzero(stop > start)
+    found = found.cut(inside, start[inside], stop[inside])
+    found = found.take(np.lexsort((found.stop, found.start, found.actor)))
+    # Far apart for each actor, so that one running maximum serves all.
+    base = found.actor * (stop_ns - start_ns + 1) - start_ns
+    reach = np.maximum.accumulate(found.stop + base) if len(found) else np.empty(0, np.int64)
+    before = np.concatenate([reach[:1] - 1, reach[:-1]]) - base if len(found) else reach
+    first = np.ones(len(found), bool)
+    first[1:] = found.actor[1:] != found.actor[:-1]
+    before = np.where(first, start_ns, before)
+    begin = np.maximum(found.start, before)
+    keep = np.flatnonzero(found.stop > begin)
+    kept = found.cut(keep, begin[keep], found.stop[keep])
+    return join_segments([kept, _gaps(kept, actors, start_ns, stop_ns)])
+
+
+def _gaps(found: Segments, actors: Int64Array, start_ns: int, stop_ns: int) -> Segments:
+    """What disjoint sorted segments leave free of the range."""
+    ends = np.unique(actors)
+    actor = np.concatenate([found.actor, ends])
+    start = np.concatenate([found.stop, np.full(len(ends), start_ns)])
+    order = np.lexsort((start, actor))
+    actor, start = actor[order], start[order]
+    next_actor = np.concatenate([found.actor, ends])
+    next_start = np.concatenate([found.start, np.full(len(ends), stop_ns)])
+    stop = next_start[np.lexsort((next_start, next_actor))]
+    free = np.flatnonzero(stop > start)
+    return make_segments(actor[free], start[free], stop[free], Cause.NOT_RECORDED)
+
+
+class Index:
+    """Finds segments of an actor in a stretch of time by binary search."""
+
+    def __init__(self, segments: Segments, start_ns: int, stop_ns: int) -> None:
+        self.segments = segments
+        self._origin, self._span = start_ns, stop_ns - start_ns + 1
+        self._starts = self._key(segments.actor, segments.start)
+
+    def _key(self, actor: Int64Array, time: Int64Array) -> Int64Array:
+        key: Int64Array = actor * self._span + (time - self._origin)
+        return key
+
+    def at(self, actor: Int64Array, time: Int64Array) -> Int64Array:
+        """The segment of each actor that a moment of the range lies in (its start counts, its stop does not);
+        −1 for an actor without any.
+        """
+        at = np.searchsorted(self._starts, self._key(actor, time), "right") - 1
+        if not len(self.segments):
+            return np.full(len(actor), -1, np.int64)
+        known = (at >= 0) & (self.segments.actor[np.maximum(at, 0)] == actor)
+        return np.where(known, at, -1)
+
+    def overlapping(
+        self, actor: Int64Array, start: Int64Array, stop: Int64Array
+    ) -> tuple[Int64Array, Int64Array]:
+        """Every (window, segment) that overlap; windows lie in the range and are not empty."""
+        first = self.at(actor, start)
+        last = self.at(actor, stop - 1)
+        count = np.where(first >= 0, last - first + 1, 0)
+        window = np.repeat(np.arange(len(actor)), count)
+        offset = np.arange(len(window)) - np.repeat(np.cumsum(count) - count, count)
+        return window, np.repeat(first, count) + offset
+
+
+def overlay(base: Segments, patch: Segments, start_ns: int, stop_ns: int) -> Segments:
+    """The base with patches laid over it; both disjoint per actor and inside the range, the base without gaps."""
+    if not len(patch):
+        return base
+    patch = join_segments([patch])
+    free = _gaps(patch, np.unique(base.actor), start_ns, stop_ns)
+    window, segment = Index(base, start_ns, stop_ns).overlapping(free.actor, free.start, free.stop)
+    start = np.maximum(free.start[window], base.start[segment])
+    stop = np.minimum(free.stop[window], base.stop[segment])
+    return join_segments([base.cut(segment, start, stop), patch])
+
+
+def split_at(segments: Segments, index: Index, actor: Int64Array, time: Int64Array) -> Segments:
+    """The segments cut at moments of actors that lie inside one."""
+    at = index.at(actor, time)
+    inside = np.flatnonzero((at >= 0) & (segments.start[np.maximum(at, 0)] < time))
+    at, time = at[inside], time[inside]
+    pairs = np.unique(np.stack([at, time], 1), axis=0) if len(at) else np.empty((0, 2), np.int64)
+    at, time = pairs[:, 0], pairs[:, 1]
+    which = np.concatenate([np.arange(len(segments)), at])
+    start = np.concatenate([segments.start, time])
+    order = np.lexsort((start, which))
+    which, start = which[order], start[order]
+    stop = segments.stop[which].copy()
+    same = which[1:] == which[:-1]
+    stop[:-1][same] = start[1:][same]
+    return segments.cut(which, start, stop)

@@ -1,12 +1,12 @@
 # Every target prepares what it needs (scripts/bootstrap.sh) and is quick when nothing changed.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test bench fuzz mutation wheel format native clean
+.PHONY: help setup demo test frameworks bench fuzz mutation wheel format native clean
 
 PYTEST := .venv/bin/python -m pytest
 export QT_QPA_PLATFORM ?= offscreen
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## .venv with every extra, and the system's libraries
 	@scripts/bootstrap.sh >/dev/null
@@ -16,6 +16,9 @@ demo: ## record the bundled example and show it
 
 test: ## lint, format, types, import contracts, tests; ARGS="-k name" goes to pytest
 	@scripts/check.sh $(ARGS)
+
+frameworks: setup ## untouched scripts of PyTorch, Lightning, Transformers, Paddle, in an environment of their own
+	@scripts/frameworks.sh $(ARGS)
 
 bench: setup ## benchmarks, with tables; ARGS as above
 	@$(PYTEST) tests/benchmarks -o 'python_files=bench_*.py' --timeout=0 -q -s -p no:cacheprovider $(ARGS)

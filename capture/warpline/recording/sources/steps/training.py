@@ -165,7 +165,10 @@ def _steps(
     if len(resumes):
         resumed = np.searchsorted(resumes, units.start[first], "right") - 1
         start = np.where(resumed >= 0, np.maximum(start, resumes[np.maximum(resumed, 0)]), start)
-    return np.column_stack([start, units.stop[last]]), first, last
+    # What comes between the end of a step and the next one's first phase belongs to that one.
+    since = np.where(floor >= 0, floor + 1, first)
+    since[comes_between] = aside[before[comes_between]] + 1
+    return np.column_stack([start, units.stop[last]]), since, last
 
 
 def _repeats(identity: Int64Array, takes_batch: Booleans) -> Booleans:

@@ -75,7 +75,8 @@ static void read_chunk(struct memory *memory, uintptr_t thread)
 
 static const char *frame_at(const struct memory *memory, uintptr_t frame, char *own)
 {
-    if (frame >= memory->at && frame + FRAME_BYTES <= memory->at + memory->size)
+    /* A thread that runs on leaves anything in its frames: sums of what is read may wrap around. */
+    if (frame >= memory->at && memory->size >= FRAME_BYTES && frame - memory->at <= memory->size - FRAME_BYTES)
         return memory->bytes + (frame - memory->at);
     return python_read(own, frame, FRAME_BYTES) ? own : NULL;
 }

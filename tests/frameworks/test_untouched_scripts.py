@@ -1,0 +1,131 @@
+"""Untouched scripts of real frameworks: their steps, phases and modules are what the scripts' own clocks say.
+
+Needs a Python that has the frameworks: ``make frameworks`` makes one, ``WARPLINE_FRAMEWORKS_PYTHON`` names one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import warpline
+
+PROGRAMS = Path(__file__).parent / "programs"
+PYTHON = os.environ.get("WARPLINE_FRAMEWORKS_PYTHON", "")
+PHASES = ("dataloader_ns", "forward_ns", "backward_ns", "optimization_ns")
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not PYTHON, reason="WARPLINE_FRAMEWORKS_PYTHON names no Python with the frameworks"),
+]
+
+
+def needs(package: str) -> None:
+    """Skip where the package is not installed."""
+    found = subprocess.run([PYTHON, "-c", f"import {package}"], capture_output=True, check=False)
+    if found.returncode:
+        pytest.skip(f"{package} is not installed there")
+
+
+def record(
+    tmp_path: Path, *command: str, options: tuple[str, ...] = ()
+) -> tuple[list[dict[str, Any]], warpline.CaptureReader]:
+    """What the script printed as JSON, and its recording."""
+    output = tmp_path / "run.h5"
+    words = [sys.executable, "-m", "warpline", "record", "-q", *options, "-o", str(output), "--", PYTHON]
+    done = subprocess.run(
+        [*words, *command],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(PROGRAMS)},
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    told = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"')]
+    return told, warpline.open(output)
+
+
+def program(name: str) -> str:
+    return str(PROGRAMS / name)
+
+
+def steps_of(capture: warpline.CaptureReader) -> pd.DataFrame:
+    return capture.report("steps").to_pandas()
+
+
+def holds_together(steps: pd.DataFrame) -> None:
+    """Phases and the rest are the step, and nothing is counted twice."""
+    known = [name for name in PHASES if name in steps]
+    assert len(known) >= 3
+    assert (steps.others_ns >= 0).all()
+    assert (steps[[*known, "others_ns"]].sum(axis=1) == steps.duration_ns).all()
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_net_with_a_slow_dataset(tmp_path: Path, workers: int) -> None:
+    needs("torch")
+    (told,), capture = record(tmp_path, program("cnn.py"), str(workers))
+    with capture:
+        steps = steps_of(capture)
+        modules = capture.events("module").to_pandas()
+        phases = capture.events("phase").to_pandas()
+    assert len(steps) == told["steps"]
+    holds_together(steps)
+    assert steps.dataloader_ns.sum() / 1e9 == pytest.approx(told["wait_s"], rel=0.01)
+    assert {*told["modules"], "criterion"} == set(modules.name)
+    assert (phases.name == "evaluation").sum() == 2
+    assert (phases.name == "fetch batch").sum() == 2 * told["steps"]
+
+
+@pytest.mark.parametrize("script", ["transformer.py", "gan.py", "lightning_fit.py"])
+def test_steps_are_those_that_the_script_counts(tmp_path: Path, script: str) -> None:
+    needs("lightning" if script.startswith("lightning") else "torch")
+    told, capture = record(tmp_path, program(script))
+    with capture:
+        steps = steps_of(capture)
+    assert len(steps) == told[-1]["steps"]
+    holds_together(steps)
+
+
+def test_transformers_trainer(tmp_path: Path) -> None:
+    needs("transformers")
+    told, capture = record(tmp_path, program("hf_trainer.py"))
+    with capture:
+        steps = steps_of(capture)
+        phases = capture.events("phase").to_pandas()
+    assert len(steps) == told[-1]["steps"]
+    holds_together(steps)
+    assert (phases.name == "evaluation").sum() == 2
+
+
+def test_two_ranks_started_by_torchrun(tmp_path: Path) -> None:
+    needs("torch")
+    launch = ("-m", "torch.distributed.run", "--nproc-per-node", "2", program("ddp.py"))
+    told, capture = record(tmp_path, *launch)
+    with capture:
+        steps = steps_of(capture)
+        phases = capture.events("phase").to_pandas()
+    assert len(told) == 2
+    assert len(steps) == sum(rank["steps"] for rank in told)
+    holds_together(steps)
+    assert (phases.name == "all_reduce").sum() == len(steps)
+
+
+def test_compiled_code_has_the_same_graphs_breaks_and_recompiles(tmp_path: Path) -> None:
+    needs("torch")
+    plain = subprocess.run(
+        [PYTHON, program("compiled.py")], capture_output=True, text=True, check=True
+    ).stdout
+    (told,), capture = record(tmp_path, program("compiled.py"))
+    with capture:
+        phases = capture.events("phase").to_pandas()
+    assert told == json.loads(plain)
+    assert told["full"]["unique_graphs"] == 1
+    assert (phases.category == "Forward").any()

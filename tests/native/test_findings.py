@@ -106,6 +106,26 @@ def test_who_holds_the_lock_is_followed_to_what_he_does(tmp_path: Path) -> None:
 
 
 @needs_perf
+def test_a_recording_ends_with_what_stands_out_unless_nobody_wants_to_know(tmp_path: Path) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(textwrap.dedent(SLEEPS))
+    told = []
+    for options in ([], ["--no-check"], ["--quiet"]):
+        words = ["record", *options, "-o", "run.h5", "--", sys.executable, str(path)]
+        done = subprocess.run(
+            [sys.executable, "-m", "warpline", *words],
+            cwd=tmp_path, capture_output=True, text=True, check=True, timeout=100,
+        )  # fmt: skip
+        told.append(done.stderr.splitlines())
+    first, unchecked, quiet = told
+    assert first[0].startswith("warpline: run.h5: ")
+    assert len(first) == 2
+    assert "program.py:4" in first[1]
+    assert first[1].endswith("(warpline check run.h5)")
+    assert (len(unchecked), quiet) == (1, [])
+
+
+@needs_perf
 def test_a_healthy_program_gets_no_warning_about_waits(tmp_path: Path) -> None:
     found, _path, _sick = check(tmp_path, HEALTHY)
     # Others may have the cores of a busy machine; that is not the program's.

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import median
 from typing import Any, NamedTuple
 
 import pytest
@@ -16,23 +17,32 @@ import warpline
 from warpline.model import Flag
 
 PROGRAM = Path(__file__).parent / "programs" / "waits.py"
-LONG_NS = 10_000_000
+LONG_NS = 5_000_000
+MILLISECOND_NS = 1_000_000
 
 
 class Told(NamedTuple):
-    """A wait as the program saw it, by CLOCK_MONOTONIC."""
+    """A wait as the program saw it, by CLOCK_MONOTONIC; ``used_ns`` of it the thread had a core."""
 
     thread: int
+    name: str
     kind: str
     line: int
     start_ns: int
     stop_ns: int
+    used_ns: int
+    ended_by: int
 
 
 class Recorded(NamedTuple):
     capture: warpline.CaptureReader
     calls: Any
     told: list[Told]
+
+    def inside(self, told: Told) -> Any:
+        """The calls of the thread during a wait."""
+        calls = self.calls[self.calls.thread_id == told.thread]
+        return calls[(calls.start_ns >= told.start_ns) & (calls.start_ns + calls.duration_ns <= told.stop_ns)]
 
 
 @pytest.fixture(scope="module")
@@ -42,27 +52,63 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
     command = [sys.executable, "-m", "warpline", "record", "-q", "-o", str(output), "--", *program]
     done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=True)
     rows = (line.split("\t") for line in done.stdout.splitlines())
-    told = [Told(int(tid), kind, int(line), int(start), int(stop)) for tid, kind, line, start, stop in rows]
+    told = [
+        Told(int(tid), name, kind, int(line), int(start), int(stop), int(used), int(ended_by))
+        for tid, name, kind, line, start, stop, used, ended_by in rows
+    ]
     with warpline.open(output) as capture:
         calls = capture.events("osrt").to_pandas()
         calls["start_ns"] += capture.metadata["start_monotonic_ns"]
         yield Recorded(capture, calls, told)
 
 
-def test_every_wait_has_its_kind_its_line_and_its_length(recorded: Recorded) -> None:
-    assert len(recorded.told) == 10
-    calls = recorded.calls
+NAMES = {
+    "sleep", "lock", "condition", "queue", "join", "pipe", "select", "socket", "fsync", "file", "subprocess",
+    "GIL", "process queue", "asyncio",
+}  # fmt: skip
+
+
+def test_every_wait_has_its_kind_its_line_and_who_ended_it(recorded: Recorded) -> None:
+    assert {told.name for told in recorded.told} == NAMES
+    seen = set()
     for told in recorded.told:
-        inside = calls[
-            (calls.thread_id == told.thread)
-            & (calls.start_ns >= told.start_ns)
-            & (calls.start_ns + calls.duration_ns <= told.stop_ns)
-        ]
+        inside = recorded.inside(told)
+        if told.name == "GIL":
+            inside = inside[inside.wait == "GIL"]  # the sleep before it is none of its business
+        inside = inside[inside.duration_ns >= MILLISECOND_NS]
+        if not len(inside):
+            # The GIL may have been free, and a disk may be quick.
+            assert told.name in ("GIL", "fsync", "file"), told
+            continue
+        seen.add(told.name)
         longest = inside.loc[inside.duration_ns.idxmax()]
         assert longest.wait == told.kind, told
-        # Between the two readings of the program's clock nothing but the wait takes long.
-        assert longest.duration_ns >= 0.5 * (told.stop_ns - told.start_ns), told
-        assert f"{PROGRAM}:{told.line}" in str(longest.stack), told
+        if told.line:
+            assert f"{PROGRAM}:{told.line}" in str(longest.stack), told
+        if told.ended_by:
+            assert told.ended_by in {*longest[["ended_by", "holder"]].dropna()}, told
+    assert seen >= NAMES - {"fsync", "file"}
+
+
+def test_waits_last_as_long_as_the_programs_own_clock_says(recorded: Recorded) -> None:
+    """Within 50 us, in the median of the waits of a name: on a busy machine one may lose its core on the way.
+
+    The program reads its clock before and after, and how long it had a core in between, for Python's own work around
+    the wait and the kernel's in it: the wait lasted as long as the clock says or up to that much less.
+    """
+    off: dict[str, list[float]] = {}
+    for told in recorded.told:
+        inside = recorded.inside(told)
+        whole = told.stop_ns - told.start_ns
+        if whole < MILLISECOND_NS or not len(inside):
+            continue
+        # Reading what is in memory is all work.
+        least = whole if told.name in ("file", "fsync") else whole - told.used_ns
+        waited = int(inside.duration_ns.sum())
+        off.setdefault(told.name, []).append(max(least - waited, waited - whole, 0))
+    assert off.keys() >= NAMES - {"GIL", "fsync", "file"}
+    medians = {name: median(values) for name, values in off.items()}
+    assert {name: value for name, value in medians.items() if value > 50_000} == {}
 
 
 def test_who_gave_a_lock_back_is_told_with_the_line(recorded: Recorded) -> None:

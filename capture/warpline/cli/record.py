@@ -118,6 +118,9 @@ class RecordCommand:
         )
         parser.add_argument("-q", "--quiet", action="store_true", help=tr("no line at the end"))
         parser.add_argument(
+            "--no-check", action="store_true", help=tr("no line at the end about what stands out")
+        )
+        parser.add_argument(
             "--status-fd",
             type=int,
             metavar="N",
@@ -148,6 +151,12 @@ class RecordCommand:
         result = record(command, output, options, spool=args.spool, report=status_writer(args.status_fd))
         if not args.quiet or result.error:
             print(f"warpline: {summary_line(result)}", file=sys.stderr)
+        if result.path is not None and not (args.quiet or args.no_check):
+            from warpline.cli.first_finding import first_finding_line
+
+            line = first_finding_line(result.path, _shortest(result.path), result.events)
+            if line:
+                print(f"warpline: {line}", file=sys.stderr)
         return result.exit_status
 
 

@@ -184,7 +184,11 @@ def test_duration_with_terminate_ends_the_program(tmp_path: Path) -> None:
 
 def test_one_line_says_what_was_written_unless_it_is_to_be_quiet(tmp_path: Path) -> None:
     assert record(tmp_path, "true", options=["--quiet"]).stderr == b""
-    assert record(tmp_path, "true").stderr.count(b"\n") == 1
+    assert record(tmp_path, "true", options=["--no-check"]).stderr.count(b"\n") == 1
+    # What stands out is the only thing that may be said below it.
+    first, *rest = record(tmp_path, "true").stderr.splitlines()
+    assert first.startswith(b"warpline: run.h5: ")
+    assert all(line.startswith(b"warpline: [") for line in rest)
 
 
 def test_control_of_nothing_is_one_line_and_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

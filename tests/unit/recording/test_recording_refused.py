@@ -94,7 +94,8 @@ def refused(folder: Path, code: int, *words: str) -> subprocess.CompletedProcess
 def test_states_are_estimated_and_the_reason_is_told(
     tmp_path: Path, code: int, reason: str, remedy: str
 ) -> None:
-    done = refused(tmp_path, code, "record", "-o", "run.h5", "--", *python(BUSY_THEN_ASLEEP))
+    words = ("record", "--no-check", "-o", "run.h5", "--", *python(BUSY_THEN_ASLEEP))
+    done = refused(tmp_path, code, *words)
     assert done.returncode == 0, done.stderr
     pid, child = map(int, done.stdout.split())
     states = States(tmp_path / "run.h5")

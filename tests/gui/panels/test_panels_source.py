@@ -9,12 +9,13 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QTreeWidgetItem
 from pytestqt.qtbot import QtBot
-from tests.gui.panels.panel_tools import CONTROL, LEFT, OpenPage, panel_of, pixels, settle, summary_of
+from tests.gui.panels.panel_tools import CONTROL, LEFT, OpenPage, cells, panel_of, pixels, settle, summary_of
 from tests.gui.wait_sample import FIGHTERS, MS, SOURCE, write_wait_sample
 
 from warpline.storage import Capture
 from warpline_app.panels.details.panel import DetailsPanel
 from warpline_app.panels.source.panel import SourcePanel
+from warpline_app.timeline.model.event_text import describe_event
 from warpline_app.window.capture_page import CapturePage
 from warpline_app.window.main_window import MainWindow
 
@@ -94,6 +95,19 @@ def test_details_say_which_source_would_tell(qtbot: QtBot, window: MainWindow, p
     told = facts(select(qtbot, window, page, 72))
     assert set(told) == {"Not known", "What would tell"}
     assert facts(select(qtbot, window, page, 5)) == {}
+
+
+def test_ranges_tell_what_their_thread_did(qtbot: QtBot, window: MainWindow, page: CapturePage) -> None:
+    capture, state = page.document.capture, page.document.state
+    row = row_at(capture, 73, "ranges", 20)
+    state.select(row)
+    settle(qtbot, window)
+    panel = window.panels.panel("details")
+    assert isinstance(panel, DetailsPanel)
+    assert facts(panel, "What the thread did") == {"Running": "22.00 ms"}
+    assert "Running 22.0 ms" in describe_event(capture, row, 0).lines
+    table = cells(summary_of(qtbot, window, "range_states"))
+    assert table[0][0] == "holds the lock"
 
 
 def test_a_click_on_a_line_shows_it_in_its_file(

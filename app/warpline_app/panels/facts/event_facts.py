@@ -16,7 +16,7 @@ from warpline.model.times import format_duration, format_time
 from warpline.storage import NO_ROW
 from warpline_app.panels.facts.event_context import EventContext
 from warpline_app.panels.facts.fact import Fact, frame_fact
-from warpline_app.panels.facts.wait_facts import wait_facts
+from warpline_app.panels.facts.wait_facts import state_facts, wait_facts
 from warpline_app.timeline.model.links import delay_of_launch, launching_call
 
 if TYPE_CHECKING:
@@ -88,6 +88,7 @@ def event_facts(capture: Capture, row: int, origin_ns: int | None = None) -> Eve
             translated(table.spec.title) if table is not None else tr("Attributes"),
             _attributes(capture, kind, row, attributes),
         ),
+        Section(tr("What the thread did"), state_facts(capture, row)),
         Section(tr("Links"), (*_links(capture, row), *_context(capture, row))),
         Section(tr("Inside of"), _parents(capture, row)),
         *_children(capture, row),

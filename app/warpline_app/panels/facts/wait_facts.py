@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from warpline.analysis.structure.thread_states import states_of_event
 from warpline.analysis.structure.wait_story import Someone, is_blocked, wait_story, why_unknown
 from warpline.i18n import tr, translated
 from warpline.model.times import format_duration
 from warpline.model.waits import WAIT_KINDS
 from warpline_app.panels.facts.fact import Fact
-from warpline_app.timeline.model.wait_text import again_text
+from warpline_app.timeline.model.wait_text import RANGES, again_text
 
 if TYPE_CHECKING:
     from warpline.storage import Capture
@@ -53,3 +54,15 @@ def _someone(capture: Capture, title: str, someone: Someone) -> Fact:
     doing = capture.strings[int(capture.events.name[someone.row])]
     note = tr("in {range}", range=doing) if kind not in {"release", "thread_state"} else ""
     return Fact(title, name, someone.row, note)
+
+
+def state_facts(capture: Capture, row: int) -> tuple[Fact, ...]:
+    """What the thread of a range, a phase or an operator did meanwhile; nothing for other events."""
+    kind = capture.kind_of_code.get(int(capture.events.kind[row]), "")
+    parts = states_of_event(capture, row) if kind in RANGES else None
+    if parts is None:
+        return ()
+    whole = max(int(capture.events.duration[row]), 1)
+    return tuple(
+        Fact(translated(title), format_duration(time), note=f"{time / whole:.1%}") for title, time in parts
+    )

@@ -9,7 +9,7 @@ from warpline.i18n import tr, tr_n, translated
 from warpline.model import Flag, format_duration, format_time
 from warpline_app.timeline.model.curves import counter_text, share_text
 from warpline_app.timeline.model.links import delay_of_launch, launching_call
-from warpline_app.timeline.model.wait_text import wait_lines
+from warpline_app.timeline.model.wait_text import state_line, wait_lines
 
 if TYPE_CHECKING:
     from warpline.storage import Capture
@@ -55,6 +55,7 @@ def describe_event(capture: Capture, row: int, origin_ns: int) -> EventText:
     lines = [first, *_shape(capture, kind, values)]
     lines += _sentence(capture, row, kind, values)
     lines += wait_lines(capture, row)
+    lines += state_line(capture, row)
     lines += _flags(int(capture.events.flags[row]))
     return EventText(name, tuple(line for line in lines if line))
 

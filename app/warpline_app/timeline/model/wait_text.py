@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from warpline.analysis.structure.wait_story import Again, Someone, WaitStory
     from warpline.storage import Capture
 
+RANGES = frozenset(("range", "phase", "operator"))
+"""Kinds of events that tell what threads did meanwhile."""
+STATES_TOLD = 4
+
 
 def wait_lines(capture: Capture, row: int) -> list[str]:
     """Lines about the wait in a row; for a blocked stretch without a reason why there is none; else nothing."""
@@ -41,6 +45,16 @@ def wait_lines(capture: Capture, row: int) -> list[str]:
         )
     )
     return lines
+
+
+def state_line(capture: Capture, row: int) -> list[str]:
+    """What the thread of a range, a phase or an operator did meanwhile, in one line; nothing for other events."""
+    from warpline.analysis.structure.thread_states import states_of_event
+
+    kind = capture.kind_of_code.get(int(capture.events.kind[row]), "")
+    parts = states_of_event(capture, row) if kind in RANGES else None
+    told = [f"{translated(title)} {format_duration(time, 3)}" for title, time in (parts or ())[:STATES_TOLD]]
+    return [" · ".join(told)] if told else []
 
 
 def what_text(story: WaitStory) -> str:

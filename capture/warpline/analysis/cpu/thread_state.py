@@ -14,13 +14,13 @@ from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.statistics import group_totals
 from warpline.analysis.framework.tables import masked_below_zero, ratios, scope_text
 from warpline.analysis.framework.thread_columns import pid_tid, thread_titles
+from warpline.analysis.structure.thread_states import STATES, state_codes
 from warpline.i18n import english
 from warpline.model import Flag
 
 Int64Array = npt.NDArray[np.int64]
 _TOLD_BY_SOME = (1, 2)
 """Runnable and blocked: not every source tells them from each other."""
-STATES = ("running", "runnable", "blocked", "uninterruptible", "other")
 _BLOCKED = STATES.index("blocked")
 _TITLES = (
     english("Running"),
@@ -29,19 +29,6 @@ _TITLES = (
     english("Uninterruptible"),
     english("Other"),
 )
-
-
-def state_codes(view: View, rows: Int64Array, names: npt.NDArray[np.uint32]) -> Int64Array:
-    """Index into `STATES` of thread-state events: flags tell running, waiting and idle, names the rest."""
-    strings = view.capture.strings
-    flags = view.capture.events.flags[rows]
-    code = np.zeros(len(rows), np.int64)
-    code[(flags & Flag.WAITING) != 0] = 1
-    idle = (flags & Flag.IDLE) != 0
-    code[idle] = 4
-    for state in (2, 3):
-        code[idle & (names == (strings.id(STATES[state]) or 0xFFFFFFFF))] = state
-    return code
 
 
 def thread_state(view: View, _options: Options) -> Table | NotRecorded:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from warpline.analysis.cpu.thread_state import STATES, state_codes
 from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.options import Options
@@ -22,6 +21,7 @@ from warpline.analysis.framework.tables import (
     stat_data,
 )
 from warpline.analysis.framework.thread_columns import pid_tid, thread_titles
+from warpline.analysis.structure.thread_states import STATES, state_codes
 from warpline.i18n import english
 from warpline.model.waits import OWN_THREAD, WAIT_KINDS
 

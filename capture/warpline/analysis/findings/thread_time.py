@@ -9,10 +9,10 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from warpline.analysis.cpu.thread_state import STATES, state_codes
 from warpline.analysis.findings.finding import Where
 from warpline.analysis.findings.wait_kinds import FRAME, is_library
 from warpline.analysis.framework.selection import View
+from warpline.analysis.structure.thread_states import STATES, state_codes
 
 Int64Array = npt.NDArray[np.int64]
 RUNNING, RUNNABLE, BLOCKED = (STATES.index(name) for name in ("running", "runnable", "blocked"))

@@ -1,0 +1,134 @@
+"""States × ranges: what threads did during each range, phase and operator."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.analysis.framework.column import Column, Role
+from warpline.analysis.framework.not_recorded import missing
+from warpline.analysis.framework.options import Options
+from warpline.analysis.framework.report import NotRecorded, Table, Targets, Texts, Values, unrecorded
+from warpline.analysis.framework.report_spec import ReportSpec
+from warpline.analysis.framework.selection import View
+from warpline.analysis.framework.tables import Groups, kind_code, name_texts, ratios, scope_text
+from warpline.analysis.structure.thread_states import TOLD, TOLD_TITLES, StateTimes
+from warpline.i18n import english
+from warpline.model import Flag
+
+Int64Array = npt.NDArray[np.int64]
+KINDS = ("range", "phase", "operator")
+_RUNNABLE = TOLD.index("runnable")
+
+
+def range_states(view: View, _options: Options) -> Table | NotRecorded:
+    """For every name of ranges, phases and operators: how long their threads ran, waited for a core, were blocked and
+    by what. Each event counts what its own thread did while it lasted; nested events count it again.
+    """
+    if not view.has(*KINDS):
+        return missing("range")
+    if not view.has("thread_state"):
+        return missing("thread_state")
+    groups, states = Groups(), StateTimes(view.everything())
+    times, total, count = np.zeros((0, len(TOLD)), np.int64), _NONE, _NONE
+    for thread, tracks in _tracks_by_thread(view).items():
+        for place, kind in enumerate(KINDS):
+            for events in view.batches(kind, tracks):
+                events = events.take(events.inside > 0)
+                code = groups.codes(np.full(len(events), place), events.name.astype(np.int64))
+                missing_rows = max(0, int(code.max(initial=-1)) + 1 - len(total))
+                times = np.pad(times, ((0, missing_rows), (0, 0)))
+                total, count = np.pad(total, (0, missing_rows)), np.pad(count, (0, missing_rows))
+                start = np.maximum(events.start, view.start_ns)
+                np.add.at(times, code, states.times_in(thread, start, start + events.inside))
+                np.add.at(total, code, events.inside)
+                count += np.bincount(code, minlength=len(count))
+    order = np.argsort(-total, kind="stable")
+    return _table(view, groups, order, times[order], total[order], count[order])
+
+
+_NONE = np.zeros(0, np.int64)
+
+
+def _tracks_by_thread(view: View) -> dict[int, frozenset[int]]:
+    found: dict[int, set[int]] = {}
+    for track in view.capture.tracks:
+        if track.thread is not None and track.index in view.tracks and track.device is None:
+            found.setdefault(track.thread, set()).add(track.index)
+    return {thread: frozenset(tracks) for thread, tracks in found.items()}
+
+
+def _table(
+    view: View, groups: Groups, order: Int64Array, times: Int64Array, total: Int64Array, count: Int64Array
+) -> Table:
+    place, name = (np.ma.getdata(column).astype(np.int64) for column in groups.columns(order, 2))
+    kinds = [view.capture.kinds[kind].spec.title if view.has(kind) else kind for kind in KINDS]
+    columns = [
+        Column("running_ratio", "Running", Role.RATIO, english("the time of the range"), heat=True, lead=1),
+        Column("total_ns", "Total Time", Role.DURATION),
+        Column("count", "Instances", Role.COUNT),
+    ]
+    data: dict[str, Values] = {
+        "running_ratio": ratios(times[:, 0], total),
+        "total_ns": total,
+        "count": count,
+    }
+    unknown = _never_told(view)
+    for state, title in zip(TOLD, TOLD_TITLES, strict=True):
+        column = times[:, TOLD.index(state)]
+        if state in unknown:
+            data[f"{state}_ns"] = unrecorded(len(order), np.int64)
+        elif column.any() or state in {"running", "runnable", "blocked"}:
+            data[f"{state}_ns"] = column
+        else:
+            continue
+        columns.append(Column(f"{state}_ns", title, Role.DURATION))
+    rest = total - times.sum(1)
+    if rest.any():
+        data["unrecorded_ns"] = rest
+        columns.append(Column("unrecorded_ns", "Not recorded", Role.DURATION))
+    data["kind"], data["name"] = Texts(place, kinds.__getitem__), name_texts(view, name)
+    columns += [
+        Column("kind", "Kind", Role.TEXT, key=True, ours=True),
+        Column("name", "Range", Role.NAME, key=True),
+    ]
+    codes = np.array([kind_code(view, kind) if view.has(kind) else -1 for kind in KINDS], np.int16)
+    return Table(
+        tuple(columns),
+        data,
+        targets=Targets(names=name.astype(np.uint32), kinds=codes[place]),
+        scope=scope_text(view, english("Ranges, phases and operators")),
+        notes=_notes(view, unknown),
+    )
+
+
+def _never_told(view: View) -> frozenset[str]:
+    """States that what was recorded cannot tell: unknown, not 0."""
+    for events in view.everything().batches("thread_state"):
+        if np.any(view.capture.events.flags[events.row] & Flag.WAITING):
+            return frozenset()
+    return frozenset((TOLD[_RUNNABLE],))
+
+
+def _notes(view: View, unknown: frozenset[str]) -> tuple[str, ...]:
+    notes = [english("Each event counts what its own thread did; what lies inside another counts in both.")]
+    if TOLD[_RUNNABLE] in unknown:
+        notes.append(english("Runnable was not recorded: blocked and other include the wait for a core."))
+    if "wait" not in view.capture.kinds["thread_state"].attributes:
+        why = missing("wait")
+        notes.append(
+            english(
+                "Blocked is not told by reason: {reason}; {remedy}.", reason=why.reason, remedy=why.remedy
+            )
+        )
+    return tuple(notes)
+
+
+report = ReportSpec(
+    "range_states",
+    "What threads did in ranges",
+    "ranges",
+    range_states,
+    needs=("range", "phase", "operator"),
+    place=215,
+)

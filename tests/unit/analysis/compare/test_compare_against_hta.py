@@ -1,4 +1,4 @@
-"""The pair of traces that HolisticTraceAnalysis tests its `compare_traces` with, held to what its release 0.5.0 prints."""
+"""The pair of traces that HolisticTraceAnalysis tests `compare_traces` with, held to what its release 0.5.0 prints."""
 
 from __future__ import annotations
 

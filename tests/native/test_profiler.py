@@ -1,68 +1,16 @@
-"""``warpline.Profiler`` in real programs: alone, inside ``warpline record``, and where something goes wrong."""
+"""``warpline.Profiler`` in real programs: alone, and inside ``warpline record``."""
 
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
-import textwrap
 from pathlib import Path
 
-import pytest
+from tests.native.profiler_tools import needs_agent, run, steps_of, the_capture
 
 import warpline
-from warpline.recording.agent.library import agent_library
 
-PACKAGE = Path(__file__).parents[2] / "capture"
-
-needs_agent = pytest.mark.skipif(agent_library().path is None, reason=agent_library().reason)
-pytestmark = [
-    needs_agent,
-    pytest.mark.skipif(sys.platform != "linux", reason="recording works on Linux only"),
-]
-
-STEPS = """
-import os, sys, threading, time, warnings
-import warpline
-from warpline import Profiler, RecordEvent, TracerEventType
-
-def train(profiler, steps, after=lambda step: None):
-    for step in range(steps):
-        with RecordEvent("load", TracerEventType.Dataloader):
-            time.sleep(0.002)
-        with RecordEvent("Forward", TracerEventType.Forward):
-            sum(range(20_000))
-        mine = RecordEvent("mine")
-        mine.begin()
-        profiler.step()
-        mine.end()
-        after(step)
-"""
-
-
-def run(
-    folder: Path, program: str, *, prefix: tuple[str, ...] = (), check: bool = True
-) -> subprocess.CompletedProcess[str]:
-    script = folder / "program.py"
-    script.write_text(STEPS + textwrap.dedent(program))
-    return subprocess.run(
-        [*prefix, sys.executable, str(script)],
-        cwd=folder,
-        env={"PYTHONPATH": str(PACKAGE), "PATH": "/usr/bin:/bin", "HOME": str(folder)},
-        capture_output=True,
-        text=True,
-        check=check,
-        timeout=100,
-    )
-
-
-def the_capture(folder: Path) -> warpline.CaptureReader:
-    (path,) = folder.glob("profiler_log/*.h5")
-    return warpline.open(path)
-
-
-def steps_of(capture: warpline.CaptureReader) -> list[str]:
-    return sorted(name for name in capture.events("range")["name"] if name.startswith("ProfileStep"))
+pytestmark = needs_agent
 
 
 def test_alone_it_records_the_steps_of_its_schedule(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from warpline.i18n import tr
 from warpline.model.errors import UsageError, WarplineError
 from warpline.profiling import readers
 from warpline.profiling.categories import category_of
-from warpline.profiling.recordings import CycleRecording, DrivenRecording, OwnRecording
+from warpline.profiling.recordings import CycleRecording, DrivenRecording, OwnRecording, recording_for
 from warpline.profiling.results import Handler, ProfilerResult, export_capture, file_name, writable_folder
 from warpline.profiling.states import (
     ProfilerState,
@@ -82,6 +82,7 @@ class Profiler:
         self._recording: CycleRecording | None = None
         self._step_range: tuple[annotation.Agent, int] | None = None
         self._pid = 0
+        self._is_recording = False
         self._stepped_early = False
 
     # Its life
@@ -103,7 +104,8 @@ class Profiler:
         if other is not None and other._is_on():
             warn(tr("another profiler records this process; this one only times its steps"))
             return
-        self._recording = _recording_of(self.targets, self.on_trace_ready)
+        handler = self.on_trace_ready
+        self._recording = recording_for(self.targets, lambda: writable_folder(handler), file_name(handler))
         _active = weakref.ref(self)
         atexit.register(self._at_exit)
         self.current_state = ProfilerState.CLOSED
@@ -142,16 +144,17 @@ class Profiler:
         self._end_step()
         atexit.unregister(self._at_exit)
         was = self.current_state
+        is_complete = False
         if was in _RECORDING:
             # Without a schedule the whole run was asked for, and the rest of a recording is the program's.
             goes_on = isinstance(self._recording, DrivenRecording) and not self._has_schedule
-            self._finish()
+            is_complete = self._finish()
             if goes_on:
                 self._try(self._recording.resume)
         elif was is ProfilerState.READY:
             self._try(self._recording.discard)
         self.current_state = ProfilerState.CLOSED
-        if was in _RECORDING:
+        if is_complete:
             self._hand_over()
         if self.profiler_result is not None and isinstance(self._recording, OwnRecording):
             self._try(self.profiler_result.wait)
@@ -233,12 +236,15 @@ class Profiler:
         if state is ProfilerState.READY and was is not ProfilerState.READY:
             self._try(recording.prepare)
         elif state in _RECORDING and was is not ProfilerState.RECORD:
-            self._try(recording.resume)
+            self._is_recording = self._try(recording.resume)
         if is_complete:
             self._hand_over()
 
     def _finish(self) -> bool:
         assert self._recording is not None
+        if not self._is_recording:
+            return False  # it could not begin, which was told
+        self._is_recording = False
         try:
             self.profiler_result = self._recording.finish()
         except (WarplineError, OSError) as error:
@@ -253,11 +259,13 @@ class Profiler:
         except WarplineError as error:
             self._failed(error)
 
-    def _try(self, act: Callable[[], None]) -> None:
+    def _try(self, act: Callable[[], None]) -> bool:
         try:
             act()
         except (WarplineError, OSError) as error:
             self._failed(error)
+            return False
+        return True
 
     def _failed(self, error: Exception) -> None:
         warn(tr("profiling failed, the program goes on: {error}", error=error))
@@ -310,15 +318,3 @@ def _targets(targets: Iterable[Any] | None) -> frozenset[ProfilerTarget]:
                 tr("no target of a profiler: {target!r}; choose from {known}", target=target, known=known)
             ) from None
     return frozenset(found)
-
-
-def _recording_of(targets: frozenset[ProfilerTarget], handler: Handler) -> CycleRecording:
-    spool = os.environ.get("WARPLINE_SPOOL", "")
-    if spool and (Path(spool) / "control.sock").exists():
-        return DrivenRecording(Path(spool))
-    trace = ["nvtx"]
-    if ProfilerTarget.CPU in targets:
-        trace.insert(0, "cpu")
-    if ProfilerTarget.GPU in targets:
-        trace.append("nvml")
-    return OwnRecording(writable_folder(handler), file_name(handler), tuple(trace))

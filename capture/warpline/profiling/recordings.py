@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -19,6 +20,7 @@ from warpline import annotation
 from warpline.i18n import tr
 from warpline.model.errors import RecordingError, WarplineError
 from warpline.profiling.results import ProfilerResult
+from warpline.profiling.states import ProfilerTarget
 
 _PATIENCE_S = 30.0
 """How long a recorder may take to begin; Python and numpy have to be loaded from a disk that may be slow."""
@@ -116,6 +118,21 @@ class OwnRecording:
         recorder, self._recorder = self._recorder, None
         if recorder is not None:
             recorder.stop(discard=True)
+
+
+def recording_for(
+    targets: frozenset[ProfilerTarget], folder: Callable[[], Path], name: str
+) -> CycleRecording:
+    """The recording this process is part of, else one of its own whose captures are called ``name``, in a folder."""
+    spool = os.environ.get("WARPLINE_SPOOL", "")
+    if spool and (Path(spool) / "control.sock").exists():
+        return DrivenRecording(Path(spool))
+    trace = ["nvtx"]
+    if ProfilerTarget.CPU in targets:
+        trace.insert(0, "cpu")
+    if ProfilerTarget.GPU in targets:
+        trace.append("nvml")
+    return OwnRecording(folder(), name, tuple(trace))
 
 
 class _Recorder:

@@ -43,6 +43,13 @@ class ProfilerResult:
             self._path = self._locate()
         return self._path
 
+    def since(self, monotonic_ns: int | None) -> ProfilerResult:
+        """The same without what was before; with None all of it."""
+        if monotonic_ns is not None:
+            stop = self._window[1] if self._window is not None else time.monotonic_ns()
+            self._window = monotonic_ns, stop
+        return self
+
     def wait(self) -> None:
         """Until the capture is complete. Raises RecordingError."""
         self._path = self.path

@@ -89,6 +89,7 @@ _OF_OTHERS = {
     "RECORD_AND_SAVE": ProfilerState.RECORD_AND_RETURN,
 }
 """How ``torch.profiler.ProfilerAction`` calls the states that have another name there."""
+_OURS = ("warpline.", "contextlib", "functools")
 
 
 def make_scheduler(*, closed: int, ready: int, record: int, repeat: int = 0, skip_first: int = 0) -> Schedule:
@@ -186,10 +187,10 @@ def warn(text: str) -> None:
 
 
 def _depth_of_caller() -> int:
-    """How far up the first caller is that is no part of this package."""
+    """How far up the first caller is that is neither of ours nor in between."""
     import sys
 
     frame, depth = sys._getframe(2), 2
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(__package__ or "?"):
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_OURS):
         frame, depth = frame.f_back, depth + 1
     return depth

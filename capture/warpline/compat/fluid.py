@@ -1,0 +1,139 @@
+"""``paddle.fluid.profiler``, gone from Paddle, by its own names: ``from warpline.compat import fluid as profiler``.
+
+``start_profiler`` and ``stop_profiler``, or ``with profiler("All", "total")``, record what is between them; at the end
+the older report is printed, and the capture is kept as ``PROFILE_PATH.h5``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from warpline.i18n import tr
+from warpline.model.errors import UsageError, WarplineError
+from warpline.profiling.recordings import CycleRecording, recording_for
+from warpline.profiling.states import ProfilerTarget, warn
+
+_TARGETS = {
+    "CPU": frozenset({ProfilerTarget.CPU}),
+    "GPU": frozenset({ProfilerTarget.GPU}),
+    "All": frozenset({ProfilerTarget.CPU, ProfilerTarget.GPU}),
+}
+_OPTIONS = ("Default", "OpDetail", "AllOpDetail")
+_SORTED_KEYS = (None, "default", "calls", "total", "max", "min", "ave")
+_PATH = "/tmp/profile"
+
+_recording: CycleRecording | None = None
+_since_ns: int | None = None
+
+
+def start_profiler(state: str, tracer_option: str = "Default") -> None:
+    """Record from now on. ``state`` is ``CPU``, ``GPU`` or ``All``. Raises UsageError for what Paddle refused."""
+    global _recording, _since_ns
+    if state not in _TARGETS:
+        raise UsageError(
+            tr("the state is one of {known}, not {value!r}", known=", ".join(_TARGETS), value=state)
+        )
+    if tracer_option not in _OPTIONS:
+        known = ", ".join(_OPTIONS)
+        raise UsageError(
+            tr("the tracer option is one of {known}, not {value!r}", known=known, value=tracer_option)
+        )
+    if _recording is not None:
+        warn(tr("this profiler has been started already"))
+        return
+    recording = recording_for(_TARGETS[state], _folder, "profile")
+    _since_ns = None
+    try:
+        recording.resume()
+    except (WarplineError, OSError) as error:
+        _failed(error)
+        return
+    _recording = recording
+
+
+def stop_profiler(sorted_key: str | None = None, profile_path: str = _PATH) -> None:
+    """Record no longer, print the report, keep the capture. Raises UsageError for an unknown ``sorted_key``."""
+    global _recording
+    _check_key(sorted_key)
+    recording, _recording = _recording, None
+    if recording is None:
+        return
+    try:
+        result = recording.finish().since(_since_ns)
+        from warpline.profiling.older_report import older_report
+
+        print(older_report(result, sorted_key))
+        result.keep(Path(os.path.abspath(f"{profile_path}.h5")))
+    except (WarplineError, OSError) as error:
+        _failed(error)
+
+
+def reset_profiler() -> None:
+    """Forget what was recorded so far."""
+    global _since_ns
+    import time
+
+    if _recording is not None:
+        _since_ns = time.monotonic_ns()
+
+
+@contextlib.contextmanager
+def profiler(
+    state: str, sorted_key: str | None = None, profile_path: str = _PATH, tracer_option: str = "Default"
+) -> Iterator[None]:
+    """Record what is inside. Raises UsageError for what Paddle refused."""
+    _check_key(sorted_key)
+    start_profiler(state, tracer_option)
+    try:
+        yield
+    finally:
+        stop_profiler(sorted_key, profile_path)
+
+
+@contextlib.contextmanager
+def cuda_profiler(
+    output_file: str = "",  # noqa: ARG001  # nvprof's; a capture goes where `warpline record -o` says
+    output_mode: str | None = None,  # noqa: ARG001
+    config: object = None,  # noqa: ARG001
+) -> Iterator[None]:
+    """Tell CUDA's profiler interface what is inside: ``warpline record --capture-range cuda-profiler`` records it."""
+    import ctypes
+
+    path = _cuda_runtime()
+    if path is None:
+        warn(tr("no CUDA runtime is loaded: cuda_profiler marks nothing"))
+        yield
+        return
+    runtime = ctypes.CDLL(path)
+    runtime.cudaProfilerStart()
+    try:
+        yield
+    finally:
+        runtime.cudaProfilerStop()
+
+
+def _cuda_runtime() -> str | None:
+    """The CUDA runtime this process has loaded."""
+    with contextlib.suppress(OSError), open("/proc/self/maps") as maps:
+        for line in maps:
+            if "libcudart" in line:
+                return line.split(maxsplit=5)[5].strip()
+    return None
+
+
+def _folder() -> Path:
+    return Path(tempfile.mkdtemp(prefix="warpline-"))
+
+
+def _check_key(sorted_key: str | None) -> None:
+    if sorted_key not in _SORTED_KEYS:
+        known = ", ".join(key for key in _SORTED_KEYS if key)
+        raise UsageError(tr("the sorted key is one of {known}, not {value!r}", known=known, value=sorted_key))
+
+
+def _failed(error: Exception) -> None:
+    warn(tr("profiling failed, the program goes on: {error}", error=error))

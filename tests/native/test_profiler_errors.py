@@ -1,0 +1,183 @@
+"""A profiler in programs that do not treat it well: a clear message, and the program as if it were not there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.native.profiler_tools import needs_agent, run, steps_of, the_capture
+
+import warpline
+
+pytestmark = needs_agent
+
+
+def test_a_schedule_that_never_closes_is_stopped_at_the_end(tmp_path: Path) -> None:
+    done = run(
+        tmp_path,
+        """
+        profiler = Profiler(scheduler=lambda step: warpline.ProfilerState.RECORD)
+        profiler.start()
+        train(profiler, 3)
+        print("the end")
+        """,
+    )
+    assert done.stdout == "the end\n"
+    assert done.stderr == "warpline: the profiler was not stopped before the program ended; stopping it now\n"
+    with the_capture(tmp_path) as capture:
+        assert steps_of(capture) == [f"ProfileStep#{step}" for step in range(4)]
+
+
+def test_a_recording_whose_last_step_was_not_told_is_not_kept(tmp_path: Path) -> None:
+    done = run(
+        tmp_path,
+        """
+        states = [warpline.ProfilerState.RECORD, warpline.ProfilerState.CLOSED]
+        profiler = Profiler(scheduler=lambda step: states[min(step, 1)])
+        with profiler:
+            train(profiler, 3)
+        print(profiler.profiler_result)
+        """,
+    )
+    assert done.stdout == "None\n"
+    assert (
+        "step 0 was recorded and the next is not, but none was said to be the last: not kept" in done.stderr
+    )
+    assert not list(tmp_path.glob("profiler_log/*.h5"))
+
+
+def test_step_before_start_and_after_stop(tmp_path: Path) -> None:
+    done = run(
+        tmp_path,
+        """
+        profiler = Profiler(timer_only=True)
+        for _ in range(3):
+            profiler.step()
+        profiler.stop()
+        print(profiler.step_num, repr(profiler.step_info()))
+        """,
+    )
+    assert done.stdout == "0 ''\n"
+    assert done.stderr.count("step() before start() or after stop(): nothing is profiled") == 1
+    assert "program.py" in done.stderr  # the warning names the program's line
+
+
+def test_nested_profilers_and_two_in_one_process(tmp_path: Path) -> None:
+    done = run(
+        tmp_path,
+        """
+        with Profiler(scheduler=(0, 3)) as outer:
+            with Profiler(scheduler=(0, 3), on_trace_ready=warpline.export_capture("inner")) as inner:
+                train(outer, 1)
+                inner.step()
+                print("timed:", inner.step_num, bool(inner.step_info()))
+            train(outer, 3)
+        with Profiler(scheduler=(0, 1), on_trace_ready=warpline.export_capture("second")) as second:
+            train(second, 2)
+        """,
+    )
+    assert done.stdout == "timed: 1 True\n"
+    assert done.stderr.count("another profiler records this process; this one only times its steps") == 1
+    assert not (tmp_path / "inner").exists()
+    with the_capture(tmp_path) as capture:
+        assert steps_of(capture) == ["ProfileStep#0", "ProfileStep#1", "ProfileStep#2"]
+    (path,) = (tmp_path / "second").glob("*.h5")
+    with warpline.open(path) as capture:
+        assert steps_of(capture) == ["ProfileStep#0"]
+
+
+def test_an_exception_inside_comes_out_and_what_was_recorded_is_kept(tmp_path: Path) -> None:
+    done = run(
+        tmp_path,
+        """
+        with Profiler() as profiler:
+            train(profiler, 2)
+            raise KeyError("of the program")
+        """,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr.endswith("KeyError: 'of the program'\n")
+    assert "warpline" not in done.stderr.lower()
+    with the_capture(tmp_path) as capture:
+        assert steps_of(capture) == ["ProfileStep#0", "ProfileStep#1", "ProfileStep#2"]
+
+
+def test_a_forked_child_neither_steps_nor_stops_its_parents_profiler(tmp_path: Path) -> None:
+    done = run(
+        tmp_path,
+        """
+        with Profiler(scheduler=(0, 4)) as profiler:
+            train(profiler, 2)
+            child = os.fork()
+            if child == 0:
+                with RecordEvent("in the child"):
+                    train(profiler, 3)
+                profiler.stop()
+                sys.exit(5)
+            print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+            train(profiler, 3)
+        """,
+    )
+    assert done.stdout == "5\n"
+    assert done.stderr == ""
+    with the_capture(tmp_path) as capture:
+        assert steps_of(capture) == [f"ProfileStep#{step}" for step in range(4)]
+        child = capture.events("range", name="in the child")
+        (parent,) = set(capture.events("range", name="ProfileStep#0")["process_id"])
+        assert len(child) == 1
+        assert child["process_id"][0] != parent
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("no folder")
+    done = run(
+        tmp_path,
+        """
+        with Profiler(on_trace_ready=warpline.export_capture("taken")) as profiler:
+            train(profiler, 1)
+        print(profiler.profiler_result.path)
+        with Profiler(on_trace_ready=warpline.export_chrome_tracing("taken/deeper")) as profiler:
+            train(profiler, 1)
+        print("ended well")
+        """,
+    )
+    kept, end = done.stdout.splitlines()
+    assert end == "ended well"
+    assert "cannot be written (" in done.stderr
+    assert "the recording is kept in a temporary folder" in done.stderr
+    assert "deeper: cannot be written: " in done.stderr
+    with warpline.open(kept) as capture:
+        assert steps_of(capture) == ["ProfileStep#0", "ProfileStep#1"]
+
+
+def test_a_recorder_that_cannot_start(tmp_path: Path) -> None:
+    done = run(
+        tmp_path,
+        """
+        sys.executable = "/nowhere/python"
+        with Profiler() as profiler:
+            train(profiler, 2)
+        print("ended well")
+        """,
+    )
+    assert done.stdout == "ended well\n"
+    assert "profiling failed, the program goes on: the recorder did not finish: it went away" in done.stderr
+
+
+def test_what_the_programs_own_handler_raises_is_the_programs(tmp_path: Path) -> None:
+    done = run(
+        tmp_path,
+        """
+        def handler(profiler):
+            raise LookupError("of the handler")
+        profiler = Profiler(scheduler=(0, 1), on_trace_ready=handler)
+        profiler.start()
+        try:
+            profiler.step()
+        except LookupError as error:
+            print(error)
+        profiler.stop()
+        """,
+    )
+    assert done.stdout == "of the handler\n"
+    assert done.stderr == ""

@@ -63,31 +63,31 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
 
 
 NAMES = {
-    "sleep", "lock", "condition", "queue", "join", "pipe", "select", "socket", "fsync", "file", "subprocess",
-    "GIL", "process queue", "asyncio",
+    "sleep", "lock", "condition", "queue", "join", "pipe", "select", "socket", "socket pair", "fsync", "file",
+    "subprocess", "GIL", "process queue", "asyncio",
 }  # fmt: skip
 
 
 def test_every_wait_has_its_kind_its_line_and_who_ended_it(recorded: Recorded) -> None:
     assert {told.name for told in recorded.told} == NAMES
-    seen = set()
+    seen: list[str] = []
     for told in recorded.told:
         inside = recorded.inside(told)
         if told.name == "GIL":
             inside = inside[inside.wait == "GIL"]  # the sleep before it is none of its business
         inside = inside[inside.duration_ns >= MILLISECOND_NS]
         if not len(inside):
-            # The GIL may have been free, and a disk may be quick.
-            assert told.name in ("GIL", "fsync", "file"), told
-            continue
-        seen.add(told.name)
+            continue  # it was a short one: the GIL was free, a disk quick, or this thread late
+        seen.append(told.name)
         longest = inside.loc[inside.duration_ns.idxmax()]
         assert longest.wait == told.kind, told
         if told.line:
             assert f"{PROGRAM}:{told.line}" in str(longest.stack), told
         if told.ended_by:
             assert told.ended_by in {*longest[["ended_by", "holder"]].dropna()}, told
-    assert seen >= NAMES - {"fsync", "file"}
+    often = {name for name in NAMES if seen.count(name) > 3}
+    assert often >= NAMES - {"GIL", "fsync", "file"}
+    assert "GIL" in seen
 
 
 def test_waits_last_as_long_as_the_programs_own_clock_says(recorded: Recorded) -> None:
@@ -122,7 +122,8 @@ def test_who_gave_a_lock_back_is_told_with_the_line(recorded: Recorded) -> None:
     assert main not in set(ended.ended_by)
     assert str(PROGRAM) in str(ended.iloc[0].holder_place)
     kinds = set(recorded.capture.links["kind"].tolist())
-    assert {"release", "data"} <= kinds
+    assert {"release", "data", "exit"} <= kinds
+    assert (ended.ended_how.str.endswith("certain") | ended.ended_how.str.endswith("likely")).all()
 
 
 def test_a_blocked_stretch_tells_the_reason_of_its_call(recorded: Recorded) -> None:

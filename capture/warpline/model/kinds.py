@@ -237,6 +237,7 @@ BUILTIN_KINDS: tuple[KindSpec, ...] = (
             _a("address", "uint64", "Address"),
             _a("holder", "int64", "Held by thread"),
             _a("ended_by", "int64", "Ended by thread"),
+            _a("ended_how", "string", "How that is known"),
             _a("holder_place", "string", "Holder at"),
             _a("caller", "string", "Called from"),
             _a("arguments", "string", "Arguments"),

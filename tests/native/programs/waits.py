@@ -108,10 +108,17 @@ def descriptors() -> None:
     client = socket.create_connection(server.getsockname())
     peer, _address = server.accept()
     helper = later(lambda: peer.send(b"x"))
-    told("socket", "network", lambda: client.recv(1))
+    told("socket", "network", lambda: client.recv(1), helper.native_id)
     helper.join()
     for end in (server, client, peer):
         end.close()
+
+    one, other = socket.socketpair()
+    helper = later(lambda: other.send(b"x"))
+    told("socket pair", "network", lambda: one.recv(1), helper.native_id)
+    helper.join()
+    one.close()
+    other.close()
 
     with tempfile.TemporaryFile() as file:
         file.write(b"x" * (4 << 20))
@@ -124,7 +131,7 @@ def descriptors() -> None:
 
 def processes() -> None:
     child = subprocess.Popen(["sleep", str(PAUSE)])
-    told("subprocess", "child process", child.wait)
+    told("subprocess", "child process", child.wait, child.pid)
 
 
 def answer(items: "multiprocessing.Queue[int]", asked: "multiprocessing.Queue[int]") -> None:

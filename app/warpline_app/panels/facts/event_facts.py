@@ -36,6 +36,7 @@ LINK_TITLES: dict[str, tuple[str, str]] = {
     links.WAKEUP: (english("Woken by"), english("Woke")),
     links.RELEASE: (english("Ended by"), english("Ended")),
     links.DATA: (english("Written by"), english("Read by")),
+    links.EXIT: (english("Ended by"), english("Ended")),
     links.FLOW: (english("Comes from"), english("Leads to")),
     links.FORWARD_BACKWARD: (english("Forward"), english("Backward")),
     links.ANNOTATION: (english("Annotated by"), english("Annotates")),

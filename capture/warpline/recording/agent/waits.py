@@ -248,7 +248,7 @@ def _reason(kind: int, about: str, holder: ThreadLife | None, child: int) -> str
         return english("file {path}", path=about)
     if kind == WaitKind.TERMINAL and about:
         return english("terminal {path}", path=about)
-    if kind == WaitKind.NETWORK and " " in about:
+    if kind == WaitKind.NETWORK and " from " in about:
         return english("network: {peer}", peer=about.partition(" ")[2])
     return name
 

@@ -10,9 +10,18 @@ import numpy.typing as npt
 
 from warpline.i18n import english
 from warpline.model import Flag, links
-from warpline.model.waits import FUNCTION_NAMES, Function, WaitKind
+from warpline.model.waits import FUNCTION_NAMES, WaitKind
 from warpline.recording.agent.reported_sources import add_agent_source, closed_programs
 from warpline.recording.agent.waits import NOBODY, Releases, Waits
+from warpline.recording.sources.osrt.endings import (
+    CHILD,
+    LAST_RELEASE,
+    ONLY_RELEASE,
+    WRITTEN,
+    match_children,
+    match_data,
+    only_releases,
+)
 from warpline.recording.sources.osrt.states import WaitReasons
 from warpline.recording.spool.reader import SpoolFile
 from warpline.recording.spool.spool_to_tracks import Translation
@@ -20,8 +29,6 @@ from warpline.storage import NO_STACK, CaptureBuilder
 
 Int64Array = npt.NDArray[np.int64]
 
-_WRITES = (Function.WRITE, Function.WRITEV, Function.SEND)
-_READS = (Function.READ, Function.READV, Function.RECV, Function.POLL)
 _ADDRESSES = (WaitKind.LOCK, WaitKind.CONDITION, WaitKind.GIL, WaitKind.BARRIER)
 
 
@@ -40,13 +47,20 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
     inside &= waits.start_ns >= translation.start_ns
     rows = np.flatnonzero(inside)
     builder.add_skipped(english("OS runtime calls"), len(waits) - len(rows), english("outside the recording"))
-    read, write = _match_data(waits)
-    by = np.full(len(waits), NOBODY, np.int64)
-    by[read] = waits.thread[write]
-    first_id = _add_calls(translation, builder, waits.take(rows), releases, by[rows])
+    read, write = match_data(waits, builder)
+    parent, child = match_children(waits, translation.threads)
+    by, how = np.full(len(waits), NOBODY, np.int64), np.zeros(len(waits), np.uint32)
+    by[read], how[read] = waits.thread[write], builder.string(WRITTEN)
+    by[parent], how[parent] = child, builder.string(CHILD)
+    given = np.flatnonzero(waits.release >= 0)
+    by[given] = releases.thread[waits.release[given]]
+    words = builder.strings([LAST_RELEASE, ONLY_RELEASE])
+    how[given] = words[only_releases(waits, releases)[given].astype(np.int64)]
+    first_id = _add_calls(translation, builder, waits.take(rows), by[rows], how[rows])
     ids = np.full(len(waits), -1, np.int64)
     ids[rows] = first_id + np.arange(len(rows))
     _add_releases(translation, builder, releases, waits.release, ids)
+    _add_exits(translation, builder, child[ids[parent] >= 0], ids[parent[ids[parent] >= 0]])
     known = (ids[read] >= 0) & (ids[write] >= 0)
     if known.any():
         builder.add_links(links.DATA, ids[write[known]], ids[read[known]])
@@ -59,16 +73,18 @@ def _cut(waits: Waits, stop_ns: int) -> Waits:
 
 
 def _add_calls(
-    translation: Translation, builder: CaptureBuilder, waits: Waits, releases: Releases, by: Int64Array
+    translation: Translation,
+    builder: CaptureBuilder,
+    waits: Waits,
+    by: Int64Array,
+    how: npt.NDArray[np.uint32],
 ) -> int:
-    """Adds the calls; returns the event id of the first, the others count up. ``by`` are the threads that wrote
-    what was read, [n].
+    """Adds the calls; returns the event id of the first, the others count up. ``by`` are the threads that ended them,
+    ``how`` string ids of how that is known, [n] each.
     """
     track = _tracks(translation, waits.thread)
     names = builder.strings([FUNCTION_NAMES.get(code, f"call {code}") for code in range(256)])
     tids = np.array([life.tid for life in translation.threads.threads], np.int64)
-    released = waits.release >= 0
-    by[released] = releases.thread[waits.release[released]]
     is_lock = np.isin(waits.kind, _ADDRESSES)
     return builder.add_events(
         track[waits.thread],
@@ -84,6 +100,7 @@ def _add_calls(
             "address": np.ma.MaskedArray(waits.object, ~is_lock),
             "holder": np.ma.MaskedArray(tids[waits.holder], waits.holder == NOBODY),
             "ended_by": np.ma.MaskedArray(tids[by], by == NOBODY),
+            "ended_how": np.ma.MaskedArray(how, how == 0),
             "holder_place": np.ma.MaskedArray(waits.holder_place, waits.holder_place == 0),
             "place": np.ma.MaskedArray(waits.place, waits.place == 0),
             "stack": np.ma.MaskedArray(waits.stack, waits.stack == NO_STACK),
@@ -121,23 +138,22 @@ def _add_releases(
     builder.add_links(links.RELEASE, first_id + which.reshape(-1), ids[waiting])
 
 
-def _match_data(waits: Waits) -> tuple[Int64Array, Int64Array]:
-    """Reads of pipes and the writes that ended them, indexes int64 [m] each: the last write that began before the read
-    was done and after it began.
-    """
-    is_pipe = waits.kind == WaitKind.PIPE
-    writes = np.flatnonzero(np.isin(waits.function, _WRITES) & is_pipe)
-    reads = np.flatnonzero(np.isin(waits.function, _READS) & is_pipe)
-    if not len(writes) or not len(reads):
-        return np.empty(0, np.int64), np.empty(0, np.int64)
-    origin = int(waits.start_ns.min())
-    keys = (waits.text[writes].astype(np.int64) << 48) + (waits.start_ns[writes] - origin)
-    order = np.argsort(keys)
-    pipe = waits.text[reads].astype(np.int64) << 48
-    at = np.searchsorted(keys[order], pipe + (waits.stop_ns[reads] - origin), "right") - 1
-    found = at >= 0
-    found[found] = keys[order[at[found]]] >= pipe[found] + (waits.start_ns[reads[found]] - origin)
-    return reads[found], writes[order[at[found]]]
+def _add_exits(
+    translation: Translation, builder: CaptureBuilder, threads: Int64Array, waits: Int64Array
+) -> None:
+    """Adds the end of each process, told by its first thread, as an instant linked with the wait for it, [m] each."""
+    if not len(threads):
+        return
+    deaths = [translation.threads.threads[thread].death_ns or 0 for thread in threads.tolist()]
+    first_id = builder.add_events(
+        _tracks(translation, threads)[threads],
+        "release",
+        translation.capture_time(np.array(deaths, np.int64)),
+        np.zeros(len(threads), np.int64),
+        np.full(len(threads), builder.string("exit"), np.uint32),
+        flags=np.full(len(threads), Flag.INSTANT, np.uint8),
+    )
+    builder.add_links(links.EXIT, first_id + np.arange(len(threads)), waits)
 
 
 def _tracks(translation: Translation, threads: Int64Array) -> Int64Array:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import struct
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from warpline.i18n import english
@@ -60,6 +61,7 @@ class ProcfsSampler(Collector):
         self._still = StandstillWatch(self.writer)
         self._paused = False
         watched.on_process.append(self.add_process)
+        watched.on_threads.append(self._look_for_threads)
         self._names: dict[int, bytes] = {}
 
     def begin(self, *, paused: bool) -> None:
@@ -89,6 +91,10 @@ class ProcfsSampler(Collector):
             self._processes[pid] = _Process(statm)
         if self.states:
             self._find_threads(pid)
+
+    def _look_for_threads(self, _tids: Sequence[int]) -> None:
+        """Somebody saw new threads: find them when samples are due next."""
+        self._due["discovery"] = min(self._due["discovery"], self._due["accounting"])
 
     def tick(self) -> None:
         """Take whatever sample is due."""

@@ -39,6 +39,8 @@ uint32_t osrt_waiting_text(int descriptor);
 /* A pipe, socket, terminal …: what it is read for may never come. */
 bool osrt_may_never_come(int descriptor);
 void osrt_forget_descriptor(int descriptor);
+/* The ends of a pair of sockets, just made. */
+void osrt_note_pair(const int ends[2]);
 
 struct osrt_call {
     enum osrt_function function;

@@ -112,8 +112,11 @@ INTERPOSED int accept4(int fd, __SOCKADDR_ARG peer, socklen_t *length, int flags
 
 INTERPOSED int connect(int fd, __CONST_SOCKADDR_ARG peer, socklen_t length)
 {
-    osrt_forget_descriptor(fd); /* it has a peer from now on */
-    ON_DESCRIPTOR(OSRT_CONNECT, fd, REAL(connect)(fd, peer, length));
+    ON_DESCRIPTOR(OSRT_CONNECT, fd, ({
+                      int connected = REAL(connect)(fd, peer, length);
+                      osrt_forget_descriptor(fd); /* it has a peer from now on */
+                      connected;
+                  }));
 }
 
 INTERPOSED int getaddrinfo(const char *host, const char *service, const struct addrinfo *hints, struct addrinfo **found)

@@ -13,7 +13,7 @@
 
 #define DESCRIPTORS 4096
 
-enum { NOT_LOOKED_AT, A_FILE, NO_FILE };
+enum { NOT_LOOKED_AT, A_FILE, NO_FILE, ONE_OF_A_PAIR };
 
 static struct {
     _Atomic uint32_t text; /* 0: not known */
@@ -81,7 +81,11 @@ uint32_t osrt_descriptor_text(int descriptor, bool is_long)
     struct stat status;
     if (fstat(descriptor, &status) != 0)
         return 0;
-    if (text != 0 && known[descriptor].device == status.st_dev && known[descriptor].inode == status.st_ino)
+    /* A socket may have got a peer since. */
+    bool may_differ = S_ISSOCK(status.st_mode) &&
+                      atomic_load_explicit(&known[descriptor].class, memory_order_relaxed) != ONE_OF_A_PAIR;
+    if (text != 0 && known[descriptor].device == status.st_dev && known[descriptor].inode == status.st_ino &&
+        !may_differ)
         return text;
     text = find_text(descriptor, &status);
     known[descriptor].device = status.st_dev;
@@ -103,7 +107,7 @@ bool osrt_may_never_come(int descriptor)
         class = is_file ? A_FILE : NO_FILE;
         atomic_store_explicit(&known[descriptor].class, class, memory_order_relaxed);
     }
-    return class == NO_FILE;
+    return class != A_FILE;
 }
 
 uint32_t osrt_waiting_text(int descriptor)
@@ -119,6 +123,26 @@ uint32_t osrt_waiting_text(int descriptor)
     osrt_is_quiet--;
     errno = saved_errno;
     return text;
+}
+
+/* Nobody but who makes a pair knows that its ends belong together. */
+void osrt_note_pair(const int ends[2])
+{
+    struct stat status[2];
+    if (ends[0] < 0 || ends[0] >= DESCRIPTORS || ends[1] < 0 || ends[1] >= DESCRIPTORS ||
+        fstat(ends[0], &status[0]) != 0 || fstat(ends[1], &status[1]) != 0)
+        return;
+    osrt_is_quiet++;
+    for (int i = 0; i < 2; i++) {
+        char text[96];
+        int length = snprintf(text, sizeof text, "socket:[%llu] paired with socket:[%llu]",
+                              (unsigned long long)status[i].st_ino, (unsigned long long)status[1 - i].st_ino);
+        known[ends[i]].device = status[i].st_dev;
+        known[ends[i]].inode = status[i].st_ino;
+        atomic_store_explicit(&known[ends[i]].class, ONE_OF_A_PAIR, memory_order_relaxed);
+        atomic_store_explicit(&known[ends[i]].text, wl_intern(text, (size_t)length), memory_order_relaxed);
+    }
+    osrt_is_quiet--;
 }
 
 void osrt_forget_descriptor(int descriptor)

@@ -154,6 +154,17 @@ INTERPOSED int epoll_pwait2(int fd, struct epoll_event *events, int count, const
     ON_DESCRIPTOR(OSRT_EPOLL_WAIT, fd, REAL(epoll_pwait2)(fd, events, count, timeout, mask));
 }
 
+INTERPOSED int socketpair(int domain, int type, int protocol, int ends[2])
+{
+    int result = REAL(socketpair)(domain, type, protocol, ends);
+    if (result == 0 && osrt_is_on()) {
+        int saved_errno = errno;
+        osrt_note_pair(ends);
+        errno = saved_errno;
+    }
+    return result;
+}
+
 INTERPOSED int sigsuspend(const sigset_t *mask) { MEASURE(OSRT_SIGNAL_WAIT, -1, 0, NULL, REAL(sigsuspend)(mask)); }
 
 /* Locks of files: only the commands that wait for one. The third argument is a word whatever its type. */

@@ -1,0 +1,115 @@
+"""Who ended a wait that no lock tells of: who wrote what was read, the child waited for; and how that is known."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.i18n import english
+from warpline.model.waits import Function, WaitKind
+from warpline.recording.agent.waits import Releases, Waits
+from warpline.recording.spool.threads import ThreadTable
+from warpline.storage import CaptureBuilder
+
+Int64Array = npt.NDArray[np.int64]
+
+ONLY_RELEASE = english("the only release of it during the wait; certain")
+LAST_RELEASE = english("the last release of it during the wait; likely")
+WRITTEN = english("the last to write into it before it was read; likely")
+CHILD = english("the child that was waited for; certain")
+
+_WRITES = (Function.WRITE, Function.PWRITE, Function.WRITEV, Function.SEND)
+_READS = (Function.READ, Function.PREAD, Function.READV, Function.RECV, Function.POLL)
+_TIME_BITS = 48  # nanoseconds of three days
+_PAIR = re.compile(r"socket:\[(\d+)\] paired with socket:\[(\d+)\]")
+_INODE = re.compile(r"socket:\[(\d+)\]")
+
+
+def match_data(waits: Waits, builder: CaptureBuilder) -> tuple[Int64Array, Int64Array]:
+    """Reads of pipes and sockets and the writes that ended them, indexes int64 [m] each: the last write that began
+    before the read was done and after it began, in any recorded process.
+    """
+    is_stream = (waits.kind == WaitKind.PIPE) | (waits.kind == WaitKind.NETWORK)
+    is_stream |= (waits.function == Function.POLL) & (waits.text != 0)
+    rows = np.flatnonzero(is_stream)
+    texts, which = np.unique(waits.text[rows], return_inverse=True)
+    to, of = _channels([builder.text(text) for text in texts.tolist()])
+    is_write, is_read = (np.isin(waits.function[rows], functions) for functions in (_WRITES, _READS))
+    channel = np.where(is_write, to[which.reshape(-1)], of[which.reshape(-1)])
+    writes, reads = np.flatnonzero(is_write & (channel >= 0)), np.flatnonzero(is_read & (channel >= 0))
+    if not len(writes) or not len(reads):
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    origin = int(waits.start_ns.min())
+    start, stop = waits.start_ns[rows] - origin, waits.stop_ns[rows] - origin
+    keys = (channel[writes] << _TIME_BITS) + start[writes]
+    order = np.argsort(keys)
+    stream = channel[reads] << _TIME_BITS
+    at = np.searchsorted(keys[order], stream + stop[reads], "right") - 1
+    found = at >= 0
+    found[found] = keys[order[at[found]]] >= stream[found] + start[reads[found]]
+    return rows[reads[found]], rows[writes[order[at[found]]]]
+
+
+def _channels(texts: list[str]) -> tuple[Int64Array, Int64Array]:
+    """Numbers of what a write to each descriptor goes into, and of what a read from it comes out of; −1 for none."""
+    numbers: dict[tuple[str, str], int] = {}
+    others = {one: other for text in texts for one, other in _PAIR.findall(text)}
+    others |= {other: one for one, other in others.items()}
+    to, of = np.full(len(texts), -1, np.int64), np.full(len(texts), -1, np.int64)
+    for place, text in enumerate(texts):
+        own = peer = ""
+        if text.startswith("pipe:"):
+            own = peer = text
+        elif inode := _INODE.match(text):
+            own, peer = inode[1], others.get(inode[1], "")
+            if not peer:
+                peer, _from, own = text.partition(" ")[2].partition(" from ")
+        if own and peer:
+            to[place] = numbers.setdefault((own, peer), len(numbers))
+            of[place] = numbers.setdefault((peer, own), len(numbers))
+    return to, of
+
+
+def match_children(waits: Waits, threads: ThreadTable) -> tuple[Int64Array, Int64Array]:
+    """Waits for a child that ended, and the child's last thread: indexes of waits and of threads, int64 [m] each."""
+    waited = np.flatnonzero((waits.function == Function.WAIT) & (waits.result > 0) & ~waits.is_open)
+    last: dict[int, list[tuple[int, int]]] = {}
+    wanted = set(waits.result[waited].tolist())
+    for index, life in enumerate(threads.threads):
+        if (
+            life.death_ns is not None
+            and life.tid in wanted
+            and threads.processes[life.process].pid == life.tid
+        ):
+            last.setdefault(life.tid, []).append((life.death_ns, index))
+    rows: list[int] = []
+    found: list[int] = []
+    for row in waited.tolist():
+        # The kernel tells of a death a moment before the parent is woken; ids may have been used before.
+        deaths = [entry for entry in last.get(int(waits.result[row]), []) if entry[0] <= waits.stop_ns[row]]
+        if deaths:
+            rows.append(row)
+            found.append(max(deaths)[1])
+    return np.array(rows, np.int64), np.array(found, np.int64)
+
+
+def only_releases(waits: Waits, releases: Releases) -> npt.NDArray[np.bool_]:
+    """Whether the release that ended a wait was the only one of its object meanwhile, bool [n]."""
+    rows = np.flatnonzero(waits.release >= 0)
+    result = np.zeros(len(waits), bool)
+    if not len(rows):
+        return result
+    pairs = np.empty(len(releases), np.dtype([("process", "<u4"), ("object", "<u8")]))
+    pairs["process"], pairs["object"] = releases.process, releases.object
+    _found, group = np.unique(pairs, return_inverse=True)
+    group = group.reshape(-1).astype(np.int64)
+    order = np.lexsort((releases.time_ns, group))
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    before = place[waits.release[rows]] - 1
+    earlier = order[np.maximum(before, 0)]
+    same = (before >= 0) & (group[earlier] == group[waits.release[rows]])
+    result[rows] = ~same | (releases.time_ns[earlier] < waits.start_ns[rows])
+    return result

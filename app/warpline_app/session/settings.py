@@ -65,6 +65,15 @@ class Settings:
         self._store.setValue("appearance/legend", on)
 
     @property
+    def shows_critical_path(self) -> bool:
+        """Whether the critical path is drawn above the rows."""
+        return self._flag("appearance/critical_path", False)
+
+    @shows_critical_path.setter
+    def shows_critical_path(self, on: bool) -> None:
+        self._store.setValue("appearance/critical_path", on)
+
+    @property
     def restore_session(self) -> bool:
         """Whether the captures that were open are opened again at the next start."""
         return self._flag("session/restore", False)

@@ -77,6 +77,13 @@ def _legend(context: CommandContext) -> None:
         context.navigator.view.legend.set_wanted(settings.shows_legend)
 
 
+def _critical_path(context: CommandContext) -> None:
+    settings = context.workspace.settings
+    settings.shows_critical_path = not settings.shows_critical_path
+    if context.navigator is not None:
+        context.navigator.view.path.set_wanted(settings.shows_critical_path)
+
+
 def _theme_command(name: ThemeChoice, title: str) -> WindowCommand:
     def choose(context: CommandContext) -> None:
         appearance().choose(name)
@@ -119,6 +126,17 @@ WINDOW_COMMANDS: tuple[WindowCommand, ...] = (
         ("F11",),
         checked=lambda context: context.shell.is_full_screen,
         group="appearance",
+    ),
+    WindowCommand(
+        "view.critical_path",
+        "Critical Path",
+        "View",
+        _critical_path,
+        ("C",),
+        needs=(A_CAPTURE,),
+        checked=lambda context: context.workspace.settings.shows_critical_path,
+        group="appearance",
+        hint="A lane above the rows: what took the time, back from its end through whoever was waited for",
     ),
     WindowCommand(
         "view.legend",

@@ -30,6 +30,8 @@ class CapturePage(QWidget):
         self._was_painted = False
         self._waiting: list[Callable[[], None]] = []
         self.view.canvas.frame_drawn.connect(self._painted)
+        if workspace.settings.shows_critical_path:
+            self.after_first_frame(lambda: self.view.path.set_wanted(True))
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self.view)

@@ -11,8 +11,8 @@ from warpline.i18n import tr, translated
 from warpline.model.times import format_duration
 from warpline_app.look.painting import contained
 from warpline_app.look.theme import Theme, luminance, to_rgb, ui_font
-from warpline_app.panels.findings.budget_colors import fill_part, part_looks
 from warpline_app.panels.findings.legend import BudgetLegend
+from warpline_app.timeline.draw.cause_look import cause_looks, fill_cause
 
 _BAR_PX = 22
 _AIR_PX = 6
@@ -57,7 +57,7 @@ class StackedBar(QWidget):
         """Paints the parts."""
         if self.budget is None:
             return
-        looks = part_looks(tuple(part.cause for part in self.budget.parts), self.theme)
+        looks = cause_looks(tuple(part.cause for part in self.budget.parts), self.theme)
         painter.setFont(ui_font(11))
         metrics = painter.fontMetrics()
         whole = max(sum(part.time_ns for part in self.budget.parts), 1)
@@ -65,7 +65,7 @@ class StackedBar(QWidget):
             zip(self.budget.parts, self.part_rects(), looks, strict=True)
         ):
             box = QRectF(rect.adjusted(0, 0, -1 if rect.width() > 3 else 0, 0))
-            fill_part(painter, box, look, self.theme)
+            fill_cause(painter, box, look, self.theme)
             share = f"{100 * part.time_ns / whole:.0f} %"
             text = f"{translated(part.title)}  {share}"
             if metrics.horizontalAdvance(text) + 12 > rect.width():

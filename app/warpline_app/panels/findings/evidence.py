@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from warpline.storage import Capture
 
 Int64Array = npt.NDArray[np.int64]
+_MOST_ROWS = 5_000_000
+"""Of a lane with more events in the stretches of a finding none is singled out: its stretches are marked anyway."""
 
 
 def finding_key(finding: Finding) -> str:
@@ -40,27 +42,47 @@ def lit_of(capture: Capture, finding: Finding) -> Lit:
     """What is lit up of a finding; instances are the stretches it gives, else its events."""
     evidence = finding.evidence
     last = max(len(capture.events) - 1, 0)
-    rows = np.clip(np.array(evidence.rows, np.int64), 0, last)
-    start, stop = capture.event_times(rows) if len(rows) else (rows, rows)
-    order = np.argsort(start, kind="stable")
-    rows, start, stop = rows[order], start[order], stop[order]
-    if evidence.ranges:
-        ranges = np.array(evidence.ranges, np.int64).reshape(-1, 2)
-        of_range = _row_of_each(ranges, rows, start, stop)
-    else:
-        ranges, of_range = np.column_stack((start, stop)).astype(np.int64), rows
-    hops = tuple(LitHop(min(hop.row, last), hop_text(hop)) for hop in finding.chain)
-    kept = np.unique(np.concatenate((rows, np.array([hop.row for hop in hops if hop.row >= 0], np.int64))))
+    rows = np.unique(np.clip(np.array(evidence.rows, np.int64), 0, last))
+    ranges = np.array(evidence.ranges, np.int64).reshape(-1, 2)
+    if not len(ranges) and len(rows):
+        start, stop = capture.event_times(rows)
+        ranges = np.column_stack((start, stop)).astype(np.int64)
+        ranges = ranges[np.argsort(ranges[:, 0], kind="stable")]
     tracks = evidence.tracks or tuple(
         dict.fromkeys(int(capture.track_of_row(row)) for row in rows[:20].tolist())
     )
-    return Lit(finding_key(finding), translated(finding.title), ranges, of_range, kept, tracks, hops)
+    of_range = np.full(len(ranges), -1, np.int64)
+    kept = [rows]
+    for track in reversed(tracks):
+        for lane in np.flatnonzero(np.asarray(capture.lanes.track) == track).tolist():
+            inside, at_start = _within(capture, lane, ranges)
+            kept.append(inside)
+            # What is waited for stands first among the tracks: its events are what an instance is called by.
+            of_range = np.where(at_start >= 0, at_start, of_range)
+    hops = tuple(LitHop(min(hop.row, last), hop_text(hop)) for hop in finding.chain)
+    kept.append(np.array([hop.row for hop in hops if hop.row >= 0], np.int64))
+    every = np.unique(np.concatenate(kept))
+    return Lit(finding_key(finding), translated(finding.title), ranges, of_range, every, tracks, hops)
 
 
-def _row_of_each(ranges: Int64Array, rows: Int64Array, start: Int64Array, stop: Int64Array) -> Int64Array:
-    """For each range the event that began last before it and reaches into it, −1 for none."""
-    if not len(rows):
-        return np.full(len(ranges), -1, np.int64)
-    at = np.maximum(np.searchsorted(start, ranges[:, 0], "right") - 1, 0)
-    reaches = (start[at] < ranges[:, 1]) & (stop[at] > ranges[:, 0])
-    return np.where(reaches, rows[at], -1)
+def _within(capture: Capture, lane: int, ranges: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """The events of a lane that some stretches touch, and for each stretch the one at its start (−1: none).
+
+    Binary searches: the events of a lane do not overlap.
+    """
+    first, count = int(capture.lanes.first[lane]), int(capture.lanes.count[lane])
+    nothing = np.empty(0, np.int64), np.full(len(ranges), -1, np.int64)
+    if not count or not len(ranges):
+        return nothing
+    offset = capture.clock_offset_of_track(int(capture.lanes.track[lane]))
+    start = capture.events.start[first : first + count]
+    low, high = ranges[:, 0] + offset, ranges[:, 1] + offset
+    at = np.searchsorted(start, low, "right") - 1
+    before = np.maximum(at, 0)
+    reaches = (at >= 0) & (start[before] + capture.events.duration[first + before] > low)
+    begin, end = np.where(reaches, before, at + 1), np.searchsorted(start, high, "left")
+    length = np.maximum(end - begin, 0)
+    if int(length.sum()) > _MOST_ROWS:
+        return nothing
+    index = np.repeat(begin - np.r_[0, np.cumsum(length)[:-1]], length) + np.arange(int(length.sum()))
+    return first + index, np.where(reaches, first + before, -1)

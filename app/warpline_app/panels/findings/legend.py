@@ -11,7 +11,7 @@ from warpline.i18n import translated
 from warpline.model.times import format_duration
 from warpline_app.look.painting import contained
 from warpline_app.look.theme import Theme, ui_font
-from warpline_app.panels.findings.budget_colors import fill_part, part_looks
+from warpline_app.timeline.draw.cause_look import cause_looks, fill_cause
 
 _LINE_PX = 17
 _SWATCH_PX = 10
@@ -70,11 +70,11 @@ class BudgetLegend(QWidget):
         """Paints swatches as the bar is painted, and their texts."""
         if self._budget is None:
             return
-        looks = part_looks(tuple(part.cause for part in self._budget.parts), self.theme)
+        looks = cause_looks(tuple(part.cause for part in self._budget.parts), self.theme)
         plain, bold = ui_font(12), ui_font(12, bold=True)
         for texts, place, look in zip(self.texts(), self._places(), looks, strict=True):
             top = place.y() + (_LINE_PX - _SWATCH_PX) / 2
-            fill_part(painter, QRectF(place.x(), top, _SWATCH_PX, _SWATCH_PX), look, self.theme)
+            fill_cause(painter, QRectF(place.x(), top, _SWATCH_PX, _SWATCH_PX), look, self.theme)
             x = place.x() + _SWATCH_PX + 6
             for text, font, token in zip(texts, (plain, bold, plain), ("text", "text", "muted"), strict=True):
                 painter.setFont(font)

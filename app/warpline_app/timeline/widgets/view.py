@@ -32,6 +32,7 @@ from warpline_app.timeline.widgets.held_keys import HeldKeys, verb_of
 from warpline_app.timeline.widgets.legend import Legend, legend_entries
 from warpline_app.timeline.widgets.overview import HEIGHT as OVERVIEW_HEIGHT
 from warpline_app.timeline.widgets.overview import Overview
+from warpline_app.timeline.widgets.path_lane import PathLane
 from warpline_app.timeline.widgets.ruler import HEIGHT as RULER_HEIGHT
 from warpline_app.timeline.widgets.ruler import Corner, Ruler
 
@@ -82,6 +83,7 @@ class TimelineView(QWidget):
         self.overview = Overview(self.scene, self.theme, self)
         self.corner = Corner(self.scene, self.theme, OVERVIEW_HEIGHT, self)
         self.legend = Legend(self.theme, self)
+        self.path = PathLane(self.scene, self.theme, self)
         self.scroll_bar = QScrollBar(Qt.Orientation.Vertical, self)
         self.work = IdleWork(self)
         self.details = Details(self.scene, self.canvas, self.header, self.ruler, self.overview, self.work)
@@ -107,12 +109,13 @@ class TimelineView(QWidget):
         grid.addWidget(self.corner, 0, 0, 2, 1)
         grid.addWidget(self.overview, 0, 1)
         grid.addWidget(self.ruler, 1, 1)
-        grid.addWidget(self.header, 2, 0)
-        grid.addWidget(self.canvas, 2, 1)
-        grid.addWidget(self.scroll_bar, 0, 2, 3, 1)
-        grid.addWidget(self.legend, 3, 0, 1, 3)
+        grid.addWidget(self.path, 2, 0, 1, 2)
+        grid.addWidget(self.header, 3, 0)
+        grid.addWidget(self.canvas, 3, 1)
+        grid.addWidget(self.scroll_bar, 0, 2, 4, 1)
+        grid.addWidget(self.legend, 4, 0, 1, 3)
         grid.setColumnStretch(1, 1)
-        grid.setRowStretch(2, 1)
+        grid.setRowStretch(3, 1)
         self.corner.setFixedHeight(OVERVIEW_HEIGHT + RULER_HEIGHT)
         self.set_header_width(HEADER_WIDTH)
         self.setMinimumSize(360, 160)
@@ -147,7 +150,7 @@ class TimelineView(QWidget):
     def set_theme(self, theme: Theme) -> None:
         """Paint in other colours."""
         self.theme = theme
-        for part in (self.canvas, self.header, self.ruler, self.overview, self.corner):
+        for part in (self.canvas, self.header, self.ruler, self.overview, self.corner, self.path):
             part.set_theme(theme)
         self.legend.set_theme(theme, self.canvas.renderer.table)
 
@@ -173,6 +176,7 @@ class TimelineView(QWidget):
         """Make the column of titles this wide."""
         self.header.setFixedWidth(width_px)
         self.corner.setFixedWidth(width_px)
+        self.path.title_px = width_px
 
     def picture(self) -> QImage:
         """The timeline as it is now, at the screen's resolution."""
@@ -189,7 +193,7 @@ class TimelineView(QWidget):
     @property
     def is_idle(self) -> bool:
         """Whether all drawing is done."""
-        waits = self.search.is_running or bool(self.scene.indexing)
+        waits = self.search.is_running or bool(self.scene.indexing) or self.path.is_busy
         return self.canvas.is_settled and not self.work.is_busy and not waits
 
     def _frame_drawn(self) -> None:
@@ -358,6 +362,7 @@ class TimelineView(QWidget):
             self.held.stop()
             self.search.cancel()
             self.scene.shut_down()
+            self.path.shut_down()
             self.work.cancel("")
             self.canvas.shut_down()
 

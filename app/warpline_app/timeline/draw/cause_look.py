@@ -1,4 +1,4 @@
-"""What colour and pattern a cause of the time budget has: work is solid, waiting is hatched."""
+"""What colour and pattern a cause of time has: work is solid, waiting is hatched."""
 
 from __future__ import annotations
 
@@ -13,9 +13,14 @@ from warpline_app.look.theme import Theme, mix
 
 _WORK = {
     "running": "running",
+    "imports": "python",
+    "importing": "python",
     "computation": "kernel",
     "communication": "communication",
     "copies": "copy_to_device",
+    "copy": "copy_to_device",
+    "allocating": "memory",
+    "compiling": "overhead",
 }
 _WAITS = {
     "runnable": "runnable",
@@ -23,36 +28,42 @@ _WAITS = {
     "data_loading": "phase",
     "synchronization": "sync",
     "host": "api",
+    "launch": "api",
+    "allocation": "memory",
+    "compilation": "overhead",
     "launch_latency": "overhead",
+    "stream": "set",
+    "other_threads": "os",
     **{kind.name.lower(): family.color for family in WAIT_FAMILIES for kind in family.kinds},
+    **dict.fromkeys(("queue_empty", "queue_full", "result"), "wait_condition"),
 }
-_REST = frozenset(("outside", "end", "not_recorded", "other"))
+_REST = frozenset(("outside", "start", "end", "gpu_end", "not_recorded", "other"))
 
 
 @dataclass(frozen=True)
-class PartLook:
+class CauseLook:
     """A colour as ``#rrggbb``, and whether it is hatched: time in which nothing was done."""
 
     color: str
     is_hatched: bool
 
 
-def part_looks(causes: tuple[str, ...], theme: Theme) -> tuple[PartLook, ...]:
-    """The look of each cause; one that nobody foresaw gets a hue by its place."""
+def cause_looks(causes: tuple[str, ...], theme: Theme) -> tuple[CauseLook, ...]:
+    """The look of each cause, by its key; one that nobody foresaw gets a hue by its place."""
     looks = []
     for place, cause in enumerate(causes):
         if cause in _WORK:
-            looks.append(PartLook(theme.family(_WORK[cause]), False))
+            looks.append(CauseLook(theme.family(_WORK[cause]), False))
         elif cause in _REST:
-            looks.append(PartLook(theme.hex("muted"), True))
+            looks.append(CauseLook(theme.hex("muted"), True))
         elif cause in _WAITS:
-            looks.append(PartLook(theme.family(_WAITS[cause]), True))
+            looks.append(CauseLook(theme.family(_WAITS[cause]), True))
         else:
-            looks.append(PartLook(theme.hues[place % len(theme.hues)], True))
+            looks.append(CauseLook(theme.hues[place % len(theme.hues)], True))
     return tuple(looks)
 
 
-def fill_part(painter: QPainter, rect: QRectF, look: PartLook, theme: Theme) -> None:
+def fill_cause(painter: QPainter, rect: QRectF, look: CauseLook, theme: Theme) -> None:
     """Paint a part of a bar."""
     color = QColor(look.color)
     if not look.is_hatched:

@@ -1,0 +1,101 @@
+"""The critical path as columns that a lane is drawn from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.analysis.framework.report import Texts
+from warpline.i18n import translated
+from warpline.model.errors import WarplineError
+from warpline_app.timeline.model.time_model import TimeScale
+
+if TYPE_CHECKING:
+    from warpline.analysis.framework.report import Table
+    from warpline.model.progress import IsCancelled
+    from warpline.storage import Capture
+
+Int64Array = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class PathSegments:
+    """Segments [n] that lie side by side, by start: ``start``/``stop`` int64 capture ns, ``row`` of the event each
+    comes from (int64, −1 for none), ``key`` of its cause; in words, in English, its cause, its place and whose it is.
+    """
+
+    start: Int64Array
+    stop: Int64Array
+    row: Int64Array
+    key: Callable[[int], str]
+    cause: Sequence[str | None]
+    place: Sequence[str | None]
+    track: Sequence[str | None]
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    def at(self, time_ns: int) -> int:
+        """The segment at a moment, −1 for none."""
+        found = int(np.searchsorted(self.start, time_ns, "right")) - 1
+        return found if found >= 0 and time_ns < int(self.stop[found]) else -1
+
+    def runs(self, scale: TimeScale) -> Int64Array:
+        """What is drawn: [first column, last column), segment; int64 of shape [n, 3]. What is shorter than a pixel is
+        seen where it is in a pixel's middle, so that this costs pixels.
+        """
+        width = scale.width_px
+        middle = scale.start_ns + ((np.arange(width) + 0.5) * (scale.length_ns / width)).astype(np.int64)
+        found = np.searchsorted(self.start, middle, "right") - 1
+        found[(found >= 0) & (self.stop[np.maximum(found, 0)] <= middle)] = -1
+        edges = np.flatnonzero(np.diff(found)) + 1
+        first, last = np.r_[0, edges], np.r_[edges, width]
+        drawn = np.column_stack((first, last, found[first]))
+        return drawn[drawn[:, 2] >= 0]
+
+    def text(self, segment: int) -> str:
+        """A segment in few words: where or whose it is, and its cause."""
+        place = self.place[segment] or self.track[segment]
+        cause = translated(self.cause[segment] or "")
+        return f"{place} · {cause}" if place else cause
+
+
+def path_of(capture: Capture, is_cancelled: IsCancelled) -> PathSegments | str:
+    """The critical path of what a diagnosis of the whole capture is about, of the first rank where there are several;
+    or why there is none.
+    """
+    from warpline.analysis.findings.causes import Cause
+    from warpline.analysis.framework.registry import compute_report
+    from warpline.analysis.framework.report import NotRecorded
+
+    found = compute_report(capture, "critical_path", cancelled=is_cancelled).result
+    if isinstance(found, NotRecorded):
+        return " · ".join(translated(text) for text in (found.reason, found.remedy) if text)
+    names = {int(cause): cause.name.lower() for cause in Cause}
+    return segments_of(found, lambda code: names.get(code, "other"))
+
+
+def segments_of(table: Table, key_of_code: Callable[[int], str]) -> PathSegments:
+    """The first rank's segments of the report."""
+    targets, data = table.targets, table.data
+    name, place, track = data["name"], data["place"], data["track"]
+    if targets.starts is None or targets.stops is None or targets.rows is None or not isinstance(name, Texts):
+        raise WarplineError("the critical path leads nowhere on the timeline")
+    count = len(table)
+    if "rank" in data and count:
+        ranks = np.ma.filled(np.ma.asarray(data["rank"]).astype(np.int64), -1)
+        count = int(np.count_nonzero(ranks == ranks[0]))
+    codes = name.codes
+    return PathSegments(
+        np.asarray(targets.starts)[:count],
+        np.asarray(targets.stops)[:count],
+        np.asarray(targets.rows)[:count],
+        lambda segment: key_of_code(int(codes[segment])),
+        name,
+        cast("Sequence[str | None]", place),
+        cast("Sequence[str | None]", track),
+    )

@@ -1,0 +1,207 @@
+"""The critical path as a lane above the rows: what took the time, segment by segment."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QRectF, Qt
+from PySide6.QtGui import QColor, QHelpEvent, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import QToolTip, QWidget
+
+from warpline.i18n import tr, translated
+from warpline.model import format_duration
+from warpline_app.look.painting import contained, saved, tell_once
+from warpline_app.look.theme import Theme, luminance, to_rgb, ui_font
+from warpline_app.session.background import Job
+from warpline_app.timeline.draw.cause_look import CauseLook, cause_looks, fill_cause
+from warpline_app.timeline.model.path import PathSegments, path_of
+from warpline_app.timeline.model.scene import Scene
+
+HEIGHT = 28
+_AIR = 5
+_TEXT_FROM_PX = 40
+
+
+class PathLane(QWidget):
+    """Computed when it is first wanted, beside the window. A click goes to the event a segment comes from."""
+
+    def __init__(self, scene: Scene, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.scene = scene
+        self.theme = theme
+        self.segments: PathSegments | None = None
+        self.missing = ""
+        self.title_px = 0
+        self._job: Job | None = None
+        self._hovered = -1
+        self.setFixedHeight(HEIGHT)
+        self.setMouseTracking(True)
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+        self.setAccessibleName(tr("Critical path", "timeline"))
+        self.setAccessibleDescription(
+            tr("What took the time, from its end back through whoever was waited for")
+        )
+        self.hide()
+        for signal in (scene.state.view_changed, scene.state.selection_changed, scene.resized):
+            signal.connect(self._changed)
+
+    def _changed(self, *_: object) -> None:
+        if self.isVisible():
+            self.update()
+
+    def set_theme(self, theme: Theme) -> None:
+        """Paint in other colours."""
+        self.theme = theme
+        self.update()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether the path is being computed."""
+        return self._job is not None
+
+    def set_wanted(self, on: bool) -> None:
+        """Show or hide the lane."""
+        self.setVisible(on)
+        if on and self.segments is None and self._job is None and not self.missing:
+            capture = self.scene.capture
+            self._job = Job(lambda _progress, is_cancelled: path_of(capture, is_cancelled), self)
+            self._job.succeeded.connect(self._show)
+            self._job.failed.connect(self._failed)
+            self._job.cancelled.connect(self._ended)
+            self._job.launch()
+
+    def _show(self, found: PathSegments | str) -> None:
+        if isinstance(found, str):
+            self.missing = found
+        else:
+            self.segments = found
+        self._ended()
+
+    def _failed(self, error: Exception) -> None:
+        self.missing = str(error) or type(error).__name__
+        tell_once(self, error)
+        self._ended()
+
+    def _ended(self) -> None:
+        self._job = None
+        self.update()
+
+    def shut_down(self) -> None:
+        """The file is about to be closed."""
+        if self._job is not None:
+            self._job.cancel()
+        self.segments = None
+
+    # painting
+
+    @contained
+    def paintEvent(self, painter: QPainter, event: QPaintEvent) -> None:
+        """The title in the header's column, the segments over the canvas."""
+        theme, lane = self.theme, QRectF(self.title_px, 0, self.scene.width_px, HEIGHT)
+        painter.fillRect(self.rect(), theme.color("header"))
+        painter.fillRect(lane, theme.color("canvas"))
+        painter.setFont(ui_font(12, bold=True))
+        painter.setPen(theme.color("text"))
+        title = QRectF(14, 0, self.title_px - 20, HEIGHT)
+        painter.drawText(title, int(Qt.AlignmentFlag.AlignVCenter), tr("Critical path", "timeline"))
+        if self.segments is None:
+            text = self.missing or tr("Following the waits…", "timeline")
+            painter.setFont(ui_font(11))
+            painter.setPen(theme.color("muted"))
+            painter.drawText(lane.adjusted(8, 0, -8, 0), int(Qt.AlignmentFlag.AlignVCenter), text)
+        else:
+            with saved(painter):
+                painter.setClipRect(lane)
+                painter.translate(self.title_px, 0)
+                self._paint_segments(painter, self.segments)
+        painter.fillRect(QRectF(0, HEIGHT - 1, self.width(), 1), theme.color("hairline"))
+
+    def _paint_segments(self, painter: QPainter, segments: PathSegments) -> None:
+        runs = segments.runs(self.scene.scale).tolist()
+        keys = tuple(segments.key(segment) for _first, _last, segment in runs)
+        looks = dict(zip(keys, cause_looks(keys, self.theme), strict=True))
+        selected = self.scene.state.selection
+        painter.setFont(ui_font(11))
+        for (first, last, segment), key in zip(runs, keys, strict=True):
+            box = QRectF(first, _AIR, last - first, HEIGHT - 2 * _AIR - 1)
+            fill_cause(painter, box, looks[key], self.theme)
+            if last - first > 2:
+                painter.fillRect(QRectF(first, _AIR, 1, box.height()), QColor(0, 0, 0, 70))
+            if last - first >= _TEXT_FROM_PX:
+                self._paint_text(painter, box, looks[key], segments.text(segment))
+            is_selected = selected is not None and int(segments.row[segment]) == selected
+            if is_selected or segment == self._hovered:
+                painter.setPen(self.theme.color("selection" if is_selected else "text"))
+                painter.drawRect(box.adjusted(0, 0, -1, -1))
+
+    def _paint_text(self, painter: QPainter, box: QRectF, look: CauseLook, text: str) -> None:
+        metrics = painter.fontMetrics()
+        shown = metrics.elidedText(text, Qt.TextElideMode.ElideRight, int(box.width()) - 10)
+        if look.is_hatched:
+            quiet = QRectF(
+                box.left() + 3, box.top() + 2, metrics.horizontalAdvance(shown) + 6, box.height() - 4
+            )
+            painter.fillRect(quiet, self.theme.color("canvas", 215))
+            painter.setPen(self.theme.color("text"))
+        else:
+            is_light = luminance(to_rgb(look.color)) > 0.21
+            painter.setPen(QColor(self.theme.ink_dark if is_light else self.theme.ink_light))
+        painter.drawText(box.adjusted(6, 0, -4, 0), int(Qt.AlignmentFlag.AlignVCenter), shown)
+
+    # mouse
+
+    def segment_at(self, x: float) -> int:
+        """The segment at a place of the widget, −1 for none."""
+        if self.segments is None or x < self.title_px:
+            return -1
+        return self.segments.at(self.scene.scale.to_ns(x - self.title_px))
+
+    def tooltip_of(self, segment: int) -> str:
+        """Cause, length, whose and where, one under the other."""
+        assert self.segments is not None
+        found = self.segments
+        length = format_duration(int(found.stop[segment] - found.start[segment]))
+        lines = (
+            f"{translated(found.cause[segment] or '')} · {length}",
+            found.track[segment],
+            found.place[segment],
+        )
+        return "\n".join(translated(line) for line in lines if line)
+
+    def event(self, event: QEvent) -> bool:
+        """Segments tell themselves."""
+        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
+            segment = self.segment_at(event.pos().x())
+            if segment >= 0:
+                QToolTip.showText(event.globalPos(), self.tooltip_of(segment), self)
+            else:
+                QToolTip.hideText()
+            return True
+        return super().event(event)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """Frame what is pointed at."""
+        segment = self.segment_at(event.position().x())
+        if segment != self._hovered:
+            self._hovered = segment
+            leads = segment >= 0
+            self.setCursor(Qt.CursorShape.PointingHandCursor if leads else Qt.CursorShape.ArrowCursor)
+            self.update()
+
+    def leaveEvent(self, event: QEvent) -> None:
+        """Nothing is pointed at."""
+        self._hovered = -1
+        self.update()
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """Go to the event a segment comes from."""
+        segment = self.segment_at(event.position().x())
+        if self.segments is None or segment < 0 or event.button() != Qt.MouseButton.LeftButton:
+            return
+        row = int(self.segments.row[segment])
+        if row >= 0:
+            self.scene.state.reveal(row)
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        """Zoom to a segment."""
+        segment = self.segment_at(event.position().x())
+        if self.segments is not None and segment >= 0:
+            self.scene.show_range(int(self.segments.start[segment]), int(self.segments.stop[segment]), 0.5)

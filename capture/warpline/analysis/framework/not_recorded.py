@@ -40,10 +40,18 @@ NOT_RECORDED = {
         english("operators were not recorded"),
         english("import a trace of the framework's profiler"),
     ),
+    "module": NotRecorded(
+        english("calls of modules were not recorded"),
+        english(
+            "record a program that uses PyTorch with --trace steps,"
+            " or import a trace of its profiler for which with_stack was on"
+        ),
+    ),
     "phase": NotRecorded(
         english("steps and phases were not recorded"),
         english(
-            "import a trace in which the framework profiler's step() was called; --step NAME declares a range the step"
+            "record a training with PyTorch with --trace steps, or import a trace in which the framework profiler's"
+            " step() was called; --step NAME declares a range the step"
         ),
     ),
     "thread_state": NotRecorded(

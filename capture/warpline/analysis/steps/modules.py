@@ -1,0 +1,63 @@
+"""The modules of a network: how often each was called, and what it took."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from warpline.analysis.framework.column import Column, Role
+from warpline.analysis.framework.not_recorded import missing
+from warpline.analysis.framework.options import Options
+from warpline.analysis.framework.report import NotRecorded, Table, Targets, Values
+from warpline.analysis.framework.report_spec import ReportSpec
+from warpline.analysis.framework.selection import GPU_KINDS, View
+from warpline.analysis.framework.tables import ratio, scope_text
+from warpline.analysis.structure.modules import IN_TRACES, MODULE_KINDS, has_modules, module_tree
+from warpline.i18n import english
+
+
+def modules(view: View, _options: Options) -> Table | NotRecorded:
+    """Every module below the one that calls it: class, calls, time, and the time that is its own."""
+    if not has_modules(view):
+        return missing("module")
+    tree = module_tree(view)
+    outermost = int(tree.total_ns[tree.level == 0].sum())
+    columns = [
+        Column("name", "Module", Role.NAME, key=True),
+        Column("class_name", "Class", Role.TEXT),
+        Column("count", "Calls", Role.COUNT),
+        Column("total_ns", "Time", Role.DURATION),
+        Column("avg_ns", "Average", Role.DURATION),
+        Column("self_ns", "Own time", Role.DURATION),
+        Column("self_ratio", "Own time", Role.RATIO, english("the time of all modules"), heat=True, lead=1),
+    ]
+    data: dict[str, Values] = {
+        "name": [text.removeprefix(IN_TRACES) for text in view.capture.strings.get(tree.name.tolist())],
+        "class_name": tree.class_name,
+        "count": tree.count,
+        "total_ns": tree.total_ns,
+        "avg_ns": tree.total_ns / np.maximum(tree.count, 1),
+        "self_ns": tree.self_ns,
+        "self_ratio": ratio(tree.self_ns, outermost),
+    }
+    if view.has(*GPU_KINDS):
+        columns += [
+            Column("gpu_total_ns", "GPU time", Role.DURATION),
+            Column("gpu_self_ns", "Own GPU time", Role.DURATION),
+        ]
+        data |= {"gpu_total_ns": tree.gpu_ns, "gpu_self_ns": tree.self_gpu_ns}
+    notes = [
+        english("Own time is that of a call without the modules it calls. Backward runs outside of modules."),
+    ]
+    if tree.is_cut:
+        notes.append(english("The deepest modules are left out: there are too many."))
+    return Table(
+        tuple(columns),
+        data,
+        depth=tree.level.astype(np.int16),
+        targets=Targets(names=tree.name.astype(np.uint32), kinds=tree.kind.astype(np.int16)),
+        scope=scope_text(view, english("Calls of modules")),
+        notes=tuple(notes),
+    )
+
+
+report = ReportSpec("modules", "Modules of the network", "framework", modules, needs=MODULE_KINDS, place=215)

@@ -1,0 +1,142 @@
+"""The modules of a network as a tree, with the time of their calls: of own recordings, and of PyTorch's traces."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.analysis.framework.name_matches import matching_names
+from warpline.analysis.framework.nesting import LaneEvents, flat_parents, self_times, window_sums, windows
+from warpline.analysis.framework.selection import View
+from warpline.analysis.structure.launches import threads_of_tracks
+from warpline.analysis.structure.path_tree import Lines, PathTree, depth_first, joined_tree, thread_tree
+from warpline.analysis.structure.projection import launches_of_host
+
+Int64Array = npt.NDArray[np.int64]
+MODULE_KINDS = ("module", "python")
+IN_TRACES = "nn.Module: "
+"""What PyTorch's profiler (``with_stack``) puts before the class and number of a module."""
+_TRACED = re.compile(f"^{re.escape(IN_TRACES)}")
+_NUMBERED = re.compile(r"_\d+$")
+
+
+@dataclass(frozen=True, eq=False)
+class ModuleTree:
+    """Modules as they call each other, in the order in which a tree is read; arrays of equal length.
+
+    ``name`` string ids (−1 nowhere), ``kind`` the kind's code, ``level`` 0 for what nothing calls, ``parent`` the place
+    of who calls it (−1: nobody), ``count`` calls, ``total_ns`` and ``self_ns`` (without the modules it calls) inside
+    the selected range, ``gpu_ns`` and ``self_gpu_ns`` of what was launched in it.
+    """
+
+    name: Int64Array
+    kind: Int64Array
+    class_name: list[str]
+    level: Int64Array
+    parent: Int64Array
+    count: Int64Array
+    total_ns: Int64Array
+    self_ns: Int64Array
+    gpu_ns: Int64Array
+    self_gpu_ns: Int64Array
+    is_cut: bool
+
+    def __len__(self) -> int:
+        return len(self.name)
+
+
+def has_modules(view: View) -> bool:
+    """Whether anything recorded calls of modules."""
+    kinds = view.capture.kinds
+    if "module" in kinds and view.count("module"):
+        return True
+    return "python" in kinds and bool(matching_names(view.capture, _TRACED).any())
+
+
+def module_tree(view: View) -> ModuleTree:
+    """The tree of all selected threads together; a module is known by its name and by who calls it."""
+    tree = joined_tree(
+        [_thread_tree(view, kind, *found) for kind in MODULE_KINDS for found in _lanes(view, kind)]
+    )
+    order = depth_first(tree)
+    place = np.full(len(order) + 1, -1, np.int64)
+    place[order] = np.arange(len(order))
+    lines = tree.lines
+    sums = [column[order] for column in lines.sums] or [np.empty(0, np.int64)] * 5
+    kind, class_id = [column[order] for column in lines.highs] or [np.empty(0, np.int64)] * 2
+    name = lines.name[order]
+    return ModuleTree(
+        name,
+        kind,
+        _class_names(view, name, class_id),
+        tree.level[order],
+        place[lines.parent[order]],
+        sums[1],
+        sums[0],
+        sums[2],
+        sums[3],
+        sums[4],
+        tree.is_cut,
+    )
+
+
+def _lanes(view: View, kind: str) -> Iterator[tuple[int, list[LaneEvents]]]:
+    """Calls of modules of each thread that has any: of the outermost depth first."""
+    capture = view.capture
+    if kind not in capture.kinds:
+        return
+    wanted = matching_names(capture, _TRACED) if kind == "python" else None
+    if wanted is not None and not wanted.any():
+        return
+    threads = threads_of_tracks(view)
+    of_thread: dict[int, list[int]] = {}
+    for track in capture.tracks:
+        if track.index in view.tracks and track.device is None:
+            of_thread.setdefault(int(threads[track.index]), []).append(track.index)
+    for thread, tracks in of_thread.items():
+        if not view.count(kind, frozenset(tracks)):
+            continue
+        lanes = view.lane_events(tracks, (kind,))
+        if wanted is not None:
+            kept = [(lane, wanted[view.names(lane.row)]) for lane in lanes]
+            lanes = [LaneEvents(lane.start[m], lane.stop[m], lane.row[m]) for lane, m in kept if m.any()]
+        if lanes:
+            yield thread, lanes
+
+
+def _thread_tree(view: View, kind: str, thread: int, lanes: list[LaneEvents]) -> PathTree:
+    row, start, stop = (
+        np.concatenate([getattr(lane, column) for lane in lanes]) for column in ("row", "start", "stop")
+    )
+    parent = flat_parents(lanes)
+    inside = np.maximum(np.minimum(stop, view.stop_ns) - np.maximum(start, view.start_ns), 0)
+    launches = launches_of_host(view).of_thread(thread)
+    gpu = window_sums(launches.work_ns, *windows(launches.call_start, start, stop))
+    table = view.capture.kinds[kind]
+    classes = np.zeros(len(row), np.int64)
+    if "class_name" in table.attributes:
+        classes = np.ma.filled(view.column(kind, "class_name", table.indices_of(row)), 0).astype(np.int64)
+    return thread_tree(
+        Lines(
+            np.zeros(len(row), np.int64),
+            view.names(row).astype(np.int64),
+            parent,
+            (inside, np.ones(len(row), np.int64), self_times(inside, parent), gpu, self_times(gpu, parent)),
+            (),
+            (np.full(len(row), table.code, np.int64), classes),
+        )
+    )
+
+
+def _class_names(view: View, names: Int64Array, classes: Int64Array) -> list[str]:
+    """The class as recorded, or that in the name that PyTorch's profiler gives (``nn.Module: Linear_3``)."""
+    texts = view.capture.strings.get(names.tolist())
+    recorded = view.capture.strings.get(classes.tolist())
+    return [
+        known or (_NUMBERED.sub("", text.removeprefix(IN_TRACES)) if text.startswith(IN_TRACES) else "")
+        for text, known in zip(texts, recorded, strict=True)
+    ]

@@ -1,0 +1,76 @@
+"""The tree of modules: of what the hooks record, and of what PyTorch's profiler writes."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.unit.analysis.analysis_tools import rows_of
+
+import warpline
+from warpline.analysis.framework.registry import compute_report
+from warpline.analysis.framework.report import NotRecorded
+from warpline.model.track_factory import TrackSpec
+from warpline.storage import Capture, CaptureBuilder, open_capture
+
+
+def test_modules_stand_below_what_calls_them(tmp_path: Path) -> None:
+    with CaptureBuilder(tmp_path / "x.h5") as builder:
+        track = builder.add_track(TrackSpec("process/1.1/thread/1.1/modules", "Modules", "modules"))
+        names = builder.strings(["model", "model.a", "model.a.act", "model.b", "model", "model.a"])
+        classes = builder.strings(["Net", "Linear", "ReLU", "Linear", "Net", "Linear"])
+        builder.add_events(
+            track,
+            "module",
+            np.array([0, 10, 20, 60, 200, 210]),
+            np.array([100, 40, 5, 30, 100, 50]),
+            names,
+            attributes={"class_name": classes},
+        )
+        builder.finish()
+    with open_capture(tmp_path / "x.h5") as capture:
+        rows = rows_of(capture, "modules")
+    assert [(row["depth"], row["name"], row["class_name"], row["count"]) for row in rows] == [
+        (0, "model", "Net", 2),
+        (1, "model.a", "Linear", 2),
+        (2, "model.a.act", "ReLU", 1),
+        (1, "model.b", "Linear", 1),
+    ]
+    assert [row["total_ns"] for row in rows] == [200, 90, 5, 30]
+    assert [row["self_ns"] for row in rows] == [80, 85, 5, 30]
+    assert sum(row["self_ratio"] for row in rows) == pytest.approx(1.0)
+
+
+def test_without_modules_it_says_how_to_record_them(training: Capture) -> None:
+    report = compute_report(training, "modules")
+    assert isinstance(report.result, NotRecorded)
+    assert "--trace steps" in report.result.remedy
+
+
+def test_modules_of_a_trace_have_the_time_that_stands_in_it(data_dir: Path, tmp_path: Path) -> None:
+    trace = (
+        data_dir / "torch/AMD-AGI+TraceLens/tests/traces/h100/gaunernst_bert-small-uncased__1016001.json.gz"
+    )
+    if not trace.exists():
+        pytest.skip("the trace is not there")
+    with gzip.open(trace) as file:
+        events = json.load(file)["traceEvents"]
+    calls: Counter[str] = Counter()
+    times: Counter[str] = Counter()
+    for event in events:
+        if event.get("name", "").startswith("nn.Module: ") and event.get("ph") == "X":
+            name = event["name"].removeprefix("nn.Module: ")
+            calls[name] += 1
+            times[name] += round(event["dur"] * 1000)
+    with warpline.open(trace) as capture:
+        table = capture.report("modules").to_pandas()
+    found = table.groupby("name").agg({"count": "sum", "total_ns": "sum"})
+    assert found["count"].to_dict() == dict(calls)
+    assert found.total_ns.to_dict() == pytest.approx(dict(times), abs=2)
+    assert table.class_name[table.name == "BertLMHeadModel_0"].tolist() == ["BertLMHeadModel"]
+    # The outermost module launched what all of them did.
+    assert table.gpu_self_ns.sum() == table.gpu_total_ns[table.name == "BertLMHeadModel_0"].sum()

@@ -49,6 +49,7 @@ def style_sheet(theme: Theme) -> str:
     QWidget#statusLine QLabel {{ color: {theme.muted}; }}
     QWidget#panelStrip {{ background: {theme.panel}; border-top: 1px solid {theme.hairline}; }}
     QWidget#panelStrip QTabBar {{ background: {theme.panel}; }}
+    QWidget#sideTitle {{ background: {theme.group}; }}
     QWidget#panelHost, QWidget#panel {{ background: {theme.panel}; }}
     QWidget#panel QLabel {{ color: {theme.text}; }}
     QWidget#panel QLabel#muted {{ color: {theme.muted}; }}

@@ -34,6 +34,7 @@ class Opening(Activity):
     def __init__(self, path: Path, job: Job, console_text: str = "", parent: QObject | None = None) -> None:
         super().__init__(path.name, job, parent)
         self.path = path
+        self.heading: str = tr("Opening {name}", name=path.name)
         self.opening_job: Job = job
         self.console_text = console_text
 

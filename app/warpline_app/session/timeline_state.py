@@ -113,6 +113,11 @@ class TimelineState(LayoutState):
         """The whole capture: (start_ns, stop_ns), at least 1 ns long."""
         return self._span
 
+    def set_span(self, start_ns: int, stop_ns: int) -> None:
+        """Let the view go from ``start_ns`` to ``stop_ns``, beyond the capture where another is looked at with it."""
+        self._span = (int(start_ns), max(int(stop_ns), int(start_ns) + MIN_VIEW_NS))
+        self.set_view(*self._view)
+
     @property
     def view(self) -> Range:
         """The visible range (start_ns, stop_ns)."""

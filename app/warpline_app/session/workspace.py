@@ -13,6 +13,7 @@ from PySide6.QtCore import QObject, Signal
 
 from warpline_app.session.activity import Activity
 from warpline_app.session.alignment import ClockShifts, moved, remember, remembered
+from warpline_app.session.comparing import ComparedFiles, ComparedPair, Comparing, compare_job
 from warpline_app.session.dismissals import Dismissals
 from warpline_app.session.document import Document
 from warpline_app.session.messages import MessageList
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     from warpline.library.opening import Opened
     from warpline.storage import Capture
 
-Item = Document | Activity
-"""What has a tab: an open capture, or what is becoming one (an `Opening`, a recording)."""
+Item = Document | Activity | ComparedPair
+"""What has a tab: an open capture, two that are compared, or what is becoming one (an `Opening`, a recording)."""
 
 
 class Workspace(QObject):
@@ -91,7 +92,7 @@ class Workspace(QObject):
 
     @property
     def current(self) -> Document | None:
-        """The capture in front; None while something else or nothing is."""
+        """The capture in front, of two that are compared the one with the keyboard; None while neither is."""
         return self._current
 
     @property
@@ -151,6 +152,27 @@ class Workspace(QObject):
         job.succeeded.connect(lambda opened: self._opened(opening, opened))
         job.failed.connect(lambda error: self._failed(opening, error))
         self.begin(opening, has_tab=True)
+
+    def compare(self, a: Path, b: Path) -> Comparing:
+        """Compare two files in a tab of their own, ``a`` being the one before."""
+        a, b = a.absolute(), b.absolute()
+        comparing = Comparing(a, b, compare_job(a, b, self, prepare=self._prepare), self)
+        job = comparing.opening_job
+        job.succeeded.connect(lambda files: self._compared(comparing, files))
+        job.failed.connect(lambda error: self._failed(comparing, error))
+        self.begin(comparing, has_tab=True)
+        return comparing
+
+    def _compared(self, comparing: Comparing, files: ComparedFiles) -> None:
+        if comparing not in self._items:
+            files.close()
+            return
+        pair = ComparedPair(files, self)
+        for document in pair.documents:
+            document.messages = self.messages
+            self.settings.add_recent_file(document.source)
+        pair.active_changed.connect(lambda _document: self._follow_front())
+        self._replace(comparing, pair)
 
     def show(self, document: Document) -> None:
         """Show a capture that is open already; it is closed with the workspace."""
@@ -228,6 +250,9 @@ class Workspace(QObject):
             self.layouts.save(item.capture.uuid, item.state)
             self.document_leaving.emit(item)
             item.close()
+        elif isinstance(item, ComparedPair):
+            self._remove(item)
+            item.close()
         elif item.close_tab():
             self._remove(item)
 
@@ -237,7 +262,7 @@ class Workspace(QObject):
             if not activity.asks_before_closing:
                 activity.stop()
         for item in self.items:
-            if isinstance(item, Document | Opening):
+            if isinstance(item, Document | Opening | ComparedPair):
                 self.close(item)
 
     # -- the list -------------------------------------------------------------------------------------------
@@ -270,7 +295,18 @@ class Workspace(QObject):
             return
         self._front = item
         self.front_changed.emit(item)
-        current = item if isinstance(item, Document) else None
+        self._follow_front()
+
+    def _follow_front(self) -> None:
+        """What commands act on is what is in front, of two that are compared the one with the keyboard."""
+        front = self._front
+        current = (
+            front.active
+            if isinstance(front, ComparedPair)
+            else front
+            if isinstance(front, Document)
+            else None
+        )
         if current is not self._current:
             self._current = current
             self.current_changed.emit(current)

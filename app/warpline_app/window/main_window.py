@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QMimeData, Qt, QUrl
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QGuiApplication, QKeyEvent
 from PySide6.QtWidgets import QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 
@@ -20,7 +19,9 @@ from warpline_app.session.document import Document
 from warpline_app.session.settings import Settings
 from warpline_app.session.workspace import Item, Workspace
 from warpline_app.verbs.catalogue import all_commands
+from warpline_app.window.capture_page import CapturePage
 from warpline_app.window.close_question import may_close
+from warpline_app.window.drop_tab_bar import local_files
 from warpline_app.window.message_bars import MessageBars
 from warpline_app.window.recent_menu import RecentMenu
 from warpline_app.window.status_line import StatusLine
@@ -32,7 +33,6 @@ from warpline_app.window.welcome import WelcomePage
 
 if TYPE_CHECKING:
     from warpline_app.commands.navigator import Navigator
-    from warpline_app.window.capture_page import CapturePage
 
 _windows: list[MainWindow] = []
 """Windows that are open, in the order in which they were made; nobody else keeps them alive."""
@@ -114,12 +114,13 @@ class MainWindow(QMainWindow):
         self._center.setCurrentWidget(self.welcome if front is None else self.tabs)
 
     def _current_changed(self, document: Document | None) -> None:
-        page = self.tabs.current_page
+        page = self.tabs.timeline_page
         self.tool_row.set_document(document)
         self.status_line.set_document(document)
         self.search.follow(page.view if page is not None else None)
-        self.panels.set_document(document)
-        if page is not None:
+        # Two timelines and what they differ in take all the room there is.
+        self.panels.set_document(document if isinstance(page, CapturePage) else None)
+        if isinstance(page, CapturePage):
             # Panels are not what the person is waiting for: the timeline's first frame comes before they are made.
             page.after_first_frame(partial(self._load_panels, page))
         self.setWindowTitle(f"{document.title} — Warpline" if document is not None else "Warpline")
@@ -151,7 +152,7 @@ class MainWindow(QMainWindow):
     @property
     def navigator(self) -> Navigator | None:
         """What moves the timeline in front."""
-        page = self.tabs.current_page
+        page = self.tabs.timeline_page
         return page.navigator if page is not None else None
 
     @property
@@ -212,14 +213,19 @@ class MainWindow(QMainWindow):
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         """Files are welcome."""
-        if _local_files(event.mimeData()):
+        if local_files(event.mimeData()):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
-        """Open what was dropped."""
-        paths = _local_files(event.mimeData())
-        if paths:
-            event.acceptProposedAction()
+        """Open what was dropped; with Shift compare it with the capture in front."""
+        paths = local_files(event.mimeData())
+        current = self.workspace.current
+        if not paths:
+            return
+        event.acceptProposedAction()
+        if current is not None and event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+            self.workspace.compare(current.source, paths[0])
+        else:
             self.workspace.open_files(paths)
 
     # -- from one run to the next ---------------------------------------------------------------------------
@@ -254,8 +260,3 @@ class MainWindow(QMainWindow):
         if self in _windows:
             _windows.remove(self)
         super().closeEvent(event)
-
-
-def _local_files(data: QMimeData) -> list[Path]:
-    urls: list[QUrl] = data.urls() if data.hasUrls() else []
-    return [Path(url.toLocalFile()) for url in urls if url.isLocalFile()]

@@ -26,7 +26,7 @@ class OpeningPage(QWidget):
         self._box = QWidget()
         column = QVBoxLayout(self._box)
         column.setSpacing(10)
-        self.label = QLabel(tr("Opening {name}", name=opening.path.name))
+        self.label = QLabel(opening.heading)
         self.label.setObjectName("subhead")
         self.bar = QProgressBar()
         self.bar.setRange(0, 0)

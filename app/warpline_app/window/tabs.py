@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QTabWidget, QWidget
 
 from warpline_app.commands.runner import CommandRunner
+from warpline_app.session.comparing import ComparedPair
 from warpline_app.session.document import Document
 from warpline_app.session.opening import Opening
 from warpline_app.session.workspace import Item, Workspace
 from warpline_app.window.capture_page import CapturePage
+from warpline_app.window.drop_tab_bar import DropTabBar
 from warpline_app.window.opening_page import OpeningPage
+
+if TYPE_CHECKING:
+    from warpline_app.comparison.page import ComparisonPage
 
 
 class CaptureTabs(QTabWidget):
@@ -24,8 +32,12 @@ class CaptureTabs(QTabWidget):
 
     def __init__(self, workspace: Workspace, commands: CommandRunner, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        bar = DropTabBar(self)
+        bar.dropped.connect(self._compare_dropped)
+        self.setTabBar(bar)
         self._workspace, self._commands = workspace, commands
         self._pages: dict[Item, QWidget] = {}
+        self._timelines: dict[Document | ComparedPair, CapturePage | ComparisonPage] = {}
         self.setObjectName("captureTabs")
         self.setDocumentMode(True)
         self.setTabsClosable(True)
@@ -53,6 +65,12 @@ class CaptureTabs(QTabWidget):
         page = self.currentWidget()
         return page if isinstance(page, CapturePage) else None
 
+    @property
+    def timeline_page(self) -> CapturePage | ComparisonPage | None:
+        """The page in front that shows a timeline, or two; None while none does."""
+        front = self._workspace.front
+        return self._timelines.get(front) if isinstance(front, Document | ComparedPair) else None
+
     def page_of(self, item: Item) -> QWidget:
         """What shows this. Raises KeyError for what has no tab."""
         return self._pages[item]
@@ -60,6 +78,7 @@ class CaptureTabs(QTabWidget):
     def forget_document(self, document: Document) -> None:
         """Let go of the timeline of a document, before its file is closed."""
         page = self._pages.pop(document)
+        self._timelines.pop(document, None)
         if isinstance(page, CapturePage):
             page.take_timeline_away()
         page.deleteLater()
@@ -86,7 +105,10 @@ class CaptureTabs(QTabWidget):
 
             shown = CapturePage(item, self._workspace)
             TimelineInput(shown.navigator, self._commands)
+            self._timelines[item] = shown
             return shown
+        if isinstance(item, ComparedPair):
+            return self._comparison_page(item)
         if isinstance(item, Opening):
             page = OpeningPage(item)
             page.cancel_requested.connect(lambda: self._workspace.close(item))
@@ -98,6 +120,16 @@ class CaptureTabs(QTabWidget):
         if isinstance(item, Recording):
             return RecordingPage(item)
         raise TypeError(f"no page shows a {type(item).__name__}")
+
+    def _comparison_page(self, pair: ComparedPair) -> QWidget:
+        # Without a comparison these modules are never imported.
+        from warpline_app.comparison.page import ComparisonPage
+        from warpline_app.verbs.timeline_input import TimelineInput
+
+        page = self._timelines[pair] = ComparisonPage(pair, self._workspace)
+        for navigator in page.navigators:
+            TimelineInput(navigator, self._commands)
+        return page
 
     def _replace(self, old: Item, new: Item) -> None:
         index, is_in_front = self.indexOf(self._pages[old]), self._workspace.front is old
@@ -117,8 +149,12 @@ class CaptureTabs(QTabWidget):
         self.blockSignals(True)
         self.removeTab(self.indexOf(self._pages[item]))
         self.blockSignals(False)
-        if not isinstance(item, Document):
-            self._pages.pop(item).deleteLater()
+        if isinstance(item, Document):
+            return
+        page = self._timelines.pop(item, None) if isinstance(item, ComparedPair) else None
+        if page is not None and not isinstance(page, CapturePage):
+            page.take_timelines_away()
+        self._pages.pop(item).deleteLater()
 
     def _raise(self, item: Item | None) -> None:
         if item is None:
@@ -127,6 +163,11 @@ class CaptureTabs(QTabWidget):
         self.blockSignals(True)
         self.setCurrentWidget(page)
         self.blockSignals(False)
+
+    def _compare_dropped(self, index: int, path: Path) -> None:
+        item = self._workspace.items[index]
+        if isinstance(item, Document):
+            self._workspace.compare(item.source, path)
 
     # -- what a person does ---------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from warpline.analysis.structure.gpu_gaps import SYNCHRONIZATION, GapParts, gap_
 from warpline.analysis.structure.gpus import Gpu, gpus
 from warpline.analysis.structure.kernels import communication_ids
 from warpline.i18n import english
-from warpline.model.intervals import merge_intervals
+from warpline.model.intervals import intersect_intervals, merge_intervals
 from warpline.model.waits import WAIT_KINDS, WaitKind
 
 Int64Array = npt.NDArray[np.int64]
@@ -69,6 +69,14 @@ class TimeUse:
         used = sum(found.values(), np.zeros(len(starts), np.int64))
         found["other"] = found.get("other", np.zeros(len(starts), np.int64)) + (stops - starts - used)
         return found
+
+    def largest_stretch(self, cause: str, starts: Int64Array, stops: Int64Array) -> tuple[int, int] | None:
+        """The longest time without a break that a cause had in disjoint sorted windows; None where it had none."""
+        first, last = intersect_intervals(*self.causes.get(cause, nobodys()).intervals, starts, stops)
+        if not len(first):
+            return None
+        longest = int((last - first).argmax())
+        return int(first[longest]), int(last[longest])
 
     def contributors(self, cause: str, starts: Int64Array, stops: Int64Array) -> dict[str, int]:
         """Who had the time of a cause in disjoint sorted windows, by name, ns; what nobody is named for is left out."""

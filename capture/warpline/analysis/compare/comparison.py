@@ -57,8 +57,7 @@ class Choices:
 class Side:
     """One side: its runs, and of the one that stands for them the windows compared and what their time went to.
 
-    ``runs_ns`` is the value of each run (median step, or length), ``all_windows`` are those of the run before one or
-    some were chosen.
+    ``run_windows`` are those of each run before one or some were chosen, ``all_windows`` those of this one.
     """
 
     runs: tuple[CaptureRun, ...]
@@ -66,7 +65,16 @@ class Side:
     windows: Windows
     all_windows: Windows
     use: TimeUse
-    runs_ns: tuple[int, ...]
+    run_windows: tuple[Windows, ...]
+
+    @property
+    def runs_ns(self) -> tuple[int, ...]:
+        """The value of each run: its median step, or its length."""
+        return tuple(map(_value_ns, self.run_windows))
+
+    def largest_stretch(self, cause: str) -> tuple[int, int] | None:
+        """Where in the windows a cause had the most time at once (capture ns); None where it had none."""
+        return self.use.largest_stretch(cause, self.windows.start, self.windows.stop)
 
     @property
     def total_ns(self) -> int:
@@ -146,7 +154,7 @@ def compare(
             raise UsageError(
                 tr("{path}: holds nothing in this part that could be compared", path=side[at].path)
             )
-        sides.append(Side(tuple(side), side[at], chosen, its[at], use, tuple(map(_value_ns, its))))
+        sides.append(Side(tuple(side), side[at], chosen, its[at], use, tuple(its)))
     one, other = sides
     parts = waterfall(one.use, one.windows, other.use, other.windows, is_exact=choices.is_exact)
     return Comparison(
@@ -157,7 +165,7 @@ def compare(
         parts,
         _variation(one, other),
         compare_metadata(one.run.capture, other.run.capture),
-        tuple(_tables(all_a, all_b, one, other, name, choices, cancelled) for name in choices.reports),
+        tuple(compare_report(one, other, name, choices, cancelled) for name in choices.reports),
         _step_pairs(one, other) if choices.is_each else (),
     )
 
@@ -216,19 +224,17 @@ def _step_pairs(a: Side, b: Side) -> tuple[tuple[int, int, int, int], ...]:
     )
 
 
-def _tables(
-    all_a: Sequence[Windows],
-    all_b: Sequence[Windows],
-    a: Side,
-    b: Side,
-    name: str,
-    choices: Choices,
-    cancelled: IsCancelled | None,
+def compare_report(
+    a: Side, b: Side, name: str, choices: Choices, cancelled: IsCancelled | None = None
 ) -> TableComparison:
+    """A report of both sides, row by row, over the windows that are compared.
+
+    Raises UsageError when a side does not have it, or it has no rows that are known by a key; Cancelled.
+    """
     sides: list[list[Table]] = []
-    for side, found in ((a, all_a), (b, all_b)):
+    for side in (a, b):
         tables = []
-        for run, windows in zip(side.runs, found, strict=True):
+        for run, windows in zip(side.runs, side.run_windows, strict=True):
             check_cancelled(cancelled, tr("the comparison was cancelled"))
             chosen = side.windows if run is side.run else windows.take([windows.median()])
             result = compute_report(

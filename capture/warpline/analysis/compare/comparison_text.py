@@ -16,6 +16,7 @@ from warpline.model.times import format_duration
 
 ROWS = 15
 CONTRIBUTORS = 3
+_TIMES = 10
 _WORTH_A_LINE = 0.01
 """A contributor that explains less of the whole difference is left out of the text."""
 
@@ -26,8 +27,10 @@ def signed_duration(value_ns: float) -> str:
 
 
 def signed_percent(a: float, b: float) -> str:
-    """How much more B is than A, in percent; empty where A is nothing."""
-    return f"{100 * (b / a - 1):+.1f} %" if a else ""
+    """How much more B is than A, in percent, from ten times on as a factor; empty where A is nothing."""
+    if not a:
+        return ""
+    return f"{100 * (b / a - 1):+.1f} %" if b < _TIMES * a else f"× {b / a:,.0f}"
 
 
 def value_text(role: Role, value: float | None) -> str:

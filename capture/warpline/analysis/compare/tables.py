@@ -112,7 +112,10 @@ def _columns(a: Table, b: Table) -> tuple[tuple[str, ...], Column | None]:
     names = _names(b)
     keys = tuple(c.name for c in a.columns if c.key and c.name in names and c.name not in _NOT_OF_THE_PROGRAM)
     measures = [c for c in a.columns if c.role in MEASURES and c.name in names and not c.key]
-    return keys, min(measures, key=lambda c: c.role is Role.COUNT, default=None)
+    # Totals can be added up; averages stand in when there is nothing else.
+    return keys, min(
+        measures, key=lambda c: (c.role is Role.COUNT, not c.name.endswith("total_ns")), default=None
+    )
 
 
 def _values(table: Table, keys: tuple[str, ...], measure: str, *, has_counts: bool) -> _Values:

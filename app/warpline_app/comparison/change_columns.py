@@ -1,0 +1,118 @@
+"""A compared report as columns of a table: both values, difference, ratio, share of the whole difference."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.analysis.compare.comparison_text import difference_text, row_state, value_text
+from warpline.analysis.compare.names import rule_titles
+from warpline.analysis.compare.tables import RowChange, TableComparison
+from warpline.i18n import tr, translated
+from warpline_app.panels.table.content import TableColumn, TableContent, text_ranks
+from warpline_app.timeline.model.kernel_names import short_kernel_name
+
+_NAME_PX, _VALUE_PX = 240, 88
+
+
+def change_content(table: TableComparison) -> TableContent:
+    """The rows as they come: what explains most first."""
+    rows, role = table.rows, table.column.role
+    unit = translated(table.column.title)
+    names = [short_kernel_name(row.text) if "(" in row.text else row.text for row in rows]
+
+    columns = [
+        TableColumn(
+            tr("Name"),
+            lambda item: names[item],
+            lambda: text_ranks([row.text for row in rows]),
+            raw=lambda item: rows[item].text,
+            tooltip=lambda item: _about(rows[item]),
+            width=_NAME_PX,
+            stretches=True,
+            key="name",
+        ),
+        TableColumn(
+            "A",
+            lambda item: value_text(role, rows[item].a),
+            lambda: _numbers([row.a for row in rows]),
+            is_number=True,
+            width=_VALUE_PX,
+            description=unit,
+            key="a",
+        ),
+        TableColumn(
+            "B",
+            lambda item: value_text(role, rows[item].b),
+            lambda: _numbers([row.b for row in rows]),
+            is_number=True,
+            width=_VALUE_PX,
+            description=unit,
+            key="b",
+        ),
+        TableColumn(
+            "Δ",
+            lambda item: difference_text(role, rows[item].difference),
+            lambda: _numbers([row.difference for row in rows]),
+            is_number=True,
+            width=_VALUE_PX,
+            key="difference",
+        ),
+        TableColumn(
+            "B / A",
+            lambda item: "–" if (ratio := rows[item].ratio) is None else f"{ratio:.2f}",
+            lambda: _numbers([row.ratio for row in rows]),
+            is_number=True,
+            width=70,
+            key="ratio",
+        ),
+        TableColumn(
+            tr("Share of Δ"),
+            lambda item: "–" if (share := rows[item].share) is None else f"{share:.1%}",
+            lambda: _numbers([row.share for row in rows]),
+            is_number=True,
+            width=90,
+            key="share",
+            description=tr("of the difference of all rows"),
+        ),
+    ]
+    if any(row.count_a is not None or row.count_b is not None for row in rows):
+        for side, counts in (
+            ("A", [row.count_a for row in rows]),
+            ("B", [row.count_b for row in rows]),
+        ):
+            columns.append(_count_column(tr("Count {side}", side=side), f"count_{side}", counts))
+    columns.append(
+        TableColumn(
+            tr("Matched"),
+            lambda item: row_state(rows[item]) or ", ".join(map(translated, rule_titles(rows[item].rules))),
+            lambda: text_ranks([row_state(row) or " ".join(row.rules) for row in rows]),
+            width=110,
+            key="matched",
+        )
+    )
+    return TableContent(columns, len(rows))
+
+
+def _count_column(title: str, key: str, counts: list[float | None]) -> TableColumn:
+    def text(item: int) -> str:
+        value = counts[item]
+        return "–" if value is None else f"{value:,.0f}"
+
+    return TableColumn(title, text, lambda: _numbers(counts), is_number=True, width=76, key=key)
+
+
+def _about(row: RowChange) -> str:
+    """The whole name, and what stands behind it on both sides where that was matched by rules."""
+    if not row.rules:
+        return row.text
+    sides = [
+        f"{side}: {' / '.join(filter(None, key))}"
+        for side, keys in (("A", row.names_a), ("B", row.names_b))
+        for key in keys[:5]
+    ]
+    return "\n".join([row.text, *sides])
+
+
+def _numbers(values: list[float | None]) -> npt.NDArray[np.float64]:
+    return np.array([np.nan if value is None else value for value in values], np.float64)

@@ -1,0 +1,179 @@
+"""Reports of two captures compared row by row, and what their metadata differ in: one of them at a time."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QVBoxLayout, QWidget
+
+from warpline.analysis.compare.comparison import compare_report
+from warpline.analysis.compare.metadata import GROUPS
+from warpline.analysis.compare.tables import TableComparison
+from warpline.analysis.framework.registry import reports
+from warpline.i18n import tr, translated
+from warpline.model import WarplineError
+from warpline_app.comparison.change_columns import change_content
+from warpline_app.comparison.places import names_of
+from warpline_app.look.elided import ElidedLabel
+from warpline_app.panels.table.content import TableColumn, TableContent
+from warpline_app.panels.table.table import PanelTable
+from warpline_app.session.background import Job
+from warpline_app.session.comparing import ComparedPair
+from warpline_app.session.messages import MessageList
+
+METADATA = "metadata"
+_FIRST = ("cuda_gpu_kern_sum", "operator", "waits", "osrt_sum", "nvtx_sum")
+
+
+class Changes(QWidget):
+    """A choice of reports that both captures have, and the table of the chosen one."""
+
+    names_chosen = Signal(list)
+    """texts of the key of a row that a person went to"""
+
+    def __init__(self, pair: ComparedPair, messages: MessageList, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("panel")
+        self._pair = pair
+        self._job: Job | None = None
+        self._has_begun = False
+        self._shown: TableComparison | None = None
+        self.choice = QComboBox()
+        self.choice.setAccessibleName(tr("Compared report"))
+        self._fill_choice()
+        self.note = ElidedLabel()
+        self.note.setObjectName("muted")
+        self.table = PanelTable(messages)
+        self.table.export_name = "comparison"
+        self.table.item_selected.connect(self._go)
+        self.table.item_activated.connect(self._go)
+        row = QHBoxLayout()
+        row.setContentsMargins(10, 4, 10, 4)
+        row.addWidget(self.choice)
+        row.addWidget(self.note, 1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addLayout(row)
+        column.addWidget(self.table, 1)
+        self.choice.currentIndexChanged.connect(lambda _index: self._compute())
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the table shows what was chosen."""
+        return self._has_begun and self._job is None
+
+    @property
+    def shown(self) -> TableComparison | None:
+        """The comparison in the table; None while it is the metadata, or there is none."""
+        return self._shown
+
+    def _fill_choice(self) -> None:
+        a, b = (side.run.capture for side in (self._pair.found.a, self._pair.found.b))
+        specs = [
+            spec
+            for spec in reports()
+            if spec.needs
+            and all(any(kind in one.kinds and len(one.kinds[kind]) for kind in spec.needs) for one in (a, b))
+        ]
+        if self._pair.found.facts:
+            self.choice.addItem(tr("What differs in the metadata"), METADATA)
+        for spec in specs:
+            self.choice.addItem(translated(spec.title), spec.name)
+        names = [spec.name for spec in specs]
+        best = next((name for name in _FIRST if name in names), names[0] if names else METADATA)
+        self.choice.setCurrentIndex(max(self.choice.findData(best), 0))
+
+    def begin(self) -> None:
+        """The timelines were painted: compute what is shown first."""
+        if not self._has_begun:
+            self._has_begun = True
+            self._compute()
+
+    def show_report(self, name: str) -> None:
+        """Choose a report. Raises KeyError when both captures do not have it."""
+        place = self.choice.findData(name)
+        if place < 0:
+            raise KeyError(name)
+        self.choice.setCurrentIndex(place)
+
+    def _compute(self) -> None:
+        if not self._has_begun:
+            return
+        if self._job is not None:
+            self._job.cancel()
+            self._job = None
+        name = self.choice.currentData()
+        if name is None or name == METADATA:
+            self._shown = None
+            self.note.setText("")
+            self.table.set_content(self._metadata())
+            return
+        found = self._pair.found
+        self.note.setText(tr("computing…"))
+        job = Job(
+            lambda _p, is_cancelled: compare_report(found.a, found.b, name, found.choices, is_cancelled), self
+        )
+        job.succeeded.connect(self._show)
+        job.failed.connect(self._fail)
+        self._job = job
+        job.launch()
+
+    def _show(self, table: TableComparison) -> None:
+        self._job = None
+        self._shown = table
+        matched = sum(bool(row.rules) for row in table.rows)
+        new = sum(row.a is None for row in table.rows)
+        gone = sum(row.b is None for row in table.rows)
+        self.note.setText(
+            tr(
+                "{column} · {new:,} new, {gone:,} gone, {matched:,} matched by rules",
+                column=translated(table.column.title),
+                new=new,
+                gone=gone,
+                matched=matched,
+            )
+        )
+        self.table.set_content(change_content(table))
+
+    def _fail(self, error: Exception) -> None:
+        self._job = None
+        self._shown = None
+        self.table.set_content(TableContent())
+        self.note.setText(str(error) if isinstance(error, WarplineError) else repr(error))
+
+    def _metadata(self) -> TableContent:
+        facts = self._pair.found.facts
+        columns = [
+            TableColumn(
+                tr("About"), lambda item: translated(GROUPS[facts[item].group]), width=110, key="group"
+            ),
+            TableColumn(tr("Name"), lambda item: facts[item].name, width=190, key="fact"),
+            TableColumn(
+                "A",
+                lambda item: facts[item].a or tr("not told"),
+                tooltip=lambda item: facts[item].a or "",
+                width=200,
+                stretches=True,
+                key="fact_a",
+            ),
+            TableColumn(
+                "B",
+                lambda item: facts[item].b or tr("not told"),
+                tooltip=lambda item: facts[item].b or "",
+                width=200,
+                stretches=True,
+                key="fact_b",
+            ),
+        ]
+        return TableContent(columns, len(facts))
+
+    def _go(self, item: int) -> None:
+        if self._shown is not None:
+            row = self._shown.rows[item]
+            self.names_chosen.emit(sorted(names_of([*row.names_a, *row.names_b])))
+
+    def shut_down(self) -> None:
+        """Want no result any more."""
+        if self._job is not None:
+            self._job.cancel()
+            self._job = None

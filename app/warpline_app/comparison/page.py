@@ -1,0 +1,240 @@
+"""The tab of two captures that are compared: both timelines, the waterfall, and reports row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QSplitter, QVBoxLayout, QWidget
+
+from warpline.analysis.compare.waterfall import Contributor, TimePart
+from warpline.i18n import tr
+from warpline.model.times import format_duration
+from warpline_app.comparison.changes import Changes
+from warpline_app.comparison.control_row import ControlRow
+from warpline_app.comparison.places import longest_event, name_ids, stretch_of, window_of
+from warpline_app.comparison.row_lock import RowLock
+from warpline_app.comparison.waterfall_view import WaterfallView
+from warpline_app.look.elided import ElidedLabel
+from warpline_app.session.comparing import ComparedPair
+from warpline_app.session.workspace import Workspace
+from warpline_app.timeline.widgets.navigator import TimelineNavigator
+from warpline_app.timeline.widgets.view import TimelineView
+
+_LEAST_CHANGE = 0.01
+"""Of the whole difference; names that changed by less are not lit."""
+
+
+class ComparisonPage(QWidget):
+    """Shows a `ComparedPair` until `take_timelines_away`; the workspace closes its files."""
+
+    def __init__(self, pair: ComparedPair, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.pair = pair
+        self._workspace = workspace
+        self.views: tuple[TimelineView, TimelineView] = (
+            TimelineView(pair.a, self),
+            TimelineView(pair.b, self),
+        )
+        self.navigators = tuple(TimelineNavigator(view, workspace) for view in self.views)
+        self.rows = RowLock(self.views[0], self.views[1], self)
+        self.controls = ControlRow(pair, self)
+        self.controls.rows_matched.connect(self.rows.set_on)
+        self.controls.lit.connect(self.light_differences)
+        self.waterfall = WaterfallView(pair.found)
+        self.waterfall.part_chosen.connect(self.go_to_part)
+        self.waterfall.contributor_chosen.connect(self.go_to_contributor)
+        self.changes = Changes(pair, workspace.messages)
+        self.changes.names_chosen.connect(self.go_to_names)
+        self._was_painted = False
+        self._waiting: list[Callable[[], None]] = []
+        for view in self.views:
+            view.status_changed.connect(workspace.tell)
+            view.state.reveal_wanted.connect(view.scene.reveal_event)
+            view.state.row_wanted.connect(view.scene.reveal_row)
+            view.search.changed.connect(lambda view=view: self._search_too(view))
+            for widget in (view, *view.findChildren(QWidget)):
+                widget.installEventFilter(self)
+        self.views[0].canvas.frame_drawn.connect(self._painted)
+        self._arrange()
+        self.setFocusProxy(self.views[0])
+
+    def _arrange(self) -> None:
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.controls)
+        self.splitter = QSplitter(Qt.Orientation.Vertical)
+        self.splitter.setHandleWidth(3)
+        self.splitter.setChildrenCollapsible(False)
+        for letter, view, side in zip("AB", self.views, (self.pair.found.a, self.pair.found.b), strict=True):
+            self.splitter.addWidget(_titled(letter, view, side.run.path, side.total_ns))
+        below = QSplitter(Qt.Orientation.Horizontal)
+        below.setHandleWidth(3)
+        scroll = QScrollArea()
+        scroll.setWidgetResizable(True)
+        scroll.setFrameShape(QFrame.Shape.NoFrame)
+        scroll.setWidget(self.waterfall)
+        below.addWidget(scroll)
+        below.addWidget(self.changes)
+        below.setSizes([520, 640])
+        self.splitter.addWidget(below)
+        self.splitter.setSizes([300, 300, 240])
+        for place in (0, 1):
+            self.splitter.setStretchFactor(place, 1)
+        column.addWidget(self.splitter, 1)
+
+    # -- as other parts of the window see it
+
+    @property
+    def view(self) -> TimelineView:
+        """The timeline that has the keyboard."""
+        return self.views[self._side]
+
+    @property
+    def navigator(self) -> TimelineNavigator:
+        """What moves the timeline that has the keyboard."""
+        return self.navigators[self._side]
+
+    @property
+    def _side(self) -> int:
+        return self.pair.documents.index(self.pair.active)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether all drawing and computing is done."""
+        return all(view.is_idle for view in self.views) and self.changes.is_settled
+
+    def after_first_frame(self, act: Callable[[], None]) -> None:
+        """Do something as soon as the first timeline was painted, or at the next opportunity when it was already."""
+        if self._was_painted:
+            QTimer.singleShot(0, self, act)
+        else:
+            self._waiting.append(act)
+
+    def _painted(self) -> None:
+        if not self._was_painted:
+            self._was_painted = True
+            self.changes.begin()
+            for act in self._waiting:
+                QTimer.singleShot(0, self, act)
+            self._waiting.clear()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """The timeline that is clicked, or has the keyboard, is the one commands act on."""
+        if event.type() in (QEvent.Type.FocusIn, QEvent.Type.MouseButtonPress):
+            for view in self.views:
+                if watched is view or (isinstance(watched, QWidget) and view.isAncestorOf(watched)):
+                    self.pair.activate(view.document)
+                    self.setFocusProxy(view)
+        return super().eventFilter(watched, event)
+
+    def _search_too(self, view: TimelineView) -> None:
+        """What is looked for in one is looked for in the other."""
+        other = self._other(view)
+        if view.document is self.pair.active and other.search.query != view.search.query:
+            other.search.find(view.search.query)
+
+    def _other(self, view: TimelineView) -> TimelineView:
+        return self.views[1 - self.views.index(view)]
+
+    # -- going where the difference is
+
+    def go_to_part(self, part: TimePart) -> None:
+        """Both timelines go where the part has most of its time at once; who contributed is lit."""
+        found = self.pair.found
+        names = [one.name for one in part.contributors if one.name and one.difference_ns][:8]
+        self._light(names)
+        stretches = [stretch_of(side, part.cause) for side in (found.a, found.b)]
+        ranges = [
+            stretch or window_of(side) for stretch, side in zip(stretches, (found.a, found.b), strict=True)
+        ]
+        if stretches[0] is None and stretches[1] is not None:
+            ranges[0] = _under(ranges[1], window_of(found.b), window_of(found.a))
+        if stretches[1] is None and stretches[0] is not None:
+            ranges[1] = _under(ranges[0], window_of(found.a), window_of(found.b))
+        self.pair.lock.show_pair(ranges[0], ranges[1], margin=0.35)
+
+    def go_to_contributor(self, _part: TimePart, contributor: Contributor) -> None:
+        """Both timelines go to the longest event of a name."""
+        self.go_to_names([contributor.name])
+
+    def go_to_names(self, names: list[str]) -> None:
+        """Light events of these names, and go to the longest of each side."""
+        ids = self._light(names)
+        spans: list[tuple[int, int] | None] = []
+        for view, side, wanted in zip(self.views, (self.pair.found.a, self.pair.found.b), ids, strict=True):
+            row = longest_event(side, wanted)
+            view.state.select(row)
+            if row is not None:
+                view.scene.reveal_event(row)
+                spans.append(side.run.capture.event_span(row))
+            else:
+                spans.append(None)
+        if spans[0] is None and spans[1] is None:
+            self._workspace.tell(tr("No event is called so in what is compared"))
+            return
+        first, second = spans
+        window_a, window_b = window_of(self.pair.found.a), window_of(self.pair.found.b)
+        range_a = first or _under(second or window_b, window_b, window_a)
+        range_b = second or _under(first or window_a, window_a, window_b)
+        self.pair.lock.show_pair(range_a, range_b, margin=1.5)
+
+    def light_differences(self, is_on: bool) -> None:
+        """Single out events of names that are new, gone or changed; or none."""
+        if not is_on:
+            self._light([])
+            return
+        found = self.pair.found
+        least = _LEAST_CHANGE * max(abs(found.difference_ns), 1)
+        self._light(
+            one.name
+            for part in found.parts
+            for one in part.contributors
+            if one.name and (one.is_new or one.is_gone or abs(one.difference_ns) >= least)
+        )
+
+    def _light(self, names: Iterable[str]) -> list[frozenset[int]]:
+        wanted = list(names)
+        found = self.pair.found
+        ids = [name_ids(side, wanted, is_exact=found.choices.is_exact) for side in (found.a, found.b)]
+        for view, chosen in zip(self.views, ids, strict=True):
+            view.state.set_highlight(chosen)
+        return ids
+
+    # -- the end
+
+    def take_timelines_away(self) -> None:
+        """Stop all drawing and computing, before the files are closed."""
+        self.changes.shut_down()
+        for view in self.views:
+            view.shut_down()
+            view.hide()
+
+
+def _under(range_ns: tuple[int, int], window: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
+    """The range of the other side that is as far from the beginning of its window."""
+    start = other[0] + range_ns[0] - window[0]
+    return start, start + range_ns[1] - range_ns[0]
+
+
+def _titled(letter: str, view: TimelineView, path: str, total_ns: int) -> QWidget:
+    """A timeline below a line that says whose it is."""
+    box = QWidget()
+    column = QVBoxLayout(box)
+    column.setContentsMargins(0, 0, 0, 0)
+    column.setSpacing(0)
+    strip = QWidget()
+    strip.setObjectName("sideTitle")
+    strip.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+    row = QHBoxLayout(strip)
+    row.setContentsMargins(12, 3, 12, 3)
+    label = ElidedLabel(f"{letter}   {path}", mode=Qt.TextElideMode.ElideMiddle)
+    label.setToolTip(path)
+    length = ElidedLabel(format_duration(total_ns))
+    length.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+    row.addWidget(label, 3)
+    row.addWidget(length, 1)
+    column.addWidget(strip)
+    column.addWidget(view, 1)
+    return box

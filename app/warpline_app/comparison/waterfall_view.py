@@ -1,0 +1,287 @@
+"""The difference of two captures as a waterfall: from A to B, a bar for each part; a click leads to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from PySide6.QtCore import QEvent, QPointF, QRect, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import (
+    QColor,
+    QFontMetrics,
+    QHelpEvent,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPolygonF,
+)
+from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+
+from warpline.analysis.compare.comparison import Comparison
+from warpline.analysis.compare.comparison_text import largest, row_state, signed_duration, signed_percent
+from warpline.analysis.compare.waterfall import Contributor, TimePart
+from warpline.i18n import tr, translated
+from warpline.model.times import format_duration
+from warpline_app.look.appearance import appearance
+from warpline_app.look.painting import contained
+from warpline_app.look.theme import Theme, ui_font
+from warpline_app.panels.charts.picture_saving import save_picture
+
+ROW_PX = 22
+INNER_PX = 18
+_TEXT_PX = 12
+_LEFT_PX = 12
+_GAP_PX = 10
+_VALUES_PX = 190
+_MOST_INNER = 8
+_SLOWER, _FASTER = "wait_lock", "running"
+_END = "kernel"
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A line of the picture: from where to where its bar goes on the axis of time, ns."""
+
+    name: str
+    start_ns: int
+    stop_ns: int
+    values: str
+    part: TimePart | None = None
+    contributor: Contributor | None = None
+    is_end: bool = False
+
+    @property
+    def height_px(self) -> int:
+        return INNER_PX if self.contributor is not None else ROW_PX
+
+
+class WaterfallView(QWidget):
+    """Draws the parts, largest change first, and below the chosen one who contributed."""
+
+    part_chosen = Signal(object)
+    """a TimePart that a person wants to see on the timelines"""
+    contributor_chosen = Signal(object, object)
+    """a TimePart, and a Contributor of it"""
+
+    def __init__(self, found: Comparison, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.found = found
+        self._chosen: TimePart | None = None
+        self._theme: Theme | None = None
+        self.setAccessibleName(tr("Waterfall of the difference"))
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setMouseTracking(True)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
+        self._rows = self._make_rows()
+        self.setMinimumHeight(self.sizeHint().height())
+
+    @property
+    def chosen(self) -> TimePart | None:
+        """The part whose contributors are shown."""
+        return self._chosen
+
+    @property
+    def row_names(self) -> list[str]:
+        """What stands at the left, from the top."""
+        return [row.name for row in self._rows]
+
+    def choose(self, part: TimePart | None) -> None:
+        """Show who contributed to a part; tells nobody."""
+        self._chosen = part
+        self._rows = self._make_rows()
+        self.setMinimumHeight(self.sizeHint().height())
+        self.updateGeometry()
+        self.update()
+
+    def set_theme(self, theme: Theme) -> None:
+        """Paint in these colours whatever the window's are: for pictures."""
+        self._theme = theme
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        """As high as its rows."""
+        return QSize(640, sum(row.height_px for row in self._rows) + 2 * _GAP_PX)
+
+    def _make_rows(self) -> list[_Row]:
+        a_ns, b_ns = self.found.a.total_ns, self.found.b.total_ns
+        rows = [_Row("A", 0, a_ns, format_duration(a_ns), is_end=True)]
+        at = a_ns
+        for part in self.found.parts:
+            start, at = at, at + part.difference_ns
+            if not part.difference_ns and part is not self._chosen:
+                continue
+            values = f"{signed_duration(part.difference_ns)}  {signed_percent(part.a_ns, part.b_ns)}"
+            rows.append(_Row(translated(part.title), start, at, values.strip(), part))
+            if part is self._chosen:
+                inner = start
+                for one in largest(part, self.found.difference_ns, _MOST_INNER):
+                    state = row_state(one)
+                    name = f"{one.name} ({state})" if state else one.name
+                    stop = inner + one.difference_ns
+                    rows.append(_Row(name, inner, stop, signed_duration(one.difference_ns), part, one))
+                    inner = stop
+        rows.append(_Row("B", 0, b_ns, format_duration(b_ns), is_end=True))
+        return rows
+
+    # -- geometry
+
+    def row_rect(self, place: int) -> QRect:
+        """Where a row is."""
+        top = _GAP_PX + sum(row.height_px for row in self._rows[:place])
+        return QRect(0, top, self.width(), self._rows[place].height_px)
+
+    def _row_at(self, y: float) -> int | None:
+        return next(
+            (n for n in range(len(self._rows)) if self.row_rect(n).top() <= y <= self.row_rect(n).bottom()),
+            None,
+        )
+
+    def _names_px(self) -> int:
+        metrics = QFontMetrics(ui_font(_TEXT_PX))
+        widest = max(metrics.horizontalAdvance(row.name) for row in self._rows if row.contributor is None)
+        return min(max(widest + 16, 120), max(self.width() // 3, 120))
+
+    def _axis(self) -> tuple[int, int]:
+        """From where to where the axis goes, ns: cut below where the parts are small beside the whole."""
+        ends = [end for row in self._rows if not row.is_end for end in (row.start_ns, row.stop_ns)]
+        ends += [self.found.a.total_ns, self.found.b.total_ns]
+        low, high = min(ends), max(ends)
+        room = max(high - low, 1)
+        return (0 if low < 2 * room else low - room // 3), high + max(room // 20, 1)
+
+    # -- painting
+
+    @contained
+    def paintEvent(self, painter: QPainter, event: QPaintEvent) -> None:
+        """The rows."""
+        theme = self._theme or appearance().theme
+        painter.fillRect(self.rect(), theme.color("panel"))
+        self.draw(painter)
+
+    def draw(self, painter: QPainter) -> None:
+        """Draw on anything."""
+        theme = self._theme or appearance().theme
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        names_px = self._names_px()
+        left = _LEFT_PX + names_px + _GAP_PX
+        right = max(self.width() - _VALUES_PX - _GAP_PX, left + 40)
+        low, high = self._axis()
+        scale = (right - left) / max(high - low, 1)
+
+        def x_of(time_ns: int) -> float:
+            return left + max(time_ns - low, 0) * scale
+
+        before: tuple[float, int] | None = None
+        for place, row in enumerate(self._rows):
+            rect = self.row_rect(place)
+            if row.part is not None and row.part is self._chosen and row.contributor is None:
+                painter.fillRect(rect.adjusted(4, 0, -4, 0), theme.color("group"))
+            inset = 5 if row.contributor is not None else 3
+            first, last = sorted((x_of(row.start_ns), x_of(row.stop_ns)))
+            bar = QRectF(first, rect.top() + inset, max(last - first, 1.5), rect.height() - 2 * inset)
+            self._draw_bar(painter, row, bar, theme)
+            if row.is_end and low > 0:
+                _draw_break(painter, bar, theme)
+            if before is not None and row.contributor is None:
+                painter.setPen(theme.color("muted", 120))
+                painter.drawLine(QPointF(before[0], before[1]), QPointF(before[0], bar.top()))
+            if row.contributor is None:
+                before = (x_of(row.stop_ns), int(bar.bottom()))
+            self._draw_texts(painter, row, rect, names_px, theme)
+
+    def _draw_bar(self, painter: QPainter, row: _Row, bar: QRectF, theme: Theme) -> None:
+        if row.is_end:
+            painter.fillRect(bar, theme.color(_END, 150))
+            return
+        is_slower = row.stop_ns >= row.start_ns
+        color = theme.color(_SLOWER if is_slower else _FASTER, 150 if row.contributor is not None else 235)
+        painter.fillRect(bar, color)
+        # An arrow tells the direction without colours.
+        if bar.width() >= 10:
+            tip = bar.right() - 3 if is_slower else bar.left() + 3
+            back = tip - 5 if is_slower else tip + 5
+            middle = bar.center().y()
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(QColor(theme.ink_dark))
+            painter.drawPolygon(
+                QPolygonF([QPointF(tip, middle), QPointF(back, middle - 4), QPointF(back, middle + 4)])
+            )
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+
+    def _draw_texts(self, painter: QPainter, row: _Row, rect: QRect, names_px: int, theme: Theme) -> None:
+        is_inner = row.contributor is not None
+        painter.setFont(ui_font(_TEXT_PX - 1 if is_inner else _TEXT_PX))
+        painter.setPen(theme.color("muted" if is_inner else "text"))
+        indent = 14 if is_inner else 0
+        room = QRect(_LEFT_PX + indent, rect.top(), names_px - indent, rect.height())
+        align = Qt.AlignmentFlag.AlignVCenter
+        name = painter.fontMetrics().elidedText(row.name, Qt.TextElideMode.ElideMiddle, room.width())
+        painter.drawText(room, int(align | Qt.AlignmentFlag.AlignLeft), name)
+        values = QRect(self.width() - _VALUES_PX, rect.top(), _VALUES_PX - _LEFT_PX, rect.height())
+        painter.drawText(values, int(align | Qt.AlignmentFlag.AlignRight), row.values)
+
+    # -- events
+
+    def event(self, event: QEvent) -> bool:
+        """Tooltips."""
+        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
+            place = self._row_at(event.pos().y())
+            row = None if place is None else self._rows[place]
+            about = None if row is None else row.contributor or row.part
+            if row is None or about is None:
+                QToolTip.hideText()
+            else:
+                values = f"A {format_duration(about.a_ns)}   B {format_duration(about.b_ns)}"
+                QToolTip.showText(event.globalPos(), f"{row.name}\n{values}   {row.values}", self)
+            return True
+        return super().event(event)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """A hand over what can be clicked."""
+        place = self._row_at(event.position().y())
+        is_part = place is not None and self._rows[place].part is not None
+        self.setCursor(Qt.CursorShape.PointingHandCursor if is_part else Qt.CursorShape.ArrowCursor)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """Go to a part, or to who contributed to it."""
+        place = self._row_at(event.position().y())
+        if place is not None and event.button() == Qt.MouseButton.LeftButton:
+            self._go(self._rows[place])
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Up and down go from part to part."""
+        step = {Qt.Key.Key_Down.value: 1, Qt.Key.Key_Up.value: -1}.get(event.key())
+        parts = [row.part for row in self._rows if row.part is not None and row.contributor is None]
+        if step is None or not parts:
+            super().keyPressEvent(event)
+            return
+        at = parts.index(self._chosen) + step if self._chosen in parts else 0
+        part = parts[min(max(at, 0), len(parts) - 1)]
+        self.choose(part)
+        self.part_chosen.emit(part)
+
+    def _go(self, row: _Row) -> None:
+        if row.part is None:
+            return
+        if row.contributor is not None:
+            self.contributor_chosen.emit(row.part, row.contributor)
+            return
+        self.choose(row.part)
+        self.part_chosen.emit(row.part)
+
+    # -- saving
+
+    def export(self, path: Path) -> None:
+        """Save the picture: SVG when the name ends so, PNG at twice the size otherwise."""
+        theme = self._theme or appearance().theme
+        save_picture(path, self.rect(), theme.color("panel"), self.draw)
+
+
+def _draw_break(painter: QPainter, bar: QRectF, theme: Theme) -> None:
+    """Two slanted lines through a bar whose axis does not begin at 0."""
+    painter.setPen(theme.color("panel"))
+    for shift in (8.0, 12.0):
+        painter.drawLine(
+            QPointF(bar.left() + shift, bar.bottom() + 1), QPointF(bar.left() + shift + 4, bar.top() - 1)
+        )

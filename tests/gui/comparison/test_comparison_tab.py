@@ -1,0 +1,212 @@
+"""The tab of two captures: locked views, matched rows, bars that lead to what they stand for, compared tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
+from PySide6.QtGui import QDropEvent
+from PySide6.QtWidgets import QRadioButton
+from pytestqt.qtbot import QtBot
+from tests.gui.comparison.comparison_sample import US, write_run
+
+from warpline_app.comparison.page import ComparisonPage
+from warpline_app.dialogs.compare_with import CompareWithDialog
+from warpline_app.session.comparing import ComparedPair
+from warpline_app.session.view_lock import LockMode
+from warpline_app.window.main_window import MainWindow
+
+_WAIT_MS = 30_000
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    folder = tmp_path_factory.mktemp("runs")
+    return (
+        write_run(folder / "before.h5", load_us=500, kernel="gemm_128x64", pid=71),
+        write_run(folder / "after.h5", load_us=100, kernel="gemm_256x64", pid=92),
+    )
+
+
+@pytest.fixture
+def page(qtbot: QtBot, window: MainWindow, files: tuple[Path, Path]) -> ComparisonPage:
+    window.workspace.compare(*files)
+    qtbot.waitUntil(lambda: isinstance(window.workspace.front, ComparedPair), timeout=_WAIT_MS)
+    found = window.tabs.timeline_page
+    assert isinstance(found, ComparisonPage)
+    qtbot.waitUntil(lambda: found.is_idle, timeout=_WAIT_MS)
+    return found
+
+
+def settle(qtbot: QtBot, page: ComparisonPage) -> None:
+    qtbot.waitUntil(lambda: page.is_idle, timeout=_WAIT_MS)
+
+
+def test_what_is_compared_is_shown_beginning_at_the_same_place(page: ComparisonPage) -> None:
+    found = page.pair.found
+    assert (found.a.total_ns, found.b.total_ns) == (801 * US, 401 * US)
+    a, b = (view.state.view for view in page.views)
+    assert a[1] - a[0] == b[1] - b[0]
+    assert a[0] - int(found.a.windows.start[0]) == b[0] - int(found.b.windows.start[0])
+    assert "-400" in page.controls.result.text()
+
+
+def test_keys_move_both_and_go_to_the_one_that_was_clicked(
+    qtbot: QtBot, window: MainWindow, page: ComparisonPage
+) -> None:
+    first, second = page.views
+    before = first.state.view
+    first.setFocus()
+    qtbot.keyClick(first, Qt.Key.Key_W)
+    assert first.state.view != before
+    assert second.state.view[1] - second.state.view[0] == first.state.view[1] - first.state.view[0]
+    qtbot.mouseClick(second.canvas, Qt.MouseButton.LeftButton, pos=second.canvas.rect().center())
+    assert window.workspace.current is page.pair.b
+    assert window.context.navigator is page.navigators[1]
+    here = first.state.view
+    qtbot.keyClick(second, Qt.Key.Key_D)
+    assert first.state.view[0] > here[0]
+
+
+def test_alignment_is_a_command_and_a_choice(qtbot: QtBot, window: MainWindow, page: ComparisonPage) -> None:
+    commands = window.commands.commands
+    assert page.pair.lock.mode is LockMode.STEP
+    window.commands.run("compare.freely")
+    assert page.controls.mode.currentData() == LockMode.FREE
+    view = page.views[1].state.view
+    page.views[0].state.set_view(0, 100 * US)
+    assert page.views[1].state.view == view
+    assert commands["compare.by_mark"].refusal(window.context) is not None
+    for side in page.views:
+        side.state.add_mark(side.state.view[0] + 10 * US, "here")
+    assert commands["compare.by_mark"].refusal(window.context) is None
+    window.commands.run("compare.by_mark")
+    page.views[0].state.set_view(0, 50 * US)
+    marks = [side.state.marks[0].time_ns - side.state.view[0] for side in page.views]
+    assert marks[0] == marks[1]
+
+
+def test_rows_stand_against_their_counterparts(page: ComparisonPage) -> None:
+    a, b = (view.scene.tree for view in page.views)
+    pairs = {
+        a.get(key).title: b.get(other).title  # type: ignore[union-attr]
+        for key in [row.key for row in a.root.walk() if row.key]
+        if (other := page.rows.counterpart(0, key)) and b.get(other)
+    }
+    assert pairs["Main 71"] == "Main 92"
+    assert pairs["worker 72"] == "worker 93"
+    assert pairs["Stream 7"] == "Stream 7"
+    assert pairs["Stream 8"] == "Stream 9"
+    main_a = next(row for row in a.root.walk() if row.title == "Main 71")
+    main_b = next(row for row in b.root.walk() if row.title == "Main 92")
+    assert page.rows.counterpart(1, main_b.key) == main_a.key
+    page.views[0].state.set_expanded(main_a.key, False)
+    assert page.views[1].state.expanded[main_b.key] is False
+    page.controls.match.setChecked(False)
+    page.views[0].state.set_expanded(main_a.key, True)
+    assert page.views[1].state.expanded[main_b.key] is False
+    page.controls.match.setChecked(True)
+    assert page.views[1].state.expanded[main_b.key] is True
+
+
+def test_a_bar_leads_both_timelines_to_its_part(qtbot: QtBot, page: ComparisonPage) -> None:
+    waterfall = page.waterfall
+    place = waterfall.row_names.index("waiting for the data loader")
+    qtbot.mouseClick(waterfall, Qt.MouseButton.LeftButton, pos=waterfall.row_rect(place).center())
+    assert waterfall.chosen is not None
+    assert waterfall.chosen.difference_ns == -400 * US
+    assert any("_next_data" in name for name in waterfall.row_names)
+    for view, side in zip(page.views, (page.pair.found.a, page.pair.found.b), strict=True):
+        stretch = side.largest_stretch("loader")
+        assert stretch is not None
+        assert view.state.view[0] <= stretch[0] < stretch[1] <= view.state.view[1]
+        assert view.document.capture.strings.id("enumerate(DataLoader)#_next_data") in view.state.highlight
+    settle(qtbot, page)
+    picture = waterfall.grab().toImage()
+    bar = waterfall.row_rect(place)
+    colors = {
+        picture.pixelColor(x, bar.center().y()).name()
+        for x in range(bar.width() // 3, bar.width() * 2 // 3, 3)
+    }
+    assert len(colors) > 1
+
+
+def test_a_row_of_a_table_leads_to_the_longest_event_of_both(qtbot: QtBot, page: ComparisonPage) -> None:
+    page.changes.show_report("cuda_gpu_kern_sum")
+    settle(qtbot, page)
+    table = page.changes.shown
+    assert table is not None
+    assert [(row.text, row.rules) for row in table.rows if row.rules] == [("gemm_…x…", ("tile",))]
+    item = next(place for place, row in enumerate(table.rows) if row.rules)
+    page.changes.table.item_selected.emit(item)
+    names = [
+        view.document.capture.strings[int(view.document.capture.events.name[view.state.selection or 0])]
+        for view in page.views
+    ]
+    assert names == ["gemm_128x64", "gemm_256x64"]
+    columns = [column.title for column in page.changes.table.model_.columns]
+    assert columns[:4] == ["Name", "A", "B", "Δ"]
+
+
+def test_differences_are_lit_and_search_is_in_both(
+    qtbot: QtBot, window: MainWindow, page: ComparisonPage
+) -> None:
+    page.controls.light.setChecked(True)
+    for view, kernel in zip(page.views, ("gemm_128x64", "gemm_256x64"), strict=True):
+        strings = view.document.capture.strings
+        assert strings.id("enumerate(DataLoader)#_next_data") in view.state.highlight
+        assert strings.id(kernel) not in view.state.highlight
+    page.controls.light.setChecked(False)
+    assert not page.views[0].state.highlight
+    page.views[0].setFocus()
+    window.tool_row.search.setText("collate")
+    window.search.search_now()
+    qtbot.waitUntil(lambda: all(len(view.search.found.rows) == 6 for view in page.views), timeout=_WAIT_MS)
+
+
+def test_the_dialog_compares_with_another_tab_in_either_order(
+    qtbot: QtBot, window: MainWindow, files: tuple[Path, Path], open_page: object
+) -> None:
+    for path in files:
+        open_page(path)  # type: ignore[operator]
+    window.commands.run("file.compare_with")
+    dialog = next(child for child in window.findChildren(CompareWithDialog))
+    assert dialog.files.count() == 1
+    dialog.findChildren(QRadioButton)[1].setChecked(True)
+    dialog.compare.click()
+    qtbot.waitUntil(lambda: isinstance(window.workspace.front, ComparedPair), timeout=_WAIT_MS)
+    pair = window.workspace.front
+    assert isinstance(pair, ComparedPair)
+    assert [document.title for document in pair.documents] == ["before.h5", "after.h5"]
+    window.workspace.close(pair)
+    assert len(window.workspace.documents) == 2
+
+
+def test_a_file_let_go_on_a_tab_is_compared_with_it(
+    qtbot: QtBot, window: MainWindow, files: tuple[Path, Path], open_page: object
+) -> None:
+    open_page(files[0])  # type: ignore[operator]
+    open_page(files[1])  # type: ignore[operator]
+    bar = window.tabs.tabBar()
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(str(files[1]))])
+    drop = QDropEvent(
+        QPointF(bar.tabRect(0).center()), Qt.DropAction.CopyAction, data, Qt.MouseButton.LeftButton,
+        Qt.KeyboardModifier.NoModifier,
+    )  # fmt: skip
+    bar.dropEvent(drop)
+    qtbot.waitUntil(lambda: isinstance(window.workspace.front, ComparedPair), timeout=_WAIT_MS)
+    pair = window.workspace.front
+    assert isinstance(pair, ComparedPair)
+    assert (pair.a.source, pair.b.source) == files
+
+
+def test_what_cannot_be_compared_is_told_and_leaves_no_tab(
+    qtbot: QtBot, window: MainWindow, files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    with qtbot.waitSignal(window.workspace.open_failed, timeout=_WAIT_MS) as failed:
+        window.workspace.compare(files[0], tmp_path / "gone.h5")
+    assert failed.args is not None
+    assert "gone.h5" in failed.args[0].text
+    assert window.workspace.items == ()

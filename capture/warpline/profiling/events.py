@@ -31,8 +31,8 @@ class RecordEvent:
     def __init__(self, name: str, event_type: Any = TracerEventType.PythonUserDefined) -> None:
         """Raises UsageError for a type that is none."""
         self.name = name
-        self._type = _type_of(event_type)
-        self._encoded = name.encode("utf-8", "replace")
+        self._type = event_type if type(event_type) is TracerEventType else _type_of(event_type)
+        self._encoded: bytes | None = None
         self._range: tuple[Agent, int] | None = None
         self._began = 0
 
@@ -41,13 +41,18 @@ class RecordEvent:
         """What the range stands for."""
         return self._type
 
+    def _text(self) -> bytes:
+        if self._encoded is None:
+            self._encoded = self.name.encode("utf-8", "replace")
+        return self._encoded
+
     def begin(self) -> None:
         """The range begins."""
         if self._type is TracerEventType.Dataloader:
             self._began = perf_counter_ns()
         agent = annotation.connected_agent()
         if agent is not None:
-            self._range = agent, agent.warpline_start_of(self._encoded, category_of(self._type, agent))
+            self._range = agent, agent.warpline_start_of(self._text(), category_of(self._type, agent))
 
     def end(self) -> None:
         """It ends; without a beginning nothing does."""
@@ -64,7 +69,7 @@ class RecordEvent:
             self._began = perf_counter_ns()
         agent = annotation.connected_agent()
         if agent is not None:
-            agent.warpline_push_of(self._encoded, category_of(self._type, agent))
+            agent.warpline_push_of(self._text(), category_of(self._type, agent))
             self._range = agent, 0
         return self
 
@@ -107,8 +112,6 @@ class RecordEvent:
 
 
 def _type_of(event_type: Any) -> TracerEventType:
-    if isinstance(event_type, TracerEventType):
-        return event_type
     name = event_type if isinstance(event_type, str) else getattr(event_type, "name", None)
     try:
         return TracerEventType[name] if isinstance(name, str) else TracerEventType(event_type)

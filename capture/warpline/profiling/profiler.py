@@ -35,6 +35,17 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 _RECORDING = {ProfilerState.RECORD, ProfilerState.RECORD_AND_RETURN}
 _active: weakref.ReferenceType[Profiler] | None = None
 """The profiler that records in this process: there is one recording at a time."""
+_generation = 0
+"""How many forks ago the first process was: a profiler works where it was started, its copies in children do not."""
+_FIRST_STEPS = 2
+
+
+def _after_fork() -> None:
+    global _generation
+    _generation += 1
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 class Profiler:
@@ -81,7 +92,7 @@ class Profiler:
         self._timer: StepTimer | None = None
         self._recording: CycleRecording | None = None
         self._step_range: tuple[annotation.Agent, int] | None = None
-        self._pid = 0
+        self._generation = -1
         self._is_recording = False
         self._stepped_early = False
 
@@ -93,7 +104,7 @@ class Profiler:
         if self._timer is not None:
             warn(tr("this profiler has been started already"))
             return
-        self._pid = os.getpid()
+        self._generation = _generation
         self.step_num = 0
         self._timer = StepTimer()
         readers.listen(self._timer.add_reading)
@@ -117,14 +128,14 @@ class Profiler:
     def step(self, num_samples: float | None = None) -> None:
         """A step ends and the next begins; ``num_samples`` is how many samples the one that ends had."""
         timer = self._timer
-        if timer is None or self._pid != os.getpid():
+        if timer is None or self._generation != _generation:
             self._out_of_place()
             return
         timer.step(num_samples)
         if self._recording is None:
-            if self.step_num < 2:
-                readers.listen(timer.add_reading)  # a loader that was imported since
             self.step_num += 1
+            if self.step_num <= _FIRST_STEPS:
+                readers.listen(timer.add_reading)  # a loader that was imported since
             return
         self._end_step()
         self.step_num += 1
@@ -134,7 +145,7 @@ class Profiler:
     def stop(self) -> None:
         """The last step has ended; what is being recorded is complete."""
         timer, self._timer = self._timer, None
-        if timer is None or self._pid != os.getpid():
+        if timer is None or self._generation != _generation:
             return
         readers.forget(timer.add_reading)
         if self.timer_only:
@@ -288,7 +299,7 @@ class Profiler:
     # Out of the ordinary
 
     def _is_on(self) -> bool:
-        return self._timer is not None and self._recording is not None and self._pid == os.getpid()
+        return self._timer is not None and self._recording is not None and self._generation == _generation
 
     def _out_of_place(self) -> None:
         # A forked child has a copy of the profiler, whose recording is its parent's.

@@ -5,13 +5,16 @@ The rule for warming up is Paddle's: the first ten steps count in `StepTimer.ste
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import sub
 from threading import get_ident
 from time import perf_counter_ns
 
 from warpline.i18n import tr_n
 
 WARM_UP_STEPS = 10
+_MANY = 1024
 
 
 @dataclass
@@ -23,32 +26,39 @@ class Cost:
     most: float = 0.0
     least: float = float("inf")
 
-    def add(self, value: float) -> None:
-        """One more."""
-        self.count += 1
-        self.total += value
-        self.most = max(self.most, value)
-        self.least = min(self.least, value)
+    def add(self, values: Sequence[float]) -> None:
+        """Some more."""
+        if values:
+            self.count += len(values)
+            self.total += sum(values)
+            self.most = max(self.most, *values)
+            self.least = min(self.least, *values)
 
 
-@dataclass
 class StepTimer:
-    """Times the steps of one thread from `begin` on. Times are ns."""
+    """Times the steps of one thread from `begin` on. Times are ns.
 
-    thread: int = 0
-    steps: int = 0
-    reader: Cost = field(default_factory=Cost)
-    batch: Cost = field(default_factory=Cost)
-    rate: Cost = field(default_factory=Cost)
-    samples: float = 0
-    has_samples: bool = True
-    """Whether every step said of how many samples it was."""
-    _last: int = 0
-    _reading: int = 0
-    _since: int = 0
-    _since_batch: int = 0
-    _since_reader: int = 0
-    _since_samples: float = 0
+    A step only notes three numbers: what they come to is worked out when it is asked for, or when there are many.
+    """
+
+    def __init__(self) -> None:
+        self.thread = 0
+        self.reader, self.batch, self.rate = Cost(), Cost(), Cost()
+        self.samples = 0.0
+        self.has_samples = True
+        """Whether every step said of how many samples it was."""
+        self._counted = 0
+        self._last = 0
+        self._reading = 0
+        self._ends: list[int] = []
+        self._readings: list[int] = []
+        self._numbers: list[float | None] = []
+        self._forget_window()
+
+    @property
+    def steps(self) -> int:
+        """How many steps there were."""
+        return self._counted + len(self._ends)
 
     def begin(self) -> None:
         """The first step begins."""
@@ -62,34 +72,46 @@ class StepTimer:
 
     def step(self, num_samples: float | None) -> None:
         """A step ends and the next begins."""
-        now = perf_counter_ns()
-        batch = now - self._last
-        reading, self._reading = self._reading, 0
-        self._last = now
-        self._since += 1
-        self._since_batch += batch
-        self._since_reader += reading
-        if num_samples is None:
-            self.has_samples = False
-        else:
-            self._since_samples += num_samples
-        self.steps += 1
-        if self.steps > WARM_UP_STEPS:
-            self._count(batch, reading, num_samples)
+        ends = self._ends
+        ends.append(perf_counter_ns())
+        self._readings.append(self._reading)
+        self._numbers.append(num_samples)
+        self._reading = 0
+        if len(ends) >= _MANY:
+            self._count()
 
-    def _count(self, batch: int, reading: int, num_samples: float | None) -> None:
-        self.reader.add(reading)
-        self.batch.add(batch)
-        if num_samples is not None:
-            self.samples += num_samples
-        self.rate.add((1 if num_samples is None else num_samples) * 1e9 / max(batch, 1))
+    def _count(self) -> None:
+        """Work out what was noted."""
+        ends, readings, numbers = self._ends, self._readings, self._numbers
+        if not ends:
+            return
+        batches = list(map(sub, ends, [self._last, *ends]))
+        samples = [0 if number is None else number for number in numbers]
+        self.has_samples = self.has_samples and None not in numbers
+        self._since += len(ends)
+        self._since_batch += sum(batches)
+        self._since_reader += sum(readings)
+        self._since_samples += sum(samples)
+        warm = max(WARM_UP_STEPS - self._counted, 0)
+        self.reader.add(readings[warm:])
+        self.batch.add(batches[warm:])
+        self.samples += sum(samples[warm:])
+        done = samples if self.has_samples else [1] * len(ends)
+        self.rate.add([many * 1e9 / max(batch, 1) for many, batch in zip(done, batches, strict=True)][warm:])
+        self._counted += len(ends)
+        self._last = ends[-1]
+        self._ends, self._readings, self._numbers = [], [], []
+
+    def _forget_window(self) -> None:
+        self._since = self._since_batch = self._since_reader = 0
+        self._since_samples = 0.0
 
     def step_info(self, unit: str | None) -> str:
         """Averages of the steps since this was last asked, in Paddle's words; empty before the first step."""
+        self._count()
         count, batch, reader = self._since, self._since_batch, self._since_reader
         samples = self._since_samples
-        self._since = self._since_batch = self._since_reader = 0
-        self._since_samples = 0
+        self._forget_window()
         if not count or not batch:
             return ""
         text = f" reader_cost: {reader / count / 1e9:.5f} s" if reader else ""
@@ -99,6 +121,7 @@ class StepTimer:
 
     def summary(self) -> str:
         """Paddle's table of averages, longest and shortest after warming up; a line that says why there is none."""
+        self._count()
         count = self.batch.count
         if not count or not self.batch.total:
             return tr_n(

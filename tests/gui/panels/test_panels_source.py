@@ -14,6 +14,7 @@ from tests.gui.wait_sample import FIGHTERS, MS, SOURCE, write_wait_sample
 
 from warpline.storage import Capture
 from warpline_app.panels.details.panel import DetailsPanel
+from warpline_app.panels.flame.panel import FlamePanel
 from warpline_app.panels.source.panel import SourcePanel
 from warpline_app.timeline.model.event_text import describe_event
 from warpline_app.window.capture_page import CapturePage
@@ -204,3 +205,25 @@ def test_captures_without_stacks_say_what_to_record(
     shown = panel_of(qtbot, window, "source", SourcePanel)
     assert "--trace osrt,python" in shown.missing.text()
     assert shown.missing.isVisible()
+
+
+def test_a_box_of_the_flame_graph_leads_to_its_line_and_a_double_click_zooms(
+    qtbot: QtBot, window: MainWindow, page: CapturePage
+) -> None:
+    panel = panel_of(qtbot, window, "flame", FlamePanel)
+    assert panel.source.currentData() == "merged"
+    panel.source.setCurrentIndex(panel.source.findData("reasons"))
+    settle(qtbot, window)
+    flame, view = panel.view.flame, panel.view
+    assert flame is not None
+    titles = [flame.text(page.document.capture, box) for box in range(len(flame))]
+    assert pixels(view, view.theme.rgb("wait_lock")) > 100
+    box = next(number for number, title in enumerate(titles) if title.endswith(":3)"))
+    qtbot.mouseDClick(view, LEFT, pos=view.rect_of(box).center())
+    assert view.zoomed == box
+    with qtbot.waitSignal(page.document.state.source_wanted, timeout=5_000):
+        qtbot.mouseClick(view, LEFT, pos=view.rect_of(box).center())
+    settle(qtbot, window)
+    shown = window.panels.panel("source")
+    assert isinstance(shown, SourcePanel)
+    assert shown.code.line == 3

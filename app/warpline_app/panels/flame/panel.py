@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QComboBox, QLabel, QLineEdit, QMenu, QWidget
 from warpline.analysis.framework.report import NotRecorded
 from warpline.analysis.framework.selection import Selection, View
 from warpline.analysis.structure.flame import Flame, flame_graph
+from warpline.analysis.structure.stack_flame import STACK_SOURCES, stack_flame
 from warpline.i18n import english, tr, translated
 from warpline.model.progress import IsCancelled
 from warpline_app.look.theme import Theme
@@ -26,7 +27,11 @@ _SOURCES = (
     ("operators", english("Operators")),
     ("ranges", english("Ranges")),
     ("python", english("Python")),
-    ("samples", english("Samples")),
+    ("merged", english("Running and waiting")),
+    ("on_cpu", english("Running: samples on a core")),
+    ("off_cpu", english("Waiting")),
+    ("reasons", english("Waiting, by reason")),
+    ("samples", english("All samples")),
 )
 _ORDERS = (("heavy", english("Left-heavy")), ("bottom", english("Bottom-up")), ("time", english("In time")))
 
@@ -50,8 +55,17 @@ class FlamePanel(ComputedPanel):
         self.source.setAccessibleName(tr("Of what"))
         for key, title in _SOURCES:
             self.source.addItem(translated(title), key)
-        wanted = {"operators": "operator", "ranges": "range", "python": "python", "samples": "sample"}
-        present = [key for key, kind in wanted.items() if kind in kinds]
+        states = kinds.get("thread_state")
+        has_waits = states is not None and "wait" in states.attributes
+        wanted = {
+            "operators": "operator" in kinds,
+            "merged": "sample" in kinds and has_waits,
+            "ranges": "range" in kinds,
+            "python": "python" in kinds,
+            "samples": "sample" in kinds,
+            "off_cpu": has_waits,
+        }
+        present = [key for key, is_there in wanted.items() if is_there]
         if present:
             self.source.setCurrentIndex(self.source.findData(present[0]))
         self.source.currentIndexChanged.connect(self.mark_stale)
@@ -77,6 +91,7 @@ class FlamePanel(ComputedPanel):
         self.view.export_name = f"{document.path.stem}-flame"
         self.view.box_clicked.connect(lambda box: self._actions.choose(self._target(box)))
         self.view.box_menu.connect(self._menu)
+        self.view.frame_wanted.connect(self.state.show_source)
         self.arrange((self.source, self.order, self.search, self.note), self.view)
         self.state.range_selection_changed.connect(self.range_moved)
         self.state.filter_changed.connect(self.mark_stale)
@@ -93,7 +108,8 @@ class FlamePanel(ComputedPanel):
     def compute(self, request: FlameRequest, is_cancelled: IsCancelled) -> Flame | NotRecorded:
         """The boxes."""
         view = View(self.document.capture, request.selection, is_cancelled)
-        return flame_graph(
+        graph = stack_flame if request.source in STACK_SOURCES else flame_graph
+        return graph(
             view, request.source, bottom_up=request.order == "bottom", by_time=request.order == "time"
         )
 
@@ -130,17 +146,21 @@ class FlamePanel(ComputedPanel):
         flame = self.view.flame
         if flame is None:
             return RowTarget()
-        row = int(flame.row[box])
-        return RowTarget(name=int(flame.name[box]), event=row if row >= 0 else None)
+        row, name = int(flame.row[box]), int(flame.name[box])
+        is_name = name < len(self.document.capture.strings)
+        return RowTarget(name=name if is_name else None, event=row if row >= 0 else None)
 
     def _menu(self, box: int, position: QPoint) -> None:
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         flame = self.view.flame
         if box >= 0 and flame is not None:
-            text = self.document.capture.strings[int(flame.name[box])]
+            text = flame.text(self.document.capture, box)
             self._actions.fill_menu(menu, self._target(box), lambda: text)
             menu.addSeparator()
+            frame = self.view.frame_of(box)
+            if frame is not None:
+                menu.addAction(tr("Show the source line"), lambda: self.state.show_source(frame))
             menu.addAction(tr("Zoom in"), lambda: self.view.zoom(box))
         menu.addAction(tr("Zoom out"), lambda: self.view.zoom(-1))
         menu.addSeparator()

@@ -6,19 +6,22 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from PySide6.QtCore import QEvent, QPoint, QRect, Qt, Signal
+from PySide6.QtCore import QEvent, QPoint, QRect, Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QWheelEvent
-from PySide6.QtWidgets import QMenu, QScrollBar, QToolTip, QWidget
+from PySide6.QtWidgets import QApplication, QMenu, QScrollBar, QToolTip, QWidget
 
 from warpline.analysis.structure.flame import Flame
 from warpline.i18n import tr, tr_n
+from warpline.model.frames import StackFrame, parse_frame
 from warpline.model.times import format_duration
+from warpline.model.waits import WAIT_FAMILIES, WAIT_KINDS
 from warpline.storage import Capture
 from warpline_app.look.painting import contained
 from warpline_app.look.theme import Theme, contrast_ratio, to_rgb, ui_font
 from warpline_app.panels.charts.picture_saving import ask_and_save, save_picture
 
 ROW_PX = 19
+_COLOR_OF_WAIT = {int(kind): family.color for family in WAIT_FAMILIES for kind in family.kinds}
 _LABEL_PX = 34
 
 
@@ -29,6 +32,8 @@ class FlameView(QWidget):
 
     box_clicked = Signal(int)
     box_menu = Signal(int, QPoint)
+    frame_wanted = Signal(object)
+    """A `StackFrame` whose box was clicked once."""
 
     def __init__(self, capture: Capture, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -41,6 +46,10 @@ class FlameView(QWidget):
         self.current = -1
         """The box that arrows go on from."""
         self._search: npt.NDArray[np.bool_] | None = None
+        self._clicked = -1
+        self._once = QTimer(self)
+        self._once.setSingleShot(True)
+        self._once.timeout.connect(self._clicked_once)
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName(tr("Flame graph", "panel"))
@@ -140,8 +149,8 @@ class FlameView(QWidget):
             strict=True,
         ):
             name = int(flame.name[place])
-            color = QColor(self.theme.hues[name % len(self.theme.hues)])
-            if self._search is not None and not self._search[name]:
+            color = self._color(name)
+            if self._search is not None and not (name < len(self._search) and self._search[name]):
                 color.setAlpha(60)
             x, width = round(x0), max(1, round(x1) - round(x0))
             box = QRect(x, y, max(1, width - 1), ROW_PX - 2)
@@ -158,12 +167,32 @@ class FlameView(QWidget):
                 ground = color.rgb()
                 is_dark = contrast_ratio(dark, ground) >= contrast_ratio(light, ground)
                 painter.setPen(QColor(self.theme.ink_dark if is_dark else self.theme.ink_light))
-                text = self.capture.strings[name]
+                frame = self.frame_of(place)
+                text = flame.text(self.capture, place)
+                if frame is not None:
+                    text = f"{frame.function}   {frame.place}"
                 if width > 150:
                     text = f"{text}   {self.value_text(int(flame.value[place]))}"
                 inner = box.adjusted(5, 0, -3, 0)
                 shown = metrics.elidedText(text, Qt.TextElideMode.ElideRight, inner.width())
                 painter.drawText(inner, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, shown)
+
+    def _color(self, name: int) -> QColor:
+        """A hue by name; what was waited for has the colour it has on the timeline."""
+        beyond = name - len(self.capture.strings)
+        if beyond >= 0:
+            return self.theme.color(
+                _COLOR_OF_WAIT.get(beyond, "running" if beyond > max(WAIT_KINDS) else "neutral")
+            )
+        return QColor(self.theme.hues[name % len(self.theme.hues)])
+
+    def frame_of(self, box: int) -> StackFrame | None:
+        """The place in a file that a box names."""
+        flame = self.flame
+        if flame is None or not 0 <= box < len(flame):
+            return None
+        found = parse_frame(flame.text(self.capture, box))
+        return found if found.file else None
 
     def value_text(self, value: int) -> str:
         """A value with its unit."""
@@ -176,13 +205,15 @@ class FlameView(QWidget):
         flame = self.flame
         assert flame is not None
         whole = max(flame.total, 1)
-        name = self.capture.strings[int(flame.name[box])]
+        name = flame.text(self.capture, box)
         value, own = int(flame.value[box]), int(flame.own[box])
         lines = [
             name,
             f"{self.value_text(value)} · {value / whole:.1%} " + tr("of what is selected"),
             tr("itself {own}", own=self.value_text(own)),
         ]
+        if self.frame_of(box) is not None:
+            lines.append(tr("click: its line in the source"))
         if flame.count[box] > 1:
             lines.append(tr_n("{count:,} event", "{count:,} events", int(flame.count[box])))
         return "\n".join(lines)
@@ -211,6 +242,14 @@ class FlameView(QWidget):
             self.box_menu.emit(box, event.globalPosition().toPoint())
         elif box >= 0:
             self._go(box)
+            # Its line, unless another click follows: that zooms.
+            self._clicked = box
+            self._once.start(QApplication.doubleClickInterval())
+
+    def _clicked_once(self) -> None:
+        frame = self.frame_of(self._clicked)
+        if frame is not None:
+            self.frame_wanted.emit(frame)
 
     def _go(self, box: int) -> None:
         self.current = box
@@ -252,6 +291,7 @@ class FlameView(QWidget):
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         """Zoom into a box; on the ground zoom out."""
+        self._once.stop()
         self.zoom(self.box_at(event.position().toPoint()))
 
     def wheelEvent(self, event: QWheelEvent) -> None:

@@ -5,6 +5,7 @@ bottom up.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,10 @@ from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.report import NotRecorded
 from warpline.analysis.framework.selection import View
 from warpline.analysis.structure.path_tree import Lines, PathTree, joined_tree, thread_tree
+from warpline.i18n import translated
+
+if TYPE_CHECKING:
+    from warpline.storage import Capture
 
 Int64Array = npt.NDArray[np.int64]
 
@@ -21,7 +26,6 @@ SOURCES = {
     "operators": ("phase", "range", "operator"),
     "ranges": ("phase", "range", "other"),
     "python": ("python",),
-    "samples": ("sample",),
 }
 MAX_BOXES = 40_000
 """Boxes of a graph: the longest events, or outer levels first; the rest could not be seen anyway."""
@@ -34,7 +38,8 @@ class Flame:
     ``name`` string ids, ``parent`` place of the box below (−1: none), ``depth`` 0 for the roots, ``left``
     and ``value`` place and
     width, ``own`` the part without children, ``count`` events merged. ``value`` is ns, or samples when
-    ``unit`` says so. ``row`` is the event of a box that is not merged (−1: merged).
+    ``unit`` says so. ``row`` is the event of a box that is not merged (−1: merged). Names beyond the capture's strings
+    are ``extra`` texts of ours.
     """
 
     name: npt.NDArray[np.uint32]
@@ -47,6 +52,13 @@ class Flame:
     row: Int64Array
     total: int
     unit: str = "ns"
+    extra: tuple[str, ...] = ()
+
+    def text(self, capture: Capture, box: int) -> str:
+        """What a box is called: a name of the program, or a translated text of ours."""
+        name = int(self.name[box])
+        beyond = name - len(capture.strings)
+        return translated(self.extra[beyond]) if 0 <= beyond < len(self.extra) else capture.strings[name]
 
     def __len__(self) -> int:
         return len(self.name)
@@ -59,13 +71,10 @@ def flame_graph(
     kinds = SOURCES[source]
     if not view.has(*(kind for kind in kinds if kind != "phase" or source != "operators")):
         return missing("operator" if source == "operators" else "range" if source == "ranges" else source)
-    if source == "samples":
-        tree = _tree_of_samples(view)
-    elif by_time:
+    if by_time:
         return _in_time(view, kinds)
-    else:
-        tree = _tree_of_events(view, kinds)
-    return laid_out(_turned(tree) if bottom_up else tree)
+    tree = _tree_of_events(view, kinds)
+    return laid_out(turned(tree) if bottom_up else tree)
 
 
 class Tree:
@@ -131,30 +140,7 @@ def _tracks_by_thread(view: View) -> list[list[int]]:
     return list(found.values())
 
 
-def _tree_of_samples(view: View) -> Tree:
-    """Samples by their stack, outermost frame first; each counts one."""
-    tree = Tree("samples")
-    capture = view.capture
-    counts: dict[int, int] = {}
-    for events in view.batches("sample"):
-        stacks = view.column("sample", "stack", events.index)
-        known, number = np.unique(np.ma.compressed(stacks), return_counts=True)
-        for stack, count in zip(known.tolist(), number.tolist(), strict=True):
-            counts[stack] = counts.get(stack, 0) + count
-    ids: dict[str, int] = {}
-    for stack, count in counts.items():
-        node = -1
-        for frame in reversed(capture.stack_frames(stack)):
-            name = ids.get(frame)
-            if name is None:
-                name = ids[frame] = capture.strings.id(frame) or 0
-            node = tree.node(node, name)
-        if node >= 0:
-            tree.add(node, count, count)
-    return tree
-
-
-def _turned(tree: Tree) -> Tree:
+def turned(tree: Tree) -> Tree:
     """Bottom up: what spends time itself at the bottom, its callers above, each with the part spent on their behalf."""
     turned = Tree(tree.unit)
     for place, own in enumerate(tree.own):

@@ -1,0 +1,257 @@
+"""Flame graphs of stacks: samples on a core, waiting time, both, waiting by reason; merged or in the order of time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.analysis.framework.not_recorded import missing
+from warpline.analysis.framework.report import NotRecorded
+from warpline.analysis.framework.selection import View
+from warpline.analysis.structure.flame import MAX_BOXES, Flame, Tree, laid_out, turned
+from warpline.analysis.structure.stack_weights import SampledStacks, sampled_stacks, waited_stacks
+from warpline.analysis.structure.thread_states import StateTimes
+from warpline.i18n import english
+from warpline.model.waits import WAIT_KINDS
+from warpline.storage import NO_STACK
+
+Int64Array = npt.NDArray[np.int64]
+
+STACK_SOURCES = ("merged", "on_cpu", "off_cpu", "reasons", "samples")
+_ON_A_CORE = english("on a core")
+_EXTRA = (*(WAIT_KINDS.get(code, str(code)) for code in range(max(WAIT_KINDS) + 1)), _ON_A_CORE)
+_AVERAGE_DEPTH = 8
+
+
+@dataclass(frozen=True)
+class _Stretches:
+    """What boxes are made of [n]: ``stack`` id, ``extra`` name before or after its frames (−1: none), ``weight``,
+    ``start_ns`` and ``length_ns`` where it is drawn in time, ``thread``, event ``row``.
+    """
+
+    stack: Int64Array
+    extra: Int64Array
+    weight: Int64Array
+    start_ns: Int64Array
+    length_ns: Int64Array
+    thread: Int64Array
+    row: Int64Array
+
+
+def stack_flame(
+    view: View, source: str, *, bottom_up: bool = False, by_time: bool = False
+) -> Flame | NotRecorded:
+    """The flame graph of one of `STACK_SOURCES` for a selection.
+
+    ``reasons`` begins with what was waited for; ``merged`` ends with it, or with being on a core.
+    Waiting counts in ns, exactly. ``on_cpu`` and ``samples`` count samples; in ``merged``, and in the order of time,
+    the samples of a thread share the time it ran, which is an estimate.
+    """
+    parts: list[_Stretches] = []
+    unit = "samples" if source in {"on_cpu", "samples"} and not by_time else "ns"
+    if source in {"merged", "on_cpu", "samples"}:
+        if not view.has("sample"):
+            return missing("samples")
+        samples = sampled_stacks(view)
+        if source == "merged" and not samples.is_told:
+            return missing("thread_state")
+        parts.append(_sampled(view, samples, source, unit))
+    if source in {"merged", "off_cpu", "reasons"}:
+        if not view.has("thread_state") or "wait" not in view.capture.kinds["thread_state"].attributes:
+            return missing("wait")
+        parts.append(_waited(view, has_reason=source != "off_cpu"))
+    joined = _Stretches(
+        *(np.concatenate([getattr(part, name) for part in parts]) for name in _Stretches.__dataclass_fields__)
+    )
+    paths = _Paths(view, ends_with_extra=source == "merged")
+    if by_time:
+        flame = _in_time(view, joined, paths)
+    else:
+        tree = _tree(joined, paths, unit)
+        flame = laid_out(turned(tree) if bottom_up else tree)
+    return replace(flame, extra=_EXTRA)
+
+
+def _sampled(view: View, samples: SampledStacks, source: str, unit: str) -> _Stretches:
+    keep = np.flatnonzero((samples.is_running | (source == "samples")) & (samples.stack >= 0))
+    thread, time = samples.thread[keep], samples.time_ns[keep]
+    order = np.lexsort((time, thread))
+    keep, thread, time = keep[order], thread[order], time[order]
+    period = _period(thread, time)
+    weight = np.ones(len(keep), np.int64)
+    if unit == "ns":
+        states = StateTimes(view)
+        for one in np.unique(thread).tolist():
+            mine = np.flatnonzero(thread == one)
+            ran = states.times_in(one, np.array([view.start_ns]), np.array([view.stop_ns]))[0, 0]
+            whole = int(ran) if samples.is_told and source == "merged" else period * len(mine)
+            # Shares of whole nanoseconds that add up.
+            weight[mine] = np.diff(np.arange(len(mine) + 1) * whole // len(mine))
+    following = np.append(time[1:], view.stop_ns)
+    same = np.append(thread[1:] == thread[:-1], False)
+    length = np.clip(np.where(same, following - time, period), 1, 2 * period)
+    return _Stretches(
+        samples.stack[keep],
+        np.full(len(keep), len(_EXTRA) - 1 if source == "merged" else -1),
+        weight,
+        time,
+        length,
+        thread,
+        np.full(len(keep), -1),
+    )
+
+
+def _period(thread: Int64Array, time: Int64Array) -> int:
+    """The usual time between two samples of a thread."""
+    steps = np.diff(time)[thread[1:] == thread[:-1]] if len(time) > 1 else np.empty(0, np.int64)
+    steps = steps[steps > 0]
+    return int(np.median(steps)) if len(steps) else 10_000_000
+
+
+def _waited(view: View, has_reason: bool) -> _Stretches:
+    waits = waited_stacks(view)
+    keep = np.flatnonzero(waits.time_ns > 0)
+    reason = np.clip(waits.wait[keep], 0, len(_EXTRA) - 2)
+    return _Stretches(
+        waits.stack[keep],
+        reason if has_reason else np.full(len(keep), -1),
+        waits.time_ns[keep],
+        waits.start_ns[keep],
+        waits.time_ns[keep],
+        waits.thread[keep],
+        waits.row[keep],
+    )
+
+
+class _Paths:
+    """Names of stacks, outermost first: string ids, and extra texts beyond them."""
+
+    def __init__(self, view: View, *, ends_with_extra: bool) -> None:
+        frame, parent = view.capture.stacks
+        self._ends_with_extra = ends_with_extra
+        self._frame, self._parent = frame, parent
+        self._beyond = len(view.capture.strings)
+        self._known: dict[tuple[int, int], tuple[int, ...]] = {}
+
+    def path(self, stack: int, extra: int) -> tuple[int, ...]:
+        """The names of a stack and of an extra text (−1: none)."""
+        known = self._known.get((stack, extra))
+        if known is None:
+            names: list[int] = []
+            at = stack
+            while 0 <= at < len(self._frame) and len(names) < 256:
+                names.append(min(int(self._frame[at]), max(self._beyond - 1, 0)))
+                above = int(self._parent[at])
+                if above == NO_STACK or above >= at:
+                    break
+                at = above
+            told = () if extra < 0 else (self._beyond + extra,)
+            frames = tuple(reversed(names))
+            known = (*frames, *told) if self._ends_with_extra else (*told, *frames)
+            self._known[stack, extra] = known
+        return known
+
+
+def _tree(stretches: _Stretches, paths: _Paths, unit: str) -> Tree:
+    tree = Tree(unit)
+    key, inverse = np.unique(np.stack((stretches.stack, stretches.extra), 1), axis=0, return_inverse=True)
+    weight = np.zeros(len(key), np.int64)
+    np.add.at(weight, inverse.reshape(-1), stretches.weight)
+    count = np.bincount(inverse.reshape(-1), minlength=len(key))
+    for (stack, extra), own, events in zip(key.tolist(), weight.tolist(), count.tolist(), strict=True):
+        node = -1
+        for name in paths.path(stack, extra):
+            node = tree.node(node, name)
+        if node >= 0:
+            tree.add(node, own, events)
+    return tree
+
+
+class _TimeBoxes:
+    """Boxes where they happened: what follows without a gap and begins with the same names is one box."""
+
+    def __init__(self) -> None:
+        self.columns: dict[str, list[int]] = {
+            key: [] for key in ("name", "parent", "depth", "left", "value", "own", "count", "row")
+        }
+        self._open: list[int] = []
+        self._stop = 0
+
+    def begin(self) -> None:
+        """Another thread: nothing is continued."""
+        self._open = []
+
+    def add(self, names: Sequence[int], left: int, length: int, ground: int, row: int) -> None:
+        """One stretch with its stack."""
+        columns, kept = self.columns, 0
+        if left <= self._stop:
+            for box, name in zip(self._open, names, strict=False):
+                if columns["name"][box] != name:
+                    break
+                kept += 1
+        del self._open[kept:]
+        for box in self._open:
+            columns["value"][box] = left + length - columns["left"][box]
+            columns["count"][box] += 1
+            columns["row"][box] = -1
+        for name in names[kept:]:
+            parent = self._open[-1] if self._open else -1
+            values = (name, parent, ground + len(self._open), left, length, 0, 1, row)
+            for key, value in zip(columns, values, strict=True):
+                columns[key].append(value)
+            self._open.append(len(columns["name"]) - 1)
+        if self._open:
+            columns["own"][self._open[-1]] += length
+        self._stop = left + length
+
+    @property
+    def deepest(self) -> int:
+        """The depth of the deepest box, −1 without one."""
+        return max(self.columns["depth"], default=-1)
+
+
+def _in_time(view: View, stretches: _Stretches, paths: _Paths) -> Flame:
+    boxes = _TimeBoxes()
+    keep = np.arange(len(stretches.stack))
+    most = MAX_BOXES // _AVERAGE_DEPTH
+    if len(keep) > most:
+        keep = np.argpartition(-stretches.length_ns, most)[:most]
+    keep = keep[np.lexsort((stretches.start_ns[keep], stretches.thread[keep]))]
+    start, thread_of = stretches.start_ns[keep], stretches.thread[keep]
+    following = np.append(start[1:], 1 << 62)
+    same = np.append(thread_of[1:] == thread_of[:-1], False)
+    # A sample lasts until something else is known of its thread.
+    lengths = np.where(
+        same, np.minimum(stretches.length_ns[keep], following - start), stretches.length_ns[keep]
+    )
+    ground, before = 0, None
+    for index, whole in zip(keep.tolist(), lengths.tolist(), strict=True):
+        thread = int(stretches.thread[index])
+        if thread != before:
+            boxes.begin()
+            ground = 0 if before is None else boxes.deepest + 2
+            before = thread
+        left = max(int(stretches.start_ns[index]) - view.start_ns, 0)
+        length = min(whole, view.duration_ns - left)
+        if length > 0:
+            path = paths.path(int(stretches.stack[index]), int(stretches.extra[index]))
+            boxes.add(path, left, length, ground, int(stretches.row[index]))
+    found = {key: np.array(values, np.int64) for key, values in boxes.columns.items()}
+    order = np.lexsort((found["left"], found["depth"]))
+    position = np.empty(len(order), np.int64)
+    position[order] = np.arange(len(order))
+    parent = found["parent"][order]
+    return Flame(
+        found["name"][order].astype(np.uint32),
+        np.where(parent >= 0, position[np.maximum(parent, 0)], -1) if len(order) else parent,
+        found["depth"][order],
+        found["left"][order],
+        found["value"][order],
+        found["own"][order],
+        found["count"][order],
+        found["row"][order],
+        view.duration_ns,
+    )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
 from warpline.analysis.compare.comparison import compare_report
 from warpline.analysis.compare.metadata import GROUPS
@@ -11,16 +13,19 @@ from warpline.analysis.compare.tables import TableComparison
 from warpline.analysis.framework.registry import reports
 from warpline.i18n import tr, translated
 from warpline.model import WarplineError
+from warpline.recording.again import series_files
 from warpline_app.comparison.change_columns import change_content
 from warpline_app.comparison.places import names_of
+from warpline_app.comparison.series_view import SeriesView
 from warpline_app.look.elided import ElidedLabel
 from warpline_app.panels.table.content import TableColumn, TableContent
 from warpline_app.panels.table.table import PanelTable
 from warpline_app.session.background import Job
 from warpline_app.session.comparing import ComparedPair
-from warpline_app.session.messages import MessageList
+from warpline_app.session.series import Series, SeriesNotes, read_series
+from warpline_app.session.workspace import Workspace
 
-METADATA = "metadata"
+METADATA, SERIES = "metadata", "series"
 _FIRST = ("cuda_gpu_kern_sum", "operator", "waits", "osrt_sum", "nvtx_sum")
 
 
@@ -29,11 +34,13 @@ class Changes(QWidget):
 
     names_chosen = Signal(list)
     """texts of the key of a row that a person went to"""
+    run_chosen = Signal(Path)
+    """another run of the series that a person wants to compare with"""
 
-    def __init__(self, pair: ComparedPair, messages: MessageList, parent: QWidget | None = None) -> None:
+    def __init__(self, pair: ComparedPair, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("panel")
-        self._pair = pair
+        self._pair, self._settings = pair, workspace.settings
         self._job: Job | None = None
         self._has_begun = False
         self._shown: TableComparison | None = None
@@ -42,7 +49,7 @@ class Changes(QWidget):
         self._fill_choice()
         self.note = ElidedLabel()
         self.note.setObjectName("muted")
-        self.table = PanelTable(messages)
+        self.table = PanelTable(workspace.messages)
         self.table.export_name = "comparison"
         self.table.item_selected.connect(self._go)
         self.table.item_activated.connect(self._go)
@@ -54,7 +61,12 @@ class Changes(QWidget):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         column.addLayout(row)
-        column.addWidget(self.table, 1)
+        self.series = SeriesView()
+        self.series.run_chosen.connect(self.run_chosen)
+        self._pages = QStackedWidget()
+        self._pages.addWidget(self.table)
+        self._pages.addWidget(self.series)
+        column.addWidget(self._pages, 1)
         self.choice.currentIndexChanged.connect(lambda _index: self._compute())
 
     @property
@@ -77,6 +89,8 @@ class Changes(QWidget):
         ]
         if self._pair.found.facts:
             self.choice.addItem(tr("What differs in the metadata"), METADATA)
+        if len(series_files(self._pair.b.path)) > 1:
+            self.choice.addItem(tr("Runs of this series"), SERIES)
         for spec in specs:
             self.choice.addItem(translated(spec.title), spec.name)
         names = [spec.name for spec in specs]
@@ -103,6 +117,10 @@ class Changes(QWidget):
             self._job.cancel()
             self._job = None
         name = self.choice.currentData()
+        self._pages.setCurrentWidget(self.series if name == SERIES else self.table)
+        if name == SERIES:
+            self._read_series()
+            return
         if name is None or name == METADATA:
             self._shown = None
             self.note.setText("")
@@ -134,6 +152,22 @@ class Changes(QWidget):
             )
         )
         self.table.set_content(change_content(table))
+
+    def _read_series(self) -> None:
+        path = self._pair.b.path
+        self._shown = None
+        self.note.setText(tr("reading the runs beside {name}…", name=path.name))
+        job = Job(lambda _progress, is_cancelled: read_series(path, is_cancelled), self)
+        job.succeeded.connect(self._show_series)
+        job.failed.connect(self._fail)
+        self._job = job
+        job.launch()
+
+    def _show_series(self, series: Series) -> None:
+        self._job = None
+        self.note.setText(tr("double click writes a note to a run"))
+        shown = self._pair.a.path, self._pair.b.path
+        self.series.show_series(series, SeriesNotes(self._settings, series.id), shown)
 
     def _fail(self, error: Exception) -> None:
         self._job = None

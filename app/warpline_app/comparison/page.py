@@ -44,8 +44,9 @@ class ComparisonPage(QWidget):
         self.waterfall = WaterfallView(pair.found)
         self.waterfall.part_chosen.connect(self.go_to_part)
         self.waterfall.contributor_chosen.connect(self.go_to_contributor)
-        self.changes = Changes(pair, workspace.messages)
+        self.changes = Changes(pair, workspace)
         self.changes.names_chosen.connect(self.go_to_names)
+        self.changes.run_chosen.connect(lambda path: workspace.compare(path, pair.b.source))
         self._was_painted = False
         self._waiting: list[Callable[[], None]] = []
         for view in self.views:

@@ -28,14 +28,20 @@ RUNS_ON_AFTER_MS = 400
 
 
 class Recording(Activity):
-    """Runs one request. The capture opens in the workspace, in place of this or, if the program runs on, beside it."""
+    """Runs one request. The capture opens in the workspace, in place of this or, if the program runs on, beside it.
+
+    With ``before`` the new capture is compared with that one instead, when the program did well.
+    """
 
     changed = Signal()
     """Something came from the recorder, or somebody pressed something."""
 
-    def __init__(self, request: RecordingRequest, workspace: Workspace) -> None:
+    def __init__(
+        self, request: RecordingRequest, workspace: Workspace, *, before: Path | None = None
+    ) -> None:
         super().__init__(tr("● {name}", name=Path(request.output_path).stem), parent=workspace)
         self.request = request
+        self.before = before
         self.text = ConsoleText()
         """What the program prints."""
         self.status: dict[str, Any] = {}
@@ -199,15 +205,25 @@ class Recording(Activity):
         elif self.is_handed_over:
             self.ended.emit()
         elif self._written is not None:
-            self._show_capture(self._written)
+            self._show_capture(self._written, code)
         else:
             self._fail(self._explain(code))
 
-    def _show_capture(self, path: Path) -> None:
-        """Make way for the capture, or for what can be saved of it."""
+    def _show_capture(self, path: Path, code: int = 0) -> None:
+        """Make way for the capture, for what can be saved of it, or for what it changed."""
         text = self.text.text
         self.ended.emit()
+        if self.before is not None and not code and path.is_file():
+            self._workspace.compare(self.before, path)
+            return
         self._workspace.open_file(path, text)
+        if self.before is not None:
+            told = tr(
+                "{name}: the program ended with status {code}, so it is not compared with the one before",
+                name=path.name,
+                code=code,
+            )
+            self._workspace.messages.show(told, "warning")
 
     def _throw_away(self, output: Path) -> None:
         """What a recorder that was killed left behind; one that was asked to discard leaves nothing."""

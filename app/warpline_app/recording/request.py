@@ -22,7 +22,8 @@ class RecordingRequest:
     """What a person asked for; texts as they were typed.
 
     ``environment`` holds additions, one ``NAME=value`` a line. ``trace`` names sources. ``duration`` and ``delay`` are
-    times with units, empty for none; ``capture_range`` is ``none``, ``cuda-profiler`` or ``nvtx:NAME``.
+    times with units, empty for none; ``capture_range`` is ``none``, ``cuda-profiler`` or ``nvtx:NAME``. ``again`` is a
+    capture whose own command and settings are meant.
     """
 
     mode: Mode = "script"
@@ -37,6 +38,7 @@ class RecordingRequest:
     delay: str = ""
     capture_range: str = "none"
     output: str = ""
+    again: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """As kept in the settings."""
@@ -137,6 +139,8 @@ class RecordingRequest:
 
     def record_arguments(self) -> list[str]:
         """The arguments of ``warpline record`` for this, the program included. Raises UsageError."""
+        if self.again:
+            return ["record", "--quiet", "-o", str(self.output_path), "--again", self.again]
         words = ["record", "--quiet", "-o", str(self.output_path), "--trace", ",".join(self.trace)]
         if self.duration.strip():
             words += ["--duration", self.duration.strip()]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from warpline_app.commands.command import A_CAPTURE, WindowCommand
+from warpline_app.commands.command import A_CAPTURE, Need, WindowCommand
 from warpline_app.commands.context import CommandContext
 
 
@@ -22,6 +22,31 @@ def _join_ranks(context: CommandContext) -> None:
     from warpline_app.dialogs.join_ranks import show_join_ranks
 
     show_join_ranks(context.workspace, context.shell.widget)
+
+
+def _record_again(context: CommandContext) -> None:
+    from warpline.model.errors import WarplineError
+    from warpline_app.recording.again import record_again
+
+    document = context.workspace.current
+    if document is None:
+        return
+    try:
+        record_again(context.workspace, document)
+    except WarplineError as error:
+        context.workspace.messages.show(str(error), "error")
+
+
+def _was_recorded_here(context: CommandContext) -> bool:
+    document = context.workspace.current
+    if document is None:
+        return False
+    from warpline_app.recording.again import can_record_again
+
+    return can_record_again(document)
+
+
+A_RECORDING_OF_OURS = Need(_was_recorded_here, "This capture does not tell how to record it again")
 
 
 def _export(context: CommandContext) -> None:
@@ -64,6 +89,15 @@ FILE_COMMANDS: tuple[WindowCommand, ...] = (
         _new_capture,
         ("Ctrl+N",),
         hint="Run a program and record what it does",
+    ),
+    WindowCommand(
+        "file.record_again",
+        "Record Again",
+        "File",
+        _record_again,
+        ("Ctrl+R",),
+        needs=(A_CAPTURE, A_RECORDING_OF_OURS),
+        hint="Run the command of this capture anew, with the same settings, and compare",
     ),
     WindowCommand(
         "file.export",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shlex
 import sys
 import time
 from collections.abc import Callable
@@ -39,7 +40,10 @@ class RecordCommand:
     failure_status: int = 125
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.usage = "warpline record [OPTION ...] -- COMMAND [ARGUMENT ...]"
+        parser.usage = (
+            "warpline record [OPTION ...] -- COMMAND [ARGUMENT ...]\n"
+            "       warpline record --again CAPTURE [-o FILE]"
+        )
         parser.epilog = tr(
             "The exit status is the command's; 128+n when signal n ended it, 126 or 127 when it could not be run,"
             " 125 for a failure of the recording. Ctrl-C goes to the command, and the capture is still written;"
@@ -116,6 +120,12 @@ class RecordCommand:
             action="store_true",
             help=tr("end the command too when the recording ends before it"),
         )
+        parser.add_argument(
+            "--again",
+            type=Path,
+            metavar="CAPTURE",
+            help=tr("record the command of this capture anew with its settings, into CAPTURE-2.h5 and so on"),
+        )
         parser.add_argument("-q", "--quiet", action="store_true", help=tr("no line at the end"))
         parser.add_argument(
             "--no-check", action="store_true", help=tr("no line at the end about what stands out")
@@ -130,6 +140,12 @@ class RecordCommand:
 
     def run(self, args: argparse.Namespace) -> int:
         command = args.command[1:] if args.command[:1] == ["--"] else args.command
+        if args.again is not None:
+            if command:
+                raise _usage(
+                    tr("--again records the command of the capture; leave out {word}", word=command[0])
+                )
+            return self._record_again(args)
         if not command:
             raise _usage(tr("no command to record; write: warpline record -o run.h5 -- python train.py"))
         if not command[0]:
@@ -149,6 +165,36 @@ class RecordCommand:
         )
         output = args.output or Path(_default_name(command))
         result = record(command, output, options, spool=args.spool, report=status_writer(args.status_fd))
+        self._tell(args, result)
+        return result.exit_status
+
+    def _record_again(self, args: argparse.Namespace) -> int:
+        """What a capture holds, recorded anew where it was recorded."""
+        from warpline.recording.again import next_output, read_recipe
+        from warpline.recording.record import record
+
+        before = args.again.absolute()
+        recipe = read_recipe(before)
+        output = (args.output or next_output(before)).absolute()
+        spool = args.spool.absolute() if args.spool is not None else None
+        here = Path.cwd()
+        try:
+            os.chdir(recipe.working_directory)
+        except OSError as error:
+            folder = recipe.working_directory
+            raise _usage(tr("{path}: {reason}", path=folder, reason=error.strerror or error)) from error
+        report = status_writer(args.status_fd)
+        result = record(recipe.command, output, recipe.options, spool=spool, report=report)
+        # Paths are told as they are where the person is.
+        os.chdir(here)
+        self._tell(args, result)
+        if result.path is not None and not args.quiet:
+            paths = shlex.join(map(str, (_shortest(before), _shortest(result.path))))
+            print(tr("warpline: what changed: warpline compare {paths}", paths=paths), file=sys.stderr)
+        return result.exit_status
+
+    def _tell(self, args: argparse.Namespace, result: Result) -> None:
+        """What came of it, and what stands out."""
         if not args.quiet or result.error:
             print(f"warpline: {summary_line(result)}", file=sys.stderr)
         if result.path is not None and not (args.quiet or args.no_check):
@@ -157,7 +203,6 @@ class RecordCommand:
             line = first_finding_line(result.path, _shortest(result.path), result.events)
             if line:
                 print(f"warpline: {line}", file=sys.stderr)
-        return result.exit_status
 
 
 def samples_per_second(text: str) -> int:

@@ -10,6 +10,7 @@ from pathlib import Path
 from warpline.i18n import english, tr
 from warpline.model.errors import RecordingError, StorageError
 from warpline.model.progress import IsCancelled, Progress
+from warpline.recording.again import remembered_options
 from warpline.recording.agent.reported_sources import add_agent_losses
 from warpline.recording.session import Session, load_session, readable
 from warpline.recording.sources.registry import recording_sources
@@ -126,6 +127,7 @@ def _describe(session: Session, builder: CaptureBuilder) -> None:
         tool=session.tool,
         exit_status=session.exit_status,
         trace=list(session.options.trace),
+        recording={**remembered_options(session.options), "attached": session.was_running},
     )
 
 

@@ -34,6 +34,9 @@ class RecordingOptions:
     python_hz: int = 100
     """Samples of Python stacks per second; 0 for none."""
 
+    series: str = ""
+    """The UUID of the first capture of the series this one goes on with; empty for one that begins alone."""
+
     is_driven: bool = False
     """A profiler inside the program says when to record."""
 

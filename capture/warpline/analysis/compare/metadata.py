@@ -25,16 +25,16 @@ GROUPS = {
 }
 """In the order in which they are told: what most often is the answer comes first."""
 _OF_ONE_RUN = re.compile(
-    r"(^|\.)(start_\w*|\w*nanoseconds|\w*_ns|uuid|trace_?(id|name)|thread_accounting|imported_from|series|distributedInfo"
-    r"|displayTimeUnit|pauses?|pid|tid|deviceProperties|id|file)(\.|$)",
+    r"(^|\.)(start_\w*|\w*nanoseconds|\w*time_ns|uuid|trace_?(id|name)|thread_accounting|imported_from|series|distributedInfo"
+    r"|displayTimeUnit|recording\.(trace|attached)|stderr_tail|pauses?|pid|tid|deviceProperties|id|file)(\.|$)",
     re.IGNORECASE,
 )
 """What is another in every run, and what is told better elsewhere."""
 _GROUP_OF = (
-    ("command", re.compile(r"command|argv|working_directory|exit_status", re.IGNORECASE)),
+    ("command", re.compile(r"command|argv|working_directory|exit_status|exit_signal", re.IGNORECASE)),
     ("versions", re.compile(r"version|^tool$|driver|schema|(^|\.)cuda$", re.IGNORECASE)),
     ("gpu", re.compile(r"gpu|device", re.IGNORECASE)),
-    ("sources", re.compile(r"^trace$|^trace\.file\.|record_|with_|profile_", re.IGNORECASE)),
+    ("sources", re.compile(r"^trace$|^recording\.|^trace\.file\.|record_|with_|profile_", re.IGNORECASE)),
     ("machine", re.compile(r"^host|cpu|memory|machine|system", re.IGNORECASE)),
 )
 _CLOCK = re.compile(r"clock|frequency", re.IGNORECASE)

@@ -63,6 +63,11 @@ def variation(
     )
 
 
+def median_interval(values: npt.NDArray[np.int64] | npt.NDArray[np.float64]) -> tuple[float, float] | None:
+    """The interval that holds the median of repeated values; None with fewer than `FEWEST`."""
+    return _interval(_medians(values)) if len(values) >= FEWEST else None
+
+
 def _medians(values: npt.NDArray[np.int64] | npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     ordered = np.sort(values)
     random = np.random.default_rng(zlib.crc32(ordered.tobytes()))

@@ -63,6 +63,8 @@ static inline bool python_is_readable(void)
     return python_state() == PYTHON_READY && python.is_initialized() && !python.is_finalizing();
 }
 
+/* Set while a thread reads what its own frames stand on: that cannot go away meanwhile, and is read as it lies. */
+extern __thread bool python_reads_own __attribute__((tls_model("initial-exec")));
 /* Reads memory of this process without ever faulting. */
 bool python_read(void *to, uintptr_t from, size_t size);
 

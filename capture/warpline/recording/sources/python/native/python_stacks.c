@@ -251,7 +251,9 @@ uint32_t stack_of_this_thread(void)
     if (depth == 0 || !make_tables())
         return 0;
     int saved_errno = errno;
+    python_reads_own = true;
     uint32_t stack = intern(frames, identities, depth);
+    python_reads_own = false;
     errno = saved_errno;
     return stack;
 }

@@ -14,8 +14,7 @@ from typing import Any
 from PySide6.QtCore import QObject, Signal
 
 from warpline.model.frames import StackFrame
-from warpline_app.session.layout_state import LayoutState
-from warpline_app.session.lit import Lit
+from warpline_app.session.evidence_state import EvidenceState
 
 UNDO_LIMIT = 200
 MIN_VIEW_NS = 1
@@ -47,7 +46,7 @@ class Filter:
         return self == Filter(regex=self.regex, case=self.case)
 
 
-class TimelineState(LayoutState):
+class TimelineState(EvidenceState):
     """One capture's view, selection and layout, with one signal per field.
 
     A setter that changes nothing emits nothing. `undo` takes back the last change of zoom or filter, or rows
@@ -78,8 +77,6 @@ class TimelineState(LayoutState):
     """a Filter"""
     highlight_changed = Signal(object)
     """frozenset of name ids to single out (a row chosen in a table), empty for none"""
-    lit_changed = Signal(object)
-    """a Lit: the finding whose evidence is lit up and the instance one is at, or None"""
     origin_changed = Signal(object)
     """time in ns that the ruler counts from"""
     arrows_changed = Signal(object)
@@ -99,7 +96,6 @@ class TimelineState(LayoutState):
         self._cursor_ns: int | None = None
         self._filter = Filter()
         self._highlight: frozenset[int] = frozenset()
-        self._lit: Lit | None = None
         self._origin_ns = self._span[0]
         self._arrows = "selection"
         self._undo: list[tuple[str, Any]] = []
@@ -222,6 +218,7 @@ class TimelineState(LayoutState):
     def select(self, row: int | None) -> None:
         """Select one event, or nothing."""
         row = None if row is None else int(row)
+        self.select_gap(None)
         if row != self._selection:
             self._selection = row
             self.selection_changed.emit(row)
@@ -324,17 +321,6 @@ class TimelineState(LayoutState):
             self._highlight = value
             self.highlight_changed.emit(value)
 
-    @property
-    def lit(self) -> Lit | None:
-        """The finding whose evidence is lit up, everything else quieter; None for none."""
-        return self._lit
-
-    def set_lit(self, value: Lit | None) -> None:
-        """Light up the evidence of a finding, go to another instance of it, or leave it with None."""
-        if value is not self._lit:
-            self._lit = value
-            self.lit_changed.emit(value)
-
     # -- layout -------------------------------------------------------------------------------------------
 
     def hide(self, keys: Iterable[str]) -> None:
@@ -379,7 +365,7 @@ class TimelineState(LayoutState):
             self.select_range(None)
         elif self._track_selection is not None:
             self.select_track(None)
-        elif self._selection is not None:
+        elif self._selection is not None or self._gap is not None:
             self.select(None)
         elif self._highlight:
             self.set_highlight(())

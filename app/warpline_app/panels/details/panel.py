@@ -10,6 +10,7 @@ from PySide6.QtWidgets import (
     QHeaderView,
     QLabel,
     QMenu,
+    QPushButton,
     QSizePolicy,
     QStackedLayout,
     QTreeWidget,
@@ -23,8 +24,11 @@ from warpline.model.frames import StackFrame
 from warpline_app.look.theme import Theme
 from warpline_app.panels.facts.event_facts import EventFacts, event_facts
 from warpline_app.panels.facts.fact import Fact
+from warpline_app.panels.facts.gap_facts import gap_facts, gap_reasons
 from warpline_app.panels.frame.base import Panel
+from warpline_app.session.background import Job
 from warpline_app.session.document import Document
+from warpline_app.session.evidence_state import Gap
 
 ROW_ROLE = Qt.ItemDataRole.UserRole
 _LINES_OF_NAME = 4
@@ -205,24 +209,76 @@ class DetailsPanel(Panel):
         layout = QVBoxLayout(self._page)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(2)
+        self.findings = QPushButton(tr("Findings for this range"))
+        self.findings.setObjectName("link")
+        self.findings.setToolTip(tr("Select this stretch of time and see what it went to"))
+        self.findings.clicked.connect(self._show_findings)
         layout.addLayout(head)
+        layout.addWidget(self.findings)
         layout.addWidget(self.tree, 1)
         self._layout = QStackedLayout(self)
         self._layout.addWidget(self.hint)
         self._layout.addWidget(self._page)
         self.facts: EventFacts | None = None
+        self._job: Job | None = None
+        self._why: tuple[Gap, tuple[Fact, ...]] | None = None
         self.state.selection_changed.connect(self.mark_stale)
+        self.state.gap_changed.connect(self.mark_stale)
         self.state.origin_changed.connect(self.mark_stale)
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether it is still being found out why nothing happened."""
+        return self._job is not None
+
     def refresh(self) -> None:
-        """Show the selected event."""
-        row = self.state.selection
-        if row is None:
+        """Show the selected event, or the idle stretch."""
+        row, gap = self.state.selection, self.state.gap
+        capture, origin = self.document.capture, self.state.origin_ns
+        if self._job is not None:
+            self._job.cancel()
+        if row is not None:
+            self.facts = event_facts(capture, row, origin)
+            self.findings.setVisible(capture.event_span(row)[1] > capture.event_span(row)[0])
+        elif gap is not None:
+            known = self._why is not None and self._why[0] == gap
+            self.facts = gap_facts(capture, gap, origin, self._why[1] if known and self._why else None)
+            self.findings.show()
+            if not known:
+                self._ask_why(gap)
+        else:
             self.facts = None
             self._layout.setCurrentWidget(self.hint)
             return
-        self.facts = event_facts(self.document.capture, row, self.state.origin_ns)
         self._show()
+
+    def _ask_why(self, gap: Gap) -> None:
+        capture = self.document.capture
+        job = Job(lambda _progress, is_cancelled: gap_reasons(capture, gap, is_cancelled), self)
+        self._job = job
+
+        def show(why: tuple[Fact, ...]) -> None:
+            self._why = (gap, why)
+            ended()
+
+        def ended() -> None:
+            if self._job is job:
+                self._job = None
+            self.mark_stale()
+
+        job.succeeded.connect(show)
+        job.failed.connect(lambda error: show((Fact(tr("Not known"), str(error)),)))
+        job.cancelled.connect(ended)
+        job.launch()
+
+    def _show_findings(self) -> None:
+        """Select what is shown as a range, and see its findings."""
+        row, gap = self.state.selection, self.state.gap
+        if row is not None:
+            self.state.select_range(*self.document.capture.event_span(row))
+        elif gap is not None:
+            self.state.select_range(*gap.with_end)
+        self.state.ask_findings()
 
     def _show(self) -> None:
         facts = self.facts

@@ -174,6 +174,10 @@ class PanelLayout(QObject):
         if panel is not None:
             panel.show_source(frame)
 
+    def _show_findings(self) -> None:
+        """Bring what is seen first of a capture to the front, also where a person took it away."""
+        self._raised(next((spec for spec in self._specs.values() if spec.greets), None))
+
     def _raised(self, spec: PanelSpec | None) -> Panel | None:
         """A panel, brought to the front."""
         if spec is None:
@@ -210,6 +214,7 @@ class PanelLayout(QObject):
         if document is not None:
             document.state.events_wanted.connect(self._list_events)
             document.state.source_wanted.connect(self.show_source)
+            document.state.findings_wanted.connect(self._show_findings)
         self._update_visibility()
         for host in self._hosts():
             host.set_document(document)
@@ -218,6 +223,7 @@ class PanelLayout(QObject):
         if self._document is not None:
             self._document.state.events_wanted.disconnect(self._list_events)
             self._document.state.source_wanted.disconnect(self.show_source)
+            self._document.state.findings_wanted.disconnect(self._show_findings)
 
     def _list_events(self, kind: str, column: str, text: str) -> None:
         table = None if self._document is None else self._document.capture.kinds.get(kind)

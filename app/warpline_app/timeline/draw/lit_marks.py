@@ -13,6 +13,7 @@ from PySide6.QtGui import QColor, QPainter, QPen
 
 from warpline_app.look.painting import saved
 from warpline_app.look.theme import Theme, ui_font
+from warpline_app.session.evidence_state import Gap
 from warpline_app.session.lit import Lit
 from warpline_app.timeline.draw.arrows import link_picture, paint_links
 from warpline_app.timeline.model.layout import PlacedRow
@@ -104,6 +105,15 @@ def _paint_instance(
         painter.setClipRect(_clip(scene, placed))
         top = scene.top_of(placed)
         painter.drawRect(QRectF(round(left) - 1, top + 1, max(round(right - left), 2) + 2, placed.height - 2))
+
+
+def paint_gap(painter: QPainter, scene: Scene, theme: Theme, gap: Gap) -> None:
+    """A ring around an idle stretch that is selected."""
+    pinned = [placed for placed in scene.layout.pinned if placed.row.key == gap.key]
+    placed = scene.layout.by_key.get(gap.key)
+    rows = (*pinned, *([placed] if placed is not None else []))
+    with saved(painter):
+        _paint_instance(painter, scene, theme, (gap.start_ns, gap.stop_ns), rows)
 
 
 def paint_chain(painter: QPainter, scene: Scene, theme: Theme, lit: Lit) -> None:

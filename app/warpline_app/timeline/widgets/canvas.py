@@ -76,7 +76,12 @@ class Canvas(QWidget):
         state = scene.state
         for signal in (state.view_changed, scene.layout_changed, scene.scrolled):
             signal.connect(self.invalidate)
-        for signal in (state.range_selection_changed, state.marks_changed, state.lit_changed):
+        for signal in (
+            state.range_selection_changed,
+            state.marks_changed,
+            state.lit_changed,
+            state.gap_changed,
+        ):
             signal.connect(self.repaint_overlay)
         state.arrows_changed.connect(self._arrows_changed)
         state.selection_changed.connect(self._selection_changed)

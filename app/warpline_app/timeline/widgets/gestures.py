@@ -9,6 +9,7 @@ from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QMouseEvent, QNativeGestureEvent, QWheelEvent
 from PySide6.QtWidgets import QWidget
 
+from warpline_app.timeline.model.gaps import gap_at
 from warpline_app.timeline.model.scene import Scene
 from warpline_app.timeline.widgets.overlay import Overlay
 from warpline_app.timeline.widgets.tooltip import Tooltip
@@ -113,7 +114,11 @@ class Gestures:
         placed = self._scene.placed_at(point.y())
         if placed is not None:
             self._scene.focus_key = placed.row.key
-        self._scene.state.select(self._scene.event_at(point.x(), point.y()))
+        event = self._scene.event_at(point.x(), point.y())
+        self._scene.state.select(event)
+        if event is None and placed is not None:
+            moment = self._scene.scale.to_ns(point.x())
+            self._scene.state.select_gap(gap_at(self._scene.capture, placed.row, moment))
 
     def _pan(self, point: QPointF) -> None:
         ratio = self._canvas.devicePixelRatioF()

@@ -15,7 +15,7 @@ from warpline.i18n import tr, tr_n
 from warpline_app.look.painting import saved
 from warpline_app.look.theme import Theme, ui_font
 from warpline_app.timeline.draw.arrows import LinkPicture, Tab, link_picture, paint_links
-from warpline_app.timeline.draw.lit_marks import paint_chain, paint_ranges
+from warpline_app.timeline.draw.lit_marks import paint_chain, paint_gap, paint_ranges
 from warpline_app.timeline.model.links import (
     NO_LINKS,
     LinkSet,
@@ -111,6 +111,8 @@ class Overlay:
             )
         if state.lit is not None:
             paint_ranges(painter, scene, self.theme, state.lit)
+        if state.gap is not None:
+            paint_gap(painter, scene, self.theme, state.gap)
         self._paint_related(painter)
         self._paint_hover(painter)
         self._paint_links(painter)

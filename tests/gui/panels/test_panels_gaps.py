@@ -1,0 +1,142 @@
+"""Clicking where nothing happened answers why: in the details, for that stretch alone, with a way to its findings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from pytestqt.qtbot import QtBot
+from tests.gui.panels.panel_tools import LEFT, OpenPage, kernel, settle
+from tests.gui.sample import GEMM, MS
+
+from warpline.cli import main
+from warpline.storage import open_capture
+from warpline_app.panels.details.panel import DetailsPanel
+from warpline_app.panels.facts.gap_facts import gap_reasons
+from warpline_app.session.evidence_state import Gap
+from warpline_app.timeline.model.gaps import gap_at
+from warpline_app.window.capture_page import CapturePage
+from warpline_app.window.main_window import MainWindow
+
+STREAM = "gpu/0/process/71.1/context/1/stream/7"
+
+
+def click(qtbot: QtBot, page: CapturePage, key: str, time_ns: int) -> None:
+    """Click on a row at a moment."""
+    scene = page.view.scene
+    scene.reveal_row(key)
+    qtbot.waitUntil(lambda: page.view.is_idle, timeout=20_000)
+    placed = scene.layout.by_key[key]
+    point = QPoint(round(scene.scale.to_px(time_ns)), scene.top_of(placed) + placed.height // 2)
+    qtbot.mouseClick(page.view.canvas, LEFT, pos=point)
+
+
+def details_of(qtbot: QtBot, window: MainWindow) -> DetailsPanel:
+    settle(qtbot, window)
+    panel = window.panels.panel("details")
+    assert isinstance(panel, DetailsPanel)
+    return panel
+
+
+def lines(panel: DetailsPanel) -> dict[str, str]:
+    assert panel.facts is not None
+    return {fact.title: fact.value for section in panel.facts.sections for fact in section.facts}
+
+
+def test_an_idle_stretch_of_a_stream_says_why_and_leads_on(
+    qtbot: QtBot, window: MainWindow, open_page: OpenPage, sample: Path
+) -> None:
+    page = open_page(sample)
+    state = page.document.state
+    state.set_view(9 * MS, 15 * MS)
+    click(qtbot, page, STREAM, 11_500_000)
+    # Kernel 0 ends at 11 ms, kernel 1 begins at 12 ms.
+    assert state.selection is None
+    assert state.gap is not None
+    assert (state.gap.start_ns, state.gap.stop_ns) == (11 * MS, 12 * MS)
+    assert state.gap.before == kernel(page.document.capture, 0)
+    assert state.gap.after == kernel(page.document.capture, 1)
+    panel = details_of(qtbot, window)
+    assert panel.name.text().replace("\u200b", "") == "Nothing for 1.000 ms"
+    told = lines(panel)
+    assert told["After"] == told["Before"] == GEMM
+    assert len(told) > 4
+    accent = page.view.canvas.theme.rgb("selection") & 0xFFFFFF
+    image = page.view.canvas.grab().toImage()
+    edge = round(page.view.scene.scale.to_px(11 * MS)) - 1
+    column = [image.pixelColor(edge, y).rgb() & 0xFFFFFF for y in range(image.height())]
+    assert column.count(accent) > 10
+    qtbot.mouseClick(panel.findings, LEFT)
+    settle(qtbot, window)
+    assert state.range_selection == (11 * MS, 12 * MS + 1)
+    assert window.panels.is_in_front("findings")
+
+
+def test_an_event_or_escape_takes_its_place(
+    qtbot: QtBot, window: MainWindow, open_page: OpenPage, sample: Path
+) -> None:
+    page = open_page(sample)
+    state = page.document.state
+    state.set_view(9 * MS, 15 * MS)
+    click(qtbot, page, STREAM, 11_500_000)
+    click(qtbot, page, STREAM, 10_500_000)
+    assert (state.gap, state.selection) == (None, kernel(page.document.capture, 0))
+    click(qtbot, page, STREAM, 11_500_000)
+    assert (state.gap is None, state.selection) == (False, None)
+    qtbot.keyClick(window, Qt.Key.Key_Escape)
+    assert (state.gap, state.selection) == (None, None)
+    panel = details_of(qtbot, window)
+    assert panel.facts is None
+
+
+def test_the_findings_of_an_events_time_are_a_click_away(
+    qtbot: QtBot, window: MainWindow, open_page: OpenPage, sample: Path
+) -> None:
+    page = open_page(sample)
+    page.document.state.select(kernel(page.document.capture, 3))
+    panel = details_of(qtbot, window)
+    qtbot.mouseClick(panel.findings, LEFT)
+    settle(qtbot, window)
+    span = page.document.capture.event_span(kernel(page.document.capture, 3))
+    assert page.document.state.range_selection == span
+
+
+def test_a_stretch_is_what_no_lane_of_the_row_fills(
+    qtbot: QtBot, window: MainWindow, open_page: OpenPage, sample: Path
+) -> None:
+    page = open_page(sample)
+    capture, tree = page.document.capture, page.view.scene.tree
+    row = tree.get(STREAM)
+    assert row is not None
+    start, stop = capture.event_times(capture.rows_in(np.array(row.lanes), 0, 100 * MS))
+    for moment in range(0, 100 * MS, 777_777):
+        found = gap_at(capture, row, moment)
+        if ((start <= moment) & (stop > moment)).any():
+            assert found is None
+        else:
+            assert found is not None
+            assert found.start_ns == max((int(end) for end in stop if end <= moment), default=0)
+            assert found.stop_ns == min((int(begin) for begin in start if begin > moment), default=100 * MS)
+    assert gap_at(capture, row, 100 * MS) is None
+    group = tree.get("gpu/0")
+    assert group is not None
+    assert gap_at(capture, group, 1) is None
+
+
+def test_the_gap_before_each_batch_is_the_loader_s(data_dir: Path, tmp_path: Path) -> None:
+    trace = next(data_dir.glob("torch/**/resnet50_num_workers_0/*.json.gz"))
+    path = tmp_path / "resnet.h5"
+    assert main(["import", str(trace), "-o", str(path)]) == 0
+    with open_capture(path) as capture:
+        stream = next(track for track in capture.tracks if track.role == "stream")
+        start = capture.event_times(np.asarray(capture.kinds["memcpy"].rows))[0]
+        begin = capture.span[0] + 188_104_000
+        after = int(np.asarray(capture.kinds["memcpy"].rows)[np.flatnonzero(start > begin)[0]])
+        gap = Gap(begin, capture.event_span(after)[0], stream.uri, stream.index, -1, after)
+        facts = gap_reasons(capture, gap, lambda: False)
+    assert gap.stop_ns - gap.start_ns == pytest.approx(57.35e6, rel=0.01)
+    assert facts[0].title == "data loading"
+    assert facts[0].note in {"99 %", "100 %"}
+    assert any(fact.title == "What helps" and "workers" in fact.value for fact in facts)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject
 
 from warpline_app.session.alignment import ClockShifts
-from warpline_app.session.dismissals import Dismissals
+from warpline_app.session.evidence.dismissals import Dismissals
 from warpline_app.session.messages import MessageList
 from warpline_app.session.timeline_state import TimelineState
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from warpline_app.session.lit import Lit
+from warpline_app.session.evidence.lit import Lit
 from warpline_app.session.timeline_state import TimelineState
 
 _SMALLEST_SHARE = 200

@@ -14,7 +14,7 @@ from typing import Any
 from PySide6.QtCore import QObject, Signal
 
 from warpline.model.frames import StackFrame
-from warpline_app.session.evidence_state import EvidenceState
+from warpline_app.session.evidence.evidence_state import EvidenceState
 
 UNDO_LIMIT = 200
 MIN_VIEW_NS = 1

@@ -14,8 +14,8 @@ from PySide6.QtCore import QObject, Signal
 from warpline_app.session.activity import Activity
 from warpline_app.session.alignment import ClockShifts, moved, remember, remembered
 from warpline_app.session.comparing import ComparedFiles, ComparedPair, Comparing, compare_job
-from warpline_app.session.dismissals import Dismissals
 from warpline_app.session.document import Document
+from warpline_app.session.evidence.dismissals import Dismissals
 from warpline_app.session.messages import MessageList
 from warpline_app.session.opening import Opening, open_job, problem_of
 from warpline_app.session.saved_layout import LayoutStore

@@ -28,7 +28,7 @@ from warpline_app.panels.facts.gap_facts import gap_facts, gap_reasons
 from warpline_app.panels.frame.base import Panel
 from warpline_app.session.background import Job
 from warpline_app.session.document import Document
-from warpline_app.session.evidence_state import Gap
+from warpline_app.session.evidence.evidence_state import Gap
 
 ROW_ROLE = Qt.ItemDataRole.UserRole
 _LINES_OF_NAME = 4

@@ -14,7 +14,7 @@ from PySide6.QtCore import QObject, QRectF, Signal
 
 from warpline_app.session.background import Job
 from warpline_app.session.document import Document
-from warpline_app.session.lit import Lit
+from warpline_app.session.evidence.lit import Lit
 from warpline_app.session.timeline_state import Filter
 from warpline_app.timeline.model.layout import Layout, PlacedRow, make_layout, row_is_open
 from warpline_app.timeline.model.row import TimelineRow

@@ -9,8 +9,8 @@ from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QMouseEvent, QNativeGestureEvent, QWheelEvent
 from PySide6.QtWidgets import QWidget
 
-from warpline_app.timeline.model.gaps import gap_at
 from warpline_app.timeline.model.scene import Scene
+from warpline_app.timeline.model.why.gaps import gap_at
 from warpline_app.timeline.widgets.overlay import Overlay
 from warpline_app.timeline.widgets.tooltip import Tooltip
 

@@ -12,8 +12,8 @@ from warpline_app.look.painting import contained, saved, tell_once
 from warpline_app.look.theme import Theme, luminance, to_rgb, ui_font
 from warpline_app.session.background import Job
 from warpline_app.timeline.draw.cause_look import CauseLook, cause_looks, fill_cause
-from warpline_app.timeline.model.path import PathSegments, path_of
 from warpline_app.timeline.model.scene import Scene
+from warpline_app.timeline.model.why.path import PathSegments, path_of
 
 HEIGHT = 28
 _AIR = 5

@@ -15,7 +15,7 @@ from warpline_app.look.painting import painting
 from warpline_app.look.theme import Theme
 from warpline_app.session.background import Job
 from warpline_app.session.document import Document
-from warpline_app.session.lit import Lit
+from warpline_app.session.evidence.lit import Lit
 from warpline_app.session.name_filter import passing_names
 from warpline_app.session.timeline_state import TimelineState
 from warpline_app.timeline.draw.lane_cache import EVERYTHING, emphasis_for

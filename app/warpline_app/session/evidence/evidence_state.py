@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QObject, Signal
 
+from warpline_app.session.evidence.lit import Lit
 from warpline_app.session.layout_state import LayoutState
-from warpline_app.session.lit import Lit
 
 
 @dataclass(frozen=True)

@@ -50,6 +50,7 @@ class Agent(Protocol):
     def warpline_name_category(self, category: int, name: bytes, /) -> None: ...
     def warpline_attach(self) -> int: ...
     def warpline_join(self, directory: bytes, /) -> int: ...
+    def warpline_hook_frameworks(self, is_told: int, /) -> None: ...
 
 
 def load_agent(path: str) -> Agent | None:
@@ -77,6 +78,8 @@ def load_agent(path: str) -> Agent | None:
         library.warpline_name_category.argtypes = (ctypes.c_uint32, ctypes.c_char_p)
         library.warpline_name_category.restype = None
         library.warpline_join.argtypes = (ctypes.c_char_p,)
+        library.warpline_hook_frameworks.argtypes = (ctypes.c_int,)
+        library.warpline_hook_frameworks.restype = None
     except (OSError, AttributeError):  # as outside a recording
         return None
     return library

@@ -12,6 +12,8 @@ import pytest
 import warpline
 from warpline.recording.agent.library import agent_library
 
+STANDIN = Path(__file__).parent / "standin"
+"""Where programs find a stand-in for PyTorch."""
 PACKAGE = Path(__file__).parents[2] / "capture"
 
 needs_agent = pytest.mark.skipif(agent_library().path is None, reason=agent_library().reason)
@@ -47,7 +49,7 @@ def run(
     return subprocess.run(
         [*prefix, sys.executable, str(script)],
         cwd=folder,
-        env={"PYTHONPATH": str(PACKAGE), "PATH": "/usr/bin:/bin", "HOME": str(folder)},
+        env={"PYTHONPATH": f"{PACKAGE}:{STANDIN}", "PATH": "/usr/bin:/bin", "HOME": str(folder)},
         capture_output=True,
         text=True,
         check=check,

@@ -6,6 +6,7 @@ import json
 import sys
 from pathlib import Path
 
+import pytest
 from tests.native.profiler_tools import needs_agent, run, steps_of, the_capture
 
 import warpline
@@ -130,3 +131,61 @@ def test_a_recorder_that_dies_harms_nobody(tmp_path: Path) -> None:
     assert done.stderr.count("ProfilerWarning: profiling failed, the program goes on:") == 1
     (spool,) = tmp_path.glob("profiler_log/*.spool")  # what was recorded is kept
     assert (spool / "session.json").exists()
+
+
+TRAINING = """
+import torch
+
+class Images:
+    def __getitem__(self, index):
+        time.sleep(0.001)
+        return index
+
+class Layer(torch.nn.Module):
+    def forward(self, x):
+        time.sleep(0.002)
+        return x
+
+model, optimizer = Layer(), torch.optim.SGD()
+profiler = Profiler(scheduler=warpline.make_scheduler(closed=1, ready=1, record=2, repeat=2))
+with profiler:
+    for batch in torch.data.DataLoader(Images(), 10, 0):
+        model(batch)
+        torch.autograd.backward(0.003)
+        optimizer.step()
+        profiler.step()
+"""
+
+
+@pytest.mark.parametrize("is_inside", [False, True])
+def test_phases_of_a_training_nobody_marked(tmp_path: Path, is_inside: bool) -> None:
+    record = (
+        sys.executable,
+        "-m",
+        "warpline",
+        "record",
+        "-q",
+        "-o",
+        "profiler_log/run.h5",
+        "--trace",
+        "cpu,nvtx,steps",
+        "--",
+    )
+    (tmp_path / "profiler_log").mkdir()
+    done = run(tmp_path, TRAINING, prefix=record if is_inside else ())
+    assert done.stderr == ""
+    paths = [
+        path for path in sorted(tmp_path.glob("profiler_log/*.h5")) if not is_inside or path.name == "run.h5"
+    ]
+    cycles = [[2, 3, 6, 7]] if is_inside else [[2, 3], [6, 7]]
+    assert len(paths) == len(cycles)
+    for path, numbers in zip(paths, cycles, strict=True):
+        with warpline.open(path) as capture:
+            # The steps are those of the profiler, and not those that could be found in the phases as well.
+            assert [row["step"] for row in capture.report("steps").rows(0, 10)] == numbers
+            rows = {row["name"]: row for row in capture.report("model").rows(0, 10)}
+            for name, least_ms in (("Dataloader", 1), ("Forward", 2), ("Backward", 3), ("Optimization", 0)):
+                assert rows[name]["count"] == len(numbers), name
+                assert rows[name]["cpu_total_ns"] >= len(numbers) * least_ms * 1_000_000
+            assert len(capture.events("module")) == len(numbers)
+            assert {source.name for source in capture.sources if source.enabled} >= {"nvtx", "steps"}

@@ -55,8 +55,8 @@ class Profiler:
     what the block does. ``on_trace_ready`` is called with the profiler whenever a recording is complete; without one
     the capture goes to ``./profiler_log``. ``timer_only`` records nothing and times readers and steps. Inside
     ``warpline record`` the schedule pauses and resumes that recording; alone the profiler has a recorder attach to
-    this process. ``emit_nvtx`` sends steps and ranges to other tools, too. What a recording holds besides is the same
-    whatever ``record_shapes``, ``profile_memory`` and ``with_flops`` say.
+    this process. What a recording holds is the same whatever
+    ``record_shapes``, ``profile_memory``, ``with_flops`` and ``emit_nvtx`` say.
 
     What cannot be done is warned of (`ProfilerWarning`), and the program goes on.
     """

@@ -12,6 +12,7 @@ from time import perf_counter_ns
 from typing import Any
 
 from warpline import annotation
+from warpline.profiling import hooks
 from warpline.profiling.categories import category_of
 from warpline.profiling.states import TracerEventType
 
@@ -41,7 +42,7 @@ def listen(listener: Callable[[int], None]) -> None:
         loader = getattr(sys.modules.get(module), name, None)
         if isinstance(loader, type) and loader not in _wrapped and _METHOD in vars(loader):
             original = vars(loader)[_METHOD]
-            ours = _timed(original)
+            ours = _timed(original, module)
             setattr(loader, _METHOD, ours)
             _wrapped[loader] = original, ours
 
@@ -59,18 +60,20 @@ def forget(listener: Callable[[int], None]) -> None:
             setattr(loader, _METHOD, original)
 
 
-def _timed(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def _timed(original: Callable[[Any], Any], module: str) -> Callable[[Any], Any]:
     from functools import wraps
     from threading import local
 
     inside = local()
+    is_hooked = module.startswith(hooks.HOOKED)
 
     @wraps(original)
     def following(self: Any) -> Any:
         if not _listeners or getattr(inside, "one", False):
             return original(self)
         inside.one = True
-        agent = annotation.connected_agent()
+        # Where hooks tell of it, a range more would count twice.
+        agent = None if is_hooked and hooks.are_in() else annotation.connected_agent()
         began = perf_counter_ns()
         if agent is not None:
             agent.warpline_push_of(b"DataLoader", category_of(TracerEventType.Dataloader, agent))

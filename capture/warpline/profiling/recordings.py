@@ -19,6 +19,7 @@ from typing import Any, Protocol
 from warpline import annotation
 from warpline.i18n import tr
 from warpline.model.errors import RecordingError, WarplineError
+from warpline.profiling.hooks import hook_frameworks
 from warpline.profiling.results import ProfilerResult
 from warpline.profiling.states import ProfilerTarget
 
@@ -127,7 +128,7 @@ def recording_for(
     spool = os.environ.get("WARPLINE_SPOOL", "")
     if spool and (Path(spool) / "control.sock").exists():
         return DrivenRecording(Path(spool))
-    trace = ["nvtx"]
+    trace = ["nvtx", "steps"]
     if ProfilerTarget.CPU in targets:
         trace.insert(0, "cpu")
     if ProfilerTarget.GPU in targets:
@@ -178,6 +179,7 @@ class _Recorder:
         agent = annotation.load_agent(str(library)) if library is not None else None
         if agent is not None and agent.warpline_join(os.fsencode(self._spool)):
             annotation.connect(agent)
+            hook_frameworks(agent)
         self._send("resume")
 
     def stop(self, *, discard: bool = False) -> None:

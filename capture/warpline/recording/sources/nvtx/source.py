@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from warpline.i18n import english
 from warpline.recording.agent.contribution import Contribution
+from warpline.recording.sources.facts import StepsOfProgram
 from warpline.recording.sources.source import Choice, RecordingSource
 from warpline.recording.unavailable import Unavailable
 
@@ -58,6 +59,11 @@ class NvtxSource(RecordingSource):
         from warpline.recording.agent.loading import load_agent
 
         return load_agent(session, inherited, self.name, VARIABLE)
+
+    def prepare(self, translation: Translation, spools: Sequence[SpoolFile]) -> None:
+        from warpline.recording.sources.nvtx.translate import processes_with_steps
+
+        translation.give(StepsOfProgram(processes_with_steps(spools)))
 
     def translate(
         self, translation: Translation, spools: Sequence[SpoolFile], builder: CaptureBuilder

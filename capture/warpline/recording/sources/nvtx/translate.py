@@ -28,6 +28,7 @@ from warpline.storage import CaptureBuilder
 Int64Array = npt.NDArray[np.int64]
 Integers = npt.NDArray[np.integer[Any]]
 
+STEP_CATEGORY = "ProfileStep"
 UNKNOWN_NAME = "(began before the recording)"
 _PAYLOADS = {1: np.uint64, 2: np.int64, 3: np.float64, 4: np.uint32, 5: np.int32, 6: np.float32}
 
@@ -44,6 +45,18 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
         "nvtx",
         english("no recorded process made an NVTX call or used warpline.annotate"),
     )
+
+
+def processes_with_steps(spools: Sequence[SpoolFile]) -> frozenset[int]:
+    """Ids of the processes that named ranges as steps, by the category of ``warpline.Profiler``."""
+    found: set[int] = set()
+    for spool in spools:
+        categories = spool.records(records.NVTX_CATEGORY, records.nvtx_category).values
+        numbers = [row["category"] for row in categories if spool.text(int(row["name"])) == STEP_CATEGORY]
+        started = spool.records(records.NVTX_START, records.nvtx_start).values
+        if numbers and np.isin(started["category"], numbers).any():
+            found.add(spool.header.pid)
+    return frozenset(found)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from warpline.i18n import english
 from warpline.model import AttributeSpec, KindSpec
 from warpline.recording.agent.reported_sources import add_agent_source
+from warpline.recording.sources.facts import StepsOfProgram
 from warpline.recording.sources.steps import records
 from warpline.recording.sources.steps.records import RangeKind
 from warpline.recording.sources.steps.training import Phases, Training, order_of, understand
@@ -127,7 +128,9 @@ class _Process:
 
     def _add_steps(self, thread: int, found: Training) -> None:
         translation, builder = self._translation, self._builder
-        if not len(found.steps):
+        is_told = any(self._pid in told.pids for told in translation.given(StepsOfProgram))
+        steps = found.steps[:0] if is_told else found.steps
+        if not len(steps) and not (is_told and len(found.evaluations)):
             return
         process = translation.threads.threads[thread].process
         track = builder.add_track(
@@ -135,11 +138,11 @@ class _Process:
             parent=translation.process_track(process),
             process=translation.process_index(process),
         )
-        numbers = np.arange(len(found.steps))
+        numbers = np.arange(len(steps))
         step_type, no_type = builder.string(_OF_STEP), builder.string(_OF_USER)
         runs: tuple[tuple[Int64Array, list[str], dict[str, npt.ArrayLike]], ...] = (
             (
-                found.steps,
+                steps,
                 [STEP.format(number=number) for number in numbers.tolist()],
                 {"step": numbers, "category": step_type},
             ),

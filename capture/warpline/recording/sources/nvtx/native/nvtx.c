@@ -214,12 +214,3 @@ EXPORT uint64_t warpline_start_of(const char *name, uint32_t category)
     event.category = category;
     return nvtx_start(0, NULL, NULL, &event);
 }
-
-/* For warpline.Profiler: have this process, which runs already, write to the session in a directory. */
-EXPORT int warpline_join(const char *directory)
-{
-    if (!wl_join(directory))
-        return 0;
-    wl_write_source_state("nvtx", true, "", "", 0);
-    return 1;
-}

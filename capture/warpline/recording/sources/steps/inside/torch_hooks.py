@@ -312,6 +312,13 @@ def hook_optimizers(module: Any) -> None:
         return stepping(wrap(func))
 
     optimizer.profile_hook_step = staticmethod(profile_hook_step)
+    # Classes that torch has wrapped already, where the hooks come into a program that runs.
+    kinds = [optimizer]
+    for kind in kinds:
+        kinds.extend(kind.__subclasses__())
+        step = vars(kind).get("step")
+        if getattr(step, "hooked", False):
+            kind.step = stepping(step)
 
 
 def hook_scaler(module: Any) -> None:

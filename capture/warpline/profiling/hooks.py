@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 
 from warpline.annotation import Agent
 
@@ -13,19 +14,21 @@ HOOKED = "torch"
 _are_in = False
 
 
-def hook_frameworks(agent: Agent) -> None:
-    """Have frameworks tell their phases. The hooks stay, and cost a comparison while nothing is recorded."""
-    global _are_in
-    from warpline.recording.sources.steps.injection import VARIABLE, inside_folder
+def hook_frameworks(agent: Agent, variables: Mapping[str, str]) -> None:
+    """Have frameworks tell their phases; ``variables`` are what the recorder wants the agent to find.
 
-    known = os.environ.get(VARIABLE)
-    os.environ[VARIABLE] = str(inside_folder())
+    The hooks stay, and cost a comparison while nothing is recorded.
+    """
+    global _are_in
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
     try:
         agent.warpline_hook_frameworks(_are_in and HOOKED in sys.modules)
     finally:
         # Only this process is meant, none that it starts.
-        if known is None:
-            del os.environ[VARIABLE]
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
     _are_in = True
 
 

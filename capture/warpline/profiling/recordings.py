@@ -179,7 +179,7 @@ class _Recorder:
         agent = annotation.load_agent(str(library)) if library is not None else None
         if agent is not None and agent.warpline_join(os.fsencode(self._spool)):
             annotation.connect(agent)
-            hook_frameworks(agent)
+            hook_frameworks(agent, started["variables"])
         self._send("resume")
 
     def stop(self, *, discard: bool = False) -> None:

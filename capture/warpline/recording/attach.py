@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from collections.abc import Container, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -38,12 +39,13 @@ def attach(
     *,
     spool: Path | None = None,
     report: Report | None = None,
-    inside: frozenset[str] = frozenset(),
+    lets_in: bool = False,
 ) -> Result:
     """Record the process ``pid`` and its children, write the capture. Call it from the main thread.
 
-    ``inside`` are sources that the program will have write by itself. Raises RecordingError when there is no such
-    process, the recording cannot begin or its capture cannot be written.
+    ``lets_in`` says that the program will load the agent by itself, with the ``variables`` it is told.
+
+    Raises RecordingError when there is no such process, the recording cannot begin or its capture cannot be written.
     """
     tell: Report = report or (lambda _status: None)
     require_linux()
@@ -67,13 +69,16 @@ def attach(
         allow_many_files()
         session = _session(pid, directory, output, options)
         session.save()
+        inside = _joining(options) if lets_in else {}
         recorder = Recorder(session, target, signals, tell, _out_of_reach(options, inside))
         session = replace(session, start_monotonic_ns=time.monotonic_ns(), start_realtime_ns=time.time_ns())
         session.save()
         recorder.session = session
         with announced(directory, os.getpid(), pid):
             recorder.begin(session.start_monotonic_ns)
-            tell({"state": "started", "spool": str(directory), "recorder_pid": os.getpid()})
+            started = {"state": "started", "spool": str(directory), "recorder_pid": os.getpid()}
+            variables = {name: value for part in inside.values() for name, value in part.items()}
+            tell({**started, "target_pid": pid, **({"variables": variables} if lets_in else {})})
             outcome = recorder.watch()
         session = recorder.session.ended(outcome.stop_monotonic_ns, None)
         with contextlib.suppress(OSError):
@@ -125,7 +130,13 @@ def _session(pid: int, directory: Path, output: Path, options: RecordingOptions)
     )
 
 
-def _out_of_reach(options: RecordingOptions, inside: frozenset[str]) -> dict[str, Source]:
+def _joining(options: RecordingOptions) -> dict[str, Mapping[str, str]]:
+    """What sources that can join a running program want of it, by their names."""
+    wanted = ((source.name, source.joining()) for source in asked_sources(options.trace))
+    return {name: variables for name, variables in wanted if variables is not None}
+
+
+def _out_of_reach(options: RecordingOptions, inside: Container[str]) -> dict[str, Source]:
     """What cannot be recorded of a program that runs already, and why."""
     return {
         source.name: Source(source.name, False, source.needs_start, 0, _REMEDY)

@@ -32,7 +32,7 @@ def main(arguments: list[str]) -> int:
 
     options = RecordingOptions(tuple(trace.split(",")), is_driven=True)
     try:
-        attach(pid, Path(output), options, report=tell, inside=frozenset({"nvtx", "steps"}))
+        attach(pid, Path(output), options, report=tell, lets_in=True)
     except Exception as error:  # nobody sees our standard error: whatever it was, the program is told
         message = str(error) if isinstance(error, WarplineError) else f"{type(error).__name__}: {error}"
         tell({"state": "failed", "message": message})

@@ -75,6 +75,12 @@ class RecordingSource(ABC):
         """
         return Contribution()
 
+    def joining(self) -> Mapping[str, str] | None:
+        """Variables of the environment for a program that runs already and lets the agent in (`warpline.Profiler`);
+        None for a source that does not record there.
+        """
+        return None
+
     def open(self, watched: Watched) -> Collector | None:  # noqa: ARG002
         """Begin to collect, in the recorder; None for a source that records inside the program only.
 

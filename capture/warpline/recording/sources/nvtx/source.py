@@ -60,6 +60,9 @@ class NvtxSource(RecordingSource):
 
         return load_agent(session, inherited, self.name, VARIABLE)
 
+    def joining(self) -> Mapping[str, str]:
+        return {}
+
     def prepare(self, translation: Translation, spools: Sequence[SpoolFile]) -> None:
         from warpline.recording.sources.nvtx.translate import processes_with_steps
 

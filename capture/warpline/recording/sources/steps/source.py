@@ -46,6 +46,9 @@ class StepsSource(RecordingSource):
         inside = {VARIABLE: str(inside_folder())}
         return Contribution({**loaded.variables, **inside}, loaded.source, loaded.warnings)
 
+    def joining(self) -> Mapping[str, str]:
+        return {VARIABLE: str(inside_folder())}
+
     def translate(
         self, translation: Translation, spools: Sequence[SpoolFile], builder: CaptureBuilder
     ) -> None:

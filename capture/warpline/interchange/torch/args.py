@@ -29,6 +29,8 @@ class GpuArgs(
         "external": "External id",
         "correlation_paddle": "correlation id",
         "occupancy_paddle": "theoretical achieved occupancy %",
+        "bandwidth": "memory bandwidth (GB/s)",
+        "recorded_by": "wait_on_cuda_event_record_corr_id",
     },
 ):
     """Arguments of GPU work, of PyTorch and Paddle."""
@@ -55,6 +57,9 @@ class GpuArgs(
     correlation_paddle: Int64 = _NONE
     occupancy_paddle: float = _NAN
     value: Int64 = _NONE
+    bandwidth: float = _NAN
+    wait_on_stream: Int64 = _NONE
+    recorded_by: Int64 = _NONE
 
 
 class ApiArgs(msgspec.Struct, gc=False, rename={"correlation_paddle": "correlation id"}):
@@ -78,6 +83,9 @@ class OperatorArgs(
         "types": "Input type",
         "inputs": "Concrete Inputs",
         "stack": "Call stack",
+        "index": "Ev Idx",
+        "index_old": "Profiler Event Index",
+        "function": "Record function id",
     },
 ):
     """Arguments of operators and annotations."""
@@ -90,13 +98,51 @@ class OperatorArgs(
     types: msgspec.Raw = _NO_JSON
     shapes: msgspec.Raw = _NO_JSON
     stack: str = ""
+    index: Int64 = _NONE
+    index_old: Int64 = _NONE
+    function: Int64 = _NONE
 
 
-class PythonArgs(msgspec.Struct, gc=False, rename={"parent": "Python parent id", "own": "Python id"}):
+class AnnotationArgs(
+    msgspec.Struct,
+    gc=False,
+    rename={
+        "external": "External id",
+        "external_old": "external id",
+        "index": "Ev Idx",
+        "index_old": "Profiler Event Index",
+        "function": "Record function id",
+    },
+):
+    """Arguments of annotations that are numbers; the others stay as they are."""
+
+    external: Int64 = _NONE
+    external_old: Int64 = _NONE
+    index: Int64 = _NONE
+    index_old: Int64 = _NONE
+    function: Int64 = _NONE
+
+
+class NoArgs(msgspec.Struct, gc=False):
+    """Of no argument more is known than that it is there."""
+
+
+class PythonArgs(
+    msgspec.Struct,
+    gc=False,
+    rename={
+        "parent": "Python parent id",
+        "own": "Python id",
+        "module": "Python module id",
+        "index": "Ev Idx",
+    },
+):
     """Arguments of Python functions; the outermost has null for its caller."""
 
     parent: Int64 | None = None
     own: Int64 | None = None
+    module: Int64 | None = None
+    index: Int64 = _NONE
 
 
 class MemoryArgs(
@@ -109,6 +155,7 @@ class MemoryArgs(
         "address": "Addr",
         "device": "Device Id",
         "device_type": "Device Type",
+        "index": "Ev Idx",
     },
 ):
     """Arguments of allocations."""
@@ -119,3 +166,4 @@ class MemoryArgs(
     address: Int64 = _NONE
     device: Int64 = _NONE
     device_type: Int64 = _NONE
+    index: Int64 = _NONE

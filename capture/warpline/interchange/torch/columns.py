@@ -10,7 +10,15 @@ from typing import Any
 import numpy as np
 
 from warpline.interchange.framework.columns import NO_INTEGER, Coder, distinct_rows
-from warpline.interchange.torch.args import ApiArgs, GpuArgs, MemoryArgs, OperatorArgs, PythonArgs
+from warpline.interchange.torch.args import (
+    AnnotationArgs,
+    ApiArgs,
+    GpuArgs,
+    MemoryArgs,
+    NoArgs,
+    OperatorArgs,
+    PythonArgs,
+)
 from warpline.interchange.torch.cpu import SLICE, STATE, SchedulingArgs, extract_scheduling, fill_scheduling
 from warpline.interchange.trace_json.arguments import (
     Arguments,
@@ -85,6 +93,7 @@ def torch_route(phase: str, category: str) -> str:
 
 _GPU_INTEGERS = (
     "bytes", "registers", "shared", "queued", "priority", "graph", "graph_node", "stream", "event", "external", "value",
+    "wait_on_stream", "recorded_by",
 )  # fmt: skip
 
 
@@ -108,7 +117,7 @@ def fill_gpu(group: Group, args: Arguments) -> bool:
     for name in _GPU_INTEGERS:
         if args.has(name):
             numbers[name] = args.integers(name)
-    for name in ("blocks", "warps", "occupancy", "occupancy_paddle"):
+    for name in ("blocks", "warps", "occupancy", "occupancy_paddle", "bandwidth"):
         if args.has(name):
             numbers[name.removesuffix("_paddle")] = args.floats(name)
     for name in ("grid", "block"):
@@ -117,6 +126,7 @@ def fill_gpu(group: Group, args: Arguments) -> bool:
             for axis, letter in enumerate("xyz"):
                 numbers[f"{name}_{letter}"] = np.ma.MaskedArray(shape[:, axis], shape[:, axis] == NO_INTEGER)
     group.texts["sync_kind"] = args.texts("sync_kind")
+    group.texts["payload"] = args.rest()
     columns = [args.integers(name).filled(NO_INTEGER) for name in ("device", "context", "stream")]
     places, codes = distinct_rows(*columns)
     group.thread = codes.astype(np.uint32)
@@ -158,12 +168,22 @@ def fill_api(group: Group, args: Arguments) -> bool:
     """Add what is told of runtime and driver calls."""
     group.numbers["correlation"] = either(args, "correlation", "correlation_paddle")
     group.numbers["callback"] = either(args, "cbid", "cid")
+    group.texts["payload"] = args.rest()
+    return True
+
+
+def fill_annotations(group: Group, args: Arguments) -> bool:
+    """Add the numbers of user annotations, and the rest of their arguments."""
+    group.numbers["external"] = either(args, "external", "external_old")
+    group.numbers["index"] = either(args, "index", "index_old")
+    group.numbers["function"] = args.integers("function")
+    group.texts["payload"] = args.rest()
     return True
 
 
 def fill_operators(group: Group, args: Arguments) -> bool:
-    """Add what is told of operators and user annotations: shapes, sequence numbers, stacks."""
-    group.numbers["external"] = either(args, "external", "external_old")
+    """Add what is told of operators: shapes, sequence numbers, stacks."""
+    fill_annotations(group, args)
     # Kineto writes -1 for operators that have none.
     group.numbers["sequence"] = np.ma.masked_less(args.integers("sequence"), 0)
     group.numbers["forward"] = args.integers("forward")
@@ -177,19 +197,24 @@ def fill_python(group: Group, args: Arguments) -> bool:
     """Add the ids of Python functions and of their callers."""
     group.numbers["own"] = args.integers("own")
     group.numbers["parent"] = args.integers("parent")
+    group.numbers["module"] = args.integers("module")
+    group.numbers["index"] = args.integers("index")
+    group.texts["payload"] = args.rest()
+    return True
+
+
+def fill_plain(group: Group, args: Arguments) -> bool:
+    """Add the arguments of events of which only name and time are known."""
+    group.texts["payload"] = args.rest()
     return True
 
 
 def fill_memory(group: Group, args: Arguments) -> bool:
     """Add sizes, addresses, totals and devices of allocations."""
-    for name in ("reserved", "allocated", "size", "address", "device", "device_type"):
+    for name in ("reserved", "allocated", "size", "address", "device", "device_type", "index"):
         group.numbers[name] = args.integers(name)
+    group.texts["payload"] = args.rest()
     return True
-
-
-def extract_spans(rows: list[Any], losses: Counter[Loss]) -> Group:
-    """Events of which only name and time matter."""
-    return spans(rows, losses)[1]
 
 
 def extract_instants(rows: list[Any], losses: Counter[Loss]) -> dict[str, Group]:
@@ -209,12 +234,10 @@ FILLERS: Mapping[str, Filler] = {
     **dict.fromkeys((KERNEL, MEMCPY, MEMSET, SYNC, GPU_ANNOTATION), Filler(GpuArgs, fill_gpu)),
     API: Filler(ApiArgs, fill_api),
     OPERATOR: Filler(OperatorArgs, fill_operators),
-    ANNOTATION: Filler(OperatorArgs, fill_operators),
+    ANNOTATION: Filler(AnnotationArgs, fill_annotations),
     PYTHON: Filler(PythonArgs, fill_python),
     MEMORY: Filler(MemoryArgs, fill_memory),
-    OVERHEAD: Filler(),
-    PROFILER: Filler(),
-    PHASE: Filler(),
+    **dict.fromkeys((OVERHEAD, PROFILER, PHASE), Filler(NoArgs, fill_plain)),
     **dict.fromkeys((STATE, SLICE), Filler(SchedulingArgs, fill_scheduling)),
 }
 
@@ -223,11 +246,9 @@ TORCH_EXTRACTORS: Mapping[str, Extractor] = {
     **dict.fromkeys(GPU_GROUPS, extract_gpu),
     API: _extractor(ApiArgs, fill_api),
     OPERATOR: _extractor(OperatorArgs, fill_operators),
-    ANNOTATION: _extractor(OperatorArgs, fill_operators),
+    ANNOTATION: _extractor(AnnotationArgs, fill_annotations),
     PYTHON: _extractor(PythonArgs, fill_python),
-    OVERHEAD: extract_spans,
-    PROFILER: extract_spans,
-    PHASE: extract_spans,
+    **dict.fromkeys((OVERHEAD, PROFILER, PHASE), _extractor(NoArgs, fill_plain)),
     INSTANTS: extract_instants,
     **dict.fromkeys((STATE, SLICE), extract_scheduling),
 }

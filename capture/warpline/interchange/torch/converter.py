@@ -28,11 +28,12 @@ from warpline.interchange.torch.columns import (
 )
 from warpline.interchange.torch.cpu import SLICE, STATE, add_scheduling
 from warpline.interchange.torch.gpu import KinetoGpuTracks
+from warpline.interchange.torch.kinds import KINDS_WITH_MORE
 from warpline.interchange.torch.memory import add_memory
 from warpline.interchange.trace_json.converter import TraceConverter
 from warpline.interchange.trace_json.json_stream import StreamState
 from warpline.interchange.trace_json.piece_columns import Group, ThreadKey
-from warpline.interchange.trace_json.target import name_ids, optional_ids
+from warpline.interchange.trace_json.target import name_ids, optional_ids, payload_of
 from warpline.interchange.trace_json.tracks import ProcessEntry, number_of
 from warpline.model import AttributeSpec, KindSpec, links
 
@@ -56,6 +57,8 @@ class TorchConverter(TraceConverter):
         self.gpu = KinetoGpuTracks(self.tracks, builder)
         # Which of Paddle's types a phase is, decides in which of its tables it stands.
         builder.add_kind(KindSpec("phase", "Phase", "range", "phase", (CATEGORY,)))
+        for kind in KINDS_WITH_MORE:
+            builder.add_kind(kind)
         self._main: ProcessEntry | None = None
         self._waiting: list[tuple[str, Group]] = []
         self._annotations: list[Group] = []
@@ -79,7 +82,11 @@ class TorchConverter(TraceConverter):
             self._add_operators(name, group)
         elif name == PYTHON:
             self._find_main(group)
-            attributes = {"python_id": group.numbers["own"], "python_parent_id": group.numbers["parent"]}
+            attributes = {
+                "python_id": group.numbers["own"],
+                "python_parent_id": group.numbers["parent"],
+                **self._told(group, module_id="module", event_index="index"),
+            }
             self.add_slices(group, "python", "python", attributes, flags=self.durations_noted(group))
         elif name in (OVERHEAD, PROFILER):
             self._add_apart(name, group)
@@ -115,6 +122,7 @@ class TorchConverter(TraceConverter):
         attributes = {
             "correlation": correlation,
             "callback_id": np.ma.masked_less(group.numbers["callback"], 0),
+            **self._told(group),
         }
         ids = self.add_slices(group, "cuda_api", "api", attributes, flags=self.durations_noted(group))
         self._link_keys(links.LAUNCH, "from", correlation, ids)
@@ -126,7 +134,11 @@ class TorchConverter(TraceConverter):
             index = np.flatnonzero(is_step)
             steps = group.take(index)
             ids = self.add_slices(
-                steps, "phase", "phases", {"step": numbers[index]}, flags=self.durations_noted(steps)
+                steps,
+                "phase",
+                "phases",
+                {"step": numbers[index], **self._told(steps, event_index="index")},
+                flags=self.durations_noted(steps),
             )
             self._link_keys(links.ANNOTATION, "from", steps.numbers["external"], ids)
             for step, start, duration in zip(
@@ -140,7 +152,7 @@ class TorchConverter(TraceConverter):
         if name == ANNOTATION:
             attributes: dict[str, npt.NDArray[Any]] = {
                 "category": optional_ids(self.builder, group.category),
-                "payload": optional_ids(self.builder, group.texts["shapes"]),
+                **self._told(group, event_index="index", record_function_id="function"),
             }
             ids = self.add_slices(group, "range", "ranges", attributes, flags=flags)
             self._link_keys(links.ANNOTATION, "from", group.numbers["external"], ids)
@@ -152,6 +164,7 @@ class TorchConverter(TraceConverter):
             "sequence_number": group.numbers["sequence"],
             "external_id": group.numbers["external"],
             "forward_thread": group.numbers["forward"],
+            **self._told(group, event_index="index", record_function_id="function"),
         }
         stacks = group.texts["stack"]
         if any(stacks.table):
@@ -167,12 +180,21 @@ class TorchConverter(TraceConverter):
             group,
             "phase",
             "phases",
-            {"step": np.ma.masked_less(numbers, 0), "category": optional_ids(self.builder, group.category)},
+            {
+                "step": np.ma.masked_less(numbers, 0),
+                "category": optional_ids(self.builder, group.category),
+                **self._told(group),
+            },
             flags=self.durations_noted(group),
         )
         for at in np.flatnonzero(numbers >= 0).tolist():
             start = int(group.start[at])
             self.steps[int(numbers[at])] = (start, start + int(group.duration[at]))
+
+    def _told(self, group: Group, **numbers: str) -> dict[str, npt.NDArray[Any]]:
+        """Attributes of columns that are there, and all arguments that have no column."""
+        found = {name: group.numbers[column] for name, column in numbers.items() if column in group.numbers}
+        return found | payload_of(self.builder, group)
 
     def _stack(self, text: str) -> int:
         """Id of a recorded call stack (innermost frame first, separated by semicolons), -1 for none."""
@@ -195,6 +217,7 @@ class TorchConverter(TraceConverter):
             group.duration,
             name_ids(self.builder, group.name),
             flags=self.durations_noted(group),
+            attributes=self._told(group),
         )
 
     # GPU side

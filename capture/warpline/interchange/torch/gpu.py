@@ -12,21 +12,14 @@ import numpy.typing as npt
 from warpline.interchange.framework.columns import clean_text, unmasked, unsigned
 from warpline.interchange.torch.columns import GPU_ANNOTATION, KERNEL, MEMCPY, MEMSET, SYNC
 from warpline.interchange.trace_json.piece_columns import Group, ThreadKey
+from warpline.interchange.trace_json.target import payload_of
 from warpline.interchange.trace_json.tracks import ProcessEntry, TraceTracks
 from warpline.interchange.trace_json.unfinished import SliceRegistry
-from warpline.model import COPY_KINDS, MEMORY_KINDS, AttributeSpec, Flag, KindSpec
+from warpline.model import COPY_KINDS, MEMORY_KINDS, Flag
 from warpline.model.track_factory import gpu_title
 
 if TYPE_CHECKING:
     from warpline.storage import CaptureBuilder
-
-KERNEL_EXTRA = KindSpec(
-    "kernel",
-    "Kernel",
-    "gpu",
-    "kernel",
-    (AttributeSpec("shared_memory_bytes", "uint32", "Shared memory, static and dynamic", "bytes"),),
-)
 
 _COPY_CODES = {name: code for code, name in COPY_KINDS.items()}
 _MEMORY_CODES = {name: code for code, name in MEMORY_KINDS.items()}
@@ -68,7 +61,6 @@ class KinetoGpuTracks:
         """Track of each device that did something."""
         self.rows: dict[ThreadKey, int] = {}
         """Where a registry of slices has the work of each (device, stream)."""
-        builder.add_kind(KERNEL_EXTRA)
 
     def add(
         self, name: str, group: Group, process: ProcessEntry, slices: SliceRegistry
@@ -80,7 +72,7 @@ class KinetoGpuTracks:
             key: unmasked(values)
             for key, values in self._attributes(kind, group).items()
             if values is not None
-        }
+        } | payload_of(self._builder, group)
         ids = np.empty(len(group), np.int64)
         no_duration = group.numbers["no_duration"]
         for code, (device, context, stream) in enumerate(group.places):
@@ -136,6 +128,7 @@ class KinetoGpuTracks:
                 "src_kind": codes[:, 1],
                 "dst_kind": codes[:, 2],
                 "correlation": numbers["correlation"],
+                "bandwidth_gb_per_s": numbers.get("bandwidth"),
                 **_graph(numbers),
             }
         if kind == MEMSET:
@@ -151,6 +144,7 @@ class KinetoGpuTracks:
                 "bytes": _size(numbers, "bytes"),
                 "memory_kind": codes[group.name.codes],
                 "value": _size(numbers, "value"),
+                "bandwidth_gb_per_s": numbers.get("bandwidth"),
                 "correlation": numbers["correlation"],
                 **_graph(numbers),
             }
@@ -160,6 +154,8 @@ class KinetoGpuTracks:
                 "sync_type": np.array(kinds, np.uint8),
                 "stream": numbers.get("stream"),
                 "event_id": _size(numbers, "event"),
+                "wait_on_stream": numbers.get("wait_on_stream"),
+                "recorded_by": numbers.get("recorded_by"),
                 "correlation": numbers["correlation"],
             }
         return {"correlation": numbers["correlation"]}

@@ -10,7 +10,7 @@ import numpy as np
 from warpline.i18n import english
 from warpline.interchange.framework.columns import NO_INTEGER, TextColumn, distinct_rows
 from warpline.interchange.trace_json.piece_columns import Group
-from warpline.interchange.trace_json.target import TraceTarget, name_ids
+from warpline.interchange.trace_json.target import TraceTarget, name_ids, payload_of
 from warpline.model import Flag
 
 # c10::DeviceType: 0 CPU, 1 CUDA, 6 HIP, 9 XLA, 20 privately used.
@@ -76,6 +76,8 @@ def add_allocations(
             "total_allocated_bytes": allocated,
             "total_reserved_bytes": reserved,
             "device": np.ma.MaskedArray(device_ids, device_ids == 0),
+            **({"event_index": group.numbers["index"]} if "index" in group.numbers else {}),
+            **payload_of(builder, group),
         },
         flags=int(Flag.INSTANT),
         names=names,

@@ -19,6 +19,7 @@ from warpline.interchange.framework.columns import (
     NO_INTEGER,
     MaskedColumn,
     TextColumn,
+    clean_text,
     missing_numbers,
     plain_floats,
     plain_integers,
@@ -62,6 +63,10 @@ class Arguments(Protocol):
         """A field of any JSON as text, "" where it is missing."""
         ...
 
+    def rest(self) -> TextColumn:
+        """Everything that no field is for, as the text of a JSON object; "" where there is nothing."""
+        ...
+
 
 def either(args: Arguments, name: str, other: str) -> MaskedColumn:
     """A number that other versions of a profiler call otherwise."""
@@ -87,6 +92,7 @@ class DecodedArguments:
     values: list[Any]
     text: bytes
     fields: StructFields
+    texts_of: Sequence[bytes]
 
     def __len__(self) -> int:
         return len(self.values)
@@ -125,6 +131,38 @@ class DecodedArguments:
             return repeated_text("", len(self.values))
         return texts([bytes(value) for value in map(attrgetter(name), self.values)], _json_text)
 
+    def rest(self) -> TextColumn:
+        """See `Arguments.rest`."""
+        names = {name.decode()[1:-1] for name in self.fields.names.values()}
+        return texts([bytes(text) for text in self.texts_of], lambda text: _others(text, names))
+
+
+_MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+def _others(text: bytes, names: set[str]) -> str:
+    """The members of an object that are called otherwise."""
+    try:
+        members = _MEMBERS.decode(text or b"{}")
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+        return ""
+    found = [_member(name, bytes(value)) for name, value in members.items() if name not in names]
+    return "{" + ", ".join(found) + "}" if found else ""
+
+
+def member_text(piece: bytes) -> str | None:
+    """A member of an object as it is kept; None when it is none."""
+    try:
+        members = _MEMBERS.decode(b"{" + piece + b"}")
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+        return None
+    (found,) = members.items() if len(members) == 1 else (None,)
+    return _member(found[0], bytes(found[1])) if found is not None else None
+
+
+def _member(name: str, value: bytes) -> str:
+    return clean_text(f"{msgspec.json.encode(name).decode()}: {raw_text(value).strip()}")
+
 
 def _json_text(value: bytes) -> str:
     return "" if value == b"null" else raw_text(value)
@@ -151,7 +189,7 @@ def decode_args(rows: Sequence[Any], args_type: type[Any], losses: Counter[Loss]
         values: list[Any] = msgspec.json.decode(text, type=list[args_type])  # type: ignore[valid-type]  # run time
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
         values = [_fitting(bytes(row.args), args_type, losses) for row in rows]
-    return DecodedArguments(values, text, _fields(args_type))
+    return DecodedArguments(values, text, _fields(args_type), [row.args for row in rows])
 
 
 def _fitting(text: bytes, args_type: type[Any], losses: Counter[Loss]) -> Any:

@@ -21,12 +21,14 @@ from warpline.interchange.framework.columns import (
     repeated_text,
 )
 from warpline.interchange.framework.interning import at, pieces, slot_count
-from warpline.interchange.trace_json.arguments import Int64
+from warpline.interchange.trace_json.arguments import Int64, member_text
 from warpline.interchange.trace_json.scanner import Scan
 
 Int64Array = npt.NDArray[np.int64]
 
 _INTEGER, _REAL, _TOKEN, _TRIPLE = range(4)
+_MEMBERS = 12
+"""Members without a field that an object has at most on average, or the decoder reads them all."""
 
 
 class ScannedArguments:
@@ -40,6 +42,7 @@ class ScannedArguments:
         self._reals = reals
         self._places = places
         self._tokens: dict[str, list[bytes]] = {}
+        self._rest = repeated_text("", count)
 
     @classmethod
     def of(cls, scan: Scan, objects: Int64Array, args_type: type[Any]) -> ScannedArguments | None:
@@ -61,15 +64,22 @@ class ScannedArguments:
         table = np.empty((texts, slots), np.int32)
         counts = np.zeros(len(fields), np.int64)
         hits = np.zeros(len(fields), np.int64)
+        rest = _Rest.room_for(count)
         odd = scan.lib.warpline_scan_members(
             ctypes.c_char_p(scan.text), at(scan.tokens), ctypes.c_int64(len(scan.tokens)), ctypes.c_int64(count),
             at(objects), ctypes.c_int64(len(fields)), ctypes.c_char_p(b"".join(field.key for field in fields)),
             at(key_ends), at(types), at(columns), at(out), at(reals), at(spans), at(table), ctypes.c_int64(slots),
-            at(counts), at(hits),
+            at(counts), at(hits), at(rest.members), at(rest.spans), at(rest.slots),
+            ctypes.c_int64(len(rest.slots)), ctypes.c_int64(len(rest.spans)), at(rest.counts),
         )  # fmt: skip
-        if odd != 0:
+        # More members than anybody expected are for the decoder.
+        if odd != 0 or rest.counts[0] > len(rest.spans):
             return None
         found = cls(count, out, reals, {})
+        others = rest.column(scan.text, count)
+        if others is None:
+            return None
+        found._rest = others
         for place, field in enumerate(fields):
             if not hits[place]:
                 continue
@@ -115,6 +125,10 @@ class ScannedArguments:
         """See `Arguments.json_texts`."""
         return self._text_column(name, raw_text)
 
+    def rest(self) -> TextColumn:
+        """See `Arguments.rest`."""
+        return self._rest
+
     def _text_column(self, name: str, convert: Callable[[bytes], str]) -> TextColumn:
         if not self.has(name):
             return repeated_text("", self._count)
@@ -122,6 +136,58 @@ class ScannedArguments:
         codes = self._columns[self._places[name]]
         table = [*(clean_text(convert(token)) for token in tokens), ""]
         return TextColumn(np.where(codes == NO_INTEGER, len(tokens), codes).astype(np.uint32), table)
+
+
+@dataclass(frozen=True)
+class _Rest:
+    """Members that no field is for: (object, number) of each as int64 [n, 2], and where the distinct ones stand."""
+
+    members: Int64Array
+    spans: Int64Array
+    slots: npt.NDArray[np.int32]
+    counts: Int64Array
+
+    @classmethod
+    def room_for(cls, count: int) -> _Rest:
+        """Memory for what so many objects usually have."""
+        capacity = _MEMBERS * count + 64
+        slots = np.empty(slot_count(capacity), np.int32)
+        return cls(
+            np.empty((capacity, 2), np.int64), np.empty((capacity, 2), np.int64), slots, np.zeros(2, np.int64)
+        )
+
+    def column(self, text: bytes, count: int) -> TextColumn | None:
+        """The members of each of ``count`` objects as the text of a JSON object; None where one is damaged."""
+        members, distinct = self.counts.tolist()
+        if not members:
+            return repeated_text("", count)
+        found = [member_text(piece) for piece in pieces(text, self.spans[:distinct])]
+        texts = [piece for piece in found if piece is not None]
+        if len(texts) < len(found):
+            return None
+        codes, table = _combinations(self.members[:members], count)
+        return TextColumn(
+            codes, ["{" + ", ".join(texts[code] for code in row) + "}" if row else "" for row in table]
+        )
+
+
+def _combinations(members: Int64Array, count: int) -> tuple[npt.NDArray[np.uint32], list[tuple[int, ...]]]:
+    """The distinct sequences of numbers that objects have, 0 for none, and which one each object has."""
+    objects, numbers = members[:, 0], members[:, 1]
+    starts = np.flatnonzero(np.r_[True, objects[1:] != objects[:-1]])
+    lengths = np.diff(np.r_[starts, len(objects)])
+    place = np.arange(len(objects)) - np.repeat(starts, lengths)
+    codes = np.zeros(count, np.int64)
+    table: list[tuple[int, ...]] = [()]
+    for step in range(int(lengths.max())):
+        # All objects that have as many members grow by one: what they had, and the next number.
+        chosen = place == step
+        pairs, inverse = np.unique(
+            np.stack([codes[objects[chosen]], numbers[chosen]]), axis=1, return_inverse=True
+        )
+        codes[objects[chosen]] = len(table) + inverse.reshape(-1)
+        table += [(*table[before], number) for before, number in pairs.T.tolist()]
+    return codes.astype(np.uint32), table
 
 
 @dataclass(frozen=True)

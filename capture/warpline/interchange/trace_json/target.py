@@ -42,6 +42,12 @@ def optional_ids(builder: CaptureBuilder, column: TextColumn) -> np.ma.MaskedArr
     return np.ma.MaskedArray(ids, ids == 0)
 
 
+def payload_of(builder: CaptureBuilder, group: Group) -> dict[str, npt.NDArray[Any]]:
+    """The attribute that holds all arguments without one of their own; nothing where no event has any."""
+    column = group.texts.get("payload")
+    return {"payload": optional_ids(builder, column)} if column is not None and any(column.table) else {}
+
+
 class TraceTarget:
     """Takes groups of events into the capture; what it has seen and lost is told at the end by who reads the file."""
 

@@ -120,6 +120,7 @@ class _SpanArgs(
     rename={"shapes": "input_shapes", "types": "input_dtypes", "stack": "callstack", "inputs": "attributes"},
 ):
     start_time: str = ""
+    end_time: str = ""
     shapes: msgspec.Raw = msgspec.Raw(b"")
     types: msgspec.Raw = msgspec.Raw(b"")
     stack: str = ""
@@ -158,6 +159,7 @@ def extract_host(rows: list[Any], losses: Counter[Loss]) -> Group:
         column = args.json_texts(name)
         group.texts[name] = TextColumn(column.codes, ["" if text == "{}" else text for text in column.table])
     group.texts["stack"] = args.texts("stack")
+    group.texts["payload"] = args.rest()
     for name in ("external", "sequence", "forward"):
         group.numbers[name] = missing_numbers(len(group))
     return group
@@ -190,6 +192,7 @@ def extract_memory(rows: list[Any], losses: Counter[Loss]) -> Group:
     group.numbers["allocated"] = integers([arg.current_allocated for arg in args.values])
     group.numbers["reserved"] = integers([arg.current_reserved for arg in args.values])
     group.texts["device"] = texts([arg.place for arg in args.values], device_of_place)
+    group.texts["payload"] = args.rest()
     return group
 
 

@@ -17,7 +17,7 @@ from warpline.interchange.torch.converter import CATEGORY, TorchConverter
 from warpline.interchange.torch.memory import add_allocations
 from warpline.interchange.trace_json.json_stream import StreamState
 from warpline.interchange.trace_json.piece_columns import Group, Piece, ThreadKey
-from warpline.interchange.trace_json.target import optional_ids
+from warpline.interchange.trace_json.target import optional_ids, payload_of
 from warpline.model import KindSpec
 
 if TYPE_CHECKING:
@@ -97,6 +97,7 @@ class PaddleConverter(TorchConverter):
             "input_shapes": optional_ids(self.builder, group.texts["shapes"]),
             "input_types": optional_ids(self.builder, group.texts["types"]),
             "arguments": optional_ids(self.builder, group.texts["inputs"]),
+            **payload_of(self.builder, group),
         }
         stacks = group.texts["stack"]
         if any(stacks.table):

@@ -60,6 +60,15 @@ class GpuArgs(
     bandwidth: float = _NAN
     wait_on_stream: Int64 = _NONE
     recorded_by: Int64 = _NONE
+    # Paddle's, which are the event's own times.
+    start_time: str = ""
+    end_time: str = ""
+    # What our own export tells beside what the profiler writes.
+    occupancy_ratio: float = _NAN
+    copy_kind: Int64 = _NONE
+    src_kind: Int64 = _NONE
+    dst_kind: Int64 = _NONE
+    memory_kind: Int64 = _NONE
 
 
 class ApiArgs(msgspec.Struct, gc=False, rename={"correlation_paddle": "correlation id"}):
@@ -69,6 +78,8 @@ class ApiArgs(msgspec.Struct, gc=False, rename={"correlation_paddle": "correlati
     correlation: Int64 = _NONE
     cid: Int64 = _NONE
     correlation_paddle: Int64 = _NONE
+    start_time: str = ""
+    end_time: str = ""
 
 
 class OperatorArgs(

@@ -93,7 +93,7 @@ def torch_route(phase: str, category: str) -> str:
 
 _GPU_INTEGERS = (
     "bytes", "registers", "shared", "queued", "priority", "graph", "graph_node", "stream", "event", "external", "value",
-    "wait_on_stream", "recorded_by",
+    "wait_on_stream", "recorded_by", "copy_kind", "src_kind", "dst_kind", "memory_kind",
 )  # fmt: skip
 
 
@@ -117,7 +117,7 @@ def fill_gpu(group: Group, args: Arguments) -> bool:
     for name in _GPU_INTEGERS:
         if args.has(name):
             numbers[name] = args.integers(name)
-    for name in ("blocks", "warps", "occupancy", "occupancy_paddle", "bandwidth"):
+    for name in ("blocks", "warps", "occupancy", "occupancy_paddle", "bandwidth", "occupancy_ratio"):
         if args.has(name):
             numbers[name.removesuffix("_paddle")] = args.floats(name)
     for name in ("grid", "block"):

@@ -109,7 +109,9 @@ class KinetoGpuTracks:
                 "shared_memory_bytes": _size(numbers, "shared"),
                 "blocks_per_sm": numbers.get("blocks"),
                 "warps_per_sm": numbers.get("warps"),
-                "occupancy_ratio": None if "occupancy" not in numbers else numbers["occupancy"] / 100,
+                "occupancy_ratio": _told(
+                    numbers, "occupancy_ratio", numbers["occupancy"] / 100 if "occupancy" in numbers else None
+                ),
                 "correlation": numbers["correlation"],
                 "priority": numbers.get("priority"),
                 # Kineto writes microseconds, and 0 where CUPTI did not measure.
@@ -124,9 +126,10 @@ class KinetoGpuTracks:
             ]
             return {
                 "bytes": _size(numbers, "bytes"),
-                "copy_kind": codes[:, 0],
-                "src_kind": codes[:, 1],
-                "dst_kind": codes[:, 2],
+                **{
+                    name: _told(numbers, name, codes[:, place])
+                    for place, name in enumerate(("copy_kind", "src_kind", "dst_kind"))
+                },
                 "correlation": numbers["correlation"],
                 "bandwidth_gb_per_s": numbers.get("bandwidth"),
                 **_graph(numbers),
@@ -142,7 +145,7 @@ class KinetoGpuTracks:
             )
             return {
                 "bytes": _size(numbers, "bytes"),
-                "memory_kind": codes[group.name.codes],
+                "memory_kind": _told(numbers, "memory_kind", codes[group.name.codes]),
                 "value": _size(numbers, "value"),
                 "bandwidth_gb_per_s": numbers.get("bandwidth"),
                 "correlation": numbers["correlation"],
@@ -217,6 +220,20 @@ def _pairs(group: Group) -> list[tuple[str, str]]:
         (kinds.table[kind], group.name.table[name])
         for kind, name in zip(kinds.codes.tolist(), group.name.codes.tolist(), strict=True)
     ]
+
+
+def _told(numbers: Mapping[str, Any], name: str, otherwise: Any) -> Any:
+    """A column as our own export tells it, else what follows from the rest."""
+    if name not in numbers or np.ma.getmaskarray(numbers[name]).all():
+        return otherwise
+    own = numbers[name]
+    if otherwise is None:
+        return own
+    missing = np.ma.getmaskarray(own)
+    values = np.where(missing, np.ma.getdata(otherwise), np.ma.getdata(own))
+    if values.dtype.kind == "i":
+        values = np.clip(values, 0, 255)  # codes
+    return np.ma.MaskedArray(values, missing & np.ma.getmaskarray(otherwise))
 
 
 def _size(numbers: Mapping[str, Any], name: str) -> Any:

@@ -46,6 +46,13 @@ _EPOCH_NS = (946_684_800_000_000_000, 4_102_444_800_000_000_000)
 """From 2000 to 2100: recorded times in between count from the epoch."""
 
 
+_NOT_EVENTS = frozenset({"samples", "systemTraceEvents", "powerTraceAsString", "tracingUI"})
+"""What Chrome's traces may hold beside events: samples of stacks, traces of the system as text."""
+_METADATA = frozenset(
+    ("process_name", "process_sort_index", "process_labels", "thread_name", "thread_sort_index")
+)
+
+
 class TraceConverter(TraceTarget):
     """Takes pieces as columns and adds them to the builder; `finish` resolves what spans pieces.
 
@@ -158,6 +165,13 @@ class TraceConverter(TraceTarget):
             self.builder.add_warning(
                 english("the file is cut: {reason}; what came before is kept", reason=state.truncated)
             )
+        for key in _NOT_EVENTS & state.header.keys():
+            value = state.header[key]
+            self.builder.add_skipped(
+                english("{key} at the top level", key=key),
+                len(value) if isinstance(value, list | dict) else 1,
+                english("not on the timeline: an importer of the tool that wrote them would be needed"),
+            )
         for (what, reason), count in self.losses.items():
             self.builder.add_skipped(what, count, reason)
         for (one, many), count in self.notes.items():
@@ -185,6 +199,7 @@ class TraceConverter(TraceTarget):
 
     def _apply_metadata(self) -> None:
         process_order: dict[str, int] = {}
+        others = 0
         for name, pid, tid, raw in self.metadata:
             arguments = json_object(raw.decode("utf-8", "replace")) or {}
             key = self.thread_of((pid, tid))
@@ -197,6 +212,11 @@ class TraceConverter(TraceTarget):
                 process_order[str(key[0])] = number_of(arguments.get("sort_index"))
             elif name == "thread_sort_index":
                 self.tracks.sort_thread(*key, number_of(arguments.get("sort_index")))
+            elif name not in _METADATA:
+                others += 1
+        self.builder.add_skipped(
+            english("metadata (M)"), others, english("it names or orders neither processes nor threads")
+        )
         if process_order:
             self.tracks.sort_processes(process_order)
 

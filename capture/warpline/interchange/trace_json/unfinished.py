@@ -193,6 +193,8 @@ class PendingAsync:
         last_of_key = np.full(len(self._keys), np.iinfo(np.int64).min)
         np.maximum.at(last_of_key, key, time)
         stop = np.where(unclosed, last_of_key[key[opens]], time[np.maximum(closes, 0)])
+        for at in np.flatnonzero(~unclosed & (payload[np.maximum(closes, 0)] != 0)).tolist():
+            payload[opens[at]] = _merged(builder, int(payload[opens[at]]), int(payload[closes[at]]))
         moments = np.flatnonzero(phase == 2)
         rows = np.r_[opens, moments]
         durations = np.r_[stop - time[opens], np.zeros(len(moments), np.int64)]
@@ -241,9 +243,12 @@ class PendingFlows:
         self._keys = Coder()
         self._threads = Coder()
         self._parts: list[tuple[Int64Array, ...]] = []
+        self._with_arguments = 0
 
     def add(self, group: Group) -> None:
         """Keep a group of flow points."""
+        told = np.array([text != "" for text in group.texts["payload"].table], bool)
+        self._with_arguments += int(told[group.texts["payload"].codes].sum())
         names = [group.name.table[code] for code in group.name.codes.tolist()]
         categories = [group.category.table[code] for code in group.category.codes.tolist()]
         keys = list(zip(categories, names, group.ids, strict=True))
@@ -301,6 +306,9 @@ class PendingFlows:
             "{count:,} arrows end before they start: the clocks of host and device disagree",
         )
         notes[ends_early] += links.backward
+        builder.add_skipped(
+            english("arguments of flow points (s, t, f)"), self._with_arguments, english("an arrow has none")
+        )
         builder.add_skipped(
             english("flow points (s, t, f)"), links.loose, english("no other point has their id")
         )

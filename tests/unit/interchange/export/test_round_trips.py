@@ -139,7 +139,8 @@ def test_json_keeps_every_attribute_of_gpu_work_and_calls(data_dir: Path, tmp_pa
         open_capture(import_files([written(capture, tmp_path / "out.json")], tmp_path / "again.h5")) as again,
     ):
         assert "shared_memory_bytes" in capture.kinds["kernel"].attributes
-        for kind in {"kernel", "memcpy", "memset", "cuda_api"} & set(capture.kinds):
+        kinds = {"kernel", "memcpy", "memset", "sync", "cuda_api", "operator", "python", "phase", "memory"}
+        for kind in kinds & set(capture.kinds):
             assert attributes_of(again, kind) == attributes_of(capture, kind), kind
 
 

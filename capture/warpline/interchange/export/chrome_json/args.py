@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 Int64Array = npt.NDArray[np.int64]
 ObjectArray = npt.NDArray[np.object_]
 
+_STEP = re.compile(r"Profiler?Step#\d{1,12}")
+_BANDWIDTH = "memory bandwidth (GB/s)"
+_NUMBERS = {"event_index": "Ev Idx", "record_function_id": "Record function id"}
 # Kind → attribute → argument. Attributes not listed are written under their own name.
 _NAMES: Mapping[str, Mapping[str, str]] = {
     "kernel": {
@@ -27,8 +31,8 @@ _NAMES: Mapping[str, Mapping[str, str]] = {
         "graph_node_id": "graph node id",
         "graph_id": "graph id",
     },
-    "memcpy": {"graph_node_id": "graph node id"},
-    "memset": {"graph_node_id": "graph node id"},
+    "memcpy": {"graph_node_id": "graph node id", "bandwidth_gb_per_s": _BANDWIDTH},
+    "memset": {"graph_node_id": "graph node id", "bandwidth_gb_per_s": _BANDWIDTH},
     "cuda_api": {"callback_id": "cbid"},
     "operator": {
         "sequence_number": "Sequence number",
@@ -37,14 +41,26 @@ _NAMES: Mapping[str, Mapping[str, str]] = {
         "input_shapes": "Input Dims",
         "input_types": "Input type",
         "arguments": "Concrete Inputs",
+        **_NUMBERS,
     },
-    "python": {"python_id": "Python id", "python_parent_id": "Python parent id"},
+    "range": _NUMBERS,
+    "phase": _NUMBERS,
+    "python": {
+        "python_id": "Python id",
+        "python_parent_id": "Python parent id",
+        "module_id": "Python module id",
+        **_NUMBERS,
+    },
     "memory": {
         "address": "Addr",
         "total_allocated_bytes": "Total Allocated",
         "total_reserved_bytes": "Total Reserved",
+        **_NUMBERS,
     },
-    "sync": {"event_id": "wait_on_cuda_event_id"},
+    "sync": {
+        "event_id": "wait_on_cuda_event_id",
+        "recorded_by": "wait_on_cuda_event_record_corr_id",
+    },
 }
 _VECTORS = {"grid": ("grid_x", "grid_y", "grid_z"), "block": ("block_x", "block_y", "block_z")}
 _SHARED = ("static_shared_memory_bytes", "dynamic_shared_memory_bytes")
@@ -212,6 +228,8 @@ def arguments_of(
         name = names.get(spec.name, spec.name)
         if not valid.any():
             continue
+        if kind == "phase" and spec.name == "step":
+            valid = valid & ~_names_its_step(capture, rows)
         if spec.dtype == "stack":
             if kind == "operator":
                 found.column("Call stack", texts.stacks(np.where(valid, values, 0)), valid)
@@ -235,9 +253,16 @@ def arguments_of(
         elif spec.dtype == "bool":
             values = np.array(["false", "true"], object)[values.astype(np.int64)]
         found.column(name, values, valid)
-    if kind == "memcpy" and {"bytes"} <= set(table.attributes):
+    if kind == "memcpy" and "bytes" in table.attributes and "bandwidth_gb_per_s" not in table.attributes:
         _bandwidth(capture, rows, position, found)
     return found
+
+
+def _names_its_step(capture: Capture, rows: Int64Array) -> npt.NDArray[np.bool_]:
+    """Whether the name of a phase tells the number of its step, as the PyTorch profiler writes it."""
+    ids, inverse = np.unique(capture.events.name[rows], return_inverse=True)
+    known = [_STEP.fullmatch(text) is not None for text in capture.strings.get(ids.tolist())]
+    return np.array(known, bool)[inverse.reshape(-1)]
 
 
 def _shortest(values: npt.NDArray[Any]) -> ObjectArray:
@@ -341,4 +366,4 @@ def _bandwidth(capture: Capture, rows: Int64Array, position: Int64Array, found: 
     duration = capture.events.duration[rows]
     known = valid[position] & (duration > 0)
     rate = np.round(size[position] / np.maximum(duration, 1), 6)
-    found.column("memory bandwidth (GB/s)", _shortest(rate), known)
+    found.column(_BANDWIDTH, _shortest(rate), known)

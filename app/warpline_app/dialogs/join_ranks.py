@@ -14,7 +14,7 @@ from warpline_app.session.workspace import Workspace
 
 def show_join_ranks(workspace: Workspace, parent: QWidget | None) -> QFileDialog:
     """Ask for the files, then for the capture to write, and join."""
-    dialog = QFileDialog(parent, tr("Files of the ranks of one job, two or more"))
+    dialog = QFileDialog(parent, tr("Files of the ranks of one job, or a recording and traces of its run"))
     dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
     if workspace.settings.last_folder:
         dialog.setDirectory(workspace.settings.last_folder)
@@ -27,7 +27,7 @@ def show_join_ranks(workspace: Workspace, parent: QWidget | None) -> QFileDialog
 
 def _choose_target(workspace: Workspace, parent: QWidget | None, paths: list[Path]) -> None:
     if len(paths) < 2:
-        workspace.messages.show(tr("Choose the files of at least two ranks"), "warning")
+        workspace.messages.show(tr("Choose at least two files"), "warning")
         return
     workspace.settings.last_folder = str(paths[0].parent)
     dialog = QFileDialog(parent, tr("Capture to write"), str(paths[0].parent))

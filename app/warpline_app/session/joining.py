@@ -19,14 +19,17 @@ if TYPE_CHECKING:
 
 
 def join_job(paths: list[Path], out: Path, parent: QObject | None = None) -> Job:
-    """A job that imports the files as ranks of one job into ``out``, and succeeds with `Opened`."""
+    """A job that imports the files into ``out`` and succeeds with `Opened`: as ranks of one job, or with a recording
+    among them as traces of the same run.
+    """
 
     def work(progress: Progress, is_cancelled: IsCancelled) -> Opened:
-        from warpline.interchange import import_files
+        from warpline.interchange import import_files, is_capture, join_files
 
         if out in paths:
             raise UsageError(tr("{path}: one of the files to join; choose another name", path=out))
-        import_files(paths, out, progress=progress, cancelled=is_cancelled)
+        join = join_files if any(map(is_capture, paths)) else import_files
+        join(paths, out, progress=progress, cancelled=is_cancelled)
         return open_path(out, progress, is_cancelled)
 
     return Job(work, parent, discard=close_opened)

@@ -21,7 +21,10 @@ class ImportCommand:
             "files",
             metavar="IN",
             nargs="+",
-            help=tr("what another profiler recorded; several files are taken as the ranks of one job"),
+            help=tr(
+                "what another profiler recorded; several files are taken as the ranks of one job, a "
+                "recording and traces of the same run become one capture"
+            ),
         )
         parser.add_argument(
             "-o", "--output", metavar="OUT.h5", required=True, help=tr("the capture to write")
@@ -40,12 +43,15 @@ class ImportCommand:
 
     def run(self, args: argparse.Namespace) -> int:
         """Convert, and say what was left out."""
-        from warpline.interchange import import_files
+        from pathlib import Path
+
+        from warpline.interchange import import_files, is_capture, join_files
         from warpline.interchange.framework.ranks import alignment_reason, clock_text
         from warpline.storage import open_capture
 
+        is_join = len(args.files) > 1 and any(is_capture(Path(file)) for file in args.files)
         with ProgressLine() as line:
-            written = import_files(
+            written = (join_files if is_join else import_files)(
                 args.files, args.output, format=args.format, align=args.align, progress=line.show
             )
         with open_capture(written) as capture:

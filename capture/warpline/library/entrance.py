@@ -42,6 +42,7 @@ def import_trace(
     It is written to ``out``, or kept in the user's cache without one. ``format`` names an importer (``torch``,
     ``chrome``, ``nsys-sqlite`` …) where the content of a file does not tell. ``align`` says how the clocks of several
     files are put together: ``steps``, ``utc``, ``start`` or ``auto``, the first of these that all files allow.
+    A recording among several files is joined with the others, traces of the same run.
 
     Raises ImportFormatError, UsageError, StorageError, Cancelled.
     """
@@ -52,9 +53,10 @@ def import_trace(
     if out is None:
         opened = open_converted(files, report, is_cancelled, format=format, align=align)
         return CaptureReader(Opened(opened.capture, opened.capture.path))
-    from warpline.interchange import import_files
+    from warpline.interchange import import_files, is_capture, join_files
 
-    written = import_files(
+    is_join = len(files) > 1 and any(map(is_capture, files))
+    written = (join_files if is_join else import_files)(
         files, Path(out), format=format, align=align, progress=report, cancelled=is_cancelled
     )
     return CaptureReader(open_path(written, report, is_cancelled))

@@ -57,15 +57,19 @@ class CaptureExporter:
 
     def export(self, job: ExportJob) -> Path:
         with CaptureBuilder(job.out, compress=job.options.compress) as builder:
-            _Copy(job.capture, builder, job.selection).run(job.counted(tr("copying events"), _COPYING_SHARE))
+            CaptureCopy(job.capture, builder, job.selection).run(
+                job.counted(tr("copying events"), _COPYING_SHARE)
+            )
             return builder.finish(
                 lambda fraction, text: job.progress(_COPYING_SHARE + (1 - _COPYING_SHARE) * fraction, text),
                 job.is_cancelled,
             )
 
 
-class _Copy:
-    """One export. Indexes of clocks, processes and threads stay; tracks, strings and stacks are numbered anew."""
+class CaptureCopy:
+    """Copies a capture, or a part of one, into a builder. Indexes of clocks, processes and threads stay; tracks,
+    strings and stacks are numbered anew.
+    """
 
     def __init__(self, capture: Capture, builder: CaptureBuilder, selection: ExportSelection) -> None:
         self._capture = capture

@@ -18,9 +18,9 @@ from warpline.model.track_factory import rank_prefix, rank_track
 if TYPE_CHECKING:
     from warpline.storage import CaptureBuilder
 
-_MEMORY_BYTES = 128 << 20
+MEMORY_BYTES = 128 << 20
 """What the builder may keep in memory before it spills; decoding needs about as much again."""
-_CONVERTING_SHARE = 0.7
+CONVERTING_SHARE = 0.7
 """Of the whole time; the rest is sorting, packing and the level of detail."""
 
 
@@ -64,7 +64,7 @@ def _import(
     converters = [registry.importer_named(name) if name else detect(path) for path in files]
     from warpline.storage import CaptureBuilder  # h5py: only when something is really written
 
-    with CaptureBuilder(out, memory_budget_bytes=_MEMORY_BYTES) as builder:
+    with CaptureBuilder(out, memory_budget_bytes=MEMORY_BYTES) as builder:
         builder.meta["imported_from"] = [
             {"file": path.name, "format": converter.name}
             for path, converter in zip(files, converters, strict=True)
@@ -73,18 +73,18 @@ def _import(
             options = [ImportOptions()]
         else:
             options = _options_of_ranks(files, builder)
-        summaries = _convert(files, converters, options, builder, report, is_cancelled)
+        summaries = convert_each(files, converters, options, builder, report, is_cancelled)
         if len(files) > 1:
             alignment = ranks.align(summaries, align)
             ranks.apply(alignment, builder, [option.clock for option in options])
         check_cancelled(is_cancelled, tr("the import was cancelled"))
         return builder.finish(
-            lambda fraction, text: report(_CONVERTING_SHARE + (1 - _CONVERTING_SHARE) * fraction, text),
+            lambda fraction, text: report(CONVERTING_SHARE + (1 - CONVERTING_SHARE) * fraction, text),
             is_cancelled,
         )
 
 
-def _convert(
+def convert_each(
     files: list[Path],
     converters: list[Importer],
     options: list[ImportOptions],
@@ -92,6 +92,10 @@ def _convert(
     report: Progress,
     is_cancelled: IsCancelled,
 ) -> list[ImportSummary]:
+    """Adds each file to the builder by its converter, and tells what it was as a source of the capture.
+
+    Raises ImportFormatError for a file of which nothing can be shown, Cancelled.
+    """
     sizes = [max(1, path.stat().st_size) for path in files]
     total = sum(sizes)
     summaries: list[ImportSummary] = []
@@ -101,7 +105,7 @@ def _convert(
         before = done
 
         def report_part(fraction: float, text: str, before: int = before, size: int = size) -> None:
-            report(_CONVERTING_SHARE * (before + min(max(fraction, 0.0), 1.0) * size) / total, text)
+            report(CONVERTING_SHARE * (before + min(max(fraction, 0.0), 1.0) * size) / total, text)
 
         report_part(0.0, tr("reading {name}", name=path.name))
         try:

@@ -184,6 +184,7 @@ def clock_text(clock: Clock) -> str:
         "steps": tr("common steps"),
         "utc": tr("UTC"),
         "start": tr("first event"),
+        "monotonic": tr("the monotonic clock of the machine"),
         "set by hand": tr("set by hand"),
     }
     method = methods.get(clock.method, clock.method)

@@ -1,0 +1,289 @@
+"""A recording and what a framework's profiler, or the program itself, wrote about the same run become one capture.
+
+What both say of a process or thread goes together by the ids of the machine; their clocks by what both say of time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from warpline.i18n import english, tr
+from warpline.interchange.export.capture_exporter import CaptureCopy
+from warpline.interchange.export.selection import ExportSelection
+from warpline.interchange.framework import registry
+from warpline.interchange.framework.bundles import traces_of
+from warpline.interchange.framework.detection import detect
+from warpline.interchange.framework.importer import ImportOptions, ImportSummary
+from warpline.interchange.framework.importing import CONVERTING_SHARE, MEMORY_BYTES, convert_each
+from warpline.model import BUILTIN_KINDS, ImportFormatError, UsageError, WarplineError, format_duration
+from warpline.model.progress import IsCancelled, Progress, never, unwatched
+from warpline.storage import CaptureBuilder, open_capture
+
+if TYPE_CHECKING:
+    from warpline.storage import Capture
+
+METHODS = ("auto", "utc", "start")
+"""Ways to put clocks together that make sense for one run; of those of ranks."""
+_CONTAINERS = frozenset(("process", "thread", "gpu", "context", "cores"))
+_HDF5 = b"\x89HDF"
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """How a trace's clock relates to the recording's: capture time = recorded time − ``offset_ns``."""
+
+    method: str
+    offset_ns: int
+    reason: str
+
+
+def is_capture(path: Path) -> bool:
+    """Whether a file is a capture of Warpline, and not another profiler's."""
+    try:
+        with path.open("rb") as file:
+            if file.read(4) != _HDF5:
+                return False
+        with open_capture(path):
+            return True
+    except (OSError, WarplineError):
+        return False
+
+
+def join_files(
+    paths: Sequence[Path | str],
+    out: Path | str,
+    *,
+    format: str | None = None,  # noqa: A002  # named like the option --format
+    align: str = "auto",
+    progress: Progress | None = None,
+    cancelled: IsCancelled | None = None,
+) -> Path:
+    """Add traces of the same run to a recording, one of ``paths``, and write both to ``out``.
+
+    A process of the recording takes up what a trace says of its pid, a thread what it says of its tid. ``align`` puts
+    the clocks together: ``utc``, ``start`` (the first event of the trace is where its first process begins), or
+    ``auto``: by UTC or by the monotonic clock, whichever puts the trace into the time of the recording.
+
+    Raises ImportFormatError where they are not of one run, StorageError, UsageError, Cancelled.
+    """
+    given = [Path(path) for path in paths]
+    recordings = [path for path in given if is_capture(path)]
+    if len(recordings) != 1:
+        raise UsageError(
+            tr("one recording can be joined with traces of the same run, not {n}", n=len(recordings))
+        )
+    if align not in METHODS:
+        raise UsageError(
+            tr(
+                "a recording and a trace of the same run are aligned by {names}, not by {align!r}",
+                names=", ".join(METHODS),
+                align=align,
+            )
+        )
+    if Path(out).exists() and any(path.samefile(out) for path in given if path.exists()):
+        raise UsageError(tr("{path} is to be read; write the joined capture to another file", path=out))
+    report, is_cancelled = progress or unwatched, cancelled or never
+    others = [path for path in given if path not in recordings]
+    with traces_of(others, is_cancelled) as files, open_capture(recordings[0]) as capture:
+        return _join(capture, files, Path(out), format, align, report, is_cancelled)
+
+
+def _join(
+    capture: Capture,
+    files: list[Path],
+    out: Path,
+    name: str | None,
+    align: str,
+    report: Progress,
+    is_cancelled: IsCancelled,
+) -> Path:
+    converters = [registry.importer_named(name) if name else detect(path) for path in files]
+    with JoiningBuilder(capture, out) as builder:
+        report(0.0, tr("reading {name}", name=capture.path.name))
+        CaptureCopy(capture, builder, ExportSelection()).run(lambda _count: None)
+        builder.meta.pop("exported_from", None)
+        builder.meta["imported_from"] = [
+            {"file": capture.path.name, "format": "warpline"},
+            *(
+                {"file": path.name, "format": converter.name}
+                for path, converter in zip(files, converters, strict=True)
+            ),
+        ]
+        builder.begin_joining()
+        options = [ImportOptions(clock=builder.add_clock(path.name)) for path in files]
+        fits: list[_Fit] = []
+        for path, converter, option in zip(files, converters, options, strict=True):
+            before = builder.joined_pids
+            (summary,) = convert_each([path], [converter], [option], builder, report, is_cancelled)
+            _check_pids(path, capture, builder, before, is_forced=align != "auto")
+            fit = _fit(path, capture, summary, align)
+            builder.set_clock_offset(option.clock, fit.offset_ns, method=fit.method)
+            builder.widen((summary.start_ns or 0) - fit.offset_ns, (summary.stop_ns or 0) - fit.offset_ns)
+            fits.append(fit)
+        builder.meta["alignment"] = {"method": fits[-1].method, "reason": fits[-1].reason}
+        return builder.finish(
+            lambda fraction, text: report(CONVERTING_SHARE + (1 - CONVERTING_SHARE) * fraction, text),
+            is_cancelled,
+        )
+
+
+class JoiningBuilder(CaptureBuilder):
+    """A builder that holds a recording already: processes, threads and GPUs that it knows are not made again.
+
+    What the recording says of them (names, titles, order) stays. A row that both would write gets a second one.
+    """
+
+    def __init__(self, capture: Capture, out: Path) -> None:
+        super().__init__(out, memory_budget_bytes=MEMORY_BYTES)
+        self._is_joining = False
+        self._known = len(capture.processes), len(capture.threads), len(capture.tracks)
+        self._longest_first = sorted(
+            range(len(capture.processes)),
+            key=lambda index: (
+                (capture.processes[index].start_ns or 0) - (capture.processes[index].stop_ns or 1 << 62)
+            ),
+        )
+        self._processes_by_pid: dict[int, int] = {}
+        self._threads_by_id: dict[tuple[int, int], int] = {}
+        self.joined_pids: frozenset[int] = frozenset()
+        """Pids of the recording of which a trace told something."""
+        self.other_pids: frozenset[int] = frozenset()
+        """Pids of traces that the recording does not know."""
+
+    def begin_joining(self) -> None:
+        """The recording is in; what comes now joins it."""
+        # Of several processes that had a pid in turn, the one that lived longest.
+        for index in reversed(self._longest_first):
+            self._processes_by_pid[self._processes[index].pid] = index
+        for index, thread in enumerate(self._threads):
+            self._threads_by_id.setdefault((thread.process, thread.tid), index)
+        # The recording describes what its kinds have; traces have more.
+        for spec in BUILTIN_KINDS:
+            self.add_kind(spec)
+        self._is_joining = True
+
+    def widen(self, start_ns: int, stop_ns: int) -> None:
+        """Let the capture last as long as a trace that was joined."""
+        low, high = self.span or (start_ns, stop_ns)
+        self.set_span(min(low, start_ns), max(high, stop_ns))
+
+    def add_process(self, pid: int, **fields: Any) -> int:
+        """See `CaptureBuilder`; the recording's own where it has this pid."""
+        known = self._processes_by_pid.get(pid) if self._is_joining else None
+        if known is not None:
+            self.joined_pids |= {pid}
+            return known
+        if self._is_joining:
+            self.other_pids |= {pid}
+        return super().add_process(pid, **fields)
+
+    def add_thread(self, process: int, tid: int, **fields: Any) -> int:
+        """See `CaptureBuilder`; the recording's own where it has this thread."""
+        known = self._threads_by_id.get((process, tid)) if self._is_joining else None
+        return super().add_thread(process, tid, **fields) if known is None else known
+
+    def add_device(self, index: int, name: str, **fields: Any) -> int:
+        """See `CaptureBuilder`; the recording's own where it has this GPU."""
+        known = [place for place, device in enumerate(self._devices) if device.index == index]
+        return known[0] if self._is_joining and known else super().add_device(index, name, **fields)
+
+    def update_process(self, index: int, **changes: Any) -> None:
+        """See `CaptureBuilder`; what the recording says stays."""
+        if not self._is_joining or index >= self._known[0]:
+            super().update_process(index, **changes)
+
+    def update_thread(self, index: int, **changes: Any) -> None:
+        """See `CaptureBuilder`; what the recording says stays."""
+        if not self._is_joining or index >= self._known[1]:
+            super().update_thread(index, **changes)
+
+    def update_track(self, index: int, **changes: Any) -> None:
+        """See `CaptureBuilder`; what the recording says stays."""
+        if not self._is_joining or index >= self._known[2]:
+            super().update_track(index, **changes)
+
+    def track(self, uri: str, **fields: Any) -> int:
+        """See `CaptureBuilder`; a row with events of one clock is none for those of another."""
+        known, clock = self._track_ids.get(uri), fields.get("clock")
+        if not self._is_joining or known is None:
+            return super().track(uri, **fields)
+        if self._tracks[known].role in _CONTAINERS or clock in (None, self._tracks[known].clock):
+            return known
+        title = f"{self._tracks[known].title} · {self._clocks[clock].name}"
+        return super().track(f"{uri}/{clock}", **{**fields, "title": title})
+
+
+def _check_pids(
+    path: Path, capture: Capture, builder: JoiningBuilder, before: frozenset[int], *, is_forced: bool
+) -> None:
+    """Raises ImportFormatError when a trace is of none of the recorded processes."""
+    if builder.joined_pids - before or before or is_forced:
+        return
+    told = ", ".join(str(pid) for pid in sorted(builder.other_pids)[:6]) or tr("none")
+    recorded = ", ".join(str(process.pid) for process in capture.processes[:6])
+    raise ImportFormatError(
+        tr(
+            "{path}: its processes ({told}) are none of those that were recorded ({recorded}): not the same run; "
+            "--align start puts them side by side all the same",
+            path=path,
+            told=told,
+            recorded=recorded,
+        )
+    )
+
+
+def _fit(path: Path, capture: Capture, summary: ImportSummary, align: str) -> _Fit:
+    """How a trace's clock relates to the capture's. Raises ImportFormatError when neither clock puts it there."""
+    first, last = summary.start_ns or 0, summary.stop_ns or 0
+    if align == "start":
+        return _Fit("start", first - capture.span[0], english("asked for: both begin together"))
+    fits = _told(capture, summary)
+    if align == "utc":
+        fits = [fit for fit in fits if fit.method == "utc"]
+    low, high = capture.span
+    for fit in fits:
+        if first - fit.offset_ns < high and last - fit.offset_ns >= low:
+            return fit
+    if not fits:
+        raise ImportFormatError(
+            tr(
+                "{path}: neither it nor the recording tells how its clock relates to the other; try --align start",
+                path=path,
+            )
+        )
+    apart = min(max(low - (last - fit.offset_ns), first - fit.offset_ns - high) for fit in fits)
+    raise ImportFormatError(
+        tr(
+            "{path}: its events and the recording are {time} apart: not the same run; --align start puts them together "
+            "all the same",
+            path=path,
+            time=format_duration(apart),
+        )
+    )
+
+
+def _told(capture: Capture, summary: ImportSummary) -> list[_Fit]:
+    """The clocks that both tell of, the surer one first."""
+    found = []
+    utc, monotonic = (capture.meta.get(name) for name in ("start_utc_ns", "start_monotonic_ns"))
+    # Where a capture is a part of another, its time still counts from that one's beginning.
+    if isinstance(utc, int) and summary.utc_offset_ns is not None:
+        found.append(
+            _Fit(
+                "utc",
+                utc - summary.utc_offset_ns,
+                english("both tell how their clocks relate to UTC"),
+            )
+        )
+    if isinstance(monotonic, int):
+        found.append(
+            _Fit(
+                "monotonic",
+                monotonic,
+                english("the trace counts from when the machine started, as the recording does"),
+            )
+        )
+    return found

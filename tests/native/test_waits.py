@@ -191,6 +191,48 @@ def test_a_barrier_that_no_library_call_stands_for_is_told_by_sampling(tmp_path:
     assert longest.duration_ns <= stop - start
 
 
+def test_threads_have_the_names_that_the_program_gave_them(tmp_path: Path) -> None:
+    program = """
+import threading, time
+def work():
+    stop = time.monotonic() + 0.4
+    while time.monotonic() < stop:
+        sum(range(100))
+worker = threading.Thread(target=work, name="a worker with a long name")
+worker.start()
+worker.join()
+"""
+    output = tmp_path / "run.h5"
+    command = [
+        sys.executable,
+        "-m",
+        "warpline",
+        "record",
+        "-q",
+        "-o",
+        str(output),
+        "--",
+        sys.executable,
+        "-c",
+        program,
+    ]
+    subprocess.run(command, capture_output=True, timeout=100, check=True)
+    with warpline.open(output) as capture:
+        names = [thread.name for thread in capture.threads]
+        own = {thread.tid for thread in capture.threads if thread.name == "warpline-agent"}
+        states = capture.events("thread_state").to_pandas()
+    assert names.count("a worker with a long name") == 1
+    assert set(names) <= {
+        "a worker with a long name",
+        "warpline-agent",
+        Path(sys.executable).resolve().name,
+        "python",
+    }
+    if "reason" in states:  # exact states: Warpline's own thread explains itself
+        resting = states[states.thread_id.isin(own) & (states.name == "blocked")]
+        assert set(resting.reason) == {"Warpline's agent rests until its next look"}
+
+
 def test_stacks_of_a_forked_child_are_sampled(tmp_path: Path) -> None:
     program = """
 import os, sys, time

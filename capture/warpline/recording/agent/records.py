@@ -14,6 +14,7 @@ CLOSED_PROGRAM = 124
 PYTHON_CODE = 500
 PYTHON_STACK = 501
 PYTHON_SAMPLE = 502
+PYTHON_THREAD_NAME = 503
 
 
 osrt_call = np.dtype(
@@ -60,3 +61,4 @@ class Closed(IntEnum):
 python_code = np.dtype([("code", "<u4"), ("name", "<u4"), ("file", "<u4"), ("first_line", "<i4")])
 python_stack = np.dtype([("stack", "<u4"), ("parent", "<u4"), ("code", "<u4"), ("line", "<i4")])
 python_sample = np.dtype([("time_ns", "<u8"), ("tid", "<u4"), ("stack", "<u4")])
+python_thread_name = np.dtype([("time_ns", "<u8"), ("tid", "<u4"), ("name", "<u4")])

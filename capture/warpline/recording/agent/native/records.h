@@ -45,6 +45,7 @@ enum {
     RECORD_PYTHON_CODE = 500,
     RECORD_PYTHON_STACK = 501,
     RECORD_PYTHON_SAMPLE = 502,
+    RECORD_PYTHON_THREAD_NAME = 503,
 
     RECORD_FRAMEWORK_RANGE = 700,
     RECORD_FRAMEWORK_MODULE = 701,
@@ -210,6 +211,10 @@ struct record_python_sample {
     uint64_t time_ns;
     uint32_t tid, stack;
 };
+struct record_python_thread_name {
+    uint64_t time_ns;
+    uint32_t tid, name;
+};
 
 /* Frameworks, by hooks inside them; kinds and values are those of sources/steps/inside */
 struct record_framework_range {
@@ -255,6 +260,7 @@ RECORD_SIZE(record_osrt_waiting, 56);
 RECORD_SIZE(record_python_code, 16);
 RECORD_SIZE(record_python_stack, 16);
 RECORD_SIZE(record_python_sample, 16);
+RECORD_SIZE(record_python_thread_name, 16);
 RECORD_SIZE(record_framework_range, 40);
 RECORD_SIZE(record_framework_module, 24);
 

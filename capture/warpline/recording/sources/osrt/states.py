@@ -7,13 +7,17 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from warpline.i18n import english
+from warpline.model.waits import WaitKind
 from warpline.recording.agent.waits import Releases, Waits, cover, read_waits, reasons
 from warpline.recording.sources.perf.refinement import Refinement
 from warpline.recording.sources.perf.thread_states import Marks, States
 from warpline.recording.sources.thread_state import State
 from warpline.recording.spool.reader import SpoolFile
-from warpline.recording.spool.spool_to_tracks import Translation
+from warpline.recording.spool.spool_to_tracks import AGENT_THREAD, Translation
 from warpline.storage import NO_STACK
+
+_REST = english("Warpline's agent rests until its next look")
 
 
 class WaitReasons(Refinement):
@@ -45,14 +49,23 @@ class WaitReasons(Refinement):
         waits = self.found[0]
         if not len(waits):
             return {}
-        blocked = np.flatnonzero(states.state == State.BLOCKED)
+        own = [
+            index for index, life in enumerate(self._translation.threads.threads) if life.name == AGENT_THREAD
+        ]
+        is_own = np.isin(states.thread, own)
+        blocked = np.flatnonzero((states.state == State.BLOCKED) & ~is_own)
+        resting = np.flatnonzero((states.state == State.BLOCKED) & is_own)
         of = cover(waits, states.thread[blocked], states.start_ns[blocked], states.stop_ns[blocked])
         rows, of = blocked[of >= 0], of[of >= 0]
         count = len(states.thread)
         why = reasons(waits, self._translation.threads, self._translation.builder)
+        rest = self._translation.builder.string(_REST)
+        both = np.r_[rows, resting]
         return {
-            "wait": _column(count, rows, waits.kind[of], 0),
-            "reason": _column(count, rows, why[of], 0),
+            "wait": _column(
+                count, both, np.r_[waits.kind[of], np.full(len(resting), WaitKind.SLEEP, np.uint8)], 0
+            ),
+            "reason": _column(count, both, np.r_[why[of], np.full(len(resting), rest, np.uint32)], 0),
             "place": _column(count, rows, waits.place[of], 0),
             "stack": _column(count, rows, waits.stack[of], NO_STACK),
         }

@@ -56,6 +56,11 @@ class PythonSource(RecordingSource):
         options = f"hz={session.options.python_hz}"
         return Contribution({**loaded.variables, OPTIONS_VARIABLE: options}, loaded.source, loaded.warnings)
 
+    def prepare(self, translation: Translation, spools: Sequence[SpoolFile]) -> None:
+        from warpline.recording.sources.python.translate import name_threads
+
+        name_threads(translation, spools)
+
     def translate(
         self, translation: Translation, spools: Sequence[SpoolFile], builder: CaptureBuilder
     ) -> None:

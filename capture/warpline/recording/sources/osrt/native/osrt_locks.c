@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -252,6 +253,7 @@ static void *wait_for_gil(void *unused)
 {
     (void)unused;
     osrt_is_quiet = 1;
+    prctl(PR_SET_NAME, "warpline-agent");
     is_probing = true;
     int gil = python.ensure_gil();
     is_probing = false;

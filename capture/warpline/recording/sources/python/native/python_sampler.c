@@ -11,6 +11,7 @@
 
 #include "osrt.h"
 #include "python_layout.h"
+#include "python_names.h"
 #include "python_stacks.h"
 #include "spool.h"
 #include "steps_boot.h"
@@ -21,10 +22,12 @@
 #define FIRST_POLL_NS 200000u
 #define LAST_POLL_NS 50000000u
 #define NUDGE_NS 2000000u
+#define CHILD_NAMES_NS 200000000u
 
 static uint64_t period_ns; /* 0: stacks of waits only, no samples */
 static _Atomic int running_in; /* process the thread was started in */
 static _Atomic bool is_booted, is_asked;
+static bool is_child; /* forked, not executed */
 
 /* --- once, in the main thread of Python, with its GIL */
 
@@ -137,6 +140,7 @@ static void sample(struct writer *writer, struct memory *memory)
             uint32_t stack = depth > 0 ? stack_intern(frames, depth) : 0;
             /* Stack 0: one that moved while it was read, so that it is known how many did. */
             if (depth != 0 && python_read(&id, thread + python_layout.thread_native_id, sizeof id)) {
+                names_saw((uint32_t)id);
                 struct record_python_sample *to = WL_RESERVE(writer, SLOT_PYTHON_SAMPLE, record_python_sample);
                 if (to != NULL) {
                     *to = (struct record_python_sample){now, (uint32_t)id, stack};
@@ -196,6 +200,8 @@ static void *follow(void *unused)
         return NULL;
     }
     prctl(PR_SET_TIMERSLACK, 1UL);
+    if (is_child)
+        names_wait_until(wl_clock(CLOCK_MONOTONIC) + CHILD_NAMES_NS);
     for (uint64_t next = wl_clock(CLOCK_MONOTONIC) + period_ns;; next += period_ns) {
         uint64_t now = wl_clock(CLOCK_MONOTONIC);
         if (now < next)
@@ -204,8 +210,10 @@ static void *follow(void *unused)
             next = now; /* late: no bursts to make up for it */
         if (atomic_load_explicit(&wl_control->state, memory_order_relaxed) == STATE_STOPPING)
             break;
-        if (wl_is_recording(SOURCE_PYTHON))
+        if (wl_is_recording(SOURCE_PYTHON)) {
             sample(writer, memory);
+            names_write_new(writer, next);
+        }
     }
     free(memory);
     return NULL;
@@ -213,9 +221,10 @@ static void *follow(void *unused)
 
 void python_sampler_start(void)
 {
-    int process = (int)getpid();
-    if (atomic_exchange(&running_in, process) == process || !python_find())
+    int process = (int)getpid(), before_fork = atomic_exchange(&running_in, process);
+    if (before_fork == process || !python_find())
         return;
+    is_child = before_fork != 0;
     const char *options = getenv("WARPLINE_PYTHON");
     const char *rate = options ? strstr(options, "hz=") : NULL;
     unsigned long hz = rate ? strtoul(rate + 3, NULL, 10) : 0;

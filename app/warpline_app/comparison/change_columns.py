@@ -12,6 +12,7 @@ from warpline.i18n import tr, translated
 from warpline_app.panels.table.content import TableColumn, TableContent, text_ranks
 from warpline_app.timeline.model.kernel_names import short_kernel_name
 
+_OF_KERNELS = ("cuda_gpu_kern_sum", "cuda_gpu_sum", "kernel")
 _NAME_PX, _VALUE_PX = 240, 88
 
 
@@ -19,7 +20,7 @@ def change_content(table: TableComparison) -> TableContent:
     """The rows as they come: what explains most first."""
     rows, role = table.rows, table.column.role
     unit = translated(table.column.title)
-    names = [short_kernel_name(row.text) if "(" in row.text else row.text for row in rows]
+    names = [short_kernel_name(row.text) if table.report in _OF_KERNELS else row.text for row in rows]
 
     columns = [
         TableColumn(

@@ -55,6 +55,7 @@ class Changes(QWidget):
         self.table.item_activated.connect(self._go)
         row = QHBoxLayout()
         row.setContentsMargins(10, 4, 10, 4)
+        row.setSpacing(10)
         row.addWidget(self.choice)
         row.addWidget(self.note, 1)
         column = QVBoxLayout(self)

@@ -145,7 +145,7 @@ class ComparisonPage(QWidget):
         """Both timelines go where the part has most of its time at once; who contributed is lit."""
         found = self.pair.found
         names = [one.name for one in part.contributors if one.name and one.difference_ns][:8]
-        self._light(names)
+        ids = self._light(names)
         stretches = [stretch_of(side, part.cause) for side in (found.a, found.b)]
         ranges = [
             stretch or window_of(side) for stretch, side in zip(stretches, (found.a, found.b), strict=True)
@@ -155,6 +155,16 @@ class ComparisonPage(QWidget):
         if stretches[1] is None and stretches[0] is not None:
             ranges[1] = _under(ranges[0], window_of(found.a), window_of(found.b))
         self.pair.lock.show_pair(ranges[0], ranges[1], margin=0.35)
+        sides = zip((found.a, found.b), ids, ranges, strict=True)
+        self._reveal([longest_event(side, wanted, within) for side, wanted, within in sides])
+
+    def _reveal(self, events: list[int | None]) -> None:
+        """Select an event on each side and scroll to its row."""
+        with self.rows.apart():
+            for view, event in zip(self.views, events, strict=True):
+                view.state.select(event)
+                if event is not None:
+                    view.scene.reveal_event(event)
 
     def go_to_contributor(self, _part: TimePart, contributor: Contributor) -> None:
         """Both timelines go to the longest event of a name."""
@@ -163,15 +173,12 @@ class ComparisonPage(QWidget):
     def go_to_names(self, names: list[str]) -> None:
         """Light events of these names, and go to the longest of each side."""
         ids = self._light(names)
-        spans: list[tuple[int, int] | None] = []
-        for view, side, wanted in zip(self.views, (self.pair.found.a, self.pair.found.b), ids, strict=True):
-            row = longest_event(side, wanted)
-            view.state.select(row)
-            if row is not None:
-                view.scene.reveal_event(row)
-                spans.append(side.run.capture.event_span(row))
-            else:
-                spans.append(None)
+        sides = (self.pair.found.a, self.pair.found.b)
+        events = [longest_event(side, wanted) for side, wanted in zip(sides, ids, strict=True)]
+        spans: list[tuple[int, int] | None] = [
+            None if event is None else side.run.capture.event_span(event)
+            for side, event in zip(sides, events, strict=True)
+        ]
         if spans[0] is None and spans[1] is None:
             self._workspace.tell(tr("No event is called so in what is compared"))
             return
@@ -180,6 +187,7 @@ class ComparisonPage(QWidget):
         range_a = first or _under(second or window_b, window_b, window_a)
         range_b = second or _under(first or window_a, window_a, window_b)
         self.pair.lock.show_pair(range_a, range_b, margin=1.5)
+        self._reveal(events)
 
     def light_differences(self, is_on: bool) -> None:
         """Single out events of names that are new, gone or changed; or none."""

@@ -47,12 +47,12 @@ def names_of(keys: Iterable[Key]) -> set[str]:
     return {text for key in keys for text in key if text}
 
 
-def longest_event(side: Side, ids: frozenset[int]) -> int | None:
-    """The longest event of some names in what is compared, as its row; None where there is none."""
+def longest_event(side: Side, ids: frozenset[int], within: Range | None = None) -> int | None:
+    """The longest event of some names in what is compared, or a part of it, as its row; None where there is none."""
     if not ids:
         return None
     capture = side.run.capture
-    view = View(capture, Selection(*window_of(side), names=ids))
+    view = View(capture, Selection(*(within or window_of(side)), names=ids))
     best, longest = None, -1
     for kind in capture.kinds:
         for events in view.batches(kind):

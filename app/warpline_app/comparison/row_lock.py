@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 from PySide6.QtCore import QObject
 
@@ -34,6 +35,15 @@ class RowLock(QObject):
         if is_on:
             self._layout(0)
             self._scroll(0)
+
+    @contextmanager
+    def apart(self) -> Iterator[None]:
+        """Meanwhile each goes where it is sent, whatever the other shows."""
+        before, self._moving = self._moving, True
+        try:
+            yield
+        finally:
+            self._moving = before
 
     def counterpart(self, side: int, key: str) -> str | None:
         """The row of the other side that belongs to one of this side."""

@@ -27,6 +27,7 @@ from warpline_app.look.appearance import appearance
 from warpline_app.look.painting import contained
 from warpline_app.look.theme import Theme, ui_font
 from warpline_app.panels.charts.picture_saving import save_picture
+from warpline_app.timeline.model.kernel_names import short_kernel_name
 
 ROW_PX = 22
 INNER_PX = 18
@@ -37,6 +38,8 @@ _VALUES_PX = 190
 _MOST_INNER = 8
 _SLOWER, _FASTER = "wait_lock", "running"
 _END = "kernel"
+_OF_KERNELS = ("computation", "communication", "launch", "other")
+"""Causes whose contributors are kernels."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +120,8 @@ class WaterfallView(QWidget):
                 inner = start
                 for one in largest(part, self.found.difference_ns, _MOST_INNER):
                     state = row_state(one)
-                    name = f"{one.name} ({state})" if state else one.name
+                    short = short_kernel_name(one.name) if part.cause in _OF_KERNELS else one.name
+                    name = f"{short} ({state})" if state else short
                     stop = inner + one.difference_ns
                     rows.append(_Row(name, inner, stop, signed_duration(one.difference_ns), part, one))
                     inner = stop
@@ -140,7 +144,10 @@ class WaterfallView(QWidget):
     def _names_px(self) -> int:
         metrics = QFontMetrics(ui_font(_TEXT_PX))
         widest = max(metrics.horizontalAdvance(row.name) for row in self._rows if row.contributor is None)
-        return min(max(widest + 16, 120), max(self.width() // 3, 120))
+        # Names of kernels and functions are long, and the bars below a part are short.
+        has_inner = any(row.contributor is not None for row in self._rows)
+        widest = max(widest, 260) if has_inner else widest
+        return min(max(widest + 16, 120), max(self.width() * 2 // 5, 120))
 
     def _axis(self) -> tuple[int, int]:
         """From where to where the axis goes, ns: cut below where the parts are small beside the whole."""
@@ -216,7 +223,7 @@ class WaterfallView(QWidget):
         indent = 14 if is_inner else 0
         room = QRect(_LEFT_PX + indent, rect.top(), names_px - indent, rect.height())
         align = Qt.AlignmentFlag.AlignVCenter
-        name = painter.fontMetrics().elidedText(row.name, Qt.TextElideMode.ElideMiddle, room.width())
+        name = painter.fontMetrics().elidedText(row.name, Qt.TextElideMode.ElideRight, room.width())
         painter.drawText(room, int(align | Qt.AlignmentFlag.AlignLeft), name)
         values = QRect(self.width() - _VALUES_PX, rect.top(), _VALUES_PX - _LEFT_PX, rect.height())
         painter.drawText(values, int(align | Qt.AlignmentFlag.AlignRight), row.values)
@@ -233,7 +240,8 @@ class WaterfallView(QWidget):
                 QToolTip.hideText()
             else:
                 values = f"A {format_duration(about.a_ns)}   B {format_duration(about.b_ns)}"
-                QToolTip.showText(event.globalPos(), f"{row.name}\n{values}   {row.values}", self)
+                name = row.contributor.name if row.contributor is not None else row.name
+                QToolTip.showText(event.globalPos(), f"{name}\n{values}   {row.values}", self)
             return True
         return super().event(event)
 

@@ -24,6 +24,13 @@ def _compare_with(context: CommandContext) -> None:
     show_compare_with(context.workspace, context.shell.widget)
 
 
+def _share(context: CommandContext) -> None:
+    from warpline_app.dialogs.share_comparison import show_share_comparison
+
+    if context.navigator is not None:
+        show_share_comparison(context.workspace, context.navigator.view, context.shell.widget)
+
+
 def _swap(context: CommandContext) -> None:
     pair = _pair(context)
     if pair is not None:
@@ -74,6 +81,15 @@ COMPARE_COMMANDS: tuple[WindowCommand, ...] = (
         needs=(A_CAPTURE,),
         group="compare",
         hint="See where the difference to another capture lies",
+    ),
+    WindowCommand(
+        "file.export_comparison",
+        "Export Comparison…",
+        "File",
+        _share,
+        needs=(A_COMPARISON,),
+        group="compare",
+        hint="Write a page or a picture for somebody who has no Warpline",
     ),
     WindowCommand(
         "compare.swap",

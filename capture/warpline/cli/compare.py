@@ -9,15 +9,20 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from warpline import plugins
 from warpline.cli.arguments import TimeRange, add_range_option, time_range
 from warpline.cli.progress import ProgressLine
 from warpline.i18n import english, tr
 from warpline.model import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from warpline.analysis.compare.comparison import CaptureRun, Comparison
     from warpline.analysis.compare.gate import Condition
 
+PICTURES = "warpline.comparison_pictures"
+"""Entry points that draw a comparison: a function of the comparison and the path, named like the suffix."""
 FAILED = 3
 """Exit status when ``--fail-if`` holds."""
 _NOT_GIVEN: TimeRange = (None, None)
@@ -77,6 +82,13 @@ class CompareCommand:
         form.add_argument("--json", action="store_true", help=tr("for programs"))
         form.add_argument("--md", action="store_true", help=tr("as Markdown"))
         parser.add_argument(
+            "-o",
+            "--output",
+            type=Path,
+            metavar="OUT",
+            help=tr("write a page (.html) or a picture (.png) to share"),
+        )
+        parser.add_argument(
             "--fail-if",
             type=_condition,
             action="append",
@@ -96,6 +108,7 @@ class CompareCommand:
         from warpline.analysis.compare.gate import holds
 
         before, after = _sides(args)
+        write = _writer(args.output)
         choices = Choices(
             Align(args.align),
             args.range_name,
@@ -109,10 +122,41 @@ class CompareCommand:
             b = [_open(path, _first_given(args.range_b, args.range), stack) for path in after]
             found = compare(a, b, choices)
             failed = [condition.text for condition in args.fail_if if holds(condition, found)]
-            _print(found, args)
+            if write is None or args.json or args.md:
+                _print(found, args)
+            if write is not None:
+                write(found, args.output)
         for text in failed:
             print(tr("warpline: {condition} holds", condition=text), file=sys.stderr)
         return FAILED if failed else 0
+
+
+def _writer(output: Path | None) -> Callable[[Comparison, Path], None] | None:
+    """What writes a file that ends so; told before anything is read."""
+    if output is None:
+        return None
+    if not output.absolute().parent.is_dir():
+        raise UsageError(tr("there is no folder {path}", path=output.absolute().parent))
+    suffix = output.suffix.lower()
+    if suffix in (".html", ".htm"):
+        return _write_page
+    points = {f".{point.name}": point for point in plugins.entry_points(PICTURES)}
+    if suffix in points:
+        found: Callable[[Comparison, Path], None] = points[suffix].load()
+        return found
+    if suffix == ".png":
+        raise UsageError(tr("pictures need the window: pip install 'warpline[gui]'"))
+    raise UsageError(tr("{path}: write a page (.html) or a picture (.png)", path=output))
+
+
+def _write_page(found: Comparison, path: Path) -> None:
+    from warpline.analysis.compare.comparison_page import comparison_page
+    from warpline.model import ExportError
+
+    try:
+        path.write_text(comparison_page(found), encoding="utf-8")
+    except OSError as error:
+        raise ExportError(tr("{path}: {reason}", path=path, reason=error.strerror or error)) from error
 
 
 def _sides(args: argparse.Namespace) -> tuple[list[str], list[str]]:

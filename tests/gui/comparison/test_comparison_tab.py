@@ -6,13 +6,16 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
-from PySide6.QtGui import QDropEvent
+from PySide6.QtGui import QDropEvent, QImage
 from PySide6.QtWidgets import QRadioButton
 from pytestqt.qtbot import QtBot
 from tests.gui.comparison.comparison_sample import US, write_run
 
+from warpline.cli import main
 from warpline_app.comparison.page import ComparisonPage
+from warpline_app.comparison.picture import SIZE
 from warpline_app.dialogs.compare_with import CompareWithDialog
+from warpline_app.dialogs.share_comparison import write_comparison
 from warpline_app.session.comparing import ComparedPair
 from warpline_app.session.view_lock import LockMode
 from warpline_app.window.main_window import MainWindow
@@ -210,3 +213,29 @@ def test_what_cannot_be_compared_is_told_and_leaves_no_tab(
     assert failed.args is not None
     assert "gone.h5" in failed.args[0].text
     assert window.workspace.items == ()
+
+
+def test_the_comparison_is_written_as_a_page_and_as_a_picture(
+    qtbot: QtBot, window: MainWindow, page: ComparisonPage, tmp_path: Path
+) -> None:
+    page.changes.show_report("cuda_gpu_kern_sum")
+    settle(qtbot, page)
+    write_comparison(window.workspace, page, tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text()
+    assert "waiting for the data loader" in text
+    assert "reduce_kernel" in text
+    write_comparison(window.workspace, page, tmp_path / "page.png")
+    picture = QImage(str(tmp_path / "page.png"))
+    assert picture.size() == page.size() * page.devicePixelRatioF()
+    write_comparison(window.workspace, page, tmp_path / "nowhere" / "page.html")
+    assert any("could not be written" in message.text for message in window.workspace.messages.all)
+
+
+def test_the_command_line_draws_the_same(qtbot: QtBot, files: tuple[Path, Path], tmp_path: Path) -> None:
+    out = tmp_path / "compared.png"
+    assert main(["compare", *map(str, files), "-o", str(out)]) == 0
+    picture = QImage(str(out))
+    assert (picture.width(), picture.height()) == SIZE
+    colors = {picture.pixelColor(x, y).name() for x in range(0, SIZE[0], 7) for y in range(0, SIZE[1], 7)}
+    assert len(colors) > 20
+    del qtbot

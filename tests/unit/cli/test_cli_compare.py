@@ -155,3 +155,30 @@ def test_several_runs_on_each_side(
     assert "No difference beyond run-to-run variation" in capsys.readouterr().out
     assert main(["compare", *runs]) == 2
     assert "--vs" in capsys.readouterr().err
+
+
+def test_a_page_to_share_holds_everything_and_asks_for_nothing(
+    captures: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "page.html"
+    assert main(["compare", *captures, "-o", str(page), "--report", "nvtx_sum"]) == 0
+    assert capsys.readouterr().out == ""
+    text = page.read_text()
+    assert "http" not in text.replace("http-equiv", "")
+    assert "<script" not in text
+    assert "-32.00 ms" in text
+    assert "running ab" in text
+    assert text.count("<rect") == 4
+    assert main(["compare", *captures, "-o", str(tmp_path / "page.docx")]) == 2
+    assert main(["compare", *captures, "-o", str(tmp_path / "nowhere" / "page.html")]) == 2
+
+
+def test_a_page_shows_names_as_they_are(tmp_path: Path) -> None:
+    evil = "<script>alert('x')</script>"
+    for name, wait in (("a.h5", 5), ("b.h5", 50)):
+        make_capture(tmp_path / name, [10], [wait], kernel_names=evil)
+    page = tmp_path / "page.html"
+    files = [str(tmp_path / name) for name in ("a.h5", "b.h5")]
+    assert main(["compare", *files, "-o", str(page), "--report", "nvtx_sum"]) == 0
+    assert "<script" not in page.read_text()
+    assert "&lt;script&gt;" in page.read_text()

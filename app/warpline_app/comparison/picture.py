@@ -1,0 +1,39 @@
+"""A comparison as a picture: both timelines and the waterfall, without a display."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from PySide6.QtGui import QImage
+from PySide6.QtWidgets import QApplication
+
+from warpline.analysis.compare.comparison import Comparison
+from warpline.library.opening import Opened
+from warpline_app.comparison.page import ComparisonPage
+from warpline_app.pictures.rendering import prepare_offscreen, save_picture, wait_until
+from warpline_app.session.comparing import ComparedFiles, ComparedPair
+from warpline_app.session.settings import Settings
+from warpline_app.session.workspace import Workspace
+
+SIZE = (1600, 1000)
+SCALE = 2.0
+
+
+def write_picture(found: Comparison, path: Path) -> None:
+    """Write a PNG of what the window would show. Raises ExportError when it cannot be written.
+
+    The captures stay open: they are their owner's.
+    """
+    if QApplication.instance() is None:
+        prepare_offscreen(SCALE)
+    a, b = (Opened(side.run.capture, Path(side.run.path)) for side in (found.a, found.b))
+    pair = ComparedPair(ComparedFiles(a, b, found))
+    page = ComparisonPage(pair, Workspace(Settings(Path(os.devnull))))
+    page.resize(*SIZE)
+    page.show()
+    wait_until(lambda: page.is_idle)
+    image: QImage = page.grab().toImage()
+    page.take_timelines_away()
+    page.close()
+    save_picture(image, path)

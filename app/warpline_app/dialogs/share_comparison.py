@@ -1,0 +1,58 @@
+"""File → Export Comparison…: as a page for somebody who has no Warpline, or as a picture."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QFileDialog, QWidget
+
+from warpline.analysis.compare.comparison_page import comparison_page
+from warpline.i18n import tr
+from warpline.model.errors import WarplineError
+from warpline_app.comparison.page import ComparisonPage
+from warpline_app.pictures.rendering import save_picture
+from warpline_app.session.workspace import Workspace
+
+
+def show_share_comparison(workspace: Workspace, view: QWidget, parent: QWidget | None) -> QFileDialog | None:
+    """Ask for a file and write the comparison that a timeline is part of; None when it is part of none."""
+    page = page_around(view)
+    if page is None:
+        return None
+    dialog = QFileDialog(parent, tr("Export comparison"))
+    dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+    dialog.setNameFilters([tr("Page") + " (*.html)", tr("Picture") + " (*.png)"])
+    dialog.setDefaultSuffix("html")
+    dialog.filterSelected.connect(lambda name: dialog.setDefaultSuffix("png" if "png" in name else "html"))
+    a, b = (document.path for document in page.pair.documents)
+    dialog.setDirectory(str(b.parent))
+    dialog.selectFile(f"{a.stem}-{b.stem}.html")
+    dialog.fileSelected.connect(lambda name: write_comparison(workspace, page, Path(name)))
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    dialog.open()
+    return dialog
+
+
+def page_around(view: QWidget) -> ComparisonPage | None:
+    """The comparison that a timeline is part of."""
+    widget: QWidget | None = view
+    while widget is not None and not isinstance(widget, ComparisonPage):
+        widget = widget.parentWidget()
+    return widget
+
+
+def write_comparison(workspace: Workspace, page: ComparisonPage, path: Path) -> None:
+    """Write what is shown: a picture of the tab, or a page with the report in its table. Failures are told."""
+    try:
+        if path.suffix.lower() == ".png":
+            save_picture(page.grab().toImage(), path)
+        else:
+            shown = page.changes.shown
+            found = page.pair.found if shown is None else replace(page.pair.found, tables=(shown,))
+            path.write_text(comparison_page(found, page.pair.title), encoding="utf-8")
+    except (OSError, WarplineError) as error:
+        workspace.messages.show(tr("the comparison could not be written: {error}", error=error))
+    else:
+        workspace.messages.show(tr("{path} is written", path=path), "info")

@@ -17,6 +17,7 @@ from warpline.analysis.findings.host_places import moments_in, usual_place
 from warpline.analysis.findings.host_segments import host_segments
 from warpline.analysis.findings.scope import Scope, WaitedFor
 from warpline.analysis.findings.segments import Index, Segments, join_segments, split_at
+from warpline.analysis.findings.serial import tell_serial
 from warpline.analysis.findings.thread_time import Threads
 from warpline.analysis.findings.wait_graph import WaitGraph
 from warpline.analysis.framework.selection import GPU_KINDS, View
@@ -29,7 +30,8 @@ BoolArray = npt.NDArray[np.bool_]
 @dataclass(frozen=True, eq=False)
 class Case:
     """What rules find findings in. ``category`` is the index into `CATEGORIES` of each of ``pieces``; ``actor`` is
-    what is waited for: a thread's index, or ``len(threads)`` and more for GPUs; ``loaders`` are threads that load data.
+    what is waited for: a thread's index, or ``len(threads)`` and more for GPUs; ``group_of_segment`` is a number
+    for the place of each segment (0: not known); ``loaders`` are threads that load data.
     """
 
     scope: Scope
@@ -40,6 +42,7 @@ class Case:
     actor: int
     pieces: Pieces
     category: Int64Array
+    group_of_segment: Int64Array
     loaders: frozenset[int]
 
     @property
@@ -61,14 +64,6 @@ class Case:
     def gpu(self) -> GpuTime | None:
         """The GPU that is waited for."""
         return next((time for time in self.gpus if time.actor == self.actor), None)
-
-    @cached_property
-    def group_of_segment(self) -> Int64Array:
-        """A number for each place of the user's code: segments at one place share theirs; 0 where none is known."""
-        stacks, inverse = np.unique(self.segments.place, return_inverse=True)
-        numbers: dict[Where, int] = {Where(): 0}
-        of_stack = [numbers.setdefault(self.threads.place(one), len(numbers)) for one in stacks.tolist()]
-        return np.array(of_stack or [0], np.int64)[inverse.reshape(-1)]
 
     def where(self, segment: int) -> Where:
         """The place of a segment, as far as it is known."""
@@ -170,9 +165,19 @@ def make_case(scope: Scope, target: WaitedFor) -> Case:
     graph = WaitGraph(segments, view.start_ns, view.stop_ns)
     view.check_cancelled()
     pieces = blame(graph.segments, graph.index, actor, view.start_ns, view.stop_ns)
+    groups = _groups(threads, graph.segments)
     category = categories(view, graph.segments, pieces, target)
+    category = tell_serial(graph, pieces, category, actor, groups)
     loaders = frozenset(np.unique(loading_events(view, target)[0]).tolist())
-    return Case(scope, target, threads, tuple(found), graph, actor, pieces, category, loaders)
+    return Case(scope, target, threads, tuple(found), graph, actor, pieces, category, groups, loaders)
+
+
+def _groups(threads: Threads, segments: Segments) -> Int64Array:
+    """A number for each place of the user's code: segments at one place share theirs; 0 where none is known."""
+    stacks, inverse = np.unique(segments.place, return_inverse=True)
+    numbers: dict[Where, int] = {Where(): 0}
+    of_stack = [numbers.setdefault(threads.place(one), len(numbers)) for one in stacks.tolist()]
+    return np.array(of_stack or [0], np.int64)[inverse.reshape(-1)]
 
 
 def _cut_at(scope: Scope, target: WaitedFor, segments: Segments, actor: int) -> Segments:

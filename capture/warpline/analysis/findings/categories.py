@@ -42,6 +42,8 @@ CATEGORIES = (
     Category("poll", english("descriptors")),
     Category("child", english("child processes")),
     Category("other_threads", english("work of other threads and processes")),
+    Category("one_at_a_time", english("tasks one after the other")),
+    Category("uneven", english("one worker alone")),
     Category("condition", english("conditions, queues, results: not known what ends them")),
     Category("join", english("the end of a thread")),
     Category("barrier", english("a barrier")),

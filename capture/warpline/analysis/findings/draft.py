@@ -20,6 +20,7 @@ BoolArray = npt.NDArray[np.bool_]
 CRITICAL, WARNING, NOTE = 0.3, 0.1, 0.05
 """Shares of the range that a finding could save."""
 _ROWS = 20
+_LONG = 80
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,12 +62,17 @@ def place_of(where: Where) -> str:
     """``load (dataset.py:41)``; the operator or kernel where no line is known; empty where nothing is."""
     if where.function and where.file:
         return f"{where.function} ({where.file}:{where.line})"
-    return where.function or where.operator or where.module or where.kernel
+    return where.function or where.operator or where.module or shortened(where.kernel)
 
 
 def place_known(where: Where) -> str:
     """`place_of`, or words for there being none."""
     return place_of(where) or english("a place not recorded")
+
+
+def shortened(name: str) -> str:
+    """The name of a kernel as a sentence can bear it."""
+    return name if len(name) <= _LONG else name[: _LONG - 1] + "…"
 
 
 def cost(case: Case, time_ns: int) -> dict[str, str | float]:

@@ -99,7 +99,8 @@ def _idle(
     start, stop = start[before], stop[before]
     call, thread = np.full(len(before), 0, np.int64), np.full(len(before), -1, np.int64)
     if len(launches):
-        call[known] = launches.call_start[launch[known]]
+        # Until the launching call is done the host has not done its part; some work starts even before.
+        call[known] = launches.call_stop[launch[known]]
         thread[known] = launches.thread[launch[known]]
     middle = np.where(known, np.clip(call, start, stop), start)
     waits = np.flatnonzero(middle > start)

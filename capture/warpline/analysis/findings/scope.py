@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.selection import GPU_KINDS, View
+from warpline.analysis.steps.step_breakdown import device_windows
 from warpline.analysis.structure.gpus import Gpu, activity_combinations, gpus
 from warpline.analysis.structure.steps import Steps, find_steps
 from warpline.i18n import english, english_n, tr
@@ -120,6 +121,10 @@ def main_thread(view: View) -> int | None:
 def find_scope(view: View, target: WaitedFor, options: Options) -> Scope:
     """The selected range; where none is selected the steady steps, and without steps the whole."""
     steps = _own_steps(view, target, find_steps(view, options))
+    if target.gpu is not None and len(steps):
+        # A host that runs ahead is done with a step before the GPU is.
+        begins, ends = device_windows(view, steps, np.arange(len(steps)))
+        steps = replace(steps, start=begins, stop=ends)
     if not view.is_whole:
         inside = (steps.start >= view.start_ns) & (steps.stop <= view.stop_ns)
         return Scope(view, _take(steps, np.flatnonzero(inside)), ())

@@ -22,7 +22,7 @@ Float64Array = npt.NDArray[np.float64]
 LIBRARY = Path(__file__).parent / "libwarpline_waits.so"
 MOST_JUMPS = 64
 """From one to another at one moment."""
-_PASSIVE = (*SIGNALS, *CONTENTION, Cause.BLOCKED, Cause.SIGNAL, Cause.OTHER)
+_PASSIVE = (*SIGNALS, Cause.LOCK, Cause.BLOCKED, Cause.SIGNAL, Cause.OTHER)
 _Pointer = ctypes.c_void_p
 _Integer = ctypes.c_int64
 
@@ -95,6 +95,7 @@ class WaitGraph:
         if not len(mine) or (keep == 1).all():
             return 0
         unknown = (self._on < 0) & np.isin(self.segments.cause, _PASSIVE) & (self.segments.actor != actor)
+        unknown &= keep == 1
         before = int(self.replay(np.where(unknown, 0.0, 1.0))[mine[-1]])
         after = int(self.replay(np.where(unknown, 0.0, keep))[mine[-1]])
         return max(before - after, 0)

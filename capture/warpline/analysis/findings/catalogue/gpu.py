@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from warpline.analysis.findings.case import Case
 from warpline.analysis.findings.causes import Cause
-from warpline.analysis.findings.draft import at_most, cost, make_finding, pieces_of, place_known
+from warpline.analysis.findings.draft import at_most, cost, make_finding, pieces_of, place_known, shortened
 from warpline.analysis.findings.finding import Finding, Severity, Where
 from warpline.analysis.findings.host_places import moments_in, usual_place
 from warpline.analysis.findings.rule import Rule
@@ -177,7 +177,7 @@ def of_copies(case: Case) -> Iterator[Finding]:
     names = case.view.names(rows)
     kernel = case.view.capture.strings[int(names[int(np.argmax(length))])]
     gain = case.gain_of_pieces(pieces)
-    fields = {**cost(case, int(length.sum())), "copy": kernel}
+    fields = {**cost(case, int(length.sum())), "copy": shortened(kernel)}
     if is_pageable:
         name, title = "gpu_copies_pageable", english("Copies from pageable memory")
         text = english(
@@ -222,7 +222,7 @@ def of_communication(case: Case) -> Iterator[Finding]:
     rows = case.segments.row[case.pieces.leaf[pieces]]
     kernel = case.view.capture.strings[int(case.view.names(rows[[int(np.argmax(length))]])[0])]
     late = case.late_rank(int(length.sum()))
-    fields = {**cost(case, int(length.sum())), "kernel": kernel}
+    fields = {**cost(case, int(length.sum())), "kernel": shortened(kernel)}
     if late is not None:
         rank, lost = late
         text = english(

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from warpline.analysis.findings.case import Case
 from warpline.analysis.findings.causes import Cause
 from warpline.analysis.findings.draft import (
+    CRITICAL,
     cost,
     groups,
     leaves_like,
@@ -22,6 +23,7 @@ from warpline.analysis.findings.draft import (
 )
 from warpline.analysis.findings.finding import Finding, Severity
 from warpline.analysis.findings.rule import Rule
+from warpline.analysis.findings.wait_kinds import is_importing
 from warpline.i18n import english
 
 Int64Array = npt.NDArray[np.int64]
@@ -35,7 +37,12 @@ def of_imports(case: Case) -> Iterator[Finding]:
     if not len(pieces):
         return
     where = where_of(case, pieces)
-    gain = case.gain_ns(case.segments.cause == Cause.IMPORTING)
+    # What else held an import up would not have, had there been none.
+    stacks = np.unique(case.segments.place)
+    frames = case.view.capture.stack_frames
+    importing = stacks[[one >= 0 and is_importing(frames(one)) for one in stacks.tolist()]]
+    held_up = (case.segments.actor == case.actor) & (case.segments.cause != Cause.RUNNABLE)
+    gain = case.gain_ns(np.isin(case.segments.place, importing) & held_up)
     text = english(
         "Importing modules takes {time} of {whole} ({percent:.0f} %), most of it asked for at {place}.",
         place=place_known(where),
@@ -43,7 +50,8 @@ def of_imports(case: Case) -> Iterator[Finding]:
     )
     remedy = english("Import less, later, or in processes that stay; see python -X importtime.")
     title = english("Importing modules")
-    found = make_finding(case, "imports", title, text, pieces, gain, where, remedy, Severity.WARNING)
+    worst = Severity.WARNING if gain >= CRITICAL * case.whole_ns else Severity.NOTE
+    found = make_finding(case, "imports", title, text, pieces, gain, where, remedy, worst)
     if found is not None:
         yield found
 

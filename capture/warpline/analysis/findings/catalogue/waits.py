@@ -128,13 +128,18 @@ def of_locks(case: Case) -> Iterator[Finding]:
         return
     path = case.pieces.path[pieces]
     cause = np.where(path >= 0, case.segments.cause[np.maximum(path, 0)], -1)
+    # By the line that holds it where that is known: there is what can be done about it.
+    leaf = case.pieces.leaf[pieces]
     hop = path[np.arange(len(path)), np.argmax(cause == Cause.LOCK, 1)]
-    for group in groups(case, pieces, case.group_of_segment[hop]):
+    held = case.segments.cause[leaf] != Cause.LOCK
+    for group in groups(case, pieces, case.group_of_segment[np.where(held, leaf, hop)]):
         where = where_of(case, group.pieces)
         usual = usual_path(case, group.pieces)
-        waits = (case.segments.cause == Cause.LOCK) & np.isin(
-            case.group_of_segment, case.group_of_segment[hop[np.isin(pieces, group.pieces)]]
-        )
+        waits = case.segments.cause == Cause.LOCK
+        gain = min(case.bounded_by_cores(case.gain_ns(waits)), group.time_ns)
+        if 2 * gain < group.time_ns:
+            # Nobody could do anything else meanwhile: only a holder who gives it back sooner helps.
+            gain = min(max(gain, case.gain_ns(leaves_like(case, group.pieces))), group.time_ns)
         title = english("Waiting for a lock")
         text = english(
             "{title} takes {time} of {whole} ({percent:.0f} %); it is held at {place}.",
@@ -145,7 +150,7 @@ def of_locks(case: Case) -> Iterator[Finding]:
         remedy = english("Hold the lock for less, or split it: what is done under it makes others wait.")
         found = make_finding(
             case, "waits_for_lock", title, f"{text} {told(case, usual)}".strip(), group.pieces,
-            min(case.bounded_by_cores(case.gain_ns(waits)), group.time_ns), where, remedy, path=usual,
+            gain, where, remedy, path=usual,
         )  # fmt: skip
         if found is not None:
             yield found
@@ -191,7 +196,7 @@ def of_children(case: Case) -> Iterator[Finding]:
             **cost(case, group.time_ns),
         )
         remedy = english("Start the child earlier, or keep one instead of starting one each time.")
-        worst = Severity.CRITICAL if many else Severity.WARNING
+        worst = Severity.CRITICAL if many else Severity.NOTE
         found = make_finding(case, "waits_for_child", title, text, group.pieces, gain, where, remedy, worst)
         if found is not None:
             yield found

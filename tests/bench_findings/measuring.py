@@ -1,0 +1,114 @@
+"""Records, checks and compares the programs of the bench."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.bench_findings.pairs import HEALTHY, Pair, program_of, sick_line
+
+WARPLINE = [sys.executable, "-m", "warpline"]
+LIMITS = (0.8, 1.25)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a pair: the first finding, whether it and its line are right, what it promised and what came."""
+
+    pair: Pair
+    found: str
+    is_named: bool
+    is_placed: bool
+    predicted_ns: int
+    measured_ns: int
+    warnings: tuple[str, ...]
+    """Of the cured one."""
+
+    @property
+    def ratio(self) -> float:
+        """Predicted by measured gain."""
+        return self.predicted_ns / self.measured_ns if self.measured_ns > 0 else float("inf")
+
+    @property
+    def is_gain_right(self) -> bool:
+        """Whether the gain was as promised."""
+        return LIMITS[0] <= self.ratio <= LIMITS[1]
+
+
+def record(program: Path, argument: str, capture: Path) -> dict[str, Any]:
+    """Runs a program under Warpline; the diagnosis as JSON."""
+    command = [
+        *WARPLINE,
+        "record",
+        "-q",
+        "--no-check",
+        "-o",
+        str(capture),
+        "--",
+        sys.executable,
+        str(program),
+    ]
+    subprocess.run(
+        [*command, argument], check=True, timeout=120, cwd=capture.parent, stdout=subprocess.DEVNULL
+    )
+    return check(capture)
+
+
+def check(capture: Path) -> dict[str, Any]:
+    """What ``warpline check --json`` says."""
+    done = subprocess.run(
+        [*WARPLINE, "check", "--json", str(capture)], capture_output=True, check=True, timeout=120
+    )
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def length(found: dict[str, Any], pair: Pair) -> int:
+    """How long the range was, less what others on the machine took of it: who waits for cores, waits for neighbours."""
+    start, stop = found["range_ns"]
+    waited = sum(part["time_ns"] for part in found["budget"] if part["cause"] == "runnable")
+    return int(stop - start) - (0 if "waits_for_core" in pair.ids else waited)
+
+
+def warnings(found: dict[str, Any]) -> tuple[str, ...]:
+    """The findings of a diagnosis that are more than notes."""
+    return tuple(finding["id"] for finding in found["findings"] if finding["severity"] != "note")
+
+
+def try_pair(pair: Pair, folder: Path) -> Outcome:
+    """Records the sick one and the cured one, or makes their captures, and compares."""
+    sick_capture, cured_capture = folder / f"{pair.name}-sick.h5", folder / f"{pair.name}-cured.h5"
+    program = program_of(pair.name)
+    if pair.make is not None:
+        pair.make(sick_capture, True)
+        pair.make(cured_capture, False)
+        sick, cured = check(sick_capture), check(cured_capture)
+    else:
+        sick, cured = record(program, "sick", sick_capture), record(program, "cured", cured_capture)
+    nothing: dict[str, Any] = {"id": "nothing", "gain_ns": 0, "where": {}}
+    first: dict[str, Any] = sick["findings"][0] if sick["findings"] else nothing
+    where = first["where"]
+    if pair.make is None:
+        found = os.path.realpath(where.get("file", "")), where.get("line")
+        is_placed = found == (os.path.realpath(program), sick_line(program))
+    else:
+        is_placed = f"{where.get('file')}:{where.get('line')}" == pair.place
+    return Outcome(
+        pair,
+        first["id"],
+        first["id"] in pair.ids,
+        is_placed,
+        first["gain_ns"],
+        length(sick, pair) - length(cured, pair),
+        warnings(cured),
+    )
+
+
+def try_healthy(name: str, folder: Path) -> tuple[str, ...]:
+    """Warnings about a healthy program."""
+    return warnings(record(HEALTHY / f"{name}.py", "", folder / f"{name}.h5"))

@@ -1,0 +1,66 @@
+"""What is sick in each program of the bench, and which finding names it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+PROGRAMS = Path(__file__).parent / "programs"
+HEALTHY = Path(__file__).parent / "healthy"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """``name`` of the program or world; ``ids`` of findings, any of which is right; ``has_line``: the sick line is
+    known to Python. ``make`` writes the capture of a world (sick or not), in which ``place``, ``file:line``, is it.
+    """
+
+    name: str
+    group: str
+    ids: tuple[str, ...]
+    has_line: bool = True
+    make: Callable[[Path, bool], None] | None = field(default=None, compare=False)
+    place: str = ""
+
+
+def _program(name: str, group: str, *ids: str, has_line: bool = True) -> Pair:
+    return Pair(name, group, ids, has_line)
+
+
+PROGRAM_PAIRS = (
+    _program("lock_held_asleep", "locks", "waits_for_lock"),
+    _program("lock_too_wide", "locks", "waits_for_lock"),
+    _program("file_lock", "locks", "waits_for_lock"),
+    _program("gil", "locks", "waits_for_gil"),
+    _program("spinning_helpers", "locks", "waits_for_core"),
+    _program("sleep_in_loop", "locks", "waits_for_sleep"),
+    _program("polling", "locks", "waits_for_sleep"),
+    _program("slow_condition", "locks", "waits_for_sleep"),
+    _program("late_at_barrier", "locks", "late_at_barrier"),
+    _program("slow_stage", "locks", "slow_stage"),
+    _program("slow_worker_queue", "locks", "slow_stage"),
+    _program("pool_of_sleepers", "locks", "waits_for_sleep"),
+    _program("uneven_workers", "locks", "uneven_workers"),
+    _program("one_at_a_time", "locks", "one_at_a_time"),
+    _program("future_by_future", "locks", "one_at_a_time"),
+    _program("process_per_item", "outside", "waits_for_child"),
+    _program("fsync_per_line", "outside", "waits_for_file"),
+    _program("slow_producer", "outside", "waits_for_sleep"),
+    _program("slow_peer", "outside", "waits_for_network"),
+    _program("imports", "host", "imports"),
+    _program("loader_in_main", "input", "data_loading"),
+    _program("slow_loader_workers", "input", "data_loading"),
+)
+HEALTHY_PROGRAMS = tuple(sorted(path.stem for path in HEALTHY.glob("*.py")))
+
+
+def program_of(name: str) -> Path:
+    """The program of that name."""
+    return next(PROGRAMS.glob(f"*/{name}.py"))
+
+
+def sick_line(path: Path) -> int:
+    """The number of the line that is marked."""
+    lines = path.read_text("utf-8").splitlines()
+    return next(number for number, line in enumerate(lines, 1) if line.endswith("# sick"))

@@ -1,0 +1,29 @@
+"""A thread sleeps while it holds a lock that others want. Cured: it sleeps before it takes the lock."""
+
+import sys
+import threading
+import time
+
+SICK = sys.argv[1] == "sick"
+lock = threading.Lock()
+
+
+def hold() -> None:
+    if not SICK:
+        return
+    with lock:
+        time.sleep(0.5)  # sick
+
+
+def want() -> None:
+    with lock:
+        sum(range(8_000_000))
+
+
+holder = threading.Thread(target=hold)
+holder.start()
+time.sleep(0.02)
+waiter = threading.Thread(target=want)
+waiter.start()
+waiter.join()
+holder.join()

@@ -1,0 +1,42 @@
+"""A small part of the bench in every run: all made captures, and three programs that wait rather than compute."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.bench_findings.measuring import check, record, try_healthy, try_pair
+from tests.bench_findings.pairs import PROGRAM_PAIRS, Pair, program_of, sick_line
+from tests.bench_findings.worlds import WORLD_PAIRS
+from tests.unit.recording.recording_tools import needs_perf
+
+FEW = ("lock_too_wide", "one_at_a_time", "slow_stage")
+
+
+@pytest.mark.parametrize("pair", WORLD_PAIRS, ids=lambda pair: pair.name)
+def test_the_disease_of_a_made_capture_is_named_with_its_place_and_gain(pair: Pair, tmp_path: Path) -> None:
+    outcome = try_pair(pair, tmp_path)
+    assert outcome.is_named, outcome
+    assert outcome.is_placed or not pair.has_line, outcome
+    assert 0.75 <= outcome.ratio <= 1.25, outcome
+    assert outcome.warnings == ()
+
+
+@needs_perf
+@pytest.mark.parametrize(
+    "pair", [pair for pair in PROGRAM_PAIRS if pair.name in FEW], ids=lambda pair: pair.name
+)
+def test_the_disease_of_a_program_is_named_with_its_line(pair: Pair, tmp_path: Path) -> None:
+    program = program_of(pair.name)
+    found = record(program, "sick", tmp_path / "sick.h5")
+    # A busy machine takes its time of any program: that may come first, and is no fault of this one.
+    first = next(finding for finding in found["findings"] if finding["id"] != "waits_for_core")
+    assert first["id"] in pair.ids
+    assert first["where"]["line"] == sick_line(program)
+    assert first["severity"] != "note"
+    assert check(tmp_path / "sick.h5")["findings"] == found["findings"]
+
+
+@needs_perf
+def test_a_healthy_program_gets_no_warning(tmp_path: Path) -> None:
+    assert try_healthy("prefetches", tmp_path) == ()

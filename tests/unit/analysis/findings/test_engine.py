@@ -1,0 +1,246 @@
+"""Budgets, chains, the critical path and gains, held to what is known of made captures."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.unit.analysis.analysis_tools import rows_of
+from tests.unit.effort import rounds
+
+from warpline.analysis.findings.causes import Cause
+from warpline.analysis.findings.diagnose import diagnose, open_case
+from warpline.analysis.findings.finding import Diagnosis
+from warpline.analysis.findings.scope import warm_up
+from warpline.analysis.findings.segments import Segments, join_segments, make_segments, tile
+from warpline.analysis.findings.wait_graph import WaitGraph
+from warpline.analysis.framework.selection import Selection, View
+from warpline.model import Flag, UsageError
+from warpline.model.waits import WaitKind
+from warpline.storage import Capture, CaptureBuilder, open_capture
+
+MS = 1_000_000
+States = list[tuple[int, int, int, int]]
+"""(length, 0 running, 1 runnable or 2 blocked, kind of wait, thread that ended it)."""
+
+
+def threads_capture(path: Path, threads: list[States], steps: list[tuple[int, int]] = []) -> Capture:  # noqa: B006
+    """A program whose threads did one thing after another, each with its call where it was blocked."""
+    builder = CaptureBuilder(path)
+    process = builder.add_process(71, name="python")
+    longest = 1
+    for number, states in enumerate(threads):
+        tid = 71 + number
+        thread = builder.add_thread(process, tid, name="python")
+        base = f"process/71.1/thread/{tid}.1"
+        state, calls, phases = (
+            builder.track(f"{base}/{role}", role=role, process=process, thread=thread)
+            for role in ("state", "osrt", "phases")
+        )
+        now = 0
+        for length, what, wait, by in states:
+            blocked = what == 2
+            name = ("running", "runnable", "blocked")[what]
+            flags = (0, int(Flag.WAITING), int(Flag.IDLE))[what]
+            given = {"wait": np.array([wait], np.uint8)} if blocked else {}
+            code = builder.string(name)
+            builder.add_events(
+                state, "thread_state", [now], [length], [code], flags=[flags], attributes=given
+            )
+            if blocked:
+                call = {"wait": np.array([wait], np.uint8), "ended_by": np.array([71 + by % len(threads)])}
+                builder.add_events(calls, "osrt", [now], [length], [builder.string("wait")], attributes=call)
+            now += length
+        longest = max(longest, now)
+        for place, (start, stop) in enumerate(steps if not number else []):
+            step = builder.string(f"ProfilerStep#{place}")
+            builder.add_events(phases, "phase", [start], [stop - start], [step])
+    builder.set_span(0, longest)
+    builder.finish()
+    return open_capture(path)
+
+
+STATES = st.lists(
+    st.tuples(
+        st.integers(1, 50_000),
+        st.integers(0, 2),
+        st.sampled_from([int(k) for k in WaitKind]),
+        st.integers(0, 3),
+    ),
+    min_size=1,
+    max_size=12,
+)
+
+
+@pytest.mark.fuzz
+@given(
+    st.lists(STATES, min_size=1, max_size=4),
+    st.lists(st.integers(0, 400_000), min_size=2, max_size=9, unique=True),
+    st.booleans(),
+)
+@settings(max_examples=rounds(15, 300), deadline=None)
+def test_every_nanosecond_has_one_cause_and_the_path_fills_the_range(
+    tmp_path_factory: pytest.TempPathFactory, threads: list[States], borders: list[int], has_steps: bool
+) -> None:
+    ordered = sorted(borders)
+    steps = list(pairwise(ordered)) if has_steps else []
+    path = tmp_path_factory.mktemp("made") / "made.h5"
+    with threads_capture(path, threads, steps) as capture:
+        for selection in (Selection(), Selection(100, capture.span[1] // 2 + 101)):
+            view = View(capture, selection)
+            case = open_case(view)
+            if isinstance(case, Diagnosis):
+                continue
+            found = diagnose(view)
+            assert found.budget is not None
+            whole = found.budget.stop_ns - found.budget.start_ns
+            assert sum(part.time_ns for part in found.budget.parts) == whole
+            assert case.pieces.length.min() > 0
+            assert case.pieces.start[0] == found.budget.start_ns
+            assert (case.pieces.start[1:] == case.pieces.stop[:-1]).all()
+            for step in found.budget.steps:
+                if found.budget.start_ns <= step.start_ns and step.stop_ns <= found.budget.stop_ns:
+                    assert sum(step.times_ns) == step.stop_ns - step.start_ns
+            segment, start, stop = case.graph.walk(case.actor)
+            assert (start[0], stop[-1]) == (found.budget.start_ns, found.budget.stop_ns)
+            assert (start[1:] == stop[:-1]).all()
+            assert len(segment) == len(start)
+            assert all(0 <= finding.gain_ns <= whole for finding in found.findings)
+            # Nothing of two findings is the same time, and none claims more than the range.
+            assert sum(finding.time_ns for finding in found.findings) <= whole
+
+
+SEGMENTS = st.lists(
+    st.tuples(
+        st.integers(0, 4),
+        st.integers(0, 900),
+        st.integers(1, 200),
+        st.sampled_from(list(Cause)),
+        st.integers(-1, 4),
+    ),
+    max_size=40,
+)
+
+
+def made(rows: list[tuple[int, int, int, Cause, int]]) -> Segments:
+    actor, start, length, cause, by = (
+        np.array([row[column] for row in rows], np.int64) for column in range(5)
+    )
+    by = np.where((by == actor) | (cause >= Cause.RUNNABLE), -1, by)
+    loose = join_segments([make_segments(actor, start, start + length, cause, by)])
+    return tile(loose, np.arange(5), 0, 1000)
+
+
+@given(SEGMENTS)
+@settings(max_examples=rounds(60, 2_000), deadline=None)
+def test_segments_of_everybody_fill_the_range(rows: list[tuple[int, int, int, Cause, int]]) -> None:
+    segments = made(rows)
+    for actor in range(5):
+        own = segments.take(segments.actor == actor)
+        assert (own.start[0], own.stop[-1]) == (0, 1000)
+        assert (own.start[1:] == own.stop[:-1]).all()
+
+
+@given(SEGMENTS, st.lists(st.sampled_from([0.0, 0.25, 1.0]), min_size=1, max_size=5))
+@settings(max_examples=rounds(60, 2_000), deadline=None)
+def test_the_compiled_walks_are_those_of_python(
+    rows: list[tuple[int, int, int, Cause, int]], parts: list[float]
+) -> None:
+    segments = made(rows)
+    fast, slow = WaitGraph(segments, 0, 1000), WaitGraph(segments, 0, 1000, compiled=False)
+    keep = np.resize(np.array(parts), len(segments))
+    assert fast.replay(keep).tolist() == slow.replay(keep).tolist()
+    for actor in range(5):
+        for ours, theirs in zip(fast.walk(actor), slow.walk(actor), strict=True):
+            assert ours.tolist() == theirs.tolist()
+
+
+@given(SEGMENTS)
+@settings(max_examples=rounds(60, 2_000), deadline=None)
+def test_a_replay_without_any_change_changes_nothing(rows: list[tuple[int, int, int, Cause, int]]) -> None:
+    segments = made(rows)
+    graph = WaitGraph(segments, 0, 1000)
+    assert graph.replay(np.ones(len(segments))).tolist() == segments.stop.tolist()
+    nothing_left = graph.replay(np.zeros(len(segments)))
+    assert (nothing_left <= segments.stop).all()
+
+
+def test_the_next_limit_takes_over(tmp_path: Path) -> None:
+    # The main thread joins two: one sleeps for 80 ms, the other for 50. Without the first the second is what is left.
+    join, sleep = int(WaitKind.JOIN), int(WaitKind.SLEEP)
+    threads = [
+        [
+            (10 * MS, 0, 0, 0),
+            (70 * MS, 2, join, 1),
+            (5 * MS, 0, 0, 0),
+            (5 * MS, 2, join, 2),
+            (5 * MS, 0, 0, 0),
+        ],
+        [(80 * MS, 2, sleep, 1)],
+        [(90 * MS, 2, sleep, 2)],
+    ]
+    with threads_capture(tmp_path / "two.h5", threads) as capture:
+        case = open_case(View(capture))
+        assert not isinstance(case, Diagnosis)
+        first = (case.segments.actor == 1) & (case.segments.cause == Cause.SLEEP)
+        second = (case.segments.actor == 2) & (case.segments.cause == Cause.SLEEP)
+        # It waits 75 ms for the second one then, instead of 70 for the first and 5 for the second.
+        assert case.gain_ns(first) == 5 * MS - 5 * MS
+        assert case.gain_ns(second) == 5 * MS
+        assert case.gain_ns(first | second) == 75 * MS
+
+
+def test_a_chain_ends_with_whoever_does_something(tmp_path: Path) -> None:
+    lock, join, sleep = int(WaitKind.LOCK), int(WaitKind.JOIN), int(WaitKind.SLEEP)
+    threads = [
+        [(10 * MS, 0, 0, 0), (80 * MS, 2, join, 1), (10 * MS, 0, 0, 0)],
+        [(85 * MS, 2, lock, 2), (5 * MS, 0, 0, 0)],
+        [(85 * MS, 2, sleep, 2)],
+    ]
+    with threads_capture(tmp_path / "chain.h5", threads) as capture:
+        found = diagnose(View(capture))
+        assert found.budget is not None
+        times = {part.cause: part.time_ns for part in found.budget.parts}
+        assert times == {"running": 20 * MS, "lock": 75 * MS, "other_threads": 5 * MS}
+        first = found.findings[0]
+        assert (first.id, first.time_ns, first.severity) == ("waits_for_lock", 75 * MS, "critical")
+        assert [hop.where.thread for hop in first.chain] == ["python (71)", "python (72)", "python (73)"]
+        path = rows_of(capture, "critical_path")
+        assert [(row["track"], row["segment_ns"]) for row in path] == [
+            ("python (73)", 85 * MS), ("python (72)", 5 * MS), ("python (71)", 10 * MS)
+        ]  # fmt: skip
+        assert sum(row["segment_ns"] for row in path) == 100 * MS
+        assert diagnose(View(capture), of="process/71.1/thread/72.1/state").budget is not None
+        with pytest.raises(UsageError, match="no track"):
+            diagnose(View(capture), of="gpu/7")
+
+
+def test_warm_up_is_left_out_and_said(tmp_path: Path) -> None:
+    borders = [0, 500, 900, 1000, 1100, 1200, 1300, 1400]
+    steps = [(a * MS, b * MS) for a, b in pairwise(borders)]
+    with threads_capture(tmp_path / "warm.h5", [[(1400 * MS, 0, 0, 0)]], steps) as capture:
+        found = diagnose(View(capture))
+        assert found.budget is not None
+        assert (found.budget.start_ns, found.budget.stop_ns) == (900 * MS, 1400 * MS)
+        assert [step.name for step in found.budget.steps] == [f"ProfilerStep#{n}" for n in range(2, 7)]
+        assert found.said[0].startswith("The first 2 steps are warm-up and left out: up to 500.0 ms")
+        rows = rows_of(capture, "time_budget")
+        assert [(row["name"], row["step"], row["total_ns"]) for row in rows[:2]] == [
+            ("running", None, 500 * MS), ("ProfilerStep#2", 0, 100 * MS)
+        ]  # fmt: skip
+        # Whoever selects a range is asked nothing else.
+        part = diagnose(View(capture, Selection(0, 950 * MS))).budget
+        assert part is not None
+        assert (part.start_ns, part.stop_ns) == (0, 950 * MS)
+
+
+@pytest.mark.parametrize(
+    ("durations", "first"),
+    [([9, 1, 1, 1, 1], 1), ([9, 5, 1, 1, 1, 1], 2), ([1, 9, 1, 1, 1], 0), ([9, 1], 0), ([1, 1, 1, 1], 0)],
+)
+def test_warm_up_is_at_the_beginning(durations: list[int], first: int) -> None:
+    assert warm_up(np.array(durations, np.int64)) == first

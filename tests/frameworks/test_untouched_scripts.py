@@ -118,14 +118,48 @@ def test_two_ranks_started_by_torchrun(tmp_path: Path) -> None:
     assert (phases.name == "all_reduce").sum() == len(steps)
 
 
-def test_compiled_code_has_the_same_graphs_breaks_and_recompiles(tmp_path: Path) -> None:
+@pytest.mark.parametrize("trace", ["steps", "steps,torch"])
+def test_compiled_code_has_the_same_graphs_breaks_and_recompiles(tmp_path: Path, trace: str) -> None:
     needs("torch")
     plain = subprocess.run(
         [PYTHON, program("compiled.py")], capture_output=True, text=True, check=True
     ).stdout
-    (told,), capture = record(tmp_path, program("compiled.py"))
+    (told,), capture = record(tmp_path, program("compiled.py"), options=("--trace", trace))
     with capture:
         phases = capture.events("phase").to_pandas()
     assert told == json.loads(plain)
     assert told["full"]["unique_graphs"] == 1
     assert (phases.category == "Forward").any()
+
+
+def test_operators_are_those_that_the_profiler_counts_and_it_works_as_before(tmp_path: Path) -> None:
+    needs("torch")
+    (told,), capture = record(tmp_path, program("operators.py"), options=("--trace", "torch"))
+    with capture:
+        operators = capture.events("operator").to_pandas()
+        ranges = capture.events("range").to_pandas()
+    for name in ("counted", "again"):
+        (span,) = ranges[ranges.name == name].itertuples()
+        inside = operators[
+            (operators.start_ns >= span.start_ns) & (operators.start_ns < span.start_ns + span.duration_ns)
+        ]
+        assert inside.groupby("name").size().to_dict() == told["operators"]
+
+
+def test_loader_workers_say_nothing_on_their_way_out(tmp_path: Path) -> None:
+    needs("torch")
+    output = tmp_path / "run.h5"
+    words = [sys.executable, "-m", "warpline", "record", "-q", "--trace", "steps,torch", "-o", str(output)]
+    done = subprocess.run(
+        [*words, "--", PYTHON, program("cnn.py"), "2"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": str(PROGRAMS)},
+    )
+    assert done.stderr == ""
+    with warpline.open(output) as capture:
+        operators = capture.events("operator").to_pandas()
+        phases = capture.events("phase").to_pandas()
+    assert set(operators.process_id) == {phases.process_id[phases.name == "backward"].iloc[0]}
+    assert len(operators) > 1000

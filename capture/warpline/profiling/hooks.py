@@ -34,4 +34,4 @@ def hook_frameworks(agent: Agent, variables: Mapping[str, str]) -> None:
 
 def are_in() -> bool:
     """Whether the hooks are in this process."""
-    return _are_in or "WARPLINE_STEPS" in os.environ
+    return _are_in or "steps" in os.environ.get("WARPLINE_HOOKED", "").split(",")

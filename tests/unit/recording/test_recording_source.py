@@ -1,4 +1,4 @@
-"""Sources are found by one registry: those beside it, those of other distributions, those that are only planned."""
+"""Sources are found by one registry: those beside it, those of other distributions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ from warpline.recording.finalise import finalise
 from warpline.recording.session import RecordingOptions, Session
 from warpline.recording.sources import registry
 from warpline.recording.sources.collector import Collector, Watched
-from warpline.recording.sources.planned import PLANNED
 from warpline.recording.sources.registry import (
     capture_ranges,
     control_mask,
@@ -137,7 +136,7 @@ def test_an_entry_point_that_cannot_be_loaded_says_so_and_costs_nothing(
     folder.mkdir()
     (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
     (folder / "entry_points.txt").write_text(
-        "[warpline.sources]\nbroken = json:dumps\nperf = json:dumps\ntorch = no_such_module:source\n"
+        "[warpline.sources]\nbroken = json:dumps\nperf = json:dumps\nother = no_such_module:source\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
     plugins.forget()
@@ -147,27 +146,7 @@ def test_an_entry_point_that_cannot_be_loaded_says_so_and_costs_nothing(
     assert not check.available
     assert check.reason.startswith("json:dumps cannot be loaded: ")
     assert check.remedy
-    assert "no_such_module" in check_source(found["torch"]).reason
-
-
-class NewTorch(RecordingSource):
-    name = "torch"
-    choice = PLANNED[0].choice
-    title = "Operators"
-    position = PLANNED[0].position
-
-    def probe(self) -> str:
-        return "2.9"
-
-
-@pytest.mark.usefixtures("fresh_registry")
-def test_a_planned_source_gives_way_to_a_real_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    names = [source.name for source in recording_sources()]
-    assert len(names) == len(set(names))
-    monkeypatch.setattr(registry, "_entry_points", lambda: [NewTorch()])
-    recording_sources.cache_clear()
-    assert [source.name for source in recording_sources()] == names
-    assert check_source(next(s for s in recording_sources() if s.name == "torch")).reason == "2.9"
+    assert "no_such_module" in check_source(found["other"]).reason
 
 
 class Failing(Collector):

@@ -14,7 +14,6 @@ from warpline.i18n import english
 from warpline.plugins import entry_points
 from warpline.recording import sources
 from warpline.recording.agent.contribution import Contribution
-from warpline.recording.sources.planned import PLANNED
 from warpline.recording.sources.source import Choice, RecordingSource
 from warpline.recording.unavailable import Unavailable
 
@@ -42,7 +41,7 @@ class BrokenSource(RecordingSource):
 @lru_cache(maxsize=1)
 def recording_sources() -> tuple[RecordingSource, ...]:
     """Every source, in the order in which they are shown, opened and translated."""
-    found: dict[str, RecordingSource] = {source.name: source for source in PLANNED}
+    found: dict[str, RecordingSource] = {}
     built_in = {source.name: source for source in _packages()}
     for source in _entry_points():
         found[source.name] = source

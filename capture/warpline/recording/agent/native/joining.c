@@ -14,7 +14,7 @@ EXPORT int warpline_join(const char *directory)
 }
 
 /* Put hooks into the frameworks that are imported and those that will be; once for the life of the process.
- * WARPLINE_STEPS names the folder with them. A later session is told that they are there. */
+ * WARPLINE_HOOKS names the folder with them. A later session is told that they are there. */
 EXPORT void warpline_hook_frameworks(int is_told)
 {
     steps_boot();

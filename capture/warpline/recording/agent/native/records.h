@@ -49,6 +49,7 @@ enum {
 
     RECORD_FRAMEWORK_RANGE = 700,
     RECORD_FRAMEWORK_MODULE = 701,
+    RECORD_FRAMEWORK_OPERATOR = 702,
 };
 
 struct record_clock_pair {
@@ -226,6 +227,10 @@ struct record_framework_module {
     uint64_t start_ns, end_ns;
     uint32_t path, class_name;
 };
+struct record_framework_operator {
+    uint64_t start_ns, end_ns;
+    uint32_t name, reserved;
+};
 
 #define RECORD_SIZE(type, size) _Static_assert(sizeof(struct type) == (size), "docs/spool.md promises this size")
 RECORD_SIZE(record_clock_pair, 24);
@@ -263,5 +268,6 @@ RECORD_SIZE(record_python_sample, 16);
 RECORD_SIZE(record_python_thread_name, 16);
 RECORD_SIZE(record_framework_range, 40);
 RECORD_SIZE(record_framework_module, 24);
+RECORD_SIZE(record_framework_operator, 24);
 
 #endif

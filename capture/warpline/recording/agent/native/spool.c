@@ -268,6 +268,7 @@ static void release_writer_locked(struct writer *writer)
     if (writer->next != NULL)
         writer->next->previous = writer->previous;
     free(writer->domains);
+    free(writer->operators);
     free(writer);
 }
 

@@ -14,7 +14,7 @@
 #define LIKELY(x) __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
-enum { SOURCE_CPU = 1, SOURCE_NVTX = 2, SOURCE_CUDA = 4, SOURCE_OSRT = 8, SOURCE_PYTHON = 16, SOURCE_STEPS = 128 };
+enum { SOURCE_CPU = 1, SOURCE_NVTX = 2, SOURCE_CUDA = 4, SOURCE_OSRT = 8, SOURCE_PYTHON = 16, SOURCE_TORCH = 32, SOURCE_STEPS = 128 };
 enum { STATE_RECORDING = 0, STATE_PAUSED = 1, STATE_STOPPING = 2 };
 enum { REQUEST_NONE = 0, REQUEST_START = 1, REQUEST_STOP = 2 };
 
@@ -49,7 +49,7 @@ _Static_assert(sizeof(struct chunk_header) == 64, "docs/spool.md");
     SLOT(CUPTI_NAME) \
     SLOT(OSRT_CALL) SLOT(OSRT_RELEASE) SLOT(OSRT_WAITING) \
     SLOT(PYTHON_CODE) SLOT(PYTHON_STACK) SLOT(PYTHON_SAMPLE) SLOT(PYTHON_THREAD_NAME) \
-    SLOT(FRAMEWORK_RANGE) SLOT(FRAMEWORK_MODULE)
+    SLOT(FRAMEWORK_RANGE) SLOT(FRAMEWORK_MODULE) SLOT(FRAMEWORK_OPERATOR)
 
 /* One cursor per record type and thread. */
 enum slot {
@@ -74,12 +74,20 @@ struct open_ranges {
     uint64_t lost_ns;
 };
 
+/* An operator of a framework that has begun. */
+struct open_operator {
+    uint64_t start_ns;
+    uint32_t name;
+};
+
 struct writer {
     uint64_t last_ns;
     uint32_t tid, serial; /* serial: tells threads apart that had the same id one after the other */
     bool is_busy;         /* in a slow path: a signal handler must not enter it again */
     uint32_t domain_count;
     struct open_ranges *domains; /* by NVTX domain */
+    uint32_t operator_depth, operator_room;
+    struct open_operator *operators;
     struct record_osrt_waiting *waiting; /* what this thread waits for, in the file; NULL until it first waits */
     struct writer *next, *previous;
     struct cursor cursors[SLOT_COUNT];

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from warpline.i18n import english
 from warpline.recording.agent.probing import count_records, require_agent
-from warpline.recording.sources.steps.injection import VARIABLE, inside_folder
+from warpline.recording.sources.steps.injection import hooking
 from warpline.recording.unavailable import Unavailable
 
 _PROGRAM = """
@@ -35,7 +35,7 @@ def probe() -> str:
     Raises Unavailable.
     """
     library = require_agent()
-    if not count_records(_PROGRAM, library, frozenset({701}), {VARIABLE: str(inside_folder())}):
+    if not count_records(_PROGRAM, library, frozenset({701}), hooking("steps", {})):
         raise Unavailable(
             english("no hooks can be put into this Python"),
             english("the agent reaches CPython that is not statically linked"),

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from warpline.i18n import english
 from warpline.recording.agent.contribution import Contribution
 from warpline.recording.sources.source import Choice, RecordingSource
-from warpline.recording.sources.steps.injection import VARIABLE, inside_folder
 
 if TYPE_CHECKING:
     from warpline.recording.session import Session
@@ -41,13 +40,16 @@ class StepsSource(RecordingSource):
 
     def contribute(self, session: Session, inherited: Mapping[str, str]) -> Contribution:
         from warpline.recording.agent.loading import preload_agent
+        from warpline.recording.sources.steps.injection import hooking
 
         loaded = preload_agent(session, inherited, self.name)
-        inside = {VARIABLE: str(inside_folder())}
-        return Contribution({**loaded.variables, **inside}, loaded.source, loaded.warnings)
+        variables = {**loaded.variables, **hooking(self.name, inherited)}
+        return Contribution(variables, loaded.source, loaded.warnings)
 
     def joining(self) -> Mapping[str, str]:
-        return {VARIABLE: str(inside_folder())}
+        from warpline.recording.sources.steps.injection import hooking
+
+        return hooking(self.name, {})
 
     def translate(
         self, translation: Translation, spools: Sequence[SpoolFile], builder: CaptureBuilder

@@ -1,6 +1,7 @@
 """Runs inside the recorded program, before its first line: waits for frameworks and has hooks put into them.
 
-The agent hands it six builtins: `now`, `enter`, `leave`, `record`, `text` and `say` (native/steps_boot.c). It imports
+The agent hands it six builtins, `now`, `enter`, `leave`, `record`, `text` and `say` (native/steps_boot.c), and
+`sources`, the names of those that want hooks. It imports
 nothing of Warpline, prints nothing, and costs a dictionary lookup for each module that the program imports until one of
 a framework is; only then are that framework's hooks read. A hook that fails leaves the program as it is without us.
 """
@@ -14,31 +15,40 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-FRAMEWORKS = {
+HOOKS = {
     "torch_hooks": (
-        "torch.amp.grad_scaler",
-        "torch.autograd",
-        "torch.compiler",
-        "torch.distributed.distributed_c10d",
-        "torch.nn.modules.module",
-        "torch.optim.optimizer",
-        "torch.serialization",
-        "torch.utils.data._utils.fetch",
-        "torch.utils.data._utils.worker",
-        "torch.utils.data.dataloader",
+        "steps",
+        (
+            "torch.amp.grad_scaler",
+            "torch.autograd",
+            "torch.compiler",
+            "torch.distributed.distributed_c10d",
+            "torch.nn.modules.module",
+            "torch.optim.optimizer",
+            "torch.serialization",
+            "torch.utils.data._utils.fetch",
+            "torch.utils.data._utils.worker",
+            "torch.utils.data.dataloader",
+        ),
     ),
+    "torch_operators": ("torch", ("torch",)),
 }
-"""Modules whose import is waited for, by the file with the hooks for them."""
+"""By the file with the hooks: the source they are for, and the modules whose import is waited for."""
 
 
 class Watcher:
     """A finder of ``sys.meta_path`` that finds nothing itself: it has modules hooked when they were executed."""
 
-    def __init__(self, api: Mapping[str, Any]) -> None:
+    def __init__(self, api: Mapping[str, Any], sources: list[str]) -> None:
         self.api = api
-        self.waits = {module: file for file, modules in FRAMEWORKS.items() for module in modules}
+        self.waits = {
+            module: file
+            for file, (source, modules) in HOOKS.items()
+            if source in sources
+            for module in modules
+        }
         self.hooks: dict[str, dict[str, Any]] = {}
-        self.failures: list[str] = []
+        self.failures: dict[str, list[str]] = {}
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         """The spec that the other finders have, if it is one that is waited for."""
@@ -74,10 +84,10 @@ class Watcher:
         try:
             if file not in self.hooks:
                 self.hooks[file] = self.read(file)
-                self.api["say"]("")
+                self.api["say"](HOOKS[file][0], 1, "", "")
             self.hooks[file]["HOOKS"][name](module)
         except Exception as error:
-            self.failed(name, error)
+            self.failed(name, error, file)
 
     def read(self, file: str) -> dict[str, Any]:
         """The globals of a file beside this one."""
@@ -93,10 +103,12 @@ class Watcher:
         exec(code, names)
         return names
 
-    def failed(self, name: str, error: Exception) -> None:
+    def failed(self, name: str, error: Exception, file: str = "torch_hooks") -> None:
         """Say once what does not work; the capture tells it."""
-        self.failures.append(f"{name} is not hooked: {type(error).__name__}: {error}")
-        self.api["say"]("; ".join(dict.fromkeys(self.failures)))
+        source = HOOKS[file][0]
+        reasons = self.failures.setdefault(source, [])
+        reasons.append(f"{name} is not hooked: {type(error).__name__}: {error}")
+        self.api["say"](source, 1, "; ".join(dict.fromkeys(reasons)), "")
 
     def catch_up(self) -> None:
         """Hook what the program has imported already; what is being imported comes by its finder or not at all."""
@@ -109,7 +121,8 @@ class Watcher:
 
 def start(names: Mapping[str, Any]) -> None:
     """Begin to wait."""
-    watcher = Watcher({name: names[name] for name in ("now", "enter", "leave", "record", "text", "say")})
+    api = {name: names[name] for name in ("now", "enter", "leave", "record", "text", "say")}
+    watcher = Watcher(api, names["sources"].split(","))
     sys.meta_path.insert(0, watcher)
     watcher.catch_up()
 

@@ -146,12 +146,16 @@ static void *intern(void *self, void *object)
     return py.from_long((long long)wl_intern(text, length));
 }
 
-/* say(reason): the source works here; empty, or what of it does not */
-static void *say(void *self, void *object)
+/* say(source, is_enabled, reason, remedy): what a process reports of a source */
+static void *say(void *self, void *const *values, ssize_t count)
 {
     (void)self;
+    char name[32];
     size_t length;
-    wl_write_source_state("steps", true, text_of(object, &length), "", 0);
+    if (count != 4)
+        return none();
+    snprintf(name, sizeof name, "%s", text_of(values[0], &length));
+    wl_write_source_state(name, number(values[1]) != 0, text_of(values[2], &length), text_of(values[3], &length), 0);
     return none();
 }
 
@@ -161,7 +165,7 @@ static struct method methods[] = {
     {"leave", leave, METH_FASTCALL, NULL},
     {"record", record, METH_FASTCALL, NULL},
     {"text", intern, METH_O, NULL},
-    {"say", say, METH_O, NULL},
+    {"say", say, METH_FASTCALL, NULL},
 };
 
 static void set_owned(void *globals, const char *name, void *value)
@@ -189,7 +193,7 @@ static char *read_source(const char *path)
     return source;
 }
 
-static void run(const char *folder)
+static void run(const char *folder, const char *sources)
 {
     char path[4096];
     int length = snprintf(path, sizeof path, "%s/boot.py", folder);
@@ -202,6 +206,7 @@ static void run(const char *folder)
         py.set_item(globals, "__builtins__", py.builtins());
         set_owned(globals, "__name__", py.new_text("_warpline_boot"));
         set_owned(globals, "__file__", py.new_text(path));
+        set_owned(globals, "sources", py.new_text(sources));
         for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++)
             set_owned(globals, methods[i].name, py.new_function(&methods[i], NULL, NULL));
         void *result = py.evaluate(code, globals, globals);
@@ -218,14 +223,14 @@ static void run(const char *folder)
 void steps_boot(void)
 {
     static bool is_done; /* under the GIL; a forked child has the hooks already */
-    const char *folder = getenv("WARPLINE_STEPS");
-    if (is_done || folder == NULL || folder[0] != '/')
+    const char *folder = getenv("WARPLINE_HOOKS"), *sources = getenv("WARPLINE_HOOKED");
+    if (is_done || folder == NULL || folder[0] != '/' || sources == NULL)
         return;
     is_done = true;
     int saved_errno = errno;
     osrt_is_quiet++;
     if (find_functions())
-        run(folder);
+        run(folder, sources);
     osrt_is_quiet--;
     errno = saved_errno;
 }

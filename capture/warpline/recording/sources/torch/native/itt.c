@@ -1,0 +1,152 @@
+/* Intel's ITT, as far as PyTorch calls it (`torch.autograd.profiler.emit_itt`): a begin and an end for every operator.
+ * The program's copy of ITT loads the library that INTEL_LIBITTNOTIFY64 names and has it fill in its functions; the
+ * layouts are those of ittnotify_config.h, which keeps them stable. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "spool_internal.h"
+
+#define EXPORT __attribute__((visibility("default")))
+#define CHUNK 256u
+#define MAX_HANDLES (1u << 20)
+
+struct itt_domain {
+    volatile int flags; /* 0: calls for it are left out by the caller */
+    const char *name;
+    void *wide_name;
+    int extra1;
+    void *extra2;
+    struct itt_domain *next;
+};
+
+struct itt_handle {
+    const char *text;
+    void *wide_text;
+    int extra1; /* the id of the text */
+    void *extra2;
+    struct itt_handle *next;
+};
+
+struct itt_id {
+    unsigned long long d1, d2, d3;
+};
+
+struct itt_function {
+    const char *name;
+    void **place;
+    void *init, *null;
+    int group;
+};
+
+struct itt_global {
+    unsigned char magic[8];
+    unsigned long version_major, version_minor, version_build;
+    volatile long is_initialized, is_mutex_initialized, atomic_counter;
+    pthread_mutex_t mutex;
+    void *library, *error_handler;
+    const char **library_path;
+    struct itt_function *functions;
+};
+
+static struct itt_domain torch_domain = {.flags = 1, .name = "PyTorch"}, other_domain = {.flags = 0, .name = "other"};
+static const struct itt_domain *_Atomic known_domain; /* PyTorch's, which it may have made before we were asked */
+static struct itt_handle *handles[MAX_HANDLES / CHUNK]; /* by the id of the text; chunks never move */
+
+static struct itt_domain *create_domain(const char *name)
+{
+    return name != NULL && strcmp(name, torch_domain.name) == 0 ? &torch_domain : &other_domain;
+}
+
+static inline bool is_torch(const struct itt_domain *domain)
+{
+    if (LIKELY(domain == atomic_load_explicit(&known_domain, memory_order_relaxed)))
+        return domain != NULL;
+    if (domain == NULL || domain->name == NULL || strcmp(domain->name, torch_domain.name) != 0)
+        return false;
+    atomic_store_explicit(&known_domain, domain, memory_order_relaxed);
+    return true;
+}
+
+/* PyTorch makes a handle for every call: equal texts are one. */
+static struct itt_handle *create_handle(const char *text)
+{
+    uint32_t id = text ? wl_intern(text, strlen(text)) : 0;
+    if (UNLIKELY(id >= MAX_HANDLES))
+        id = 0;
+    struct itt_handle *chunk = __atomic_load_n(&handles[id / CHUNK], __ATOMIC_ACQUIRE);
+    if (UNLIKELY(chunk == NULL)) {
+        spool_lock();
+        chunk = handles[id / CHUNK];
+        if (chunk == NULL && (chunk = calloc(CHUNK, sizeof *chunk)) != NULL) {
+            for (uint32_t i = 0; i < CHUNK; i++)
+                chunk[i] = (struct itt_handle){.text = "", .extra1 = (int)(id / CHUNK * CHUNK + i)};
+            __atomic_store_n(&handles[id / CHUNK], chunk, __ATOMIC_RELEASE);
+        }
+        spool_unlock();
+    }
+    return chunk != NULL ? &chunk[id % CHUNK] : NULL;
+}
+
+static struct open_operator *deeper(struct writer *writer)
+{
+    uint32_t larger = writer->operator_room ? writer->operator_room * 2 : 32;
+    struct open_operator *moved = realloc(writer->operators, larger * sizeof *moved);
+    if (moved == NULL)
+        return NULL;
+    writer->operators = moved;
+    writer->operator_room = larger;
+    return moved;
+}
+
+static void begin_task(const struct itt_domain *domain, struct itt_id task, struct itt_id parent,
+                       const struct itt_handle *handle)
+{
+    (void)task, (void)parent;
+    struct writer *writer = is_torch(domain) ? wl_writer() : NULL;
+    if (writer == NULL)
+        return;
+    if (UNLIKELY(writer->operator_depth >= writer->operator_room) && deeper(writer) == NULL)
+        return;
+    struct open_operator *open = &writer->operators[writer->operator_depth++];
+    open->name = handle ? (uint32_t)handle->extra1 : 0;
+    if (UNLIKELY(open->name == 0 && handle != NULL && handle->text != NULL)) /* made before we were asked */
+        open->name = wl_intern(handle->text, strlen(handle->text));
+    open->start_ns = wl_is_recording(SOURCE_TORCH) ? wl_now(writer) : 0;
+}
+
+static void end_task(const struct itt_domain *domain)
+{
+    struct writer *writer = is_torch(domain) ? wl_writer() : NULL;
+    if (writer == NULL || writer->operator_depth == 0)
+        return;
+    struct open_operator *open = &writer->operators[--writer->operator_depth];
+    if (open->start_ns == 0 || !wl_is_recording(SOURCE_TORCH))
+        return;
+    struct record_framework_operator *to =
+        WL_RESERVE(writer, SLOT_FRAMEWORK_OPERATOR, record_framework_operator);
+    if (to == NULL)
+        return;
+    *to = (struct record_framework_operator){open->start_ns, wl_now(writer), open->name, 0};
+    WL_COMMIT(writer, SLOT_FRAMEWORK_OPERATOR, record_framework_operator);
+}
+
+EXPORT void __itt_api_init(struct itt_global *global, int groups)
+{
+    static const struct {
+        const char *name;
+        void *function;
+    } known[] = {
+        {"__itt_domain_create", (void *)create_domain},
+        {"__itt_string_handle_create", (void *)create_handle},
+        {"__itt_task_begin", (void *)begin_task},
+        {"__itt_task_end", (void *)end_task},
+    };
+    (void)groups;
+    if (!wl_start() || global == NULL)
+        return;
+    for (struct itt_function *function = global->functions; function != NULL && function->name != NULL; function++)
+        for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+            if (strcmp(function->name, known[i].name) == 0 && function->place != NULL)
+                *function->place = known[i].function;
+}

@@ -1,0 +1,59 @@
+"""The source ``torch``: every operator of PyTorch, through ITT."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from warpline.i18n import english
+from warpline.recording.agent.contribution import Contribution
+from warpline.recording.sources.source import Choice, RecordingSource
+
+if TYPE_CHECKING:
+    from warpline.recording.session import Session
+    from warpline.recording.spool.reader import SpoolFile
+    from warpline.recording.spool.spool_to_tracks import Translation
+    from warpline.storage import CaptureBuilder
+
+VARIABLE = "INTEL_LIBITTNOTIFY64"
+
+
+class TorchSource(RecordingSource):
+    """Operators, as PyTorch's own profiler has them."""
+
+    name = "torch"
+    choice = Choice("torch", english("Operators"), english("Every operator of PyTorch"), control_bit=32)
+    title = english("Operators of PyTorch (agent)")
+    position = 90
+    record_types = frozenset((702,))
+    timed_records = ((702, 8),)
+
+    def probe(self) -> str:
+        import os
+
+        from warpline.recording.agent.loading import require_free
+        from warpline.recording.sources.steps.probing import probe
+
+        require_free(VARIABLE, os.environ)
+        return probe()
+
+    def contribute(self, session: Session, inherited: Mapping[str, str]) -> Contribution:
+        from warpline.recording.agent.loading import load_agent, preload_agent
+        from warpline.recording.sources.steps.injection import hooking
+
+        loaded = load_agent(session, inherited, self.name, VARIABLE)
+        if loaded.source is None or not loaded.source.enabled:
+            return loaded
+        preloaded = preload_agent(session, inherited, self.name)
+        variables = {**loaded.variables, **preloaded.variables, **hooking(self.name, inherited)}
+        return Contribution(variables, preloaded.source, preloaded.warnings)
+
+    def translate(
+        self, translation: Translation, spools: Sequence[SpoolFile], builder: CaptureBuilder
+    ) -> None:
+        from warpline.recording.sources.torch.translate import translate
+
+        translate(translation, spools, builder)
+
+
+source = TorchSource()

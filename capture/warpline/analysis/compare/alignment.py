@@ -9,6 +9,7 @@ from enum import StrEnum
 import numpy as np
 import numpy.typing as npt
 
+from warpline.analysis.findings.scope import warm_up
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.selection import View
 from warpline.analysis.steps.step_groups import step_groups
@@ -17,7 +18,6 @@ from warpline.i18n import tr
 from warpline.model import UsageError
 
 Int64Array = npt.NDArray[np.int64]
-_MOST_WARM_UP = 0.5
 
 
 class Align(StrEnum):
@@ -109,23 +109,6 @@ def _disjoint(start: Int64Array, stop: Int64Array) -> tuple[Int64Array, Int64Arr
 def _thread_of(view: View, steps: Steps, places: Int64Array) -> int | None:
     track = view.capture.tracks[int(view.track_of(steps.row[places[:1]])[0])]
     return track.thread
-
-
-def warm_up(durations: Int64Array) -> int:
-    """How many steps at the beginning warm up: those far longer than the median of what follows, at most half.
-
-    Far is 10 % and 3 scaled median deviations (1.4826 of them estimate a standard deviation).
-    """
-    most = int(len(durations) * _MOST_WARM_UP)
-    for skipped in range(most + 1):
-        rest = durations[skipped + 1 :]
-        if not len(rest):
-            return skipped
-        median = float(np.median(rest))
-        spread = 1.4826 * float(np.median(np.abs(rest - median)))
-        if durations[skipped] <= max(1.1 * median, median + 3 * spread):
-            return skipped
-    return most
 
 
 def pair_steps(a: Windows, b: Windows) -> tuple[Windows, Windows]:

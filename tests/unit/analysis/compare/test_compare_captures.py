@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.analysis.analysis_tools import Program, training_capture
 
-from warpline.analysis.compare.alignment import Align, warm_up
+from warpline.analysis.compare.alignment import Align
 from warpline.analysis.compare.comparison import CaptureRun, Choices, Comparison, compare
 from warpline.analysis.compare.comparison_text import comparison_lines, verdict
 from warpline.analysis.compare.gate import holds, parse_condition
@@ -265,13 +265,6 @@ def test_the_parts_of_a_step_by_hand(tmp_path: Path, stack: ExitStack) -> None:
         assert numbers(found)["copies"][0] == 50 * US
         assert numbers(found)["loader"][0] >= 300 * US
         assert sum(part.a_ns for part in found.parts) == 2_000 * US
-
-
-def test_warm_up_is_what_is_far_longer_at_the_beginning() -> None:
-    assert warm_up(np.array([500, 300, 100, 101, 99, 100, 102])) == 2
-    assert warm_up(np.array([100, 101, 99, 500, 100])) == 0
-    assert warm_up(np.array([100])) == 0
-    assert warm_up(np.array([500, 100])) == 1
 
 
 @given(

@@ -89,6 +89,8 @@ def test_a_script_is_recorded_and_its_capture_opens_by_itself(
     assert len(capture.events) > 0
     assert [name for name in capture.kinds if name in {"thread_state", "cpu_slice"}]
     assert capture_page.document.console_text == "\n".join(f"step {i} two words" for i in range(5))
+    # What stands out is the first thing that is seen of it.
+    assert window.panels.is_in_front("findings")
     window.panels.show_panel("console")
     qtbot.waitUntil(lambda: isinstance(window.panels.panel("console"), ConsolePanel), timeout=5_000)
     panel = window.panels.panel("console")

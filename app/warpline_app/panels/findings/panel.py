@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QTimer
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QSplitter, QVBoxLayout, QWidget
 
 from warpline.analysis.findings.finding import Budget, Diagnosis
 from warpline.analysis.framework.report import NotRecorded
@@ -18,6 +18,7 @@ from warpline_app.panels.findings.actions import FindingActions
 from warpline_app.panels.findings.budget_bar import BudgetBar
 from warpline_app.panels.findings.card_list import CardList
 from warpline_app.panels.findings.evidence import finding_key
+from warpline_app.panels.findings.step_stack import StepStack
 from warpline_app.panels.frame.computed import ComputedPanel
 
 if TYPE_CHECKING:
@@ -57,7 +58,15 @@ class FindingsPanel(ComputedPanel):
         column.setContentsMargins(12, 10, 12, 0)
         column.setSpacing(8)
         column.addWidget(self.budget)
-        column.addWidget(self.cards, 1)
+        self.steps = StepStack(self.theme)
+        self.steps.step_chosen.connect(self.state.select_range)
+        self.steps.hide()
+        split = QSplitter(Qt.Orientation.Horizontal)
+        split.setChildrenCollapsible(False)
+        split.addWidget(self.cards)
+        split.addWidget(self.steps)
+        split.setSizes([700, 300])
+        column.addWidget(split, 1)
         self._laying_out = QTimer(self)
         self._laying_out.setSingleShot(True)
         self._laying_out.setInterval(0)
@@ -162,9 +171,18 @@ class FindingsPanel(ComputedPanel):
             return
         self.show_content()
         self.budget.show_budget(result.budget, result.said)
+        self._show_steps(request, result.budget)
         self._show_cards(result, result.budget)
         self._lay_out()
         self.set_scope(self._scope_of(request, result.budget))
+
+    def _show_steps(self, request: FindingsRequest, budget: Budget) -> None:
+        """All steps of the capture stay to choose from while one of them is the selected range."""
+        known = self.steps.budget
+        if request.range_ns is None or known is None or len(budget.steps) > len(known.steps):
+            self.steps.show_budget(budget)
+        self.steps.mark_range(request.range_ns)
+        self.steps.setVisible(self.steps.budget is not None and len(self.steps.budget.steps) > 1)
 
     def _lay_out(self) -> None:
         """From the inside out, at once: texts of other lengths must not be cut off for a moment."""
@@ -219,3 +237,4 @@ class FindingsPanel(ComputedPanel):
         """Colours are painted."""
         self.budget.set_theme(theme)
         self.cards.set_theme(theme)
+        self.steps.theme = theme

@@ -102,12 +102,56 @@ def test_threads_and_children_that_were_there_are_recorded(running: Running, tmp
         said = {source.name: source for source in capture.sources}
         assert said["perf"].enabled
         assert said["procfs"].enabled
-        for name in ("nvtx", "osrt", "python"):
+        for name in ("nvtx", "osrt", "steps"):
             assert not said[name].enabled
             assert said[name].reason
         assert capture.metadata["command_line"][:2] == [sys.executable, "-c"]
     assert "osrt: not recorded: calls can only be watched from the start of a program" in done.stderr
     assert not list(tmp_path.glob("*.spool"))
+
+
+def readable_python() -> bool:
+    """Whether this Python is one whose stacks are known."""
+    return sys.implementation.name == "cpython" and (3, 11) <= sys.version_info < (3, 15)
+
+
+@pytest.mark.skipif(not readable_python(), reason="stacks are known of CPython 3.11 to 3.14")
+def test_python_stacks_are_read_from_outside(running: Running, tmp_path: Path) -> None:
+    output = tmp_path / "run.h5"
+    command = [
+        *WARPLINE,
+        "attach",
+        str(running.pid),
+        "-o",
+        str(output),
+        "--trace",
+        "python",
+        "--duration",
+        "1s",
+        "-q",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert running.end() == 7
+    lines = PROGRAM.splitlines()
+    sleeping, waiting = (
+        1 + lines.index(line) for line in ("        time.sleep(0.004)", "sys.stdin.readline()")
+    )
+    with warpline.open(output) as capture:
+        (source,) = [source for source in capture.sources if source.name == "python"]
+        assert source.enabled
+        samples = capture.events("sample").to_pandas()
+    of_parent = samples[samples.process_id == running.pid]
+    main = of_parent[of_parent.thread_id == running.pid]
+    # It waits at one line all the time, so that no stack of it moves; it is looked at 100 times a second.
+    assert set(main.name) == {f"<module> (<string>:{waiting})"}
+    assert 20 <= len(main) <= 110
+    worker = of_parent[of_parent.thread_id != running.pid]
+    assert f"work (<string>:{sleeping})" in set(worker.name)
+    assert all(name.startswith(("work (<string>:", "Thread.", "<module>")) for name in worker.name)
+    innermost = [stack.splitlines() if isinstance(stack, str) else [] for stack in worker["stack"]]
+    assert any("run" in "".join(stack) for stack in innermost)  # threading.Thread.run called it
+    assert set(samples.process_id) == {running.pid, running.child}
 
 
 def attached(pid: int, output: Path) -> subprocess.Popen[bytes]:

@@ -12,6 +12,7 @@ from warpline.recording.unavailable import Unavailable
 
 if TYPE_CHECKING:
     from warpline.recording.session import Session
+    from warpline.recording.sources.collector import Collector, Watched
     from warpline.recording.spool.reader import SpoolFile
     from warpline.recording.spool.spool_to_tracks import Translation
     from warpline.storage import CaptureBuilder
@@ -34,7 +35,6 @@ class PythonSource(RecordingSource):
     )
     title = english("Stacks of Python 3.11 to 3.14, sampled (agent)")
     position = 80
-    needs_start = english("stacks are read inside the program, from its start")
     record_types = frozenset(range(500, 600))
     timed_records = ((502, 0),)
 
@@ -55,6 +55,14 @@ class PythonSource(RecordingSource):
         loaded = preload_agent(session, inherited, self.name)
         options = f"hz={session.options.python_hz}"
         return Contribution({**loaded.variables, OPTIONS_VARIABLE: options}, loaded.source, loaded.warnings)
+
+    def open(self, watched: Watched) -> Collector | None:
+        """From outside where the program ran before."""
+        if not watched.is_running:
+            return None
+        from warpline.recording.sources.python.remote_sampler import RemoteSampler
+
+        return RemoteSampler(watched)
 
     def prepare(self, translation: Translation, spools: Sequence[SpoolFile]) -> None:
         from warpline.recording.sources.python.translate import name_threads

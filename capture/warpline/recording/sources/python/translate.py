@@ -16,6 +16,8 @@ from warpline.recording.spool.spool_to_tracks import Translation
 from warpline.storage import CaptureBuilder
 
 _MAIN_THREAD = "MainThread"
+FROM_OUTSIDE = "python"
+"""Producer of the spool file that the recorder writes; agents write their own."""
 
 
 def name_threads(translation: Translation, spools: Sequence[SpoolFile]) -> None:
@@ -39,18 +41,21 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
     """Add the samples that the agents took; nothing where no Python was recorded."""
     moved = 0
     for spool in spools:
-        if spool.header.producer != "agent":
+        if spool.header.producer not in {"agent", FROM_OUTSIDE}:
             continue
-        samples = spool.records(records.PYTHON_SAMPLE, records.python_sample).values
+        found = spool.records(records.PYTHON_SAMPLE, records.python_sample)
+        samples = found.values
+        # From outside one file holds the samples of several processes.
+        pid = found.free if spool.header.producer == FROM_OUTSIDE else np.full(len(samples), spool.header.pid)
         time_ns = samples["time_ns"].astype(np.int64)
         inside = (time_ns >= translation.start_ns) & (time_ns <= translation.stop_ns)
         moved += int((samples["stack"][inside] == 0).sum())
         inside &= samples["stack"] != 0
-        samples, time_ns = samples[inside], time_ns[inside]
+        samples, time_ns, pid = samples[inside], time_ns[inside], pid[inside]
         if not len(samples):
             continue
         stacks = PythonStacks(spool, builder)
-        thread = translation.threads.lookup(spool.header.pid, samples["tid"], time_ns)
+        thread = translation.threads.lookup(pid, samples["tid"], time_ns)
         present = np.unique(thread).tolist()
         track = np.zeros(present[-1] + 1, np.int64)
         for one in present:
@@ -64,5 +69,7 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
             flags=np.full(len(thread), Flag.INSTANT, np.uint8),
             attributes={"stack": stacks.stacks(samples["stack"])},
         )
+    if any(spool.header.producer == FROM_OUTSIDE for spool in spools):
+        return  # the collector has told of itself
     never_used = english("no recorded process ran Python 3.11 to 3.14")
     add_agent_source(translation, spools, builder, "python", never_used, moved)

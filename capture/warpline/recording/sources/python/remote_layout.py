@@ -1,0 +1,150 @@
+"""Where things lie inside a CPython of another process: 3.11 and 3.12 by table, 3.13 and 3.14 as it publishes them.
+
+The numbers are those of ``native/python_layout.c``: offsets of CPython's internal headers on 64-bit systems, and places
+of groups in ``_Py_DebugOffsets`` at the beginning of ``_PyRuntime``.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from dataclasses import dataclass
+
+from warpline.recording.sources.python.remote_memory import RemoteMemory
+
+_SYMBOLS = (b"_PyRuntime", b"Py_Version")
+_SECTION = struct.Struct("<IIQQQQIIQQ")
+_SYMBOL = struct.Struct("<IBBHQQ")
+_SYMBOL_TABLES = (11, 2)  # SHT_DYNSYM, SHT_SYMTAB
+_PYTHON = re.compile(r"(lib)?python3[^/]*$")
+
+
+@dataclass(frozen=True)
+class RemoteLayout:
+    """Offsets in bytes; `thread_frame` is 0 where the way to the frames is through the C frame."""
+
+    runtime: int
+    interpreters_head: int
+    interpreter_next: int
+    threads_head: int
+    thread_next: int
+    thread_native_id: int
+    thread_frame: int
+    thread_cframe: int
+    cframe_frame: int
+    frame_code: int
+    frame_instruction: int
+    frame_previous: int
+    frame_owner: int
+    code_filename: int
+    code_qualname: int
+    code_linetable: int
+    code_first_line: int
+    code_instructions: int
+    text_ascii: int
+    text_compact: int
+    bytes_size: int = 16
+    bytes_data: int = 32
+    text_length: int = 16
+    text_state: int = 32
+
+
+_TABLES = {
+    11: (40, 0, 16, 8, 160, 0, 56, 8, 32, 56, 48, 69, 112, 128, 136, 72, 184, 48, 72),
+    12: (40, 0, 72, 8, 144, 0, 56, 0, 0, 56, 8, 70, 112, 128, 136, 68, 192, 40, 56),
+}
+_PUBLISHED = {
+    13: ((6, 19, 28, 34, 64, 67),),
+    14: ((6, 22, 31, 39, 74, 77), (6, 20, 29, 36, 70, 73)),
+}
+_FIELDS = struct.Struct("<96Q")
+_COOKIE = int.from_bytes(b"xdebugpy", "little")
+
+
+def find_layouts(memory: RemoteMemory) -> list[RemoteLayout]:
+    """The layouts that the Python of a process may have, none when it runs none that is known.
+
+    Raises Unavailable when its memory may not be read.
+    """
+    for path, base in _python_files(memory.pid):
+        symbols = _symbols(f"/proc/{memory.pid}/root{path}")
+        if len(symbols) < len(_SYMBOLS):
+            continue
+        runtime, version_at = (base + symbols[name] for name in _SYMBOLS)
+        version = memory.read(version_at, 4)
+        if version is None:
+            continue
+        number = int.from_bytes(version, "little")
+        major, minor = number >> 24, number >> 16 & 0xFF
+        if major == 3:
+            return _layouts(memory, runtime, minor)
+    return []
+
+
+def _layouts(memory: RemoteMemory, runtime: int, minor: int) -> list[RemoteLayout]:
+    if minor in _TABLES:
+        return [RemoteLayout(runtime, *_TABLES[minor])]
+    raw = memory.read(runtime, _FIELDS.size)
+    if raw is None or minor not in _PUBLISHED:
+        return []
+    field = _FIELDS.unpack(raw)
+    if field[0] != _COOKIE or field[2]:  # the second: free-threaded
+        return []
+    found = []
+    for interpreter, thread, frame, code, data, text in _PUBLISHED[minor]:
+        layout = RemoteLayout(
+            runtime, field[5], field[interpreter + 2], field[interpreter + 3], field[thread + 2],
+            field[thread + 6], field[thread + 4], 0, 0, field[frame + 2], field[frame + 3], field[frame + 1],
+            field[frame + 5], field[code + 1], field[code + 3], field[code + 4], field[code + 5], field[code + 9],
+            field[text + 3], field[text + 3] + 16, field[data + 1], field[data + 2], field[text + 2], field[text + 1],
+        )  # fmt: skip
+        found.append(layout)
+    return found
+
+
+def _python_files(pid: int) -> list[tuple[str, int]]:
+    """Files with a Python in them that a process has mapped, and where each begins in its memory."""
+    found: dict[str, int] = {}
+    try:
+        with open(f"/proc/{pid}/maps") as maps:
+            for line in maps:
+                words = line.split(maxsplit=5)
+                if len(words) == 6 and int(words[2], 16) == 0 and _PYTHON.search(words[5].strip()):
+                    found.setdefault(words[5].strip(), int(words[0].partition("-")[0], 16))
+    except OSError:
+        return []
+    return list(found.items())
+
+
+def _symbols(path: str) -> dict[bytes, int]:
+    """Where the symbols lie in a file's memory image, relative to its beginning; those that it has."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except OSError:
+        return {}
+    if data[:6] != b"\x7fELF\x02\x01":
+        return {}
+    table, size, count = struct.unpack_from("<Q", data, 40)[0], *struct.unpack_from("<HH", data, 58)
+    sections = [_SECTION.unpack_from(data, table + place * size) for place in range(count)]
+    first = min(
+        (segment[3] for segment in _segments(data) if segment[0] == 1),
+        default=0,
+    )
+    found: dict[bytes, int] = {}
+    for section in sections:
+        if section[1] not in _SYMBOL_TABLES:
+            continue
+        names = sections[section[6]]
+        texts = data[names[4] : names[4] + names[5]]
+        places = {texts.find(b"\0" + name + b"\0") + 1: name for name in _SYMBOLS}
+        for symbol in _SYMBOL.iter_unpack(data[section[4] : section[4] + section[5] // 24 * 24]):
+            name = places.get(symbol[0]) if symbol[0] else None
+            if name is not None and symbol[4]:
+                found.setdefault(name, symbol[4] - first)
+    return found
+
+
+def _segments(data: bytes) -> list[tuple[int, ...]]:
+    table, size, count = struct.unpack_from("<Q", data, 32)[0], *struct.unpack_from("<HH", data, 54)
+    return [struct.unpack_from("<IIQQQQQQ", data, table + place * size) for place in range(count)]

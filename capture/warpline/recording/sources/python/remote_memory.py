@@ -1,0 +1,73 @@
+"""Memory of another process, read as it lies there: ``process_vm_readv`` (Linux), which stops nobody."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import struct
+from functools import cache
+
+from warpline.i18n import english
+from warpline.recording.unavailable import Unavailable
+
+_POINTER = struct.Struct("<Q")
+
+
+class _Piece(ctypes.Structure):
+    _fields_ = (("base", ctypes.c_void_p), ("size", ctypes.c_size_t))
+
+
+@cache
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+class RemoteMemory:
+    """The memory of one process."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self._buffer = ctypes.create_string_buffer(1 << 17)
+        self._local = _Piece(ctypes.addressof(self._buffer), 0)
+        self._remote = _Piece(0, 0)
+
+    def read(self, address: int, size: int) -> bytes | None:
+        """Bytes from an address on, all of them or None. Raises Unavailable when the kernel refuses."""
+        if not 0 < address < 1 << 63 or not 0 < size <= len(self._buffer):
+            return None
+        self._local.size = self._remote.size = size
+        self._remote.base = address
+        got = _libc().process_vm_readv(
+            self.pid, ctypes.byref(self._local), 1, ctypes.byref(self._remote), 1, 0
+        )
+        if got == size:
+            return (
+                self._buffer.raw[:size] if size == len(self._buffer) else ctypes.string_at(self._buffer, size)
+            )
+        if got < 0 and ctypes.get_errno() in {errno.EPERM, errno.ENOSYS}:
+            raise refused(ctypes.get_errno())
+        return None
+
+    def pointer(self, address: int) -> int:
+        """A pointer that lies there; 0 where nothing does."""
+        raw = self.read(address, _POINTER.size)
+        return _POINTER.unpack(raw)[0] if raw is not None else 0
+
+
+def refused(number: int) -> Unavailable:
+    """Why the memory of the program may not be read."""
+    return Unavailable(
+        english("process_vm_readv: {error}", error=os.strerror(number))
+        + "; "
+        + english("kernel.yama.ptrace_scope is {level}", level=_ptrace_scope()),
+        english("run as root, or: sysctl kernel.yama.ptrace_scope=0"),
+    )
+
+
+def _ptrace_scope() -> str:
+    try:
+        with open("/proc/sys/kernel/yama/ptrace_scope") as file:
+            return file.read().strip()
+    except OSError:
+        return "?"

@@ -116,13 +116,17 @@ def _source(nav: Navigator) -> None:
 def _frame_of_selection(nav: Navigator) -> StackFrame | None:
     """The line of the program at which the selected event happened, as far as its stack tells."""
     from warpline.analysis.structure.wait_story import line_of
+    from warpline.model.frames import parse_frame
 
     if nav.state.selection is None:
         return None
     capture, row = nav.document.capture, nav.state.selection
     table = capture.kinds.get(capture.kind_of_code.get(int(capture.events.kind[row]), ""))
     frame = line_of(capture, table.at(row)) if table is not None else None
-    return frame if frame is not None and frame.file else None
+    if frame is None or not frame.file:
+        # Calls of Python that a framework traced are named by their line.
+        frame = parse_frame(capture.strings[int(capture.events.name[row])])
+    return frame if frame.file else None
 
 
 _A_LINE = Need(

@@ -68,7 +68,7 @@ def open_converted(
     Raises ImportFormatError, UsageError, StorageError, Cancelled.
     """
     from warpline._version import __version__
-    from warpline.interchange import detect, import_files
+    from warpline.interchange import detect, import_files, is_capture, join_files
     from warpline.interchange.framework.bundles import is_bundle, traces_of
     from warpline.interchange.framework.registry import importer_named
     from warpline.storage import ConversionCache
@@ -77,16 +77,15 @@ def open_converted(
     importers = [
         importer_named(format) if format else detect(path)
         for path, several in zip(paths, bundles, strict=True)
-        if not several
+        if not several and not (len(paths) > 1 and is_capture(path))
     ]
+    join = join_files if len(paths) > 1 and any(map(is_capture, paths)) else import_files
 
     def convert(target: Path, progress: Progress, is_cancelled: IsCancelled) -> Path:
         if importers:
             named = {"name": paths[0].name, "format": importers[0].title}
             progress(0.0, tr("converting {name} ({format})", **named))
-        return import_files(
-            paths, target, format=format, align=align, progress=progress, cancelled=is_cancelled
-        )
+        return join(paths, target, format=format, align=align, progress=progress, cancelled=is_cancelled)
 
     # Another version may convert better: its entries are its own.
     converter = f"{' '.join(importer.name for importer in importers)} {__version__}"

@@ -11,8 +11,9 @@ import pytest
 from tests.gui.wait_sample import FIGHTERS, MS, SOURCE, write_wait_sample
 from tests.unit.timeline.timeline_tools import lane_of
 
+from warpline.model import Flag
 from warpline.model.waits import WAIT_FAMILIES, WaitKind
-from warpline.storage import Capture, open_capture
+from warpline.storage import Capture, CaptureBuilder, open_capture
 from warpline_app.look.theme import CONTRAST, CONTRAST_LIGHT, DARK, LIGHT, Theme
 from warpline_app.timeline.draw import codes
 from warpline_app.timeline.draw.codes import ColorTable
@@ -59,6 +60,25 @@ def test_waits_shorter_than_a_pixel_keep_their_colour(fight: Capture, bin_px: in
     near = compose_lanes(colors, np.array([lane_of(fight, STATE)]), scale)
     names = {codes.FIXED[code // codes.VARIANTS] for code in near.codes[0].tolist()}
     assert names == {"wait_gil", "running"}
+
+
+def test_rows_that_mix_states_with_other_events_keep_the_colours_of_waits(tmp_path: Path) -> None:
+    path = tmp_path / "mixed.h5"
+    with CaptureBuilder(path) as builder:
+        builder.set_span(0, 100 * MS)
+        thread = builder.add_thread(builder.add_process(1), 1)
+        track = builder.track(STATE, role="state", process=0, thread=thread)
+        start = np.arange(0, 90 * MS, 10_000)
+        for name, shift, flag in (("running", 0, 0), ("blocked", 5_000, int(Flag.IDLE))):
+            wait = np.full(len(start), int(WaitKind.PIPE), np.uint8)
+            builder.add_events(
+                track, "thread_state", start + shift, 4_000 + shift // 5, builder.string(name), flags=flag,
+                attributes={"wait": np.ma.MaskedArray(wait, np.full(len(wait), name == "running"))},
+            )  # fmt: skip
+        builder.add_events(track, "overhead", [95 * MS], [3 * MS], builder.string("what is not a state"))
+        builder.finish()
+    with open_capture(path) as capture:
+        assert set(colors_along(capture, 100)[1:89]) == {"wait_network"}
 
 
 def test_a_wait_that_fills_pixels_alone_is_not_grey_when_marks_are_drawn(fight: Capture) -> None:

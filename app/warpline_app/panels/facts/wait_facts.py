@@ -42,7 +42,8 @@ def wait_facts(capture: Capture, row: int) -> tuple[Fact, ...]:
         length = format_duration(int(capture.events.duration[story.call]))
         facts.append(Fact(tr("In the call"), f"{name}   {length}", story.call))
     facts.append(Fact(tr("On this thread"), again_text(story.on_thread)))
-    facts.append(Fact(tr("In the capture"), again_text(story.in_capture)))
+    if story.in_capture is not None:
+        facts.append(Fact(tr("In the capture"), again_text(story.in_capture)))
     return tuple(facts)
 
 

@@ -41,8 +41,11 @@ def read_source(capture: Capture, file: str) -> SourceText:
             None,
             problem=tr("{file}: this code came from no file, so there is nothing to show", file=file),
         )
-    if not path.is_absolute():
-        path = Path(str(capture.meta.get("working_directory") or "")) / path
+    folder = capture.meta.get("working_directory")
+    if not path.is_absolute() and not folder:
+        why = tr("{file}: this capture does not say in which folder the program ran", file=file)
+        return SourceText(path, None, problem=why)
+    path = Path(str(folder or "")) / path
     try:
         status = path.stat()
         if status.st_size > MAX_BYTES:

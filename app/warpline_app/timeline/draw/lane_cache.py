@@ -123,7 +123,7 @@ def _draw_lanes(
         marks = strip.mark_row.ravel()
         dim_marks = emphasis.dimmed(colors, np.maximum(marks, 0), strip.mark_kind.ravel()) & (marks >= 0)
     draw_density(out, strip, colors.mark_codes, dim_marks, bin_px)
-    color_waits(out, strip, colors, bin_px)
+    color_waits(out, strip, lanes, colors, bin_px)
     color = colors.of(strip.rect_row, strip.rect_kind, strip.rect_flags)
     # Names have no colour below a few pixels: a rainbow would tell nothing.
     length = strip.rect_stop - strip.rect_start

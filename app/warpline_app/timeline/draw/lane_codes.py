@@ -114,24 +114,32 @@ def _density_with_numpy(
     out[:] = np.repeat(cells, bin_px, axis=1)[:, : out.shape[1]] if bin_px > 1 else cells
 
 
-def color_waits(out: UInt16Array, strip: Strip, colors: EventColors, bin_px: int) -> None:
-    """Gives columns that `draw_density` drew as blocked the colour of what their mark waited for.
+def color_waits(out: UInt16Array, strip: Strip, lanes: Int64Array, colors: EventColors, bin_px: int) -> None:
+    """Gives columns of ``lanes`` that `draw_density` drew as blocked the colour of what their mark waited for.
 
-    One search for each such pixel of a thread's row, however many events lie under it.
+    One look for each such pixel of a thread's row, however many events lie under it.
     """
     if colors.state_code < 0:
         return
     idle = strip.mark_flags & (Flag.IDLE | Flag.WAITING) == Flag.IDLE
     is_blocked = (strip.mark_kind == colors.state_code) & idle
-    lane, column = np.nonzero(is_blocked & (strip.mark_row >= 0))
-    if not len(lane):
+    cell = np.flatnonzero(is_blocked & (strip.mark_row >= 0))
+    columns, width = is_blocked.shape[1], out.shape[1]
+    line = cell // columns
+    code = _MORE_THAN_BLOCKED[colors.waiting_on(lanes, line, strip.mark_row.ravel()[cell])]
+    flat = out.reshape(-1)
+    if bin_px == 1:
+        flat[cell] += code
         return
-    color = colors.waiting(strip.mark_row[lane, column].astype(np.int64), colors.state_code)
-    more = ((color - codes.INDEX["blocked"]) * codes.VARIANTS).astype(np.uint16)
     for place in range(bin_px):
-        x = column * bin_px + place
-        inside = x < out.shape[1]
-        out[lane[inside], x[inside]] += more[inside]
+        x = (cell - line * columns) * bin_px + place
+        inside = np.flatnonzero(x < width)
+        flat[line[inside] * width + x[inside]] += code[inside]
+
+
+_MORE_THAN_BLOCKED = ((np.arange(codes.MAX_COLORS) - codes.INDEX["blocked"]) * codes.VARIANTS).astype(
+    np.uint16
+)
 
 
 def draw_boxes(out: UInt16Array, boxes: Boxes, flags: UInt8Array, scale: TimeScale, phase: int) -> None:

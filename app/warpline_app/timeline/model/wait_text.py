@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 RANGES = frozenset(("range", "phase", "operator"))
 """Kinds of events that tell what threads did meanwhile."""
 STATES_TOLD = 4
+COUNTED_AT_ONCE = 4_000_000
+"""Events among which equal waits are counted while the pointer rests on one."""
 
 
 def wait_lines(capture: Capture, row: int) -> list[str]:
@@ -22,7 +24,7 @@ def wait_lines(capture: Capture, row: int) -> list[str]:
     # The analysis is loaded when somebody asks for the first time.
     from warpline.analysis.structure.wait_story import is_blocked, wait_story, why_unknown
 
-    story = wait_story(capture, row)
+    story = wait_story(capture, row, counted_up_to=COUNTED_AT_ONCE)
     if story is None:
         if not is_blocked(capture, row):
             return []
@@ -36,14 +38,19 @@ def wait_lines(capture: Capture, row: int) -> list[str]:
         lines.append(tr("held by {thread}", "timeline", thread=someone_text(story.holder)))
     if story.ended_by is not None:
         lines.append(tr("ended by {thread}", "timeline", thread=someone_text(story.ended_by)))
-    lines.append(
-        tr(
-            "this wait: {here} on this thread; {all} in the capture",
-            "timeline",
-            here=again_text(story.on_thread),
-            all=again_text(story.in_capture),
+    here = again_text(story.on_thread)
+    if story.in_capture is None:
+        lines.append(tr("this wait: {here} on this thread", "timeline", here=here))
+    else:
+        everywhere = again_text(story.in_capture)
+        lines.append(
+            tr(
+                "this wait: {here} on this thread; {all} in the capture",
+                "timeline",
+                here=here,
+                all=everywhere,
+            )
         )
-    )
     return lines
 
 

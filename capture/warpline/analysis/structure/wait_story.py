@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from warpline.model.links import DATA, RELEASE
 
 if TYPE_CHECKING:
     from warpline.storage import Capture
+    from warpline.storage.columns.kind_table import KindTable
 
 Int64Array = npt.NDArray[np.int64]
 _RANGES_LOOKED_AT = 10_000
@@ -45,7 +47,8 @@ class Again:
 @dataclass(frozen=True)
 class WaitStory:
     """What is known of a wait. ``kind`` is a `WaitKind`, ``what`` the stored text of what was waited for (to be
-    translated), ``place`` the line of the program, ``call`` the row of the OS runtime call it lies in.
+    translated), ``place`` the line of the program, ``call`` the row of the OS runtime call it lies in. ``in_capture``
+    is None where that was not asked for.
     """
 
     row: int
@@ -56,7 +59,7 @@ class WaitStory:
     holder: Someone | None
     ended_by: Someone | None
     on_thread: Again
-    in_capture: Again
+    in_capture: Again | None
 
 
 def is_blocked(capture: Capture, row: int) -> bool:
@@ -66,8 +69,11 @@ def is_blocked(capture: Capture, row: int) -> bool:
     return kind == "thread_state" and flags & (Flag.IDLE | Flag.WAITING) == Flag.IDLE
 
 
-def wait_story(capture: Capture, row: int) -> WaitStory | None:
-    """What is known of the wait in a row, a blocked thread state or an OS runtime call; None when it says nothing."""
+def wait_story(capture: Capture, row: int, *, counted_up_to: int = sys.maxsize) -> WaitStory | None:
+    """What is known of the wait in a row, a blocked thread state or an OS runtime call; None when it says nothing.
+
+    The same waits are counted in the whole capture where that has no more events than ``counted_up_to`` to look at.
+    """
     name = capture.kind_of_code.get(int(capture.events.kind[row]), "")
     if name not in {"thread_state", "osrt"}:
         return None
@@ -86,7 +92,7 @@ def wait_story(capture: Capture, row: int) -> WaitStory | None:
         call,
         _holder(capture, row, of_call),
         _ended_by(capture, call, of_call),
-        *_again(capture, name, row, values),
+        *_again(capture, name, row, values, counted_up_to),
     )
 
 
@@ -215,21 +221,27 @@ def _sampled_line(capture: Capture, thread: int, start_ns: int, stop_ns: int) ->
     return None
 
 
-def _again(capture: Capture, kind: str, row: int, values: dict[str, Any]) -> tuple[Again, Again]:
+def _again(
+    capture: Capture, kind: str, row: int, values: dict[str, Any], counted_up_to: int
+) -> tuple[Again, Again | None]:
     """The same wait on this thread, and in the whole capture: of this kind and from this stack, else this place."""
     table = capture.kinds[kind]
+    own = capture.rows_of_track(capture.track_of_row(row))
+    first, stop = np.searchsorted(table.stored_rows, (own.start, own.stop)).tolist()
+    everywhere = slice(0, len(table)) if len(table) <= counted_up_to else None
+    return (
+        _counted(capture, table, values, slice(first, stop)),
+        None if everywhere is None else _counted(capture, table, values, everywhere),
+    )
+
+
+def _counted(capture: Capture, table: KindTable, values: dict[str, Any], part: slice) -> Again:
+    """How often the wait that ``values`` describe happens among a part of a kind's events."""
     waits, is_wait = table.column("wait")
-    same = is_wait & (waits == values["wait"])
+    same = is_wait[part] & (waits[part] == values["wait"])
     by = next((name for name in ("stack", "place") if values.get(name) is not None), None)
     if by is not None:
         column, known = table.column(by)
-        same = same & known & (column == values[by])
-    index = np.flatnonzero(same)
-    rows = np.minimum(table.stored_rows[index], len(capture.events) - 1)
-    own = capture.rows_of_track(capture.track_of_row(row))
-    duration = capture.events.duration
-    here = rows[(rows >= own.start) & (rows < own.stop)]
-    return (
-        Again(len(here), int(duration[here].sum())),
-        Again(len(rows), int(duration[rows].sum())),
-    )
+        same &= known[part] & (column[part] == values[by])
+    rows = np.minimum(table.stored_rows[part][same], max(len(capture.events) - 1, 0))
+    return Again(len(rows), int(capture.events.duration[rows].sum()))

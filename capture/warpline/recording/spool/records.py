@@ -16,6 +16,7 @@ FORK = 103
 EXIT = 104
 PROCESS_SEEN = 105
 THREAD_SEEN = 106
+PROCESS_ENDED = 125
 
 
 class Sighting(IntEnum):
@@ -79,3 +80,8 @@ thread_seen = np.dtype(
     ]
 )
 """A thread found in /proc. ``state`` is the letter of /proc/…/stat; ``event`` is a `Sighting`."""
+process_ended = np.dtype(
+    [("time_ns", "<u8"), ("since_ns", "<u8"), ("cpu_ns", "<u8"), ("pid", "<u4"), ("reserved", "<u4")]
+)
+"""A process watched from ``since_ns`` on is gone, its memory too; ``cpu_ns`` is the CPU time of all its threads,
+0 where it could not be asked any more."""

@@ -42,6 +42,10 @@ def read_threads(session: Session, spools: Sequence[SpoolFile], schedule: Schedu
             before = schedule.pauses[schedule.pauses[:, 1] <= time_ns]
             since = int(before[-1, 0]) if len(before) else time_ns
             steps.append((time_ns, 4, table.alone, (time_ns, there, since)))
+        for time_ns, since_ns, cpu_ns, pid, _reserved in spool.records(
+            records.PROCESS_ENDED, records.process_ended
+        ).values.tolist():
+            steps.append((time_ns, 6, table.ended, (time_ns, since_ns, pid, cpu_ns)))
         exits = spool.records(records.EXIT, records.exit_).values.tolist()
         steps.extend((row[0], 5, table.exited, row) for row in exits)
     steps.sort(key=lambda step: step[:2])

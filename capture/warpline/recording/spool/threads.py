@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 Int64Array = npt.NDArray[np.int64]
 
+_AT_ONCE_NS = 5_000_000
 BEFORE = -(1 << 62)
 """Birth of a thread that was there before anybody looked."""
 
@@ -26,6 +27,10 @@ class ProcessLife:
     start_ns: int | None = None
     stop_ns: int | None = None
     alive: int = 0
+    cpu_ns: int = 0
+    """CPU time of all its threads when it was gone; 0 while unknown."""
+    last_thread: int | None = None
+    """Index of the thread that ended last so far."""
 
 
 @dataclass
@@ -38,6 +43,8 @@ class ThreadLife:
     birth_ns: int = BEFORE
     death_ns: int | None = None
     names: list[tuple[int, str]] = field(default_factory=list)
+    exit_ns: int | None = None
+    """When it began to end, where that is known apart from its death: the kernel took its memory apart meanwhile."""
     announced: bool = False
     """The kernel told of its birth; otherwise ``birth_ns`` is rounded to a clock tick or unknown."""
 
@@ -104,6 +111,44 @@ class ThreadTable:
                 return
             index = self._find_or_make(pid, tid)
         self._end_thread(index, time_ns)
+
+    def ended(self, time_ns: int, since_ns: int, pid: int, cpu_ns: int) -> None:
+        """A process that was there at ``since_ns`` is gone."""
+        index = self._process_now.get(pid)
+        if index is not None:
+            start = self.processes[index].start_ns
+            if start is not None and start > since_ns:
+                index = None  # another one has the id by now
+            else:
+                for number in [n for n in self._thread_now.values() if self.threads[n].process == index]:
+                    self._end_thread(number, time_ns)
+        if index is None:
+            uses = [
+                number
+                for number, process in enumerate(self.processes)
+                if process.pid == pid
+                and process.stop_ns is not None
+                and since_ns <= process.stop_ns <= time_ns
+            ]
+            if not uses:
+                return
+            index = uses[-1]
+        process = self.processes[index]
+        process.cpu_ns = cpu_ns
+        last = None if process.last_thread is None else self.threads[process.last_thread]
+        if last is None or last.death_ns is None or last.death_ns >= time_ns:
+            return
+        # All are killed at once: the first thread stays until the process is gone, whoever was told of last.
+        for number in self._by_tid.get(pid, []):
+            first = self.threads[number]
+            if (
+                first.process == index
+                and first.death_ns is not None
+                and last.death_ns - first.death_ns < _AT_ONCE_NS
+            ):
+                last = first
+        assert last.death_ns is not None
+        process.stop_ns, last.exit_ns, last.death_ns = time_ns, last.death_ns, time_ns
 
     def process_seen(self, start_ns: int, pid: int, parent_pid: int, name: str, command: str) -> None:
         """/proc showed a process that began at ``start_ns`` (to a clock tick)."""
@@ -261,6 +306,7 @@ class ThreadTable:
             return
         thread.death_ns = time_ns
         process = self.processes[thread.process]
+        process.last_thread = index
         process.alive -= 1
         if process.alive <= 0:
             process.stop_ns = time_ns

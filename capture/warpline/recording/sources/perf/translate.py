@@ -14,6 +14,7 @@ from warpline.recording.sources.facts import THREAD_STATES
 from warpline.recording.sources.perf import records as perf_records
 from warpline.recording.sources.perf.abi import MISC_SWITCH_OUT, MISC_SWITCH_OUT_PREEMPT
 from warpline.recording.sources.perf.refinement import Refinement
+from warpline.recording.sources.perf.teardown import with_teardown
 from warpline.recording.sources.perf.thread_states import NO_CPU, Mark, Marks, States, thread_states
 from warpline.recording.sources.thread_state import STATE_NAMES, State
 from warpline.recording.spool import records
@@ -41,7 +42,7 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
     refinements = translation.given(Refinement)
     more = [refinement.read() for refinement in refinements]
     parts = [*_borders(translation, spools, marks), marks, *more, *_ends(translation)]
-    states = thread_states(Marks.join(parts))
+    states = with_teardown(translation, thread_states(Marks.join(parts)))
     first_id = _add_states(translation, builder, states, refinements)
     for refinement in refinements:
         refinement.add_links(builder, states, first_id)
@@ -130,7 +131,10 @@ def _ends(translation: Translation) -> list[Marks]:
 def _deaths(translation: Translation) -> Int64Array:
     forever = np.iinfo(np.int64).max
     return np.array(
-        [forever if life.death_ns is None else life.death_ns for life in translation.threads.threads],
+        [
+            forever if life.death_ns is None else life.death_ns if life.exit_ns is None else life.exit_ns
+            for life in translation.threads.threads
+        ],
         np.int64,
     )
 

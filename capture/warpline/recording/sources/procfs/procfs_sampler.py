@@ -19,6 +19,7 @@ from warpline.recording.sources.collector import Collector, Watched
 from warpline.recording.sources.facts import THREAD_STATES
 from warpline.recording.sources.procfs import records as procfs_records
 from warpline.recording.sources.procfs.closed_programs import why_closed
+from warpline.recording.sources.procfs.ended_processes import EndWatch
 from warpline.recording.sources.procfs.standstill import StandstillWatch
 from warpline.recording.spool import records
 from warpline.recording.spool.records import Sighting
@@ -59,6 +60,7 @@ class ProcfsSampler(Collector):
         self._due = {"core": 0, "accounting": 0, "discovery": 0}
         self._programs: set[str] = set()
         self._still = StandstillWatch(self.writer)
+        self._ends = EndWatch(self.writer)
         self._paused = False
         watched.on_process.append(self.add_process)
         watched.on_threads.append(self._look_for_threads)
@@ -73,6 +75,14 @@ class ProcfsSampler(Collector):
         self.tick()
 
     @property
+    def descriptors(self) -> Sequence[int]:
+        return (self._ends.descriptor,)
+
+    def drain(self) -> None:
+        """Note who is gone."""
+        self._ends.drain()
+
+    @property
     def period_ns(self) -> int:
         return STATE_PERIOD_NS if self.states and not self._paused else CORE_PERIOD_NS
 
@@ -83,6 +93,7 @@ class ProcfsSampler(Collector):
             return
         self._note_process(pid, stat)
         self._note_program(pid)
+        self._ends.add(pid)
         if pid not in self._processes:
             try:
                 statm = os.open(f"/proc/{pid}/statm", os.O_RDONLY | os.O_CLOEXEC)
@@ -152,6 +163,7 @@ class ProcfsSampler(Collector):
             self._sample_processes()
         for pid in list(self._processes):
             self._drop(pid)
+        self._ends.close()
         os.close(self._stat)
         self.writer.close()
 

@@ -33,7 +33,9 @@ def name_threads(translation: Translation, spools: Sequence[SpoolFile]) -> None:
         index = threads.lookup(spool.header.pid, found["tid"], found["time_ns"])
         for thread, name in sorted(set(zip(index.tolist(), found["name"].tolist(), strict=True))):
             life, text = threads.threads[thread], spool.text(name)
-            if text and text != _MAIN_THREAD:
+            # A name that the thread gave the kernel itself is another; of those that Python gives it, 15 bytes fit.
+            has_own = len({told for _since, told in life.names}) > 1 and not text.startswith(life.name)
+            if text and text != _MAIN_THREAD and not has_own:
                 life.names = [(life.birth_ns, text)]
 
 

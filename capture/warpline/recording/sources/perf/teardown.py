@@ -1,0 +1,68 @@
+"""What threads did after the kernel told of their exit: their memory was taken apart, at their cost."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.model.flags import Flag
+from warpline.recording.sources.perf.thread_states import NO_CPU, States
+from warpline.recording.sources.thread_state import State
+from warpline.recording.spool.spool_to_tracks import Translation
+
+Int64Array = npt.NDArray[np.int64]
+
+
+def with_teardown(translation: Translation, states: States) -> States:
+    """The same, and for the last thread of each process the time from its exit until the process was gone.
+
+    Running for as long as the kernel's total of the process is larger than what is known, else waiting for a core: it
+    does not sleep then. Estimated: nobody tells of switches at that time. Where the total is not known (somebody had
+    waited for the process already), or a part of its life was not recorded, it runs for the share of the time that it
+    got a core before, whenever it wanted one.
+    """
+    table = translation.threads
+    n = len(table.threads)
+    running = states.state == State.RUNNING
+    duration = states.stop_ns - states.start_ns
+    spent = np.bincount(states.thread[running], duration[running], n)
+    runnable = states.state == State.RUNNABLE
+    queued = np.bincount(states.thread[runnable], duration[runnable], n)
+    by_process = np.bincount([life.process for life in table.threads], spent, len(table.processes))
+    rows: list[tuple[int, int, int, State, int]] = []
+    for index, life in enumerate(table.threads):
+        death = min(life.death_ns or 0, translation.stop_ns)
+        if life.exit_ns is None or life.exit_ns < translation.start_ns or death <= life.exit_ns:
+            continue
+        process = table.processes[life.process]
+        is_whole = not len(translation.pauses) and (process.start_ns or 0) >= translation.start_ns
+        cpu_ns = death - life.exit_ns
+        if process.cpu_ns and is_whole:
+            cpu_ns = min(max(process.cpu_ns - int(by_process[life.process]), 0), cpu_ns)
+        elif spent[index]:
+            cpu_ns = int(cpu_ns * spent[index] / (spent[index] + queued[index]))
+        ran_until = life.exit_ns + cpu_ns
+        if cpu_ns:
+            rows.append((index, life.exit_ns, ran_until, State.RUNNING, Flag.ESTIMATED))
+        if ran_until < death:
+            rows.append((index, ran_until, death, State.RUNNABLE, Flag.ESTIMATED | Flag.WAITING))
+    if not rows:
+        return states
+    thread, start, stop, state, flags = (np.array(column) for column in zip(*rows, strict=True))
+    joined = States(
+        np.r_[states.thread, thread],
+        np.r_[states.start_ns, start],
+        np.r_[states.stop_ns, stop],
+        np.r_[states.state, state.astype(np.uint8)],
+        np.r_[states.cpu, np.full(len(rows), NO_CPU, np.int32)],
+        np.r_[states.flags, flags.astype(np.uint8)],
+    )
+    order = np.lexsort((joined.start_ns, joined.thread))
+    return States(
+        joined.thread[order],
+        joined.start_ns[order],
+        joined.stop_ns[order],
+        joined.state[order],
+        joined.cpu[order],
+        joined.flags[order],
+    )

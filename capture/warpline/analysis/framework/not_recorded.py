@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+
 from warpline.analysis.framework.report import NotRecorded
 from warpline.i18n import english
+
+if TYPE_CHECKING:
+    from warpline.storage import Capture
 
 NOT_RECORDED = {
     "cuda_api": NotRecorded(
@@ -80,3 +88,35 @@ NOT_RECORDED = {
 def missing(what: str) -> NotRecorded:
     """Why a report has no rows when the capture does not hold ``what``."""
     return NOT_RECORDED[what]
+
+
+_OF_GPUS = frozenset({"kernel", "gpu", "memory_operations"})
+_ACCELERATOR = re.compile(r"mtia|npu|xpu|hpu|tpu|mlu|musa|ipu|privateuse", re.IGNORECASE)
+"""Categories in which traces put the work of devices that are told as ranges here."""
+
+
+def of_import(answer: NotRecorded, capture: Capture) -> NotRecorded:
+    """The same answer for a capture that another profiler recorded: what the trace does hold, or what to switch on."""
+    asked = next((name for name, known in NOT_RECORDED.items() if known is answer), "")
+    if asked not in _OF_GPUS or "imported_from" not in capture.meta:
+        return answer
+    categories = _device_categories(capture)
+    return NotRecorded(
+        english("the imported trace holds no work of a GPU"),
+        english(
+            "it holds work of another device as ranges ({categories}); nvtx_sum adds up their times",
+            categories=", ".join(categories),
+        )
+        if categories
+        else english("switch the activity of the GPU on in the profiler that wrote it"),
+    )
+
+
+def _device_categories(capture: Capture) -> list[str]:
+    found: set[str] = set()
+    for table in capture.kinds.values():
+        if "category" in table.attributes:
+            values, valid = table.column("category")
+            ids = np.unique(np.asarray(values)[valid]).tolist()
+            found.update(text for text in capture.strings.get(ids) if _ACCELERATOR.search(text))
+    return sorted(found)[:4]

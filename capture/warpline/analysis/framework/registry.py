@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from warpline.analysis.framework.not_recorded import of_import
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Report, Table
 from warpline.analysis.framework.report_spec import ReportSpec
@@ -132,5 +133,7 @@ def compute_report(
     # Sums over a damaged capture may pass what integers hold: wrong numbers, but no reason to fail.
     with np.errstate(invalid="ignore", over="ignore"):
         result = spec.compute(view, options or Options())
+    if isinstance(result, NotRecorded):
+        result = of_import(result, capture)
     origin = capture.span[0]
     return Report(spec.name, spec.title, (view.start_ns - origin, view.stop_ns - origin), result)

@@ -23,9 +23,7 @@ from warpline.interchange.framework.columns import (
 )
 from warpline.interchange.torch.columns import (
     API,
-    CLAIMED,
     KERNEL,
-    LAUNCH_FLOWS,
     MEMCPY,
     MEMORY,
     MEMSET,
@@ -48,6 +46,8 @@ from warpline.interchange.trace_json.piece_columns import (
 from warpline.interchange.trace_json.trace_format import TraceFormat
 
 RANGE = "range"
+LAUNCH_FLOWS = "launch flows"
+"""Arrows that say what correlation ids say."""
 
 TYPES: tuple[str, ...] = (
     "Operator",
@@ -206,5 +206,5 @@ PADDLE_EXTRACTORS: Mapping[str, Extractor] = {
     INSTANTS: TORCH_EXTRACTORS["instants"],
 }
 
-PADDLE = TraceFormat(paddle_route, PADDLE_EXTRACTORS, CLAIMED, scannable=False)
+PADDLE = TraceFormat(paddle_route, PADDLE_EXTRACTORS, frozenset({LAUNCH_FLOWS}), scannable=False)
 """Traces of Paddle's profiler. Their starts are refined by arguments that only the decoder looks at."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from warpline.i18n import forms
 from warpline.interchange.framework.columns import clean_text
 from warpline.interchange.framework.importer import ImportOptions
 from warpline.interchange.paddle.columns import RANGE
@@ -28,6 +29,14 @@ _THREAD_NAME = re.compile(r"thread \d+:(.*)\((?:C\+\+|Python)\)")
 _PROCESS_NAME = re.compile(r"Process \d+ \(\w+\)")
 _EXACT_WITHIN_NS = 4_000_000_000
 """The relative times are floats of 32 bits: later than this they are no better than the whole microseconds."""
+
+
+_WHOLE_MICROSECONDS = forms(
+    "{count:,} allocation has a time in whole microseconds and may count for a neighbouring operator; the .pb file of "
+    "the same run tells nanoseconds",
+    "{count:,} allocations have times in whole microseconds and may count for a neighbouring operator; the .pb file of "
+    "the same run tells nanoseconds",
+)
 
 
 class PaddleConverter(TorchConverter):
@@ -64,6 +73,7 @@ class PaddleConverter(TorchConverter):
             self.add_ranges(group)
         elif name == MEMORY and "device" in group.texts:
             self.saw(group.start, group.start)
+            self.note(_WHOLE_MICROSECONDS, len(group))
             numbers = group.numbers
             add_allocations(
                 self,

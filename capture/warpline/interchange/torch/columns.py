@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,6 @@ KERNEL, MEMCPY, MEMSET, SYNC = "kernel", "memcpy", "memset", "sync"
 GPU_ANNOTATION, GPU_OTHER = "gpu_annotation", "gpu_event"
 API, OPERATOR, ANNOTATION, PYTHON = "cuda_api", "operator", "annotation", "python"
 MEMORY, OVERHEAD, PROFILER, PHASE = "memory", "overhead", "profiler", "phase"
-LAUNCH_FLOWS = "launch flows"
 
 ROUTES: Mapping[str, str] = {
     "kernel": KERNEL,
@@ -69,16 +69,23 @@ ROUTES: Mapping[str, str] = {
 }
 """Groups of complete events by category, lower case; older spellings included."""
 _API_CATEGORY = re.compile(r".*_(runtime|driver)")
-_LAUNCH_FLOW_CATEGORIES = frozenset({"ac2g", "async", "async_cpu_to_gpu"})
+LAUNCH_FLOWS = frozenset({"ac2g", "async", "async_cpu_to_gpu"})
+"""Categories of arrows that say, of GPUs, what correlation ids say."""
+CLAIMED = "launch flows"
 MEMORY_NAME = "[memory]"
 
-CLAIMED = frozenset({LAUNCH_FLOWS})
-"""Groups that need no columns: correlation ids say the same as these arrows."""
 GPU_GROUPS = frozenset({KERNEL, MEMCPY, MEMSET, SYNC, GPU_ANNOTATION, GPU_OTHER})
 
 
 def torch_route(phase: str, category: str) -> str:
     """The group of an event of a Kineto trace."""
+    if phase in "stf" and phase and category.lower() in LAUNCH_FLOWS:
+        return CLAIMED
+    return _route_with_arrows(phase, category)
+
+
+def _route_with_arrows(phase: str, category: str) -> str:
+    """The same where arrows of launches say more than correlation ids."""
     lower = category.lower()
     if phase == "X":
         found = ROUTES.get(lower)
@@ -86,8 +93,6 @@ def torch_route(phase: str, category: str) -> str:
             return API
         if found is not None:
             return found
-    if phase in "stf" and phase and lower in _LAUNCH_FLOW_CATEGORIES:
-        return LAUNCH_FLOWS
     return generic_route(phase, category)
 
 
@@ -256,10 +261,12 @@ TORCH_EXTRACTORS: Mapping[str, Extractor] = {
 TORCH = TraceFormat(
     torch_route,
     TORCH_EXTRACTORS,
-    CLAIMED,
+    frozenset({CLAIMED}),
     fillers=FILLERS,
     of_gpu=GPU_GROUPS,
     points=frozenset({MEMORY}),
     named_instants={MEMORY_NAME: MEMORY},
 )
 """Traces of PyTorch's profiler."""
+TORCH_WITH_ARROWS = replace(TORCH, route=_route_with_arrows, claimed=frozenset())
+"""Those of accelerators (MTIA) whose work has no correlation ids: arrows alone tell what launched what."""

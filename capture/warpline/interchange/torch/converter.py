@@ -19,6 +19,7 @@ from warpline.interchange.torch.columns import (
     GPU_ANNOTATION,
     GPU_GROUPS,
     KERNEL,
+    LAUNCH_FLOWS,
     MEMORY,
     OPERATOR,
     OVERHEAD,
@@ -32,9 +33,10 @@ from warpline.interchange.torch.kinds import KINDS_WITH_MORE
 from warpline.interchange.torch.memory import add_memory
 from warpline.interchange.trace_json.converter import TraceConverter
 from warpline.interchange.trace_json.json_stream import StreamState
-from warpline.interchange.trace_json.piece_columns import Group, ThreadKey
+from warpline.interchange.trace_json.piece_columns import FLOWS, Group, ThreadKey
 from warpline.interchange.trace_json.target import name_ids, optional_ids, payload_of
 from warpline.interchange.trace_json.tracks import ProcessEntry, number_of
+from warpline.interchange.trace_json.unfinished import PendingFlows
 from warpline.model import AttributeSpec, KindSpec, links
 
 if TYPE_CHECKING:
@@ -64,6 +66,7 @@ class TorchConverter(TraceConverter):
         self._annotations: list[Group] = []
         self._unlinked = 0
         self._collectives = CollectiveLog(builder)
+        self._launch_flows = PendingFlows()
         self._scheduling_rows: dict[ThreadKey, int] = {}
         # The trace of one process: its GPU events do not name theirs, so one scope serves the file.
         self._scope = -1 - options.clock
@@ -96,6 +99,15 @@ class TorchConverter(TraceConverter):
         elif name in (STATE, SLICE):
             self.saw(group.start, group.start + group.duration)
             add_scheduling(self, name, group, self._scheduling_rows)
+        elif name == FLOWS:
+            of_launches = np.array([text.lower() in LAUNCH_FLOWS for text in group.category.table], bool)
+            chosen = of_launches[group.category.codes]
+            for flows, index in (
+                (self._launch_flows, np.flatnonzero(chosen)),
+                (self.flows, np.flatnonzero(~chosen)),
+            ):
+                if len(index):
+                    flows.add(group if len(index) == len(group) else group.take(index))
         elif name == MEMORY:
             self.saw(group.start, group.start)
             add_memory(self, group)
@@ -267,8 +279,18 @@ class TorchConverter(TraceConverter):
             ),
             self._unlinked,
         )
+        self._launch_flows.finish(
+            self.builder, self.slices, lambda _category: links.LAUNCH, self.row_of, self._says_more
+        )
         self._keep_header(state)
         return replace(super().finish(state), collectives=self._collectives.result())
+
+    def _says_more(self, source: ThreadKey, target: ThreadKey) -> bool:
+        """Whether an arrow of launches is not told by correlation ids: between host and a device without such ids.
+
+        Those of GPUs end at the work, or at the call itself.
+        """
+        return source[0] != target[0] and source not in self.gpu.rows and target not in self.gpu.rows
 
     def _keep_header(self, state: StreamState) -> None:
         kept: dict[str, Any] = {}

@@ -6,10 +6,12 @@ import re
 from pathlib import Path
 
 from warpline.i18n import english
+from warpline.interchange.framework.detection import read_head
 from warpline.interchange.framework.importer import CERTAIN, LIKELY
-from warpline.interchange.torch.columns import TORCH
+from warpline.interchange.torch.columns import TORCH, TORCH_WITH_ARROWS
 from warpline.interchange.torch.converter import TorchConverter
 from warpline.interchange.trace_json.importing import TraceImporter, is_trace_json
+from warpline.interchange.trace_json.trace_format import TraceFormat
 
 _MARKS = re.compile(
     rb'"cat"\s*:\s*"(?:cpu_op|cuda_runtime|hip_runtime|user_annotation|gpu_memcpy|gpu_user_annotation|python_function|'
@@ -21,6 +23,7 @@ ASCEND_MARK = re.compile(
     rb'"Ascend Hardware"|"enqueue_to_dequeue"|"torch_to_npu"|"(?:AscendCL|Dequeue)@|"name"\s*:\s*"torch_npu/'
 )
 """What PyTorch's profiler wrote on an Ascend NPU has an importer of its own."""
+_MTIA = re.compile(rb'"cat"\s*:\s*"mtia', re.IGNORECASE)
 _PADDLE_MARK = re.compile(rb'"cat"\s*:\s*"(?:ProfileStep|PythonUserDefined|DygraphKernelLaunch)"')
 
 
@@ -45,6 +48,10 @@ class TorchImporter(TraceImporter):
             return 0.0
         marks = set(_MARKS.findall(head))
         return CERTAIN if len(marks) > 1 else LIKELY if marks else 0.0
+
+    def form_of(self, path: Path) -> TraceFormat:
+        """See `TraceImporter.form_of`."""
+        return TORCH_WITH_ARROWS if _MTIA.search(read_head(path)) else TORCH
 
 
 importer = TorchImporter()

@@ -43,5 +43,10 @@ class TraceImporter:
     ) -> ImportSummary:
         """See `Importer.convert`."""
         converter = self.converter(builder, options)
-        state = read_trace(path, converter, self.form, progress, cancelled)
+        state = read_trace(path, converter, self.form_of(path), progress, cancelled)
         return converter.finish(state)
+
+    def form_of(self, path: Path) -> TraceFormat:
+        """The format of one file, for importers of traces that come in several."""
+        del path
+        return self.form

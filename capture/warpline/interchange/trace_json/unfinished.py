@@ -268,8 +268,12 @@ class PendingFlows:
         slices: SliceRegistry,
         link_kind: Callable[[str], str],
         row_of: Callable[[ThreadKey], int],
+        wanted: Callable[[ThreadKey, ThreadKey], bool] | None = None,
     ) -> Notes:
-        """Add the links between the events in which the points lie; ``row_of`` finds these in the registry."""
+        """Add the links between the events in which the points lie; ``row_of`` finds these in the registry.
+
+        With ``wanted`` only links between these threads (from, to) are kept, and nothing is said of the others.
+        """
         notes: Notes = Counter()
         if not self._parts:
             return notes
@@ -278,25 +282,17 @@ class PendingFlows:
         )
         self._parts.clear()
         kinds = [link_kind(category) for category, _name, _identity in self._keys]
-        wanted = np.array([kind != "" for kind in kinds])[key]
-        key, time, phase, inside, thread = (column[wanted] for column in (key, time, phase, inside, thread))
-        if not len(key):
-            return notes
-        events = np.full(len(key), -1, np.int64)
-        rows = list(self._threads)
-        for code in np.unique(thread).tolist():
-            mine = np.flatnonzero(thread == code)
-            lookup = slices.index(row_of(rows[code]))
-            within = lookup.enclosing(time[mine])
-            after = lookup.following(time[mine])
-            prefer_within = inside[mine] == 1
-            first = np.where(prefer_within, within, after)
-            events[mine] = np.where(first >= 0, first, np.where(prefer_within, after, within))
+        has_kind = np.array([kind != "" for kind in kinds])[key]
+        key, time, phase, inside, thread = (column[has_kind] for column in (key, time, phase, inside, thread))
         links: FlowLinks = match_flows(key, time, phase.astype(np.uint8))
+        if wanted is not None:
+            links = _between(links, thread, list(self._threads), wanted)
+        if not len(key) or (wanted is not None and not len(links.source)):
+            return notes
+        events = self._events(time, inside, thread, slices, row_of)
         source, target = events[links.source], events[links.target]
         usable = (source >= 0) & (target >= 0) & (source != target)
-        kind_table = np.array(kinds)
-        kind_of = kind_table[key[links.source]]
+        kind_of = np.array(kinds)[key[links.source]]
         for kind in dict.fromkeys(kinds):
             chosen = usable & (kind_of == kind)
             if kind and chosen.any():
@@ -306,15 +302,50 @@ class PendingFlows:
             "{count:,} arrows end before they start: the clocks of host and device disagree",
         )
         notes[ends_early] += links.backward
+        if wanted is None:
+            self._count_losses(builder, links.loose, int((~usable).sum()))
+        return notes
+
+    def _events(
+        self,
+        time: Int64Array,
+        inside: Int64Array,
+        thread: Int64Array,
+        slices: SliceRegistry,
+        row_of: Callable[[ThreadKey], int],
+    ) -> Int64Array:
+        """The event in or before which each point lies, -1 for none."""
+        events = np.full(len(time), -1, np.int64)
+        keys = list(self._threads)
+        for code in np.unique(thread).tolist():
+            mine = np.flatnonzero(thread == code)
+            lookup = slices.index(row_of(keys[code]))
+            within = lookup.enclosing(time[mine])
+            after = lookup.following(time[mine])
+            prefer_within = inside[mine] == 1
+            first = np.where(prefer_within, within, after)
+            events[mine] = np.where(first >= 0, first, np.where(prefer_within, after, within))
+        return events
+
+    def _count_losses(self, builder: CaptureBuilder, loose: int, unusable: int) -> None:
         builder.add_skipped(
             english("arguments of flow points (s, t, f)"), self._with_arguments, english("an arrow has none")
         )
+        builder.add_skipped(english("flow points (s, t, f)"), loose, english("no other point has their id"))
         builder.add_skipped(
-            english("flow points (s, t, f)"), links.loose, english("no other point has their id")
+            english("flows"), unusable, english("an end touches no event, or both touch the same one")
         )
-        builder.add_skipped(
-            english("flows"),
-            int((~usable).sum()),
-            english("an end touches no event, or both touch the same one"),
-        )
-        return notes
+
+
+def _between(
+    links: FlowLinks,
+    thread: Int64Array,
+    keys: list[ThreadKey],
+    wanted: Callable[[ThreadKey, ThreadKey], bool],
+) -> FlowLinks:
+    pairs = thread[links.source] * len(keys) + thread[links.target]
+    distinct, codes = np.unique(pairs, return_inverse=True)
+    chosen = np.array(
+        [wanted(keys[pair // len(keys)], keys[pair % len(keys)]) for pair in distinct.tolist()], bool
+    )[codes.reshape(-1)]
+    return FlowLinks(links.source[chosen], links.target[chosen], links.loose, 0)

@@ -18,6 +18,8 @@ from tests.unit.interchange.import_tools import (
     x,
 )
 
+from warpline.analysis.framework.registry import compute_report
+from warpline.analysis.framework.report import NotRecorded
 from warpline.interchange import detect
 from warpline.interchange.torch.gpu import copy_codes
 from warpline.model import COPY_KINDS, MEMORY_KINDS, ImportFormatError
@@ -358,3 +360,28 @@ def test_arrows_may_start_and_end_on_streams(tmp_path: Path) -> None:
     assert links(capture, "flow") == {("aten::mm", "first"), ("first", "second")}
     assert not capture.skipped
     assert [thread.tid for thread in capture.threads] == [41]
+
+
+def test_work_of_mtia_is_told_as_what_it_is(tmp_path: Path) -> None:
+    arrow = {"cat": "ac2g", "name": "ac2g"}
+    capture = imported(
+        tmp_path,
+        trace_file(
+            tmp_path,
+            [
+                e("s", id=1, ts=12, pid=40, tid=41, **arrow),
+                e("f", id=1, ts=55, pid=3, tid=0, bp="e", **arrow),
+                e("s", id=2, ts=58, pid=3, tid=0, **arrow),
+                e("f", id=2, ts=72, pid=40, tid=41, bp="e", **arrow),
+                x("mtia_launch", 10, 20, pid=40, tid=41, cat="mtia_runtime", args={"correlation": 5}),
+                x("wait", 70, 20, pid=40, tid=41, cat="cpu_op"),
+                x("pe work", 50, 10, pid=3, tid=0, cat="mtia_ccp_events"),
+            ],
+            schemaVersion=1,
+        ),
+    )
+    assert links(capture, "launch") == {("mtia_launch", "pe work"), ("pe work", "wait")}
+    answer = compute_report(capture, "cuda_gpu_kern_sum").result
+    assert isinstance(answer, NotRecorded)
+    assert "mtia_ccp_events" in answer.remedy
+    assert "--trace" not in answer.remedy

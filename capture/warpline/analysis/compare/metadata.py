@@ -77,12 +77,13 @@ def facts(capture: Capture) -> dict[tuple[str, str], Any]:
     names = [device.name or f"GPU {device.index}" for device in capture.devices]
     if names:
         found["gpu", "devices"] = ", ".join(names)
-    for source in capture.sources:
-        # An importer is called like its file.
-        if not source.name.startswith("import "):
-            found["sources", source.name] = source.enabled
-    kinds = sorted(name for name, table in capture.kinds.items() if len(table))
-    found["sources", "kinds of events"] = ", ".join(kinds)
+    # An importer is called like its file; what it found tells what was recorded.
+    own = [source for source in capture.sources if not source.name.startswith("import ")]
+    for source in own:
+        found["sources", source.name] = source.enabled
+    if not own:
+        kinds = sorted(name for name, table in capture.kinds.items() if len(table))
+        found["sources", "kinds of events"] = ", ".join(kinds)
     return found | _clocks(capture)
 
 

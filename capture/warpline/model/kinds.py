@@ -193,6 +193,9 @@ BUILTIN_KINDS: tuple[KindSpec, ...] = (
             _a("color_argb", "uint32", "Color"),
             _a("payload", "string", "Payload"),
             _a("end_thread", "int64", "Ended by thread"),
+            _a("sequence_number", "int64", "Sequence number"),
+            _a("external_id", "int64", "External id"),
+            _SHAPES,
         ),
     ),
     KindSpec(

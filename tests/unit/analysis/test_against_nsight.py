@@ -99,9 +99,27 @@ def test_kernels_by_stream_and_with_their_calls(opened: Open, data_dir: Path, tr
     assert launched == expected["kernels_with_runtime_match"]
 
 
+def by_operator(texts: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """PyTorch's ranges, whose texts tell the calls apart, by their operators. Medians of several are not known."""
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for text, figures in texts.items():
+        groups.setdefault(text.partition(", op_id = ")[0], []).append(figures)
+    return {
+        name: own[0]
+        if len(own) == 1
+        else {
+            "count": sum(figures["count"] for figures in own),
+            "total": sum(figures["total"] for figures in own),
+            "min": min(figures["min"] for figures in own),
+            "max": max(figures["max"] for figures in own),
+        }
+        for name, own in groups.items()
+    }
+
+
 @pytest.mark.parametrize("trace", [trace for trace in WITH_GPU if "healthy" not in trace])
 def test_ranges(opened: Open, data_dir: Path, trace: str) -> None:
-    expected = counted(data_dir, trace)["nvtx_ranges_by_text"]
+    expected = by_operator(counted(data_dir, trace)["nvtx_ranges_by_text"])
     found = rows_of(opened(trace), "nvtx_sum")
     assert len(found) == len(expected)
     for row in found:
@@ -111,7 +129,8 @@ def test_ranges(opened: Open, data_dir: Path, trace: str) -> None:
         assert [row[key] for key in ("count", "total_ns", "min_ns", "max_ns")] == [
             numbers[key] for key in ("count", "total", "min", "max")
         ]
-        assert row["med_ns"] == pytest.approx(numbers["med"])
+        if "med" in numbers:
+            assert row["med_ns"] == pytest.approx(numbers["med"])
 
 
 @pytest.mark.parametrize("trace", [list(SQL)[i] for i in (2, 4, 5)])

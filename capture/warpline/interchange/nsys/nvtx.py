@@ -13,6 +13,7 @@ from warpline.i18n import english
 from warpline.interchange.nsys.context import Context
 from warpline.interchange.nsys.payloads import as_bytes, read_payloads
 from warpline.interchange.nsys.tables.access import NULL, Batch, decode, groups
+from warpline.model.torch_names import range_attributes, torch_names
 
 CATEGORY, MARK, THREAD, PUSH_POP, START_END, DOMAIN, DOMAIN_DESTROY = 33, 34, 39, 59, 60, 75, 76
 _DEFINITIONS = (CATEGORY, THREAD, DOMAIN, DOMAIN_DESTROY)
@@ -35,6 +36,9 @@ _INTS = (
 _LOW = (1 << 24) - 1
 
 
+_OfOperators = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.uint32]]
+
+
 @dataclass
 class _Definitions:
     """Names of domains and categories; both are numbered per process, categories per domain too."""
@@ -53,7 +57,7 @@ def convert_nvtx(context: Context, table: str) -> None:
         table, ints=ints, reals=reals, texts=_present(context, table, ("text", "jsonText", "binaryData"))
     ):
         kinds = batch["eventType"]
-        names = texts.names(batch)
+        names, of_operators = texts.names(batch)
         domain = np.where(batch["domainId"] == NULL, 0, batch["domainId"])
         for (kind, tid, domain_id), index in groups(kinds, batch["globalTid"], domain):
             if kind in _DEFINITIONS:
@@ -75,7 +79,10 @@ def convert_nvtx(context: Context, table: str) -> None:
                 batch["start"][index],
                 None if kind == MARK else batch["end"][index],
                 names[index],
-                attributes=_attributes(context, batch, index, (pid, domain_id, title), definitions, texts),
+                attributes={
+                    **_attributes(context, batch, index, (pid, domain_id, title), definitions, texts),
+                    **_of_operators(of_operators, index),
+                },
                 what=table,
             )
     context.builder.add_skipped(
@@ -132,14 +139,27 @@ class _Texts:
         self.undecoded += len(cells) - cells.count(None) - int(np.count_nonzero(ids))
         return ids
 
-    def names(self, batch: Batch) -> npt.NDArray[np.uint32]:
-        """``text`` where there is one, else the string ``textId`` stands for."""
-        names = self._context.names.strings(batch["textId"])
+    def names(self, batch: Batch) -> tuple[npt.NDArray[np.uint32], _OfOperators | None]:
+        """``text`` where there is one, else the string ``textId`` stands for; and what PyTorch wrote behind the names
+        of its operators, None where it wrote none.
+        """
+        of_texts = batch["textId"]
+        numbers, inverse = np.unique(of_texts, return_inverse=True)
+        found = [self._context.names.text(number) for number in numbers.tolist()]
         own = batch.texts.get("text")
-        if own is None:
-            return names
-        ids = self.ids(own)
-        return np.where(ids == 0, names, ids)
+        if own is not None and own.count(None) != len(own):
+            places = {text: len(found) + place for place, text in enumerate(dict.fromkeys(own))}
+            found += [decode(text) for text in places]
+            has_own = np.fromiter((bool(text) for text in own), bool, len(own))
+            inverse = np.where(
+                has_own, np.fromiter(map(places.__getitem__, own), np.int64, len(own)), inverse
+            )
+        texts = torch_names(found)
+        ids = self._context.builder.strings(texts.names)[inverse]
+        if not (texts.sequence >= 0).any() and not (texts.call >= 0).any() and not any(texts.sizes):
+            return ids, None
+        sizes = self._context.builder.strings(texts.sizes)
+        return ids, (texts.sequence[inverse], texts.call[inverse], sizes[inverse])
 
     def ids(self, texts: Sequence[bytes | None]) -> npt.NDArray[np.uint32]:
         """String ids of texts of the table; 0 for none."""
@@ -149,6 +169,14 @@ class _Texts:
             ids = self._context.builder.strings([decode(text) for text in new])
             known.update(zip(new, ids.tolist(), strict=True))
         return np.fromiter(map(known.__getitem__, texts), np.uint32, len(texts))
+
+
+def _of_operators(found: _OfOperators | None, index: npt.NDArray[np.int64]) -> dict[str, Any]:
+    """Attributes of operators' ranges."""
+    if found is None:
+        return {}
+    sequence, call, sizes = found
+    return {**range_attributes(sequence[index], call[index], sizes[index])}
 
 
 def _attributes(

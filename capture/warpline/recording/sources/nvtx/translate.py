@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from warpline.i18n import english
 from warpline.model import Flag
+from warpline.model.torch_names import range_attributes, torch_names
 from warpline.model.track_factory import thread_title
 from warpline.recording.agent.reported_sources import add_agent_source
 from warpline.recording.sources.nvtx import records
@@ -22,7 +23,7 @@ from warpline.recording.sources.nvtx.pairing import (
 )
 from warpline.recording.spool.reader import LATEST_NS, Records, SpoolFile
 from warpline.recording.spool.spool_to_tracks import Translation
-from warpline.recording.spool.string_columns import capture_strings, distinct, take_records
+from warpline.recording.spool.string_columns import distinct, take_records
 from warpline.storage import CaptureBuilder
 
 Int64Array = npt.NDArray[np.int64]
@@ -214,23 +215,29 @@ class _Process:
                     translation.thread_uri(thread), text, number=domain, started=started
                 ),
             )
+            names, of_operators = self._names(part.name)
             self._builder.add_events(
                 track,
                 "range",
                 self._translation.capture_time(part.start_ns),
                 part.stop_ns - part.start_ns,
-                self._names(part.name),
+                names,
                 flags=part.flags,
-                attributes=self._attributes(part, domain, text),
+                attributes={**self._attributes(part, domain, text), **of_operators},
             )
 
-    def _names(self, names: Int64Array) -> npt.NDArray[np.uint32]:
+    def _names(self, names: Int64Array) -> tuple[npt.NDArray[np.uint32], dict[str, npt.ArrayLike]]:
+        """String ids of the capture, and what PyTorch wrote behind the names of its operators."""
         unknown = names < 0
-        if not unknown.any():
-            return capture_strings(self._spool, self._builder, names)
-        found = capture_strings(self._spool, self._builder, np.maximum(names, 0))
-        found[unknown] = self._builder.string(UNKNOWN_NAME)
-        return found
+        numbers, inverse = distinct(np.maximum(names, 0) if unknown.any() else names)
+        texts = torch_names(map(self._spool.text, numbers.tolist()))
+        found = self._builder.strings(texts.names)[inverse]
+        if unknown.any():
+            found[unknown] = self._builder.string(UNKNOWN_NAME)
+        if not (texts.sequence >= 0).any() and not (texts.call >= 0).any() and not any(texts.sizes):
+            return found, {}
+        sizes = self._builder.strings(texts.sizes)[inverse]
+        return found, {**range_attributes(texts.sequence[inverse], texts.call[inverse], sizes)}
 
     def _attributes(self, part: _Batch, domain: int, text: str) -> dict[str, npt.ArrayLike]:
         result: dict[str, npt.ArrayLike] = {}

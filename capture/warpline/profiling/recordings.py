@@ -130,7 +130,7 @@ def recording_for(
         return DrivenRecording(Path(spool))
     trace = ["nvtx", "steps"]
     if ProfilerTarget.CPU in targets:
-        trace.insert(0, "cpu")
+        trace = ["cpu", *trace, "python"]
     if ProfilerTarget.GPU in targets:
         trace.append("nvml")
     return OwnRecording(folder(), name, tuple(trace))

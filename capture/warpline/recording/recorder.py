@@ -8,7 +8,7 @@ import select
 import signal
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -165,6 +165,9 @@ class Recorder:
         if self._state is not RecordingState.PAUSED:
             return
         now = self._page.set_state(RecordingState.RECORDING)
+        if self.session.options.is_driven and not self._recorded_ns:
+            # Until the program first says so there is nothing to show, not even a pause.
+            self.session = replace(self.session, start_monotonic_ns=now, start_realtime_ns=time.time_ns())
         self._resumed_ns = now
         self._state = RecordingState.RECORDING
         self._write_state(now, self._state, reason)

@@ -42,7 +42,8 @@ def read_schedule(
         if state == RecordingState.PAUSED and paused_since is None:
             paused_since = time_ns
         elif state == RecordingState.RECORDING and paused_since is not None:
-            pauses.append((paused_since, time_ns))
+            if time_ns > start:
+                pauses.append((max(paused_since, start), time_ns))
             paused_since = None
         elif state == RecordingState.STOPPED and stop is None:
             stop = time_ns

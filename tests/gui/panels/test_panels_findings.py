@@ -137,6 +137,27 @@ def test_the_selected_range_is_diagnosed_and_what_stood_there_stays_until_then(
     assert (panel.diagnosis.budget.start_ns, panel.diagnosis.budget.stop_ns) == (0, 100 * MS)
 
 
+def test_the_row_that_is_chosen_is_whose_time_is_told(
+    qtbot: QtBot, window: MainWindow, open_page: OpenPage, sample: Path
+) -> None:
+    page = open_page(sample)
+    panel = findings_of(qtbot, window)
+    assert panel.diagnosis is not None
+    assert panel.diagnosis.budget is not None
+    assert panel.diagnosis.budget.waited_for.startswith("GPU 0")
+    # The thread runs for 7 of every 10 ms (its state is drawn on its own row).
+    page.document.state.select_track("process/71.1/thread/74.1")
+    settle(qtbot, window)
+    assert panel.diagnosis.budget.waited_for == "pin_memory (74)"
+    assert {p.cause: p.time_ns for p in panel.diagnosis.budget.parts} == {
+        "running": 70 * MS,
+        "blocked": 30 * MS,
+    }
+    page.document.state.select_track(None)
+    settle(qtbot, window)
+    assert panel.diagnosis.budget.waited_for.startswith("GPU 0")
+
+
 def test_a_healthy_program_is_told_so_with_its_budget(
     qtbot: QtBot, window: MainWindow, open_page: OpenPage, tmp_path: Path
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,14 +10,14 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication, QImage
 from pytestqt.qtbot import QtBot
-from tests.gui.panels.finding_sample import known_diagnosis
+from tests.gui.panels.finding_sample import known_diagnosis, states_of
 from tests.gui.panels.panel_tools import LEFT, OpenPage, panel_of, settle
 from tests.gui.sample import MS
 
 from warpline.analysis.findings import diagnose as engine
 from warpline.analysis.findings.finding import Diagnosis
 from warpline.analysis.framework.selection import View
-from warpline.model.progress import Progress
+from warpline.model.progress import Progress, unwatched
 from warpline_app.panels.findings.card import FindingCard
 from warpline_app.panels.findings.explanation import Explanation
 from warpline_app.panels.findings.panel import FindingsPanel
@@ -27,7 +28,7 @@ from warpline_app.window.main_window import MainWindow
 
 @pytest.fixture(autouse=True)
 def known(monkeypatch: pytest.MonkeyPatch) -> None:
-    def diagnose(view: View, _progress: Progress) -> Diagnosis:
+    def diagnose(view: View, _progress: Progress = unwatched, of: str | None = None) -> Diagnosis:
         return known_diagnosis(view.capture)
 
     monkeypatch.setattr(engine, "diagnose", diagnose)
@@ -139,6 +140,46 @@ def test_dot_and_comma_walk_the_instances(
     qtbot.keyClick(page.view, ".")
     low, high = state.view
     assert low <= 16 * MS < 20 * MS <= high
+    settle(qtbot, window)
+
+
+def test_each_instance_has_its_own_chain(
+    qtbot: QtBot, window: MainWindow, open_page: OpenPage, sample: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = open_page(sample)
+    capture, state = page.document.capture, page.document.state
+    waits, runs = states_of(capture, 71, "blocked"), states_of(capture, 74, "running")
+    asked: list[tuple[int, int, str | None]] = []
+
+    def diagnose(view: View, _progress: Progress = unwatched, of: str | None = None) -> Diagnosis:
+        asked.append((view.start_ns, view.stop_ns, of))
+        number = view.start_ns // (10 * MS)
+        found = known_diagnosis(capture)
+        chain = tuple(
+            replace(hop, row=row)
+            for hop, row in zip(found.findings[0].chain, (waits[number], runs[number], runs[0]), strict=True)
+        )
+        return Diagnosis(found.budget, (replace(found.findings[0], chain=chain),))
+
+    monkeypatch.setattr(engine, "diagnose", diagnose)
+    card = first_card(qtbot, window)
+    qtbot.mouseClick(card, LEFT)
+    qtbot.keyClick(card, Qt.Key.Key_E)
+    page.view.setFocus()
+    for number in (0, 1):
+        qtbot.keyClick(page.view, ".")
+        settle(qtbot, window)
+        assert asked[-1] == (
+            10 * MS * number + 6 * MS,
+            10 * MS * number + 10 * MS + 1,
+            "process/71.1/thread/71.1/state",
+        )
+        assert state.lit is not None
+        assert [hop.row for hop in state.lit.hops] == [waits[number], runs[number], runs[0]]
+        assert runs[number] in state.lit.rows.tolist()
+        assert isinstance(card.explanation, Explanation)
+        qtbot.mouseClick(card.explanation.buttons[1], LEFT)
+        assert state.selection == runs[number]
     settle(qtbot, window)
 
 

@@ -75,8 +75,12 @@ class FindingActions(QObject):
         """Open the chain below a card, or close it."""
         if card.explanation is not None:
             card.set_explanation(None)
-            return
-        explanation = Explanation(card.finding)
+        else:
+            self.explain_as(card, card.finding)
+
+    def explain_as(self, card: FindingCard, finding: Finding) -> None:
+        """Open the chain of a finding below a card, in place of what is open there."""
+        explanation = Explanation(finding)
         explanation.hop_chosen.connect(self.go_to)
         card.set_explanation(explanation)
 

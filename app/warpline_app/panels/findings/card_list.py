@@ -34,6 +34,7 @@ class CardList(QScrollArea):
         self.cards: list[FindingCard] = []
         self.headline = QLabel(tr("Nothing stands out"))
         self.headline.setObjectName("subhead")
+        self.headline.setContentsMargins(13, 4, 0, 2)
         self.more = QPushButton()
         self.more.setObjectName("link")
         self.more.clicked.connect(self._show_all)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QSplitter, QVBoxLayout, QWidget
 
-from warpline.analysis.findings.finding import Budget, Diagnosis
+from warpline.analysis.findings.finding import Budget, Diagnosis, Finding
 from warpline.analysis.framework.report import NotRecorded
 from warpline.i18n import tr, translated
+from warpline.model.errors import UsageError
 from warpline.model.progress import IsCancelled, Progress
 from warpline.model.times import format_duration
 from warpline_app.look.theme import Theme
@@ -18,6 +19,7 @@ from warpline_app.panels.findings.actions import FindingActions
 from warpline_app.panels.findings.budget_bar import BudgetBar
 from warpline_app.panels.findings.card_list import CardList
 from warpline_app.panels.findings.evidence import finding_key
+from warpline_app.panels.findings.instance_chain import InstanceChain
 from warpline_app.panels.findings.step_stack import StepStack
 from warpline_app.panels.frame.computed import ComputedPanel
 
@@ -32,9 +34,10 @@ _LATE_MS = 400
 
 @dataclass(frozen=True)
 class FindingsRequest:
-    """Which range; None for what the engine thinks best of the whole capture."""
+    """Which range, and the URI of whose time; None for what the analysis thinks best of the whole capture."""
 
     range_ns: tuple[int, int] | None
+    of: str | None = None
 
 
 class FindingsPanel(ComputedPanel):
@@ -51,6 +54,8 @@ class FindingsPanel(ComputedPanel):
         self.cards.key_pressed.connect(self.verbs.key)
         self.cards.dismissed.restore_wanted.connect(document.dismissals.restore)
         self.cards.dismissed.undo_wanted.connect(document.dismissals.undo)
+        self.instances = InstanceChain(document, self)
+        self.instances.found.connect(self._instance_found)
         document.dismissals.changed.connect(self._dismissals_changed)
         self.state.lit_changed.connect(self._lit_changed)
         self.body = QWidget()
@@ -61,6 +66,7 @@ class FindingsPanel(ComputedPanel):
         self.steps = StepStack(self.theme)
         self.steps.step_chosen.connect(self.state.select_range)
         self.steps.hide()
+        self._steps_of: str | None = None
         split = QSplitter(Qt.Orientation.Horizontal)
         split.setChildrenCollapsible(False)
         split.addWidget(self.cards)
@@ -76,6 +82,7 @@ class FindingsPanel(ComputedPanel):
         assert isinstance(layout, QVBoxLayout)
         layout.insertWidget(0, self.watch)
         self.state.range_selection_changed.connect(self._range_changed)
+        self.state.track_selection_changed.connect(self.mark_stale)
 
     def _make_watch(self) -> None:
         """The line that is there while something takes long."""
@@ -104,7 +111,7 @@ class FindingsPanel(ComputedPanel):
     @property
     def is_busy(self) -> bool:
         """Whether something is computed, or texts that came with it have not found their places yet."""
-        return super().is_busy or self._laying_out.isActive()
+        return super().is_busy or self._laying_out.isActive() or self.instances.is_busy
 
     def _range_changed(self, _range: object) -> None:
         """Wait until the hand rests; what is computed for a range that is no longer wanted is dropped."""
@@ -113,8 +120,11 @@ class FindingsPanel(ComputedPanel):
             self._job.cancel()
 
     def request(self) -> FindingsRequest:
-        """The selected range."""
-        return FindingsRequest(self.state.range_selection)
+        """The selected range, of the selected row."""
+        key = self.state.track_selection
+        uri = None if key is None else key.partition("#")[0]
+        known = uri in {track.uri for track in self.document.capture.tracks}
+        return FindingsRequest(self.state.range_selection, uri if known else None)
 
     def refresh(self) -> None:
         """Compute what is asked for now."""
@@ -135,7 +145,14 @@ class FindingsPanel(ComputedPanel):
         from warpline.analysis.framework.selection import Selection, View
 
         start, stop = request.range_ns or (None, None)
-        return diagnose(View(self.document.capture, Selection(start, stop), is_cancelled), progress)
+        view = View(self.document.capture, Selection(start, stop), is_cancelled)
+        if request.of is None:
+            return diagnose(view, progress)
+        try:
+            return diagnose(view, progress, of=request.of)
+        except UsageError:
+            # A counter, a core: nobody's time. What is known of the whole is better than nothing.
+            return diagnose(view, progress)
 
     def show_progress(self, fraction: float, text: str) -> None:
         """How far it is."""
@@ -179,7 +196,9 @@ class FindingsPanel(ComputedPanel):
     def _show_steps(self, request: FindingsRequest, budget: Budget) -> None:
         """All steps of the capture stay to choose from while one of them is the selected range."""
         known = self.steps.budget
-        if request.range_ns is None or known is None or len(budget.steps) > len(known.steps):
+        is_of_other = request.of != self._steps_of
+        self._steps_of = request.of
+        if request.range_ns is None or known is None or is_of_other or len(budget.steps) > len(known.steps):
             self.steps.show_budget(budget)
         self.steps.mark_range(request.range_ns)
         self.steps.setVisible(self.steps.budget is not None and len(self.steps.budget.steps) > 1)
@@ -212,6 +231,12 @@ class FindingsPanel(ComputedPanel):
 
     def _lit_changed(self, _lit: object) -> None:
         self._mark_lit()
+
+    def _instance_found(self, instance: Finding) -> None:
+        """An explanation that is open tells of the instance one is at."""
+        for card in self.cards.cards:
+            if card.is_selected and card.explanation is not None:
+                self.verbs.explain_as(card, replace(card.finding, chain=instance.chain))
 
     def _mark_lit(self) -> None:
         """The card of what is lit up in the timeline, and which instance one is at."""

@@ -91,6 +91,7 @@ class TimelineView(QWidget):
         self._closed = False
         self._told_idle = False
         self._lit_key: str | None = None
+        self._lit_rows: np.ndarray | None = None
         self._idle_check = QTimer(self)
         self._idle_check.setSingleShot(True)
         self._idle_check.setInterval(0)
@@ -243,11 +244,13 @@ class TimelineView(QWidget):
 
     def _lit_changed(self, lit: Lit | None) -> None:
         """Another finding: all else gets quieter, its rows come into sight. A step within one changes no colours."""
-        key = None if lit is None else lit.key
-        if key == self._lit_key:
+        key, before = None if lit is None else lit.key, self._lit_key
+        rows, self._lit_rows = self._lit_rows, None if lit is None else lit.rows
+        if rows is not self._lit_rows:
+            self._emphasis_changed()
+        if key == before:
             return
         self._lit_key = key
-        self._emphasis_changed()
         self._mark_in_overview()
         if lit is not None:
             self.scene.reveal_lit(lit)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import numpy.typing as npt
 
@@ -9,6 +11,8 @@ from warpline.recording.agent import records
 from warpline.recording.spool.reader import SpoolFile
 from warpline.storage import NO_STACK, CaptureBuilder
 
+_OWN_FILE = re.compile(r"warpline[/\\]recording[/\\]sources[/\\]\w+[/\\]inside[/\\]\w+\.py$")
+"""Python that a recording puts into the program."""
 NO_PLACE = 0
 """String id of the empty text: the place of what has no stack."""
 
@@ -28,6 +32,10 @@ class PythonStacks:
         self._place = np.full(size, NO_PLACE, np.uint32)
         # By id: a stack is defined after the one it stands on. As many as there are places in the program.
         for stack, parent, code, line in np.sort(nodes, order="stack").tolist():
+            if parent < stack and _OWN_FILE.search(names.get(code, ("", "", 0))[1]):
+                # What our hooks wrap is called by them, and stands where it would without them.
+                self._stack[stack], self._place[stack] = self._stack[parent], self._place[parent]
+                continue
             frame = builder.string(frame_text(*names.get(code, ("?", "", 0)), line))
             above = int(self._stack[parent]) if parent < stack else NO_STACK
             self._stack[stack] = builder.stack(frame, above) if above != NO_STACK else builder.stack(frame)

@@ -57,6 +57,20 @@ def test_a_capture_opens_where_there_are_no_widgets_at_all(sample: Path, tmp_pat
     assert done.stdout.split("\n")[:2] == ["sample.h5 140", "[]"], done.stderr
 
 
+def test_an_empty_window_starts_without_what_only_captures_need() -> None:
+    program = (
+        "import sys, warpline_app.window.main_window\n"
+        "from warpline_app.panels.frame.registry import all_panels\n"
+        "all_panels()\n"
+        "print([name for name in sys.modules if name in ('numpy', 'h5py', 'pyqtgraph')"
+        " or name.startswith('warpline.analysis')])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.stdout == "[]\n", done.stderr
+
+
 def test_what_is_opened_takes_the_place_of_its_opening_and_stays_in_front(
     qtbot: QtBot, workspace: Workspace, copies: list[Path]
 ) -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
+if TYPE_CHECKING:
+    # The window starts without it.
+    import numpy as np
+    import numpy.typing as npt
 
-Int64Array = npt.NDArray[np.int64]
+    Int64Array = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,7 @@ class Lit:
         if last < 0:
             return self
         if self.at < 0:
-            next_one = int(np.searchsorted(self.ranges[:, 1], view_start_ns, "right"))
+            next_one = int(self.ranges[:, 1].searchsorted(view_start_ns, "right"))
             place = next_one if direction > 0 else next_one - 1
         else:
             place = self.at + direction

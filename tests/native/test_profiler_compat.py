@@ -35,6 +35,8 @@ class Layer:
     def parameters(self): return []
 
 paddle.nn.Layer = Layer
+layers = ModuleType("paddle.nn.layer.layers")
+layers.Layer = Layer
 
 iterators = ModuleType("paddle.io.dataloader.dataloader_iter")
 
@@ -54,7 +56,8 @@ class DataLoader:
     def __call__(self): return _DataLoaderIterMultiProcess(30)
 
 paddle.io.DataLoader = DataLoader
-for name, module in {"paddle": paddle, "paddle.nn": paddle.nn, "paddle.nn.functional": paddle.nn.functional,
+for name, module in {"paddle": paddle, "paddle.nn": paddle.nn,
+                     "paddle.nn.layer.layers": layers, "paddle.nn.functional": paddle.nn.functional,
                      "paddle.vision": paddle.vision, "paddle.vision.transforms": paddle.vision.transforms,
                      "paddle.io": paddle.io, "paddle.io.dataloader.dataloader_iter": iterators}.items():
     sys.modules[name] = module
@@ -110,7 +113,8 @@ def test_and_records_when_it_is_told_to(data_dir: Path, tmp_path: Path) -> None:
     assert sorted(steps, key=lambda name: int(name[12:])) == [f"ProfileStep#{step}" for step in range(3, 14)]
     model = next(line for line in printed.splitlines() if line.startswith("ProfileStep"))
     assert model.split()[1] == "11"  # as in the documentation: steps 3 to 13
-    assert re.search(r"^  Dataloader +11 ", printed, re.MULTILINE)
+    for phase in ("Dataloader", "Forward"):
+        assert re.search(rf"^  {phase} +11 ", printed, re.MULTILINE)
 
 
 STEPS_OF_THE_DOCUMENTATION = """

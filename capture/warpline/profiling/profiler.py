@@ -15,7 +15,7 @@ from typing import Any, Self, TypeVar
 from warpline import annotation
 from warpline.i18n import tr
 from warpline.model.errors import UsageError, WarplineError
-from warpline.profiling import readers
+from warpline.profiling import paddle_phases, readers
 from warpline.profiling.categories import category_of
 from warpline.profiling.recordings import CycleRecording, DrivenRecording, OwnRecording, recording_for
 from warpline.profiling.results import Handler, ProfilerResult, export_capture, file_name, writable_folder
@@ -118,6 +118,7 @@ class Profiler:
         handler = self.on_trace_ready
         self._recording = recording_for(self.targets, lambda: writable_folder(handler), file_name(handler))
         _active = weakref.ref(self)
+        paddle_phases.hook()
         atexit.register(self._at_exit)
         self.current_state = ProfilerState.CLOSED
         self._enter(self._schedule(0))
@@ -153,6 +154,7 @@ class Profiler:
         if self._recording is None:
             return
         self._end_step()
+        paddle_phases.unhook()
         atexit.unregister(self._at_exit)
         was = self.current_state
         is_complete = False

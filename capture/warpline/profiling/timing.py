@@ -47,6 +47,7 @@ class StepTimer:
         self.samples = 0.0
         self.has_samples = True
         """Whether every step said of how many samples it was."""
+        self._unit = "samples"
         self._counted = 0
         self._last = 0
         self._reading = 0
@@ -115,6 +116,7 @@ class StepTimer:
         if not count or not batch:
             return ""
         text = f" reader_cost: {reader / count / 1e9:.5f} s" if reader else ""
+        self._unit = unit or self._unit
         of = f"{unit or 'samples'}/s" if self.has_samples else "steps/s"
         done = samples if self.has_samples else count
         return f"{text} batch_cost: {batch / count / 1e9:.5f} s ips: {done * 1e9 / batch:.3f} {of}"
@@ -135,7 +137,7 @@ class StepTimer:
         lines = ["Perf Summary".center(100, "=")]
         if self.reader.total:
             lines.append(f"Reader Ratio: {100 * self.reader.total / self.batch.total:.3f}%")
-        lines.append(f"Time Unit: s, IPS Unit: {'samples/s' if self.has_samples else 'steps/s'}")
+        lines.append(f"Time Unit: s, IPS Unit: {self._unit if self.has_samples else 'steps'}/s")
         lines.append(_row("", "avg", "max", "min"))
         if self.reader.total:
             lines.append(_seconds("reader_cost", self.reader))

@@ -108,7 +108,7 @@ def test_hugging_face(imported: Callable[[str, str, str], Any], agent: FakeAgent
     assert callback.profiler.step_info("sentences").endswith(" sentences/s")
     callback.on_train_end(args, "state", "control", model="model")
     assert agent.log[:2] == ["Optimization (Optimization)", "end 1"]
-    assert "samples/s" in capsys.readouterr().out
+    assert "IPS Unit: sentences/s" in capsys.readouterr().out
 
 
 def test_a_framework_that_is_not_installed_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,11 +57,12 @@ def test_the_summary_leaves_the_first_ten_steps_out(
 ) -> None:
     with warpline.Profiler(timer_only=True) as profiler:
         run(profiler, clock, 14, 3)
+        profiler.step_info("images")
     # 4 steps of 30, 40, 30, 40 ms, 10 of them reading.
     assert capsys.readouterr().out.splitlines() == [
         "============================================Perf Summary============================================",
         "Reader Ratio: 28.571%",
-        "Time Unit: s, IPS Unit: samples/s",
+        "Time Unit: s, IPS Unit: images/s",
         "|                 |       avg       |       max       |       min       |",
         "|   reader_cost   |     0.01000     |     0.01000     |     0.01000     |",
         "|    batch_cost   |     0.03500     |     0.04000     |     0.03000     |",

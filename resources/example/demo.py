@@ -98,12 +98,15 @@ def main() -> None:
     stop = threading.Event()
     batches = threading.Semaphore(0)
     workers = [
-        threading.Thread(target=load, args=(stop, batches)),
-        threading.Thread(target=log, args=(stop,)),
-        threading.Thread(target=sleep_long, args=(stop,)),
+        threading.Thread(target=load, args=(stop, batches), name="loader"),
+        threading.Thread(target=log, args=(stop,), name="logger"),
+        threading.Thread(target=sleep_long, args=(stop,), name="sleeper"),
     ]
     fighters_stop = threading.Event()
-    fighters = [threading.Thread(target=fight, args=(fighters_stop, number)) for number in (1, 2, 3)]
+    fighters = [
+        threading.Thread(target=fight, args=(fighters_stop, number), name=f"fighter-{number}")
+        for number in (1, 2, 3)
+    ]
     for worker in workers:
         worker.start()
 

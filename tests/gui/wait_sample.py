@@ -87,7 +87,7 @@ def write_wait_sample(path: Path, source: Path, start_utc_ns: int | None = None)
         builder.add_events(
             threads[72]["samples"],
             "sample",
-            np.array([2, 4, 6, 8, 20, 40]) * MS,
+            np.array([2, 4, 6, 8, 20, 47]) * MS,
             np.zeros(6, np.int64),
             busy.frame,
             flags=int(Flag.INSTANT),

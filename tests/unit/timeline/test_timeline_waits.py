@@ -93,10 +93,11 @@ def test_a_wait_that_fills_pixels_alone_is_not_grey_when_marks_are_drawn(fight: 
             assert codes.FIXED[color] == family[wait]
 
 
+@pytest.mark.parametrize("ratio", [1.0, 2.0])
 @pytest.mark.parametrize("theme", [DARK, LIGHT, CONTRAST, CONTRAST_LIGHT], ids=lambda theme: theme.name)
-def test_textures_tell_waits_apart_without_colour(theme: Theme) -> None:
+def test_textures_tell_waits_apart_without_colour(theme: Theme, ratio: float) -> None:
     """Which pixels carry ink differs in at least an eighth of the area, shifted as one likes."""
-    lookup = ColorTable(theme).table(16, theme.rgb("canvas"))
+    lookup = ColorTable(theme, ratio).table(round(16 * ratio), theme.rgb("canvas"))
     patterns = {}
     for name in ["blocked", *(family.color for family in WAIT_FAMILIES)]:
         base = codes.INDEX[name] * codes.VARIANTS + codes.HATCH

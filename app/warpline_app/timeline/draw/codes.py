@@ -89,6 +89,10 @@ _TEXTURES: dict[str, Callable[[IntArray, IntArray], BoolArray]] = {
     "wait_gpu": lambda y, x: (x % 8 < 4) & (y >= 0),
 }
 _HATCHED = frozenset(_TEXTURES)
+_FINE = frozenset(("wait_lock", "wait_condition", "wait_sleep", "wait_file", "wait_network"))
+"""Textures that repeat after 4 pixels: where pixels are small they are drawn twice as large."""
+COARSE_FROM = 1.5
+"""Device pixels per logical pixel from which they are."""
 
 # Inks of a pattern, by number.
 _GROUND, _INK, _DARK, _DIM, _PALE = range(5)
@@ -120,8 +124,9 @@ class ColorTable:
     run out in earnest.
     """
 
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self, theme: Theme, ratio: float = 1.0) -> None:
         self.theme = theme
+        self._grain = 2 if ratio >= COARSE_FROM else 1
         self._rgb = [theme.rgb("canvas")]
         self._rgb += [to_rgb(theme.family(name)) for name in FIXED[1:]]
         self._rgb += [to_rgb(hue) for hue in theme.hues]
@@ -198,7 +203,8 @@ class ColorTable:
         ground = mix(rgb, background, 0.66 if is_told else 0.55)
         line = rgb if is_told else mix(rgb, self.theme.rgb("text"), 0.38)
         rows, columns = np.indices((len(table), HATCH_PHASES))
-        hatch = np.where(_TEXTURES[name](rows, columns), line, ground)
+        grain = self._grain if name in _FINE else 1
+        hatch = np.where(_TEXTURES[name](rows // grain, columns // grain), line, ground)
         hatch[0] = hatch[-1] = rgb if is_told else mix(rgb, self.theme.rgb("text"), 0.15)
         table[:, base + HATCH : base + HATCH + HATCH_PHASES] = hatch
         table[:, base + SOLID] = ground

@@ -62,7 +62,7 @@ class Renderer:
         self.capture = capture
         self.theme = theme
         self.ratio = ratio
-        self.table = ColorTable(theme)
+        self.table = ColorTable(theme, ratio)
         self.colors = EventColors(capture, self.table)
         self.cache = StripCache(self.colors)
         self.curves = CurveStore(capture)

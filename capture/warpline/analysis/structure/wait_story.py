@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 Int64Array = npt.NDArray[np.int64]
 _RANGES_LOOKED_AT = 10_000
+_NEAR_NS = 5_000_000
+"""A sample as near as that to the end or the beginning of a wait tells where its holder was then."""
 
 
 @dataclass(frozen=True)
@@ -84,14 +86,15 @@ def wait_story(capture: Capture, row: int, *, counted_up_to: int = sys.maxsize) 
     call = row if name == "osrt" else _call_around(capture, row)
     of_call = capture.kinds["osrt"].at(call) if call is not None else {}
     text = values.get("reason") or of_call.get("object")
+    ended_by = _ended_by(capture, call, of_call)
     return WaitStory(
         row,
         int(kind),
         capture.strings[text] if text else "",
         line_of(capture, values),
         call,
-        _holder(capture, row, of_call),
-        _ended_by(capture, call, of_call),
+        _holder(capture, row if call is None else call, of_call, ended_by),
+        ended_by,
         *_again(capture, name, row, values, counted_up_to),
     )
 
@@ -147,18 +150,25 @@ def _call_around(capture: Capture, row: int) -> int | None:
     return found if is_call else None
 
 
-def _holder(capture: Capture, row: int, of_call: dict[str, Any]) -> Someone | None:
+def _holder(capture: Capture, row: int, of_call: dict[str, Any], ended_by: Someone | None) -> Someone | None:
     tid = of_call.get("holder")
     if tid is None:
         return None
     start, stop = capture.event_span(row)
+    if ended_by is not None and ended_by.row is not None:
+        stop = min(stop, max(capture.event_span(ended_by.row)[0], start + 1))
     thread = _thread_of(capture, row, int(tid), start)
     if thread is None:
         return Someone("", int(tid))
+    # The call lasts until the lock is there, also where its thread woke up in between.
+    # Who gave it back had it in the end; of others is known that they had it when the wait began.
+    had_it_last = ended_by is not None and ended_by.tid == tid
     doing = _range_during(capture, thread, start, stop)
     if doing is None:
-        doing = event_of_thread(capture, thread, "state", start)
-    return Someone(capture.threads[thread].name, int(tid), doing, _sampled_line(capture, thread, start, stop))
+        doing = event_of_thread(capture, thread, "state", stop - 1 if had_it_last else start)
+    about = (stop - _NEAR_NS, stop) if had_it_last else (start - _NEAR_NS, start + _NEAR_NS)
+    place = _sampled_line(capture, thread, *about, near_ns=stop if had_it_last else start)
+    return Someone(capture.threads[thread].name, int(tid), doing, place)
 
 
 def _range_during(capture: Capture, thread: int, start_ns: int, stop_ns: int) -> int | None:
@@ -209,15 +219,18 @@ def _thread_of(capture: Capture, row: int, tid: int, time_ns: int) -> int | None
     return next(iter(alive or found), None)
 
 
-def _sampled_line(capture: Capture, thread: int, start_ns: int, stop_ns: int) -> StackFrame | None:
-    """The line on which a thread was when it was first sampled in a range."""
+def _sampled_line(
+    capture: Capture, thread: int, start_ns: int, stop_ns: int, near_ns: int
+) -> StackFrame | None:
+    """The line on which a thread was when it was sampled in a range, nearest to a moment."""
     if "sample" not in capture.kinds:
         return None
     for track in capture.tracks:
         if track.thread == thread and track.role == "samples":
-            rows = np.sort(capture.rows_in(capture.track_lanes(track.index), start_ns, stop_ns))
+            rows = capture.rows_in(capture.track_lanes(track.index), start_ns, stop_ns)
             if len(rows):
-                return line_of(capture, capture.kinds["sample"].at(int(rows[0])))
+                nearest = rows[np.argmin(np.abs(capture.event_times(rows)[0] - near_ns))]
+                return line_of(capture, capture.kinds["sample"].at(int(nearest)))
     return None
 
 

@@ -47,7 +47,7 @@ PROGRAM_PAIRS = (
     _program("process_per_item", "outside", "waits_for_child"),
     _program("fsync_per_line", "outside", "waits_for_file"),
     _program("slow_producer", "outside", "waits_for_sleep"),
-    _program("slow_peer", "outside", "waits_for_network"),
+    _program("slow_peer", "outside", "waits_for_sleep", "waits_for_network"),
     _program("imports", "host", "imports"),
     _program("loader_in_main", "input", "data_loading"),
     _program("slow_loader_workers", "input", "data_loading"),

@@ -11,6 +11,7 @@ from warpline.analysis.findings.causes import Cause
 from warpline.analysis.findings.segments import Index, Segments
 
 Int64Array = npt.NDArray[np.int64]
+Int32Array = npt.NDArray[np.int32]
 HOPS = 8
 """A chain is followed so far; nobody reads a longer one."""
 
@@ -19,13 +20,13 @@ HOPS = 8
 class Pieces:
     """Time of one actor, in pieces [n] of one explanation each, sorted; they fill its range.
 
-    ``start``/``stop`` int64 capture ns; ``path`` int64 [n, HOPS]: the segments from the actor's own to the one that
+    ``start``/``stop`` int64 capture ns; ``path`` int32 [n, HOPS]: the segments from the actor's own to the one that
     explains, −1 behind; ``depth`` how many follow the first; ``is_cycle``: who should be next is in the chain already.
     """
 
     start: Int64Array
     stop: Int64Array
-    path: Int64Array
+    path: Int32Array
     depth: Int64Array
     is_cycle: npt.NDArray[np.bool_]
 
@@ -40,12 +41,12 @@ class Pieces:
     @property
     def root(self) -> Int64Array:
         """The actor's own segment."""
-        return self.path[:, 0]
+        return self.path[:, 0].astype(np.int64)
 
     @property
     def leaf(self) -> Int64Array:
         """The segment that explains."""
-        return self.path[np.arange(len(self)), self.depth]
+        return self.path[np.arange(len(self)), self.depth].astype(np.int64)
 
     def take(self, index: npt.NDArray[np.generic]) -> Pieces:
         """Some of them."""
@@ -61,7 +62,7 @@ def blame(segments: Segments, index: Index, actor: int, start_ns: int, stop_ns: 
     """
     one = np.array([actor], np.int64)
     _window, own = index.overlapping(one, np.array([start_ns]), np.array([stop_ns]))
-    path = np.full((len(own), HOPS), -1, np.int64)
+    path = np.full((len(own), HOPS), -1, np.int32)
     path[:, 0] = own
     pieces = Pieces(
         np.maximum(segments.start[own], start_ns),
@@ -82,7 +83,8 @@ def blame(segments: Segments, index: Index, actor: int, start_ns: int, stop_ns: 
         done.append(ended)
     else:
         done.append(pieces)
-    return _joined(done)
+    found = _joined(done)
+    return found.take(np.argsort(found.start, kind="stable"))
 
 
 def _next(segments: Segments, index: Index, pieces: Pieces, level: int) -> tuple[Pieces, Pieces]:
@@ -107,12 +109,10 @@ def _next(segments: Segments, index: Index, pieces: Pieces, level: int) -> tuple
 
 
 def _joined(parts: list[Pieces]) -> Pieces:
-    start = np.concatenate([part.start for part in parts])
-    order = np.argsort(start, kind="stable")
     return Pieces(
-        start[order],
-        np.concatenate([part.stop for part in parts])[order],
-        np.concatenate([part.path for part in parts])[order],
-        np.concatenate([part.depth for part in parts])[order],
-        np.concatenate([part.is_cycle for part in parts])[order],
+        np.concatenate([part.start for part in parts]),
+        np.concatenate([part.stop for part in parts]),
+        np.concatenate([part.path for part in parts]),
+        np.concatenate([part.depth for part in parts]),
+        np.concatenate([part.is_cycle for part in parts]),
     )

@@ -16,7 +16,7 @@ from warpline.analysis.findings.gpu_segments import GpuTime, gpu_time, with_call
 from warpline.analysis.findings.host_places import moments_in, usual_place
 from warpline.analysis.findings.host_segments import host_segments
 from warpline.analysis.findings.scope import Scope, WaitedFor
-from warpline.analysis.findings.segments import Index, Segments, join_segments, split_at
+from warpline.analysis.findings.segments import Index, Segments, distinct, join_segments, split_at
 from warpline.analysis.findings.serial import tell_serial
 from warpline.analysis.findings.thread_time import Threads
 from warpline.analysis.findings.wait_graph import WaitGraph
@@ -25,6 +25,8 @@ from warpline.analysis.structure.gpus import gpus
 
 Int64Array = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
+_HELD_UP = 0.02
+"""Of the range: what explains less may have nothing to do with what is waited for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,6 +168,7 @@ def make_case(scope: Scope, target: WaitedFor) -> Case:
     view.check_cancelled()
     pieces = blame(graph.segments, graph.index, actor, view.start_ns, view.stop_ns)
     groups = _groups(threads, graph.segments)
+    graph.hold(_same_doing(graph.segments, groups, pieces))
     category = categories(view, graph.segments, pieces, target)
     category = tell_serial(graph, pieces, category, actor, groups)
     loaders = frozenset(np.unique(loading_events(view, target)[0]).tolist())
@@ -174,10 +177,18 @@ def make_case(scope: Scope, target: WaitedFor) -> Case:
 
 def _groups(threads: Threads, segments: Segments) -> Int64Array:
     """A number for each place of the user's code: segments at one place share theirs; 0 where none is known."""
-    stacks, inverse = np.unique(segments.place, return_inverse=True)
+    stacks, inverse = distinct(segments.place)
     numbers: dict[Where, int] = {Where(): 0}
     of_stack = [numbers.setdefault(threads.place(one), len(numbers)) for one in stacks.tolist()]
-    return np.array(of_stack or [0], np.int64)[inverse.reshape(-1)]
+    return np.array(of_stack or [0], np.int64)[inverse]
+
+
+def _same_doing(segments: Segments, groups: Int64Array, pieces: Pieces) -> BoolArray:
+    """Segments of anybody of the cause and at the place of those that explain some of the time."""
+    _, key = distinct(segments.cause * (int(groups.max(initial=0)) + 1) + groups)
+    explained = np.bincount(key[pieces.leaf], pieces.length, int(key.max(initial=0)) + 1)
+    found: BoolArray = explained[key] > _HELD_UP * pieces.length.sum()
+    return found
 
 
 def _cut_at(scope: Scope, target: WaitedFor, segments: Segments, actor: int) -> Segments:

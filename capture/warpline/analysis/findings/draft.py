@@ -12,6 +12,7 @@ from warpline.analysis.findings.case import Case
 from warpline.analysis.findings.categories import NUMBER
 from warpline.analysis.findings.causes import TITLES, Cause
 from warpline.analysis.findings.finding import Evidence, Finding, Hop, Severity, Where
+from warpline.analysis.findings.segments import distinct
 from warpline.i18n import english
 from warpline.model.times import format_duration
 
@@ -40,13 +41,13 @@ def groups(case: Case, pieces: Int64Array, key: Int64Array) -> Iterator[PieceGro
     """Pieces by a key, those with most time first, as long as they are worth a note."""
     if not len(pieces):
         return
-    distinct, inverse = np.unique(key, return_inverse=True)
+    values, inverse = distinct(key)
     length = case.pieces.length[pieces]
-    total = np.bincount(inverse.reshape(-1), length, len(distinct))
+    total = np.bincount(inverse, length, len(values))
     for number in np.argsort(-total, kind="stable").tolist():
         if total[number] < NOTE * case.whole_ns:
             return
-        yield PieceGroup(pieces[inverse.reshape(-1) == number], int(total[number]))
+        yield PieceGroup(pieces[inverse == number], int(total[number]))
 
 
 def severity(share: float, worst: Severity = Severity.CRITICAL) -> Severity:
@@ -96,10 +97,14 @@ def usual_path(case: Case, pieces: Int64Array) -> list[int]:
     known = path >= 0
     safe = np.maximum(path, 0)
     signature = np.where(known, segments.actor[safe] * 64 + segments.cause[safe] + 1, 0)
-    _, inverse = np.unique(signature, axis=0, return_inverse=True)
-    total = np.bincount(inverse.reshape(-1), case.pieces.length[pieces])
+    # Columns are folded one by one: few chains differ, and sorting whole rows takes long.
+    inverse = np.zeros(len(pieces), np.int64)
+    for column in range(signature.shape[1]):
+        _, part = distinct(signature[:, column])
+        _, inverse = distinct(inverse * (int(part.max(initial=0)) + 1) + part)
+    total = np.bincount(inverse, case.pieces.length[pieces])
     best = int(np.argmax(total))
-    own = np.flatnonzero(inverse.reshape(-1) == best)
+    own = np.flatnonzero(inverse == best)
     longest = own[int(np.argmax(case.pieces.length[pieces[own]]))]
     return [one for one in path[longest].tolist() if one >= 0]
 

@@ -10,6 +10,7 @@ from warpline.analysis.findings.segments import (
     NOBODY,
     Index,
     Segments,
+    distinct,
     join_segments,
     make_segments,
     split_at,
@@ -67,12 +68,10 @@ def _of_states(threads: Threads) -> Segments:
 
 def _refined(threads: Threads, wait: Int64Array, stack: Int64Array) -> Int64Array:
     """Kinds of waits, as the stacks tell them."""
-    pairs, inverse = np.unique(np.stack([wait, stack], 1), axis=0, return_inverse=True)
-    kinds = [
-        refine(kind, threads.view.capture.stack_frames(one)) if one >= 0 else kind
-        for kind, one in pairs.tolist()
-    ]
-    return np.array(kinds or [0], np.int64)[inverse.reshape(-1)] if len(wait) else np.empty(0, np.int64)
+    keys, inverse = distinct((stack + 1) * 256 + wait)
+    frames = threads.view.capture.stack_frames
+    kinds = [refine(key % 256, frames(key // 256 - 1)) if key >= 256 else key for key in keys.tolist()]
+    return np.array(kinds or [0], np.int64)[inverse]
 
 
 def _children_of(threads: Threads, thread: Int64Array, stop: Int64Array) -> Int64Array:

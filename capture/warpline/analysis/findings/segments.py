@@ -14,6 +14,21 @@ Int64Array = npt.NDArray[np.int64]
 NOBODY = -1
 
 
+def distinct(values: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """Sorted distinct values, and for each value its place among them; not sorted where they are close together."""
+    if not len(values):
+        return values, values
+    low = int(values.min())
+    span = int(values.max()) - low + 1
+    if span > 4 * len(values) + 65_536:
+        found, inverse = np.unique(values, return_inverse=True)
+        return found, inverse.reshape(-1)
+    used = np.zeros(span, bool)
+    used[values - low] = True
+    place = np.cumsum(used) - 1
+    return np.flatnonzero(used) + low, place[values - low]
+
+
 @dataclass(frozen=True, eq=False)
 class Segments:
     """Segments [n], sorted by actor, then start; those of an actor fill the range.
@@ -35,9 +50,11 @@ class Segments:
 
     def take(self, index: npt.NDArray[np.generic]) -> Segments:
         """Some of them, by index or mask."""
+        if index.dtype == np.bool_ and index.all():
+            return self
         return Segments(*(getattr(self, item.name)[index] for item in fields(self)))
 
-    def cut(self, index: Int64Array, start: Int64Array, stop: Int64Array) -> Segments:
+    def cut(self, index: npt.NDArray[np.generic], start: Int64Array, stop: Int64Array) -> Segments:
         """Some of them with other ends."""
         part = self.take(index)
         return Segments(part.actor, start, stop, part.cause, part.by, part.place, part.row)
@@ -48,6 +65,20 @@ class Segments:
         return self.stop - self.start
 
 
+def in_order(actor: Int64Array, time: Int64Array) -> Int64Array | None:
+    """What sorts by actor, then time, stably; None for what is sorted. Quick where only parts are out of order."""
+    if not len(actor):
+        return None
+    low = int(time.min())
+    span = int(time.max()) - low + 1
+    key = actor * span + (time - low)
+    if (key[1:] >= key[:-1]).all():
+        return None
+    # One key instead of two: what is sorted in long runs is merged, and nothing else is done.
+    order: Int64Array = np.argsort(key, kind="stable")
+    return order
+
+
 def join_segments(parts: Sequence[Segments]) -> Segments:
     """Several sets, sorted."""
     columns = [
@@ -55,8 +86,8 @@ def join_segments(parts: Sequence[Segments]) -> Segments:
         for item in fields(Segments)
     ]
     joined = Segments(*columns)
-    order = np.lexsort((joined.start, joined.actor))
-    return joined.take(order)
+    order = in_order(joined.actor, joined.start)
+    return joined if order is None else joined.take(order)
 
 
 def make_segments(
@@ -79,9 +110,9 @@ def tile(found: Segments, actors: Int64Array, start_ns: int, stop_ns: int) -> Se
     ``found`` are in any order; ``actors`` are all that are wanted.
     """
     start, stop = np.maximum(found.start, start_ns), np.minimum(found.stop, stop_ns)
-    inside = np.flatnonzero(stop > start)
+    inside = stop > start
     found = found.cut(inside, start[inside], stop[inside])
-    found = found.take(np.lexsort((found.stop, found.start, found.actor)))
+    found = join_segments([found])
     # Far apart for each actor, so that one running maximum serves all.
     base = found.actor * (stop_ns - start_ns + 1) - start_ns
     reach = np.maximum.accumulate(found.stop + base) if len(found) else np.empty(0, np.int64)
@@ -90,7 +121,7 @@ def tile(found: Segments, actors: Int64Array, start_ns: int, stop_ns: int) -> Se
     first[1:] = found.actor[1:] != found.actor[:-1]
     before = np.where(first, start_ns, before)
     begin = np.maximum(found.start, before)
-    keep = np.flatnonzero(found.stop > begin)
+    keep = found.stop > begin
     kept = found.cut(keep, begin[keep], found.stop[keep])
     return join_segments([kept, _gaps(kept, actors, start_ns, stop_ns)])
 
@@ -100,11 +131,14 @@ def _gaps(found: Segments, actors: Int64Array, start_ns: int, stop_ns: int) -> S
     ends = np.unique(actors)
     actor = np.concatenate([found.actor, ends])
     start = np.concatenate([found.stop, np.full(len(ends), start_ns)])
-    order = np.lexsort((start, actor))
-    actor, start = actor[order], start[order]
+    order = in_order(actor, start)
+    if order is not None:
+        actor, start = actor[order], start[order]
     next_actor = np.concatenate([found.actor, ends])
-    next_start = np.concatenate([found.start, np.full(len(ends), stop_ns)])
-    stop = next_start[np.lexsort((next_start, next_actor))]
+    stop = np.concatenate([found.start, np.full(len(ends), stop_ns)])
+    order = in_order(next_actor, stop)
+    if order is not None:
+        stop = stop[order]
     free = np.flatnonzero(stop > start)
     return make_segments(actor[free], start[free], stop[free], Cause.NOT_RECORDED)
 

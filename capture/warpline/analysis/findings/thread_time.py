@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.findings.finding import Where
+from warpline.analysis.findings.segments import NOBODY, in_order
 from warpline.analysis.findings.wait_kinds import FRAME, is_library
 from warpline.analysis.framework.selection import View
 from warpline.analysis.structure.thread_states import STATES, state_codes
 
 Int64Array = npt.NDArray[np.int64]
 RUNNING, RUNNABLE, BLOCKED = (STATES.index(name) for name in ("running", "runnable", "blocked"))
-NOBODY = -1
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,8 @@ class Threads:
             np.ma.filled(view.column("thread_state", "stack", events.index).astype(np.int64), -1),
             events.row,
         )
-        return found.take(np.lexsort((found.start, found.thread)))
+        order = in_order(found.thread, found.start)
+        return found if order is None else found.take(order)
 
     @cached_property
     def calls(self) -> BlockingCalls:

@@ -59,8 +59,15 @@ class WaitGraph:
         self._first[1:] = segments.actor[1:] != segments.actor[:-1]
         # Who comes at another time may find the lock free, and never waits longer than for one that has it.
         self._shorter = np.isin(segments.cause, CONTENTION).astype(np.uint8)
+        self._held_up = np.zeros(len(segments), bool)
+        self._before: dict[int, int] = {}
         # What ends at one moment: what is done there before what waited for it.
         self._order = np.lexsort((self._on >= 0, segments.stop))
+
+    def hold(self, which: npt.NDArray[np.bool_]) -> None:
+        """Marks segments that are known to have held somebody up: their length counts, whatever ended them."""
+        self._held_up = which
+        self._before.clear()
 
     def replay(self, keep: Float64Array) -> Int64Array:
         """When each segment would end, capture ns, if of its length only a part in 0-1 were left; a wait for somebody
@@ -95,8 +102,15 @@ class WaitGraph:
         if not len(mine) or (keep == 1).all():
             return 0
         unknown = (self._on < 0) & np.isin(self.segments.cause, _PASSIVE) & (self.segments.actor != actor)
+        unknown &= ~self._held_up
+        everyone = int(unknown.sum())
         unknown &= keep == 1
-        before = int(self.replay(np.where(unknown, 0.0, 1.0))[mine[-1]])
+        before = self._before.get(actor) if int(unknown.sum()) == everyone else None
+        if before is None:
+            before = int(self.replay(np.where(unknown, 0.0, 1.0))[mine[-1]])
+            if int(unknown.sum()) == everyone:
+                # Mostly nothing of what is unknown is taken away: the same is compared with again.
+                self._before[actor] = before
         after = int(self.replay(np.where(unknown, 0.0, keep))[mine[-1]])
         return max(before - after, 0)
 

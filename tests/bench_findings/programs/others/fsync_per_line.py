@@ -11,4 +11,4 @@ with tempfile.NamedTemporaryFile("w", dir=os.getcwd()) as file:
         file.flush()
         if SICK or number == 299:
             os.fsync(file.fileno())  # sick
-sum(range(6_000_000))
+sum(range(5_000_000))

@@ -1,4 +1,4 @@
-"""Asks a server for one thing after the other. Cured: for all at once."""
+"""Asks a server that is slow to answer. Cured: it answers at once."""
 
 import socket
 import sys
@@ -11,7 +11,8 @@ server = socket.create_server(("127.0.0.1", 0))
 
 def answer(connection: socket.socket) -> None:
     while connection.recv(1):
-        time.sleep(0.06)
+        if SICK:
+            time.sleep(0.06)  # sick
         connection.sendall(b"x")
 
 
@@ -24,17 +25,10 @@ def serve() -> None:
 def ask() -> None:
     with socket.create_connection(server.getsockname()) as client:
         client.sendall(b"?")
-        client.recv(1)  # sick
+        client.recv(1)
 
 
 threading.Thread(target=serve, daemon=True).start()
-if SICK:
-    for _ in range(10):
-        ask()
-else:
-    threads = [threading.Thread(target=ask) for _ in range(10)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-sum(range(6_000_000))
+for _ in range(10):
+    ask()
+sum(range(5_000_000))

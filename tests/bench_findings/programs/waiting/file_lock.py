@@ -21,4 +21,4 @@ with tempfile.NamedTemporaryFile("w") as file:
     time.sleep(0.03)
     fcntl.flock(file, fcntl.LOCK_EX)  # sick
     fcntl.flock(file, fcntl.LOCK_UN)
-sum(range(6_000_000))
+sum(range(5_000_000))

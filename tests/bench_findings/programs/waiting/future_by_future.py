@@ -18,4 +18,4 @@ with ThreadPoolExecutor(12) as pool:
             pool.submit(fetch, item).result()  # sick
     else:
         list(pool.map(fetch, range(12)))
-sum(range(6_000_000))
+sum(range(5_000_000))

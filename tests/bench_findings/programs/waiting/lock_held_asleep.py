@@ -17,7 +17,7 @@ def hold() -> None:
 
 def want() -> None:
     with lock:
-        sum(range(8_000_000))
+        sum(range(3_000_000))
 
 
 holder = threading.Thread(target=hold)

@@ -30,4 +30,4 @@ for thread in threads:
     thread.start()
 for thread in threads:
     thread.join()
-sum(range(6_000_000))
+sum(range(5_000_000))

@@ -25,4 +25,4 @@ for _ in range(10):
             changed.wait()
         items.pop()
     sum(range(50_000))
-sum(range(6_000_000))
+sum(range(5_000_000))

@@ -29,4 +29,4 @@ threading.Thread(target=read, args=(first,)).start()
 threading.Thread(target=decode, args=(first, second)).start()
 while second.get() != END:
     sum(range(200_000))
-sum(range(6_000_000))
+sum(range(5_000_000))

@@ -23,4 +23,4 @@ for _ in range(10):
     items.get()
     sum(range(50_000))
 process.join()
-sum(range(6_000_000))
+sum(range(5_000_000))

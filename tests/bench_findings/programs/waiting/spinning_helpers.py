@@ -7,7 +7,7 @@ SICK = sys.argv[1] == "sick"
 
 
 def spin() -> None:
-    while sum(range(1000)) and not end.value:
+    while not end.value:
         sum(range(20_000))  # sick
 
 

@@ -14,4 +14,4 @@ def work(length: float) -> None:
 
 with multiprocessing.get_context("fork").Pool(2) as pool:
     pool.map(work, LENGTHS, chunksize=8 if SICK else 1)
-sum(range(6_000_000))
+sum(range(5_000_000))

@@ -64,8 +64,8 @@ def of_cores(case: Case) -> Iterator[Finding]:
     start, stop = case.pieces.start[pieces], case.pieces.stop[pieces]
     waited = int((stop - start).sum())
     cores = max(sum(track.role == "core" for track in case.view.capture.tracks), 1)
-    taken = _ran_meanwhile(case, start, stop)
-    ours = sum(taken.values()) / max(waited * cores, 1)
+    taken, wanted = _ran_meanwhile(case, start, stop)
+    ours = sum(taken.values()) / max(waited * cores, 1) if wanted > cores * waited else 0.0
     fields = cost(case, waited)
     waits = case.segments.cause == Cause.RUNNABLE
     gain = case.bounded_by_cores(case.gain_ns(waits))
@@ -97,12 +97,14 @@ def of_cores(case: Case) -> Iterator[Finding]:
         yield found
 
 
-def _ran_meanwhile(case: Case, start: Int64Array, stop: Int64Array) -> dict[int, int]:
-    """How long each other thread of the program ran in some stretches."""
+def _ran_meanwhile(case: Case, start: Int64Array, stop: Int64Array) -> tuple[dict[int, int], int]:
+    """How long each other thread of the program ran in some stretches, and how long all together ran or would have."""
     threads = len(case.view.capture.threads)
     running = np.isin(case.segments.cause, (int(Cause.RUNNING), int(Cause.IMPORTING)))
     others = np.unique(case.segments.actor[running & (case.segments.actor < threads)])
     found = {}
+    wanted = int((stop - start).sum())
+    ready = running | (case.segments.cause == Cause.RUNNABLE)
     for actor in others[others != case.actor].tolist():
         window, segment = case.graph.index.overlapping(np.full(len(start), actor), start, stop)
         runs = running[segment]
@@ -110,9 +112,10 @@ def _ran_meanwhile(case: Case, start: Int64Array, stop: Int64Array) -> dict[int,
             start[window], case.segments.start[segment]
         )
         time = int(length[runs].sum())
+        wanted += int(length[ready[segment]].sum())
         if time:
             found[actor] = time
-    return found
+    return found, wanted
 
 
 def of_others(case: Case) -> Iterator[Finding]:

@@ -83,12 +83,12 @@ def warnings(found: dict[str, Any]) -> tuple[str, ...]:
 def try_pair(pair: Pair, folder: Path) -> Outcome:
     """Records the sick one and the cured one, or makes their captures, and compares."""
     sick_capture, cured_capture = folder / f"{pair.name}-sick.h5", folder / f"{pair.name}-cured.h5"
-    program = program_of(pair.name)
     if pair.make is not None:
         pair.make(sick_capture, True)
         pair.make(cured_capture, False)
         sick, cured = check(sick_capture), check(cured_capture)
     else:
+        program = program_of(pair.name)
         sick, cured = record(program, "sick", sick_capture), record(program, "cured", cured_capture)
     nothing: dict[str, Any] = {"id": "nothing", "gain_ns": 0, "where": {}}
     first: dict[str, Any] = sick["findings"][0] if sick["findings"] else nothing

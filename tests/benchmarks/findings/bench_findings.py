@@ -1,6 +1,6 @@
 """What a diagnosis costs, per event of the range, and how much memory it needs.
 
-    python tests/benchmarks/bench_findings.py [--events N …] [--folder DIR] [--smoke]
+    python tests/benchmarks/findings/bench_findings.py [--events N …] [--folder DIR] [--smoke]
 
 Threads that wait for each other (states and the calls they lie in), and a host that launches for a GPU (operators,
 calls, kernels, links). Bar: 1 us of the processor per event, beside `np.sort` of as many numbers; memory is printed per
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[2])]
+sys.path[:0] = [str(Path(__file__).resolve().parents[3])]
 
 from tests.benchmarks.measuring import (  # noqa: E402  # found through the path above
     PeakMemory,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from enum import Enum
 from typing import Any
 
@@ -88,3 +90,27 @@ def test_targets_are_known_by_name() -> None:
     assert profiler.targets == {warpline.ProfilerTarget.CPU}
     with pytest.raises(warpline.UsageError, match="no target"):
         warpline.Profiler(targets=["TPU"])
+
+
+def test_nothing_heavy_is_imported() -> None:
+    program = """
+import sys
+import warpline
+before = set(sys.modules)
+warpline.Profiler(scheduler=(2, 5)); warpline.RecordEvent("range"); warpline.export_chrome_tracing("folder")
+print(*sorted(set(sys.modules) - before))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    imported = set(done.stdout.split())
+    assert "warpline.profiling.profiler" in imported
+    heavy = {
+        "numpy",
+        "h5py",
+        "ctypes",
+        "asyncio",
+        "PySide6",
+        "warpline.storage",
+        "warpline.analysis",
+        "torch",
+    }
+    assert not imported & heavy

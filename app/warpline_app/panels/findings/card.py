@@ -64,7 +64,7 @@ class FindingCard(QFrame):
         self.remedy.setWordWrap(True)
         self.remedy.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         time, factor = gain_text(finding, whole_ns)
-        self.share = QLabel(f"{100 * finding.share:.0f} %")
+        self.share = QLabel("< 1 %" if 0 < finding.share < 0.005 else f"{100 * finding.share:.0f} %")
         self.share.setObjectName("figure")
         self.share.setToolTip(
             tr(

@@ -43,6 +43,7 @@ def test_modules_stand_below_what_calls_them(tmp_path: Path) -> None:
     assert [row["total_ns"] for row in rows] == [200, 90, 5, 30]
     assert [row["self_ns"] for row in rows] == [80, 85, 5, 30]
     assert sum(row["self_ratio"] for row in rows) == pytest.approx(1.0)
+    assert [row["ratio"] for row in rows] == pytest.approx([1.0, 0.45, 5 / 90, 0.15])
 
 
 def test_without_modules_it_says_how_to_record_them(training: Capture) -> None:

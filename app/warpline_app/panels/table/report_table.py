@@ -226,6 +226,11 @@ class ReportTable(PanelTable):
             self._closed ^= {item}
             self._fill(self._chosen())
 
+    def open_item(self, item: int) -> None:
+        """Show what is below a row of a tree."""
+        if item in self._closed:
+            self.toggle(item)
+
     def show_one_of(self, items: list[int]) -> None:
         """Select the first of some rows that is seen; where none is, open what is above the first of them."""
         shown = set(self.model_.items_shown().tolist())

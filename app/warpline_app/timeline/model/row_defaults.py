@@ -47,9 +47,12 @@ def sort_top(capture: Capture) -> list[int]:
 
 
 def sort_children(capture: Capture, track: Track, children: Sequence[TimelineRow]) -> list[TimelineRow]:
-    """Rows below a track: of a process the main thread first, of a GPU utilization and streams; counters last."""
+    """Rows below a track. Of a process: steps, the main thread; of a GPU: utilization, streams. Counters come last."""
     if track.role == "process":
-        return sorted(children, key=lambda row: (row.role == "counter", not _is_main_thread(capture, row)))
+        return sorted(
+            children,
+            key=lambda row: (row.role == "counter", row.role != "phases", not _is_main_thread(capture, row)),
+        )
     if track.role in {"gpu", "context"}:
         return sorted(
             children,

@@ -10,7 +10,7 @@ from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table, Targets, Values
 from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import GPU_KINDS, View
-from warpline.analysis.framework.tables import ratio, scope_text
+from warpline.analysis.framework.tables import ratio, ratios, scope_text
 from warpline.analysis.structure.modules import IN_TRACES, MODULE_KINDS, has_modules, module_tree
 from warpline.i18n import english
 
@@ -21,6 +21,8 @@ def modules(view: View, _options: Options) -> Table | NotRecorded:
         return missing("module")
     tree = module_tree(view)
     outermost = int(tree.total_ns[tree.level == 0].sum())
+    above = np.maximum(tree.parent, 0)
+    whole = np.where(tree.parent >= 0, tree.total_ns[above] if len(tree) else 0, outermost)
     columns = [
         Column("name", "Module", Role.NAME, key=True),
         Column("class_name", "Class", Role.TEXT),
@@ -28,7 +30,15 @@ def modules(view: View, _options: Options) -> Table | NotRecorded:
         Column("total_ns", "Time", Role.DURATION),
         Column("avg_ns", "Average", Role.DURATION),
         Column("self_ns", "Own time", Role.DURATION),
-        Column("self_ratio", "Own time", Role.RATIO, english("the time of all modules"), heat=True, lead=1),
+        Column("self_ratio", "Own time", Role.RATIO, english("the time of all modules")),
+        Column(
+            "ratio",
+            "Time",
+            Role.SHARE,
+            english("the module above it, or all outermost ones"),
+            heat=True,
+            lead=1,
+        ),
     ]
     data: dict[str, Values] = {
         "name": [text.removeprefix(IN_TRACES) for text in view.capture.strings.get(tree.name.tolist())],
@@ -38,6 +48,7 @@ def modules(view: View, _options: Options) -> Table | NotRecorded:
         "avg_ns": tree.total_ns / np.maximum(tree.count, 1),
         "self_ns": tree.self_ns,
         "self_ratio": ratio(tree.self_ns, outermost),
+        "ratio": ratios(tree.total_ns, whole),
     }
     if view.has(*GPU_KINDS):
         columns += [

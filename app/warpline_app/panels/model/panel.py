@@ -1,0 +1,194 @@
+"""The modules of the network as a tree with the time of each, and as areas coloured by what they took."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtWidgets import QComboBox, QLineEdit, QSplitter, QWidget
+
+from warpline.analysis.framework.registry import compute_report
+from warpline.analysis.framework.report import NotRecorded, Report, Table
+from warpline.analysis.framework.selection import Selection
+from warpline.i18n import english, tr, tr_n, translated
+from warpline.model.progress import IsCancelled
+from warpline.model.times import format_duration
+from warpline_app.look.elided import ElidedLabel
+from warpline_app.look.theme import Theme, mix, to_rgb
+from warpline_app.panels.charts.share_view import Part, ShareView, largest
+from warpline_app.panels.frame.computed import ComputedPanel
+from warpline_app.panels.frame.scope import scope_suffix, selection_of
+from warpline_app.panels.table.report_table import ReportTable
+from warpline_app.panels.table.row_actions import RowActions
+from warpline_app.session.document import Document
+
+_MEASURES = {
+    "self_ns": english("Own time"),
+    "gpu_self_ns": english("Own GPU time"),
+    "count": english("Calls"),
+}
+"""What areas stand for, by the column of the report."""
+_COLDEST = 0.35
+_OPEN_LEVELS = 3
+
+
+@dataclass(frozen=True)
+class ModelRequest:
+    """Which events."""
+
+    selection: Selection
+
+
+class ModelPanel(ComputedPanel):
+    """Follows range selection, filter and highlight; a chosen module lights up its calls, a chosen call its module."""
+
+    def __init__(self, document: Document, parent: QWidget | None = None) -> None:
+        super().__init__(document, parent)
+        self.search = QLineEdit()
+        self.search.setPlaceholderText(tr("Find a module"))
+        self.search.setAccessibleName(tr("Find a module"))
+        self.search.setClearButtonEnabled(True)
+        self.search.setMinimumWidth(170)
+        self.search.setMaximumWidth(240)
+        self.measure = QComboBox()
+        self.measure.setAccessibleName(tr("What areas stand for"))
+        self.measure.setToolTip(tr("What areas stand for"))
+        self.measure.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        self.measure.currentIndexChanged.connect(self._draw_areas)
+        self.note = ElidedLabel()
+        self.note.setObjectName("muted")
+        self.table = ReportTable(RowActions(self))
+        self.table.export_name = f"{document.path.stem}-modules"
+        self.areas = ShareView()
+        self.areas.export_name = f"{document.path.stem}-model"
+        self.areas.part_clicked.connect(self._area_chosen)
+        self.areas.part_activated.connect(self.table.item_activated)
+        split = QSplitter(Qt.Orientation.Horizontal)
+        split.addWidget(self.table)
+        split.addWidget(self.areas)
+        split.setStretchFactor(0, 1)
+        split.setSizes([660, 400])
+        self.arrange((self.search, self.measure, self.note), split)
+        self._typing = QTimer(self)
+        self._typing.setSingleShot(True)
+        self._typing.setInterval(120)
+        self._typing.timeout.connect(lambda: self.table.set_search(self.search.text().strip()))
+        self.search.textChanged.connect(self._typing.start)
+        self.table.item_selected.connect(self.areas.set_chosen)
+        self.table.sorted_changed.connect(self._draw_areas)
+        self.state.range_selection_changed.connect(self.range_moved)
+        self.state.filter_changed.connect(self.mark_stale)
+        self.state.track_selection_changed.connect(self.mark_stale)
+        self.state.highlight_changed.connect(self._show_chosen)
+        self.state.selection_changed.connect(self._show_chosen)
+
+    def request(self) -> ModelRequest:
+        """The calls in the selection."""
+        return ModelRequest(selection_of(self.document.capture, self.state))
+
+    def compute(self, request: ModelRequest, is_cancelled: IsCancelled) -> Report:
+        """The report of modules, whose names go on where those of the rows above them end."""
+        report = compute_report(self.document.capture, "modules", request.selection, cancelled=is_cancelled)
+        table = report.table
+        if table is None:
+            return report
+        return replace(report, result=replace(table, data={**table.data, "name": relative_names(table)}))
+
+    def show_result(self, _request: ModelRequest, report: Report) -> None:
+        """Fill tree and areas, or say what to record."""
+        table = report.table
+        if table is None:
+            assert isinstance(report.result, NotRecorded)
+            self.say_missing(report.result)
+            self.note.setText("")
+            return
+        self.show_content()
+        is_first = self.table.report is None
+        self.table.show_report(table, self.document.capture, self.theme)
+        if is_first and table.depth is not None:
+            for item in np.flatnonzero(table.depth < _OPEN_LEVELS).tolist():
+                self.table.open_item(item)
+        length = format_duration(report.range_ns[1] - report.range_ns[0])
+        scope = f"{translated(table.scope)} · {length}{scope_suffix(self.document.capture, self.state)}"
+        self.set_scope(scope)
+        self.note.setText("  ".join(translated(note) for note in table.notes))
+        self.note.setToolTip("\n".join(translated(note) for note in table.notes))
+        self._offer_measures(table)
+        self._draw_areas()
+        self._show_chosen()
+
+    def _offer_measures(self, table: Table) -> None:
+        wanted = [name for name in _MEASURES if name in table.data]
+        if [self.measure.itemData(place) for place in range(self.measure.count())] == wanted:
+            return
+        self.measure.blockSignals(True)
+        self.measure.clear()
+        for name in wanted:
+            self.measure.addItem(translated(_MEASURES[name]), name)
+        self.measure.blockSignals(False)
+
+    def _draw_areas(self, *_values: object) -> None:
+        """Each module an area, in the order and the rows of the tree as it is sorted."""
+        table, measure = self.table.report, self.measure.currentData()
+        if table is None or measure is None or measure not in table.data:
+            return
+        values = np.asarray(table.data[measure]).astype(np.float64)
+        self.areas.show_parts(
+            self._parts(values / max(float(values.sum()), 1.0)), translated(_MEASURES[measure])
+        )
+        self.areas.set_chosen(self.table.current_item())
+
+    def _parts(self, shares: npt.NDArray[np.float64]) -> list[Part]:
+        shown, rest = largest(shares)
+        highest = float(shares.max(initial=0.0)) or 1.0
+        parts = []
+        for item, share in zip(shown.tolist(), shares[shown].tolist(), strict=True):
+            full = self.document.capture.strings[int(self.table.target(item).name or 0)]
+            parts.append(Part(item, self.table.full_name(item), share, self._heat(share / highest), full))
+        if len(rest):
+            text = tr_n("{count:,} other", "{count:,} others", len(rest))
+            parts.append(Part(-1, text, float(shares[rest].sum()), self.theme.family("neutral")))
+        return parts
+
+    def _heat(self, share: float) -> str:
+        """The colour of operators, the stronger the more a module took."""
+        strong, ground = to_rgb(self.theme.family("operator")), self.theme.rgb("panel")
+        return f"#{mix(ground, strong, _COLDEST + (1 - _COLDEST) * share) & 0xFFFFFF:06x}"
+
+    def _area_chosen(self, item: int) -> None:
+        if item >= 0:
+            self.table.show_one_of([item])
+            self.areas.set_chosen(item)
+            self.table.item_selected.emit(item)
+
+    def _show_chosen(self, *_values: object) -> None:
+        """The module whose call is selected or highlighted."""
+        names = self.state.highlight
+        if not names and self.state.selection is not None:
+            names = frozenset((int(self.document.capture.events.name[self.state.selection]),))
+        items = self.table.items_named(frozenset(names)) if names else []
+        if items and self.table.current_item() not in items:
+            self.table.show_one_of(items)
+        elif not names:
+            self.table.show_item(None)
+        self.areas.set_chosen(self.table.current_item())
+
+    def apply_theme(self, theme: Theme) -> None:
+        """Areas have the colours of the theme."""
+        self.forget()
+
+
+def relative_names(table: Table) -> list[str]:
+    """Names of modules without those of the modules that call them (``layer.0`` below ``bert.encoder``)."""
+    names = [str(name) for name in table.data["name"]]
+    assert table.depth is not None
+    above: list[str] = []
+    result = []
+    for name, depth in zip(names, table.depth.tolist(), strict=True):
+        del above[depth:]
+        prefix = f"{above[-1]}." if above else ""
+        result.append(name.removeprefix(prefix) or name)
+        above.append(name)
+    return result

@@ -1,0 +1,88 @@
+"""The panel Model: the tree of modules and their areas, linked to the timeline both ways."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QPoint
+from pytestqt.qtbot import QtBot
+from tests.gui.panels.panel_tools import LEFT, OpenPage, panel_of, settle
+
+from warpline.model.track_factory import TrackSpec
+from warpline.storage import CaptureBuilder
+from warpline_app.panels.model.panel import ModelPanel
+from warpline_app.window.main_window import MainWindow
+
+
+@pytest.fixture
+def network(tmp_path: Path) -> Path:
+    path = tmp_path / "network.h5"
+    with CaptureBuilder(path) as builder:
+        process = builder.add_process(71, name="python")
+        thread = builder.add_thread(process, 71)
+        track = builder.add_track(
+            TrackSpec("process/71.1/thread/71.1/modules", "Modules", "modules"),
+            process=process,
+            thread=thread,
+        )
+        builder.add_events(
+            track,
+            "module",
+            np.array([0, 100, 500, 600]) * 1000,
+            np.array([1000, 300, 400, 100]) * 1000,
+            builder.strings(["net", "net.first", "net.second", "net.second.act"]),
+            attributes={"class_name": builder.strings(["Net", "Linear", "Block", "ReLU"])},
+        )
+        builder.finish()
+    return path
+
+
+def names(panel: ModelPanel) -> list[str]:
+    return [panel.table.full_name(item) for item in panel.table.model_.items_shown().tolist()]
+
+
+def test_modules_stand_as_a_tree_and_as_areas(
+    qtbot: QtBot, window: MainWindow, open_page: OpenPage, network: Path
+) -> None:
+    page = open_page(network)
+    panel = panel_of(qtbot, window, "model", ModelPanel)
+    # The larger comes first, and names go on where those above end.
+    assert names(panel) == ["net", "second", "act", "first"]
+    shares = {part.full_name: part.share for part in panel.areas.parts}
+    assert shares == pytest.approx({"net": 0.3, "net.first": 0.3, "net.second": 0.3, "net.second.act": 0.1})
+    # The more a module took, the stronger its colour.
+    colors = {part.full_name: part.color for part in panel.areas.parts}
+    assert colors["net"] == colors["net.first"] != colors["net.second.act"]
+    strings = page.document.capture.strings
+    item = next(i for i in range(4) if panel.table.full_name(i) == "act")
+    place = panel.areas.place_of(item)
+    qtbot.mouseClick(panel.areas, LEFT, pos=QPoint(place.center()))
+    assert {strings[name] for name in page.document.state.highlight} == {"net.second.act"}
+    assert panel.table.current_item() == item
+
+
+def test_a_call_on_the_timeline_chooses_its_module(
+    qtbot: QtBot, window: MainWindow, open_page: OpenPage, network: Path
+) -> None:
+    page = open_page(network)
+    panel = panel_of(qtbot, window, "model", ModelPanel)
+    capture = page.document.capture
+    row = next(r for r in range(4) if capture.strings[int(capture.events.name[r])] == "net.second")
+    page.document.state.select(row)
+    settle(qtbot, window)
+    chosen = panel.table.current_item()
+    assert chosen is not None
+    assert panel.table.full_name(chosen) == "second"
+    page.document.state.select_range(0, 450_000)
+    settle(qtbot, window)
+    assert names(panel) == ["net", "first"]
+
+
+def test_without_modules_it_says_what_to_record(
+    qtbot: QtBot, window: MainWindow, open_page: OpenPage, sample: Path
+) -> None:
+    open_page(sample)
+    panel = panel_of(qtbot, window, "model", ModelPanel)
+    assert "--trace steps" in panel.missing.text()

@@ -44,6 +44,7 @@ def test_a_click_on_a_swatch_lists_such_waits(
     panel = window.panels.panel("events")
     assert isinstance(panel, EventsPanel)
     assert column(panel, "thread_state.wait") == ["lock"] * 3
+    assert [chip.text for chip in panel.chips] == ["Kind of wait: =lock"]
     qtbot.mouseClick(legend, LEFT, pos=swatch(legend, "wait_sleep"))
     settle(qtbot, window)
     assert column(panel, "thread_state.wait") == ["sleep"]

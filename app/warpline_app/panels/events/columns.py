@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy.typing as npt
 
 from warpline.i18n import tr, translated
 from warpline.model.times import format_duration, format_time
+from warpline.model.waits import WAIT_FAMILIES
 from warpline_app.look.theme import Theme
 from warpline_app.panels.events.query import capture_starts
 from warpline_app.panels.facts.event_context import context_columns
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from warpline.storage import Capture
 
 
+_FIRST = {name: place for place, name in enumerate(("reason", "wait", "place", "object"))}
+"""What one looks for first; the others stand in the order of the capture."""
 _PLACES = frozenset(("place", "holder_place"))
 """Attributes that name places in files."""
 
@@ -53,6 +57,7 @@ def event_columns(capture: Capture, kind: str, origin_ns: int, theme: Theme) -> 
     def track_values() -> npt.NDArray[Any]:
         return np.repeat(capture.lanes.track, capture.lanes.count)
 
+    wait_color = _wait_colors(capture, theme)
     colors = {table.code: theme.family(table.spec.color) for table in capture.kinds.values()}
     titles = {table.code: translated(table.spec.title) for table in capture.kinds.values()}
     columns = [
@@ -82,7 +87,7 @@ def event_columns(capture: Capture, kind: str, origin_ns: int, theme: Theme) -> 
             short_name,
             name_values,
             raw=lambda row: capture.strings[int(events.name[row])],
-            color=lambda row: colors.get(int(events.kind[row])),
+            color=lambda row: wait_color(row) or colors.get(int(events.kind[row])),
             width=380,
             stretches=not kind,
             tooltip=lambda row: capture.strings[int(events.name[row])],
@@ -118,10 +123,26 @@ def event_columns(capture: Capture, kind: str, origin_ns: int, theme: Theme) -> 
     return columns + context_columns(capture, kind) + _attribute_columns(capture, kind)
 
 
+def _wait_colors(capture: Capture, theme: Theme) -> Callable[[int], str | None]:
+    """The colour that a blocked stretch has on the timeline, by what it waited for; None for other events."""
+    table = capture.kinds.get("thread_state")
+    if table is None or "wait" not in table.attributes:
+        return lambda _row: None
+    families = {int(kind): theme.family(family.color) for family in WAIT_FAMILIES for kind in family.kinds}
+    code = table.code
+
+    def color(row: int) -> str | None:
+        if int(capture.events.kind[row]) != code:
+            return None
+        return families.get(table.at(row).get("wait") or 0)
+
+    return color
+
+
 def _attribute_columns(capture: Capture, kind: str) -> list[TableColumn]:
     table = capture.kinds[kind]
     columns: list[TableColumn] = []
-    for spec in table.spec.attributes:
+    for spec in sorted(table.spec.attributes, key=lambda spec: _FIRST.get(spec.name, len(_FIRST))):
         values, valid = table.column(spec.name)
         # A column that no event filled would only be dashes.
         if spec.dtype == "stack" or not np.any(valid):

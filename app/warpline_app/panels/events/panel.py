@@ -172,6 +172,8 @@ class EventsPanel(ComputedPanel):
         )
         if not keeps_sorting:
             self.table.show_sorted(0 if answer.by_time else -1, False)
+        if kind_changed and self._filters:
+            self._show_chips()
         self._say_order()
         events = tr_n("{count:,} event", "{count:,} events", count)
         suffix = scope_suffix(capture, self.state)
@@ -208,16 +210,20 @@ class EventsPanel(ComputedPanel):
 
     def _set_filters(self, filters: tuple[ColumnFilter, ...]) -> None:
         self._filters = filters
+        self._show_chips()
+        self.mark_stale()
+
+    def _show_chips(self) -> None:
+        """One chip for each filter; columns of another kind have their titles once that is shown."""
         while (item := self._chips.takeAt(0)) is not None:
             chip = item.widget()
             if chip is not None:
                 chip.hide()
                 chip.deleteLater()
         titles = {column.identity: column.title for column in self.table.model_.columns}
-        for known in filters:
+        for known in self._filters:
             text = f"{titles.get(known.column, known.column)}: {known.text}"
             self._chips.addWidget(Chip(text, partial(self.filter_column, known.column, ""), self))
-        self.mark_stale()
 
     @property
     def chips(self) -> list[Chip]:

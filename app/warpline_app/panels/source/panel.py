@@ -23,7 +23,7 @@ from warpline_app.session.document import Document
 
 FILES_SHOWN = 60
 _TOOLTIP = Qt.ItemDataRole.ToolTipRole
-_LINES_TOLD = 20
+_LINES_TOLD = 12
 
 
 @dataclass(frozen=True)

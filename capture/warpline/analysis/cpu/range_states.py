@@ -19,6 +19,17 @@ from warpline.model import Flag
 Int64Array = npt.NDArray[np.int64]
 KINDS = ("range", "phase", "operator")
 _RUNNABLE = TOLD.index("runnable")
+_REASONS = {
+    "wait_lock": english("Lock"),
+    "wait_gil": english("GIL"),
+    "wait_condition": english("Condition"),
+    "wait_sleep": english("Sleep"),
+    "wait_file": english("File"),
+    "wait_network": english("Network"),
+    "wait_child": english("Child"),
+    "wait_gpu": english("GPU"),
+}
+"""Titles of columns, which have little room; the note says what is in them."""
 
 
 def range_states(view: View, _options: Options) -> Table | NotRecorded:
@@ -82,7 +93,7 @@ def _table(
             data[f"{state}_ns"] = column
         else:
             continue
-        columns.append(Column(f"{state}_ns", title, Role.DURATION))
+        columns.append(Column(f"{state}_ns", _REASONS.get(state, title), Role.DURATION))
     rest = total - times.sum(1)
     if rest.any():
         data["unrecorded_ns"] = rest
@@ -114,7 +125,14 @@ def _notes(view: View, unknown: frozenset[str]) -> tuple[str, ...]:
     notes = [english("Each event counts what its own thread did; what lies inside another counts in both.")]
     if TOLD[_RUNNABLE] in unknown:
         notes.append(english("Runnable was not recorded: blocked and other include the wait for a core."))
-    if "wait" not in view.capture.kinds["thread_state"].attributes:
+    if "wait" in view.capture.kinds["thread_state"].attributes:
+        notes.append(
+            english(
+                "Lock to GPU are blocked, by reason: Condition with barriers, signals and futexes, File with "
+                "terminals, Network with pipes and descriptors, Child with ends of threads."
+            )
+        )
+    else:
         why = missing("wait")
         notes.append(
             english(

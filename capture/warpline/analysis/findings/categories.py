@@ -117,9 +117,9 @@ def categories(view: View, segments: Segments, pieces: Pieces, target: WaitedFor
     if target.gpu is None:
         on_gpu = (leaf >= Cause.COMPUTATION) & (pieces.depth > 0)
         found[on_gpu] = NUMBER["gpu"]
-    # What is waited for at last counts, unless many wait for a thing that one has.
+    # What is waited for at last counts, unless many wait for a thing that one has; he may have no core for it.
     for cause, key in ((Cause.LOCK, "lock"), (Cause.GIL, "gil")):
-        found[(hops == cause).any(1)] = NUMBER[key]
+        found[(hops == cause).any(1) & (leaf != Cause.RUNNABLE)] = NUMBER[key]
     if target.gpu is not None:
         _of_gpu(view, segments, pieces, found)
     loading = _inside_loading(view, target, segments, pieces)

@@ -20,6 +20,8 @@ from warpline.model.times import format_duration
 Int64Array = npt.NDArray[np.int64]
 _TINY_NS = 10_000
 """A launch takes about this long: shorter kernels end before the next one can be launched."""
+_LATE_NS = 200_000
+"""So long in the mean before each kernel, and the host does something else than launch."""
 _NEEDS = english("record the host with --trace cpu,osrt,python to see which line it is")
 
 
@@ -53,7 +55,7 @@ def of_host(case: Case) -> Iterator[Finding]:
     fields = {**cost(case, time), "place": place_known(where), "factor": at_most(case, gain)}
     count = len(kernels) if kernels is not None else 0
     median = int(np.median(kernels.duration)) if kernels is not None and count else 0
-    if count and median < _TINY_NS:
+    if count and median < _TINY_NS and time < _LATE_NS * count:
         yield from _some(
             make_finding(
                 case, "gpu_launch_bound", english("Kernels shorter than their launch"),

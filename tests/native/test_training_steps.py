@@ -13,6 +13,8 @@ import pandas as pd
 import pytest
 
 import warpline
+from warpline.recording.sources.steps import probing
+from warpline.recording.unavailable import Unavailable
 
 HERE = Path(__file__).parent
 STANDIN = HERE / "standin"
@@ -137,3 +139,10 @@ def test_exceptions_pass_through_and_are_recorded_all_the_same(tmp_path: Path) -
     assert (done.returncode, done.stdout, done.stderr) == (0, "('mine',)\n", "")
     with warpline.open(tmp_path / "x.h5") as capture:
         assert list(capture.events("module").to_pandas().name) == ["Bad"]
+
+
+def test_doctor_says_so_where_no_hooks_come_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert probing.probe() == ""
+    monkeypatch.setattr(probing, "hooking", lambda *_: {})
+    with pytest.raises(Unavailable, match="no hooks can be put into this Python"):
+        probing.probe()

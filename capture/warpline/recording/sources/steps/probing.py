@@ -9,7 +9,8 @@ from warpline.recording.unavailable import Unavailable
 
 _PROGRAM = """
 import sys, types, time, importlib.abc, importlib.machinery
-while not any(type(finder).__name__ == "Watcher" for finder in sys.meta_path) and time.monotonic() < END:
+end = time.monotonic() + 5
+while not any(type(finder).__name__ == "Watcher" for finder in sys.meta_path) and time.monotonic() < end:
     pass
 class Loader(importlib.abc.Loader):
     def create_module(self, spec): return None
@@ -26,7 +27,7 @@ sys.meta_path.append(Finder())
 for name in [name for name in sys.modules if name.startswith("torch")]: del sys.modules[name]
 import torch.nn.modules.module
 torch.nn.modules.module.Module()()
-""".replace("END", "time.monotonic() + 5")
+"""
 
 
 def probe() -> str:

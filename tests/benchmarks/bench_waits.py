@@ -1,0 +1,154 @@
+"""What the default set of sources costs programs that wait, beside other profilers where they are installed.
+
+    python tests/benchmarks/bench_waits.py [--pairs 20] [--loads loop,make,…] [--tools FOLDER]
+
+Each load runs bare and recorded in interleaved rounds; CPU time is that of the program and its children, as the kernel
+counts it, and the ratio that of a round. What the recorder itself uses, and how much is written, stand beside it.
+``py-spy`` and ``viztracer`` are taken from FOLDER/bin, or from the path.
+Bars: at most 3 % of CPU time, 15 % where threads do nothing but hand each other a lock.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+PROGRAMS = Path(__file__).parent / "programs"
+SIZES = {"loop": 6_000_000, "locks": 4_000_000, "ping_pong": 60_000, "server": 1_200, "make": 40}
+SMOKE_SIZES = {"loop": 1000, "locks": 1000, "ping_pong": 10, "server": 2, "make": 2}
+BARS = dict.fromkeys(SIZES, 1.03) | {"ping_pong": 1.15}
+BARE, RECORDED, PY_SPY, VIZTRACER = "bare", "warpline", "py-spy 100 Hz", "viztracer"
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one run cost: the program's CPU and wall seconds, that of all around it, and bytes written."""
+
+    cpu_s: float
+    wall_s: float
+    around_s: float
+    written_bytes: int
+
+
+def load_command(name: str, size: int, folder: Path) -> list[str]:
+    """The command of a load; what it needs is made in a folder."""
+    if name != "make":
+        return [sys.executable, str(PROGRAMS / "waiting_loads.py"), name, str(size)]
+    for number in range(size):
+        lines = "".join(f"int f{number}_{i}(int x) {{ return x * {i} + {number}; }}\n" for i in range(200))
+        (folder / f"part{number}.c").write_text(f"#include <stdio.h>\n#include <stdlib.h>\n{lines}")
+    objects = " ".join(f"part{number}.o" for number in range(size))
+    (folder / "Makefile").write_text(f"all: {objects}\n%.o: %.c\n\tcc -O1 -c $< -o $@\n")
+    return ["make", "-C", str(folder), "-j2", "-s", "-B"]
+
+
+def run(tool: str, command: Sequence[str], folder: Path) -> Run:
+    """Runs a command under a tool. Raises RuntimeError when it fails."""
+    cost, output = folder / "cost.json", folder / "output"
+    measured = [sys.executable, "-S", str(PROGRAMS / "costs_of_a_command.py"), str(cost)]
+    if tool == RECORDED:
+        recorder = [sys.executable, "-m", "warpline", "record", "-q", "-o", f"{output}.h5", "--"]
+        whole = [*recorder, *measured, *command]
+    elif tool == PY_SPY:
+        whole = ["py-spy", "record", "--subprocesses", "-r", "100", "-f", "raw", "-o", str(output), "--"]
+        whole += [*measured, *command]
+    elif tool == VIZTRACER:
+        whole = [*measured, "viztracer", "-o", f"{output}.json", "--", *command[1:]]
+    else:
+        whole = [*measured, *command]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(whole, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if not cost.exists():
+        raise RuntimeError(f"{tool}: {done.stderr.decode()[-300:]}")
+    told = json.loads(cost.read_text())
+    cost.unlink()
+    written = 0
+    for path in folder.glob("output*"):
+        written += path.stat().st_size
+        path.unlink()
+    whole_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return Run(told["cpu_s"], told["wall_s"], whole_s - told["cpu_s"], written)
+
+
+def tools_for(name: str) -> list[str]:
+    """The tools that are there and understand a load; the bare run is the first."""
+    found = [BARE, RECORDED]
+    if name != "make":
+        found += [PY_SPY] if shutil.which("py-spy") else []
+        found += [VIZTRACER] if shutil.which("viztracer") else []
+    return found
+
+
+def measure(name: str, size: int, pairs: int) -> float:
+    """Prints the table of a load; returns the median ratio of the recorded runs."""
+    runs: dict[str, list[Run]] = {tool: [] for tool in tools_for(name)}
+    with tempfile.TemporaryDirectory() as text:
+        folder = Path(text)
+        command = load_command(name, size, folder)
+        for _ in range(pairs):
+            for tool in list(runs):
+                try:
+                    runs[tool].append(run(tool, command, folder))
+                except RuntimeError as error:
+                    print(f"  {error}")
+                    del runs[tool]
+    print(f"\n{name} ({size:,}), {pairs} rounds; medians")
+    print(f"  {'':14} {'CPU s':>8} {'ratio':>7} {'middle half':>15} {'around, s':>10} {'MB/s':>8}")
+    median = 1.0
+    for tool, own in runs.items():
+        ratios = sorted(one.cpu_s / bare.cpu_s for one, bare in zip(own, runs[BARE], strict=True))
+        cpu, around = (statistics.median(getattr(one, key) for one in own) for key in ("cpu_s", "around_s"))
+        speed = statistics.median(one.written_bytes / one.wall_s for one in own) / 1e6
+        quarter = len(ratios) // 4
+        half = f"{ratios[quarter]:.3f}–{ratios[-1 - quarter]:.3f}"
+        print(
+            f"  {tool:14} {cpu:8.3f} {statistics.median(ratios):7.3f} {half:>15} {around:10.3f} {speed:8.2f}"
+        )
+        if tool == RECORDED:
+            median = statistics.median(ratios)
+    print(f"  bar {BARS[name]:.2f}: {'held' if median <= BARS[name] else 'not held'}")
+    return median
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--pairs", type=int, default=20)
+    parser.add_argument("--loads", default=",".join(SIZES))
+    parser.add_argument("--tools", type=Path, help="a virtual environment with py-spy and viztracer")
+    parser.add_argument("--smoke", action="store_true")
+    options = parser.parse_args()
+    if options.tools:
+        os.environ["PATH"] = f"{options.tools}/bin:{os.environ['PATH']}"
+    sizes = SMOKE_SIZES if options.smoke else SIZES
+    began = time.perf_counter()
+    for name in options.loads.split(","):
+        measure(name, sizes[name], options.pairs)
+    print(
+        f"\n{time.perf_counter() - began:.0f} s; load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
+    )
+
+
+def test_waits(bench_smoke: bool) -> None:
+    pairs = 1 if bench_smoke else 20
+    sizes = SMOKE_SIZES if bench_smoke else SIZES
+    for name, size in sizes.items():
+        if name == "make" and (shutil.which("make") is None or shutil.which("cc") is None):
+            continue
+        median = measure(name, size, pairs)
+        assert bench_smoke or median <= BARS[name]
+
+
+if __name__ == "__main__":
+    main()

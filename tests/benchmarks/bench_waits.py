@@ -5,7 +5,7 @@
 Each load runs bare and recorded in interleaved rounds; CPU time is that of the program and its children, as the kernel
 counts it, and the ratio that of a round. What the recorder itself uses, and how much is written, stand beside it.
 ``py-spy`` and ``viztracer`` are taken from FOLDER/bin, or from the path.
-Bars: at most 3 % of CPU time, 15 % where threads do nothing but hand each other a lock.
+Bars: at most 3 % of CPU time, 15 % where threads do nothing but take locks.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PROGRAMS = Path(__file__).parent / "programs"
-SIZES = {"loop": 6_000_000, "locks": 4_000_000, "ping_pong": 60_000, "server": 1_200, "make": 40}
-SMOKE_SIZES = {"loop": 1000, "locks": 1000, "ping_pong": 10, "server": 2, "make": 2}
-BARS = dict.fromkeys(SIZES, 1.03) | {"ping_pong": 1.15}
+SIZES = {"loop": 6_000_000, "ping_pong": 4_000_000, "hand_over": 60_000, "server": 1_200, "make": 40}
+SMOKE_SIZES = {"loop": 1000, "ping_pong": 1000, "hand_over": 10, "server": 2, "make": 2}
+BARS = dict.fromkeys(SIZES, 1.03) | {"ping_pong": 1.15, "hand_over": 1.15}
 BARE, RECORDED, PY_SPY, VIZTRACER = "bare", "warpline", "py-spy 100 Hz", "viztracer"
 
 

@@ -120,7 +120,7 @@ def test_who_gave_a_lock_back_is_told_with_the_line(recorded: Recorded) -> None:
     locks = ended[ended.wait == "lock"]
     assert (locks.holder == locks.ended_by).all()
     assert main not in set(ended.ended_by)
-    assert str(PROGRAM) in str(ended.iloc[0].holder_place)
+    assert str(PROGRAM) in str(locks.iloc[0].holder_place)
     kinds = set(recorded.capture.links["kind"].tolist())
     assert {"release", "data", "exit"} <= kinds
     assert (ended.ended_how.str.endswith("certain") | ended.ended_how.str.endswith("likely")).all()

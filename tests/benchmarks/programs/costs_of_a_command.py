@@ -1,4 +1,4 @@
-"""Runs a command and writes its costs into a file, as JSON: CPU seconds of it and its children, wall seconds, status."""
+"""Runs a command and writes what it cost into a file, as JSON: CPU seconds with its children, wall seconds, status."""
 
 import json
 import os

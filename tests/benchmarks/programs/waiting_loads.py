@@ -16,7 +16,7 @@ def loop(count: int) -> None:
         total = add(total, number)
 
 
-def ping_pong(count: int) -> None:
+def hand_over(count: int) -> None:
     """Two threads that hand each other two locks: nothing but waits."""
     mine, yours = threading.Lock(), threading.Lock()
     yours.acquire()
@@ -35,12 +35,19 @@ def ping_pong(count: int) -> None:
     other.join()
 
 
-def locks(count: int) -> None:
-    """A lock that is always free, taken and given back about a million times a second."""
+def ping_pong(count: int) -> None:
+    """Two threads that take and give back one lock, together about a million times a second."""
     lock = threading.Lock()
-    for _ in range(count):
-        lock.acquire()
-        lock.release()
+
+    def take() -> None:
+        for _ in range(count // 2):
+            lock.acquire()
+            lock.release()
+
+    other = threading.Thread(target=take)
+    other.start()
+    take()
+    other.join()
 
 
 def server(count: int) -> None:
@@ -68,4 +75,6 @@ def server(count: int) -> None:
     asyncio.run(main())
 
 
-{"loop": loop, "ping_pong": ping_pong, "locks": locks, "server": server}[sys.argv[1]](int(sys.argv[2]))
+{"loop": loop, "ping_pong": ping_pong, "hand_over": hand_over, "server": server}[sys.argv[1]](
+    int(sys.argv[2])
+)

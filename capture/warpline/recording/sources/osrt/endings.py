@@ -83,7 +83,9 @@ def match_children(waits: Waits, threads: ThreadTable) -> tuple[Int64Array, Int6
             and life.tid in wanted
             and threads.processes[life.process].pid == life.tid
         ):
-            last.setdefault(life.tid, []).append((life.death_ns, index))
+            # When the kernel told of its exit: when it was found to be gone may be later than its parent knew.
+            exit_ns = life.death_ns if life.exit_ns is None else life.exit_ns
+            last.setdefault(life.tid, []).append((exit_ns, index))
     rows: list[int] = []
     found: list[int] = []
     for row in waited.tolist():

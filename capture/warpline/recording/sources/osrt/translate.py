@@ -144,7 +144,8 @@ def _add_exits(
     """Adds the end of each process, told by its first thread, as an instant linked with the wait for it, [m] each."""
     if not len(threads):
         return
-    deaths = [translation.threads.threads[thread].death_ns or 0 for thread in threads.tolist()]
+    lives = [translation.threads.threads[thread] for thread in threads.tolist()]
+    deaths = [life.exit_ns or life.death_ns or 0 for life in lives]
     first_id = builder.add_events(
         _tracks(translation, threads)[threads],
         "release",

@@ -70,6 +70,38 @@ static void resolve(void)
         return result;                                                                                              \
     } while (0)
 
+/* --- the GIL: its condition is waited on, and left, with its mutex, and every thread that wants or gives the GIL away needs
+ * that too. What there is to be written of such a wait is written when the mutex is free again. */
+
+static __thread struct {
+    struct osrt_call call;
+    uint64_t end_ns;
+    bool is_there;
+} gil_wait __attribute__((tls_model("initial-exec")));
+
+static inline const void *gil_mutex(void) { return (const char *)osrt_gil + sizeof(pthread_cond_t); }
+
+static void write_gil_wait(void)
+{
+    gil_wait.is_there = false;
+    osrt_write(&gil_wait.call, gil_wait.end_ns);
+}
+
+/* One attempt to take the GIL waits in pieces of its switch interval. */
+static void finish_gil_wait(const struct osrt_call *call)
+{
+    uint64_t now = wl_clock(CLOCK_MONOTONIC);
+    if (call->waiting != NULL)
+        __atomic_store_n(&call->waiting->start_ns, 0, __ATOMIC_RELAXED);
+    if (!gil_wait.is_there && now - call->start_ns < osrt_threshold_ns)
+        return;
+    if (!gil_wait.is_there)
+        gil_wait.call = *call;
+    gil_wait.call.result = call->result;
+    gil_wait.end_ns = now;
+    gil_wait.is_there = true;
+}
+
 /* --- mutexes: glibc keeps the owner and whether somebody waits in the mutex itself */
 
 static inline uint32_t owner_of(const pthread_mutex_t *mutex)
@@ -111,6 +143,8 @@ INTERPOSED int pthread_mutex_unlock(pthread_mutex_t *mutex)
     /* The time is taken before, so that no waiter is done before it was released; the rest waits until it is. */
     uint64_t now = UNLIKELY(is_wanted) && osrt_is_on() && !osrt_is_gil(mutex) ? wl_clock(CLOCK_MONOTONIC) : 0;
     int result = real.pthread_mutex_unlock(mutex);
+    if (UNLIKELY(gil_wait.is_there) && (const void *)mutex == gil_mutex())
+        write_gil_wait();
     if (UNLIKELY(now != 0))
         osrt_release(OSRT_MUTEX, mutex, now);
     return result;
@@ -163,14 +197,19 @@ INTERPOSED int pthread_rwlock_unlock(pthread_rwlock_t *lock)
 /* --- conditions */
 
 /* The thread that holds the GIL: `last_holder` of CPython's struct stands 24 bytes before the condition. */
-static uint32_t gil_holder(void)
+static uint32_t gil_holder(bool is_mutex_held)
 {
     uintptr_t thread = 0;
     uint64_t id = 0;
     if (!python_is_readable())
         return 0;
     memcpy(&thread, (const char *)osrt_gil - 24, sizeof thread);
-    if (thread == 0 || !python_read(&id, thread + python_layout.thread_native_id, sizeof id))
+    if (thread == 0)
+        return 0;
+    /* Nobody gives the GIL away, and ends, while its mutex is ours: the thread is there. */
+    if (is_mutex_held)
+        memcpy(&id, (const char *)thread + python_layout.thread_native_id, sizeof id);
+    else if (!python_read(&id, thread + python_layout.thread_native_id, sizeof id))
         return 0;
     return (uint32_t)id;
 }
@@ -184,8 +223,17 @@ static uint32_t gil_holder(void)
         }                                                                                                           \
         if (!osrt_is_on())                                                                                          \
             return expression;                                                                                      \
-        if (osrt_is_gil(condition))                                                          \
-            WAIT(OSRT_GIL, condition, gil_holder(), expression);                                                    \
+        if (UNLIKELY((const void *)condition == osrt_gil)) {                                                        \
+            struct osrt_call call = {.function = OSRT_GIL, .descriptor = -1, .object = (uintptr_t)condition,        \
+                                     .holder = gil_holder(true), .caller = __builtin_return_address(0)};            \
+            call.start_ns = wl_clock(CLOCK_MONOTONIC);                                                              \
+            osrt_begin(&call);                                                                                      \
+            call.result = expression;                                                                               \
+            finish_gil_wait(&call);                                                                                 \
+            return (int)call.result;                                                                                \
+        }                                                                                                           \
+        if (osrt_is_gil(condition))                                                                                 \
+            WAIT(OSRT_GIL, condition, gil_holder(false), expression);                                               \
         WAIT(OSRT_COND_WAIT, condition, 0, expression);                                                             \
     } while (0)
 
@@ -216,17 +264,21 @@ static inline bool has_waiters(const pthread_cond_t *condition)
 INTERPOSED int pthread_cond_signal(pthread_cond_t *condition)
 {
     ENSURE_RESOLVED();
-    if (UNLIKELY(has_waiters(condition)) && osrt_is_on())
-        osrt_release(OSRT_COND_WAIT, condition, wl_clock(CLOCK_MONOTONIC));
-    return real.pthread_cond_signal(condition);
+    uint64_t now = UNLIKELY(has_waiters(condition)) && osrt_is_on() ? wl_clock(CLOCK_MONOTONIC) : 0;
+    int result = real.pthread_cond_signal(condition);
+    if (UNLIKELY(now != 0))
+        osrt_release(OSRT_COND_WAIT, condition, now);
+    return result;
 }
 
 INTERPOSED int pthread_cond_broadcast(pthread_cond_t *condition)
 {
     ENSURE_RESOLVED();
-    if (UNLIKELY(has_waiters(condition)) && osrt_is_on())
-        osrt_release(OSRT_COND_WAIT, condition, wl_clock(CLOCK_MONOTONIC));
-    return real.pthread_cond_broadcast(condition);
+    uint64_t now = UNLIKELY(has_waiters(condition)) && osrt_is_on() ? wl_clock(CLOCK_MONOTONIC) : 0;
+    int result = real.pthread_cond_broadcast(condition);
+    if (UNLIKELY(now != 0))
+        osrt_release(OSRT_COND_WAIT, condition, now);
+    return result;
 }
 
 /* --- barriers and threads */

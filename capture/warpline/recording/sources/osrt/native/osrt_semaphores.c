@@ -126,7 +126,10 @@ INTERPOSED int sem_post(sem_t *semaphore)
         atomic_store_explicit(place_of(semaphore), 0, memory_order_relaxed);
     uint64_t data;
     memcpy(&data, semaphore, sizeof data);
-    if (UNLIKELY(data >> 32 != 0) && osrt_is_on())
-        osrt_release(OSRT_SEMAPHORE, semaphore, wl_clock(CLOCK_MONOTONIC));
-    return real.post(semaphore);
+    /* The time is taken before, so that no waiter is done before it was given; the rest waits until it is. */
+    uint64_t now = UNLIKELY(data >> 32 != 0) && osrt_is_on() ? wl_clock(CLOCK_MONOTONIC) : 0;
+    int result = real.post(semaphore);
+    if (UNLIKELY(now != 0))
+        osrt_release(OSRT_SEMAPHORE, semaphore, now);
+    return result;
 }

@@ -1,6 +1,6 @@
 """What the default set of sources costs programs that wait, beside other profilers where they are installed.
 
-    python tests/benchmarks/bench_waits.py [--pairs 20] [--loads loop,make,…] [--tools FOLDER]
+    python tests/benchmarks/recording/bench_waits.py [--pairs 20] [--loads loop,make,…] [--tools FOLDER]
 
 Each load runs bare and recorded in interleaved rounds; CPU time is that of the program and its children, as the kernel
 counts it, and the ratio that of a round. What the recorder itself uses, and how much is written, stand beside it.
@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-PROGRAMS = Path(__file__).parent / "programs"
+PROGRAMS = Path(__file__).parents[1] / "programs"
 SIZES = {"loop": 6_000_000, "ping_pong": 4_000_000, "hand_over": 60_000, "server": 1_200, "make": 40}
 SMOKE_SIZES = {"loop": 1000, "ping_pong": 1000, "hand_over": 10, "server": 2, "make": 2}
 BARS = dict.fromkeys(SIZES, 1.03) | {"ping_pong": 1.15, "hand_over": 1.15}

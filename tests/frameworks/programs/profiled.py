@@ -1,0 +1,111 @@
+"""Trains a few steps with a profiler that people know: profiled.py lightning | hugging-face | paddle."""
+
+import sys
+import tempfile
+
+RECORDED = (3, 6)
+STEPS = 8
+
+
+def no_export(_profiler):
+    """The recording around this program has it all."""
+
+
+def lightning():
+    import lightning
+    import torch
+
+    from warpline.integrations.lightning import LightningProfiler
+
+    class Model(lightning.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.Linear(8, 2)
+
+        def training_step(self, batch, index):
+            return self.layer(batch).sum()
+
+        def configure_optimizers(self):
+            return torch.optim.SGD(self.parameters(), 0.1)
+
+    profiler = LightningProfiler(scheduler=RECORDED, on_trace_ready=no_export)
+    quiet = {"logger": False, "enable_checkpointing": False, "enable_progress_bar": False}
+    trainer = lightning.Trainer(max_steps=STEPS, callbacks=[profiler], accelerator="cpu", **quiet)
+    trainer.fit(Model(), torch.utils.data.DataLoader(torch.randn(64, 8), batch_size=4))
+    return profiler.profiler.step_num
+
+
+def hugging_face():
+    import torch
+    from transformers import Trainer, TrainingArguments
+
+    from warpline.integrations.huggingface import TrainerProfiler
+
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.Linear(8, 2)
+
+        def forward(self, x=None, labels=None):
+            scores = self.layer(x)
+            return {"loss": torch.nn.functional.cross_entropy(scores, labels), "logits": scores}
+
+    profiler = TrainerProfiler(scheduler=RECORDED, on_trace_ready=no_export)
+    samples = [{"x": torch.randn(8), "labels": torch.tensor(number % 2)} for number in range(128)]
+    with tempfile.TemporaryDirectory() as folder:
+        arguments = TrainingArguments(
+            folder,
+            max_steps=STEPS,
+            per_device_train_batch_size=4,
+            gradient_accumulation_steps=2,
+            report_to=[],
+            use_cpu=True,
+            save_strategy="no",
+        )
+        Trainer(Model(), arguments, train_dataset=samples, callbacks=[profiler]).train()
+    return profiler.profiler.step_num
+
+
+def paddle_net():
+    import numpy as np
+    import paddle
+
+    class Images(paddle.io.Dataset):
+        def __len__(self):
+            return 4 * STEPS
+
+        def __getitem__(self, index):
+            return np.full((3, 32, 32), index, "float32"), np.int64(index % 10)
+
+    layers = (
+        paddle.nn.Conv2D(3, 16, 3),
+        paddle.nn.ReLU(),
+        paddle.nn.Flatten(),
+        paddle.nn.Linear(16 * 30 * 30, 10),
+    )
+    net = paddle.nn.Sequential(*layers)
+    optimizer = paddle.optimizer.Adam(learning_rate=0.001, parameters=net.parameters())
+    import paddle.profiler as theirs
+
+    import warpline.compat.paddle as ours
+
+    # Both at once: two runs differ by more than two profilers.
+    profilers = [
+        made.Profiler(targets=[made.ProfilerTarget.CPU], scheduler=RECORDED, on_trace_ready=no_export)
+        for made in (theirs, ours)
+    ]
+    for profiler in profilers:
+        profiler.start()
+    for images, labels in paddle.io.DataLoader(Images(), batch_size=4):
+        paddle.nn.functional.cross_entropy(net(images), labels).backward()
+        optimizer.step()
+        optimizer.clear_grad()
+        for profiler in profilers:
+            profiler.step(num_samples=4)
+    for profiler in profilers:
+        profiler.stop()
+    profilers[0].summary(views=[theirs.SummaryView.ModelView])
+    return profilers[1].step_num
+
+
+print("steps:", {"lightning": lightning, "hugging-face": hugging_face, "paddle": paddle_net}[sys.argv[1]]())

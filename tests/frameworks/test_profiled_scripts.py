@@ -1,0 +1,81 @@
+"""Scripts with a profiler inside, in real frameworks: its steps, and the phases that Paddle's own profiler tells.
+
+Needs a Python that has the frameworks, as the tests of untouched scripts do. It has no Warpline: a profiler inside a
+recording needs the standard library alone.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.frameworks.test_untouched_scripts import PYTHON, needs, program
+
+import warpline
+
+PACKAGE = Path(__file__).parents[2] / "capture"
+RECORDED = [3, 4, 5]
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(400),
+    pytest.mark.skipif(not PYTHON, reason="WARPLINE_FRAMEWORKS_PYTHON names no Python with the frameworks"),
+]
+
+
+def run(folder: Path, *words: str) -> str:
+    done = subprocess.run(
+        words,
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(PACKAGE), "CUDA_VISIBLE_DEVICES": ""},
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
+
+
+def recorded(folder: Path, what: str) -> tuple[str, warpline.CaptureReader]:
+    """What the script printed, and its recording."""
+    record = (sys.executable, "-m", "warpline", "record", "-q", "-o", str(folder / "run.h5"), "--")
+    printed = run(folder, *record, PYTHON, program("profiled.py"), what)
+    assert "steps: 8" in printed
+    return printed, warpline.open(folder / "run.h5")
+
+
+@pytest.mark.parametrize(
+    ("what", "package", "batches"), [("lightning", "lightning", 1), ("hugging-face", "transformers", 2)]
+)
+def test_a_callback_makes_the_trainers_steps_the_profilers(
+    tmp_path: Path, what: str, package: str, batches: int
+) -> None:
+    needs(package)
+    _printed, capture = recorded(tmp_path, what)
+    with capture:
+        assert [row["step"] for row in capture.report("steps").rows(0, 9)] == RECORDED
+        rows = {row["name"]: row["count"] for row in capture.report("model").rows(0, 9)}
+        waits = capture.events("phase", name="DataLoader.__next__")
+    assert rows["ProfileStep"] == rows["Optimization"] == 3
+    assert rows["Forward"] == rows["Backward"] == 3 * batches
+    assert len(waits) >= 3 * batches
+
+
+def test_paddles_phases_are_those_of_its_own_profiler(tmp_path: Path) -> None:
+    needs("paddle")
+    printed, capture = recorded(tmp_path, "paddle")
+    with capture:
+        rows = {row["name"]: row for row in capture.report("model").rows(0, 9)}
+    line = re.compile(r"^ *(\w+) +(\d+) +([\d.]+) (?:/ [\d.]+ ){3}/ [\d.]+ ", re.MULTILINE)
+    own = {name: (int(calls), float(total)) for name, calls, total in line.findall(printed)}
+    assert set(own) == {"ProfileStep", "Dataloader", "Forward", "Backward", "Optimization"}
+    for name, (calls, total_ms) in own.items():
+        assert rows[name]["count"] == calls, name
+        if name == "ProfileStep":
+            continue  # one profiler begins its recording in the other's first step
+        # One profiler is in the phases of the other, and the machine may do something else in between.
+        assert rows[name]["cpu_total_ns"] / 1e6 == pytest.approx(total_ms, rel=0.15, abs=1.0), name

@@ -7,13 +7,15 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtWidgets import QTreeWidgetItem
+from PySide6.QtWidgets import QPushButton, QTreeWidgetItem
 from pytestqt.qtbot import QtBot
 from tests.gui.panels.panel_tools import CONTROL, LEFT, OpenPage, cells, panel_of, pixels, settle, summary_of
 from tests.gui.wait_sample import FIGHTERS, MS, SOURCE, write_wait_sample
 
 from warpline.storage import Capture
 from warpline_app.panels.details.panel import DetailsPanel
+from warpline_app.panels.findings.card import FindingCard
+from warpline_app.panels.findings.panel import FindingsPanel
 from warpline_app.panels.flame.panel import FlamePanel
 from warpline_app.panels.source.panel import SourcePanel
 from warpline_app.timeline.model.event_text import describe_event
@@ -227,3 +229,17 @@ def test_a_box_of_the_flame_graph_leads_to_its_line_and_a_double_click_zooms(
     shown = window.panels.panel("source")
     assert isinstance(shown, SourcePanel)
     assert shown.code.line == 3
+
+
+def test_a_finding_leads_to_the_line_it_is_about(qtbot: QtBot, window: MainWindow, page: CapturePage) -> None:
+    panel = panel_of(qtbot, window, "findings", FindingsPanel)
+    cards = [card for card in panel.findChildren(FindingCard) if card.finding.where.file.endswith("fight.py")]
+    assert cards
+    line = cards[0].finding.where.line
+    (button,) = [b for b in cards[0].tools.findChildren(QPushButton) if b.text() == "Source"]
+    qtbot.mouseClick(cards[0], LEFT)
+    qtbot.mouseClick(button, LEFT)
+    settle(qtbot, window)
+    shown = window.panels.panel("source")
+    assert isinstance(shown, SourcePanel)
+    assert shown.code.line == line

@@ -9,9 +9,10 @@ from PySide6.QtCore import QObject, QPoint, Qt
 from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QInputDialog, QLabel, QMenu, QPushButton, QWidget
 
-from warpline.analysis.findings.finding import Finding, Hop
+from warpline.analysis.findings.finding import Finding, Hop, Where
 from warpline.analysis.findings.wording import finding_markdown, finding_text
 from warpline.i18n import tr
+from warpline.model.frames import StackFrame
 from warpline_app.panels.findings.card import FindingCard
 from warpline_app.panels.findings.evidence import finding_key, lit_of
 from warpline_app.panels.findings.explanation import Explanation
@@ -65,11 +66,20 @@ class FindingActions(QObject):
                 _button("‹", tr("Previous instance (,)"), lambda: step_lit(self.document.state, -1)),
                 place,
                 _button("›", tr("Next instance (.)"), lambda: step_lit(self.document.state, 1)),
+                *self._source_button(finding.where),
                 _button(tr("Copy"), tr("As text (Ctrl+C), or as Markdown"), lambda: self.copy_menu(card)),
                 _button(tr("Dismiss…"), tr("Do not show this again (Del)"), lambda: self.dismiss_menu(card)),
             ]
         )
         card.menu_wanted.connect(lambda where: self._menu(finding, card).popup(where))
+
+    def _source_button(self, where: Where) -> list[QPushButton]:
+        """Leads to the line a finding is about; none where it names no file."""
+        if not where.file:
+            return []
+        frame = StackFrame(where.function, where.file, where.line or 0)
+        tip = tr("Read the line in its file: {place}", place=frame.place)
+        return [_button(tr("Source"), tip, lambda: self.document.state.show_source(frame))]
 
     def explain(self, card: FindingCard) -> None:
         """Open the chain below a card, or close it."""

@@ -93,7 +93,7 @@ class CompareCommand:
             type=_condition,
             action="append",
             default=[],
-            metavar="'step>P%%'",
+            metavar="'step>P%'",
             help=tr(
                 "exit with {status} when B takes that much longer than A, beyond how steps or runs vary;"
                 " also total>…, a cause, or a time (step>2ms)",

@@ -28,7 +28,7 @@ def signed_duration(value_ns: float) -> str:
 
 def signed_percent(a: float, b: float) -> str:
     """How much more B is than A, in percent, from ten times on as a factor; empty where A is nothing."""
-    if not a:
+    if not a or a == b:
         return ""
     return f"{100 * (b / a - 1):+.1f} %" if b < _TIMES * a else f"× {b / a:,.0f}"
 

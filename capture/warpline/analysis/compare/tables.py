@@ -171,6 +171,6 @@ def _finished(
         sides = [np.array(_of_side(side, keys)) for side, keys in ((a, row.names_a), (b, row.names_b))]
         varied = variation("runs", *sides)
     return RowChange(
-        row.key, row.a, row.b, row.difference / whole if whole else None, row.count_a, row.count_b, row.rules,
+        row.key, row.a, row.b, row.difference / whole + 0.0 if whole else None, row.count_a, row.count_b, row.rules,
         row.names_a, row.names_b, varied,
     )  # fmt: skip

@@ -46,11 +46,15 @@ def run_with_agent(
 
 
 def count_records(
-    program: str, library: Path, types: frozenset[int], variables: Mapping[str, str] | None = None
+    program: str,
+    library: Path,
+    types: frozenset[int],
+    variables: Mapping[str, str] | None = None,
+    interpreter: str = sys.executable,
 ) -> int:
     """How many bytes of records of some types the preloaded agent writes about a small Python program."""
     preload = {"WARPLINE_AGENT": str(library), "LD_PRELOAD": str(library), **(variables or {})}
-    with _recorded(program, library, preload) as (_status, spools):
+    with _recorded(program, library, preload, interpreter) as (_status, spools):
         return sum(
             len(chunk.payload) for spool in spools for chunk in spool.chunks if chunk.record_type in types
         )
@@ -58,7 +62,7 @@ def count_records(
 
 @contextmanager
 def _recorded(
-    program: str, argument: Path, variables: Mapping[str, str]
+    program: str, argument: Path, variables: Mapping[str, str], interpreter: str = sys.executable
 ) -> Iterator[tuple[int, list[SpoolFile]]]:
     """Runs a program with the agent; its exit status and what was written."""
     with tempfile.TemporaryDirectory(prefix="warpline-doctor-") as folder:
@@ -66,7 +70,7 @@ def _recorded(
         page = ControlPage(directory, RecordingState.RECORDING, source_mask=0xFFFFFFFF)
         try:
             done = subprocess.run(
-                [sys.executable, "-S", "-c", program, str(argument)],
+                [interpreter, "-S", "-c", program, str(argument)],
                 env={**os.environ, "WARPLINE_SPOOL": folder, **variables},
                 stdin=subprocess.DEVNULL,
                 capture_output=True,

@@ -40,6 +40,7 @@ class PythonSource(RecordingSource):
 
     def probe(self) -> str:
         from warpline.recording.agent.probing import count_records, require_agent
+        from warpline.recording.sources.python.interpreters import tried
 
         library = require_agent()
         if not count_records(_TRY_SAMPLER, library, frozenset({502}), {OPTIONS_VARIABLE: "hz=100"}):
@@ -47,7 +48,17 @@ class PythonSource(RecordingSource):
                 english("the stacks of this Python cannot be read"),
                 english("stacks are known of CPython 3.11 to 3.14 with a GIL"),
             )
-        return ""
+
+        def is_sampled(interpreter: str) -> bool:
+            hertz = {OPTIONS_VARIABLE: "hz=100"}
+            return count_records(_TRY_SAMPLER, library, frozenset({502}), hertz, interpreter) > 0
+
+        fine, others = tried(is_sampled)
+        text = english("tried with Python {versions}", versions=", ".join(fine)) if fine else ""
+        if others:
+            text += "; " if text else ""
+            text += english("no stacks of Python {versions}", versions=", ".join(others))
+        return text
 
     def contribute(self, session: Session, inherited: Mapping[str, str]) -> Contribution:
         from warpline.recording.agent.loading import preload_agent

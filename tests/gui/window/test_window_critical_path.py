@@ -63,6 +63,22 @@ def test_the_lane_shows_what_the_report_tells_and_leads_to_its_events(
     assert not lane.isVisible()
 
 
+def test_a_lane_that_is_put_away_while_it_is_computed_comes_back_when_it_is_wanted(
+    qtbot: QtBot, window: MainWindow, open_page: OpenPage, sample: Path
+) -> None:
+    page = open_page(sample)
+    lane = page.view.path
+    for _ in range(2):
+        qtbot.keyClick(page.view, Qt.Key.Key_C)
+    assert not lane.isVisible()
+    qtbot.waitUntil(lambda: not lane.is_busy, timeout=20_000)
+    assert lane.segments is None
+    for _ in range(3):
+        qtbot.keyClick(page.view, Qt.Key.Key_C)
+    qtbot.waitUntil(lambda: lane.segments is not None, timeout=20_000)
+    assert lane.isVisible()
+
+
 def test_it_is_there_again_after_a_restart(
     qtbot: QtBot, window: MainWindow, open_page: OpenPage, sample: Path, settings: Settings
 ) -> None:

@@ -32,6 +32,7 @@ class PathLane(QWidget):
         self.title_px = 0
         self._job: Job | None = None
         self._hovered = -1
+        self._is_shut = False
         self.setFixedHeight(HEIGHT)
         self.setMouseTracking(True)
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
@@ -58,15 +59,26 @@ class PathLane(QWidget):
         return self._job is not None
 
     def set_wanted(self, on: bool) -> None:
-        """Show or hide the lane."""
+        """Show or hide the lane; what is still being computed for a lane that nobody wants any more is dropped."""
         self.setVisible(on)
-        if on and self.segments is None and self._job is None and not self.missing:
+        if on:
+            self._begin()
+        elif self._job is not None:
+            self._job.cancel()
+
+    def _begin(self) -> None:
+        if self.segments is None and self._job is None and not self.missing:
             capture = self.scene.capture
             self._job = Job(lambda _progress, is_cancelled: path_of(capture, is_cancelled), self)
             self._job.succeeded.connect(self._show)
             self._job.failed.connect(self._failed)
-            self._job.cancelled.connect(self._ended)
+            self._job.cancelled.connect(self._dropped)
             self._job.launch()
+
+    def _dropped(self) -> None:
+        self._ended()
+        if self.isVisible() and not self._is_shut:
+            self._begin()
 
     def _show(self, found: PathSegments | str) -> None:
         if isinstance(found, str):
@@ -86,6 +98,7 @@ class PathLane(QWidget):
 
     def shut_down(self) -> None:
         """The file is about to be closed."""
+        self._is_shut = True
         if self._job is not None:
             self._job.cancel()
         self.segments = None

@@ -19,7 +19,7 @@ from warpline.interchange.framework.detection import detect
 from warpline.interchange.framework.importer import ImportOptions, ImportSummary
 from warpline.interchange.framework.importing import CONVERTING_SHARE, MEMORY_BYTES, convert_each
 from warpline.model import BUILTIN_KINDS, ImportFormatError, UsageError, WarplineError, format_duration
-from warpline.model.progress import IsCancelled, Progress, never, unwatched
+from warpline.model.progress import IsCancelled, Progress, check_cancelled, never, unwatched
 from warpline.storage import CaptureBuilder, open_capture
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ METHODS = ("auto", "utc", "start")
 """Ways to put clocks together that make sense for one run; of those of ranks."""
 _CONTAINERS = frozenset(("process", "thread", "gpu", "context", "cores"))
 _HDF5 = b"\x89HDF"
+_COPYING_SHARE = 0.3
+"""Of the whole time, for the recording; the rest is traces, sorting and the level of detail."""
 
 
 @dataclass(frozen=True)
@@ -101,9 +103,20 @@ def _join(
     is_cancelled: IsCancelled,
 ) -> Path:
     converters = [registry.importer_named(name) if name else detect(path) for path in files]
+    copied, reading = 0, tr("reading {name}", name=capture.path.name)
+
+    def count(events: int) -> None:
+        nonlocal copied
+        copied += events
+        report(_COPYING_SHARE * copied / max(1, len(capture.events)), reading)
+        check_cancelled(is_cancelled, tr("the import was cancelled"))
+
+    def report_rest(fraction: float, text: str) -> None:
+        report(_COPYING_SHARE + (1 - _COPYING_SHARE) * fraction, text)
+
     with JoiningBuilder(capture, out) as builder:
-        report(0.0, tr("reading {name}", name=capture.path.name))
-        CaptureCopy(capture, builder, ExportSelection()).run(lambda _count: None)
+        report(0.0, reading)
+        CaptureCopy(capture, builder, ExportSelection()).run(count)
         builder.meta.pop("exported_from", None)
         builder.meta["imported_from"] = [
             {"file": capture.path.name, "format": "warpline"},
@@ -117,7 +130,7 @@ def _join(
         fits: list[_Fit] = []
         for path, converter, option in zip(files, converters, options, strict=True):
             before = builder.joined_pids
-            (summary,) = convert_each([path], [converter], [option], builder, report, is_cancelled)
+            (summary,) = convert_each([path], [converter], [option], builder, report_rest, is_cancelled)
             _check_pids(path, capture, builder, before, is_forced=align != "auto")
             fit = _fit(path, capture, summary, align)
             builder.set_clock_offset(option.clock, fit.offset_ns, method=fit.method)
@@ -125,7 +138,7 @@ def _join(
             fits.append(fit)
         builder.meta["alignment"] = {"method": fits[-1].method, "reason": fits[-1].reason}
         return builder.finish(
-            lambda fraction, text: report(CONVERTING_SHARE + (1 - CONVERTING_SHARE) * fraction, text),
+            lambda fraction, text: report_rest(CONVERTING_SHARE + (1 - CONVERTING_SHARE) * fraction, text),
             is_cancelled,
         )
 

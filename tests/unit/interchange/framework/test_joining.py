@@ -13,7 +13,7 @@ from tests.unit.recording.recording_tools import needs_perf, python, record
 
 from warpline.cli import main
 from warpline.interchange import is_capture, join_files
-from warpline.model import ImportFormatError, UsageError
+from warpline.model import Cancelled, ImportFormatError, UsageError
 from warpline.storage import Capture, CaptureBuilder, open_capture
 
 MS = 1_000_000
@@ -166,6 +166,17 @@ def test_several_traces_join_one_recording(tmp_path: Path) -> None:
         rows = capture.kinds["range"].rows.tolist()
         assert len({capture.track_of_row(row) for row in rows}) == len(rows) == 3
         assert {capture.tracks[capture.track_of_row(row)].clock for row in rows} == {0, 1, 2}
+
+
+def test_joining_tells_how_far_it_is_and_can_be_cancelled(tmp_path: Path) -> None:
+    run, trace = recording(tmp_path), trace_file(tmp_path, [span("a", 10, 20, UTC_NS)])
+    seen: list[float] = []
+    with joined(tmp_path, run, trace, progress=lambda fraction, _text: seen.append(fraction)):
+        assert seen == sorted(seen)
+        assert 0 <= seen[0] < seen[-1] <= 1
+    with pytest.raises(Cancelled):
+        join_files([run, trace], tmp_path / "none.h5", cancelled=lambda: True)
+    assert not (tmp_path / "none.h5").exists()
 
 
 def test_the_command_line_joins_and_says_how(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

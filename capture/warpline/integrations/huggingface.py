@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from warpline.integrations.optional import class_of
+from warpline.profiling import hooks
 from warpline.profiling.events import RecordEvent
 from warpline.profiling.profiler import Profiler
 from warpline.profiling.states import TracerEventType
@@ -28,8 +29,9 @@ class TrainerProfiler(_CALLBACK):  # type: ignore[misc, valid-type]  # the base 
 
     def on_pre_optimizer_step(self, *_args_and_state: Any, **_others: Any) -> None:
         """The gradients of all batches of a step are there."""
-        self._phase = RecordEvent("Optimization", TracerEventType.Optimization)
-        self._phase.begin()
+        if not hooks.are_in():  # these tell all phases
+            self._phase = RecordEvent("Optimization", TracerEventType.Optimization)
+            self._phase.begin()
 
     def on_optimizer_step(self, *_args_and_state: Any, **_others: Any) -> None:
         """The optimizer is done."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from warpline.integrations.optional import class_of
+from warpline.profiling import hooks
 from warpline.profiling.events import RecordEvent
 from warpline.profiling.profiler import Profiler
 from warpline.profiling.states import TracerEventType
@@ -59,8 +60,9 @@ class LightningProfiler(_CALLBACK):  # type: ignore[misc, valid-type]  # the bas
 
     def _enter(self, name: str, event_type: TracerEventType) -> None:
         self._leave()
-        self._phase = RecordEvent(name, event_type)
-        self._phase.begin()
+        if not hooks.are_in():  # these tell the phases better, and twice is wrong
+            self._phase = RecordEvent(name, event_type)
+            self._phase.begin()
 
     def _leave(self) -> None:
         if self._phase is not None:

@@ -118,3 +118,17 @@ def test_a_framework_that_is_not_installed_says_what_to_do(monkeypatch: pytest.M
         warpline.UsageError, match="transformers is not installed here: pip install transformers"
     ):
         importlib.import_module("warpline.integrations.huggingface")
+
+
+def test_phases_that_hooks_tell_are_not_told_twice(
+    imported: Callable[[str, str, str], Any], agent: FakeAgent, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.setenv("WARPLINE_HOOKED", "steps")
+    callback = imported("lightning", "lightning.pytorch", "Callback").LightningProfiler(timer_only=True)
+    callback.on_train_start("trainer", "module")
+    callback.on_train_batch_start("trainer", "module", "batch", 0)
+    callback.on_train_batch_end("trainer", "module", "outputs", "batch", 0)
+    callback.on_train_end("trainer", "module")
+    assert agent.log == []
+    assert callback.profiler.step_num == 1
+    assert "No benchmark" in capsys.readouterr().out

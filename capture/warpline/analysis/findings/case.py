@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.findings.blame import Pieces, blame
-from warpline.analysis.findings.categories import categories, loading_events
+from warpline.analysis.findings.categories import NUMBER, categories, loading_events
 from warpline.analysis.findings.causes import Cause
 from warpline.analysis.findings.finding import Where
 from warpline.analysis.findings.gpu_segments import GpuTime, gpu_time, with_calls, with_synchronization
@@ -61,6 +61,12 @@ class Case:
     def whole_ns(self) -> int:
         """Length of the range."""
         return max(self.view.duration_ns, 1)
+
+    @cached_property
+    def fair_ns(self) -> int:
+        """The range less what it waited for cores: a neighbour's load makes no disease of the program smaller."""
+        waited = int(self.pieces.length[self.category == NUMBER["runnable"]].sum())
+        return max(self.whole_ns - waited, 1)
 
     @cached_property
     def gpu(self) -> GpuTime | None:

@@ -82,4 +82,11 @@ def open_case(view: View, options: Options | None = None, of: str | None = None)
 
 def _ordered(findings: list[Finding]) -> tuple[Finding, ...]:
     order = {"critical": 0, "warning": 1, "note": 2}
-    return tuple(sorted(findings, key=lambda one: (order[one.severity], -one.gain_ns, -one.time_ns)))
+
+    def key(one: Finding) -> tuple[int, bool, int, int]:
+        # What neighbours on the machine take is worth a note, and the last: nothing of the program would change it.
+        # So are steps that differ: their time is told under its causes.
+        is_last = one.severity == "note" and (one.id == "waits_for_core" or not one.time_ns)
+        return order[one.severity], is_last, -one.gain_ns, -one.time_ns
+
+    return tuple(sorted(findings, key=key))

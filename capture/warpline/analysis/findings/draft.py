@@ -228,7 +228,7 @@ def make_finding(
     path = usual_path(case, pieces) if path is None else path
     return Finding(
         name,
-        severity(gain_ns / case.whole_ns, worst),
+        severity(gain_ns / (case.whole_ns if name == "waits_for_core" else case.fair_ns), worst),
         title,
         text,
         time_ns,

@@ -27,8 +27,8 @@ from warpline.analysis.findings.wait_kinds import is_importing
 from warpline.i18n import english
 
 Int64Array = npt.NDArray[np.int64]
-_OURS = 0.5
-"""Cores count as taken by the program's own threads from this part of their time on."""
+_OURS = 0.1
+"""Cores count as taken by the program's own threads from this part of their time on, if these want more."""
 
 
 def of_imports(case: Case) -> Iterator[Finding]:
@@ -50,7 +50,7 @@ def of_imports(case: Case) -> Iterator[Finding]:
     )
     remedy = english("Import less, later, or in processes that stay; see python -X importtime.")
     title = english("Importing modules")
-    worst = Severity.WARNING if gain >= CRITICAL * case.whole_ns else Severity.NOTE
+    worst = Severity.WARNING if gain >= CRITICAL * case.fair_ns else Severity.NOTE
     found = make_finding(case, "imports", title, text, pieces, gain, where, remedy, worst)
     if found is not None:
         yield found
@@ -88,7 +88,7 @@ def of_cores(case: Case) -> Iterator[Finding]:
         where = case.where(int(best))
         text = english(
             "Ready to run and without a core for {time} of {whole} ({percent:.0f} %): {count} other threads of the "
-            "program had the cores, first of all {who}, at {place}.",
+            "program want the cores too, first of all {who}, at {place}.",
             count=len(taken), who=case.actor_name(most), place=place_known(where), **fields,
         )  # fmt: skip
         remedy = english("Run fewer threads and processes than there are cores.")

@@ -163,3 +163,18 @@ def test_loader_workers_say_nothing_on_their_way_out(tmp_path: Path) -> None:
         phases = capture.events("phase").to_pandas()
     assert set(operators.process_id) == {phases.process_id[phases.name == "backward"].iloc[0]}
     assert len(operators) > 1000
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_paddle(tmp_path: Path, workers: int) -> None:
+    needs("paddle")
+    (told,), capture = record(tmp_path, program("paddle_train.py"), str(workers))
+    with capture:
+        steps = steps_of(capture)
+        modules = capture.events("module").to_pandas()
+        phases = capture.events("phase").to_pandas()
+    assert len(steps) == told["steps"]
+    holds_together(steps)
+    assert steps.dataloader_ns.sum() / 1e9 == pytest.approx(told["wait_s"], rel=0.01)
+    assert {*told["modules"], "criterion"} == set(modules.name)
+    assert (phases.name == "evaluation").sum() == 2

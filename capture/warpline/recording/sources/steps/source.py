@@ -23,11 +23,11 @@ class StepsSource(RecordingSource):
     choice = Choice(
         "steps",
         english("Training steps"),
-        english("Steps, phases and modules of PyTorch"),
+        english("Steps, phases and modules of PyTorch and Paddle"),
         is_default=True,
         control_bit=128,
     )
-    title = english("Steps, phases and modules of PyTorch (agent)")
+    title = english("Steps, phases and modules of PyTorch and Paddle (agent)")
     position = 85
     needs_start = english("hooks are put into a program when it starts")
     record_types = frozenset((700, 701))

@@ -52,7 +52,9 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
                 )
             )
         _Process(translation, spool, builder).add(ranges, modules)
-    add_agent_source(translation, spools, builder, "steps", english("no recorded process imported PyTorch"))
+    add_agent_source(
+        translation, spools, builder, "steps", english("no recorded process imported PyTorch or Paddle")
+    )
 
 
 def _possible(found: Records) -> Records:

@@ -32,8 +32,12 @@ HOOKS = {
         ),
     ),
     "torch_operators": ("torch", ("torch",)),
+    "paddle_hooks": ("steps", ("paddle",)),
 }
 """By the file with the hooks: the source they are for, and the modules whose import is waited for."""
+
+
+COMMON = "common_hooks"
 
 
 class Watcher:
@@ -89,6 +93,12 @@ class Watcher:
         except Exception as error:
             self.failed(name, error, file)
 
+    def common(self) -> dict[str, Any]:
+        """What all hooks are made of."""
+        if COMMON not in self.hooks:
+            self.hooks[COMMON] = self.read(COMMON)
+        return self.hooks[COMMON]
+
     def read(self, file: str) -> dict[str, Any]:
         """The globals of a file beside this one."""
         path = __file__[: -len("boot.py")] + file + ".py"
@@ -100,6 +110,8 @@ class Watcher:
             "__file__": path,
         }
         names.update(self.api, failed=self.failed)
+        if file != COMMON:
+            names.update((name, value) for name, value in self.common().items() if name[0] != "_")
         exec(code, names)
         return names
 

@@ -1,0 +1,99 @@
+"""Hooks for Paddle: phases of a training, and calls of layers. Runs inside the recorded program (see boot.py)."""
+
+from __future__ import annotations
+
+import functools
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    # What boot.py puts among the globals of this file.
+    from warpline.recording.sources.steps.inside.common_hooks import (
+        BACKWARD,
+        CHECKPOINT,
+        PART,
+        failed,
+        hook_calls,
+        hook_waits,
+        now,
+        place_of,
+        record,
+        stepping,
+        text,
+        timed,
+    )
+
+
+def hook_layers(paddle: Any) -> None:
+    """Calls of layers."""
+    hook_calls(paddle.nn.Layer, paddle.is_grad_enabled)
+
+
+def hook_loaders(paddle: Any) -> None:
+    """The wait for a batch, and what a batch is made of."""
+    iterators = sys.modules["paddle.io.dataloader.dataloader_iter"]
+    hook_waits(iterators._DataLoaderIterSingleProcess, paddle.io.DataLoader)
+    hook_waits(iterators._DataLoaderIterMultiProcess)
+    fetchers = sys.modules["paddle.io.dataloader.fetcher"]
+    for fetcher in (fetchers._IterableDatasetFetcher, fetchers._MapDatasetFetcher):
+        fetcher.fetch = fetching(fetcher.fetch)
+
+
+def fetching(fetch: Any) -> Any:
+    """``fetch`` of a fetcher as a range, with the line of the dataset's own code."""
+    label = text("fetch batch")
+
+    @functools.wraps(fetch)
+    def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
+        start = now()
+        try:
+            return fetch(self, *args, **kwargs)
+        finally:
+            own = self.__dict__
+            if "_warpline_place" not in own:
+                own["_warpline_place"] = text(place_of(getattr(self, "dataset", None)))
+            record(start, PART, label, own["_warpline_place"], 0)
+
+    return wrapper
+
+
+def hook_backward(paddle: Any) -> None:
+    """The backward pass, however it is begun."""
+    eager = paddle.base.core.eager
+    eager.run_backward = timed(eager.run_backward, BACKWARD, "backward")
+
+
+def hook_optimizers(paddle: Any) -> None:
+    """``step`` of every optimiser that has one of its own, and of those that scripts will define."""
+    kinds = [paddle.optimizer.Optimizer]
+    for kind in kinds:
+        kinds.extend(kind.__subclasses__())
+        if "step" in vars(kind):
+            kind.step = stepping(vars(kind)["step"])
+
+    def begun(cls: Any, /, **kwargs: Any) -> None:
+        super(paddle.optimizer.Optimizer, cls).__init_subclass__(**kwargs)
+        if "step" in vars(cls):
+            cls.step = stepping(vars(cls)["step"])
+
+    paddle.optimizer.Optimizer.__init_subclass__ = classmethod(begun)
+
+
+def hook_files(paddle: Any) -> None:
+    """Checkpoints."""
+    for name in ("save", "load"):
+        setattr(paddle, name, timed(getattr(paddle, name), CHECKPOINT, f"paddle.{name}"))
+
+
+def begin(paddle: Any) -> None:
+    """When ``import paddle`` is done."""
+    for hook in (hook_layers, hook_loaders, hook_backward, hook_optimizers, hook_files):
+        try:
+            hook(paddle)
+        except Exception as error:
+            failed(hook.__name__, error)
+
+
+HOOKS = {"paddle": begin}

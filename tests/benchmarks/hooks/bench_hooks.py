@@ -1,0 +1,105 @@
+"""What the hooks in a framework cost it, by call: a module's, an optimiser's, a batch's, an operator's.
+
+    python tests/benchmarks/hooks/bench_hooks.py
+
+CPU time of the thread for one call with ``warpline record --trace steps`` less that of the same call without, each the
+best of several rounds, on the stand-in for PyTorch that tests use; the yardstick is a call of a Python function.
+Bar: 3 us a call. ``WARPLINE_FRAMEWORKS_PYTHON`` (``make frameworks``) has operators measured on the real PyTorch.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+STANDIN = ROOT / "tests" / "native" / "standin"
+BAR_NS = 3_000.0
+PROGRAM = """
+import json, sys, time
+import torch
+count = int(sys.argv[1])
+class Leaf(torch.nn.Module):
+    def forward(self): pass
+class Many(torch.nn.Module):
+    def forward(self):
+        inner = self.children["leaf"]
+        for _ in range(count): inner()
+class Quick(torch.optim.Optimizer):
+    def step(self): pass
+class Batches:
+    def __getitem__(self, index): return index
+def plain(): pass
+many, leaf, optimizer = Many(leaf=Leaf()), Leaf(), Quick()
+def best(work):
+    found = 1e18
+    for _ in range(5):
+        began = time.thread_time_ns()
+        work()
+        found = min(found, (time.thread_time_ns() - began) / count)
+    return found
+def each(function):
+    def work():
+        for _ in range(count): function()
+    return work
+def load():
+    for _ in torch.data.DataLoader(Batches(), count): pass
+print(json.dumps({"yardstick": best(each(plain)), "module inside another": best(many),
+                  "outermost module": best(each(leaf)), "Optimizer.step": best(each(optimizer.step)),
+                  "DataLoader.__next__, with fetch and collate": best(load)}))
+"""
+OPERATORS = """
+import json, sys, time
+import torch
+torch.set_num_threads(1)
+count, a = int(sys.argv[1]), torch.zeros(64)
+def once():
+    began = time.thread_time_ns()
+    for _ in range(count): torch.add(a, a)
+    return (time.thread_time_ns() - began) / count
+once()
+print(json.dumps({"operator of PyTorch": min(once() for _ in range(5))}))
+"""
+
+
+def measured(python: str, program: str, calls: int, trace: str) -> dict[str, float]:
+    """CPU ns of one call of each kind; recorded where ``trace`` is given."""
+    command = [python, "-c", program, str(calls)]
+    environment = dict(os.environ)
+    if program is PROGRAM:
+        environment["PYTHONPATH"] = str(STANDIN)
+    with tempfile.TemporaryDirectory() as folder:
+        if trace:
+            words = ["record", "-q", "--trace", trace, "-o", f"{folder}/x.h5", "--"]
+            command = [sys.executable, "-m", "warpline", *words, *command]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def run(calls: int) -> dict[str, float]:
+    """Prints a table; returns what is added to each kind of call, in ns."""
+    real = os.environ.get("WARPLINE_FRAMEWORKS_PYTHON", "")
+    jobs = [(sys.executable, PROGRAM, "steps"), *([(real, OPERATORS, "torch")] if real else [])]
+    added: dict[str, float] = {}
+    for python, program, trace in jobs:
+        without, recorded = (measured(python, program, calls, how) for how in ("", trace))
+        for name, value in without.items():
+            added[name] = recorded[name] - value
+            print(f"{name:45} {value:8.0f} ns  {recorded[name]:8.0f} ns recorded  {added[name]:+8.0f} ns")
+    return added
+
+
+def test_hooks_cost_little(bench_smoke: bool) -> None:
+    added = run(200 if bench_smoke else 50_000)
+    assert len(added) >= 5
+    if not bench_smoke:
+        assert max(value for name, value in added.items() if "operator" not in name) <= BAR_NS
+
+
+if __name__ == "__main__":
+    run(50_000)

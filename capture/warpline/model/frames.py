@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-# ``fight (/home/me/demo.py:56)`` is what the agent and py-spy write, ``train.py(12): main`` what torch does.
+# ``fight (/srv/me/demo.py:56)`` is what the agent and py-spy write, ``train.py(12): main`` what torch does.
 _FUNCTION_FIRST = re.compile(r"^(?P<function>.*?) ?\((?P<file>[^()]*[^()\s]):(?P<line>\d+)\)$", re.DOTALL)
 _FILE_FIRST = re.compile(r"^(?P<file>[^()]+\.\w+)\((?P<line>\d+)\): (?P<function>.*)$", re.DOTALL)
 _LIBRARY = re.compile(r"[/\\]lib(64)?[/\\]python\d|[/\\](site|dist)-packages[/\\]|^<")

@@ -87,6 +87,8 @@ def test_every_command_that_needs_a_capture_says_so(context: CommandContext) -> 
     }  # fmt: skip
     for known in all_commands():
         expected = None if known.id in without or known.id.startswith("theme.") else "Open a capture first"
+        if known.id.startswith("compare.") and A_CAPTURE not in known.needs:
+            expected = "Compare two captures first"
         if not known.id.endswith("_tab"):
             assert known.refusal(context) == expected, known.id
 

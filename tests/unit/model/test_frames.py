@@ -10,7 +10,7 @@ from warpline.model.frames import StackFrame, parse_frame, telling_frame
 @pytest.mark.parametrize(
     ("text", "frame"),
     [
-        ("fight (/home/me/demo.py:56)", StackFrame("fight", "/home/me/demo.py", 56)),
+        ("fight (/srv/me/demo.py:56)", StackFrame("fight", "/srv/me/demo.py", 56)),
         (
             "load.<locals>.<lambda> (C:\\my files\\a b.py:7)",
             StackFrame("load.<locals>.<lambda>", "C:\\my files\\a b.py", 7),
@@ -30,7 +30,7 @@ def test_frames_of_profilers_are_understood(text: str, frame: StackFrame) -> Non
 
 
 def test_places_are_short_and_functions_where_there_is_no_file() -> None:
-    assert parse_frame("fight (/home/me/demo.py:56)").place == "demo.py:56"
+    assert parse_frame("fight (/srv/me/demo.py:56)").place == "demo.py:56"
     assert parse_frame("f (C:\\code\\a.py:7)").place == "a.py:7"
     assert parse_frame("malloc").place == "malloc"
 
@@ -38,8 +38,8 @@ def test_places_are_short_and_functions_where_there_is_no_file() -> None:
 def test_the_programs_own_line_tells_more_than_the_librarys() -> None:
     library = "Condition.wait (/usr/lib/python3.11/threading.py:327)"
     installed = "forward (/opt/venv/lib/python3.12/site-packages/torch/nn.py:9)"
-    own = "log (/home/me/demo.py:65)"
-    found = telling_frame([library, installed, own, "main (/home/me/demo.py:1)"])
+    own = "log (/srv/me/demo.py:65)"
+    found = telling_frame([library, installed, own, "main (/srv/me/demo.py:1)"])
     assert found is not None
     assert found.place == "demo.py:65"
     fallback = telling_frame(["malloc", library, installed])

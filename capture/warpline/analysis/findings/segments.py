@@ -194,8 +194,11 @@ def split_at(segments: Segments, index: Index, actor: Int64Array, time: Int64Arr
     at = index.at(actor, time)
     inside = np.flatnonzero((at >= 0) & (segments.start[np.maximum(at, 0)] < time))
     at, time = at[inside], time[inside]
-    pairs = np.unique(np.stack([at, time], 1), axis=0) if len(at) else np.empty((0, 2), np.int64)
-    at, time = pairs[:, 0], pairs[:, 1]
+    order = np.lexsort((time, at))
+    at, time = at[order], time[order]
+    new = np.ones(len(at), bool)
+    new[1:] = (at[1:] != at[:-1]) | (time[1:] != time[:-1])
+    at, time = at[new], time[new]
     which = np.concatenate([np.arange(len(segments)), at])
     start = np.concatenate([segments.start, time])
     order = np.lexsort((start, which))

@@ -15,6 +15,7 @@ from warpline_app.commands.context import CommandContext, Shell
 from warpline_app.session.settings import Settings
 from warpline_app.session.workspace import Workspace
 from warpline_app.verbs.catalogue import all_commands
+from warpline_app.verbs.compare import A_COMPARISON
 
 
 class Motions:
@@ -87,7 +88,7 @@ def test_every_command_that_needs_a_capture_says_so(context: CommandContext) -> 
     }  # fmt: skip
     for known in all_commands():
         expected = None if known.id in without or known.id.startswith("theme.") else "Open a capture first"
-        if known.id.startswith("compare.") and A_CAPTURE not in known.needs:
+        if A_COMPARISON in known.needs:
             expected = "Compare two captures first"
         if not known.id.endswith("_tab"):
             assert known.refusal(context) == expected, known.id

@@ -25,6 +25,8 @@ _EXTRAS = {
     "shiboken6": "gui",
     "pyqtgraph": "gui",
     "pyarrow": "parquet",
+    "dask": "dask",
+    "distributed": "dask",
 }
 
 

@@ -33,6 +33,7 @@ _REASONS = {
 _RANK_IN_NAME = re.compile(r"rank[-_. ]?(\d+)", re.IGNORECASE)
 _DISTRIBUTED_INFO = re.compile(rb'"distributedInfo"\s*:\s*\{')
 _RANK_IN_INFO = re.compile(rb'"rank"\s*:\s*"?(\d+)')
+_WORLD_SIZE = re.compile(rb'"world_size"\s*:\s*"?(\d+)')
 
 
 @dataclass(frozen=True)
@@ -50,29 +51,44 @@ class Alignment:
     reason: str = ""
 
 
+@dataclass(frozen=True)
+class RankFound:
+    """The rank of a file, and what told it: ``distributedInfo`` of its metadata, or the part of its name.
+
+    ``world_size`` is how many ranks the job has, where the metadata tells.
+    """
+
+    rank: int
+    told_by: str
+    world_size: int | None = None
+
+
 def rank_numbers(files: Sequence[tuple[Path, bytes]]) -> list[int]:
     """The rank of each file: from its metadata, else from its name; files whose answers clash are counted through.
 
     Takes pairs of path and head (see `detection.read_head`).
     """
-    found = [_rank_of(path, head) for path, head in files]
-    known = [number for number in found if number is not None]
+    found = [rank_of(path, head) for path, head in files]
+    known = [one.rank for one in found if one is not None]
     if len(known) == len(files) and len(set(known)) == len(known):
         return known
     return list(range(len(files)))
 
 
-def _rank_of(path: Path, head: bytes) -> int | None:
+def rank_of(path: Path, head: bytes = b"") -> RankFound | None:
+    """The rank that a file's metadata tells, else its name or that of a folder it lies in; None where none does."""
     info = _DISTRIBUTED_INFO.search(head)
     if info is not None:
         rank = _RANK_IN_INFO.search(head, info.end(), info.end() + 4096)
         if rank is not None and len(rank[1]) < 10:
-            return int(rank[1])
+            world = _WORLD_SIZE.search(head, info.end(), info.end() + 4096)
+            size = int(world[1]) if world is not None and len(world[1]) < 10 else None
+            return RankFound(int(rank[1]), "distributedInfo", size)
     # Profilers that write a folder for each rank name that after it.
     for part in (path.name, path.parent.name, path.parent.parent.name):
-        name = _RANK_IN_NAME.findall(part)
-        if name:
-            return int(name[-1]) if len(name[-1]) < 10 else None
+        *_, name = [None, *_RANK_IN_NAME.finditer(part)]
+        if name is not None:
+            return RankFound(int(name[1]), name[0]) if len(name[1]) < 10 else None
     return None
 
 

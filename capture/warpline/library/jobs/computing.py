@@ -1,0 +1,115 @@
+"""What is computed of one rank, where its file lies; and kept, so that a job that was stopped goes on."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from warpline._version import __version__
+from warpline.analysis.framework.options import Options
+from warpline.analysis.framework.registry import compute_report
+from warpline.analysis.framework.report import Report
+from warpline.analysis.framework.selection import View
+from warpline.analysis.jobs.packed_reports import FORMAT, pack, unpack
+from warpline.analysis.jobs.rank_steps import RANK_TABLES, compute_rank_table
+from warpline.i18n import tr
+from warpline.library.opening import open_path
+from warpline.model import WarplineError
+from warpline.model.progress import never, unwatched
+from warpline.storage import Capture, ConversionCache, cache_folder
+
+_KEPT_SECONDS = 30 * 24 * 3600
+
+
+@dataclass(frozen=True)
+class RankTables:
+    """What became of a rank: its reports as bytes of `pack` by name, or the ``reason`` why there are none."""
+
+    reports: Mapping[str, bytes]
+    reason: str = ""
+
+
+def compute_rank(path: str, names: Sequence[str], step: str | None = None) -> RankTables:
+    """The reports of those names about a file, from what is kept or computed now; runs wherever the file lies.
+
+    Never raises what a damaged file may be the reason of: the answer has the reason.
+    """
+    try:
+        return RankTables(_compute(Path(path), names, step))
+    except MemoryError:
+        return RankTables({}, tr("not enough memory"))
+    except (WarplineError, OSError) as error:
+        return RankTables({}, " ".join(str(error).removeprefix(f"{path}: ").split()))
+    except Exception as error:
+        # One rank's defect must not take the others' results along.
+        kind = type(error).__name__
+        return RankTables({}, tr("internal error, please report it: {kind}: {error}", kind=kind, error=error))
+
+
+def kept_tables(path: str, names: Sequence[str], step: str | None = None) -> RankTables | None:
+    """What `compute_rank` would answer without computing anything; None where something is not kept."""
+    found = {}
+    for name in names:
+        try:
+            packed = _place(Path(path), name, step).read_bytes()
+            unpack(packed)
+        except (OSError, ValueError, WarplineError):
+            return None
+        found[name] = packed
+    return RankTables(found)
+
+
+def forget_old() -> None:
+    """Remove what was kept a month ago and not asked for since."""
+    oldest = time.time() - _KEPT_SECONDS
+    for path in _folder().glob("*"):
+        with contextlib.suppress(OSError):
+            if path.stat().st_mtime < oldest:
+                path.unlink()
+
+
+def _compute(path: Path, names: Sequence[str], step: str | None) -> dict[str, bytes]:
+    found: dict[str, bytes] = {}
+    for name in names:
+        kept = kept_tables(str(path), [name], step)
+        if kept is not None:
+            found |= kept.reports
+            with contextlib.suppress(OSError):
+                os.utime(_place(path, name, step))
+    wanted = [name for name in names if name not in found]
+    if wanted:
+        with open_path(path, unwatched, never).capture as capture:
+            for name in wanted:
+                found[name] = pack(_report(capture, name, Options(step=step)))
+                _keep(_place(path, name, step), found[name])
+    return found
+
+
+def _report(capture: Capture, name: str, options: Options) -> Report:
+    if name in RANK_TABLES:
+        return compute_rank_table(View(capture), name, options)
+    return compute_report(capture, name, options=options)
+
+
+def _folder() -> Path:
+    return cache_folder() / "jobs"
+
+
+def _place(path: Path, name: str, step: str | None) -> Path:
+    """Where a report is kept: by the file as the cache of conversions knows it, the report and the version."""
+    what = f"{name} {step or ''} {FORMAT} {__version__}"
+    return ConversionCache(_folder()).path_of([path], what).with_suffix(".json")
+
+
+def _keep(target: Path, packed: bytes) -> None:
+    # Keeping is a service: a full disk is no reason to lose what was computed.
+    with contextlib.suppress(OSError):
+        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        making = target.with_suffix(f".{uuid.uuid4().hex[:8]}.part")
+        making.write_bytes(packed)
+        os.replace(making, target)

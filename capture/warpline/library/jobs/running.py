@@ -1,0 +1,122 @@
+"""A job's ranks computed: one after the other, by processes of this machine, or by the workers of a scheduler."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from warpline.i18n import tr
+from warpline.library.jobs.computing import RankTables, compute_rank, kept_tables
+from warpline.library.jobs.finding import RankFile
+from warpline.model import WarplineError
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+Told = Callable[[str], None]
+MOST_WORKERS = 4
+_CONNECT_SECONDS = 20
+
+
+def has_dask() -> bool:
+    """Whether what the extra ``dask`` brings is installed."""
+    return find_spec("distributed") is not None
+
+
+def run_ranks(
+    ranks: Sequence[RankFile],
+    names: Sequence[str],
+    step: str | None = None,
+    scheduler: str | None = None,
+    workers: int | None = None,
+    tell: Told = lambda _text: None,
+) -> Iterator[tuple[RankFile, RankTables]]:
+    """Each rank with the reports of those names, as they become ready; what is kept here comes first.
+
+    ``scheduler`` is the address of one that runs already, whose workers see the files under the same paths. Without
+    one, processes of this machine compute (``workers`` of them, by default as many as there are ranks or cores, at
+    most four), or this process where one is enough or Dask is not installed. ``tell`` takes what is worth a line.
+
+    Raises WarplineError when there is no scheduler at that address, or Dask is needed for it and not installed.
+    """
+    left = []
+    for one in ranks:
+        kept = kept_tables(str(one.path), names, step)
+        if kept is None:
+            left.append(one)
+        else:
+            yield one, kept
+    if not left:
+        return
+    count = min(workers or min(MOST_WORKERS, os.cpu_count() or 1), len(left))
+    if scheduler is None and (count < 2 or not has_dask()):
+        if count > 1:
+            tell(tr("one rank after the other: pip install 'warpline[dask]' computes several at once"))
+        for one in left:
+            yield one, compute_rank(str(one.path), names, step)
+        return
+    with ExitStack() as stack:
+        client = _existing(scheduler, stack) if scheduler is not None else _embedded(count, stack)
+        yield from _distributed(client, left, names, step)
+
+
+def _existing(address: str, stack: ExitStack) -> Client:
+    if not has_dask():
+        raise WarplineError(
+            tr(
+                "--scheduler needs Dask, which is not installed; install it with: pip install 'warpline[dask]'"
+            )
+        )
+    from distributed import Client
+
+    try:
+        client: Client = stack.enter_context(Client(address, timeout=_CONNECT_SECONDS, set_as_default=False))
+    except (OSError, ValueError) as error:
+        raise WarplineError(
+            tr("no scheduler answers at {address}: {error}", address=address, error=error)
+        ) from error
+    return client
+
+
+def _embedded(count: int, stack: ExitStack) -> Client:
+    from distributed import Client, LocalCluster
+
+    # One thread each: the memory of a worker is that of one rank.
+    cluster = stack.enter_context(
+        LocalCluster(
+            n_workers=count,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=None,
+            memory_limit=0,
+            silence_logs=logging.ERROR,
+        )
+    )
+    client: Client = stack.enter_context(Client(cluster, set_as_default=False))
+    return client
+
+
+def _distributed(
+    client: Client, ranks: Sequence[RankFile], names: Sequence[str], step: str | None
+) -> Iterator[tuple[RankFile, RankTables]]:
+    from distributed import as_completed
+
+    future_of: dict[Future[RankTables], RankFile] = {}
+    for one in ranks:
+        # What is computed depends on the file behind the path, which a scheduler does not see.
+        future = client.submit(compute_rank, str(one.path.resolve()), list(names), step, pure=False)
+        future_of[future] = one
+    waiting = as_completed(list(future_of), loop=client.loop)
+    for future in waiting:
+        one = future_of.pop(future)
+        try:
+            tables = future.result()
+        except Exception as error:
+            # Dask gives a rank whose worker died to others, some times; the other ranks go on all the same.
+            tables = RankTables({}, f"{type(error).__name__}: {error}")
+        future.release()
+        yield one, tables

@@ -1,0 +1,390 @@
+"""Jobs of many ranks: what was made to go wrong is found, exactly; what cannot be read is named, the rest is shown."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.analysis.jobs.generate_job import US, JobPlan, JobTimes, write_job
+from tests.unit.interchange.import_tools import rank_file
+
+from warpline.analysis.framework.column import Column, Role
+from warpline.analysis.framework.report import NotRecorded, Report, Table, Values
+from warpline.analysis.jobs.distribution import over_ranks, spread_of
+from warpline.analysis.jobs.packed_reports import pack, unpack
+from warpline.cli import main
+from warpline.library.jobs.finding import find_job
+from warpline.library.opening import open_path
+from warpline.model import CaptureFormatError
+
+RANKS, STEPS = 6, 5
+PLAN = JobPlan(
+    RANKS,
+    STEPS,
+    slow_compute={(4, 1): 3_000 * US, (4, 3): 5_000 * US, (2, 3): 1_000 * US},
+    slow_load={(1, 2): 2_000 * US},
+    clocks_ns={1: 7_000_000_123, 2: -500, 5: 42 * US},
+    begins_early_ns={1: 3_000, 3: 900 * US, 4: 1},
+)
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "warpline" / "jobs"
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> tuple[Path, JobTimes]:
+    return tmp_path / "job", write_job(tmp_path / "job", PLAN)
+
+
+def run(
+    capsys: pytest.CaptureFixture[str], *arguments: object, status: int = 0
+) -> tuple[dict[str, Any], str]:
+    """The JSON of a job and what was said on stderr, without a cluster unless the arguments ask for one."""
+    capsys.readouterr()
+    texts = [str(argument) for argument in arguments]
+    if "--workers" not in texts and "--scheduler" not in texts:
+        texts += ["--workers", "1"]
+    assert main(["job", "--json", *texts]) == status
+    said = capsys.readouterr()
+    return json.loads(said.out), said.err
+
+
+def rows(found: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    return next(report["rows"] for report in found["reports"] if report["report"] == name)
+
+
+def test_stragglers_are_recovered_exactly(
+    job: tuple[Path, JobTimes], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, times = job
+    found, _ = run(capsys, folder)
+    by_rank = {row["rank"]: row for row in rows(found, "job_stragglers")}
+    assert list(by_rank)[:2] == [4, 1]
+    arrive = times.arrive.reshape(-1, RANKS)
+    in_order = np.sort(arrive, axis=1)
+    lead = in_order[:, -1] - in_order[:, -2]
+    others = (arrive.max(axis=1, keepdims=True) - arrive).sum(axis=1)
+    last = np.where(lead > 0, arrive.argmax(axis=1), -1)
+    for rank, row in by_rank.items():
+        mine = last == rank
+        assert row["collectives"] == 2 * STEPS
+        assert row["last"] == mine.sum()
+        assert row["others_ns"] == others[mine].sum()
+        assert row["waited_ns"] == (arrive.max(axis=1) - arrive[:, rank]).sum()
+        assert row["lead_ns"] == (np.median(lead[mine]) if mine.any() else None)
+        assert row["lead_max_ns"] == (lead[mine].max() if mine.any() else None)
+    assert (by_rank[4]["reason"], by_rank[4]["reason_ns"]) == ("computation", 4_000 * US)
+    assert (by_rank[1]["reason"], by_rank[1]["reason_ns"]) == ("waiting for the data loader", 2_000 * US)
+    assert by_rank[0]["reason"] is None
+
+
+def test_clocks_are_recovered_from_collectives(
+    job: tuple[Path, JobTimes], capsys: pytest.CaptureFixture[str]
+) -> None:
+    found, _ = run(capsys, job[0])
+    # Times count from the begin of each capture, which is all that is left of a clock.
+    assert {row["rank"]: (row["offset_ns"], row["residual_ns"]) for row in rows(found, "job_stragglers")} == {
+        rank: (PLAN.begins_early_ns.get(rank, 0), 0) for rank in range(RANKS)
+    }
+    assert {row["late_ns"] for row in rows(found, "job_step_ranks")} == {0}
+
+
+def test_every_step_of_every_rank_is_cut_into_its_causes(
+    job: tuple[Path, JobTimes], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, times = job
+    found, _ = run(capsys, folder)
+    cells = {(row["step"], row["rank"]): row for row in rows(found, "job_step_ranks")}
+    assert len(cells) == STEPS * RANKS
+    for (step, rank), row in cells.items():
+        waited = (times.end[step] - times.arrive[step, :, rank]).sum()
+        assert row["duration_ns"] == times.end[step, 1] - times.start[step, rank]
+        assert row["communication_ns"] == waited
+        assert row["loader_ns"] == 300 * US + PLAN.slow_load.get((rank, step), 0)
+        assert row["computation_ns"] == 1_600 * US + PLAN.slow_compute.get((rank, step), 0)
+    steps = rows(found, "job_steps")
+    assert [row["last_rank"] for row in steps] == [None, 4, 1, 4, None]
+    assert [row["others_ns"] for row in steps][1] == 5 * 3_000 * US
+
+
+def test_a_report_is_spread_over_the_ranks(
+    job: tuple[Path, JobTimes], capsys: pytest.CaptureFixture[str]
+) -> None:
+    found, _ = run(capsys, job[0], "--report", "cuda_gpu_kern_sum", "--report", "overlap")
+    gemm = next(row for row in rows(found, "cuda_gpu_kern_sum") if row["name"] == "gemm")
+    assert (gemm["ranks"], gemm["count"], gemm["count_spread"]) == (RANKS, 2 * STEPS, 0)
+    total = 2 * STEPS * 800 * US
+    assert gemm["total_ns"] == total
+    assert (gemm["total_ns_worst"], gemm["total_ns_worst_rank"]) == (total + 8_000 * US, 4)
+    # Each rank has a GPU of another number: it is the same part of the job.
+    assert [row["name"] for row in rows(found, "overlap")][:2] == ["GPU · Test GPU", "Busy"]
+    assert rows(found, "overlap")[0]["ranks"] == RANKS
+
+
+def test_what_cannot_be_read_is_named_and_the_rest_is_shown(
+    job: tuple[Path, JobTimes], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, _ = job
+    whole = (folder / "rank_3.h5").read_bytes()
+    (folder / "rank_3.h5").write_bytes(whole[: len(whole) // 2])
+    (folder / "rank_2.h5").unlink()
+    (folder / "rank_5.h5").rename(folder / "rank_9.h5")
+    (folder / "rank_1_again.h5").write_bytes((folder / "rank_1.h5").read_bytes())
+    (folder / "notes.txt").write_text("nothing of interest")
+    found, _ = run(capsys, folder)
+    # What the capture says of itself counts, not what it is called.
+    assert [(one["rank"], one["told_by"]) for one in found["ranks"]] == [
+        (rank, "process") for rank in (0, 1, 4, 5)
+    ]
+    assert found["missing"] == [2]
+    left = {Path(one["path"]).name: one for one in found["left_out"] + found["failed"]}
+    assert set(left) == {"rank_3.h5", "rank_1_again.h5"}
+    assert left["rank_3.h5"]["rank"] == 3
+    assert left["rank_3.h5"]["reason"]
+    assert "rank_1.h5 is that rank, too" in left["rank_1_again.h5"]["reason"]
+    assert [row["rank"] for row in rows(found, "job_ranks")] == [0, 1, 4, 5]
+
+
+def test_a_rank_that_fails_while_it_is_computed_leaves_the_others(
+    job: tuple[Path, JobTimes], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def opened(path: Path, *more: Any) -> Any:
+        if path.name == "rank_1.h5":
+            raise CaptureFormatError(f"{path}: a block is damaged")
+        if path.name == "rank_2.h5":
+            raise ZeroDivisionError("a defect")
+        return open_path(path, *more)
+
+    monkeypatch.setattr("warpline.library.jobs.computing.open_path", opened)
+    found, said = run(capsys, job[0])
+    assert [row["rank"] for row in rows(found, "job_ranks")] == [0, 3, 4, 5]
+    assert [one["rank"] for one in found["ranks"]] == [0, 3, 4, 5]
+    reasons = {one["rank"]: one["reason"] for one in found["failed"]}
+    assert reasons[1] == "a block is damaged"
+    assert "ZeroDivisionError: a defect" in reasons[2]
+    assert "[2/6] rank 1: a block is damaged" in said
+    assert found["missing"] == []
+
+
+def test_a_job_of_which_no_rank_can_be_read_fails(
+    job: tuple[Path, JobTimes], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def opened(path: Path, *_: Any) -> Any:
+        raise CaptureFormatError(f"{path}: a block is damaged")
+
+    monkeypatch.setattr("warpline.library.jobs.computing.open_path", opened)
+    found, _ = run(capsys, job[0], "--report", "overlap", status=1)
+    assert [report["reason"] for report in found["reports"]] == ["no rank could be read"] * 5
+
+
+def test_foreign_traces_tell_their_rank_and_the_size_of_the_job(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found, _ = run(capsys, rank_file(tmp_path, 1, 0))
+    assert found["ranks"][0]["told_by"] == "distributedInfo"
+    assert found["missing"] == [0]
+
+
+def test_a_name_tells_the_rank_where_nothing_else_does(tmp_path: Path) -> None:
+    for rank in (0, 10, 2):
+        rank_file(tmp_path, rank, 0, info=False).rename(tmp_path / f"worker{rank}.json")
+    by_order = find_job([tmp_path])
+    assert [(one.rank, one.path.name, one.told_by) for one in by_order.ranks] == [
+        (0, "worker0.json", "order"),
+        (1, "worker2.json", "order"),
+        (2, "worker10.json", "order"),
+    ]
+    by_name = find_job([tmp_path], r"worker(\d+)")
+    assert [(one.rank, one.told_by) for one in by_name.ranks] == [
+        (0, "worker0"),
+        (2, "worker2"),
+        (10, "worker10"),
+    ]
+    assert by_name.missing == (1, *range(3, 10))
+
+
+def test_folders_tell_ranks_and_what_lies_beside_a_trace_is_not_worth_a_word(tmp_path: Path) -> None:
+    for rank in (0, 1, 2):
+        folder = tmp_path / "job" / f"rank{rank}_pt" / "output"
+        folder.mkdir(parents=True)
+        (folder / "communication.json").write_text('{"step50": {}}')
+        trace = rank_file(tmp_path, rank, 0, info=False)
+        trace.rename(folder / "trace.json") if rank < 2 else trace.unlink()
+    found = find_job([tmp_path / "job"])
+    assert [(one.rank, one.path.name, one.told_by) for one in found.ranks] == [
+        (0, "trace.json", "rank0"),
+        (1, "trace.json", "rank1"),
+    ]
+    assert [(one.rank, one.path.name) for one in found.left_out] == [(2, "communication.json")]
+
+
+def test_what_was_computed_is_not_computed_again(
+    job: tuple[Path, JobTimes], own_cache: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, _ = job
+    first, _ = run(capsys, folder)
+    kept = {path: path.stat().st_mtime_ns for path in own_cache.iterdir()}
+    assert len(kept) == 2 * RANKS
+    # One is lost, one is damaged: both are made again, the others stay as they are.
+    lost, damaged = list(kept)[:2]
+    lost.unlink()
+    damaged.write_bytes(b"{")
+    again, _ = run(capsys, folder)
+    assert again == first
+    assert set(own_cache.iterdir()) == set(kept)
+    assert damaged.read_bytes() != b"{"
+
+
+def test_people_get_tables(job: tuple[Path, JobTimes], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["job", str(job[0]), "--workers", "1", "--report", "cuda_gpu_kern_sum"]) == 0
+    said = capsys.readouterr()
+    assert said.out.startswith("6 ranks; ranks told by process\n")
+    assert "Who is waited for (job_stragglers)" in said.out
+    assert "waiting for the data loader" in said.out
+    assert "the host waits for the GPU" not in said.out
+    assert "[6/6] rank 5 is computed: rank_5.h5" in said.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["nowhere"], "there is no file or folder nowhere"),
+        ([".", "--report", "overlpa"], "did you mean overlap"),
+        ([".", "--rank-pattern", "("], "--rank-pattern"),
+        ([".", "--rank-pattern", "worker"], "has no group"),
+        ([".", "--workers", "0"], "--workers"),
+    ],
+)
+def test_requests_that_make_no_sense_are_told(
+    arguments: list[str], text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["job", *arguments]) == 2
+    assert text in capsys.readouterr().err
+
+
+def test_without_dask_ranks_are_computed_here_and_a_scheduler_says_what_to_install(
+    job: tuple[Path, JobTimes], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("warpline.library.jobs.running.has_dask", lambda: False)
+    assert main(["job", str(job[0]), "--scheduler", "tcp://127.0.0.1:1"]) == 1
+    assert "pip install 'warpline[dask]'" in capsys.readouterr().err
+    found, said = run(capsys, job[0], "--workers", "2")
+    assert len(rows(found, "job_ranks")) == RANKS
+    assert "one rank after the other" in said
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.skipif(importlib.util.find_spec("distributed") is None, reason="needs the extra dask")
+def test_a_cluster_finds_what_one_process_finds(
+    job: tuple[Path, JobTimes],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    from distributed import LocalCluster
+
+    (job[0] / "rank_3.h5").write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(4096))
+    alone, _ = run(capsys, job[0])
+    # The workers keep what they compute where this process looks for it: another place, so that they do compute.
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache of workers"))
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=0
+    ) as cluster:
+        together, said = run(capsys, job[0], "--scheduler", cluster.scheduler_address)
+    assert together == alone
+    assert "[5/5]" in said
+    assert len(list((tmp_path / "cache of workers" / "warpline" / "jobs").iterdir())) == 2 * (RANKS - 1)
+
+
+def table(**values: float) -> Table:
+    """A table with the texts ``name`` and a time of each."""
+    return Table(
+        (Column("name", "Name", Role.NAME, key=True), Column("time_ns", "Time", Role.DURATION)),
+        {"name": list(values), "time_ns": np.array(list(values.values()), np.float64)},
+    )
+
+
+def test_rows_that_some_ranks_lack_say_how_many_have_them() -> None:
+    found = over_ranks({0: table(a=1, b=5), 3: table(a=3), 7: table(c=2, a=10)})
+    assert isinstance(found, Table)
+    assert list(found.rows()) == [
+        {"name": "a", "ranks": 3, "time_ns": 3, "time_ns_spread": 4.5, "time_ns_worst": 10, "time_ns_worst_rank": 7},
+        {"name": "b", "ranks": 1, "time_ns": 5, "time_ns_spread": 0, "time_ns_worst": 5, "time_ns_worst_rank": 0},
+        {"name": "c", "ranks": 1, "time_ns": 2, "time_ns_spread": 0, "time_ns_worst": 2, "time_ns_worst_rank": 7},
+    ]  # fmt: skip
+
+
+def test_rows_of_trees_stay_below_their_parents() -> None:
+    def tree(*rows: tuple[int, str]) -> Table:
+        columns = (Column("name", "Name", Role.NAME, key=True), Column("time_ns", "Time", Role.DURATION))
+        data: dict[str, Values] = {"name": [name for _, name in rows], "time_ns": np.ones(len(rows))}
+        return Table(columns, data, np.array([depth for depth, _ in rows], np.int16))
+
+    found = over_ranks(
+        {0: tree((0, "a"), (1, "x"), (0, "b"), (1, "x")), 1: tree((0, "a"), (1, "y"), (0, "b"), (1, "x"))}
+    )
+    assert isinstance(found, Table)
+    assert [(row["depth"], row["name"], row["ranks"]) for row in found.rows()] == [
+        (0, "a", 2), (1, "x", 1), (1, "y", 1), (0, "b", 2), (1, "x", 2)
+    ]  # fmt: skip
+
+
+def test_lists_of_events_cannot_be_spread() -> None:
+    events = Table((Column("time_ns", "Time", Role.DURATION),), {"time_ns": np.ones(2)})
+    assert isinstance(over_ranks({0: events}), NotRecorded)
+
+
+@given(st.dictionaries(st.integers(0, 50), st.integers(-(2**40), 2**40), min_size=1))
+def test_the_worst_is_as_far_from_the_median_as_any(values: dict[int, float]) -> None:
+    found = spread_of(values)
+    assert found is not None
+    median, spread, worst, rank = found
+    assert sum(value <= median for value in values.values()) * 2 >= len(values)
+    assert sum(value >= median for value in values.values()) * 2 >= len(values)
+    assert spread >= 0
+    assert all(abs(value - median) <= abs(worst - median) for value in values.values())
+    if rank is None:
+        assert len(set(values.values())) == 1
+    else:
+        assert values[rank] == worst
+
+
+def test_reports_travel_whole() -> None:
+    columns = (
+        Column("name", "Name", Role.NAME, key=True, ours=True),
+        Column("count", "Count", Role.COUNT),
+        Column("ratio", "Ratio", Role.RATIO, "the whole", heat=True),
+        Column("is_far", "Far", Role.FLAG),
+    )
+    data: dict[str, Values] = {
+        "name": ["a", None],
+        "count": np.ma.MaskedArray([2**60 + 1, 0], [False, True]),
+        "ratio": np.array([0.1, np.nan]),
+        "is_far": np.array([True, False]),
+    }
+    report = Report(
+        "r", "R", (3, 9), Table(columns, data, np.array([0, 1], np.int16), scope="s", notes=("n",))
+    )
+    there = unpack(pack(report))
+    assert (there.name, there.title, there.range_ns) == ("r", "R", (3, 9))
+    assert there.table is not None
+    assert report.table is not None
+    assert there.table.columns == columns
+    assert list(there.table.rows()) == list(report.table.rows())
+    assert (there.table.scope, there.table.notes) == ("s", ("n",))
+    missing = Report("r", "R", (0, 1), NotRecorded("why", "how"))
+    assert unpack(pack(missing)) == missing
+    for damaged in (b"", b"{}", b"[]", b'{"name": 1'):
+        with pytest.raises(ValueError, match=r".*"):
+            unpack(damaged)

@@ -213,7 +213,10 @@ def test_files_that_are_no_spools_are_named(tmp_path: Path) -> None:
 MODULES = (
     "agent.records",
     "spool.records",
-    *(f"sources.{name}.records" for name in ("cuda", "nvml", "nvtx", "perf", "procfs", "wakeups")),
+    *(
+        f"sources.{name}.records"
+        for name in ("cuda", "nvml", "nvtx", "perf", "procfs", "steps", "torch", "wakeups")
+    ),
 )
 SHARED = {"CUPTI_RUNTIME": "cupti_api", "CUPTI_DRIVER": "cupti_api", "NVTX_MARK": "nvtx_range_attributes"}
 """Layouts that are those of another type."""

@@ -148,5 +148,5 @@ report = ReportSpec(
     "ranges",
     range_states,
     needs=("range", "phase", "operator"),
-    place=215,
+    place=216,
 )

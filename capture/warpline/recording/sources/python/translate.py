@@ -30,11 +30,16 @@ def name_threads(translation: Translation, spools: Sequence[SpoolFile]) -> None:
         if spool.header.producer != "agent":
             continue
         found = spool.records(records.PYTHON_THREAD_NAME, records.python_thread_name).values
+        # Until a thread is called otherwise, the kernel calls it what the first one of its process was called.
+        inherited = {
+            told for life in threads.threads if life.tid == spool.header.pid for _since, told in life.names
+        }
         index = threads.lookup(spool.header.pid, found["tid"], found["time_ns"])
         for thread, name in sorted(set(zip(index.tolist(), found["name"].tolist(), strict=True))):
             life, text = threads.threads[thread], spool.text(name)
-            # A name that the thread gave the kernel itself is another; of those that Python gives it, 15 bytes fit.
-            has_own = len({told for _since, told in life.names}) > 1 and not text.startswith(life.name)
+            # A name that the thread gave the kernel itself is no thread's that began it; of those that Python gives
+            # it, 15 bytes fit.
+            has_own = not text.startswith(life.name) and life.name not in inherited
             if text and text != _MAIN_THREAD and not has_own:
                 life.names = [(life.birth_ns, text)]
 

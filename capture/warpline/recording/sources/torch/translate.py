@@ -10,13 +10,12 @@ import numpy.typing as npt
 
 from warpline.i18n import english
 from warpline.recording.agent.reported_sources import add_agent_source
+from warpline.recording.sources.torch.records import FRAMEWORK_OPERATOR, framework_operator
 from warpline.recording.spool.reader import LATEST_NS, SpoolFile
 from warpline.recording.spool.spool_to_tracks import Translation
 from warpline.recording.spool.string_columns import capture_strings, distinct
 from warpline.storage import CaptureBuilder
 
-FRAMEWORK_OPERATOR = 702
-framework_operator = np.dtype([("start_ns", "<u8"), ("end_ns", "<u8"), ("name", "<u4"), ("reserved", "<u4")])
 _OPERATOR = re.compile(r"::|Backward\d*$|^detach_?$")
 """An operator (``aten::add``, and two that PyTorch names without a library) or a node of autograd (``AddmmBackward0``);
 what else comes is a ``record_function``.

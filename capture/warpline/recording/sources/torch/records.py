@@ -1,0 +1,9 @@
+"""Layout of the records of operators: ``agent/native/records.h`` in numpy's words; docs/spool.md lists them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+FRAMEWORK_OPERATOR = 702
+
+framework_operator = np.dtype([("start_ns", "<u8"), ("end_ns", "<u8"), ("name", "<u4"), ("reserved", "<u4")])

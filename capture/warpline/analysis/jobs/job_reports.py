@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from warpline.analysis.framework.column import Role
+from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.report import NotRecorded, Report, Table
 from warpline.analysis.jobs.arrivals import arrivals, last_ones, rank_clocks
 from warpline.analysis.jobs.distribution import measures, over_ranks
@@ -39,7 +39,7 @@ def job_reports(ranks: RankReports, asked: Sequence[str], *, every: bool) -> lis
         return Report(name, title, (0, longest), result)
 
     reports = [
-        report("job_ranks", english("Ranks"), why or _ranks(ranks, steps, every=every)),
+        report("job_ranks", english("Ranks"), why or _with_absent(ranks_table(steps), ranks, steps)),
         report("job_steps", english("Steps over ranks"), why or steps_table(steps, last_ones(found))),
     ]
     if every:
@@ -60,7 +60,7 @@ def job_reports(ranks: RankReports, asked: Sequence[str], *, every: bool) -> lis
                 result = replace(result, notes=(*result.notes, more))
         title = next(its[name].title for its in ranks.values()) if ranks else name
         reports.append(report(name, title, result))
-    return reports
+    return reports if every else [_for_people(one) for one in reports]
 
 
 def _tables(ranks: RankReports, name: str) -> tuple[dict[int, Table], NotRecorded | None]:
@@ -78,17 +78,22 @@ def _tables(ranks: RankReports, name: str) -> tuple[dict[int, Table], NotRecorde
     return found, reason or NotRecorded(english("no rank could be read"))
 
 
-def _ranks(ranks: RankReports, steps: Mapping[int, Table], *, every: bool) -> Table:
-    table = _with_absent(ranks_table(steps), ranks, steps)
-    if every:
-        return table
-    # A cause that no rank had any time of says nothing to a person.
-    kept = tuple(
-        column
-        for column in table.columns
-        if column.role is not Role.DURATION or any(table.values(column.name))
-    )
-    return replace(table, columns=kept, data={column.name: table.data[column.name] for column in kept})
+def _for_people(report: Report) -> Report:
+    """The report without columns in which nothing stands because no rank is meant, and causes that took no time."""
+    table = report.table
+    if table is None or not len(table):
+        return report
+    has_parts = report.name == "job_ranks"
+
+    def says_something(column: Column) -> bool:
+        values = table.values(column.name)
+        if has_parts and column.role is Role.DURATION:
+            return any(values)
+        return any(value is not None for value in values)
+
+    kept = tuple(filter(says_something, table.columns))
+    data = {column.name: table.data[column.name] for column in kept}
+    return replace(report, result=replace(table, columns=kept, data=data))
 
 
 def _with_absent(table: Table, ranks: RankReports, found: Mapping[int, Table]) -> Table:

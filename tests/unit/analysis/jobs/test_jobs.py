@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
+import signal
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from tests.unit.analysis.jobs.generate_job import US, JobPlan, JobTimes, write_job
 from tests.unit.interchange.import_tools import rank_file
 
-from warpline.analysis.framework.column import Column, Role
-from warpline.analysis.framework.report import NotRecorded, Report, Table, Values
-from warpline.analysis.jobs.distribution import over_ranks, spread_of
-from warpline.analysis.jobs.packed_reports import pack, unpack
+from warpline.analysis.jobs.job_reports import NEEDED
 from warpline.cli import main
 from warpline.library.jobs.finding import find_job
+from warpline.library.jobs.running import run_ranks
 from warpline.library.opening import open_path
 from warpline.model import CaptureFormatError
 
@@ -251,6 +249,8 @@ def test_people_get_tables(job: tuple[Path, JobTimes], capsys: pytest.CaptureFix
     assert "Who is waited for (job_stragglers)" in said.out
     assert "waiting for the data loader" in said.out
     assert "the host waits for the GPU" not in said.out
+    # All ranks' steps last alike: that no rank is the worst is no lack of a recording.
+    assert "not recorded" not in said.out
     assert "[6/6] rank 5 is computed: rank_5.h5" in said.err
 
 
@@ -307,84 +307,18 @@ def test_a_cluster_finds_what_one_process_finds(
     assert len(list((tmp_path / "cache of workers" / "warpline" / "jobs").iterdir())) == 2 * (RANKS - 1)
 
 
-def table(**values: float) -> Table:
-    """A table with the texts ``name`` and a time of each."""
-    return Table(
-        (Column("name", "Name", Role.NAME, key=True), Column("time_ns", "Time", Role.DURATION)),
-        {"name": list(values), "time_ns": np.array(list(values.values()), np.float64)},
-    )
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.skipif(importlib.util.find_spec("distributed") is None, reason="needs the extra dask")
+def test_a_worker_that_is_killed_takes_no_rank_along(job: tuple[Path, JobTimes]) -> None:
+    from distributed import LocalCluster
 
-
-def test_rows_that_some_ranks_lack_say_how_many_have_them() -> None:
-    found = over_ranks({0: table(a=1, b=5), 3: table(a=3), 7: table(c=2, a=10)})
-    assert isinstance(found, Table)
-    assert list(found.rows()) == [
-        {"name": "a", "ranks": 3, "time_ns": 3, "time_ns_spread": 4.5, "time_ns_worst": 10, "time_ns_worst_rank": 7},
-        {"name": "b", "ranks": 1, "time_ns": 5, "time_ns_spread": 0, "time_ns_worst": 5, "time_ns_worst_rank": 0},
-        {"name": "c", "ranks": 1, "time_ns": 2, "time_ns_spread": 0, "time_ns_worst": 2, "time_ns_worst_rank": 7},
-    ]  # fmt: skip
-
-
-def test_rows_of_trees_stay_below_their_parents() -> None:
-    def tree(*rows: tuple[int, str]) -> Table:
-        columns = (Column("name", "Name", Role.NAME, key=True), Column("time_ns", "Time", Role.DURATION))
-        data: dict[str, Values] = {"name": [name for _, name in rows], "time_ns": np.ones(len(rows))}
-        return Table(columns, data, np.array([depth for depth, _ in rows], np.int16))
-
-    found = over_ranks(
-        {0: tree((0, "a"), (1, "x"), (0, "b"), (1, "x")), 1: tree((0, "a"), (1, "y"), (0, "b"), (1, "x"))}
-    )
-    assert isinstance(found, Table)
-    assert [(row["depth"], row["name"], row["ranks"]) for row in found.rows()] == [
-        (0, "a", 2), (1, "x", 1), (1, "y", 1), (0, "b", 2), (1, "x", 2)
-    ]  # fmt: skip
-
-
-def test_lists_of_events_cannot_be_spread() -> None:
-    events = Table((Column("time_ns", "Time", Role.DURATION),), {"time_ns": np.ones(2)})
-    assert isinstance(over_ranks({0: events}), NotRecorded)
-
-
-@given(st.dictionaries(st.integers(0, 50), st.integers(-(2**40), 2**40), min_size=1))
-def test_the_worst_is_as_far_from_the_median_as_any(values: dict[int, float]) -> None:
-    found = spread_of(values)
-    assert found is not None
-    median, spread, worst, rank = found
-    assert sum(value <= median for value in values.values()) * 2 >= len(values)
-    assert sum(value >= median for value in values.values()) * 2 >= len(values)
-    assert spread >= 0
-    assert all(abs(value - median) <= abs(worst - median) for value in values.values())
-    if rank is None:
-        assert len(set(values.values())) == 1
-    else:
-        assert values[rank] == worst
-
-
-def test_reports_travel_whole() -> None:
-    columns = (
-        Column("name", "Name", Role.NAME, key=True, ours=True),
-        Column("count", "Count", Role.COUNT),
-        Column("ratio", "Ratio", Role.RATIO, "the whole", heat=True),
-        Column("is_far", "Far", Role.FLAG),
-    )
-    data: dict[str, Values] = {
-        "name": ["a", None],
-        "count": np.ma.MaskedArray([2**60 + 1, 0], [False, True]),
-        "ratio": np.array([0.1, np.nan]),
-        "is_far": np.array([True, False]),
-    }
-    report = Report(
-        "r", "R", (3, 9), Table(columns, data, np.array([0, 1], np.int16), scope="s", notes=("n",))
-    )
-    there = unpack(pack(report))
-    assert (there.name, there.title, there.range_ns) == ("r", "R", (3, 9))
-    assert there.table is not None
-    assert report.table is not None
-    assert there.table.columns == columns
-    assert list(there.table.rows()) == list(report.table.rows())
-    assert (there.table.scope, there.table.notes) == ("s", ("n",))
-    missing = Report("r", "R", (0, 1), NotRecorded("why", "how"))
-    assert unpack(pack(missing)) == missing
-    for damaged in (b"", b"{}", b"[]", b'{"name": 1'):
-        with pytest.raises(ValueError, match=r".*"):
-            unpack(damaged)
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=0
+    ) as cluster:
+        running = run_ranks(find_job([job[0]]).ranks, NEEDED, scheduler=cluster.scheduler_address)
+        first = next(running)
+        os.kill(next(iter(cluster.workers.values())).pid, signal.SIGKILL)
+        found = [first, *running]
+    assert sorted(one.rank for one, _ in found) == list(range(RANKS))
+    assert [tables.reason for _, tables in found] == [""] * RANKS

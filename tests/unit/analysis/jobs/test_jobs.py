@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import importlib.util
 import json
 import os
@@ -281,6 +282,28 @@ def test_without_dask_ranks_are_computed_here_and_a_scheduler_says_what_to_insta
     found, said = run(capsys, job[0], "--workers", "2")
     assert len(rows(found, "job_ranks")) == RANKS
     assert "one rank after the other" in said
+
+
+def test_steps_of_ranks_agree_with_what_their_vendor_printed(
+    data_dir: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folders = sorted(data_dir.glob("ascend/**/text/level1"))
+    if not folders:
+        pytest.skip("no Ascend traces in the test data")
+    found, _ = run(capsys, folders[0])
+    cells = {row["rank"]: row for row in rows(found, "job_step_ranks")}
+    assert [one["told_by"] for one in found["ranks"]] == ["rank0", "rank1"]
+    for rank, row in cells.items():
+        printed = folders[0] / f"rank{rank}_ascend_pt" / "ASCEND_PROFILER_OUTPUT" / "step_trace_time.csv"
+        with printed.open(newline="") as file:
+            (theirs,) = csv.DictReader(file)
+        assert row["step"] == int(theirs["Step"])
+        # msprof adds floats of microseconds up; the trace has whole nanoseconds.
+        assert row["computation_ns"] == pytest.approx(float(theirs["Computing"]) * 1000, abs=100)
+        exposed = float(theirs["Communication(Not Overlapped)"]) * 1000
+        assert row["communication_ns"] == pytest.approx(exposed, abs=100)
+    # The rank that communicated less is the one that the other waited for.
+    assert rows(found, "job_steps")[0]["last_rank"] == 1
 
 
 @pytest.mark.slow

@@ -94,6 +94,28 @@ def test_inside_a_recording_it_drives_it(tmp_path: Path) -> None:
     assert "ProfileStep#2" in names
 
 
+@pytest.mark.parametrize("is_inside", [False, True])
+def test_a_capture_on_the_way_to_a_trace_does_not_outlive_the_program(
+    tmp_path: Path, is_inside: bool
+) -> None:
+    record = (sys.executable, "-m", "warpline", "record", "-q", "-o", "run.h5", "--trace", "nvtx", "--")
+    done = run(
+        tmp_path,
+        """
+        import tempfile
+        tempfile.tempdir = os.path.abspath("passing")
+        os.mkdir("passing")
+        with Profiler(scheduler=(1, 3), on_trace_ready=warpline.export_chrome_tracing("chrome")) as profiler:
+            train(profiler, 4)
+        print(profiler.profiler_result.path.exists())
+        """,
+        prefix=record if is_inside else (),
+    )
+    assert done.stdout == "True\n"
+    assert len(list((tmp_path / "chrome").iterdir())) == 1
+    assert list((tmp_path / "passing").iterdir()) == []
+
+
 def test_without_a_schedule_a_recording_goes_on_after_it(tmp_path: Path) -> None:
     record = (sys.executable, "-m", "warpline", "record", "-q", "-o", "run.h5", "--trace", "cpu,nvtx", "--")
     run(

@@ -86,7 +86,7 @@ def _text(found: Diagnosis, bullet: str, at_most: int | None) -> str:
     lines.append("")
     notable = [finding for finding in found.findings if finding.severity != "note"]
     if not notable:
-        lines.append(tr("Nothing stands out."))
+        lines += [tr("Nothing stands out."), ""]
     for finding in found.findings[:at_most]:
         lines += [*finding_lines(finding, bullet), ""]
     return "\n".join(lines).rstrip()

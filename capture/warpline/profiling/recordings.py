@@ -10,7 +10,6 @@ import os
 import select
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +19,7 @@ from warpline import annotation
 from warpline.i18n import tr
 from warpline.model.errors import RecordingError, WarplineError
 from warpline.profiling.hooks import hook_frameworks
-from warpline.profiling.results import ProfilerResult
+from warpline.profiling.results import ProfilerResult, passing_folder
 from warpline.profiling.states import ProfilerTarget
 
 _PATIENCE_S = 30.0
@@ -76,8 +75,7 @@ class DrivenRecording:
         """A capture of what was recorded until then."""
         from warpline.recording.finalise import finalise
 
-        folder = Path(tempfile.mkdtemp(prefix="warpline-"))
-        return finalise(self._spool, folder / "so-far.h5", until_ns=until_ns).path
+        return finalise(self._spool, passing_folder() / "so-far.h5", until_ns=until_ns).path
 
 
 class OwnRecording:
@@ -141,6 +139,7 @@ class _Recorder:
 
     def __init__(self, output: Path, trace: tuple[str, ...]) -> None:
         """Starts it and does not wait. Raises RecordingError, OSError."""
+        self._reports = -1
         if not sys.executable:
             raise RecordingError(tr("the recorder cannot be started: this Python does not know its own path"))
         self.output = output
@@ -164,7 +163,6 @@ class _Recorder:
                 stderr=subprocess.DEVNULL,
             )
         except (OSError, subprocess.CalledProcessError) as error:
-            os.close(self._reports)
             raise RecordingError(tr("the recorder cannot be started: {error}", error=error)) from error
         finally:
             os.close(theirs)
@@ -222,7 +220,8 @@ class _Recorder:
             self._received += data
 
     def __del__(self) -> None:
-        os.close(self._reports)
+        if self._reports >= 0:
+            os.close(self._reports)
 
 
 def _environment(package: str) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import socket
@@ -146,10 +147,27 @@ def load_profiler_result(filename: str | os.PathLike[str]) -> CaptureReader:
     return open_capture(filename)
 
 
+def passing_folder() -> Path:
+    """A new folder for captures that nobody was promised; it goes when this process ends."""
+    import shutil
+    import tempfile
+
+    folder, owner = Path(tempfile.mkdtemp(prefix="warpline-")), os.getpid()
+
+    def remove() -> None:
+        if os.getpid() == owner:  # a forked child ends earlier than its parent
+            shutil.rmtree(folder, ignore_errors=True)
+
+    atexit.register(remove)
+    return folder
+
+
 def writable_folder(handler: Handler) -> Path:
     """Where recordings are written: where the handler wants them if it is ours and can be, else a new folder."""
     import tempfile
 
+    if isinstance(handler, ChromeExport):
+        return passing_folder()
     if isinstance(handler, CaptureExport):
         folder = handler.folder.absolute()
         try:

@@ -12,11 +12,13 @@ from tests.gui.panels.panel_tools import LEFT, OpenPage, panel_of, pixels, settl
 from tests.gui.sample import MS
 
 from warpline.analysis.findings import diagnose as engine
-from warpline.analysis.findings.finding import Diagnosis
+from warpline.analysis.findings.finding import Diagnosis, Finding, Severity, Where
 from warpline.analysis.framework.selection import View
 from warpline.model import Flag
 from warpline.model.progress import Progress
 from warpline.storage import CaptureBuilder
+from warpline_app.look.theme import DARK
+from warpline_app.panels.findings.card import FindingCard
 from warpline_app.panels.findings.panel import FindingsPanel
 from warpline_app.window.main_window import MainWindow
 
@@ -204,3 +206,15 @@ def test_a_long_computation_tells_how_far_it_is_and_can_be_stopped(
     assert panel.diagnosis is not None
     assert panel.diagnosis.budget is not None
     assert panel.diagnosis.budget.stop_ns == 30 * MS
+
+
+def test_a_finding_whose_time_stands_under_other_causes_shows_no_share(qtbot: QtBot) -> None:
+    for time_ns in (0, 20 * MS):
+        found = Finding(
+            "slow_steps", Severity.NOTE, "Long steps", "2 steps are longer.", time_ns, time_ns / (100 * MS), 20 * MS,
+            Where(), "Compare.",
+        )  # fmt: skip
+        card = FindingCard(found, 100 * MS, DARK)
+        qtbot.addWidget(card)
+        assert card.share.isHidden() == (time_ns == 0)
+        assert "20.00 ms" in card.gain.text()

@@ -73,6 +73,8 @@ class FindingCard(QFrame):
                 whole=format_duration(whole_ns),
             )
         )
+        if not finding.time_ns:
+            self.share.hide()  # long steps have no time of their own: it is in the budget under its causes
         self.gain = QLabel("\n".join(part for part in (factor, time) if part))
         self.gain.setObjectName("muted")
         self.gain.setAlignment(Qt.AlignmentFlag.AlignRight)

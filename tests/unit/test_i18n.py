@@ -66,6 +66,13 @@ msgid "default"
 msgstr "основной"
 
 msgctxt "data"
+msgid "The first step is left out"
+msgid_plural "The first {count:,} steps are left out"
+msgstr[0] "{count:,} шаг пропущен"
+msgstr[1] "{count:,} шага пропущено"
+msgstr[2] "{count:,} шагов пропущено"
+
+msgctxt "data"
 msgid "{count:,} event without an end"
 msgid_plural "{count:,} events without an end"
 msgstr[0] "{count:,} событие без конца"
@@ -151,6 +158,12 @@ def test_plurals_of_any_language(russian: Catalogue, count: int, text: str) -> N
     assert translated(
         english_n("{count:,} event without an end", "{count:,} events without an end", count)
     ) == (f"{text} без конца")
+
+
+def test_a_one_that_english_leaves_out_is_there_for_others(russian: Catalogue) -> None:
+    texts = "The first step is left out", "The first {count:,} steps are left out"
+    shown = [translated(english_n(*texts, count)) for count in (1, 2, 5)]
+    assert shown == ["1 шаг пропущен", "2 шага пропущено", "5 шагов пропущено"]
 
 
 def test_data_is_english_and_shown_translated(russian: Catalogue) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from warpline.cli.arguments import add_range_option
 from warpline.i18n import english, tr, translated
+from warpline.model.errors import UsageError
 
 if TYPE_CHECKING:
     from warpline.analysis.findings.finding import Diagnosis, Where
@@ -50,12 +51,17 @@ class CheckCommand:
         from warpline.analysis.findings.diagnose import AT_MOST, diagnose
         from warpline.analysis.framework.options import Options
         from warpline.analysis.framework.selection import View
+        from warpline.analysis.structure.steps import find_steps, missing_steps
         from warpline.library.selecting import select
         from warpline.storage import open_capture
 
         with open_capture(args.file) as capture:
             view = View(capture, select(capture, args.file, args.range, []))
-            found = diagnose(view, options=Options(step=args.step), of=args.of)
+            options = Options(step=args.step)
+            if args.step and not len(find_steps(view, options)):
+                reason = missing_steps(options).reason
+                raise UsageError(tr("{path}: {reason}", path=args.file, reason=translated(reason)))
+            found = diagnose(view, options=options, of=args.of)
             origin = capture.span[0]
         if args.json:
             json.dump(_json(found, origin), sys.stdout, indent=1, ensure_ascii=False)

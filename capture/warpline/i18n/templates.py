@@ -51,7 +51,7 @@ class Messages:
         self._templates: dict[str, list[_Template]] = {}
         """By how a text begins, or ends where it begins with a field; captures have thousands of titles."""
         for message in messages:
-            if "{" not in message.text:
+            if "{" not in message.text + message.plural:
                 self._whole[message.text] = message.translations[0]
                 continue
             # One that consists of fields would fit every text.
@@ -105,7 +105,10 @@ class Messages:
     def _filled(self, message: Message, values: dict[str, str]) -> str:
         form = 0
         if message.plural:
-            form = self._form(int(values.get("count", "").replace(",", "") or 0))
+            values = {
+                "count": "1"
+            } | values  # "the first step": English leaves the one out, others may say it
+            form = self._form(int(values["count"].replace(",", "").replace("?", "") or 0))
         translation = message.translations[min(form, len(message.translations) - 1)]
         # A field holds what was written there, its digits grouped already: a translation's own format has no say.
         return "".join(

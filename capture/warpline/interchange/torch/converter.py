@@ -298,7 +298,7 @@ class TorchConverter(TraceConverter):
             if key not in _HEADER_NOT_META and value is not None and len(str(value)) <= _MAX_META_TEXT:
                 kept[clean_text(key)] = value
         if kept:
-            self.builder.meta.setdefault("trace", {})[self.options.prefix.rstrip("/") or "file"] = kept
+            self.builder.meta.setdefault("trace_header", {})[self.options.prefix.rstrip("/") or "file"] = kept
         info = state.header.get("distributedInfo")
         rank = info.get("rank") if isinstance(info, dict) else None
         if self._main is not None and isinstance(rank, int):

@@ -28,7 +28,9 @@ def recording(folder: Path, pid: int = 71) -> Path:
     path = folder / "run.h5"
     with CaptureBuilder(path) as builder:
         builder.set_span(0, SPAN_NS)
-        builder.meta.update(start_utc_ns=UTC_NS, start_monotonic_ns=BOOT_NS, tool="warpline")
+        builder.meta.update(
+            start_utc_ns=UTC_NS, start_monotonic_ns=BOOT_NS, tool="warpline", trace=["cpu", "osrt"]
+        )
         process = builder.add_process(pid, name="python", command="python train.py")
         group = builder.track(
             f"process/{pid}.1", title=f"python train.py [{pid}]", role="process", process=process
@@ -129,6 +131,8 @@ def test_a_kineto_trace_joins_with_its_gpu_and_operators(tmp_path: Path) -> None
         # The recording's names stay, and the capture lasts as long as what is in it.
         assert capture.processes[0].name == "python"
         assert capture.span == (0, 120 * MS)
+        assert capture.meta["trace"] == ["cpu", "osrt"]
+        assert capture.meta["trace_header"]["file"]["schemaVersion"] == 1
 
 
 def test_what_is_not_of_one_run_is_refused(tmp_path: Path) -> None:

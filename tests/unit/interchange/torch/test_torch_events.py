@@ -287,7 +287,7 @@ def test_names_ranks_and_header_are_kept(tmp_path: Path) -> None:
     )
     assert [(process.name, process.rank) for process in capture.processes] == [("python3", 3)]
     assert [thread.name for thread in capture.threads] == ["pt_main_thread"]
-    assert capture.meta["trace"]["file"]["distributedInfo"]["world_size"] == 8
+    assert capture.meta["trace_header"]["file"]["distributedInfo"]["world_size"] == 8
 
 
 @pytest.mark.parametrize("pid", [0, -1, "python"])

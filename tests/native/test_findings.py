@@ -141,6 +141,8 @@ def test_loading_in_the_main_process_is_what_keeps_the_gpu_waiting(
     capsys.readouterr()
     assert main(["check", "--json", str(capture)]) == 0
     found = json.loads(capsys.readouterr().out)
+    assert main(["check", "--json", str(trace)]) == 0
+    assert json.loads(capsys.readouterr().out) == found
     start, stop = found["range_ns"]
     assert sum(part["time_ns"] for part in found["budget"]) == stop - start
     assert found["findings"][0]["id"] == "gpu_data_loading"

@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warpline.cli.arguments import add_range_option
+from warpline.cli.progress import ProgressLine
 from warpline.i18n import english, tr, translated
 from warpline.model.errors import UsageError
 
@@ -26,7 +28,7 @@ class CheckCommand:
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Declare the arguments."""
-        parser.add_argument("file", metavar="FILE", help=tr("a capture"))
+        parser.add_argument("file", metavar="FILE", help=tr("a capture, or another profiler's trace"))
         add_range_option(parser)
         parser.add_argument(
             "--of",
@@ -52,10 +54,13 @@ class CheckCommand:
         from warpline.analysis.framework.options import Options
         from warpline.analysis.framework.selection import View
         from warpline.analysis.structure.steps import find_steps, missing_steps
+        from warpline.library.opening import open_path
         from warpline.library.selecting import select
-        from warpline.storage import open_capture
+        from warpline.model.progress import never
 
-        with open_capture(args.file) as capture:
+        with ProgressLine() as line:
+            opened = open_path(Path(args.file), line.show, never)
+        with opened.capture as capture:
             view = View(capture, select(capture, args.file, args.range, []))
             options = Options(step=args.step)
             if args.step and not len(find_steps(view, options)):

@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warpline.cli.arguments import add_range_option, add_track_option
+from warpline.cli.progress import ProgressLine
 from warpline.i18n import english, tr, tr_n, translated
 from warpline.i18n.width import padded
 from warpline.model import UsageError
@@ -39,7 +41,9 @@ class StatsCommand:
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Declare the arguments."""
-        parser.add_argument("file", nargs="?", metavar="FILE", help=tr("a capture"))
+        parser.add_argument(
+            "file", nargs="?", metavar="FILE", help=tr("a capture, or another profiler's trace")
+        )
         parser.add_argument(
             "--list", action="store_true", help=tr("list the reports and what the capture has for each")
         )
@@ -91,10 +95,13 @@ class StatsCommand:
         for name in names:
             find_report(name)
         # Who only lists reports needs no HDF5.
+        from warpline.library.opening import open_path
         from warpline.library.selecting import select
-        from warpline.storage import open_capture
+        from warpline.model.progress import never
 
-        with open_capture(args.file) as capture:
+        with ProgressLine() as line:
+            opened = open_path(Path(args.file), line.show, never)
+        with opened.capture as capture:
             selection = select(capture, args.file, args.range, args.track)
             options = Options(by_thread=args.thread_sep, step=args.step)
             if args.list:

@@ -181,3 +181,21 @@ def test_what_the_programs_own_handler_raises_is_the_programs(tmp_path: Path) ->
     )
     assert done.stdout == "of the handler\n"
     assert done.stderr == ""
+
+
+def test_a_handler_that_reads_hdf5_while_the_program_ends_harms_nothing(tmp_path: Path) -> None:
+    # HDF5 calls h5py's converters when it ends, which is after Python.
+    done = run(
+        tmp_path,
+        """
+        profiler = Profiler(on_trace_ready=warpline.export_chrome_tracing("out"))
+        profiler.start()
+        train(profiler, 3)
+        assert "h5py" not in sys.modules
+        raise KeyError("mine")
+        """,
+        check=False,
+    )
+    assert done.returncode == 1, done.stderr
+    assert "KeyError: 'mine'" in done.stderr
+    assert list((tmp_path / "out").glob("*.json"))

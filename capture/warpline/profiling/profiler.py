@@ -314,7 +314,22 @@ class Profiler:
             sys.stderr.write(
                 tr("warpline: the profiler was not stopped before the program ended; stopping it now") + "\n"
             )
-            self.stop()
+            knew_hdf5 = "h5py" in sys.modules
+            try:
+                self.stop()
+            finally:
+                if not knew_hdf5:
+                    _let_hdf5_end()
+
+
+def _let_hdf5_end() -> None:
+    """Do for h5py what it asked for too late, when a handler imported it while the program was ending already.
+
+    HDF5 would call its converters, which are Python, after Python's own end.
+    """
+    conversions = sys.modules.get("h5py._conv")
+    if conversions is not None:
+        conversions.unregister_converters()
 
 
 def _targets(targets: Iterable[Any] | None) -> frozenset[ProfilerTarget]:

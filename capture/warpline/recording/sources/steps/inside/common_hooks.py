@@ -147,7 +147,8 @@ def hook_calls(kind_of_module: Any, grad_enabled: Callable[[], bool]) -> None:
         return labels[key]
 
     def outermost(self: Any, start: int, args: Any, kwargs: Any) -> Any:
-        kind = FORWARD if self.training and grad_enabled() else EVALUATION
+        # Not every layer of every framework has the flag; a program must never notice that it is asked for.
+        kind = FORWARD if getattr(self, "training", True) and grad_enabled() else EVALUATION
         path = find(id(self)) or path_of(self, sys._getframe(2))
         try:
             return original(self, *args, **kwargs)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from warpline.i18n import tr
 from warpline.model.errors import UsageError, WarplineError
 from warpline.profiling.recordings import CycleRecording, recording_for
+from warpline.profiling.results import passing_folder
 from warpline.profiling.states import ProfilerTarget, warn
 
 _TARGETS = {
@@ -45,7 +45,7 @@ def start_profiler(state: str, tracer_option: str = "Default") -> None:
     if _recording is not None:
         warn(tr("this profiler has been started already"))
         return
-    recording = recording_for(_TARGETS[state], _folder, "profile")
+    recording = recording_for(_TARGETS[state], passing_folder, "profile")
     _since_ns = None
     try:
         recording.resume()
@@ -123,10 +123,6 @@ def _cuda_runtime() -> str | None:
             if "libcudart" in line:
                 return line.split(maxsplit=5)[5].strip()
     return None
-
-
-def _folder() -> Path:
-    return Path(tempfile.mkdtemp(prefix="warpline-"))
 
 
 def _check_key(sorted_key: str | None) -> None:

@@ -100,7 +100,7 @@ def load_session(directory: Path) -> Session:
     path = directory / SESSION_FILE
     try:
         values = json.loads(path.read_text())
-    except FileNotFoundError as error:
+    except (FileNotFoundError, NotADirectoryError) as error:
         raise RecordingError(f"{directory}: not a spool directory, it has no {SESSION_FILE}") from error
     except (OSError, ValueError) as error:
         raise RecordingError(f"{path}: cannot be read: {error}") from error

@@ -125,6 +125,9 @@ def test_any_damage_to_a_spool_gives_a_capture_or_one_line(tmp_path: Path) -> No
 def test_what_is_no_spool_directory_is_named(tmp_path: Path) -> None:
     with pytest.raises(RecordingError, match=r"not a spool directory"):
         recover(tmp_path)
+    (tmp_path / "run.h5").touch()
+    with pytest.raises(RecordingError, match=r"run.h5: not a spool directory"):
+        recover(tmp_path / "run.h5")
     (tmp_path / "session.json").write_text("{}")
     with pytest.raises(RecordingError, match="damaged"):
         recover(tmp_path)

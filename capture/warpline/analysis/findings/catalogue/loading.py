@@ -25,10 +25,13 @@ from warpline.analysis.findings.finding import Finding, Where
 from warpline.analysis.findings.host_places import moments_in, usual_place
 from warpline.analysis.findings.rule import Rule
 from warpline.analysis.framework.name_matches import matching_names
+from warpline.analysis.framework.selection import Selection
 from warpline.i18n import english
 
 _IN_MAIN = re.compile(r"_SingleProcess\w*Iter")
 _IN_WORKERS = re.compile(r"_MultiProcessing\w*Iter")
+_FETCH = re.compile(r"^fetch batch$")
+"""What own recordings call the making of a batch, in whichever process that is."""
 _AT_WORK = (int(Cause.RUNNING), int(Cause.IMPORTING), int(Cause.RUNNABLE), int(Cause.FILE), int(Cause.SLEEP))
 
 
@@ -91,10 +94,24 @@ def _is_in_main(case: Case, pieces: np.ndarray[tuple[int], np.dtype[np.int64]]) 
     for pattern, answer in ((_IN_MAIN, True), (_IN_WORKERS, False)):
         if matching_names(capture, pattern).any():
             return answer
+    fetching = _fetching_threads(case)
+    if fetching:
+        return bool(fetching & case.loaders)
     own = np.isin(case.segments.actor[case.pieces.leaf[pieces]], sorted(case.loaders))
     works = own & np.isin(case.segments.cause[case.pieces.leaf[pieces]], _AT_WORK)
     length = case.pieces.length[pieces]
     return bool(length[works].sum() * 2 > length.sum())
+
+
+def _fetching_threads(case: Case) -> set[int]:
+    """Threads that were recorded making batches."""
+    capture = case.view.capture
+    wanted = matching_names(capture, _FETCH)
+    found: set[int] = set()
+    for events in case.view.other(Selection()).batches("phase") if wanted.any() else ():
+        tracks = np.unique(case.view.track_of(events.take(wanted[events.name]).row)).tolist()
+        found |= {thread for track in tracks if (thread := capture.tracks[track].thread) is not None}
+    return found
 
 
 def _where(case: Case, pieces: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Where:

@@ -12,6 +12,7 @@ from warpline.cli.arguments import add_range_option
 from warpline.cli.progress import ProgressLine
 from warpline.i18n import english, tr, translated
 from warpline.model.errors import UsageError
+from warpline.model.markdown import markdown_text
 
 if TYPE_CHECKING:
     from warpline.analysis.findings.finding import Diagnosis, Where
@@ -72,7 +73,8 @@ class CheckCommand:
             json.dump(_json(found, origin), sys.stdout, indent=1, ensure_ascii=False)
             print()
         else:
-            print(_text(found, "- " if args.md else "  ", None if args.all else AT_MOST))
+            text = _text(found, "- " if args.md else "  ", None if args.all else AT_MOST)
+            print("\n".join(map(markdown_text, text.split("\n"))) if args.md else text)
         bad = {"critical": ("critical",), "warning": ("critical", "warning")}.get(args.fail_on, ())
         return FAILED if any(finding.severity in bad for finding in found.findings) else 0
 

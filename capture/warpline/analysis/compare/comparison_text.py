@@ -11,6 +11,7 @@ from warpline.analysis.compare.tables import RowChange, TableComparison
 from warpline.analysis.compare.waterfall import Contributor, TimePart
 from warpline.analysis.framework.column import Role
 from warpline.i18n import tr, tr_n, translated
+from warpline.model.markdown import markdown_text
 from warpline.model.sizes import format_bytes
 from warpline.model.times import format_duration
 
@@ -229,7 +230,8 @@ class _Markdown:
         for fact in found.facts:
             name = f"{translated(GROUPS[fact.group])}: {fact.name}"
             lines.append(
-                f"| {_cell(name)} | {_cell(fact.a or tr('not told'))} | {_cell(fact.b or tr('not told'))} |"
+                f"| {markdown_text(name)} | {markdown_text(fact.a or tr('not told'))} | "
+                f"{markdown_text(fact.b or tr('not told'))} |"
             )
         return [*lines, ""]
 
@@ -243,12 +245,8 @@ class _Markdown:
 
     def table(self, name: str, rows: Sequence[Row], last: str = "") -> list[str]:
         """Contributors are indented below their part."""
-        lines = [f"| {_cell(name)} | A | B | B - A | {last} |", "|---|---:|---:|---:|---:|"]
+        lines = [f"| {markdown_text(name)} | A | B | B - A | {last} |", "|---|---:|---:|---:|---:|"]
         for text, a, b, difference, percent, depth in rows:
             indent = "&nbsp;&nbsp;" * depth
-            lines.append(f"| {indent}{_cell(text)} | {a} | {b} | {difference} | {percent} |")
+            lines.append(f"| {indent}{markdown_text(text)} | {a} | {b} | {difference} | {percent} |")
         return lines
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from warpline.analysis.findings.finding import Finding
 from warpline.i18n import tr, translated
+from warpline.model.markdown import markdown_text
 from warpline.model.times import format_duration
 
 
@@ -20,7 +21,7 @@ def finding_lines(finding: Finding, bullet: str) -> list[str]:
 
 def finding_markdown(finding: Finding) -> str:
     """A finding with its chain, for a ticket or a pull request."""
-    first, *rest = finding_lines(finding, "- ")
+    first, *rest = map(markdown_text, finding_lines(finding, "- "))
     chain = [f"{number}. {translated(hop.what)} `{hop.where}`" for number, hop in enumerate(finding.chain, 1)]
     return "\n".join([f"**{first}**", "", *rest, *(["", *chain] if chain else [])]) + "\n"
 

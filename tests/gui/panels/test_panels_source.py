@@ -12,12 +12,13 @@ from pytestqt.qtbot import QtBot
 from tests.gui.panels.panel_tools import CONTROL, LEFT, OpenPage, cells, panel_of, pixels, settle, summary_of
 from tests.gui.wait_sample import FIGHTERS, MS, SOURCE, write_wait_sample
 
-from warpline.storage import Capture
+from warpline.storage import Capture, CaptureBuilder, open_capture
 from warpline_app.panels.details.panel import DetailsPanel
 from warpline_app.panels.findings.card import FindingCard
 from warpline_app.panels.findings.panel import FindingsPanel
 from warpline_app.panels.flame.panel import FlamePanel
 from warpline_app.panels.source.panel import SourcePanel
+from warpline_app.panels.source.reading import read_source
 from warpline_app.timeline.model.event_text import describe_event
 from warpline_app.window.capture_page import CapturePage
 from warpline_app.window.main_window import MainWindow
@@ -243,3 +244,16 @@ def test_a_finding_leads_to_the_line_it_is_about(qtbot: QtBot, window: MainWindo
     shown = window.panels.panel("source")
     assert isinstance(shown, SourcePanel)
     assert shown.code.line == line
+
+
+def test_lines_are_counted_as_python_counts_them(tmp_path: Path) -> None:
+    script = tmp_path / "pages.py"
+    script.write_bytes(b"first = 1\n\x0c\nthird = '\\x1c\xe2\x80\xa8'\r\nfourth = 4\n")
+    with CaptureBuilder(tmp_path / "run.h5") as builder:
+        builder.set_span(0, 1)
+        builder.finish()
+    with open_capture(tmp_path / "run.h5") as capture:
+        lines = read_source(capture, str(script)).lines
+    assert lines is not None
+    assert len(lines) == 4
+    assert lines[3] == "fourth = 4"

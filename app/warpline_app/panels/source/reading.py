@@ -50,7 +50,9 @@ def read_source(capture: Capture, file: str) -> SourceText:
         status = path.stat()
         if status.st_size > MAX_BYTES:
             return SourceText(path, None, problem=tr("{path} is too large to be a source file", path=path))
-        lines = tuple(_text(path).splitlines())
+        # Python counts lines by their ends alone; splitlines() would end one at a form feed, too.
+        text = _text(path).removesuffix("\n")
+        lines = tuple(text.split("\n")) if text else ()
     except OSError as error:
         return SourceText(path, None, problem=_missing(capture.meta, path, error))
     note, is_doubtful = _age(capture, status.st_mtime_ns)

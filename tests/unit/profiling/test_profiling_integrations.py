@@ -12,6 +12,7 @@ import pytest
 
 import warpline
 from warpline import annotation
+from warpline.profiling import hooks
 
 
 class FakeAgent:
@@ -38,6 +39,9 @@ class FakeAgent:
 def agent(monkeypatch: pytest.MonkeyPatch) -> FakeAgent:
     fake = FakeAgent()
     monkeypatch.setattr(annotation, "_agent", fake)
+    # A profiler that recorded in this process leaves its hooks, which then tell the phases.
+    monkeypatch.setattr(hooks, "_are_in", False)
+    monkeypatch.delenv("WARPLINE_HOOKED", raising=False)
     return fake
 
 

@@ -34,7 +34,7 @@ _GROUP_OF = (
     ("command", re.compile(r"command|argv|working_directory|exit_status|exit_signal", re.IGNORECASE)),
     ("versions", re.compile(r"version|^tool$|driver|schema|(^|\.)cuda$", re.IGNORECASE)),
     ("gpu", re.compile(r"gpu|device", re.IGNORECASE)),
-    ("sources", re.compile(r"^trace$|^recording\.|^trace\.file\.|record_|with_|profile_", re.IGNORECASE)),
+    ("sources", re.compile(r"^trace$|^recording\.|^trace_header\.|record_|with_|profile_", re.IGNORECASE)),
     ("machine", re.compile(r"^host|cpu|memory|machine|system", re.IGNORECASE)),
 )
 _CLOCK = re.compile(r"clock|frequency", re.IGNORECASE)
@@ -68,9 +68,10 @@ def facts(capture: Capture) -> dict[tuple[str, str], Any]:
     """What a capture tells of how it came to be, by (group, name)."""
     found: dict[tuple[str, str], Any] = {}
     for path, value in _flat(capture.meta, ""):
-        if not _OF_ONE_RUN.search(path):
+        name = path.removeprefix("trace_header.file.")
+        if not _OF_ONE_RUN.search(name):
             group = next((group for group, pattern in _GROUP_OF if pattern.search(path)), "other")
-            found[group, path.removeprefix("trace.file.")] = value
+            found[group, name] = value
     formats = capture.meta.get("imported_from")
     if isinstance(formats, list):
         found["sources", "format"] = ", ".join(sorted({str(one.get("format")) for one in formats}))

@@ -9,6 +9,7 @@ import tarfile
 import tempfile
 import zipfile
 from collections.abc import Callable, Generator, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -120,12 +121,12 @@ def _members(archive: Path) -> Generator[tuple[str, Open], None, None]:
         with zipfile.ZipFile(archive) as packed:
             for entry in packed.infolist():
                 if not entry.is_dir():
-                    yield entry.filename, lambda entry=entry: packed.open(entry)  # type: ignore[misc]
+                    yield entry.filename, partial(packed.open, entry)
         return
     with tarfile.open(archive, "r|*") as stream:
         for member in stream:
             if member.isreg():
-                yield member.name, lambda member=member: stream.extractfile(member)  # type: ignore[misc]
+                yield member.name, partial(stream.extractfile, member)
 
 
 def _place(folder: Path, name: str) -> Path:

@@ -13,8 +13,7 @@ from warpline.i18n import english, tr, tr_n
 from warpline.model import UsageError
 
 if TYPE_CHECKING:
-    from warpline.analysis.framework.report import Report
-    from warpline.library.jobs.finding import JobFiles, LeftOut
+    from warpline.library.jobs import JobRank, LeftOut, TrainingJob
 
 _PIPE_WIDTH = 160
 _ROWS = 20
@@ -73,8 +72,7 @@ class JobCommand:
     def run(self, args: argparse.Namespace) -> int:
         """Print the job; 1 where no rank could be read."""
         from warpline.analysis.framework.registry import find_report
-        from warpline.analysis.jobs.job_reports import job_reports
-        from warpline.library.jobs.finding import find_job
+        from warpline.library.jobs import open_job
 
         if args.rows < 0:
             raise UsageError(tr("--rows cannot be negative"))
@@ -83,67 +81,49 @@ class JobCommand:
         asked = list(dict.fromkeys(args.report))
         for name in asked:
             find_report(name)
-        job = find_job(args.paths, args.rank_pattern)
-        computed, failed = _computed(job, asked, args)
-        reports = job_reports(computed, asked, every=args.json)
+        job = open_job(
+            args.paths,
+            reports=asked,
+            pattern=args.rank_pattern,
+            step=args.step,
+            scheduler=args.scheduler,
+            workers=args.workers,
+            every=args.json,
+            progress=_tell,
+        )
         if args.json:
-            _print_json(job, failed, reports)
+            _print_json(job)
         else:
-            _print_text(job, failed, reports, args)
-        return 0 if computed else 1
+            _print_text(job, args)
+        return 0 if _of_state(job, "computed") else 1
 
 
-def _computed(
-    job: JobFiles, asked: list[str], args: argparse.Namespace
-) -> tuple[dict[int, dict[str, Report]], list[LeftOut]]:
-    """Of each rank its reports, and the ranks that have none; says on stderr what becomes of each."""
-    from warpline.analysis.jobs.job_reports import NEEDED
-    from warpline.analysis.jobs.packed_reports import unpack
-    from warpline.library.jobs.computing import forget_old
-    from warpline.library.jobs.finding import LeftOut
-    from warpline.library.jobs.running import run_ranks
-
-    forget_old()
-    computed: dict[int, dict[str, Report]] = {}
-    failed: list[LeftOut] = []
-    running = run_ranks(job.ranks, (*NEEDED, *asked), args.step, args.scheduler, args.workers, _tell)
-    for number, (one, tables) in enumerate(running, 1):
-        place = f"[{number}/{len(job.ranks)}]"
-        if tables.reason:
-            failed.append(LeftOut(one.path, tables.reason, one.rank))
-            _tell(tr("{place} rank {rank}: {reason}", place=place, rank=one.rank, reason=tables.reason))
-            continue
-        computed[one.rank] = {name: unpack(packed) for name, packed in tables.reports.items()}
-        _tell(tr("{place} rank {rank} is computed: {name}", place=place, rank=one.rank, name=one.path.name))
-    return computed, failed
+def _of_state(job: TrainingJob, state: str) -> list[JobRank]:
+    return [one for one in job.ranks if one.state == state]
 
 
-def _tell(text: str) -> None:
+def _tell(_fraction: float, text: str) -> None:
     print(f"warpline: {text}", file=sys.stderr, flush=True)
 
 
-def _print_json(job: JobFiles, failed: list[LeftOut], reports: list[Report]) -> None:
+def _print_json(job: TrainingJob) -> None:
     import orjson
 
     from warpline.analysis.framework.report_json import json_parts
 
-    def left_out(entries: list[LeftOut]) -> list[dict[str, Any]]:
-        return [{"rank": one.rank, "path": str(one.path), "reason": one.reason} for one in entries]
-
     head = {
         "ranks": [
-            {"rank": one.rank, "path": str(one.path), "told_by": one.told_by}
-            for one in job.ranks
-            if one.rank not in {other.rank for other in failed}
+            {"rank": one.rank, "path": str(one.path), "told_by": one.told_by, "host": one.host or None}
+            for one in _of_state(job, "computed")
         ],
-        "failed": left_out(failed),
-        "left_out": left_out(list(job.left_out)),
-        "missing": list(job.missing),
+        "failed": [_left_out(one) for one in _of_state(job, "failed")],
+        "left_out": [_left_out(one) for one in job.left_out],
+        "missing": [one.rank for one in _of_state(job, "missing")],
     }
     sys.stdout.flush()
     out = sys.stdout.buffer
     out.write(orjson.dumps(head)[:-1] + b',\n"reports":[')
-    for number, report in enumerate(reports):
+    for number, report in enumerate(job.reports.values()):
         if number:
             out.write(b",")
         for part in json_parts(report):
@@ -151,40 +131,40 @@ def _print_json(job: JobFiles, failed: list[LeftOut], reports: list[Report]) -> 
     out.write(b"]}\n")
 
 
-def _print_text(
-    job: JobFiles, failed: list[LeftOut], reports: list[Report], args: argparse.Namespace
-) -> None:
+def _left_out(one: LeftOut | JobRank) -> dict[str, Any]:
+    return {"rank": one.rank, "path": str(one.path), "reason": one.reason}
+
+
+def _print_text(job: TrainingJob, args: argparse.Namespace) -> None:
     from warpline.analysis.framework.text_tables import write_text
 
-    for line in _head(job, failed):
+    for line in _head(job):
         print(line)
     width = shutil.get_terminal_size((_PIPE_WIDTH, 24)).columns
-    for report in reports:
+    for report in job.reports.values():
         print()
         for line in write_text(report, width, limit=args.rows):
             print(line)
 
 
-def _head(job: JobFiles, failed: list[LeftOut]) -> list[str]:
+def _head(job: TrainingJob) -> list[str]:
     """How many ranks there are and what told them, and whatever is missing."""
     from warpline.library.jobs.finding import BY_ORDER
 
-    told = dict.fromkeys(one.told_by for one in job.ranks)
+    told = dict.fromkeys(one.told_by for one in job.ranks if one.told_by)
     if BY_ORDER in told:
         how = tr("no file tells its rank; they are counted through in the order of their names")
     else:
         named = ", ".join(list(told)[:3]) + (", …" if len(told) > 3 else "")
         how = tr("ranks told by {how}", how=named)
-    count = len(job.ranks) - len(failed)
+    count = len(_of_state(job, "computed"))
     lines = [tr_n("{count} rank; {how}", "{count} ranks; {how}", count, how=how)]
-    if job.missing:
-        count = len(job.missing)
-        lines.append(
-            tr_n("no file of rank {ranks}", "no file of ranks {ranks}", count, ranks=_runs(job.missing))
-        )
+    if missing := [one.rank for one in _of_state(job, "missing")]:
+        count = len(missing)
+        lines.append(tr_n("no file of rank {ranks}", "no file of ranks {ranks}", count, ranks=_runs(missing)))
     lines += [
         tr("rank {rank} failed: {path}: {reason}", rank=one.rank, path=one.path, reason=one.reason)
-        for one in failed
+        for one in _of_state(job, "failed")
     ]
     lines += [
         tr("left out: {path}: {reason}", path=one.path, reason=one.reason)

@@ -3,28 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.report import NotRecorded, Report, Table
-from warpline.analysis.jobs.arrivals import arrivals, last_ones, rank_clocks
+from warpline.analysis.jobs.arrivals import RankClock, arrivals, last_ones, rank_clocks
 from warpline.analysis.jobs.distribution import measures, over_ranks
 from warpline.analysis.jobs.job_steps import ranks_table, steps_by_rank, steps_table
+from warpline.analysis.jobs.rank_facts import FACTS
 from warpline.analysis.jobs.rank_steps import COLLECTIVES, STEPS
+from warpline.analysis.jobs.step_matrix import StepMatrix, step_matrix
 from warpline.analysis.jobs.stragglers import stragglers
 from warpline.i18n import english
 
 RankReports = Mapping[int, Mapping[str, Report]]
 """Of each rank its reports by name."""
-NEEDED = (STEPS, COLLECTIVES)
+NEEDED = (STEPS, COLLECTIVES, FACTS)
 """What every rank is asked for, whatever else is."""
 _NAMED = 20
 """How many ranks a note names."""
 
 
-def job_reports(ranks: RankReports, asked: Sequence[str], *, every: bool) -> list[Report]:
-    """The reports of a job about what its ranks reported: ``job_ranks``, ``job_steps``, ``job_stragglers``, and
-    those asked for over the ranks.
+@dataclass(frozen=True, eq=False)
+class JobTables:
+    """The reports of a job, its steps as matrices, and of each rank its clock and host (empty: not recorded)."""
+
+    reports: tuple[Report, ...]
+    steps: StepMatrix
+    clocks: Mapping[int, RankClock]
+    hosts: Mapping[int, str]
+
+
+def job_tables(ranks: RankReports, asked: Sequence[str], *, every: bool) -> JobTables:
+    """What a job is told by, from what its ranks reported: ``job_ranks``, ``job_steps``, ``job_stragglers``, and
+    the reports asked for over the ranks.
 
     ``every`` also gives ``job_step_ranks``, a row for each step of each rank, and all quantities of a report, for
     programs; people get the first duration of a report (or its first quantity).
@@ -60,7 +72,13 @@ def job_reports(ranks: RankReports, asked: Sequence[str], *, every: bool) -> lis
                 result = replace(result, notes=(*result.notes, more))
         title = next(its[name].title for its in ranks.values()) if ranks else name
         reports.append(report(name, title, result))
-    return reports if every else [_for_people(one) for one in reports]
+    shown = reports if every else [_for_people(one) for one in reports]
+    return JobTables(tuple(shown), step_matrix(steps, clocks), clocks, _hosts(ranks))
+
+
+def _hosts(ranks: RankReports) -> dict[int, str]:
+    facts, _ = _tables(ranks, FACTS)
+    return {rank: str(table.value(0, "host") or "") for rank, table in facts.items()}
 
 
 def _tables(ranks: RankReports, name: str) -> tuple[dict[int, Table], NotRecorded | None]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -13,8 +12,7 @@ from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.name_matches import matching_names
 from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.options import Options
-from warpline.analysis.framework.report import NotRecorded, Report, Table, Values
-from warpline.analysis.framework.report_spec import Compute
+from warpline.analysis.framework.report import NotRecorded, Table, Values
 from warpline.analysis.framework.selection import SelectedEvents, View, join_events
 from warpline.analysis.framework.tables import combine_keys, name_texts
 from warpline.analysis.steps.step_breakdown import device_windows
@@ -145,17 +143,3 @@ def _places(step: Int64Array, name: npt.NDArray[np.uint32]) -> Int64Array:
     result = np.empty(len(key), np.int64)
     result[order] = rows - np.maximum.accumulate(np.where(is_first, rows, 0))
     return result
-
-
-RANK_TABLES: Mapping[str, tuple[str, Compute]] = {
-    STEPS: (english("Steps of a rank"), rank_steps),
-    COLLECTIVES: (english("Collectives of a rank"), rank_collectives),
-}
-"""Tables that only jobs ask for, by name: their titles and what computes them."""
-
-
-def compute_rank_table(view: View, name: str, options: Options) -> Report:
-    """One of `RANK_TABLES` about a view. Raises KeyError when there is no such table, Cancelled."""
-    title, compute = RANK_TABLES[name]
-    origin = view.capture.span[0]
-    return Report(name, title, (view.start_ns - origin, view.stop_ns - origin), compute(view, options))

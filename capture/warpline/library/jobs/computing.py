@@ -16,11 +16,11 @@ from warpline.analysis.framework.registry import compute_report
 from warpline.analysis.framework.report import Report
 from warpline.analysis.framework.selection import View
 from warpline.analysis.jobs.packed_reports import FORMAT, pack, unpack
-from warpline.analysis.jobs.rank_steps import RANK_TABLES, compute_rank_table
+from warpline.analysis.jobs.rank_tables import RANK_TABLES, compute_rank_table
 from warpline.i18n import tr
 from warpline.library.opening import open_path
-from warpline.model import WarplineError
-from warpline.model.progress import never, unwatched
+from warpline.model import Cancelled, WarplineError
+from warpline.model.progress import IsCancelled, never, unwatched
 from warpline.storage import Capture, ConversionCache, cache_folder
 
 _KEPT_SECONDS = 30 * 24 * 3600
@@ -34,13 +34,17 @@ class RankTables:
     reason: str = ""
 
 
-def compute_rank(path: str, names: Sequence[str], step: str | None = None) -> RankTables:
+def compute_rank(
+    path: str, names: Sequence[str], step: str | None = None, cancelled: IsCancelled = never
+) -> RankTables:
     """The reports of those names about a file, from what is kept or computed now; runs wherever the file lies.
 
-    Never raises what a damaged file may be the reason of: the answer has the reason.
+    Never raises what a damaged file may be the reason of: the answer has the reason. Raises Cancelled.
     """
     try:
-        return RankTables(_compute(Path(path), names, step))
+        return RankTables(_compute(Path(path), names, step, cancelled))
+    except Cancelled:
+        raise
     except MemoryError:
         return RankTables({}, tr("not enough memory"))
     except (WarplineError, OSError) as error:
@@ -73,7 +77,7 @@ def forget_old() -> None:
                 path.unlink()
 
 
-def _compute(path: Path, names: Sequence[str], step: str | None) -> dict[str, bytes]:
+def _compute(path: Path, names: Sequence[str], step: str | None, cancelled: IsCancelled) -> dict[str, bytes]:
     found: dict[str, bytes] = {}
     for name in names:
         kept = kept_tables(str(path), [name], step)
@@ -83,7 +87,7 @@ def _compute(path: Path, names: Sequence[str], step: str | None) -> dict[str, by
                 os.utime(_place(path, name, step))
     wanted = [name for name in names if name not in found]
     if wanted:
-        with open_path(path, unwatched, never).capture as capture:
+        with open_path(path, unwatched, cancelled).capture as capture:
             for name in wanted:
                 found[name] = pack(_report(capture, name, Options(step=step)))
                 _keep(_place(path, name, step), found[name])

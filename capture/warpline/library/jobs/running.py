@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import queue
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from importlib.util import find_spec
@@ -13,6 +14,7 @@ from warpline.i18n import tr
 from warpline.library.jobs.computing import RankTables, compute_rank, kept_tables
 from warpline.library.jobs.finding import RankFile
 from warpline.model import WarplineError
+from warpline.model.progress import IsCancelled, check_cancelled, never
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 Told = Callable[[str], None]
 MOST_WORKERS = 4
 _CONNECT_SECONDS = 20
+_LOOK_SECONDS = 0.2
+"""How often whoever waits for a rank asks whether it is still wanted."""
 
 
 def has_dask() -> bool:
@@ -34,6 +38,7 @@ def run_ranks(
     scheduler: str | None = None,
     workers: int | None = None,
     tell: Told = lambda _text: None,
+    cancelled: IsCancelled = never,
 ) -> Iterator[tuple[RankFile, RankTables]]:
     """Each rank with the reports of those names, as they become ready; what is kept here comes first.
 
@@ -41,7 +46,8 @@ def run_ranks(
     one, processes of this machine compute (``workers`` of them, by default as many as there are ranks or cores, at
     most four), or this process where one is enough or Dask is not installed. ``tell`` takes what is worth a line.
 
-    Raises WarplineError when there is no scheduler at that address, or Dask is needed for it and not installed.
+    Raises WarplineError when there is no scheduler at that address, or Dask is needed for it and not installed,
+    Cancelled.
     """
     left = []
     for one in ranks:
@@ -57,11 +63,12 @@ def run_ranks(
         if count > 1:
             tell(tr("one rank after the other: pip install 'warpline[dask]' computes several at once"))
         for one in left:
-            yield one, compute_rank(str(one.path), names, step)
+            check_cancelled(cancelled)
+            yield one, compute_rank(str(one.path), names, step, cancelled)
         return
     with ExitStack() as stack:
         client = _existing(scheduler, stack) if scheduler is not None else _embedded(count, stack)
-        yield from _distributed(client, left, names, step)
+        yield from _distributed(client, left, names, step, cancelled)
 
 
 def _existing(address: str, stack: ExitStack) -> Client:
@@ -101,22 +108,34 @@ def _embedded(count: int, stack: ExitStack) -> Client:
 
 
 def _distributed(
-    client: Client, ranks: Sequence[RankFile], names: Sequence[str], step: str | None
+    client: Client,
+    ranks: Sequence[RankFile],
+    names: Sequence[str],
+    step: str | None,
+    cancelled: IsCancelled,
 ) -> Iterator[tuple[RankFile, RankTables]]:
-    from distributed import as_completed
-
+    done: queue.SimpleQueue[Future[RankTables]] = queue.SimpleQueue()
     future_of: dict[Future[RankTables], RankFile] = {}
     for one in ranks:
         # What is computed depends on the file behind the path, which a scheduler does not see.
         future = client.submit(compute_rank, str(one.path.resolve()), list(names), step, pure=False)
         future_of[future] = one
-    waiting = as_completed(list(future_of), loop=client.loop)
-    for future in waiting:
-        one = future_of.pop(future)
-        try:
-            tables = future.result()
-        except Exception as error:
-            # Dask gives a rank whose worker died to others, some times; the other ranks go on all the same.
-            tables = RankTables({}, f"{type(error).__name__}: {error}")
-        future.release()
-        yield one, tables
+        future.add_done_callback(done.put)
+    try:
+        while future_of:
+            check_cancelled(cancelled)
+            try:
+                future = done.get(timeout=_LOOK_SECONDS)
+            except queue.Empty:
+                continue
+            one = future_of.pop(future)
+            try:
+                tables = future.result()
+            except Exception as error:
+                # Dask gives a rank whose worker died to others, some times; the other ranks go on all the same.
+                tables = RankTables({}, f"{type(error).__name__}: {error}")
+            future.release()
+            yield one, tables
+    finally:
+        if future_of:
+            client.cancel(list(future_of))

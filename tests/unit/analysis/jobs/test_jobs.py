@@ -17,10 +17,11 @@ from tests.unit.interchange.import_tools import rank_file
 
 from warpline.analysis.jobs.job_reports import NEEDED
 from warpline.cli import main
+from warpline.library.jobs import open_job
 from warpline.library.jobs.finding import find_job
 from warpline.library.jobs.running import run_ranks
 from warpline.library.opening import open_path
-from warpline.model import CaptureFormatError
+from warpline.model import Cancelled, CaptureFormatError
 
 RANKS, STEPS = 6, 5
 PLAN = JobPlan(
@@ -167,6 +168,7 @@ def test_a_rank_that_fails_while_it_is_computed_leaves_the_others(
     found, said = run(capsys, job[0])
     assert [row["rank"] for row in rows(found, "job_ranks")] == [0, 3, 4, 5]
     assert [one["rank"] for one in found["ranks"]] == [0, 3, 4, 5]
+    assert found["left_out"] == []
     reasons = {one["rank"]: one["reason"] for one in found["failed"]}
     assert reasons[1] == "a block is damaged"
     assert "ZeroDivisionError: a defect" in reasons[2]
@@ -232,7 +234,7 @@ def test_what_was_computed_is_not_computed_again(
     folder, _ = job
     first, _ = run(capsys, folder)
     kept = {path: path.stat().st_mtime_ns for path in own_cache.iterdir()}
-    assert len(kept) == 2 * RANKS
+    assert len(kept) == len(NEEDED) * RANKS
     # One is lost, one is damaged: both are made again, the others stay as they are.
     lost, damaged = list(kept)[:2]
     lost.unlink()
@@ -241,6 +243,40 @@ def test_what_was_computed_is_not_computed_again(
     assert again == first
     assert set(own_cache.iterdir()) == set(kept)
     assert damaged.read_bytes() != b"{"
+
+
+def test_a_window_gets_matrices_of_steps_and_ranks(job: tuple[Path, JobTimes]) -> None:
+    folder, times = job
+    (folder / "rank_2.h5").unlink()
+    (folder / "rank_3.h5").write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(4096))
+    heard: list[tuple[float, str]] = []
+    found = open_job([folder], workers=1, progress=lambda *one: heard.append(one))
+    assert {one.rank: one.state for one in found.ranks} == {
+        0: "computed", 1: "computed", 2: "missing", 3: "failed", 4: "computed", 5: "computed"
+    }  # fmt: skip
+    ranks = [0, 1, 4, 5]
+    assert (found.steps.steps.tolist(), found.steps.ranks.tolist()) == (list(range(STEPS)), ranks)
+    duration = times.end[:, 1:] - times.start[:, ranks]
+    assert np.array_equal(found.steps.values("duration_ns"), duration)
+    assert np.array_equal(found.steps.values("late_ns"), np.zeros_like(duration))
+    parts = [column.name for column in found.steps.columns if column.name not in ("duration_ns", "late_ns")]
+    assert np.array_equal(sum(found.steps.values(name) for name in parts), duration)
+    early = PLAN.begins_early_ns[1]
+    assert np.array_equal(found.steps.starts(1), times.start[:, 1] - times.start[0, 1] + early)
+    with pytest.raises(KeyError):
+        found.steps.starts(3)
+    assert heard[-1][0] == 1
+    assert found.rank(3).reason
+
+
+def test_a_job_that_is_cancelled_keeps_what_it_has(job: tuple[Path, JobTimes], own_cache: Path) -> None:
+    asked: list[str] = []
+    with pytest.raises(Cancelled):
+        open_job(
+            [job[0]], workers=1, progress=lambda _, text: asked.append(text), cancelled=lambda: len(asked) > 3
+        )
+    assert {path.suffix for path in own_cache.iterdir()} == {".json"}
+    assert 0 < len(list(own_cache.iterdir())) < len(NEEDED) * RANKS
 
 
 def test_people_get_tables(job: tuple[Path, JobTimes], capsys: pytest.CaptureFixture[str]) -> None:
@@ -327,7 +363,9 @@ def test_a_cluster_finds_what_one_process_finds(
         together, said = run(capsys, job[0], "--scheduler", cluster.scheduler_address)
     assert together == alone
     assert "[5/5]" in said
-    assert len(list((tmp_path / "cache of workers" / "warpline" / "jobs").iterdir())) == 2 * (RANKS - 1)
+    assert len(list((tmp_path / "cache of workers" / "warpline" / "jobs").iterdir())) == len(NEEDED) * (
+        RANKS - 1
+    )
 
 
 @pytest.mark.slow

@@ -1,0 +1,145 @@
+"""The ranks of a training job put side by side: what the window and ``warpline job`` show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from types import MappingProxyType
+
+from warpline.analysis.framework.report import Report
+from warpline.analysis.jobs.arrivals import RankClock
+from warpline.analysis.jobs.job_reports import NEEDED, job_tables
+from warpline.analysis.jobs.packed_reports import unpack
+from warpline.analysis.jobs.step_matrix import StepMatrix
+from warpline.i18n import tr
+from warpline.library.jobs.computing import forget_old
+from warpline.library.jobs.finding import JobFiles, LeftOut, find_job
+from warpline.library.jobs.running import run_ranks
+from warpline.model.progress import IsCancelled, Progress, check_cancelled, never, unwatched
+
+
+class RankState(StrEnum):
+    """What became of a rank."""
+
+    COMPUTED = "computed"
+    FAILED = "failed"
+    MISSING = "missing"
+
+
+@dataclass(frozen=True)
+class JobRank:
+    """A rank of a job: its file (None where there is none), what told that it is this rank, the host it ran on (empty
+    where not recorded), what became of it, and why where it is not computed.
+    """
+
+    rank: int
+    path: Path | None
+    told_by: str = ""
+    host: str = ""
+    state: RankState = RankState.COMPUTED
+    reason: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingJob:
+    """A job, computed.
+
+    ``ranks``: every rank by number, those that failed or have no file among them. ``left_out``: other files that are
+    of no use, and why. ``steps``: the matrices steps x ranks. ``clocks``: how the clock of each rank lies against the
+    others, by rank. ``reports``: the tables by name, ``job_ranks``, ``job_steps``, ``job_stragglers`` … and those
+    asked for; a report that could not be made says why (`Report.result` is a `NotRecorded`).
+    """
+
+    ranks: tuple[JobRank, ...]
+    left_out: tuple[LeftOut, ...]
+    steps: StepMatrix
+    clocks: Mapping[int, RankClock]
+    reports: Mapping[str, Report]
+
+    def rank(self, number: int) -> JobRank:
+        """The rank of that number. Raises KeyError when the job has none."""
+        for one in self.ranks:
+            if one.rank == number:
+                return one
+        raise KeyError(number)
+
+
+def open_job(
+    paths: Sequence[Path],
+    *,
+    reports: Sequence[str] = (),
+    pattern: str | None = None,
+    step: str | None = None,
+    scheduler: str | None = None,
+    workers: int | None = None,
+    every: bool = True,
+    progress: Progress = unwatched,
+    cancelled: IsCancelled = never,
+) -> TrainingJob:
+    """The job in folders and files, each rank computed where it lies or taken from what is kept.
+
+    ``reports`` are names of further reports to be spread over the ranks, ``every`` all their quantities instead of
+    the first; ``pattern`` says where a name has its rank, ``step`` which range is a step; ``scheduler`` and
+    ``workers`` who computes (`run_ranks`). ``progress`` is told each rank as it becomes ready. Call it in a worker
+    thread: it waits for the ranks. ``cancelled`` is asked between ranks and while one is waited for; what is
+    computed is kept.
+
+    Raises UsageError when no file is a rank's or a report is unknown, WarplineError when the scheduler is not there,
+    Cancelled.
+    """
+    progress(0.0, tr("looking for the ranks"))
+    files = find_job(paths, pattern)
+    forget_old()
+    names = (*NEEDED, *reports)
+    tables: dict[int, dict[str, Report]] = {}
+    failed: list[LeftOut] = []
+    done = 0.0
+
+    def tell(text: str) -> None:
+        progress(done, text)
+
+    running = run_ranks(files.ranks, names, step, scheduler, workers, tell, cancelled)
+    for number, (one, found) in enumerate(running, 1):
+        check_cancelled(cancelled)
+        done = number / len(files.ranks)
+        place = f"[{number}/{len(files.ranks)}]"
+        if found.reason:
+            failed.append(LeftOut(one.path, found.reason, one.rank))
+            tell(tr("{place} rank {rank}: {reason}", place=place, rank=one.rank, reason=found.reason))
+            continue
+        tables[one.rank] = {name: unpack(packed) for name, packed in found.reports.items()}
+        tell(tr("{place} rank {rank} is computed: {name}", place=place, rank=one.rank, name=one.path.name))
+    made = job_tables(tables, reports, every=every)
+    read = {one.rank for one in files.ranks}
+    return TrainingJob(
+        _ranks(files, failed, made.hosts),
+        tuple(one for one in files.left_out if one.rank is None or one.rank in read),
+        made.steps,
+        MappingProxyType(made.clocks),
+        MappingProxyType({report.name: report for report in made.reports}),
+    )
+
+
+def _ranks(files: JobFiles, failed: Sequence[LeftOut], hosts: Mapping[int, str]) -> tuple[JobRank, ...]:
+    reasons = {one.rank: one.reason for one in failed}
+    unread = {one.rank: one for one in files.left_out if one.rank is not None}
+    found = {
+        one.rank: JobRank(
+            one.rank,
+            one.path,
+            one.told_by,
+            hosts.get(one.rank, ""),
+            RankState.FAILED if one.rank in reasons else RankState.COMPUTED,
+            reasons.get(one.rank, ""),
+        )
+        for one in files.ranks
+    }
+    for rank, left in unread.items():
+        found.setdefault(rank, JobRank(rank, left.path, state=RankState.FAILED, reason=left.reason))
+    for rank in files.missing:
+        found.setdefault(
+            rank, JobRank(rank, None, state=RankState.MISSING, reason=tr("there is no file of it"))
+        )
+    return tuple(found[rank] for rank in sorted(found))

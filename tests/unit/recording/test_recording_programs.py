@@ -177,7 +177,8 @@ def test_counters_of_cores_and_processes(tmp_path: Path) -> None:
         while time.monotonic() < end: pass
         print(os.getpid())
     """
-    done = record(tmp_path, *python(program))
+    # Without the agent, whose own threads are threads of the program too: one thread is never more than one core.
+    done = record(tmp_path, *python(program), options=["--trace", "cpu"])
     states = States(tmp_path / "run.h5")
     pid = int(done.stdout)
     name, unit, cpu = states.counters[f"process/{pid}.1/counters/cpu"]

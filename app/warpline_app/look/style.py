@@ -37,6 +37,10 @@ def style_sheet(theme: Theme) -> str:
     QToolButton#flat, QToolButton#chipClose {{ background: transparent; border: none; padding: 1px 5px;
         color: {theme.muted}; border-radius: 3px; }}
     QToolButton#flat:hover, QToolButton#chipClose:hover {{ color: {theme.text}; background: {hover}; }}
+    QToolButton#flat::menu-indicator {{ image: none; }}
+    QToolButton#choice {{ background: transparent; border: 1px solid {theme.hairline}; border-radius: 5px;
+        padding: 3px 9px; color: {theme.text}; }}
+    QToolButton#choice:hover {{ background: {hover}; }}
     QFrame#messageBar {{ border: none; border-bottom: 1px solid {theme.hairline}; }}
     QFrame#messageBar[level="error"] {{ background: {error}; }}
     QFrame#messageBar[level="warning"] {{ background: {warning}; }}

@@ -33,7 +33,7 @@ def test_the_table_says_what_the_command_line_says(
     qtbot: QtBot, window: MainWindow, page: CapturePage
 ) -> None:
     panel = panel_of(qtbot, window, "summary", SummaryPanel)
-    assert panel.report.currentData() == "kernel"
+    assert panel.report.current == "kernel"
     (row,) = cells(panel)
     assert row[0] == short_kernel_name(GEMM) != GEMM
     assert panel.table.model_.data(panel.table.model_.index(0, 0), Qt.ItemDataRole.ToolTipRole) == GEMM

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from warpline_app.panels.frame.base import Panel
 from warpline_app.panels.frame.panel_spec import PanelSpec
+from warpline_app.session.document import Document
 
 
 def load() -> type[Panel]:
@@ -13,4 +14,9 @@ def load() -> type[Panel]:
     return ConsolePanel
 
 
-spec = PanelSpec("console", "Console", load, position=90, keys=("Ctrl+9",))
+def has_data(document: Document) -> bool:
+    """Whether the program was recorded here."""
+    return bool(document.console_text)
+
+
+spec = PanelSpec("console", "Console", load, position=90, keys=("Ctrl+9",), has_data=has_data)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from warpline_app.panels.frame.base import Panel
 from warpline_app.panels.frame.panel_spec import PanelSpec
+from warpline_app.session.document import Document
 
 
 def load() -> type[Panel]:
@@ -13,4 +14,10 @@ def load() -> type[Panel]:
     return CountersPanel
 
 
-spec = PanelSpec("counters", "Counters", load, position=70, keys=("Ctrl+7",))
+def has_data(document: Document) -> bool:
+    """Whether there is a curve: a counter, or the use of a GPU."""
+    capture = document.capture
+    return bool(capture.counters) or any(track.role == "gpu" for track in capture.tracks)
+
+
+spec = PanelSpec("counters", "Counters", load, position=70, keys=("Ctrl+7",), has_data=has_data)

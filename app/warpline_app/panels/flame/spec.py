@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from warpline_app.panels.frame.base import Panel
 from warpline_app.panels.frame.panel_spec import PanelSpec
+from warpline_app.session.document import Document
 
 
 def load() -> type[Panel]:
@@ -13,4 +14,11 @@ def load() -> type[Panel]:
     return FlamePanel
 
 
-spec = PanelSpec("flame", "Flame graph", load, position=30, keys=("Ctrl+3",))
+def has_data(document: Document) -> bool:
+    """Whether there is anything that is nested, or has stacks."""
+    return not document.capture.kinds.keys().isdisjoint(
+        ("operator", "range", "phase", "python", "sample", "module", "thread_state", "other")
+    )
+
+
+spec = PanelSpec("flame", "Flame graph", load, position=30, keys=("Ctrl+3",), has_data=has_data)

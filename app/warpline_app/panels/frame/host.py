@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 
 from PySide6.QtCore import QPoint, Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QHBoxLayout, QMenu, QStackedWidget, QToolButton, QVBoxLayout, QWidget
 
-from warpline.i18n import tr
+from warpline.i18n import tr, tr_n
 from warpline_app.look.elided import ElidedLabel
 from warpline_app.panels.frame.base import Panel
 from warpline_app.panels.frame.failed import FailedPanel
@@ -15,12 +17,16 @@ from warpline_app.panels.frame.panel_spec import Area, PanelSpec
 from warpline_app.panels.frame.tabs import PanelTabs
 from warpline_app.session.document import Document
 
+_SCOPE_PX = 150
+"""What the scope keeps of a row that is too narrow for all tabs."""
+
 
 class PanelHost(QWidget):
     """Shows the panels of one area for the document in front.
 
     Panels are made when they are first seen and kept per document, so that each keeps what it shows while other
-    tabs are in front.
+    tabs are in front. Panels that have nothing in this capture, and those that find no room, stand back behind one
+    button at the end of the row.
     """
 
     menu_requested = Signal(str, QPoint)
@@ -40,6 +46,8 @@ class PanelHost(QWidget):
         self._specs: list[PanelSpec] = []
         self._document: Document | None = None
         self._fills = False
+        self._back: tuple[PanelSpec, ...] = ()
+        """panels whose tabs stand back"""
         self._panels: dict[tuple[str, int], Panel] = {}
         self.tabs = PanelTabs()
         self.tabs.currentChanged.connect(self._tab_changed)
@@ -48,7 +56,16 @@ class PanelHost(QWidget):
         self._scope = ElidedLabel()
         self._scope.setObjectName("scope")
         self._scope.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        close = QToolButton()
+        self.more = QToolButton()
+        self.more.setObjectName("flat")
+        self.more.setText("⋯")
+        self.more.setAccessibleName(tr("More panels"))
+        self.more.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.more.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self._more_menu = QMenu(self.more)
+        self._more_menu.aboutToShow.connect(self._fill_more)
+        self.more.setMenu(self._more_menu)
+        self._close = close = QToolButton()
         close.setObjectName("flat")
         close.setText("✕")
         close.setToolTip(tr("Hide this panel"))
@@ -62,6 +79,7 @@ class PanelHost(QWidget):
         row.setContentsMargins(4, 1, 6, 0)
         row.setSpacing(8)
         row.addWidget(self.tabs)
+        row.addWidget(self.more)
         row.addWidget(self._scope, 1)
         row.addWidget(close)
         self._stack = QStackedWidget()
@@ -94,6 +112,7 @@ class PanelHost(QWidget):
         if spec not in self._specs:
             self._specs.append(spec)
             self.tabs.addTab(spec.text)
+            self._fit_tabs()
 
     def remove(self, panel_id: str) -> None:
         """Take a panel's tab away and let its widgets go."""
@@ -102,6 +121,7 @@ class PanelHost(QWidget):
                 # The list first: removing the tab asks which panel is in front now.
                 del self._specs[index]
                 self.tabs.removeTab(index)
+                self._fit_tabs()
                 break
         for key in [key for key in self._panels if key[0] == panel_id]:
             self._drop(key)
@@ -116,6 +136,7 @@ class PanelHost(QWidget):
         """Show the panels of this document: those that are made already now, the others with `fill`."""
         self._document = document
         self._fills = False
+        self._fit_tabs()
         self._show_current()
 
     def fill(self) -> None:
@@ -133,6 +154,45 @@ class PanelHost(QWidget):
     def ensure_shown(self) -> None:
         """Make the panel in front if that was put off."""
         self.fill()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """As many tabs as fit."""
+        super().resizeEvent(event)
+        self._fit_tabs()
+
+    def _has_data(self, spec: PanelSpec) -> bool:
+        return self._document is None or spec.has_data(self._document)
+
+    def _fit_tabs(self) -> None:
+        # Asked by the row of tabs while a tab is added or taken away, the list is not yet the row's.
+        if self.tabs.count() != len(self._specs):
+            return
+        taken = self._close.sizeHint().width() + self.more.sizeHint().width() + 34
+        scope = _SCOPE_PX if self._scope.text() else 0
+        back = self.tabs.show_those_that_fit(
+            [self._has_data(spec) for spec in self._specs], self.width() - taken - scope
+        )
+        self._back = tuple(self._specs[place] for place in back)
+        self.more.setVisible(bool(back))
+        self.more.setToolTip(
+            tr_n("{count} more panel", "{count} more panels", len(back))
+            + ": "
+            + ", ".join(spec.text for spec in self._back)
+        )
+
+    def _fill_more(self) -> None:
+        self._more_menu.clear()
+        empty = [spec for spec in self._back if not self._has_data(spec)]
+        for spec in self._back:
+            if spec not in empty:
+                self._add_more(spec)
+        if empty:
+            self._more_menu.addSection(tr("Not in this capture"))
+        for spec in empty:
+            self._add_more(spec)
+
+    def _add_more(self, spec: PanelSpec) -> None:
+        self._more_menu.addAction(spec.text, partial(self.raise_panel, spec.id))
 
     def _drop(self, key: tuple[str, int]) -> None:
         panel = self._panels.pop(key)
@@ -181,8 +241,10 @@ class PanelHost(QWidget):
         scope = current.scope if current is not None else ""
         self._scope.setText(scope)
         self._scope.setToolTip(scope)
+        self._fit_tabs()
 
     def _tab_changed(self, _index: int) -> None:
+        self._fit_tabs()
         self._show_current()
         if self.current_id:
             self.current_changed.emit(self.current_id)

@@ -17,6 +17,10 @@ LAST = 1000
 """Position of panels that do not ask for one."""
 
 
+def _always(_document: Document) -> bool:
+    return True
+
+
 @dataclass(frozen=True)
 class PanelSpec:
     """A panel in the registry: light, so that a window that shows ten tabs loads the one panel that is seen.
@@ -25,7 +29,8 @@ class PanelSpec:
     called in any thread. ``title`` is English. Panels stand in the order of ``position``. ``keys`` show the panel.
     ``shown`` tells whether a new user sees it. A panel that ``lists_events`` is where rows of other panels are listed
     event by event: its `Panel.show_events_of` is called. One that ``greets`` is in front when a capture was opened. One
-    that ``shows_source`` is where lines of stacks are read: its `Panel.show_source` is called.
+    that ``shows_source`` is where lines of stacks are read: its `Panel.show_source` is called. ``has_data`` tells at a
+    glance, without work, whether a capture can have anything for it: where it cannot, the tab stands back.
     """
 
     id: str
@@ -38,6 +43,7 @@ class PanelSpec:
     lists_events: bool = False
     greets: bool = False
     shows_source: bool = False
+    has_data: Callable[[Document], bool] = _always
 
     @property
     def text(self) -> str:

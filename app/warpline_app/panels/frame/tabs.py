@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtGui import QMouseEvent
 from PySide6.QtWidgets import QSizePolicy, QTabBar, QWidget
@@ -28,6 +30,25 @@ class PanelTabs(QTabBar):
         self.setElideMode(Qt.TextElideMode.ElideRight)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
+
+    def show_those_that_fit(self, has_data: Sequence[bool], width: int) -> tuple[int, ...]:
+        """Show the tabs that have something to show, as many as ``width`` pixels take with their texts unabridged; the
+        one in front always. Returns the places of the others.
+        """
+        front = self.currentIndex()
+        places = [place for place in range(self.count()) if has_data[place] or place == front]
+        room = width - (self.tabSizeHint(front).width() if front >= 0 else 0)
+        shown = set()
+        for place in places:
+            if place != front:
+                room -= self.tabSizeHint(place).width()
+            if room < 0 and place != front:
+                continue
+            shown.add(place)
+        for place in range(self.count()):
+            if self.isTabVisible(place) != (place in shown):
+                self.setTabVisible(place, place in shown)
+        return tuple(place for place in range(self.count()) if place not in shown)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         """Within the row tabs change places; out of it the tab goes with the pointer."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from warpline_app.panels.frame.base import Panel
 from warpline_app.panels.frame.panel_spec import PanelSpec
+from warpline_app.session.document import Document
 
 
 def load() -> type[Panel]:
@@ -13,4 +14,9 @@ def load() -> type[Panel]:
     return MemoryPanel
 
 
-spec = PanelSpec("memory", "Memory", load, position=60, keys=("Ctrl+6",))
+def has_data(document: Document) -> bool:
+    """Whether allocations were recorded."""
+    return "memory" in document.capture.kinds
+
+
+spec = PanelSpec("memory", "Memory", load, position=60, keys=("Ctrl+6",), has_data=has_data)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from warpline_app.panels.frame.base import Panel
 from warpline_app.panels.frame.panel_spec import PanelSpec
+from warpline_app.session.document import Document
 
 
 def load() -> type[Panel]:
@@ -13,4 +14,9 @@ def load() -> type[Panel]:
     return ModelPanel
 
 
-spec = PanelSpec("model", "Model", load, position=38)
+def has_data(document: Document) -> bool:
+    """Whether modules were recorded, or Python's calls, which name them in some traces."""
+    return not document.capture.kinds.keys().isdisjoint(("module", "python"))
+
+
+spec = PanelSpec("model", "Model", load, position=38, has_data=has_data)

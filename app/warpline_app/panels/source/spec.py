@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from warpline_app.panels.frame.base import Panel
 from warpline_app.panels.frame.panel_spec import PanelSpec
+from warpline_app.session.document import Document
 
 
 def load() -> type[Panel]:
@@ -13,4 +14,10 @@ def load() -> type[Panel]:
     return SourcePanel
 
 
-spec = PanelSpec("source", "Source", load, position=35, shows_source=True)
+def has_data(document: Document) -> bool:
+    """Whether any event can have a stack."""
+    kinds = document.capture.kinds.values()
+    return any(attribute.dtype == "stack" for table in kinds for attribute in table.spec.attributes)
+
+
+spec = PanelSpec("source", "Source", load, position=35, shows_source=True, has_data=has_data)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from warpline_app.panels.frame.base import Panel
 from warpline_app.panels.frame.panel_spec import PanelSpec
+from warpline_app.session.document import Document
 
 
 def load() -> type[Panel]:
@@ -13,4 +14,9 @@ def load() -> type[Panel]:
     return StepsPanel
 
 
-spec = PanelSpec("steps", "Steps", load, position=40, keys=("Ctrl+4",))
+def has_data(document: Document) -> bool:
+    """Whether there is anything that can be a step."""
+    return not document.capture.kinds.keys().isdisjoint(("phase", "range", "operator", "other"))
+
+
+spec = PanelSpec("steps", "Steps", load, position=40, keys=("Ctrl+4",), has_data=has_data)

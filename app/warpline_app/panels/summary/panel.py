@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import Any
 
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtGui import QStandardItemModel
-from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QSplitter, QWidget
+from PySide6.QtWidgets import QCheckBox, QLineEdit, QSplitter, QWidget
 
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.registry import compute_report, reports
@@ -24,6 +23,7 @@ from warpline_app.look.theme import Theme
 from warpline_app.panels.charts.share_view import ShareView
 from warpline_app.panels.frame.computed import ComputedPanel
 from warpline_app.panels.frame.scope import scope_suffix, selected_tracks, selection_of
+from warpline_app.panels.summary.report_choice import ReportChoice, ReportEntry
 from warpline_app.panels.table.report_columns import share_column
 from warpline_app.panels.table.report_table import ReportTable
 from warpline_app.panels.table.row_actions import RowActions
@@ -41,7 +41,7 @@ _FAMILIES = {
 _ABOUT_GPU = frozenset(("kernel", "cuda_gpu_kern_sum", "cuda_gpu_kern_gb_sum", "cuda_gpu_sum"))
 _REPORTS = {spec.name: spec for spec in reports()}
 """Loaded with this module, in whichever thread that is."""
-_FIRST = ("kernel", "operator", "cuda_gpu_sum", "nvtx_sum", "thread_state", "overview")
+_FIRST = ("kernel", "operator", "cuda_gpu_sum", "waits", "nvtx_sum", "overview")
 
 
 @dataclass(frozen=True)
@@ -58,12 +58,9 @@ class SummaryPanel(ComputedPanel):
 
     def __init__(self, document: Document, parent: QWidget | None = None) -> None:
         super().__init__(document, parent)
-        self.report = QComboBox()
-        self.report.setAccessibleName(tr("Table"))
-        self.report.setMaxVisibleItems(30)
-        self.report.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
-        self._fill_choice()
-        self.report.currentIndexChanged.connect(self._report_chosen)
+        self.report = ReportChoice(_entries(document))
+        self.report.choose(_first_of(document))
+        self.report.chosen.connect(self._report_chosen)
         self.search = QLineEdit()
         self.search.setPlaceholderText(tr("Find in this table"))
         self.search.setAccessibleName(tr("Find in this table"))
@@ -78,6 +75,7 @@ class SummaryPanel(ComputedPanel):
         self.has_chart.setChecked(True)
         self.has_chart.toggled.connect(self._draw_shares)
         self.table = ReportTable(RowActions(self))
+        self.table.export_name = f"{document.path.stem}-{self.report.current}"
         self.shares = ShareView()
         self.shares.part_clicked.connect(self._part_chosen)
         self.shares.part_activated.connect(self.table.item_activated)
@@ -104,30 +102,12 @@ class SummaryPanel(ComputedPanel):
 
     # -- which table
 
-    def _fill_choice(self) -> None:
-        kinds = self.document.capture.kinds
-        model = self.report.model()
-        family = ""
-        for spec in _REPORTS.values():
-            if spec.family != family:
-                family = spec.family
-                self.report.addItem(translated(_FAMILIES.get(family, family)).upper(), "")
-                _disable(model, self.report.count() - 1)
-            self.report.addItem("   " + translated(spec.title), spec.name)
-            self.report.setItemData(self.report.count() - 1, spec.name, Qt.ItemDataRole.ToolTipRole)
-        present = set(kinds)
-        for name in _FIRST:
-            if _has_data(_REPORTS[name], present):
-                self.choose(name)
-                return
-        self.choose(next(iter(_REPORTS)))
-
     def choose(self, name: str) -> None:
         """Show a report by its name."""
-        self.report.setCurrentIndex(self.report.findData(name))
+        self.report.choose(name)
 
-    def _report_chosen(self, _index: int) -> None:
-        self.table.export_name = f"{self.document.path.stem}-{self.report.currentData()}"
+    def _report_chosen(self, name: str) -> None:
+        self.table.export_name = f"{self.document.path.stem}-{name}"
         self.shares.export_name = f"{self.table.export_name}-share"
         self.mark_stale()
 
@@ -138,11 +118,11 @@ class SummaryPanel(ComputedPanel):
         capture = self.document.capture
         quick = self.is_moving and len(capture.events) > QUICK_ABOVE
         selection = selection_of(capture, self.state)
-        if _REPORTS[self.report.currentData()].of_tracks:
+        if _REPORTS[self.report.current].of_tracks:
             # Its rows are tracks: it marks the selected one, and still shows the others.
             selection = replace(selection, tracks=None)
         return SummaryRequest(
-            self.report.currentData(),
+            self.report.current,
             selection,
             Options(by_thread=self.by_thread.isChecked(), quick=quick),
         )
@@ -223,10 +203,10 @@ class SummaryPanel(ComputedPanel):
             self._mark(items or self.table.items_named(frozenset((name,))))
 
     def _track_selected(self, *_values: object) -> None:
-        if _REPORTS[self.report.currentData()].of_tracks and self.state.track_selection is not None:
+        if _REPORTS[self.report.current].of_tracks and self.state.track_selection is not None:
             tracks = selected_tracks(self.document.capture, self.state) or frozenset()
             self._mark(self.table.items_on(tracks))
-        if not _REPORTS[self.report.currentData()].of_tracks:
+        if not _REPORTS[self.report.current].of_tracks:
             self.mark_stale()
 
     def _mark(self, items: list[int]) -> None:
@@ -245,13 +225,32 @@ class SummaryPanel(ComputedPanel):
         self.forget()
 
 
-def _disable(model: Any, row: int) -> None:
-    if isinstance(model, QStandardItemModel):
-        model.item(row).setEnabled(False)
+def _entries(document: Document) -> list[ReportEntry]:
+    """Every report; what it needs and this capture lacks is said of those that have nothing."""
+    kinds = document.capture.kinds
+    return [
+        ReportEntry(
+            spec.name,
+            translated(spec.title),
+            translated(_FAMILIES.get(spec.family, spec.family)),
+            ""
+            if _has_data(spec, kinds)
+            else tr("needs events of kind {kinds}", kinds=" / ".join(sorted(spec.needs))),
+        )
+        for spec in _REPORTS.values()
+    ]
 
 
-def _has_data(spec: ReportSpec, kinds: set[str]) -> bool:
-    return not spec.needs or not kinds.isdisjoint(spec.needs)
+def _first_of(document: Document) -> str:
+    """The report that says most about a capture: what its GPU ran, else its operators, else what its threads waited
+    for.
+    """
+    kinds = document.capture.kinds
+    return next((name for name in _FIRST if _has_data(_REPORTS[name], kinds)), next(iter(_REPORTS)))
+
+
+def _has_data(spec: ReportSpec, kinds: Collection[str]) -> bool:
+    return not spec.needs or any(kind in kinds for kind in spec.needs)
 
 
 def busy_share(view: View) -> float | None:

@@ -23,6 +23,7 @@ from warpline_app.window.capture_page import CapturePage
 from warpline_app.window.close_question import may_close
 from warpline_app.window.drop_tab_bar import local_files
 from warpline_app.window.message_bars import MessageBars
+from warpline_app.window.opening_notices import OpeningNotices
 from warpline_app.window.recent_menu import RecentMenu
 from warpline_app.window.status_line import StatusLine
 from warpline_app.window.tabs import CaptureTabs
@@ -67,6 +68,7 @@ class MainWindow(QMainWindow):
         self._center.addWidget(self.tabs)
         self.message_bars = MessageBars(self.workspace.messages)
         self.panels = PanelLayout(self._center, parent=self)
+        self._notices = OpeningNotices(self.workspace, partial(self.panels.show_panel, "console"), self)
         self.tool_row = ToolRow(self.commands)
         self.tool_row.search.left.connect(self.focus_front)
         self.search = TimelineSearch(self.tool_row.search, self.tool_row.matches, self)

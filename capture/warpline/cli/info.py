@@ -13,6 +13,9 @@ from warpline.i18n.width import padded, text_width
 if TYPE_CHECKING:
     from warpline.storage import Capture
 
+MOST_LINES = 12
+"""Of what a program that failed wrote to its standard error; the file may hold more."""
+
 
 class InfoCommand:
     """Describes a capture for people or, with ``--json``, for programs."""
@@ -61,6 +64,7 @@ def _lines(capture: Capture, document: dict[str, Any]) -> list[str]:
     command = capture.meta.get("command_line")
     if command:
         lines.append(tr("  command: {command}", command=" ".join(map(str, command))))
+    lines += _ending(capture)
     lines += [f"  GPU {device.index}  {device.name}".rstrip() for device in capture.devices]
     lines += ["", tr("kinds")]
     lines += [f"  {name:<16}{count:>14,}" for name, count in document["kinds"].items()]
@@ -101,6 +105,18 @@ def _lines(capture: Capture, document: dict[str, Any]) -> list[str]:
         lines += ["", tr("defects") if document["defects"] else tr("every value was checked and is sound")]
         lines += [f"  {text}" for text in document["defects"]]
     return lines
+
+
+def _ending(capture: Capture) -> list[str]:
+    """How the program failed, with the end of what it wrote to its standard error."""
+    from warpline.library.program_end import how_it_failed
+
+    failure = how_it_failed(capture.program_end)
+    if not failure:
+        return []
+    tail = capture.program_end.stderr_tail or ()
+    lines = [tr("  the program {failure}", failure=failure)]
+    return lines + [f"  | {line}" for line in tail[-MOST_LINES:]]
 
 
 command = InfoCommand()

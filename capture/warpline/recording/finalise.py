@@ -16,6 +16,7 @@ from warpline.recording.session import Session, load_session, readable
 from warpline.recording.sources.registry import recording_sources
 from warpline.recording.sources.source import RecordingSource
 from warpline.recording.spool import records
+from warpline.recording.spool.error_ring import read_error_tail
 from warpline.recording.spool.reader import SpoolFile, read_spools
 from warpline.recording.spool.schedule import read_schedule
 from warpline.recording.spool.spool_to_tracks import Translation
@@ -62,7 +63,7 @@ def finalise(
     with CaptureBuilder(output, memory_budget_bytes=memory_budget_bytes) as builder:
         _describe(session, builder)
         for problem in problems:
-            builder.add_warning(problem)
+            builder.add_warning(problem, is_loss=True)
         builder.set_span(0, schedule.stop_ns - schedule.start_ns)
         pauses = schedule.pauses - schedule.start_ns
         for start, stop in pauses.tolist():
@@ -126,6 +127,8 @@ def _describe(session: Session, builder: CaptureBuilder) -> None:
         start_monotonic_ns=session.start_monotonic_ns,
         tool=session.tool,
         exit_status=session.exit_status,
+        exit_signal=session.exit_signal,
+        stderr_tail=read_error_tail(session.directory),
         trace=list(session.options.trace),
         recording={**remembered_options(session.options), "attached": session.was_running},
     )
@@ -143,7 +146,8 @@ def _add_sources(spools: Sequence[SpoolFile], builder: CaptureBuilder, *, goes_o
             builder.add_warning(text(number))
         if not spool.header.finished and spool.header.producer == "recorder" and not goes_on:
             builder.add_warning(
-                english("the recorder was killed: the capture ends with the last record it had written")
+                english("the recorder was killed: the capture ends with the last record it had written"),
+                is_loss=True,
             )
 
 

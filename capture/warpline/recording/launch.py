@@ -31,6 +31,8 @@ class Target:
     _failure: int
     exit_status: int | None = None
     """As a shell reports it (128+n for signal n); None while it runs."""
+    exit_signal: int | None = None
+    """The signal that ended it; None where none did."""
 
     def release(self, environment: Mapping[str, str]) -> OSError | None:
         """Let the program begin, with this environment; the error when it could not be run (see its ``errno``)."""
@@ -63,6 +65,7 @@ class Target:
             _pid, status = os.waitpid(self.pid, 0)
             code = os.waitstatus_to_exitcode(status)
             self.exit_status = code if code >= 0 else 128 - code
+            self.exit_signal = -code if code < 0 else None
         return self.exit_status
 
     def send(self, number: int) -> None:

@@ -32,6 +32,7 @@ from warpline.recording.platforms import require_linux
 from warpline.recording.session import RecordingOptions, Session
 from warpline.recording.sources.registry import source_of_range
 from warpline.recording.spool.directory import default_spool, make_spool, remove_spool
+from warpline.recording.spool.error_ring import make_error_ring
 
 if TYPE_CHECKING:
     from warpline.recording.launch import Target
@@ -108,6 +109,7 @@ def _record(
         additions = environment_for_target(session, os.environ)
         _check_capture_range(options, additions.sources)
         session.save()
+        make_error_ring(directory)
         recorder = Recorder(session, target, signals, tell, additions.sources, list(additions.warnings))
         session = replace(session, start_monotonic_ns=time.monotonic_ns(), start_realtime_ns=time.time_ns())
         session.save()
@@ -136,7 +138,7 @@ def _record(
         outcome = recorder.watch()
     has_ended = target.has_ended()
     status = target.wait() if has_ended else None
-    session = recorder.session.ended(outcome.stop_monotonic_ns, status)
+    session = recorder.session.ended(outcome.stop_monotonic_ns, status, target.exit_signal)
     with contextlib.suppress(OSError):
         session.save()
     result = Result(status if status is not None else 0, outcome=outcome)

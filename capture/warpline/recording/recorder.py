@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import select
-import signal
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -284,11 +283,3 @@ def _source_json(source: Source) -> dict[str, Any]:
         "lost": source.lost,
         "remedy": source.remedy,
     }
-
-
-def signal_name(number: int) -> str:
-    """``SIGINT`` for 2."""
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"

@@ -67,6 +67,8 @@ class Session:
     tool: str = ""
     stop_monotonic_ns: int | None = None
     exit_status: int | None = None
+    exit_signal: int | None = None
+    """The signal that ended the program."""
     was_running: bool = False
     """The program ran before it was recorded."""
 
@@ -87,9 +89,13 @@ class Session:
         """The same session, ending the program too."""
         return replace(self, options=replace(self.options, terminate=True))
 
-    def ended(self, stop_monotonic_ns: int, exit_status: int | None) -> Session:
+    def ended(
+        self, stop_monotonic_ns: int, exit_status: int | None, exit_signal: int | None = None
+    ) -> Session:
         """The same session with its end."""
-        return replace(self, stop_monotonic_ns=stop_monotonic_ns, exit_status=exit_status)
+        return replace(
+            self, stop_monotonic_ns=stop_monotonic_ns, exit_status=exit_status, exit_signal=exit_signal
+        )
 
 
 def load_session(directory: Path) -> Session:

@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from warpline.model.errors import UsageError
+from warpline.recording.spool.console_text import ConsoleText
 from warpline_app.dialogs.palette import match_score
 from warpline_app.recording.interpreters import find_interpreters
 from warpline_app.recording.request import RecordingRequest, suggested_output
-from warpline_app.session.console_text import ConsoleText
 from warpline_app.session.settings import RECENT_LIMIT, Settings
 
 

@@ -7,8 +7,8 @@ from PySide6.QtGui import QFont, QFontDatabase, QTextCursor
 from PySide6.QtWidgets import QLabel, QPlainTextEdit, QStackedLayout, QWidget
 
 from warpline.i18n import tr, tr_n
+from warpline.recording.spool.console_text import MAX_LINES, ConsoleText
 from warpline_app.panels.frame.base import Panel
-from warpline_app.session.console_text import MAX_LINES, ConsoleText
 from warpline_app.session.document import Document
 
 LINES_AT_ONCE = 400
@@ -58,8 +58,9 @@ class ConsolePanel(Panel):
         self.view = ConsoleView()
         self.note = QLabel(
             tr(
-                "Captures do not store what a program prints.\n"
-                "Output is shown here for programs recorded with File → New Capture…"
+                "This capture holds nothing that its program printed.\n"
+                "All output is shown here for programs recorded with File → New Capture…; of others, the end of what "
+                "they wrote to standard error, where waits or Python stacks are recorded."
             )
         )
         self.note.setObjectName("muted")
@@ -69,14 +70,24 @@ class ConsolePanel(Panel):
 
     def refresh(self) -> None:
         """Show the text of the recording."""
-        text = self.document.console_text
+        errors = self.document.capture.program_end.stderr_tail or ()
+        text = self.document.console_text or "\n".join(errors)
         self._layout.setCurrentWidget(self.view if text else self.note)
         if text and self.view.toPlainText() != text:
             self.view.setPlainText(text)
             self.view.moveCursor(QTextCursor.MoveOperation.End)
         count = text.count("\n") + 1 if text else 0
-        self.set_scope(
-            tr_n("Output of the program · {count:,} line", "Output of the program · {count:,} lines", count)
-            if text
-            else ""
-        )
+        if not text:
+            self.set_scope("")
+        elif self.document.console_text:
+            self.set_scope(
+                tr_n(
+                    "Output of the program · {count:,} line", "Output of the program · {count:,} lines", count
+                )
+            )
+        else:
+            self.set_scope(
+                tr_n(
+                    "End of standard error · {count:,} line", "End of standard error · {count:,} lines", count
+                )
+            )

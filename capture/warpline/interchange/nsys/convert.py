@@ -285,6 +285,7 @@ def _set_span(context: Context) -> None:
                     "little of it was traced. Only that piece is shown",
                     covered=max(covered, 0) / 1e9,
                     whole=(window.stop_ns - window.start_ns) / 1e9,
-                )
+                ),
+                is_loss=True,
             )
     context.builder.set_span(first, last)

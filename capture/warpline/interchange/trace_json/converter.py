@@ -163,7 +163,17 @@ class TraceConverter(TraceTarget):
             ] += state.damaged
         if state.truncated:
             self.builder.add_warning(
-                english("the file is cut: {reason}; what came before is kept", reason=state.truncated)
+                english("the file is cut: {reason}; what came before is kept", reason=state.truncated),
+                is_loss=True,
+            )
+        elif state.damaged:
+            self.builder.add_warning(
+                english_n(
+                    "{count} piece of the file is damaged and left out",
+                    "{count} pieces of the file are damaged and left out",
+                    state.damaged,
+                ),
+                is_loss=True,
             )
         for key in _NOT_EVENTS & state.header.keys():
             value = state.header[key]

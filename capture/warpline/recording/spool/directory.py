@@ -8,6 +8,8 @@ from pathlib import Path
 from warpline.model.errors import RecordingError
 from warpline.recording.session import SESSION_FILE
 
+_OURS = frozenset({SESSION_FILE, "control", "stderr"})
+
 
 def default_spool(output: Path) -> Path:
     """The spool directory beside a capture: ``run.h5.spool``."""
@@ -40,10 +42,7 @@ def remove_spool(directory: Path) -> None:
     Raises OSError.
     """
     for entry in os.scandir(directory):
-        if entry.name.endswith((".spool", ".sock", ".part", ".tmp")) or entry.name in {
-            SESSION_FILE,
-            "control",
-        }:
+        if entry.name.endswith((".spool", ".sock", ".part", ".tmp")) or entry.name in _OURS:
             os.unlink(entry.path)
     try:
         os.rmdir(directory)

@@ -145,6 +145,7 @@ def _known(meta: Mapping[str, Any]) -> Mapping[str, Any]:
         "exit_status": (int, NoneType),
         "exit_signal": (int, NoneType),
         "stderr_tail": (list, NoneType),
+        "incomplete": list,
     }
     kept = {key: value for key, value in meta.items() if isinstance(value, expected.get(key, object))}
     if "command_line" in kept:

@@ -158,9 +158,12 @@ class TableBuilder:
         if count:
             self._skipped[what, reason] = self._skipped.get((what, reason), 0) + count
 
-    def add_warning(self, text: str) -> None:
+    def add_warning(self, text: str, *, is_loss: bool = False) -> None:
+        """``is_loss``: part of what was recorded is not in the capture; readers are told that first."""
         if text not in self._warnings:
             self._warnings.append(text)
+            if is_loss:
+                self.meta.setdefault("incomplete", []).append(text)
 
     def add_pause(self, start_ns: int, stop_ns: int) -> None:
         """An interval of capture time in which nothing was recorded on purpose."""

@@ -21,6 +21,7 @@ __attribute__((constructor)) static void start(void)
     int saved_errno = errno;
     osrt_is_quiet++;
     if (is_preloaded() && wl_start()) {
+        wl_find_error_ring(getenv("WARPLINE_SPOOL"));
         osrt_start(python_sampler_start);
         python_sampler_start();
     }

@@ -176,4 +176,9 @@ void wl_capture_range(bool is_start);
 
 uint64_t wl_strings_refused(void);
 
+/* Where the ring is that keeps the last of the program's standard error; it is opened when something is written there. */
+void wl_find_error_ring(const char *folder);
+/* Keeps what was just written to the standard error. */
+void wl_keep_error_text(const void *text, size_t size);
+
 #endif

@@ -33,9 +33,23 @@ INTERPOSED ssize_t __read_chk(int fd, void *to, size_t size, size_t room)
     ON_DESCRIPTOR(OSRT_READ, fd, REAL(__read_chk)(fd, to, size, room));
 }
 
+/* `written` bytes of these parts, which are kept when they went to the standard error. */
+static ssize_t kept(int fd, const struct iovec *parts, int count, ssize_t written)
+{
+    if (LIKELY(fd != STDERR_FILENO))
+        return written;
+    ssize_t rest = written;
+    for (int part = 0; part < count && rest > 0; part++) {
+        size_t size = parts[part].iov_len < (size_t)rest ? parts[part].iov_len : (size_t)rest;
+        wl_keep_error_text(parts[part].iov_base, size);
+        rest -= (ssize_t)size;
+    }
+    return written;
+}
+
 INTERPOSED ssize_t write(int fd, const void *from, size_t size)
 {
-    ON_DESCRIPTOR(OSRT_WRITE, fd, REAL(write)(fd, from, size));
+    ON_DESCRIPTOR(OSRT_WRITE, fd, kept(fd, &(struct iovec){(void *)from, size}, 1, REAL(write)(fd, from, size)));
 }
 
 INTERPOSED ssize_t pread(int fd, void *to, size_t size, off_t at)
@@ -65,7 +79,7 @@ INTERPOSED ssize_t readv(int fd, const struct iovec *parts, int count)
 
 INTERPOSED ssize_t writev(int fd, const struct iovec *parts, int count)
 {
-    ON_DESCRIPTOR(OSRT_WRITEV, fd, REAL(writev)(fd, parts, count));
+    ON_DESCRIPTOR(OSRT_WRITEV, fd, kept(fd, parts, count, REAL(writev)(fd, parts, count)));
 }
 
 /* --- sockets */

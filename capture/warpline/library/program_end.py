@@ -1,0 +1,38 @@
+"""How a recorded program ended, in words; nothing is said of one that went well or is not known to have ended."""
+
+from __future__ import annotations
+
+import signal
+from typing import TYPE_CHECKING
+
+from warpline.i18n import tr
+
+if TYPE_CHECKING:
+    from warpline.model import ProgramEnd
+
+
+def how_it_failed(end: ProgramEnd) -> str:
+    """``ended with status 1`` or ``was ended by signal 9 (SIGKILL)``; empty where it did not fail as far as is known.
+
+    Of a program in a shell, 128 + n stands for signal n, as shells have it.
+    """
+    status = end.exit_status
+    number = end.exit_signal
+    if number is None and status is not None and status > 128 and _signal_name(status - 128):
+        number = status - 128
+    if number is not None:
+        name = _signal_name(number)
+        return tr("was ended by signal {number}{name}", number=number, name=f" ({name})" if name else "")
+    return tr("ended with status {number}", number=status) if status else ""
+
+
+def last_words(end: ProgramEnd) -> str:
+    """The last line the program wrote to its standard error, empty where none is known."""
+    return next((line.strip() for line in reversed(end.stderr_tail or ()) if line.strip()), "")
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return ""

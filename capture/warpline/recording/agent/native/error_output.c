@@ -1,0 +1,169 @@
+/* The last of what the program and its children write to the standard error they were started with: kept in a ring that
+ * all of them share (docs/spool.md, *Standard error*), so that it is there however the program ends. What the C library
+ * prints by itself, such as the word of a broken heap, passes by none of these functions. */
+#define _GNU_SOURCE
+#undef _FORTIFY_SOURCE
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "osrt_measure.h"
+
+#define RING_BYTES 65536u
+#define LINE_BYTES 4096u
+
+struct ring {
+    char magic[8];
+    uint64_t device, inode; /* of the standard error the program was started with */
+    _Atomic uint64_t written;
+    uint8_t reserved[32];
+    char text[RING_BYTES];
+};
+
+static char path[PATH_MAX];
+static _Atomic(struct ring *) mapped;
+static _Atomic bool is_asked;
+
+void wl_find_error_ring(const char *folder)
+{
+    int length = folder != NULL ? snprintf(path, sizeof path, "%s/stderr", folder) : -1;
+    if (length < 0 || (size_t)length >= sizeof path)
+        path[0] = '\0';
+}
+
+static struct ring *ring(void)
+{
+    if (LIKELY(atomic_load_explicit(&is_asked, memory_order_acquire)) || atomic_exchange(&is_asked, true))
+        return atomic_load_explicit(&mapped, memory_order_acquire);
+    int fd = path[0] != '\0' ? open(path, O_RDWR | O_CLOEXEC | O_NOCTTY) : -1;
+    struct stat status;
+    if (fd < 0)
+        return NULL;
+    void *memory = MAP_FAILED;
+    if (fstat(fd, &status) == 0 && status.st_size == (off_t)sizeof(struct ring))
+        memory = mmap(NULL, sizeof(struct ring), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    if (memory == MAP_FAILED)
+        return NULL;
+    atomic_store_explicit(&mapped, memory, memory_order_release);
+    return memory;
+}
+
+void wl_keep_error_text(const void *text, size_t size)
+{
+    if (osrt_is_quiet != 0 || path[0] == '\0')
+        return;
+    int saved_errno = errno;
+    osrt_is_quiet++;
+    struct ring *to = ring();
+    struct stat status;
+    /* A child's standard error may be a pipe to somebody who reads it. */
+    if (to != NULL && fstat(STDERR_FILENO, &status) == 0 && status.st_dev == to->device && status.st_ino == to->inode) {
+        if (size > RING_BYTES) {
+            text = (const char *)text + (size - RING_BYTES);
+            size = RING_BYTES;
+        }
+        uint64_t at = atomic_fetch_add(&to->written, size) % RING_BYTES;
+        size_t before_end = size < RING_BYTES - at ? size : RING_BYTES - at;
+        memcpy(to->text + at, text, before_end);
+        memcpy(to->text, (const char *)text + before_end, size - before_end);
+    }
+    osrt_is_quiet--;
+    errno = saved_errno;
+}
+
+/* --- streams: what the C library writes for them passes by no `write` that can be stood in for */
+
+static void keep_formatted(const char *format, va_list arguments)
+{
+    char line[LINE_BYTES];
+    int length = vsnprintf(line, sizeof line, format, arguments);
+    if (length > 0)
+        wl_keep_error_text(line, (size_t)length < sizeof line ? (size_t)length : sizeof line - 1);
+}
+
+INTERPOSED size_t fwrite(const void *from, size_t size, size_t count, FILE *to)
+{
+    size_t written = REAL(fwrite)(from, size, count, to);
+    if (UNLIKELY(to == stderr))
+        wl_keep_error_text(from, size * written);
+    return written;
+}
+
+INTERPOSED int fputs(const char *text, FILE *to)
+{
+    int result = REAL(fputs)(text, to);
+    if (UNLIKELY(to == stderr) && result != EOF)
+        wl_keep_error_text(text, strlen(text));
+    return result;
+}
+
+INTERPOSED int fputc(int letter, FILE *to)
+{
+    if (UNLIKELY(to == stderr))
+        wl_keep_error_text(&(char){(char)letter}, 1);
+    return REAL(fputc)(letter, to);
+}
+
+#undef putc
+INTERPOSED int putc(int letter, FILE *to) { return fputc(letter, to); }
+INTERPOSED int _IO_putc(int letter, FILE *to) { return fputc(letter, to); }
+
+INTERPOSED int vfprintf(FILE *to, const char *format, va_list arguments)
+{
+    if (UNLIKELY(to == stderr)) {
+        va_list again;
+        va_copy(again, arguments);
+        keep_formatted(format, again);
+        va_end(again);
+    }
+    return REAL(vfprintf)(to, format, arguments);
+}
+
+INTERPOSED int fprintf(FILE *to, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vfprintf(to, format, arguments);
+    va_end(arguments);
+    return length;
+}
+
+int __vfprintf_chk(FILE *, int, const char *, va_list);
+INTERPOSED int __vfprintf_chk(FILE *to, int flag, const char *format, va_list arguments)
+{
+    if (UNLIKELY(to == stderr)) {
+        va_list again;
+        va_copy(again, arguments);
+        keep_formatted(format, again);
+        va_end(again);
+    }
+    return REAL(__vfprintf_chk)(to, flag, format, arguments);
+}
+
+int __fprintf_chk(FILE *, int, const char *, ...);
+INTERPOSED int __fprintf_chk(FILE *to, int flag, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    int length = __vfprintf_chk(to, flag, format, arguments);
+    va_end(arguments);
+    return length;
+}
+
+void __assert_fail(const char *, const char *, unsigned int, const char *) __attribute__((noreturn));
+INTERPOSED void __assert_fail(const char *what, const char *file, unsigned int line, const char *function)
+{
+    char text[LINE_BYTES];
+    int length = snprintf(text, sizeof text, "%s:%u: %s: Assertion `%s' failed.\n", file, line,
+                          function != NULL ? function : "?", what);
+    if (length > 0)
+        wl_keep_error_text(text, (size_t)length < sizeof text ? (size_t)length : sizeof text - 1);
+    REAL(__assert_fail)(what, file, line, function);
+    __builtin_unreachable();
+}

@@ -1,0 +1,97 @@
+"""What the window says as soon as a capture is open: that its program failed, that part of it is missing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QPlainTextEdit, QPushButton
+from pytestqt.qtbot import QtBot
+from tests.gui.sample import write_sample
+
+from warpline.storage import CaptureBuilder
+from warpline_app.window.capture_page import CapturePage
+from warpline_app.window.main_window import MainWindow
+from warpline_app.window.message_bars import MessageBar
+
+OpenPage = Callable[[Path], CapturePage]
+LAST = "RuntimeError: CUDA out of memory"
+
+
+def failed(path: Path, status: int, signal: int | None, tail: list[str] | None) -> Path:
+    """A capture of a program that ended so."""
+    with CaptureBuilder(path) as builder:
+        builder.meta.update(exit_status=status, exit_signal=signal, stderr_tail=tail)
+        builder.set_span(0, 1_000_000)
+        builder.track("process/1", title="python train.py [1]", role="process")
+        builder.finish()
+    return path
+
+
+def only_bar(window: MainWindow) -> MessageBar:
+    """The one bar there is."""
+    (bar,) = window.message_bars.bars
+    return bar
+
+
+def button(bar: MessageBar, title: str) -> QPushButton | None:
+    """A button of a bar."""
+    return next((found for found in bar.findChildren(QPushButton) if found.text() == title), None)
+
+
+def test_a_program_that_raised_is_told_with_its_last_words_and_output(
+    qtbot: QtBot, window: MainWindow, open_page: OpenPage, tmp_path: Path
+) -> None:
+    page = open_page(failed(tmp_path / "run.h5", 1, None, ["Traceback (most recent call last):", LAST]))
+    bar = only_bar(window)
+    assert bar.text == f"run.h5: the program ended with status 1: {LAST}"
+    show = button(bar, "Show Output")
+    assert show is not None
+    show.click()
+    assert window.panels.is_in_front("console")
+    qtbot.waitUntil(lambda: window.panels.is_settled)
+    console = window.panels.panel("console")
+    assert console is not None
+    texts = [text.toPlainText() for text in console.findChildren(QPlainTextEdit)]
+    assert texts == [f"Traceback (most recent call last):\n{LAST}"]
+    window.workspace.close(page.document)
+    assert not window.message_bars.bars
+
+
+@pytest.mark.parametrize(
+    ("status", "signal", "words"),
+    [(137, 9, "was ended by signal 9 (SIGKILL)"), (139, None, "was ended by signal 11 (SIGSEGV)")],
+)
+def test_a_program_that_was_killed_is_told_with_its_signal(
+    window: MainWindow, open_page: OpenPage, tmp_path: Path, status: int, signal: int | None, words: str
+) -> None:
+    open_page(failed(tmp_path / "run.h5", status, signal, None))
+    assert only_bar(window).text == f"run.h5: the program {words}"
+    assert button(only_bar(window), "Show Output") is None
+
+
+def test_a_program_that_went_well_needs_no_words(
+    window: MainWindow, open_page: OpenPage, tmp_path: Path
+) -> None:
+    open_page(failed(tmp_path / "fine.h5", 0, None, ["a warning"]))
+    open_page(write_sample(tmp_path / "unknown.h5"))
+    assert not window.message_bars.bars
+
+
+def test_a_trace_that_was_cut_off_says_what_is_missing(
+    window: MainWindow, open_page: OpenPage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    events = [
+        {"ph": "X", "name": f"step {i}", "pid": 1, "tid": 1, "ts": 10 * i, "dur": 5} for i in range(100)
+    ]
+    text = json.dumps({"traceEvents": events})
+    (tmp_path / "whole.json").write_text(text)
+    (tmp_path / "cut.json").write_text(text[: len(text) // 2])
+    open_page(tmp_path / "whole.json")
+    assert not window.message_bars.bars
+    open_page(tmp_path / "cut.json")
+    assert only_bar(window).text.startswith("cut.json: the file is cut: ")
+    assert only_bar(window).text.endswith("what came before is kept")

@@ -1,0 +1,131 @@
+"""A program that failed: its status, its signal and the end of its standard error are in the capture, and are told."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.unit.recording.recording_tools import WARPLINE, python, record
+
+from warpline.model import ProgramEnd
+from warpline.recording.agent.library import agent_library
+from warpline.recording.spool.error_ring import MAX_KEPT_LINES, make_error_ring, read_error_tail
+from warpline.storage import open_capture
+
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux" or agent_library().path is None, reason="standard error is kept by the agent"
+)
+
+OPTIONS = ["--trace", "osrt", "--no-check"]
+
+
+def end_of(folder: Path, *command: str) -> ProgramEnd:
+    """How a recording of a command says it ended."""
+    record(folder, *command, options=OPTIONS)
+    with open_capture(folder / "run.h5") as capture:
+        return capture.program_end
+
+
+def info(folder: Path) -> str:
+    """What ``warpline info`` prints of the recording."""
+    done = subprocess.run(
+        [*WARPLINE, "info", "run.h5"], cwd=folder, capture_output=True, text=True, check=True
+    )
+    return done.stdout
+
+
+def test_a_program_that_raised_leaves_its_last_words(tmp_path: Path) -> None:
+    end = end_of(tmp_path, *python("print('fine'); raise RuntimeError('läuft nicht')"))
+    assert (end.exit_status, end.exit_signal) == (1, None)
+    assert end.stderr_tail is not None
+    assert end.stderr_tail[0] == "Traceback (most recent call last):"
+    assert end.stderr_tail[-1] == "RuntimeError: läuft nicht"
+    assert "fine" not in end.stderr_tail
+    told = info(tmp_path)
+    assert "  the program ended with status 1\n" in told
+    assert "  | RuntimeError: läuft nicht\n" in told
+
+
+def test_a_program_that_was_killed_leaves_its_signal_and_half_a_line(tmp_path: Path) -> None:
+    end = end_of(tmp_path, *python("import os; os.write(2, b'half a line'); os.kill(os.getpid(), 9)"))
+    assert end == ProgramEnd(137, 9, ("half a line",))
+    assert "  the program was ended by signal 9 (SIGKILL)\n" in info(tmp_path)
+
+
+def test_a_program_that_went_well_is_not_said_to_have_failed(tmp_path: Path) -> None:
+    assert end_of(tmp_path, *python("pass")) == ProgramEnd(0, None, None)
+    assert "the program" not in info(tmp_path)
+
+
+def test_children_are_kept_too_unless_somebody_reads_them(tmp_path: Path) -> None:
+    program = """
+        import subprocess, sys
+        say = [sys.executable, "-c", "import sys; print(sys.argv[1], file=sys.stderr)"]
+        subprocess.run([*say, "of a child"])
+        subprocess.run([*say, "read by its parent"], stderr=subprocess.PIPE)
+        subprocess.run([*say, "thrown away"], stderr=subprocess.DEVNULL)
+        sys.exit(3)
+    """
+    assert end_of(tmp_path, *python(program)) == ProgramEnd(3, None, ("of a child",))
+
+
+def test_the_end_is_kept_of_a_program_that_writes_without_end(tmp_path: Path) -> None:
+    program = (
+        "import os\nfor i in range(9000): os.write(2, b'line %06d \\x1b[31mred\\x1b[0m\\n' % i)\nos._exit(1)"
+    )
+    tail = end_of(tmp_path, *python(program)).stderr_tail
+    assert tail == tuple(f"line {i:06d} red" for i in range(9000 - MAX_KEPT_LINES, 9000))
+
+
+def test_progress_bars_leave_their_last_state(tmp_path: Path) -> None:
+    program = "import os; [os.write(2, b'\\r%d %%' % i) for i in range(101)]; os._exit(1)"
+    assert end_of(tmp_path, *python(program)).stderr_tail == ("100 %",)
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ('fprintf(stderr, "x is %d\\n", 3)', ["x is 3"]),
+        ('fputs("no newline", stderr)', ["no newline"]),
+        ('fwrite("abcdef", 2, 3, stderr)', ["abcdef"]),
+        ("putc('q', stderr)", ["q"]),
+        ('fprintf(stdout, "nothing to keep\\n")', []),
+    ],
+)
+def test_what_c_writes_through_streams_is_kept(tmp_path: Path, line: str, words: list[str]) -> None:
+    (tmp_path / "say.c").write_text(
+        f"#include <assert.h>\n#include <stdio.h>\nint main(void) {{ {line}; assert(0); }}\n"
+    )
+    subprocess.run(["cc", "-O2", "-o", "say", "say.c"], cwd=tmp_path, check=True)
+    end = end_of(tmp_path, "./say")
+    assert (end.exit_status, end.exit_signal) == (134, 6)
+    said = "".join(end.stderr_tail or ())
+    assert said.startswith("".join(words))
+    assert said.endswith("say.c:3: main: Assertion `0' failed.")
+
+
+def test_a_capture_without_the_agent_does_not_claim_to_know(tmp_path: Path) -> None:
+    record(tmp_path, *python("raise SystemExit('out')"), options=["--trace", "cpu", "--no-check"])
+    with open_capture(tmp_path / "run.h5") as capture:
+        assert capture.program_end == ProgramEnd(1, None, None)
+
+
+def test_a_damaged_ring_is_nothing(tmp_path: Path) -> None:
+    assert read_error_tail(tmp_path) is None
+    make_error_ring(tmp_path)
+    assert read_error_tail(tmp_path) is None
+    ring = tmp_path / "stderr"
+    size = ring.stat().st_size
+    with ring.open("r+b") as file:
+        file.seek(24)
+        file.write((5).to_bytes(8, "little"))
+        file.seek(64)
+        file.write(b"hello")
+    assert read_error_tail(tmp_path) == ["hello"]
+    os.truncate(ring, size - 1)
+    assert read_error_tail(tmp_path) is None

@@ -89,6 +89,7 @@ struct writer {
     uint32_t operator_depth, operator_room;
     struct open_operator *operators;
     struct record_osrt_waiting *waiting; /* what this thread waits for, in the file; NULL until it first waits */
+    const void *waiting_caller;          /* return address whose text `waiting` has; NULL: none */
     struct writer *next, *previous;
     struct cursor cursors[SLOT_COUNT];
 };

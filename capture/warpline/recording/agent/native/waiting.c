@@ -23,6 +23,7 @@ bool wl_make_waiting(struct writer *writer)
     if (to != NULL)
         to->tid = writer->tid;
     writer->waiting = to;
+    writer->waiting_caller = NULL;
     spool_unlock();
     writer->is_busy = false;
     errno = saved_errno;

@@ -13,7 +13,7 @@
 
 #define GIL_PAUSE_NS 20000u
 /* What looking closer costs must not be a share of the call: a stack, and asking what a descriptor stands for now. */
-#define STACK_NS 10000u
+static uint64_t stack_ns = 10000;
 #define DESCRIPTOR_NS 200000u
 
 __thread uint32_t osrt_is_quiet __attribute__((tls_model("initial-exec")));
@@ -154,7 +154,7 @@ void osrt_write(const struct osrt_call *call, uint64_t end_ns)
             .object = call->object,
             .result = call->result < 0 ? -(int64_t)saved_errno : call->result,
             .function = call->function,
-            .stack = has_stacks && duration_ns >= STACK_NS ? stack_of_this_thread() : 0,
+            .stack = has_stacks && duration_ns >= stack_ns ? stack_of_this_thread() : 0,
             .holder = call->holder,
             .caller = osrt_caller_text(call->caller, true),
         };
@@ -191,7 +191,7 @@ void osrt_release(enum osrt_function function, const void *object, uint64_t now)
     errno = saved_errno;
 }
 
-/* Options in WARPLINE_OSRT, with commas: threshold=NANOSECONDS, stacks=0. */
+/* Options in WARPLINE_OSRT, with commas: threshold=NANOSECONDS, stacks=0, longer=NANOSECONDS (only these get a stack). */
 void osrt_start(void (*after_fork)(void))
 {
     call_after_fork = after_fork;
@@ -202,5 +202,8 @@ void osrt_start(void (*after_fork)(void))
     const char *threshold = strstr(options, "threshold=");
     if (threshold != NULL)
         osrt_threshold_ns = strtoull(threshold + strlen("threshold="), NULL, 10);
+    const char *longer = strstr(options, "longer=");
+    if (longer != NULL)
+        stack_ns = strtoull(longer + strlen("longer="), NULL, 10);
     has_stacks = strstr(options, "stacks=0") == NULL;
 }

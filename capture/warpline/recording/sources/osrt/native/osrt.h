@@ -34,8 +34,18 @@ static inline bool osrt_is_on(void)
 
 /* The file, pipe, socket behind a descriptor, as text. Found out once and again when the descriptor was given anew. */
 uint32_t osrt_descriptor_text(int descriptor, bool is_long);
+/* By descriptor, 0 where it is not known. */
+#define DESCRIPTORS 4096
+extern _Atomic uint32_t osrt_known_texts[DESCRIPTORS];
+uint32_t osrt_find_waiting_text(int descriptor);
 /* The same before the call: of a plain file 0, unless it was found out before. */
-uint32_t osrt_waiting_text(int descriptor);
+static inline uint32_t osrt_waiting_text(int descriptor)
+{
+    if (descriptor < 0 || descriptor >= DESCRIPTORS)
+        return 0;
+    uint32_t text = atomic_load_explicit(&osrt_known_texts[descriptor], memory_order_relaxed);
+    return LIKELY(text != 0) ? text : osrt_find_waiting_text(descriptor);
+}
 /* A pipe, socket, terminal …: what it is read for may never come. */
 bool osrt_may_never_come(int descriptor);
 void osrt_forget_descriptor(int descriptor);
@@ -62,18 +72,21 @@ uint32_t osrt_caller_text(const void *address, bool is_wanted);
 /* Just before the call: says what it is, for the case that it never ends. */
 static inline void osrt_begin(struct osrt_call *call)
 {
-    struct writer *writer = wl_self;
-    struct record_osrt_waiting *to = LIKELY(writer != NULL) ? writer->waiting : NULL;
+    struct record_osrt_waiting *to = LIKELY(wl_self != NULL) ? wl_self->waiting : NULL;
     if (UNLIKELY(to == NULL) && (to = osrt_first_wait(call)) == NULL)
         return;
+    struct writer *writer = wl_self;
     if (UNLIKELY(to->start_ns != 0))
         return; /* a signal handler's call, inside another */
     to->object = call->object;
     to->function = call->function;
     to->holder = call->holder;
     to->text = call->descriptor >= 0 ? osrt_waiting_text(call->descriptor) : 0;
-    /* Those from here on always last: what is found out now need not be later. */
-    to->caller = osrt_caller_text(call->caller, call->function >= OSRT_SLEEP);
+    if (writer->waiting_caller != call->caller) { /* most threads wait in one place again and again */
+        /* Those from here on always last: what is found out now need not be later. */
+        to->caller = osrt_caller_text(call->caller, call->function >= OSRT_SLEEP);
+        writer->waiting_caller = to->caller != 0 ? call->caller : NULL;
+    }
     __atomic_store_n(&to->start_ns, call->start_ns, __ATOMIC_RELEASE);
     call->waiting = to;
 }

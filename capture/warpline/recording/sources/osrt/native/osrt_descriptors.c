@@ -11,12 +11,10 @@
 
 #include "osrt.h"
 
-#define DESCRIPTORS 4096
-
 enum { NOT_LOOKED_AT, A_FILE, NO_FILE, ONE_OF_A_PAIR };
 
+_Atomic uint32_t osrt_known_texts[DESCRIPTORS];
 static struct {
-    _Atomic uint32_t text; /* 0: not known */
     _Atomic uint8_t class;
     uint64_t device, inode;
 } known[DESCRIPTORS];
@@ -75,7 +73,7 @@ uint32_t osrt_descriptor_text(int descriptor, bool is_long)
 {
     if (descriptor < 0 || descriptor >= DESCRIPTORS)
         return 0;
-    uint32_t text = atomic_load_explicit(&known[descriptor].text, memory_order_relaxed);
+    uint32_t text = atomic_load_explicit(&osrt_known_texts[descriptor], memory_order_relaxed);
     if (text != 0 && !is_long)
         return text;
     struct stat status;
@@ -90,7 +88,7 @@ uint32_t osrt_descriptor_text(int descriptor, bool is_long)
     text = find_text(descriptor, &status);
     known[descriptor].device = status.st_dev;
     known[descriptor].inode = status.st_ino;
-    atomic_store_explicit(&known[descriptor].text, text, memory_order_relaxed);
+    atomic_store_explicit(&osrt_known_texts[descriptor], text, memory_order_relaxed);
     return text;
 }
 
@@ -110,16 +108,13 @@ bool osrt_may_never_come(int descriptor)
     return class != A_FILE;
 }
 
-uint32_t osrt_waiting_text(int descriptor)
+uint32_t osrt_find_waiting_text(int descriptor)
 {
-    if (descriptor < 0 || descriptor >= DESCRIPTORS)
+    if (!osrt_may_never_come(descriptor))
         return 0;
-    uint32_t text = atomic_load_explicit(&known[descriptor].text, memory_order_relaxed);
-    if (LIKELY(text != 0) || !osrt_may_never_come(descriptor))
-        return text;
     int saved_errno = errno;
     osrt_is_quiet++;
-    text = osrt_descriptor_text(descriptor, false);
+    uint32_t text = osrt_descriptor_text(descriptor, false);
     osrt_is_quiet--;
     errno = saved_errno;
     return text;
@@ -140,7 +135,7 @@ void osrt_note_pair(const int ends[2])
         known[ends[i]].device = status[i].st_dev;
         known[ends[i]].inode = status[i].st_ino;
         atomic_store_explicit(&known[ends[i]].class, ONE_OF_A_PAIR, memory_order_relaxed);
-        atomic_store_explicit(&known[ends[i]].text, wl_intern(text, (size_t)length), memory_order_relaxed);
+        atomic_store_explicit(&osrt_known_texts[ends[i]], wl_intern(text, (size_t)length), memory_order_relaxed);
     }
     osrt_is_quiet--;
 }
@@ -149,6 +144,6 @@ void osrt_forget_descriptor(int descriptor)
 {
     if (descriptor < 0 || descriptor >= DESCRIPTORS)
         return;
-    atomic_store_explicit(&known[descriptor].text, 0, memory_order_relaxed);
+    atomic_store_explicit(&osrt_known_texts[descriptor], 0, memory_order_relaxed);
     atomic_store_explicit(&known[descriptor].class, NOT_LOOKED_AT, memory_order_relaxed);
 }

@@ -72,6 +72,8 @@ bool python_find(void)
     if (python.runtime != NULL)
         return true;
     char *runtime = symbol("_PyRuntime");
+    if (runtime == NULL)
+        return false; /* most programs: each name that is not there costs the loader microseconds */
     python.version = symbol("Py_GetVersion");
     python.is_initialized = symbol("Py_IsInitialized");
     python.is_finalizing = symbol("Py_IsFinalizing");
@@ -90,7 +92,7 @@ bool python_find(void)
     python.text_utf8 = symbol("PyUnicode_AsUTF8");
     python.release = symbol("Py_DecRef");
     python.clear_error = symbol("PyErr_Clear");
-    if (runtime == NULL || python.version == NULL || python.is_initialized == NULL ||
+    if (python.version == NULL || python.is_initialized == NULL ||
         python.this_thread_state == NULL || python.add_pending_call == NULL || python.ensure_gil == NULL ||
         python.release_gil == NULL || python.current_frame == NULL || python.frame_code == NULL ||
         python.frame_line == NULL || python.code_qualname == NULL || python.text_utf8 == NULL ||

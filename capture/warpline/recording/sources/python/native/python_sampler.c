@@ -18,6 +18,8 @@
 
 #define FRAME_BYTES 88
 #define CHUNK_BYTES (128u << 10)
+#define THREAD_BYTES 1024
+#define ATTEMPTS 3
 #define MAX_THREADS 4096
 #define FIRST_POLL_NS 200000u
 #define LAST_POLL_NS 50000000u
@@ -47,9 +49,10 @@ static int boot(void *unused)
     return 0;
 }
 
-/* --- reading the frames of other threads */
+/* --- reading the frames of other threads, with few calls: each is a system call */
 
-struct memory { /* one thread's frames: most lie in one piece */
+struct memory { /* one thread: what is known of it, and its frames, which mostly lie in one piece */
+    char thread[THREAD_BYTES];
     char bytes[CHUNK_BYTES];
     uintptr_t at;
     size_t size;
@@ -62,18 +65,29 @@ static uintptr_t word(const char *from)
     return value;
 }
 
-static void read_chunk(struct memory *memory, uintptr_t thread)
+static size_t span_of_thread(void)
 {
-    uintptr_t chunk = 0, head[3]; /* previous, size, top */
-    memory->size = 0;
-    if (!python_read(&chunk, thread + python_layout.thread_chunk, sizeof chunk) || chunk == 0 ||
-        !python_read(head, chunk, sizeof head))
-        return;
-    size_t size = head[1] < CHUNK_BYTES ? head[1] : CHUNK_BYTES;
-    if (!python_read(memory->bytes, chunk, size))
-        return;
+    const size_t ends[] = {python_layout.thread_next + 8, python_layout.thread_native_id + 8,
+                           python_layout.thread_chunk + 16, python_layout.thread_frame + 8,
+                           python_layout.thread_cframe + 8};
+    size_t span = 0;
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
+        span = ends[i] > span ? ends[i] : span;
+    return span;
+}
+
+/* The used part of the memory for frames: behind the pointer to it, a thread has where the next frame would begin. */
+static void read_chunk(struct memory *memory)
+{
+    uintptr_t chunk = word(memory->thread + python_layout.thread_chunk);
+    uintptr_t top = word(memory->thread + python_layout.thread_chunk + 8);
     memory->at = chunk;
-    memory->size = size;
+    memory->size = 0;
+    if (chunk == 0 || top <= chunk)
+        return;
+    size_t size = top - chunk < CHUNK_BYTES ? top - chunk : CHUNK_BYTES;
+    if (python_read(memory->bytes, chunk, size))
+        memory->size = size;
 }
 
 static const char *frame_at(const struct memory *memory, uintptr_t frame, char *own)
@@ -84,31 +98,34 @@ static const char *frame_at(const struct memory *memory, uintptr_t frame, char *
     return python_read(own, frame, FRAME_BYTES) ? own : NULL;
 }
 
-static uintptr_t innermost(uintptr_t thread)
+/* The innermost frame, as the bytes of a thread say. */
+static uintptr_t innermost(const char *thread)
 {
-    uintptr_t frame = 0, cframe = 0;
+    uintptr_t frame = 0;
     if (python_layout.thread_frame != 0)
-        return python_read(&frame, thread + python_layout.thread_frame, sizeof frame) ? frame : 0;
-    if (!python_read(&cframe, thread + python_layout.thread_cframe, sizeof cframe) || cframe == 0)
-        return 0;
-    return python_read(&frame, cframe + python_layout.cframe_frame, sizeof frame) ? frame : 0;
+        return word(thread + python_layout.thread_frame);
+    uintptr_t cframe = word(thread + python_layout.thread_cframe);
+    return cframe != 0 && python_read(&frame, cframe + python_layout.cframe_frame, sizeof frame) ? frame : 0;
 }
 
-/* Frames of a thread that may run on meanwhile; -1 when it moved or led nowhere. */
-static int read_stack(struct memory *memory, uintptr_t thread, struct stack_frame *frames)
+static uintptr_t code_in(const char *frame) { return word(frame + python_layout.frame_code) & ~(uintptr_t)7; }
+
+/* Frames of a thread that may run on meanwhile; -1 when it moved or led nowhere. One that went on within its innermost
+ * function did not: callers wait at their lines, and the line read is one it was at. */
+static int read_stack(struct memory *memory, uintptr_t thread, size_t span, struct stack_frame *frames)
 {
     char own[FRAME_BYTES];
-    uintptr_t first = innermost(thread), first_instruction = 0;
+    uintptr_t first = innermost(memory->thread), first_code = 0;
     int depth = 0;
-    read_chunk(memory, thread);
+    read_chunk(memory);
     for (uintptr_t frame = first; frame != 0 && depth < STACK_DEPTH;) {
         const char *bytes = frame_at(memory, frame, own);
         if (bytes == NULL)
             return -1;
         if (frame == first)
-            first_instruction = word(bytes + python_layout.frame_instruction);
+            first_code = code_in(bytes);
         if ((uint8_t)bytes[python_layout.frame_owner] < 3) {
-            frames[depth].code = word(bytes + python_layout.frame_code) & ~(uintptr_t)7;
+            frames[depth].code = code_in(bytes);
             frames[depth].instruction = word(bytes + python_layout.frame_instruction);
             depth++;
         }
@@ -116,39 +133,53 @@ static int read_stack(struct memory *memory, uintptr_t thread, struct stack_fram
     }
     if (depth == 0)
         return 0;
-    const char *again = python_read(own, first, FRAME_BYTES) ? own : NULL;
-    if (again == NULL || innermost(thread) != first ||
-        word(again + python_layout.frame_instruction) != first_instruction)
+    if (!python_read(memory->thread, thread, span) || innermost(memory->thread) != first ||
+        !python_read(own, first, FRAME_BYTES) || code_in(own) != first_code)
         return -1;
     return depth;
+}
+
+/* A thread that moved has mostly done so while this one had no core: read again at once. Stack 0 is one that moved all
+ * the same, so that it is known how many did. */
+static void sample_thread(struct writer *writer, struct memory *memory, uintptr_t thread, size_t span)
+{
+    struct stack_frame frames[STACK_DEPTH];
+    uint64_t id = word(memory->thread + python_layout.thread_native_id), now = 0;
+    uint32_t stack = 0;
+    int depth = -1;
+    for (int attempt = 0; attempt < ATTEMPTS && depth != 0 && stack == 0; attempt++) {
+        now = wl_now(writer);
+        depth = read_stack(memory, thread, span, frames);
+        stack = depth > 0 ? stack_intern(frames, depth) : 0;
+        if (depth < 0 && !python_read(memory->thread, thread, span))
+            return;
+    }
+    if (depth == 0 || id == 0 || id > INT32_MAX)
+        return;
+    names_saw((uint32_t)id);
+    struct record_python_sample *to = WL_RESERVE(writer, SLOT_PYTHON_SAMPLE, record_python_sample);
+    if (to != NULL) {
+        *to = (struct record_python_sample){now, (uint32_t)id, stack};
+        WL_COMMIT(writer, SLOT_PYTHON_SAMPLE, record_python_sample);
+    }
 }
 
 static void sample(struct writer *writer, struct memory *memory)
 {
     uintptr_t interpreter = 0, thread = 0;
-    struct stack_frame frames[STACK_DEPTH];
-    if (!python_is_readable() ||
+    size_t span = span_of_thread();
+    if (!python_is_readable() || span > THREAD_BYTES ||
         !python_read(&interpreter, (uintptr_t)python.runtime + python_layout.interpreters_head, sizeof interpreter))
         return;
     for (int interpreters = 0; interpreter != 0 && interpreters < 64; interpreters++) {
         if (!python_read(&thread, interpreter + python_layout.threads_head, sizeof thread))
             return;
         for (int threads = 0; thread != 0 && threads < MAX_THREADS; threads++) {
-            uint64_t id = 0;
-            uint64_t now = wl_now(writer);
-            int depth = read_stack(memory, thread, frames);
-            uint32_t stack = depth > 0 ? stack_intern(frames, depth) : 0;
-            /* Stack 0: one that moved while it was read, so that it is known how many did. */
-            if (depth != 0 && python_read(&id, thread + python_layout.thread_native_id, sizeof id)) {
-                names_saw((uint32_t)id);
-                struct record_python_sample *to = WL_RESERVE(writer, SLOT_PYTHON_SAMPLE, record_python_sample);
-                if (to != NULL) {
-                    *to = (struct record_python_sample){now, (uint32_t)id, stack};
-                    WL_COMMIT(writer, SLOT_PYTHON_SAMPLE, record_python_sample);
-                }
-            }
-            if (!python_read(&thread, thread + python_layout.thread_next, sizeof thread))
+            if (!python_read(memory->thread, thread, span))
                 return;
+            uintptr_t next = word(memory->thread + python_layout.thread_next);
+            sample_thread(writer, memory, thread, span);
+            thread = next;
         }
         if (!python_read(&interpreter, interpreter + python_layout.interpreter_next, sizeof interpreter))
             return;

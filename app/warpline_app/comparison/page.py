@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
-from PySide6.QtCore import QEvent, QObject, Qt, QTimer
+from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QSplitter, QVBoxLayout, QWidget
 
 from warpline.analysis.compare.waterfall import Contributor, TimePart
@@ -18,6 +18,8 @@ from warpline_app.comparison.waterfall_view import WaterfallView
 from warpline_app.look.elided import ElidedLabel
 from warpline_app.session.comparing import ComparedPair
 from warpline_app.session.workspace import Workspace
+from warpline_app.timeline.widgets.canvas import SLOW_FRAME_S
+from warpline_app.timeline.widgets.first_frame import FirstFrame
 from warpline_app.timeline.widgets.navigator import TimelineNavigator
 from warpline_app.timeline.widgets.view import TimelineView
 
@@ -47,16 +49,15 @@ class ComparisonPage(QWidget):
         self.changes = Changes(pair, workspace)
         self.changes.names_chosen.connect(self.go_to_names)
         self.changes.run_chosen.connect(lambda path: workspace.compare(path, pair.b.source))
-        self._was_painted = False
-        self._waiting: list[Callable[[], None]] = []
         for view in self.views:
+            view.canvas.slow_frame_s = SLOW_FRAME_S / len(self.views)
             view.status_changed.connect(workspace.tell)
             view.state.reveal_wanted.connect(view.scene.reveal_event)
             view.state.row_wanted.connect(view.scene.reveal_row)
             view.search.changed.connect(lambda view=view: self._search_too(view))
             for widget in (view, *view.findChildren(QWidget)):
                 widget.installEventFilter(self)
-        self.views[0].canvas.frame_drawn.connect(self._painted)
+        FirstFrame(self.views[0].canvas, self).after(self.changes.begin)
         self._arrange()
         self.setFocusProxy(self.views[0])
 
@@ -105,21 +106,6 @@ class ComparisonPage(QWidget):
     def is_idle(self) -> bool:
         """Whether all drawing and computing is done."""
         return all(view.is_idle for view in self.views) and self.changes.is_settled
-
-    def after_first_frame(self, act: Callable[[], None]) -> None:
-        """Do something as soon as the first timeline was painted, or at the next opportunity when it was already."""
-        if self._was_painted:
-            QTimer.singleShot(0, self, act)
-        else:
-            self._waiting.append(act)
-
-    def _painted(self) -> None:
-        if not self._was_painted:
-            self._was_painted = True
-            self.changes.begin()
-            for act in self._waiting:
-                QTimer.singleShot(0, self, act)
-            self._waiting.clear()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """The timeline that is clicked, or has the keyboard, is the one commands act on."""

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from warpline_app.session.document import Document
@@ -17,6 +14,7 @@ class CapturePage(QWidget):
     def __init__(self, document: Document, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         # Heavy: the thread that opened the file has imported it.
+        from warpline_app.timeline.widgets.first_frame import FirstFrame
         from warpline_app.timeline.widgets.navigator import TimelineNavigator
         from warpline_app.timeline.widgets.view import TimelineView
 
@@ -27,29 +25,13 @@ class CapturePage(QWidget):
         self.view.status_changed.connect(workspace.tell)
         document.state.reveal_wanted.connect(self.view.scene.reveal_event)
         document.state.row_wanted.connect(self.view.scene.reveal_row)
-        self._was_painted = False
-        self._waiting: list[Callable[[], None]] = []
-        self.view.canvas.frame_drawn.connect(self._painted)
+        self.first_frame: FirstFrame = FirstFrame(self.view.canvas, self)
         if workspace.settings.shows_critical_path:
-            self.after_first_frame(lambda: self.view.path.set_wanted(True))
+            self.first_frame.after(lambda: self.view.path.set_wanted(True))
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self.view)
         self.setFocusProxy(self.view)
-
-    def after_first_frame(self, act: Callable[[], None]) -> None:
-        """Do something as soon as the timeline was painted, or at the next opportunity when it was already."""
-        if self._was_painted:
-            QTimer.singleShot(0, self, act)
-        else:
-            self._waiting.append(act)
-
-    def _painted(self) -> None:
-        if not self._was_painted:
-            self._was_painted = True
-            for act in self._waiting:
-                QTimer.singleShot(0, self, act)
-            self._waiting.clear()
 
     def take_timeline_away(self) -> None:
         """Stop all drawing and let go of the timeline; the file stays open for whoever shows it next."""

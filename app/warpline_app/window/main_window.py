@@ -124,7 +124,7 @@ class MainWindow(QMainWindow):
         self.panels.set_document(document if isinstance(page, CapturePage) else None)
         if isinstance(page, CapturePage):
             # Panels are not what the person is waiting for: the timeline's first frame comes before they are made.
-            page.after_first_frame(partial(self._load_panels, page))
+            page.first_frame.after(partial(self._load_panels, page))
         self.setWindowTitle(f"{document.title} — Warpline" if document is not None else "Warpline")
 
     def _document_leaving(self, document: Document) -> None:

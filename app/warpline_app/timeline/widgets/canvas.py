@@ -32,6 +32,7 @@ from warpline_app.timeline.widgets.tooltip import Tooltip
 
 SETTLE_MS = 90
 SLOW_FRAME_S = 0.006
+"""Frames of a zoom that took longer are drawn with half as many columns until the hand rests."""
 
 
 class Canvas(QWidget):
@@ -53,6 +54,8 @@ class Canvas(QWidget):
         self.overlay = Overlay(scene, theme)
         self.curves_wanted: tuple[PlacedRow, ...] = ()
         self.last_frame_s = 0.0
+        self.slow_frame_s = SLOW_FRAME_S
+        """less where several canvases move as one: they share the time of a frame"""
         self._emphasis: Emphasis = EVERYTHING
         self._renderer: Renderer | None = None
         self._frame: Frame | None = None
@@ -197,7 +200,7 @@ class Canvas(QWidget):
             scene.height_px,
             ratio,
             scene.ticks().times,
-            bin_px=2 if zooming and self._slow_full > SLOW_FRAME_S else 1,
+            bin_px=2 if zooming and self._slow_full > self.slow_frame_s else 1,
             exact=self._exact,
         )
         begin = time.perf_counter()

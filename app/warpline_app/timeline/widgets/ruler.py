@@ -239,12 +239,15 @@ class Corner(QWidget):
         self.scene = scene
         self.theme = theme
         self._overview_height = overview_height
+        self._painted = ""
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         for signal in (scene.state.view_changed, scene.state.origin_changed, scene.resized):
             signal.connect(self._changed)
 
     def _changed(self, *_: object) -> None:
-        self.update()
+        # Most steps of a hand leave the base as it is.
+        if self.base_text != self._painted:
+            self.update()
 
     def set_theme(self, theme: Theme) -> None:
         """Paint in other colours."""
@@ -268,6 +271,7 @@ class Corner(QWidget):
         painter.setPen(self.theme.color("text"))
         painter.setFont(ui_font(12))
         below = QRectF(10, self._overview_height, self.width() - 20, self.height() - self._overview_height)
-        painter.drawText(below, int(Qt.AlignmentFlag.AlignVCenter), self.base_text)
+        self._painted = self.base_text
+        painter.drawText(below, int(Qt.AlignmentFlag.AlignVCenter), self._painted)
         painter.fillRect(QRectF(self.width() - 1, 0, 1, self.height()), self.theme.color("hairline"))
         painter.fillRect(QRectF(0, self.height() - 1, self.width(), 1), self.theme.color("hairline"))

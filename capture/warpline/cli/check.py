@@ -80,7 +80,7 @@ class CheckCommand:
 
 
 def _text(found: Diagnosis, bullet: str, at_most: int | None) -> str:
-    from warpline.analysis.findings.wording import finding_lines
+    from warpline.analysis.findings.wording import finding_lines, verdict
     from warpline.model.times import format_duration
 
     if found.budget is None:
@@ -97,9 +97,9 @@ def _text(found: Diagnosis, bullet: str, at_most: int | None) -> str:
         lines.append(f"{bullet}{share}  {format_duration(part.time_ns):>10}  {translated(part.title)}")
     lines += [bullet + translated(sentence) for sentence in found.said]
     lines.append("")
-    notable = [finding for finding in found.findings if finding.severity != "note"]
-    if not notable:
-        lines += [tr("Nothing stands out."), ""]
+    said = verdict(found)
+    if said:
+        lines += [said, ""]
     for finding in found.findings[:at_most]:
         lines += [*finding_lines(finding, bullet), ""]
     return "\n".join(lines).rstrip()

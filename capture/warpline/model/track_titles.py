@@ -15,7 +15,7 @@ JOINT = " · "
 
 RANK = english("Rank {number}")
 CORES, CORE = english("CPU cores"), english("Core {number}")
-GPU = english("GPU {number}")
+GPU, NPU = english("GPU {number}"), english("NPU {number}")
 PROCESS, PROCESS_WITHOUT_NUMBER = english("Process {number}"), english("Process")
 THREAD, THREAD_WITHOUT_NUMBER = english("Thread {number}"), english("Thread")
 FIRST_THREAD, OTHER_THREAD = english("main thread"), english("thread")

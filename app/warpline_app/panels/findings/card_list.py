@@ -7,7 +7,7 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
 from warpline.analysis.findings.finding import Finding
-from warpline.i18n import tr, tr_n
+from warpline.i18n import tr_n
 from warpline_app.look.theme import Theme
 from warpline_app.panels.findings.card import FindingCard
 from warpline_app.panels.findings.dismissed_line import DismissedLine
@@ -32,9 +32,11 @@ class CardList(QScrollArea):
         self._at_most = at_most
         self._shows_all = False
         self.cards: list[FindingCard] = []
-        self.headline = QLabel(tr("Nothing stands out"))
+        self.headline = QLabel()
         self.headline.setObjectName("subhead")
         self.headline.setContentsMargins(13, 4, 0, 2)
+        self.headline.setWordWrap(True)
+        self.headline.hide()
         self.more = QPushButton()
         self.more.setObjectName("link")
         self.more.clicked.connect(self._show_all)
@@ -50,8 +52,10 @@ class CardList(QScrollArea):
         self._column.addStretch(1)
         self.setWidget(body)
 
-    def show_findings(self, findings: tuple[Finding, ...], whole_ns: int, theme: Theme) -> None:
-        """Replace the cards."""
+    def show_findings(
+        self, findings: tuple[Finding, ...], whole_ns: int, theme: Theme, verdict: str = ""
+    ) -> None:
+        """Replace the cards; ``verdict`` stands above them."""
         focused = next((number for number, card in enumerate(self.cards) if card.hasFocus()), -1)
         for card in self.cards:
             self._column.removeWidget(card)
@@ -65,7 +69,8 @@ class CardList(QScrollArea):
             self._column.insertWidget(1 + number, card)
             self.cards.append(card)
             self.made.emit(card)
-        self.headline.setVisible(not any(finding.severity != "note" for finding in findings))
+        self.headline.setText(verdict)
+        self.headline.setVisible(bool(verdict))
         self._hide_the_rest()
         if 0 <= focused < len(self.cards):
             self.cards[focused].setFocus()

@@ -16,7 +16,12 @@ def budget_of(case: Case) -> Budget:
     """The parts of the range, largest first, and of each step in the same order."""
     totals = np.bincount(case.category, case.pieces.length, len(CATEGORIES)).astype(np.int64)
     order = [int(number) for number in np.argsort(-totals, kind="stable") if totals[number]]
-    parts = tuple(BudgetPart(*CATEGORIES[number], int(totals[number])) for number in order)
+    parts = tuple(
+        BudgetPart(
+            CATEGORIES[number].key, CATEGORIES[number].title.format(device=case.device), int(totals[number])
+        )
+        for number in order
+    )
     view = case.view
     return Budget(
         case.target.title, view.start_ns, view.stop_ns, parts, case.target.tracks, _of_steps(case, order)

@@ -9,7 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.findings.blame import Pieces, blame
-from warpline.analysis.findings.categories import NUMBER, categories, loading_events
+from warpline.analysis.findings.categories import (
+    NUMBER,
+    categories,
+    loading_events,
+    operator_intervals,
+)
 from warpline.analysis.findings.causes import Cause
 from warpline.analysis.findings.finding import Where
 from warpline.analysis.findings.gpu_segments import GpuTime, gpu_time, with_calls, with_synchronization
@@ -67,6 +72,12 @@ class Case:
         """The range less what it waited for cores: a neighbour's load makes no disease of the program smaller."""
         waited = int(self.pieces.length[self.category == NUMBER["runnable"]].sum())
         return max(self.whole_ns - waited, 1)
+
+    @cached_property
+    def device(self) -> str:
+        """What accelerators are called here: GPU, or NPU."""
+        own = self.gpu or next(iter(self.gpus), None)
+        return "GPU" if own is None else own.gpu.word
 
     @cached_property
     def gpu(self) -> GpuTime | None:
@@ -201,7 +212,8 @@ def _cut_at(scope: Scope, target: WaitedFor, segments: Segments, actor: int) -> 
     """Cuts the time that is waited for where steps and data loading begin and end, and that of those who do."""
     view = scope.view
     thread, start, stop = loading_events(view, target)
-    own = np.unique(np.concatenate([scope.steps.start, scope.steps.stop, start, stop]))
+    operators = operator_intervals(view, target)
+    own = np.unique(np.concatenate([scope.steps.start, scope.steps.stop, start, stop, *operators]))
     # What the host did while a GPU waited for it is told apart from what it did besides.
     gaps = segments.take((segments.cause == Cause.LAUNCH) & (segments.by >= 0))
     actors = np.concatenate([np.full(len(own), actor), thread, thread, gaps.by, gaps.by])

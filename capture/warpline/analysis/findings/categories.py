@@ -11,6 +11,7 @@ from warpline.analysis.findings.blame import Pieces
 from warpline.analysis.findings.causes import Cause
 from warpline.analysis.findings.scope import WaitedFor
 from warpline.analysis.findings.segments import Segments
+from warpline.analysis.findings.wait_kinds import is_importing
 from warpline.analysis.framework.name_matches import matching_names
 from warpline.analysis.framework.selection import View, join_events
 from warpline.analysis.structure.gpu_gaps import DATA_LOADING
@@ -18,6 +19,7 @@ from warpline.i18n import english
 from warpline.model.intervals import merge_intervals
 
 Int64Array = npt.NDArray[np.int64]
+_OF_IMPORTS = (int(Cause.IMPORTING), int(Cause.FILE), int(Cause.BLOCKED), int(Cause.OTHER))
 _LOADING_KINDS = ("phase", "range", "operator", "python", "other")
 
 
@@ -26,10 +28,13 @@ class Category(NamedTuple):
 
     key: str
     title: str
+    """With the word for the accelerator as the field ``{device}``."""
 
 
 CATEGORIES = (
     Category("running", english("running")),
+    Category("operators", english("operators")),
+    Category("active", english("running or waiting: states of threads were not recorded")),
     Category("imports", english("importing modules")),
     Category("runnable", english("waiting for a core")),
     Category("data_loading", english("data loading")),
@@ -49,14 +54,14 @@ CATEGORIES = (
     Category("barrier", english("a barrier")),
     Category("signal", english("signals")),
     Category("terminal", english("the terminal")),
-    Category("gpu", english("waiting for the GPU")),
+    Category("gpu", english("waiting for the {device}")),
     Category("computation", english("computation")),
     Category("communication", english("exposed communication")),
     Category("copies", english("exposed copies")),
-    Category("synchronization", english("idle: the host waited for the GPU")),
+    Category("synchronization", english("idle: the host waited for the {device}")),
     Category("host", english("idle: the host is late")),
-    Category("allocation", english("idle: memory of the GPU is allocated or given back")),
-    Category("compilation", english("idle: code of the GPU is loaded or compiled")),
+    Category("allocation", english("idle: memory of the {device} is allocated or given back")),
+    Category("compilation", english("idle: code of the {device} is loaded or compiled")),
     Category("launch_latency", english("idle: between launch and start")),
     Category("stream", english("idle: launched, not started")),
     Category("start", english("before the first operation")),
@@ -111,9 +116,15 @@ def categories(view: View, segments: Segments, pieces: Pieces, target: WaitedFor
     found = table[leaf]
     hops = np.where(pieces.path >= 0, segments.cause[pieces.path], -1)
     found[(leaf == Cause.RUNNING) & (pieces.depth > 0)] = NUMBER["other_threads"]
+    found[_importing(view, segments)[pieces.leaf]] = NUMBER["imports"]
     # A child whose own lines are not known is what the time went to, whatever it did.
     is_child = (hops == Cause.CHILD).any(1)
     found[is_child & (pieces.depth > 0) & (segments.place[pieces.leaf] < 0)] = NUMBER["child"]
+    if target.gpu is None and not view.has("thread_state"):
+        found[found == NUMBER["running"]] = NUMBER["active"]
+        found[(found == NUMBER["active"]) & _inside(*operator_intervals(view, target), pieces)] = NUMBER[
+            "operators"
+        ]
     if target.gpu is None:
         on_gpu = (leaf >= Cause.COMPUTATION) & (pieces.depth > 0)
         found[on_gpu] = NUMBER["gpu"]
@@ -124,6 +135,15 @@ def categories(view: View, segments: Segments, pieces: Pieces, target: WaitedFor
         _of_gpu(view, segments, pieces, found)
     loading = _inside_loading(view, target, segments, pieces)
     found[loading] = NUMBER["data_loading"]
+    return found
+
+
+def _importing(view: View, segments: Segments) -> npt.NDArray[np.bool_]:
+    """Segments in which modules are imported, and what is read for them is waited for."""
+    can_be = np.isin(segments.cause, _OF_IMPORTS)
+    stacks = np.unique(segments.place[can_be])
+    importing = [one for one in stacks.tolist() if one >= 0 and is_importing(view.capture.stack_frames(one))]
+    found: npt.NDArray[np.bool_] = can_be & np.isin(segments.place, importing)
     return found
 
 
@@ -160,17 +180,30 @@ def _inside_loading(
     view: View, target: WaitedFor, segments: Segments, pieces: Pieces
 ) -> npt.NDArray[np.bool_]:
     """Which pieces lie in a range of data loading, of what waits for it."""
-    wanted = matching_names(view.capture, DATA_LOADING)
     waits = np.ones(len(pieces), bool)
     if target.gpu is not None:
         waits = segments.cause[pieces.root] == Cause.LAUNCH
-    if not wanted.any():
+    if not matching_names(view.capture, DATA_LOADING).any():
         return np.zeros(len(pieces), bool)
-    start, stop = loading_intervals(view, target)
+    return _inside(*loading_intervals(view, target), pieces) & waits
+
+
+def _inside(start: Int64Array, stop: Int64Array, pieces: Pieces) -> npt.NDArray[np.bool_]:
+    """Which pieces lie in sorted disjoint stretches; they are cut where these begin and end."""
+    if not len(start):
+        return np.zeros(len(pieces), bool)
     middle = (pieces.start + pieces.stop) // 2
     at = np.searchsorted(start, middle, "right") - 1
-    inside = (at >= 0) & (middle < stop[np.maximum(at, 0)]) if len(start) else np.zeros(len(pieces), bool)
-    return inside & waits
+    found: npt.NDArray[np.bool_] = (at >= 0) & (middle < stop[np.maximum(at, 0)])
+    return found
+
+
+def operator_intervals(view: View, target: WaitedFor) -> tuple[Int64Array, Int64Array]:
+    """When the thread that is waited for was inside operators, where nothing else tells what it did."""
+    if target.gpu is not None or view.has("thread_state") or not view.has("operator"):
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    events = view.events("operator", frozenset(target.tracks))
+    return merge_intervals(np.maximum(events.start, view.start_ns), np.minimum(events.stop, view.stop_ns))
 
 
 def loading_intervals(view: View, target: WaitedFor) -> tuple[Int64Array, Int64Array]:

@@ -69,6 +69,7 @@ OUTSIDE = (Cause.NETWORK, Cause.POLL, Cause.TERMINAL, Cause.SIGNAL)
 TITLES: Mapping[int, str] = MappingProxyType(
     {
         **{int(code): name for code, name in WAIT_KINDS.items()},
+        Cause.GPU: "{device}",
         Cause.BLOCKED: english("something not recorded"),
         Cause.QUEUE_EMPTY: english("an item of a queue"),
         Cause.QUEUE_FULL: english("room in a queue"),
@@ -76,15 +77,15 @@ TITLES: Mapping[int, str] = MappingProxyType(
         Cause.LAUNCH: english("its next operation"),
     }
 )
-"""What a wait is for: after "waits for"."""
+"""What a wait is for: after "waits for"; with the word for the accelerator as the field ``{device}``."""
 PATH_TITLES: Mapping[int, str] = MappingProxyType(
     {
         **TITLES,
         Cause.RUNNABLE: english("waiting for a core"),
         Cause.RUNNING: english("running"),
         Cause.IMPORTING: english("importing modules"),
-        Cause.ALLOCATING: english("allocating memory of the GPU"),
-        Cause.COMPILING: english("loading or compiling code of the GPU"),
+        Cause.ALLOCATING: english("allocating memory of the {device}"),
+        Cause.COMPILING: english("loading or compiling code of the {device}"),
         Cause.NOT_RECORDED: english("not recorded"),
         Cause.COMPUTATION: english("computation"),
         Cause.COMMUNICATION: english("communication"),

@@ -8,7 +8,7 @@ from warpline.analysis.findings.finding import Budget, Diagnosis, Finding
 from warpline.analysis.findings.rule import all_rules
 from warpline.analysis.findings.scope import find_scope, find_target
 from warpline.analysis.framework.options import Options
-from warpline.analysis.framework.selection import GPU_KINDS, Selection, View
+from warpline.analysis.framework.selection import Selection, View
 from warpline.i18n import english, tr
 from warpline.model.progress import Progress, unwatched
 
@@ -67,16 +67,20 @@ def budgets_of(view: View, options: Options) -> list[tuple[int, Budget]] | Diagn
 
 def open_case(view: View, options: Options | None = None, of: str | None = None) -> Case | Diagnosis:
     """Everything that is waited for in a range, or why nothing can be told."""
-    if not view.has(*GPU_KINDS) and not view.has("thread_state"):
+    target = find_target(view, of)
+    if target is None:
         return Diagnosis(
             None,
-            reason=english("neither thread states nor GPU work with its launches were recorded"),
+            reason=english("no thread and no GPU did anything that was recorded"),
             remedy=english("record the program with warpline record"),
         )
-    target = find_target(view, of)
-    scope = None if target is None else find_scope(view, target, options or Options())
-    if target is None or scope is None or scope.view.duration_ns <= 0:
-        return Diagnosis(None, reason=english("no thread did anything in this range"))
+    scope = find_scope(view, target, options or Options())
+    if scope.view.duration_ns <= 0:
+        return Diagnosis(
+            None,
+            reason=english("the range is empty"),
+            remedy=english("select a longer one"),
+        )
     return make_case(scope, target)
 
 

@@ -12,6 +12,7 @@ from warpline.analysis.findings.case import Case
 from warpline.analysis.findings.categories import NUMBER
 from warpline.analysis.findings.causes import TITLES, Cause
 from warpline.analysis.findings.finding import Evidence, Finding, Hop, Severity, Where
+from warpline.analysis.findings.knowledge import for_lines
 from warpline.analysis.findings.segments import distinct
 from warpline.i18n import english
 from warpline.model.times import format_duration
@@ -71,6 +72,11 @@ def place_known(where: Where) -> str:
     return place_of(where) or english("a place not recorded")
 
 
+def line_needed(case: Case, where: Where) -> str:
+    """What would tell the line of a place, where that is not known."""
+    return "" if where.file else for_lines(case.view.capture)
+
+
 def shortened(name: str) -> str:
     """The name of a kernel as a sentence can bear it."""
     return name if len(name) <= _LONG else name[: _LONG - 1] + "…"
@@ -82,6 +88,7 @@ def cost(case: Case, time_ns: int) -> dict[str, str | float]:
         "time": format_duration(time_ns),
         "whole": format_duration(case.whole_ns),
         "percent": 100 * time_ns / case.whole_ns,
+        "device": case.device,
     }
 
 
@@ -117,7 +124,7 @@ def chain_of(case: Case, path: list[int]) -> tuple[Hop, ...]:
         where = case.where(segment)
         hops.append(
             Hop(
-                what_is_done(int(segments.cause[segment]), Where()),
+                what_is_done(int(segments.cause[segment]), Where(), case.device),
                 where,
                 case.row_of(segment),
                 int(segments.start[segment]),
@@ -127,7 +134,7 @@ def chain_of(case: Case, path: list[int]) -> tuple[Hop, ...]:
     return tuple(hops)
 
 
-def what_is_done(cause: int, where: Where) -> str:
+def what_is_done(cause: int, where: Where, device: str) -> str:
     """``waits for lock at want (x.py:7)``."""
     place = place_of(where)
     if cause == Cause.SLEEP:
@@ -140,7 +147,7 @@ def what_is_done(cause: int, where: Where) -> str:
         return english("was not recorded")
     if cause in (Cause.LAUNCH_LATENCY, Cause.STREAM, Cause.GPU_END):
         return english("has nothing it may start")
-    kind = TITLES.get(cause, TITLES[Cause.BLOCKED])
+    kind = TITLES.get(cause, TITLES[Cause.BLOCKED]).format(device=device)
     if place:
         return english("waits for {kind} at {place}", kind=kind, place=place)
     return english("waits for {kind}", kind=kind)
@@ -150,7 +157,7 @@ def told(case: Case, path: list[int]) -> str:
     """The chain behind its first link as a sentence: who did what meanwhile."""
     parts = [
         f"{case.actor_name(int(case.segments.actor[segment]))} "
-        f"{what_is_done(int(case.segments.cause[segment]), case.where(segment))}"
+        f"{what_is_done(int(case.segments.cause[segment]), case.where(segment), case.device)}"
         for segment in path[1:]
     ]
     return "; ".join(parts) + "." if parts else ""

@@ -75,6 +75,10 @@ class Finding:
     needs: str = ""
 
 
+UNEXPLAINED = frozenset(("blocked", "condition", "other", "active", "not_recorded"))
+"""Causes of a budget that tell no more than that nothing was seen to happen."""
+
+
 @dataclass(frozen=True)
 class BudgetPart:
     """Time of one cause."""
@@ -108,6 +112,12 @@ class Budget:
     parts: tuple[BudgetPart, ...]
     tracks: tuple[int, ...] = ()
     steps: tuple[BudgetStep, ...] = ()
+
+    @property
+    def unexplained_ratio(self) -> float:
+        """Which part of the range was recorded without telling what it went to."""
+        unknown = sum(part.time_ns for part in self.parts if part.cause in UNEXPLAINED)
+        return unknown / max(self.stop_ns - self.start_ns, 1)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from warpline.analysis.findings.segments import (
     split_at,
     tile,
 )
-from warpline.analysis.findings.thread_time import BLOCKED, RUNNABLE, Threads
+from warpline.analysis.findings.thread_time import BLOCKED, RUNNABLE, Threads, ThreadTime
 from warpline.analysis.findings.wait_kinds import is_importing, refine
 from warpline.analysis.framework.selection import View
 from warpline.model.intervals import merge_intervals
@@ -60,7 +60,7 @@ def _of_states(threads: Threads) -> Segments:
     woken = threads.woken_by(waits)
     by[blocked] = np.where(by[blocked] == NOBODY, woken, by[blocked])
     children = blocked[(kind == Cause.CHILD)]
-    by[children] = _children_of(threads, activity.thread[children], activity.stop[children])
+    by[children] = _children_of(threads, activity.take(children))
     by[by == activity.thread] = NOBODY
     by[cause >= Cause.RUNNABLE] = NOBODY
     return Segments(activity.thread, activity.start, activity.stop, cause, by, activity.stack, activity.row)
@@ -74,9 +74,10 @@ def _refined(threads: Threads, wait: Int64Array, stack: Int64Array) -> Int64Arra
     return np.array(kinds or [0], np.int64)[inverse]
 
 
-def _children_of(threads: Threads, thread: Int64Array, stop: Int64Array) -> Int64Array:
-    """For waits of threads that ended at ``stop``: the main thread of the child that ended last before that."""
+def _children_of(threads: Threads, waits: ThreadTime) -> Int64Array:
+    """For waits for children: the main thread of the child that ended last before the wait did, and not before it."""
     capture = threads.view.capture
+    thread, start, stop = waits.thread, waits.start, waits.stop
     by = np.full(len(thread), NOBODY, np.int64)
     ends = _ends(threads)
     for one in np.unique(thread).tolist():
@@ -93,7 +94,10 @@ def _children_of(threads: Threads, thread: Int64Array, stop: Int64Array) -> Int6
         if children:
             times = np.array(sorted(children), np.int64)
             at = np.searchsorted(times[:, 0], stop[here] + _CHILD_ENDS_NS, "right") - 1
-            by[here] = np.where(at >= 0, times[np.maximum(at, 0), 1], times[0, 1])
+            # One that was gone when the wait began is not what was waited for: that still lives, and was not told.
+            last, first = times[np.maximum(at, 0)], times[0]
+            found = np.where(last[:, 0] >= start[here] - _CHILD_ENDS_NS, last[:, 1], NOBODY)
+            by[here] = np.where(at >= 0, found, first[1])
     return by
 
 

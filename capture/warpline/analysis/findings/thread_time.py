@@ -93,6 +93,11 @@ class Threads:
         order = in_order(found.thread, found.start)
         return found if order is None else found.take(order)
 
+    @property
+    def has_states(self) -> bool:
+        """Whether it was recorded when threads ran."""
+        return self.view.has("thread_state")
+
     @cached_property
     def calls(self) -> BlockingCalls:
         """All blocking calls; empty where they were not recorded."""

@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
-from warpline.analysis.findings.finding import Finding
+from warpline.analysis.findings.finding import Diagnosis, Finding
 from warpline.i18n import tr, translated
 from warpline.model.markdown import markdown_text
 from warpline.model.times import format_duration
+
+_MOSTLY = 0.3
+"""What is not explained of a range that is nevertheless called healthy."""
+
+
+def verdict(found: Diagnosis) -> str:
+    """What there is to say where no finding is more than a note; empty where one is. In the reader's language."""
+    if found.budget is None or any(finding.severity != "note" for finding in found.findings):
+        return ""
+    unknown = found.budget.unexplained_ratio
+    if unknown > _MOSTLY:
+        return tr(
+            "Too little is known to judge: what {percent:.0f} % of the time went to was not recorded.",
+            percent=100 * unknown,
+        )
+    return tr("Nothing stands out.")
 
 
 def finding_lines(finding: Finding, bullet: str) -> list[str]:

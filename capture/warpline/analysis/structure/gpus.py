@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ Int64Array = npt.NDArray[np.int64]
 COMPUTATION, COMMUNICATION, MEMORY = 1, 2, 4
 """Bits of the three activities of a GPU in combinations of `warpline.analysis.structure.overlap`."""
 WINDOW_EVENTS = 1 << 21
+_NPU = re.compile(r"(Rank \d+ · )?NPU\b")
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,11 @@ class Gpu:
     rank: int | None
     title: str
     tracks: frozenset[int]
+
+    @property
+    def word(self) -> str:
+        """What a device of its kind is called."""
+        return "NPU" if _NPU.match(self.title) else "GPU"
 
 
 def gpus(view: View) -> list[Gpu]:
@@ -41,8 +48,8 @@ def gpus(view: View) -> list[Gpu]:
     for (number, device), tracks in sorted(found.items()):
         rank = None if number < 0 else number
         name = names.get((rank, device), names.get((None, device), ""))
-        title = f"GPU {device}"
-        if name and name != title:
+        title = f"{'NPU' if _NPU.match(name) else 'GPU'} {device}"
+        if name and name not in (title, "NPU"):
             title += f" · {name}"
         result.append(
             Gpu(device, rank, f"Rank {rank} · {title}" if rank is not None else title, frozenset(tracks))

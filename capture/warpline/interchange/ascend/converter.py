@@ -21,7 +21,8 @@ from warpline.interchange.trace_json.piece_columns import SLICES, Group, ThreadK
 from warpline.interchange.trace_json.target import name_ids, optional_ids
 from warpline.interchange.trace_json.tracks import number_of
 from warpline.model import AttributeSpec, KindSpec, links
-from warpline.model.track_factory import TrackSpec, gpu_title
+from warpline.model.track_factory import TrackSpec
+from warpline.model.track_titles import NPU
 
 if TYPE_CHECKING:
     from warpline.storage import CaptureBuilder
@@ -178,7 +179,9 @@ class AscendConverter(TorchConverter):
 
     def _track(self, device: int, spec: TrackSpec) -> int:
         owner = self._owner()
-        parent = self.tracks.add_track(replace(self.tracks.specs.gpu(device), title=gpu_title(device, "NPU")))
+        parent = self.tracks.add_track(
+            replace(self.tracks.specs.gpu(device), title=NPU.format(number=device))
+        )
         return self.tracks.add_track(spec, parent, owner)
 
     def _owner(self) -> Any:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.unit.analysis.findings.test_engine import MS
 
 from warpline.analysis.findings.diagnose import diagnose
 from warpline.analysis.framework.selection import View
+from warpline.model import Flag
+from warpline.model.waits import WaitKind
 from warpline.storage import CaptureBuilder, open_capture
 
 
@@ -35,5 +38,49 @@ def test_who_makes_the_batches_decides_the_advice(tmp_path: Path, in_main: bool)
         builder.finish()
     with open_capture(path) as capture:
         found = {finding.id: finding for finding in diagnose(View(capture)).findings}
-    assert ("main process" in found["data_loading"].text) == in_main
-    assert ("workers that are too slow" in found["data_loading"].text) != in_main
+    expected = "Loading in the main process" if in_main else "Batches are taken over slowly"
+    assert found["data_loading"].title == expected
+    assert ("num_workers" in found["data_loading"].remedy) == in_main
+
+
+@pytest.mark.parametrize(
+    ("what", "wait", "says"),
+    [
+        (0, 0, "These compute in"),
+        (2, WaitKind.SLEEP, "One of these sleeps"),
+        (1, 0, "have no core"),
+        (2, WaitKind.LOCK, "One of these waits for lock"),
+    ],
+)
+def test_what_workers_do_meanwhile_is_said(tmp_path: Path, what: int, wait: int, says: str) -> None:
+    path = tmp_path / "run.h5"
+    with CaptureBuilder(path) as builder:
+        builder.set_span(0, 100 * MS)
+        for pid in (71, 72):
+            process = builder.add_process(pid, name="python")
+            thread = builder.add_thread(process, pid, name="python")
+            base = f"process/{pid}.1/thread/{pid}.1"
+            state, phases, calls = (
+                builder.track(f"{base}/{role}", role=role, process=process, thread=thread)
+                for role in ("state", "phases", "osrt")
+            )
+            is_main = pid == 71
+            kind = int(WaitKind.PIPE) if is_main else int(wait)
+            here = 2 if is_main else what
+            name = builder.string(("running", "runnable", "blocked")[here])
+            flags = (0, int(Flag.WAITING), int(Flag.IDLE))[here]
+            given = {"wait": np.array([kind], np.uint8)} if here == 2 else {}
+            builder.add_events(state, "thread_state", [0], [90 * MS], [name], flags=[flags], attributes=given)
+            builder.add_events(state, "thread_state", [90 * MS], [10 * MS], [builder.string("running")])
+            if is_main:
+                call = {"wait": np.array([kind], np.uint8), "ended_by": np.array([72])}
+                builder.add_events(calls, "osrt", [0], [90 * MS], [builder.string("read")], attributes=call)
+                name = builder.string("DataLoader.__next__")
+                builder.add_events(phases, "phase", [0], [90 * MS], [name])
+            else:
+                builder.add_events(phases, "phase", [0], [90 * MS], [builder.string("fetch batch")])
+        builder.finish()
+    with open_capture(path) as capture:
+        first = diagnose(View(capture)).findings[0]
+    assert (first.id, first.title) == ("data_loading", "Workers that load too slowly")
+    assert says in first.text

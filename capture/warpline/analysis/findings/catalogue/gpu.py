@@ -10,7 +10,15 @@ import numpy.typing as npt
 
 from warpline.analysis.findings.case import Case
 from warpline.analysis.findings.causes import Cause
-from warpline.analysis.findings.draft import at_most, cost, make_finding, pieces_of, place_known, shortened
+from warpline.analysis.findings.draft import (
+    at_most,
+    cost,
+    line_needed,
+    make_finding,
+    pieces_of,
+    place_known,
+    shortened,
+)
 from warpline.analysis.findings.finding import Finding, Severity, Where
 from warpline.analysis.findings.host_places import moments_in, usual_place
 from warpline.analysis.findings.rule import Rule
@@ -22,7 +30,6 @@ _TINY_NS = 10_000
 """A launch takes about this long: shorter kernels end before the next one can be launched."""
 _LATE_NS = 200_000
 """So long in the mean before each kernel, and the host does something else than launch."""
-_NEEDS = english("record the host with --trace cpu,osrt,python to see which line it is")
 
 
 def _host_place(case: Case, pieces: Int64Array) -> Where:
@@ -60,15 +67,15 @@ def of_host(case: Case) -> Iterator[Finding]:
             make_finding(
                 case, "gpu_launch_bound", english("Kernels shorter than their launch"),
                 english_n(
-                    "The GPU waits for launches for {time} of {whole} ({percent:.0f} %): {count:,} kernel of {median}, "
-                    "most often launched in {place}. It could be at most {factor} x as fast.",
-                    "The GPU waits for launches for {time} of {whole} ({percent:.0f} %): {count:,} kernels of {median} "
-                    "in the median, most often launched in {place}. It could be at most {factor} x as fast.",
+                    "The {device} waits for launches for {time} of {whole} ({percent:.0f} %): {count:,} kernel of "
+                    "{median}, most often launched in {place}. It could be at most {factor} x as fast.",
+                    "The {device} waits for launches for {time} of {whole} ({percent:.0f} %): {count:,} kernels of "
+                    "{median} in the median, most often launched in {place}. It could be at most {factor} x as fast.",
                     count, median=format_duration(median), **fields,
                 ),
                 pieces, gain, where,
                 english("Launch less and larger work: larger batches, fused operators, compilation, or CUDA graphs."),
-                needs="" if where.file else _NEEDS,
+                needs=line_needed(case, where),
             )
         )  # fmt: skip
         return
@@ -76,13 +83,16 @@ def of_host(case: Case) -> Iterator[Finding]:
         make_finding(
             case, "gpu_host", english("The host is late"),
             english(
-                "The GPU waits for the host for {time} of {whole} ({percent:.0f} %): it is in {place} and launches "
-                "nothing. It could be at most {factor} x as fast.",
+                "The {device} waits for the host for {time} of {whole} ({percent:.0f} %): it is in {place} and "
+                "launches nothing. It could be at most {factor} x as fast.",
                 **fields,
             ),
             pieces, gain, where,
-            english("Do this while the GPU works: launch first, or in another thread or process."),
-            needs="" if where.file else _NEEDS,
+            english(
+                "Do this while the {device} works: launch first, or in another thread or process.",
+                device=case.device,
+            ),
+            needs=line_needed(case, where),
         )
     )  # fmt: skip
 
@@ -104,10 +114,11 @@ def of_synchronization(case: Case) -> Iterator[Finding]:
     )
     gain = case.gain_ns(segments.cause == Cause.GPU)
     text = english_n(
-        "The host waits for the GPU once, for {waited}, in {call}, at {place}, and cannot work ahead: the GPU then "
-        "idles for {time} of {whole} ({percent:.0f} %). It could be at most {factor} x as fast.",
-        "The host waits for the GPU {count:,} times, for {waited}, mostly in {call}, at {place}, and cannot work "
-        "ahead: the GPU then idles for {time} of {whole} ({percent:.0f} %). It could be at most {factor} x as fast.",
+        "The host waits for the {device} once, for {waited}, in {call}, at {place}, and cannot work ahead: the "
+        "{device} then idles for {time} of {whole} ({percent:.0f} %). It could be at most {factor} x as fast.",
+        "The host waits for the {device} {count:,} times, for {waited}, mostly in {call}, at {place}, and cannot "
+        "work ahead: the {device} then idles for {time} of {whole} ({percent:.0f} %). It could be at most {factor} x "
+        "as fast.",
         len(waits),
         call=called,
         waited=format_duration(int(segments.length[waits].sum())),
@@ -115,11 +126,11 @@ def of_synchronization(case: Case) -> Iterator[Finding]:
         factor=at_most(case, gain),
         **cost(case, int(case.pieces.length[pieces].sum())),
     )
-    title = english("Calls that wait for the GPU")
+    title = english("Calls that wait for the {device}", device=case.device)
     remedy = english(
         "Leave out calls that synchronise in the loop (.item(), .cpu(), nonzero, blocking copies)."
     )
-    needs = "" if where.file else _NEEDS
+    needs = line_needed(case, where)
     yield from _some(
         make_finding(case, "gpu_synchronization", title, text, pieces, gain, where, remedy, needs=needs)
     )
@@ -140,11 +151,11 @@ def of_allocation(case: Case) -> Iterator[Finding]:
     """Memory of the GPU asked for and given back, and code loaded, while it idles."""
     for key, name, title, remedy in (
         (
-            "allocation", "gpu_allocation", english("Allocating memory of the GPU"),
+            "allocation", "gpu_allocation", english("Allocating memory of the {device}", device=case.device),
             english("Allocate once and keep it; let a caching allocator grow before the loop."),
         ),
         (
-            "compilation", "gpu_compilation", english("Loading or compiling code of the GPU"),
+            "compilation", "gpu_compilation", english("Loading or compiling code of the {device}", device=case.device),
             english("Compile and load before the loop: warm up with the shapes that come."),
         ),
     ):  # fmt: skip
@@ -158,7 +169,7 @@ def of_allocation(case: Case) -> Iterator[Finding]:
             make_finding(
                 case, name, title,
                 english(
-                    "{title} takes {time} of {whole} ({percent:.0f} %) in which the GPU idles, at {place}.",
+                    "{title} takes {time} of {whole} ({percent:.0f} %) in which the {device} idles, at {place}.",
                     title=title, place=place_known(where),
                     **cost(case, int(case.pieces.length[pieces].sum())),
                 ),

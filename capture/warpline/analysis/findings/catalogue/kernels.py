@@ -51,7 +51,7 @@ def of_kernels(case: Case) -> Iterator[Finding]:
         names, inverse = np.unique(rest.name, return_inverse=True)
         total = np.bincount(inverse.reshape(-1), rest.inside, len(names)) if len(names) else np.zeros(1)
         yield from _told(
-            case, "gpu_kernels", english("The GPU is busy: its largest kernel"),
+            case, "gpu_kernels", english("The {device} is busy: its largest kernel", device=case.device),
             rest.take(inverse.reshape(-1) == int(np.argmax(total))),
             english("Only less work, or better kernels, help: fuse, lower the precision, choose larger tiles."),
         )  # fmt: skip

@@ -23,7 +23,6 @@ from warpline.analysis.findings.draft import (
 )
 from warpline.analysis.findings.finding import Finding, Severity
 from warpline.analysis.findings.rule import Rule
-from warpline.analysis.findings.wait_kinds import is_importing
 from warpline.i18n import english
 
 Int64Array = npt.NDArray[np.int64]
@@ -37,12 +36,7 @@ def of_imports(case: Case) -> Iterator[Finding]:
     if not len(pieces):
         return
     where = where_of(case, pieces)
-    # What else held an import up would not have, had there been none.
-    stacks = np.unique(case.segments.place)
-    frames = case.view.capture.stack_frames
-    importing = stacks[[one >= 0 and is_importing(frames(one)) for one in stacks.tolist()]]
-    held_up = (case.segments.actor == case.actor) & (case.segments.cause != Cause.RUNNABLE)
-    gain = case.gain_ns(np.isin(case.segments.place, importing) & held_up)
+    gain = case.gain_of_pieces(pieces)
     text = english(
         "Importing modules takes {time} of {whole} ({percent:.0f} %), most of it asked for at {place}.",
         place=place_known(where),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+import numpy.typing as npt
 
 from warpline.analysis.findings.budget import budget_of
 from warpline.analysis.findings.case import Case
@@ -17,6 +18,10 @@ from warpline.model.times import format_duration
 
 _FEWEST = 6
 _DRIFT = 1.2
+_FEWEST_OF_TREND = 12
+_BEYOND = 3.0
+_EACH = 0.12
+"""So much of the growth at least lies between any two neighbouring quarters; evenly it would be a third."""
 
 
 def of_steps(case: Case) -> Iterator[Finding]:
@@ -42,8 +47,9 @@ def of_steps(case: Case) -> Iterator[Finding]:
             case, "slow_steps", english("Steps that are longer than others"), text, extra, far, remedy
         )
     half = len(duration) // 2
-    early, late = float(np.median(duration[:half])), float(np.median(duration[half:]))
-    if late > _DRIFT * early:
+    own = duration - _without_core(case)
+    early, late = float(np.median(own[:half])), float(np.median(own[half:]))
+    if late > _DRIFT * early and is_trend(own):
         text = english(
             "Steps become longer: {early} in the median of the first half, {late} in that of the second.",
             early=format_duration(int(early)), late=format_duration(int(late)),
@@ -54,8 +60,35 @@ def of_steps(case: Case) -> Iterator[Finding]:
         yield _note(case, "drift", english("Steps become longer"), text, gain, later, remedy)
 
 
+def is_trend(values: npt.NDArray[np.int64]) -> bool:
+    """Whether values grow all along, far beyond what they vary by from one to the next.
+
+    A machine that becomes busy half-way, or now and then, makes steps longer too, at once: each quarter must be longer
+    than the one before by a part of the growth, and the growth be several times the variation about the line through
+    the medians of the first and the last quarter (1.4826 times the median absolute deviation).
+    """
+    if len(values) < _FEWEST_OF_TREND:
+        return False
+    quarters = [float(np.median(part)) for part in np.array_split(values, 4)]
+    growth = quarters[3] - quarters[0]
+    # The middles of the outer quarters lie three quarters of the length apart.
+    line = quarters[0] + growth * (np.linspace(0, 1, len(values)) - 0.125) / 0.75
+    spread = 1.4826 * float(np.median(np.abs(values - line)))
+    rises = np.diff(quarters)
+    return bool(growth > _BEYOND * spread and (rises > _EACH * growth).all())
+
+
+def _without_core(case: Case) -> npt.NDArray[np.int64]:
+    """How long each step was ready to run and had no core, ns: its neighbours' doing."""
+    budget = budget_of(case)
+    place = next((number for number, part in enumerate(budget.parts) if part.cause == "runnable"), None)
+    if place is None:
+        return np.zeros(len(budget.steps), np.int64)
+    return np.array([step.times_ns[place] for step in budget.steps], np.int64)
+
+
 def _note(
-    case: Case, name: str, title: str, text: str, gain_ns: int, which: np.ndarray[tuple[int], np.dtype[np.bool_]],
+    case: Case, name: str, title: str, text: str, gain_ns: int, which: npt.NDArray[np.bool_],
     remedy: str,
 ) -> Finding:  # fmt: skip
     steps = case.scope.steps

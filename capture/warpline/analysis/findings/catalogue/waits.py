@@ -22,6 +22,7 @@ from warpline.analysis.findings.draft import (
     where_of,
 )
 from warpline.analysis.findings.finding import Finding, Severity
+from warpline.analysis.findings.knowledge import for_waits
 from warpline.analysis.findings.rule import Rule
 from warpline.i18n import english, english_n
 
@@ -116,7 +117,7 @@ def _of_leaf(
         name, title = "slow_stage", english("The slowest stage of a pipeline")
         remedy = english("Make this stage faster, or run it several times side by side.")
     gain = min(case.gain_ns(leaves_like(case, group.pieces)), group.time_ns)
-    needs = "" if key != "blocked" else english("record with --trace osrt, which explains waits")
+    needs = "" if key != "blocked" else for_waits(case.view.capture)
     sentence = f"{text} {told(case, path)}".strip()
     return make_finding(case, name, title, sentence, group.pieces, gain, where, remedy, worst, needs, path)
 

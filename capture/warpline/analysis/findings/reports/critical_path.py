@@ -29,7 +29,8 @@ def critical_path(view: View, options: Options) -> Table | NotRecorded:
     )
     actors = [case.actor_name for _, case in found]
     places = [case.segment_place for _, case in found]
-    titles = dict(PATH_TITLES)
+    device = found[0][1].device
+    titles = {code: title.format(device=device) for code, title in PATH_TITLES.items()}
     columns = [
         Column("number", "Segment", Role.ORDINAL, key=True),
         Column("name", "Cause", Role.NAME, ours=True),

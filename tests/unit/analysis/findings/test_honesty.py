@@ -1,0 +1,175 @@
+"""A diagnosis says no more than is known, and asks for nothing that cannot be done."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from tests.unit.analysis.findings.test_engine import MS, threads_capture
+
+from warpline.analysis.findings.catalogue.steps import is_trend
+from warpline.analysis.findings.causes import Cause
+from warpline.analysis.findings.diagnose import diagnose, open_case
+from warpline.analysis.findings.finding import Diagnosis
+from warpline.analysis.findings.knowledge import for_lines, for_waits
+from warpline.analysis.findings.wording import verdict
+from warpline.analysis.framework.selection import View
+from warpline.interchange import import_files
+from warpline.model import Flag
+from warpline.model.waits import WaitKind
+from warpline.storage import Capture, CaptureBuilder, open_capture
+
+SLEEP, UNKNOWN, FILE, CHILD = (
+    int(kind) for kind in (WaitKind.SLEEP, WaitKind.UNKNOWN, WaitKind.FILE, WaitKind.CHILD)
+)
+
+
+def _capture(meta: dict[str, Any], kinds: tuple[str, ...] = ()) -> Capture:
+    return cast("Capture", SimpleNamespace(meta=meta, kinds=dict.fromkeys(kinds)))
+
+
+@pytest.mark.parametrize(
+    ("meta", "kinds", "line", "wait"),
+    [
+        ({"recording": {"trace": ["cpu", "osrt", "python"]}}, (), "", ""),
+        ({"recording": {"trace": ["cpu"]}}, (), "--trace osrt,python", "--trace osrt"),
+        ({"recording": {"trace": ["cpu", "osrt", "python"], "attached": True}}, (), "", "who attaches"),
+        ({"recording": {"trace": ["cpu"], "attached": True}}, (), "--trace python", "who attaches"),
+        ({"imported_from": [{"format": "torch"}]}, (), "with_stack=True", "warpline record tells what"),
+        ({"imported_from": [{"format": "torch"}]}, ("python",), "", "warpline record tells what"),
+        ({"imported_from": [{"format": "nsys"}]}, (), "--python-sampling", "--trace=osrt"),
+        ({"imported_from": [{"format": "paddle"}]}, (), "warpline record tells the line", "warpline record"),
+        ({}, (), "warpline record tells the line", "warpline record"),
+    ],
+)
+def test_what_would_tell_more_can_be_done(
+    meta: dict[str, Any], kinds: tuple[str, ...], line: str, wait: str
+) -> None:
+    capture = _capture(meta, kinds)
+    for text, expected in ((for_lines(capture), line), (for_waits(capture), wait)):
+        assert expected in text
+        assert bool(expected) == bool(text)
+
+
+@pytest.mark.parametrize(
+    ("states", "says"),
+    [
+        ([(80 * MS, 0, 0, 0), (20 * MS, 2, UNKNOWN, 0)], "Nothing stands out."),
+        ([(20 * MS, 0, 0, 0), (80 * MS, 2, UNKNOWN, 0)], "Too little is known to judge: what 80 %"),
+        ([(20 * MS, 0, 0, 0), (80 * MS, 2, SLEEP, 0)], ""),
+    ],
+)
+def test_what_is_not_known_is_not_healthy(
+    tmp_path: Path, states: list[tuple[int, int, int, int]], says: str
+) -> None:
+    with threads_capture(tmp_path / "run.h5", [states]) as capture:
+        said = verdict(diagnose(View(capture)))
+    assert said.startswith(says)
+    assert bool(said) == bool(says)
+
+
+def test_imports_cost_what_leaving_them_out_would_save(tmp_path: Path) -> None:
+    # 40 ms of running and 20 of reading files inside an import, 40 ms of running elsewhere.
+    path = tmp_path / "run.h5"
+    with CaptureBuilder(path) as builder:
+        builder.set_span(0, 100 * MS)
+        process = builder.add_process(71, name="python")
+        thread = builder.add_thread(process, 71, name="python")
+        state, samples = (
+            builder.track(f"process/71.1/thread/71.1/{role}", role=role, process=process, thread=thread)
+            for role in ("state", "samples")
+        )
+        main = builder.stack(builder.string("<module> (/home/me/main.py:3)"))
+        inside = builder.stack(builder.string("_find_and_load (<frozen importlib._bootstrap>:1176)"), main)
+        outside = builder.stack(builder.string("work (/home/me/main.py:9)"))
+        running, blocked = builder.string("running"), builder.string("blocked")
+        builder.add_events(state, "thread_state", [0], [40 * MS], [running])
+        builder.add_events(
+            state, "thread_state", [40 * MS], [20 * MS], [blocked], flags=[int(Flag.IDLE)],
+            attributes={"wait": np.array([FILE], np.uint8), "stack": [inside]},
+        )  # fmt: skip
+        builder.add_events(state, "thread_state", [60 * MS], [40 * MS], [running])
+        times = np.arange(5, 100, 10) * MS
+        stacks = np.where(times < 60 * MS, inside, outside)
+        builder.add_events(
+            samples, "sample", times, np.zeros(10, np.int64), [builder.string("sample")] * 10,
+            attributes={"stack": stacks},
+        )  # fmt: skip
+        builder.finish()
+    with open_capture(path) as capture:
+        found = diagnose(View(capture))
+    (first,) = found.findings
+    assert (first.id, first.where.line) == ("imports", 3)
+    assert first.time_ns == first.gain_ns == 60 * MS
+    assert first.text.startswith("Importing modules takes 60.00 ms of 100.0 ms (60 %)")
+
+
+def test_a_child_that_was_gone_is_not_waited_for(tmp_path: Path) -> None:
+    # A short-lived child ends at 30 ms; the wait from 60 ms on is for another that was not recorded.
+    path = tmp_path / "run.h5"
+    with CaptureBuilder(path) as builder:
+        builder.set_span(0, 100 * MS)
+        for pid, parent in ((71, None), (72, 71)):
+            process = builder.add_process(pid, name="python", parent_pid=parent)
+            thread = builder.add_thread(process, pid, name="python")
+            state = builder.track(
+                f"process/{pid}.1/thread/{pid}.1/state", role="state", process=process, thread=thread
+            )
+            length = 60 if parent is None else 30
+            builder.add_events(state, "thread_state", [0], [length * MS], [builder.string("running")])
+            if parent is None:
+                builder.add_events(
+                    state, "thread_state", [60 * MS], [40 * MS], [builder.string("blocked")],
+                    flags=[int(Flag.IDLE)], attributes={"wait": np.array([CHILD], np.uint8)},
+                )  # fmt: skip
+        builder.finish()
+    with open_capture(path) as capture:
+        case = open_case(View(capture))
+    assert not isinstance(case, Diagnosis)
+    waits = case.segments.cause == Cause.CHILD
+    assert case.segments.by[waits].tolist() == [-1]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_busy_machine_makes_no_trend(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    steady = 10 * MS + random.integers(0, 3 * MS, 60)
+    assert not is_trend(steady)
+    becomes_busy = steady + np.where(np.arange(60) >= 30, 8 * MS, 0)
+    assert not is_trend(becomes_busy)
+    now_and_then = steady + random.choice([0, 15 * MS], 60, p=[0.7, 0.3])
+    assert not is_trend(now_and_then)
+    grows = steady + np.arange(60) * MS // 4
+    assert is_trend(grows)
+
+
+def test_operators_tell_what_threads_without_states_did(data_dir: Path, tmp_path: Path) -> None:
+    # The totals are those of Paddle's own table: depthwise_conv2d_grad kernel launch, 51 calls.
+    path = tmp_path / "paddle.h5"
+    import_files([data_dir / "paddle" / "paddle_mobilenetv2_cpu_mem.pb"], path)
+    with open_capture(path) as capture:
+        found = diagnose(View(capture))
+    assert found.budget is not None
+    assert [part.cause for part in found.budget.parts] == ["operators", "active", "data_loading"]
+    operators = next(finding for finding in found.findings if finding.id == "operators")
+    assert operators.where.operator == "depthwise_conv2d_grad kernel launch"
+    assert "51 times" in operators.text
+    assert not any(finding.severity == "critical" for finding in found.findings)
+
+
+def test_an_npu_is_called_npu(data_dir: Path, tmp_path: Path) -> None:
+    path = tmp_path / "ascend.h5"
+    import_files([next(data_dir.glob("ascend/*/test/data/pytorch/text/level1/rank0_ascend_pt"))], path)
+    with open_capture(path) as capture:
+        found = diagnose(View(capture))
+        titles = {track.title for track in capture.tracks}
+    assert found.budget is not None
+    assert found.budget.waited_for == "NPU 0"
+    assert "NPU 0" in titles
+    texts = [found.budget.waited_for, *(part.title for part in found.budget.parts)]
+    texts += [text for finding in found.findings for text in (finding.title, finding.text, finding.remedy)]
+    assert not any("GPU" in text for text in texts)
+    assert any("NPU" in text for text in texts[1:])

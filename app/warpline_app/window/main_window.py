@@ -28,12 +28,14 @@ from warpline_app.window.recent_menu import RecentMenu
 from warpline_app.window.status_line import StatusLine
 from warpline_app.window.tabs import CaptureTabs
 from warpline_app.window.theme_menu import theme_menu
+from warpline_app.window.timeline_keys import TimelineKeys
 from warpline_app.window.timeline_search import TimelineSearch
 from warpline_app.window.tool_row import ToolRow
 from warpline_app.window.welcome import WelcomePage
 
 if TYPE_CHECKING:
     from warpline_app.commands.navigator import Navigator
+    from warpline_app.timeline.widgets.view import TimelineView
 
 _windows: list[MainWindow] = []
 """Windows that are open, in the order in which they were made; nobody else keeps them alive."""
@@ -71,6 +73,7 @@ class MainWindow(QMainWindow):
         self._notices = OpeningNotices(self.workspace, partial(self.panels.show_panel, "console"), self)
         self.tool_row = ToolRow(self.commands)
         self.tool_row.search.left.connect(self.focus_front)
+        self._timeline_keys = TimelineKeys(self, self._view_in_front)
         self.search = TimelineSearch(self.tool_row.search, self.tool_row.matches, self)
         self.status_line = StatusLine()
         self.workspace.told.connect(self.status_line.say)
@@ -207,9 +210,26 @@ class MainWindow(QMainWindow):
     # -- keys that nothing in the window took ---------------------------------------------------------------
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Keys that move a timeline say what is missing while there is none."""
-        if self.workspace.current is not None or not self.commands.press_without_timeline(event):
-            super().keyPressEvent(event)
+        """They are the timeline's; those that move it say what is missing while there is none."""
+        view = self._view_in_front()
+        if view is not None:
+            event.ignore()
+            view.key_pressed.emit(event)
+            if event.isAccepted():
+                return
+        elif self.commands.press_without_timeline(event):
+            return
+        super().keyPressEvent(event)
+
+    def keyReleaseEvent(self, event: QKeyEvent) -> None:
+        """Ends what a held key began."""
+        view = self._view_in_front()
+        if view is None or not view.held.release(event):
+            super().keyReleaseEvent(event)
+
+    def _view_in_front(self) -> TimelineView | None:
+        navigator = self.navigator
+        return navigator.view if navigator is not None else None
 
     # -- drag and drop --------------------------------------------------------------------------------------
 

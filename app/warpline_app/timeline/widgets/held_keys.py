@@ -63,6 +63,11 @@ def verb_of(event: QKeyEvent) -> Verb | None:
     return places.get(place) if known else _KEYS.get(key)
 
 
+def is_arrow(event: QKeyEvent) -> bool:
+    """Whether it is a key that lists and tables need too."""
+    return event.key() in _ARROWS
+
+
 class HeldKeys(QObject):
     """Moves the view while keys are down, a step at once and faster and faster then."""
 

@@ -1,0 +1,102 @@
+"""The timeline's keys wherever the keyboard is: in a table, a tab, a button; not where text is typed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QEvent, QObject
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractSpinBox,
+    QApplication,
+    QComboBox,
+    QKeySequenceEdit,
+    QLineEdit,
+    QPlainTextEdit,
+    QTextEdit,
+    QWidget,
+)
+
+from warpline_app.panels.frame.floating import FloatingPanel
+
+if TYPE_CHECKING:
+    from warpline_app.timeline.widgets.view import TimelineView
+
+
+def takes_text(widget: QWidget) -> bool:
+    """Whether letters that are typed there are text."""
+    if isinstance(widget, QLineEdit | QPlainTextEdit | QTextEdit):
+        return not widget.isReadOnly()
+    if isinstance(widget, QComboBox):
+        return widget.isEditable()
+    return isinstance(widget, QAbstractSpinBox | QKeySequenceEdit)
+
+
+class TimelineKeys(QObject):
+    """Hands the keys that are held to move a timeline (W A S D) to the timeline in front, from any widget of a window.
+
+    Arrows stay with the widget that has the keyboard, if it lists anything. Only that widget is watched: nothing else
+    pays for it.
+    """
+
+    def __init__(self, window: QWidget, view: Callable[[], TimelineView | None]) -> None:
+        """``view`` is the timeline in front."""
+        super().__init__(window)
+        self._window = window
+        self._view = view
+        self._watched: QWidget | None = None
+        self._moves: TimelineView | None = None
+        application = QApplication.instance()
+        assert isinstance(application, QApplication)
+        application.focusChanged.connect(self._follow)
+
+    def _follow(self, _old: QWidget | None, new: QWidget | None) -> None:
+        self._stop()
+        if self._watched is not None:
+            self._watched.removeEventFilter(self)
+            self._watched.destroyed.disconnect(self._forget)
+            self._watched = None
+        if new is not None and self._is_ours(new) and not takes_text(new):
+            self._watched = new
+            new.destroyed.connect(self._forget)
+            new.installEventFilter(self)
+
+    def _forget(self) -> None:
+        self._watched = None
+
+    def _is_ours(self, widget: QWidget) -> bool:
+        top = widget.window()
+        return top is self._window or (isinstance(top, FloatingPanel) and top.parentWidget() is self._window)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Takes presses and releases of the keys that move."""
+        kind = event.type()
+        if kind not in {QEvent.Type.ShortcutOverride, QEvent.Type.KeyPress, QEvent.Type.KeyRelease}:
+            return False
+        assert isinstance(event, QKeyEvent)
+        view = self._view()
+        if view is None or watched is view or not _is_motion(event, watched):
+            return False
+        if kind == QEvent.Type.ShortcutOverride:
+            event.accept()
+            return True
+        if kind == QEvent.Type.KeyRelease:
+            return self._moves is not None and self._moves.held.release(event)
+        self._moves = view
+        view.key_pressed.emit(event)
+        return True
+
+    def _stop(self) -> None:
+        """Keys that are down are released elsewhere."""
+        if self._moves is not None:
+            self._moves.held.stop()
+            self._moves = None
+
+
+def _is_motion(event: QKeyEvent, widget: QObject) -> bool:
+    from warpline_app.timeline.widgets.held_keys import is_arrow, verb_of
+
+    # Buttons only go to their neighbours with arrows, which Tab does too.
+    return verb_of(event) is not None and (not is_arrow(event) or isinstance(widget, QAbstractButton))

@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -138,12 +139,40 @@ def test_operators_are_those_that_the_profiler_counts_and_it_works_as_before(tmp
     with capture:
         operators = capture.events("operator").to_pandas()
         ranges = capture.events("range").to_pandas()
+        name_of = operators.set_index("row").name
+        found = capture.links.to_pandas()
+        found = found[found.kind == "forward_backward"]
+        links = [
+            (one, name_of[one], name_of[other])
+            for one, other in zip(found.from_row, found.to_row, strict=True)
+        ]
     for name in ("counted", "again"):
         (span,) = ranges[ranges.name == name].itertuples()
         inside = operators[
             (operators.start_ns >= span.start_ns) & (operators.start_ns < span.start_ns + span.duration_ns)
         ]
         assert inside.groupby("name").size().to_dict() == told["operators"]
+        made = set(inside.row)
+        pairs = Counter(f"{a} {b}" for row, a, b in links if row in made)
+        assert pairs == told["derivatives"]
+
+
+def test_backward_of_a_module_is_that_of_the_operators_in_it(tmp_path: Path) -> None:
+    needs("torch")
+    _told, capture = record(tmp_path, program("operators.py"), options=("--trace", "steps,torch"))
+    with capture:
+        operators = capture.events("operator").to_pandas().set_index("row")
+        modules = capture.events("module").to_pandas()
+        table = capture.report("modules").to_pandas().set_index("name")
+    # PyTorch numbers nodes in the order in which the forward pass makes them.
+    nodes = operators[operators.name.str.match(r"\w*Backward0$")]
+    made = operators[~operators.name.str.contains("Backward")].dropna(subset="sequence_number")
+    for name in ("net", "net.0", "net.1", "net.2"):
+        backward = 0
+        for call in modules[modules.name == name].itertuples():
+            inside = made[made.start_ns.between(call.start_ns, call.start_ns + call.duration_ns)]
+            backward += nodes.duration_ns[nodes.sequence_number.isin(inside.sequence_number)].sum()
+        assert table.backward_ns[name] == backward > 0, name
 
 
 def test_loader_workers_say_nothing_on_their_way_out(tmp_path: Path) -> None:

@@ -57,7 +57,8 @@ def test_steps_are_counted_and_their_phases_add_up(tmp_path: Path, workers: int,
     assert (steps[[*known, "others_ns"]].sum(axis=1) == steps.duration_ns).all()
     # What is neither phase nor communication is the loop itself.
     waits = steps.dataloader_ns.sum() / 1e9 if "dataloader_ns" in steps else 0.0
-    assert waits == pytest.approx(told["wait"], rel=0.01, abs=0.002)
+    # Longer than what the loader's own clock says, shorter than the program's around the loop's head.
+    assert told["inside"] - 1e-6 <= waits <= told["wait"] + 1e-6
 
 
 def test_two_batches_make_one_step_where_gradients_accumulate(tmp_path: Path) -> None:
@@ -83,7 +84,9 @@ def test_workers_tell_what_a_batch_is_made_of(tmp_path: Path) -> None:
     # Two samples of 4 ms each.
     assert (fetched.duration_ns >= 8e6).all()
     assert fetched.arguments.iloc[0].startswith("Images.__getitem__ ")
-    assert fetched.arguments.iloc[0].endswith("training.py:17")
+    lines = PROGRAM.read_text().splitlines()
+    place = next(number for number, line in enumerate(lines, 1) if "def __getitem__" in line)
+    assert fetched.arguments.iloc[0].endswith(f"training.py:{place}")
 
 
 def test_modules_have_the_names_of_the_script(tmp_path: Path) -> None:

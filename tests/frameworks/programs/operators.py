@@ -30,4 +30,11 @@ with torch.autograd.profiler.record_function("again"):
     train()
 found = Counter(event.name() for event in profiler.profiler.kineto_results.events())
 known = {name: count for name, count in found.items() if not name.startswith(("Optimizer.", "Profiler"))}
-print(json.dumps({"operators": known}))
+forward, derivatives = {}, Counter()
+for event in sorted(profiler.profiler.kineto_results.events(), key=lambda event: event.start_ns()):
+    number = event.sequence_nr()
+    if number >= 0 and event.fwd_thread_id() == 0:
+        forward[event.start_thread_id(), number] = event.name()
+    elif number >= 0 and not event.name().startswith("autograd::engine::"):
+        derivatives[f"{forward[event.fwd_thread_id(), number]} {event.name()}"] += 1
+print(json.dumps({"operators": known, "derivatives": derivatives}))

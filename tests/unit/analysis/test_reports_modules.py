@@ -75,3 +75,31 @@ def test_modules_of_a_trace_have_the_time_that_stands_in_it(data_dir: Path, tmp_
     assert table.class_name[table.name == "BertLMHeadModel_0"].tolist() == ["BertLMHeadModel"]
     # The outermost module launched what all of them did.
     assert table.gpu_self_ns.sum() == table.gpu_total_ns[table.name == "BertLMHeadModel_0"].sum()
+
+
+def test_backward_of_a_module_is_that_of_what_it_called(tmp_path: Path) -> None:
+    with CaptureBuilder(tmp_path / "x.h5") as builder:
+        thread = builder.add_thread(builder.add_process(1), 1)
+        modules, operators = (
+            builder.add_track(TrackSpec(f"process/1.1/thread/1.1/{path}", path, path), thread=thread)
+            for path in ("modules", "operators")
+        )
+        builder.add_events(
+            modules, "module", np.array([0, 10]), np.array([50, 20]), builder.strings(["net", "net.a"])
+        )
+        forward = builder.add_events(
+            operators, "operator", np.array([12, 40, 60]), np.full(3, 5), builder.string("aten::mul")
+        )
+        nodes = builder.add_events(
+            operators,
+            "operator",
+            np.array([100, 120, 140]),
+            np.array([7, 11, 13]),
+            builder.string("MulBackward0"),
+        )
+        builder.add_links("forward_backward", forward + np.arange(3), nodes + np.arange(3))
+        builder.finish()
+    with open_capture(tmp_path / "x.h5") as capture:
+        rows = {row["name"]: row for row in rows_of(capture, "modules")}
+    assert (rows["net"]["backward_ns"], rows["net"]["backward_self_ns"]) == (18, 11)
+    assert (rows["net.a"]["backward_ns"], rows["net.a"]["backward_self_ns"]) == (7, 7)

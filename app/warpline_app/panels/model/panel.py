@@ -27,6 +27,7 @@ from warpline_app.session.document import Document
 _MEASURES = {
     "self_ns": english("Own time"),
     "gpu_self_ns": english("Own GPU time"),
+    "backward_self_ns": english("Own backward"),
     "count": english("Calls"),
 }
 """What areas stand for, by the column of the report."""

@@ -56,9 +56,25 @@ def modules(view: View, _options: Options) -> Table | NotRecorded:
             Column("gpu_self_ns", "Own GPU time", Role.DURATION),
         ]
         data |= {"gpu_total_ns": tree.gpu_ns, "gpu_self_ns": tree.self_gpu_ns}
-    notes = [
-        english("Own time is that of a call without the modules it calls. Backward runs outside of modules."),
-    ]
+    notes = [english("Own time is that of a call without the modules it calls.")]
+    if tree.backward_ns.any():
+        columns += [
+            Column("backward_ns", "Backward", Role.DURATION),
+            Column("backward_self_ns", "Own backward", Role.DURATION),
+        ]
+        data |= {"backward_ns": tree.backward_ns, "backward_self_ns": tree.self_backward_ns}
+        notes.append(
+            english(
+                "Backward is the time of the derivatives of the operators that a module called in forward."
+            )
+        )
+    else:
+        notes.append(
+            english(
+                "Backward of modules is not recorded, because nothing links its operators with those of forward;"
+                " --trace torch does."
+            )
+        )
     if tree.is_cut:
         notes.append(english("The deepest modules are left out: there are too many."))
     return Table(

@@ -229,7 +229,8 @@ struct record_framework_module {
 };
 struct record_framework_operator {
     uint64_t start_ns, end_ns;
-    uint32_t name, reserved;
+    int64_t sequence; /* of autograd: the number of the next node to be made; of a node -2 less its own; -1 unknown */
+    uint32_t name, thread; /* PyTorch's id of the thread that makes, or made, nodes */
 };
 
 #define RECORD_SIZE(type, size) _Static_assert(sizeof(struct type) == (size), "docs/spool.md promises this size")
@@ -268,6 +269,6 @@ RECORD_SIZE(record_python_sample, 16);
 RECORD_SIZE(record_python_thread_name, 16);
 RECORD_SIZE(record_framework_range, 40);
 RECORD_SIZE(record_framework_module, 24);
-RECORD_SIZE(record_framework_operator, 24);
+RECORD_SIZE(record_framework_operator, 32);
 
 #endif

@@ -77,7 +77,8 @@ struct open_ranges {
 /* An operator of a framework that has begun. */
 struct open_operator {
     uint64_t start_ns;
-    uint32_t name;
+    int64_t sequence;
+    uint32_t name, thread;
 };
 
 struct writer {

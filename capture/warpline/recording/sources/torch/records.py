@@ -6,4 +6,6 @@ import numpy as np
 
 FRAMEWORK_OPERATOR = 702
 
-framework_operator = np.dtype([("start_ns", "<u8"), ("end_ns", "<u8"), ("name", "<u4"), ("reserved", "<u4")])
+framework_operator = np.dtype(
+    [("start_ns", "<u8"), ("end_ns", "<u8"), ("sequence", "<i8"), ("name", "<u4"), ("thread", "<u4")]
+)

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from warpline.i18n import english
+from warpline.model.links import FORWARD_BACKWARD
 from warpline.recording.agent.reported_sources import add_agent_source
+from warpline.recording.sources.torch.autograd import Numbered, forward_of
 from warpline.recording.sources.torch.records import FRAMEWORK_OPERATOR, framework_operator
 from warpline.recording.spool.reader import LATEST_NS, SpoolFile
 from warpline.recording.spool.spool_to_tracks import Translation
 from warpline.recording.spool.string_columns import capture_strings, distinct
 from warpline.storage import CaptureBuilder
 
+Int64Array = npt.NDArray[np.int64]
 _OPERATOR = re.compile(r"::|Backward\d*$|^detach_?$")
 """An operator (``aten::add``, and two that PyTorch names without a library) or a node of autograd (``AddmmBackward0``);
 what else comes is a ``record_function``.
@@ -30,27 +34,57 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
     add_agent_source(translation, spools, builder, "torch", english("no recorded process imported PyTorch"))
 
 
-def _add(translation: Translation, spool: SpoolFile, builder: CaptureBuilder) -> None:
+@dataclass(frozen=True)
+class _Told:
+    """Operators of one process [n]: when, which, on whose thread."""
+
+    numbered: Numbered
+    stop: Int64Array
+    name: npt.NDArray[np.uint32]
+    tid: npt.NDArray[np.integer]
+
+
+def _told(spool: SpoolFile) -> _Told:
+    """Without the records of a damaged file whose times cannot be."""
     found = spool.records(FRAMEWORK_OPERATOR, framework_operator)
     values = found.values
     start, stop = values["start_ns"].astype(np.int64), values["end_ns"].astype(np.int64)
     good = (start > 0) & (start <= stop) & (stop < LATEST_NS)
-    if not good.any():
+    numbered = Numbered(start[good], values["sequence"][good], values["thread"][good].astype(np.int64))
+    return _Told(numbered, stop[good], values["name"][good], found.tid[good])
+
+
+def _add(translation: Translation, spool: SpoolFile, builder: CaptureBuilder) -> None:
+    told = _told(spool)
+    start = told.numbered.start
+    if not len(start):
         return
-    values, start, stop = values[good], start[good], stop[good]
-    thread = translation.threads.lookup(spool.header.pid, found.tid[good], start)
-    is_operator = _operators(spool, values["name"])
+    thread = translation.threads.lookup(spool.header.pid, told.tid, start)
+    is_operator = _operators(spool, told.name)
+    forward, backward = forward_of(told.numbered)
+    numbered = np.zeros(len(start), bool)
+    numbered[forward] = numbered[backward] = True
+    ids = np.full(len(start), -1, np.int64)
     for one in np.unique(thread).tolist():
         for kind, path, chosen in (("operator", "operators", is_operator), ("range", "ranges", ~is_operator)):
             rows = np.flatnonzero((thread == one) & chosen)
-            if len(rows):
-                builder.add_events(
-                    translation.below_thread(one, path),
-                    kind,
-                    translation.capture_time(start[rows]),
-                    stop[rows] - start[rows],
-                    capture_strings(spool, builder, values["name"][rows]),
-                )
+            if not len(rows):
+                continue
+            attributes: dict[str, npt.ArrayLike] = {}
+            if numbered[rows].any():
+                numbers = np.ma.MaskedArray(told.numbered.number[rows], ~numbered[rows])
+                attributes["sequence_number"] = numbers
+            first = builder.add_events(
+                translation.below_thread(one, path),
+                kind,
+                translation.capture_time(start[rows]),
+                told.stop[rows] - start[rows],
+                capture_strings(spool, builder, told.name[rows]),
+                attributes=attributes,
+            )
+            ids[rows] = first + np.arange(len(rows))
+    if len(forward):
+        builder.add_links(FORWARD_BACKWARD, ids[forward], ids[backward])
 
 
 def _operators(spool: SpoolFile, names: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:

@@ -1,9 +1,9 @@
 """Runs inside the recorded program, before its first line: waits for frameworks and has hooks put into them.
 
-The agent hands it six builtins, `now`, `enter`, `leave`, `record`, `text` and `say` (native/steps_boot.c), and
-`sources`, the names of those that want hooks. It imports
-nothing of Warpline, prints nothing, and costs a dictionary lookup for each module that the program imports until one of
-a framework is; only then are that framework's hooks read. A hook that fails leaves the program as it is without us.
+The agent hands it seven builtins, `now`, `enter`, `leave`, `record`, `text`, `say` and `autograd`
+(native/steps_boot.c), and `sources`, the names of those that want hooks. It imports nothing of Warpline, prints
+nothing, and costs a dictionary lookup for each module that the program imports until one of a framework is; only then
+are that framework's hooks read. A hook that fails leaves the program as it is without us.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ class Watcher:
 
 def start(names: Mapping[str, Any]) -> None:
     """Begin to wait."""
-    api = {name: names[name] for name in ("now", "enter", "leave", "record", "text", "say")}
+    api = {name: names[name] for name in ("now", "enter", "leave", "record", "text", "say", "autograd")}
     watcher = Watcher(api, names["sources"].split(","))
     sys.meta_path.insert(0, watcher)
     watcher.catch_up()

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     def say(source: str, is_enabled: int, reason: str, remedy: str, /) -> None: ...
+    def autograd(step: int, /) -> int: ...
 
 
 class Switch:
@@ -105,6 +106,26 @@ def follow_threads(switch: Switch) -> None:
     threading.Thread.run = wrapper  # type: ignore[method-assign]
 
 
+def follow_nodes(torch: Any) -> None:
+    """Have the agent find out, from a few operators with gradients, where PyTorch keeps the numbers of its nodes."""
+    value = torch.ones(1, requires_grad=True)
+    is_found = False
+    if autograd(1):
+        try:
+            with torch.enable_grad():
+                for _ in range(4):
+                    value = value * value
+        finally:
+            is_found = bool(autograd(2))
+    if not is_found:
+        say(
+            "torch",
+            1,
+            "backward is not linked to forward: this PyTorch keeps its sequence numbers elsewhere",
+            "",
+        )
+
+
 def begin(module: Any) -> None:
     """When ``import torch`` is done."""
     itt = getattr(module._C, "_itt", None)
@@ -121,6 +142,7 @@ def begin(module: Any) -> None:
     os.register_at_fork(after_in_child=lambda: quietly(switch.end))
     atexit.register(quietly, switch.end)
     switch.on()
+    quietly(lambda: follow_nodes(module))
 
 
 HOOKS = {"torch": begin}

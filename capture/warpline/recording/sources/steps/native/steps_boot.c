@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "autograd.h"
 #include "osrt.h"
 #include "spool.h"
 #include "steps_records.h"
@@ -146,6 +147,13 @@ static void *intern(void *self, void *object)
     return py.from_long((long long)wl_intern(text, length));
 }
 
+/* autograd(step): see autograd_learn */
+static void *autograd(void *self, void *step)
+{
+    (void)self;
+    return py.from_long(autograd_learn((int)number(step)));
+}
+
 /* say(source, is_enabled, reason, remedy): what a process reports of a source */
 static void *say(void *self, void *const *values, ssize_t count)
 {
@@ -165,6 +173,7 @@ static struct method methods[] = {
     {"leave", leave, METH_FASTCALL, NULL},
     {"record", record, METH_FASTCALL, NULL},
     {"text", intern, METH_O, NULL},
+    {"autograd", autograd, METH_O, NULL},
     {"say", say, METH_FASTCALL, NULL},
 };
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "autograd.h"
 #include "spool_internal.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -112,7 +113,14 @@ static void begin_task(const struct itt_domain *domain, struct itt_id task, stru
     open->name = handle ? (uint32_t)handle->extra1 : 0;
     if (UNLIKELY(open->name == 0 && handle != NULL && handle->text != NULL)) /* made before we were asked */
         open->name = wl_intern(handle->text, strlen(handle->text));
-    open->start_ns = wl_is_recording(SOURCE_TORCH) ? wl_now(writer) : 0;
+    int64_t node = autograd_take_node(&open->thread);
+    if (node != AUTOGRAD_NONE) {
+        open->sequence = -2 - node;
+    } else {
+        open->sequence = autograd_next();
+        open->thread = autograd_thread();
+    }
+    open->start_ns = wl_is_recording(SOURCE_TORCH) && !autograd_is_learning() ? wl_now(writer) : 0;
 }
 
 static void end_task(const struct itt_domain *domain)
@@ -127,7 +135,8 @@ static void end_task(const struct itt_domain *domain)
         WL_RESERVE(writer, SLOT_FRAMEWORK_OPERATOR, record_framework_operator);
     if (to == NULL)
         return;
-    *to = (struct record_framework_operator){open->start_ns, wl_now(writer), open->name, 0};
+    *to = (struct record_framework_operator){open->start_ns,  wl_now(writer), open->sequence,
+                                              open->name, open->thread};
     WL_COMMIT(writer, SLOT_FRAMEWORK_OPERATOR, record_framework_operator);
 }
 

@@ -1,0 +1,138 @@
+/* PyTorch's `at::RecordFunction` (ATen/record_function.h, which is all that is known of it here) hands every observer
+ * the number of the operator or node that begins. Where in the object the number stands is not promised: it is looked
+ * for, in operators whose numbers are known, and nothing is followed where it is not found in one place. The calls go
+ * by the ABI that GCC and Clang have for C++ on x86-64: an object with a destructor is returned through a hidden first
+ * argument, a plain structure of more than 16 bytes is passed on the stack. */
+#define _GNU_SOURCE
+#include "autograd.h"
+
+#include <dlfcn.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "spool.h"
+
+#define WORDS 160u       /* of the object that are looked at */
+#define LARGEST 4096     /* id of a thread */
+#define MADE_BY_WORDS 13 /* behind the number: inputs, keyword inputs, outputs, then the thread (libstdc++ and libc++ agree) */
+enum { FUNCTION_SCOPE = 0, BACKWARD_SCOPE = 1 };
+
+struct callback {
+    void *(*start)(void **context, const void *function);
+    void (*end)(const void *function, void *context);
+    double sampling_probability;
+    bool scopes[10], rest[6]; /* what it needs stands behind the scopes, however many there are: nothing */
+};
+
+static uint64_t (*peek)(void), (*current_thread)(void), (*add_callback)(struct callback);
+static void (*remove_callback)(uint64_t);
+static uint64_t handle;
+static uint8_t candidates[WORDS]; /* in how many operators this word was the number */
+static uint32_t seen, place;
+static uint64_t learner; /* the thread whose operators are looked at; 0 when none are */
+static bool comes_late;  /* the operator's own begin was told before */
+static _Atomic bool is_known;
+static __thread int64_t pending = AUTOGRAD_NONE;
+static __thread uint32_t pending_thread;
+
+int64_t autograd_next(void)
+{
+    return LIKELY(atomic_load_explicit(&is_known, memory_order_acquire)) ? (int64_t)peek() : AUTOGRAD_NONE;
+}
+
+uint32_t autograd_thread(void)
+{
+    return LIKELY(atomic_load_explicit(&is_known, memory_order_acquire)) ? (uint32_t)current_thread() : 0;
+}
+
+bool autograd_is_learning(void) { return UNLIKELY(learner != 0); }
+
+int64_t autograd_take_node(uint32_t *made_by)
+{
+    int64_t number = pending;
+    *made_by = pending_thread;
+    pending = AUTOGRAD_NONE;
+    return number;
+}
+
+/* Without a fault where the memory ends: the object lies on a stack. */
+static size_t read_words(const void *from, uint64_t *to, size_t words)
+{
+    struct iovec here = {to, words * 8}, there = {(void *)from, words * 8};
+    ssize_t got = process_vm_readv(getpid(), &here, 1, &there, 1, 0);
+    return got > 0 ? (size_t)got / 8 : 0;
+}
+
+static void *look(void **context, const void *function)
+{
+    uint64_t words[WORDS], expected = peek();
+    size_t count = learner == current_thread() ? read_words(function, words, WORDS) : 0;
+    *context = NULL;
+    if (count == 0)
+        return context;
+    for (size_t i = 0; i < count; i++)
+        candidates[i] += words[i] == expected;
+    seen++;
+    comes_late |= wl_self != NULL && wl_self->operator_depth > 0;
+    return context;
+}
+
+static void *follow(void **context, const void *function)
+{
+    const uint64_t *words = function;
+    uint64_t made_by = words[place + MADE_BY_WORDS];
+    pending = (int64_t)words[place];
+    pending_thread = made_by <= LARGEST ? (uint32_t)made_by : 0;
+    *context = NULL;
+    return context;
+}
+
+static void observe(void *(*start)(void **, const void *), int scope)
+{
+    struct callback callback = {.start = start, .sampling_probability = 1.0};
+    callback.scopes[scope] = true;
+    handle = add_callback(callback);
+}
+
+static bool find_functions(void)
+{
+#ifdef __x86_64__
+    void *library = dlopen("libtorch_cpu.so", RTLD_LAZY | RTLD_NOLOAD);
+#else
+    void *library = NULL;
+#endif
+    if (library == NULL)
+        return false;
+    *(void **)&peek = dlsym(library, "_ZN2at15sequence_number4peekEv");
+    *(void **)&current_thread = dlsym(library, "_ZN2at14RecordFunction15currentThreadIdEv");
+    *(void **)&add_callback = dlsym(library, "_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE");
+    *(void **)&remove_callback = dlsym(library, "_ZN2at14removeCallbackEm");
+    return peek && current_thread && add_callback && remove_callback;
+}
+
+bool autograd_learn(int step)
+{
+    if (step == 1) {
+        if (handle != 0 || !find_functions())
+            return false;
+        learner = current_thread();
+        observe(look, FUNCTION_SCOPE);
+        return true;
+    }
+    if (learner == 0)
+        return false;
+    learner = 0;
+    remove_callback(handle);
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < WORDS; i++)
+        if (seen >= 3 && candidates[i] == seen) {
+            place = i;
+            found++;
+        }
+    if (found != 1 || comes_late || place + MADE_BY_WORDS >= WORDS)
+        return false;
+    observe(follow, BACKWARD_SCOPE);
+    atomic_store_explicit(&is_known, true, memory_order_release);
+    return true;
+}

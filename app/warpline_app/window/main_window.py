@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 from warpline_app.commands.context import CommandContext
 from warpline_app.commands.menus import fill_menu_bar
 from warpline_app.commands.runner import CommandRunner
+from warpline_app.look.file_drag import local_files
 from warpline_app.panels.frame.layout import PanelLayout
 from warpline_app.panels.frame.registry import all_panels
 from warpline_app.session.background import Job
@@ -21,7 +22,6 @@ from warpline_app.session.workspace import Item, Workspace
 from warpline_app.verbs.catalogue import all_commands
 from warpline_app.window.capture_page import CapturePage
 from warpline_app.window.close_question import may_close
-from warpline_app.window.drop_tab_bar import local_files
 from warpline_app.window.message_bars import MessageBars
 from warpline_app.window.opening_notices import OpeningNotices
 from warpline_app.window.recent_menu import RecentMenu
@@ -234,8 +234,8 @@ class MainWindow(QMainWindow):
     # -- drag and drop --------------------------------------------------------------------------------------
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        """Files are welcome."""
-        if local_files(event.mimeData()):
+        """Files are welcome; a tab that was pulled off has its place among tabs only."""
+        if local_files(event.mimeData()) and event.source() is not self.tabs.tabBar():
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:

@@ -1,13 +1,15 @@
-"""Open Recent: files that were open lately."""
+"""Open Recent: files that were open lately, to choose or to drag onto a tab."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QMenu, QWidget
+from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtGui import QMouseEvent
+from PySide6.QtWidgets import QApplication, QMenu, QWidget
 
 from warpline.i18n import tr
+from warpline_app.look.file_drag import file_drag
 from warpline_app.session.settings import Settings
 
 
@@ -19,6 +21,7 @@ class RecentMenu(QMenu):
     def __init__(self, settings: Settings, parent: QWidget | None = None) -> None:
         super().__init__(tr("Open Recent"), parent)
         self._settings = settings
+        self._pressed: QPoint | None = None
 
     def fill(self) -> None:
         """List what the settings know now; called before the menu is seen."""
@@ -27,8 +30,33 @@ class RecentMenu(QMenu):
         for path in paths:
             action = self.addAction(str(path).replace("&", "&&"))
             action.setEnabled(path.exists())
+            action.setData(path)
             action.triggered.connect(lambda _=False, chosen=path: self.chosen.emit(chosen))
         self.setEnabled(bool(paths))
         if paths:
             self.addSeparator()
             self.addAction(tr("Clear list"), self._settings.clear_recent_files)
+
+    # -- a file of the list is dragged onto a tab
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """Choose an entry, which may be the beginning of a drag."""
+        is_left = event.button() == Qt.MouseButton.LeftButton
+        self._pressed = event.position().toPoint() if is_left else None
+        super().mousePressEvent(event)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """Take the file along that the button was pressed on."""
+        begun, at = self._pressed, event.position().toPoint()
+        action = self.actionAt(begun) if begun is not None else None
+        path = action.data() if action is not None and action.isEnabled() else None
+        is_far = begun is not None and (at - begun).manhattanLength() >= 2 * QApplication.startDragDistance()
+        if action is None or not isinstance(path, Path) or not is_far:
+            super().mouseMoveEvent(event)
+            return
+        self._pressed = None
+        drag = file_drag(path, self, self.grab(self.actionGeometry(action)))
+        # Menus hold the pointer, and cover what the file is to be let go on.
+        while (popup := QApplication.activePopupWidget()) is not None and popup.close():
+            pass
+        drag.exec(Qt.DropAction.CopyAction)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QTabWidget, QWidget
 
+from warpline.i18n import tr
 from warpline_app.commands.runner import CommandRunner
 from warpline_app.session.comparing import ComparedPair
 from warpline_app.session.document import Document
@@ -32,8 +33,9 @@ class CaptureTabs(QTabWidget):
 
     def __init__(self, workspace: Workspace, commands: CommandRunner, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        bar = DropTabBar(self)
+        bar = DropTabBar(self._source_of, self)
         bar.dropped.connect(self._compare_dropped)
+        bar.hovered.connect(self._tell_drop)
         self.setTabBar(bar)
         self._workspace, self._commands = workspace, commands
         self._pages: dict[Item, QWidget] = {}
@@ -95,7 +97,8 @@ class CaptureTabs(QTabWidget):
         self.insertTab(index, page, item.title)
         self.blockSignals(False)
         if isinstance(item, Document):
-            self.setTabToolTip(index, str(item.source))
+            hint = tr("Pull the tab off and let it go on another one to compare them")
+            self.setTabToolTip(index, f"{item.source}\n{hint}")
 
     def _page_for(self, item: Item) -> QWidget:
         """Raises TypeError for what no page shows."""
@@ -164,10 +167,22 @@ class CaptureTabs(QTabWidget):
         self.setCurrentWidget(page)
         self.blockSignals(False)
 
+    def _source_of(self, index: int) -> Path | None:
+        """The file a tab shows, None for one that shows no capture."""
+        items = self._workspace.items
+        item = items[index] if 0 <= index < len(items) else None
+        return item.source if isinstance(item, Document) else None
+
+    def _tell_drop(self, index: int, path: Path) -> None:
+        before = self._source_of(index)
+        if before is not None:
+            self._workspace.tell(tr("Let go to compare {a} (A) with {b} (B)", a=before.name, b=path.name))
+
     def _compare_dropped(self, index: int, path: Path) -> None:
-        item = self._workspace.items[index]
-        if isinstance(item, Document):
-            self._workspace.compare(item.source, path)
+        before = self._source_of(index)
+        if before is not None:
+            # What is dragged may end in its own mouse handler: the tabs change when that is over.
+            QTimer.singleShot(0, self, lambda: self._workspace.compare(before, path))
 
     # -- what a person does ---------------------------------------------------------------------------------
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
-from PySide6.QtGui import QDropEvent, QImage
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QRadioButton
 from pytestqt.qtbot import QtBot
 from tests.gui.comparison.comparison_sample import US, write_run
@@ -184,25 +184,6 @@ def test_the_dialog_compares_with_another_tab_in_either_order(
     assert [document.title for document in pair.documents] == ["before.h5", "after.h5"]
     window.workspace.close(pair)
     assert len(window.workspace.documents) == 2
-
-
-def test_a_file_let_go_on_a_tab_is_compared_with_it(
-    qtbot: QtBot, window: MainWindow, files: tuple[Path, Path], open_page: object
-) -> None:
-    open_page(files[0])  # type: ignore[operator]
-    open_page(files[1])  # type: ignore[operator]
-    bar = window.tabs.tabBar()
-    data = QMimeData()
-    data.setUrls([QUrl.fromLocalFile(str(files[1]))])
-    drop = QDropEvent(
-        QPointF(bar.tabRect(0).center()), Qt.DropAction.CopyAction, data, Qt.MouseButton.LeftButton,
-        Qt.KeyboardModifier.NoModifier,
-    )  # fmt: skip
-    bar.dropEvent(drop)
-    qtbot.waitUntil(lambda: isinstance(window.workspace.front, ComparedPair), timeout=_WAIT_MS)
-    pair = window.workspace.front
-    assert isinstance(pair, ComparedPair)
-    assert (pair.a.source, pair.b.source) == files
 
 
 def test_what_cannot_be_compared_is_told_and_leaves_no_tab(

@@ -1,0 +1,26 @@
+"""Files that are dragged: from another program, from a tab, from a list of ours."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QMimeData, QPoint, QUrl
+from PySide6.QtGui import QDrag, QPixmap
+from PySide6.QtWidgets import QWidget
+
+
+def local_files(data: QMimeData) -> list[Path]:
+    """The files of this machine that are dragged."""
+    urls = data.urls() if data.hasUrls() else []
+    return [Path(url.toLocalFile()) for url in urls if url.isLocalFile()]
+
+
+def file_drag(path: Path, source: QWidget, picture: QPixmap) -> QDrag:
+    """A drag of a file as other programs make them, with a picture at the pointer; `QDrag.exec` begins it."""
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(str(path))])
+    drag = QDrag(source)
+    drag.setMimeData(data)
+    drag.setPixmap(picture)
+    drag.setHotSpot(QPoint(round(picture.deviceIndependentSize().width()) // 2, -8))
+    return drag

@@ -110,6 +110,16 @@ class RecordCommand:
             ),
         )
         parser.add_argument(
+            "--native-hz",
+            type=samples_per_second,
+            default=RecordingOptions(()).native_hz,
+            metavar="N",
+            help=tr(
+                "samples of native stacks per second on a core, 0 for none (default: {hz})",
+                hz=RecordingOptions(()).native_hz,
+            ),
+        )
+        parser.add_argument(
             "--spool",
             type=Path,
             metavar="DIR",
@@ -162,6 +172,7 @@ class RecordCommand:
             args.cuda_memory,
             args.osrt_threshold,
             args.python_hz,
+            args.native_hz,
         )
         output = args.output or Path(_default_name(command))
         result = record(command, output, options, spool=args.spool, report=status_writer(args.status_fd))
@@ -206,7 +217,7 @@ class RecordCommand:
 
 
 def samples_per_second(text: str) -> int:
-    """``type=`` for ``--python-hz``: 0 to `MAX_PYTHON_HZ`."""
+    """``type=`` for ``--python-hz`` and ``--native-hz``: 0 to `MAX_PYTHON_HZ`."""
     if not text.isdigit() or int(text) > MAX_PYTHON_HZ:
         raise argparse.ArgumentTypeError(
             tr(

@@ -66,6 +66,14 @@ COPY_KINDS: Mapping[int, str] = MappingProxyType(
         )
     )
 )
+PYTHON_FRAMES: Mapping[int, str] = MappingProxyType(
+    {
+        0: "none",
+        1: "sure: the samples before and after it agree",
+        2: "likely: of the nearer sample",
+    }
+)
+"""How sure Python's frames are in a stack that two samplers saw together."""
 MEMORY_KINDS: Mapping[int, str] = MappingProxyType(
     dict(
         enumerate(
@@ -270,6 +278,18 @@ BUILTIN_KINDS: tuple[KindSpec, ...] = (
         (_a("process", "int64", "Process"), _a("thread", "int64", "Thread")),
     ),
     KindSpec("sample", "Sample", "cpu", "python", (_STACK, _a("cpu", "int32", "Core"))),
+    KindSpec(
+        "cpu_sample",
+        "Sample on a core",
+        "cpu",
+        "python",
+        (
+            _STACK,
+            _a("cpu", "int32", "Core"),
+            _a("python", "uint8", "Python frames", "", PYTHON_FRAMES),
+            _a("is_cut", "bool", "Callers not known"),
+        ),
+    ),
     KindSpec(
         "memory",
         "Memory event",

@@ -67,6 +67,7 @@ RECORDED = TrackStyle(
             "thread/counters/blocked": 12,
             "thread/osrt": 100,
             "thread/samples": 110,
+            "thread/cpu-samples": 111,
             "thread/api": 200,
             "thread/nvtx": 300,
             "thread/overhead": 900,

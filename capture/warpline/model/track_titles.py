@@ -49,6 +49,7 @@ BELOW_THREAD: Mapping[str, tuple[str, str]] = MappingProxyType(
         "python": ("python", english("Python")),
         "osrt": ("osrt", english("OS runtime")),
         "samples": ("samples", english("Samples")),
+        "cpu-samples": ("cpu_samples", english("Samples on a core")),
         "memory": ("memory", english("Memory events")),
         "async": ("ranges", english("Asynchronous")),
         "overhead": ("overhead", english("Profiler overhead")),

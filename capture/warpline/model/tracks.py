@@ -29,8 +29,8 @@ class Track:
     Process and thread are indexes into the capture's tables of processes and threads, device, context and stream
     the recorder's own numbers; None where a track has none. ``role`` says what a track holds, so that views need
     not parse URIs: ``cores``, ``core``, ``process``, ``thread``, ``state``, ``thread_cpu``, ``api``, ``ranges``,
-    ``operators``, ``phases``, ``python``, ``osrt``, ``samples``, ``memory``, ``gpu``, ``context``, ``streams``,
-    ``stream``, ``sync``, ``overhead``, ``rank``, ``counter``, ``group``, ``other`` …
+    ``operators``, ``phases``, ``python``, ``osrt``, ``samples``, ``cpu_samples``, ``memory``, ``gpu``, ``context``,
+    ``streams``, ``stream``, ``sync``, ``overhead``, ``rank``, ``counter``, ``group``, ``other`` …
     ``attributes`` are what else there is to know about it, by name; few tracks have any.
     """
 

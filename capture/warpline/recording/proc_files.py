@@ -143,3 +143,12 @@ def resident_bytes(statm: bytes) -> int:
     """Resident memory from the content of /proc/PID/statm."""
     words = statm.split()
     return int(words[1]) * _PAGE_BYTES if len(words) > 1 else 0
+
+
+def read_whole(path: str) -> bytes | None:
+    """A file of any length, None when it is gone or not ours to read."""
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return None

@@ -63,7 +63,7 @@ class Recorder:
         self._journal = SpoolWriter(directory / "recorder.spool", "recorder")
         self._page = ControlPage(directory, self._state, control_mask(options.trace))
         is_running = isinstance(self.target, RunningProgram)
-        watched = Watched(directory, self.target.pid, options.starts_paused, is_running)
+        watched = Watched(directory, self.target.pid, options.starts_paused, is_running, options)
         self._collectors = Collectors(watched, options.trace, self.said)
         self._server = ControlServer(directory, self._answer)
         self.discard = False

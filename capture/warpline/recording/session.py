@@ -33,6 +33,8 @@ class RecordingOptions:
     """Calls of the OS runtime that are shorter are not recorded."""
     python_hz: int = 100
     """Samples of Python stacks per second; 0 for none."""
+    native_hz: int = 100
+    """Samples of native stacks per second that a thread is on a core; 0 for none."""
 
     series: str = ""
     """The UUID of the first capture of the series this one goes on with; empty for one that begins alone."""

@@ -23,7 +23,7 @@ from warpline.recording.doctor import check_sources
 from warpline.recording.proc_files import parse_core_times, parse_stat
 from warpline.recording.record import record
 from warpline.recording.session import RecordingOptions
-from warpline.recording.sources.perf import collect as perf
+from warpline.recording.sources.perf import rings as perf
 from warpline.recording.sources.perf.abi import RingTooLarge
 from warpline.recording.sources.procfs.translate import dominant_states, state_ratios
 from warpline.recording.sources.registry import default_trace

@@ -30,7 +30,18 @@ OPEN_UP_TO = 1_000_000
 _TOP_ORDER = {"rank": 0, "cores": 1, "process": 2, "gpu": 3}
 _GPU_ORDER = {"counter": 0, "streams": 1, "stream": 1, "context": 2, "sync": 3}
 _FOLDING_ROLES = ("thread", "core", "stream", "process")
-_TELLING = ("state", "operators", "api", "ranges", "phases", "osrt", "other", "samples", "python")
+_TELLING = (
+    "state",
+    "operators",
+    "api",
+    "ranges",
+    "phases",
+    "osrt",
+    "other",
+    "samples",
+    "cpu_samples",
+    "python",
+)
 """Which of a thread's tracks tells best when it is at work, where its states were not recorded."""
 _SAYS_ONLY_WHEN = {"state", "thread_cpu", "counter", "more"}
 

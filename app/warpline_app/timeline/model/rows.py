@@ -41,6 +41,7 @@ _FAMILY_OF_ROLE = {
     "python": "python",
     "osrt": "os",
     "samples": "python",
+    "cpu_samples": "python",
     "memory": "memory",
     "gpu": "kernel",
     "context": "kernel",

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from warpline.model.tracks import Source
+from warpline.recording.session import RecordingOptions
 from warpline.recording.spool.writer import SpoolWriter
 
 
@@ -24,6 +25,8 @@ class Watched:
     starts_paused: bool = False
     is_running: bool = False
     """Whether the program ran before it was watched: its threads and children are to be found first."""
+    options: RecordingOptions = field(default_factory=lambda: RecordingOptions(()))
+    """What was asked for."""
     provided: set[str] = field(default_factory=set)
     on_process: list[Callable[[int], None]] = field(default_factory=list)
     on_threads: list[Callable[[Sequence[int]], None]] = field(default_factory=list)

@@ -102,6 +102,15 @@ class SpoolWriter:
         self._put(chunk, record)
         return True
 
+    def append_variable(self, record_type: int, record: bytes) -> bool:
+        """Write one record of a type whose records differ in size (a multiple of 8); False when it was lost."""
+        chunk = self._room(record_type, 0, 0, len(record), len(record))
+        if chunk is None:
+            self.count_lost(1)
+            return False
+        self._put(chunk, record)
+        return True
+
     def string(self, text: str) -> int:
         """The id of an interned string, writing it when it is new; 0 (empty) when there is no room."""
         number = self._strings.get(text)
@@ -110,11 +119,8 @@ class SpoolWriter:
         raw = text.encode("utf-8", "replace")[: 32 << 10]
         number = len(self._strings)
         record = struct.pack("<II", number, len(raw)) + raw + bytes(-len(raw) % 8)
-        chunk = self._room(STRING_RECORD, 0, 0, len(record), len(record))
-        if chunk is None:
-            self.count_lost(1)
+        if not self.append_variable(STRING_RECORD, record):
             return 0
-        self._put(chunk, record)
         self._strings[text] = number
         return number
 

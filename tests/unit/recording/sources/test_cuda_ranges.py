@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from warpline.recording.sources.cuda.demangle import demangle
 from warpline.recording.sources.cuda.gpu_clock import GpuClock
 from warpline.recording.sources.cuda.gpu_work import Calls, HostRanges, StreamWork, project_ranges
+from warpline.recording.symbols.demangle import demangle
 
 times = st.integers(0, 200)
 

@@ -16,7 +16,6 @@ from warpline.model.links import LAUNCH
 from warpline.recording.agent.reported_sources import add_agent_source
 from warpline.recording.sources.cuda import records
 from warpline.recording.sources.cuda.calls import CallTracks
-from warpline.recording.sources.cuda.demangle import demangle
 from warpline.recording.sources.cuda.gpu_clock import GpuClock, gpu_clock, make_sense
 from warpline.recording.sources.cuda.gpu_tracks import GpuTracks
 from warpline.recording.sources.cuda.gpu_work import Calls, HostRanges, StreamWork, project_ranges
@@ -25,6 +24,7 @@ from warpline.recording.sources.nvtx.pairing import match_push_pop, push_pop_rec
 from warpline.recording.spool.reader import SpoolFile
 from warpline.recording.spool.spool_to_tracks import Translation
 from warpline.recording.spool.string_columns import capture_strings, distinct, take_records
+from warpline.recording.symbols.demangle import demangle
 from warpline.storage import CaptureBuilder
 
 Int64Array = npt.NDArray[np.int64]

@@ -17,19 +17,24 @@ import numpy.typing as npt
 _SYSCALL = {"x86_64": 298, "aarch64": 241}
 _FLAG_FD_CLOEXEC = 8
 _TYPE_SOFTWARE, _TYPE_TRACEPOINT = 1, 2
-_SW_DUMMY = 9
+_SW_CPU_CLOCK, _SW_DUMMY = 0, 9
 _SAMPLE_TID, _SAMPLE_TIME, _SAMPLE_CPU, _SAMPLE_RAW = 1 << 1, 1 << 2, 1 << 7, 1 << 10
+_SAMPLE_CALLCHAIN, _SAMPLE_REGS_USER, _SAMPLE_STACK_USER = 1 << 5, 1 << 12, 1 << 13
+# Frame pointer, stack pointer and instruction pointer of x86-64 (asm/perf_regs.h).
+_REGISTERS = 1 << 6 | 1 << 7 | 1 << 8
 _FORMAT_LOST = 1 << 4  # Linux 6.0
 _CLOCK_MONOTONIC = 1
 _ATTR = struct.Struct("=IIQQQQQIIQQQQIiQIHH")
 
 _DISABLED, _INHERIT, _EXCLUDE_KERNEL, _EXCLUDE_HV = 1 << 0, 1 << 1, 1 << 5, 1 << 6
-_COMM, _ENABLE_ON_EXEC, _TASK, _WATERMARK = 1 << 9, 1 << 12, 1 << 13, 1 << 14
+_MMAP, _COMM, _FREQUENCY, _ENABLE_ON_EXEC = 1 << 8, 1 << 9, 1 << 10, 1 << 12
+_TASK, _WATERMARK, _MMAP2 = 1 << 13, 1 << 14, 1 << 23
 _SAMPLE_ID_ALL, _COMM_EXEC, _USE_CLOCKID, _CONTEXT_SWITCH = 1 << 18, 1 << 24, 1 << 25, 1 << 26
 
 IOC_ENABLE, IOC_DISABLE, IOC_SET_OUTPUT = 0x2400, 0x2401, 0x2405
 
 RECORD_LOST, RECORD_COMM, RECORD_EXIT, RECORD_FORK, RECORD_SAMPLE, RECORD_SWITCH = 2, 3, 4, 7, 9, 14
+RECORD_MMAP2 = 10
 MISC_COMM_EXEC = 0x2000
 MISC_SWITCH_OUT, MISC_SWITCH_OUT_PREEMPT = 0x2000, 0x4000
 
@@ -78,13 +83,51 @@ def tracepoint_attributes(identifier: int, *, ring_pages: int) -> bytes:
     return _attributes(_TYPE_TRACEPOINT, identifier, sample, flags, 1, ring_pages)
 
 
+def sampling_attributes(
+    hertz: int,
+    *,
+    enable_on_exec: bool,
+    ring_pages: int,
+    has_kernel: bool,
+    stack_bytes: int,
+    count_lost: bool = True,
+) -> bytes:
+    """``perf_event_attr`` that samples call chains ``hertz`` times per second that a thread is on a core.
+
+    With what is needed to name their functions: executable mappings, programs that begin, forks. ``has_kernel`` asks
+    for samples inside the kernel as well, which needs privileges. ``stack_bytes`` (a multiple of 8) of the stack come
+    with each sample, and three registers; 0 for none.
+    """
+    flags = _DISABLED | _INHERIT | _EXCLUDE_HV | _MMAP | _MMAP2 | _COMM | _COMM_EXEC | _FREQUENCY | _TASK
+    flags |= _WATERMARK | _SAMPLE_ID_ALL | _USE_CLOCKID
+    if not has_kernel:
+        flags |= _EXCLUDE_KERNEL
+    if enable_on_exec:
+        flags |= _ENABLE_ON_EXEC
+    sample = _SAMPLE_TID | _SAMPLE_TIME | _SAMPLE_CPU | _SAMPLE_CALLCHAIN
+    if stack_bytes:
+        sample |= _SAMPLE_REGS_USER | _SAMPLE_STACK_USER
+    read_format = _FORMAT_LOST if count_lost else 0
+    return _attributes(
+        _TYPE_SOFTWARE, _SW_CPU_CLOCK, sample, flags, hertz, ring_pages, read_format, stack_bytes
+    )
+
+
 def _attributes(
-    kind: int, config: int, sample: int, flags: int, period: int, ring_pages: int, read_format: int = 0
+    kind: int,
+    config: int,
+    sample: int,
+    flags: int,
+    period: int,
+    ring_pages: int,
+    read_format: int = 0,
+    stack_bytes: int = 0,
 ) -> bytes:
     watermark = ring_pages * _PAGE // 4
+    registers = _REGISTERS if stack_bytes else 0
     packed = _ATTR.pack(
-        kind, _ATTR.size, config, period, sample, read_format, flags, watermark, 0, 0, 0, 0, 0, 0, _CLOCK_MONOTONIC,
-        0, 0, 0, 0,
+        kind, _ATTR.size, config, period, sample, read_format, flags, watermark, 0, 0, 0, 0, registers, stack_bytes,
+        _CLOCK_MONOTONIC, 0, 0, 0, 0,
     )  # fmt: skip
     assert len(packed) == 112
     return packed

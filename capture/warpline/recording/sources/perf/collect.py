@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import os
 import struct
@@ -10,151 +9,18 @@ import time
 
 import numpy as np
 
-from warpline.i18n import english
 from warpline.model.tracks import Source
-from warpline.recording import proc_files
 from warpline.recording.sources.collector import Collector, Watched
 from warpline.recording.sources.perf import records as perf_records
-from warpline.recording.sources.perf.abi import (
-    IOC_DISABLE,
-    IOC_ENABLE,
-    IOC_SET_OUTPUT,
-    RING_PAGES,
-    Ring,
-    RingTooLarge,
-    online_cpus,
-    open_ring,
-    perf_event_open,
-    switch_attributes,
-)
+from warpline.recording.sources.perf.abi import IOC_DISABLE, IOC_ENABLE, RING_PAGES
 from warpline.recording.sources.perf.decode import Decoded, decode
+from warpline.recording.sources.perf.rings import close_rings, open_rings, open_rings_of_running
 from warpline.recording.spool import records
-from warpline.recording.unavailable import Unavailable
 
 _COMM = struct.Struct("<QIIIHH")
 _FORK = struct.Struct("<QIIII")
 _EXIT = struct.Struct("<QII")
 _LOST = struct.Struct("<QQII")
-_SMALLEST_RING_PAGES = 4
-
-PARANOID_FILE = "/proc/sys/kernel/perf_event_paranoid"
-
-
-def explain(error: OSError) -> Unavailable:
-    """Why ``perf_event_open`` failed and how to enable it."""
-    what = f"perf_event_open: {error.strerror or error} [{errno.errorcode.get(error.errno or 0, '?')}]"
-    if error.errno == errno.EACCES:
-        return Unavailable(
-            f"{what}; " + english("kernel.perf_event_paranoid is {level}", level=paranoid_level()),
-            english("sysctl kernel.perf_event_paranoid=2 (as root), or give the recorder CAP_PERFMON"),
-        )
-    if error.errno == errno.EPERM:
-        return Unavailable(
-            f"{what}; " + english("a seccomp filter refuses it, as in most containers"),
-            english(
-                "run the container with --cap-add PERFMON and a seccomp profile that allows perf_event_open"
-                " (docker: --security-opt seccomp=unconfined), or sysctl kernel.perf_event_paranoid=2 on the host"
-            ),
-        )
-    if error.errno in {errno.ENOSYS, errno.ENOENT, errno.EOPNOTSUPP, errno.EINVAL}:
-        return Unavailable(what, english("use a Linux kernel 4.3 or later, built with CONFIG_PERF_EVENTS"))
-    if error.errno in {errno.EMFILE, errno.ENFILE}:
-        return Unavailable(what, english("raise the limit of open files (ulimit -n)"))
-    return Unavailable(what, english("see dmesg, or run with CAP_PERFMON"))
-
-
-def paranoid_level() -> str:
-    """The kernel's setting, ``?`` when it cannot be read."""
-    try:
-        with open(PARANOID_FILE) as file:
-            return file.read().strip()
-    except OSError:
-        return "?"
-
-
-def open_rings(pid: int, *, enable_on_exec: bool, ring_pages: int = RING_PAGES) -> list[Ring]:
-    """One ring per core for the tree that grows from ``pid``; smaller rings where memory may not be locked.
-
-    Raises Unavailable.
-    """
-    return _open_rings(pid, ring_pages, enable_on_exec=enable_on_exec)[0]
-
-
-def open_rings_of_running(pid: int, ring_pages: int = RING_PAGES) -> tuple[list[Ring], list[int]]:
-    """One ring per core for a tree that is there already, and the events of its threads, which write to these.
-
-    An event covers one thread and what that begets, so each thread needs its own on each core. All are off. Raises
-    Unavailable.
-    """
-    # Listed before any is followed: what a thread begets from then on is covered by its events, and must not be twice.
-    others = threads_of_tree(pid) - {pid}
-    rings, attributes = _open_rings(pid, ring_pages, enable_on_exec=False)
-    followers: list[int] = []
-    try:
-        for tid in others:
-            followers.extend(_follow(attributes, tid, rings))
-    except OSError as error:
-        for descriptor in followers:
-            os.close(descriptor)
-        _close(rings)
-        raise explain(error) from error
-    return rings, followers
-
-
-def threads_of_tree(pid: int) -> set[int]:
-    """Every thread of a process and its descendants, except of this process."""
-    pids = {pid}
-    while fresh := proc_files.children(pids) - {os.getpid()}:
-        pids |= fresh
-    return {tid for process in pids for tid in proc_files.thread_ids(process)}
-
-
-def _follow(attributes: bytes, tid: int, rings: list[Ring]) -> list[int]:
-    """Events of one thread, which write to the rings of the cores; none when it has ended."""
-    opened: list[int] = []
-    try:
-        for ring in rings:
-            descriptor = perf_event_open(attributes, tid, ring.cpu)
-            opened.append(descriptor)
-            fcntl.ioctl(descriptor, IOC_SET_OUTPUT, ring.descriptor)
-    except OSError as error:
-        for descriptor in opened:
-            os.close(descriptor)
-        if error.errno == errno.ESRCH:
-            return []
-        raise
-    return opened
-
-
-def _open_rings(pid: int, ring_pages: int, *, enable_on_exec: bool) -> tuple[list[Ring], bytes]:
-    """The rings, and the attributes that the kernel took."""
-    pages, count_lost = ring_pages, True
-    while True:
-        rings: list[Ring] = []
-        attributes = switch_attributes(enable_on_exec=enable_on_exec, ring_pages=pages, count_lost=count_lost)
-        try:
-            for cpu in online_cpus():
-                try:
-                    rings.append(open_ring(attributes, pid, cpu, pages))
-                except OSError as error:
-                    if error.errno != errno.ENODEV:  # the core was switched off just now
-                        raise
-        except RingTooLarge as error:
-            _close(rings)
-            pages //= 2
-            if pages < _SMALLEST_RING_PAGES:
-                raise Unavailable(
-                    english("the perf buffers cannot be locked in memory: {why}", why=error.strerror),
-                    english("raise kernel.perf_event_mlock_kb or the limit of locked memory (ulimit -l)"),
-                ) from error
-            continue
-        except OSError as error:
-            _close(rings)
-            if error.errno == errno.EINVAL and count_lost:
-                count_lost = False
-                continue
-            raise explain(error) from error
-        return rings, attributes
 
 
 class PerfCollector(Collector):
@@ -237,7 +103,7 @@ class PerfCollector(Collector):
     def _release(self) -> None:
         for descriptor in self.followers:
             os.close(descriptor)
-        _close(self.rings)
+        close_rings(self.rings)
         self.rings, self.followers = [], []
 
     def _count_pending(self) -> None:
@@ -270,8 +136,3 @@ class PerfCollector(Collector):
         self.damaged += decoded.damaged
         if decoded.lost:
             self.lost += decoded.lost
-
-
-def _close(rings: list[Ring]) -> None:
-    for ring in rings:
-        ring.close()

@@ -1,0 +1,200 @@
+"""Call chains of samples as texts of frames: unwound, named, each distinct address looked up once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from warpline.recording.sources.native_stacks import records
+from warpline.recording.spool.reader import SpoolFile
+from warpline.recording.symbols.address_spaces import AddressSpace, AddressSpaces, Mapping
+from warpline.recording.symbols.frame_rules import FrameRule
+from warpline.recording.symbols.kernel import FIRST_ADDRESS, kernel_function
+from warpline.recording.symbols.modules import Modules
+from warpline.recording.symbols.unwinding import checked, unwind
+
+_INTERPRETER = re.compile(r"^(lib)?python3(\.\d+)?t?d?(\.so[.\d]*|\.dylib)?$")
+_EVALUATION = "_PyEval_EvalFrame"
+_MADE_AT_RUN_TIME = "[code made at run time]"
+_AGENT = " [libwarpline_agent.so]"
+
+
+@dataclass(frozen=True)
+class NativeFrame:
+    """One frame. ``is_evaluation``: the interpreter runs Python there; ``is_interpreter``: it is a function of its."""
+
+    text: str
+    is_evaluation: bool = False
+    is_interpreter: bool = False
+
+
+@dataclass(frozen=True)
+class NativeSample:
+    """A thread on a core: its frames, innermost first, and whether they lead to the function it began with."""
+
+    time_ns: int
+    pid: int
+    tid: int
+    cpu: int
+    frames: tuple[NativeFrame, ...]
+    is_whole: bool
+
+
+class _Place:
+    """What is known of the addresses of one address space."""
+
+    def __init__(self, space: AddressSpace | None, modules: Modules) -> None:
+        self._space, self._modules = space, modules
+        self._frames: dict[int, NativeFrame] = {}
+        self._rules: dict[int, FrameRule | None] = {}
+
+    def frame(self, address: int) -> NativeFrame:
+        """The frame at an address."""
+        found = self._frames.get(address)
+        if found is None:
+            found = self._frames[address] = self._look_up(address)
+        return found
+
+    def rule(self, address: int) -> FrameRule | None:
+        """How the caller is found at an address."""
+        if address not in self._rules:
+            mapping = None if self._space is None else self._space.find(address)
+            rule = None
+            if mapping is not None and _is_file(mapping.path):
+                module = self._modules.get(mapping.path)
+                if module.rules is not None:
+                    rule = module.rules.find(module.address_of(_offset(mapping, address)))
+            self._rules[address] = rule
+        return self._rules[address]
+
+    def _look_up(self, address: int) -> NativeFrame:
+        if address >= FIRST_ADDRESS:
+            return NativeFrame(kernel_function(address))
+        mapping = None if self._space is None else self._space.find(address)
+        if mapping is None:
+            return NativeFrame("[unknown]")
+        if mapping.path.startswith("[") and mapping.path != "[anon]":
+            return NativeFrame(mapping.path)
+        if not _is_file(mapping.path):
+            return NativeFrame(_MADE_AT_RUN_TIME)
+        module = self._modules.get(mapping.path)
+        function = module.function(module.address_of(_offset(mapping, address)))
+        is_interpreter = _INTERPRETER.match(function.module) is not None
+        return NativeFrame(
+            function.text, is_interpreter and function.name.startswith(_EVALUATION), is_interpreter
+        )
+
+
+def _is_file(path: str) -> bool:
+    return path.startswith("/") and not path.startswith(("//anon", "/memfd:", "/dev/"))
+
+
+def _offset(mapping: Mapping, address: int) -> int:
+    return address - mapping.start + mapping.offset
+
+
+class Chains:
+    """The samples of a recording."""
+
+    def __init__(self, spools: Sequence[SpoolFile]) -> None:
+        self._spools = [spool for spool in spools if spool.header.producer == "native"]
+        self._modules = Modules()
+        self._spaces = AddressSpaces()
+        self._places: dict[int, _Place] = {}
+        for spool in self._spools:
+            self._read_spaces(spool)
+
+    def _read_spaces(self, spool: SpoolFile) -> None:
+        images = spool.records(records.NATIVE_IMAGE, records.native_image).values
+        modules = spool.records(records.NATIVE_MODULE, records.native_module).values
+        happened: list[tuple[int, int, tuple[int, ...]]] = []
+        for time_ns, pid, parent in images.tolist():
+            happened.append((time_ns, 0, (pid, parent)))
+        for time_ns, start, size, offset, pid, path in modules.tolist():
+            happened.append((time_ns, 1, (pid, start, size, offset, path)))
+        for time_ns, is_module, values in sorted(happened):
+            if is_module:
+                pid, start, size, offset, path = values
+                self._spaces.add(time_ns, pid, Mapping(start, size, offset, spool.text(path)))
+            else:
+                self._spaces.begin(time_ns, *values)
+
+    def _place(self, pid: int, time_ns: int) -> _Place:
+        space = self._spaces.at(pid, time_ns)
+        place = self._places.get(id(space))
+        if place is None:
+            place = self._places[id(space)] = _Place(space, self._modules)
+        return place
+
+    def samples(self) -> Iterator[NativeSample]:
+        """All samples, file by file."""
+        for spool in self._spools:
+            stacks = _Addresses(spool)
+            yield from self._by_frame_pointers(spool, stacks)
+            yield from self._by_rules(spool, stacks)
+
+    def _by_frame_pointers(self, spool: SpoolFile, stacks: _Addresses) -> Iterator[NativeSample]:
+        for time_ns, pid, tid, stack, cpu in spool.records(
+            records.NATIVE_SAMPLE, records.native_sample
+        ).values.tolist():
+            place = self._place(pid, time_ns)
+            addresses = stacks.chain(stack)
+            border = sum(address >= FIRST_ADDRESS for address in addresses)
+            chain = checked(addresses[border:], place.rule)
+            frames = _frames(place, addresses[:border], chain.addresses)
+            yield NativeSample(time_ns, pid, tid, cpu, frames, chain.is_whole)
+
+    def _by_rules(self, spool: SpoolFile, stacks: _Addresses) -> Iterator[NativeSample]:
+        for values, memory in _memories(spool):
+            time_ns, pid, tid, stack, cpu, *registers, _size = values
+            place = self._place(pid, time_ns)
+            frame_pointer, stack_pointer, address = registers
+            chain = unwind(
+                (frame_pointer, stack_pointer, address), memory, place.rule, lambda _address: False
+            )
+            frames = _frames(place, stacks.chain(stack), chain.addresses)
+            yield NativeSample(time_ns, pid, tid, cpu, frames, chain.is_whole)
+
+
+def _frames(place: _Place, kernel: tuple[int, ...], user: tuple[int, ...]) -> tuple[NativeFrame, ...]:
+    calls = [place.frame(address if number == 0 else address - 1) for number, address in enumerate(user)]
+    # What the agent stands in for stands where it would without it, unless it is what runs.
+    shown = [frame for number, frame in enumerate(calls) if number == 0 or not frame.text.endswith(_AGENT)]
+    return (*(place.frame(address) for address in kernel), *shown)
+
+
+def _memories(spool: SpoolFile) -> Iterator[tuple[tuple[int, ...], bytes]]:
+    head = records.native_memory
+    for chunk in spool.of_type(records.NATIVE_MEMORY):
+        payload, position = chunk.payload, 0
+        while position + head.itemsize <= len(payload):
+            values = payload[position : position + head.itemsize].view(head)[0].item()
+            position += head.itemsize
+            size = values[-1]
+            if position + size > len(payload):
+                break
+            yield values, payload[position : position + size].tobytes()
+            position += size + -size % 8
+
+
+class _Addresses:
+    """The chains of one spool file by id."""
+
+    def __init__(self, spool: SpoolFile) -> None:
+        nodes = spool.records(records.NATIVE_STACK, records.native_stack).values
+        size = int(nodes["stack"].max()) + 1 if len(nodes) else 1
+        parent, address = np.zeros(size, np.int64), np.zeros(size, np.uint64)
+        parent[nodes["stack"]], address[nodes["stack"]] = nodes["parent"], nodes["address"]
+        self._parent, self._address = parent.tolist(), address.tolist()
+
+    def chain(self, stack: int) -> tuple[int, ...]:
+        """Addresses, innermost first."""
+        found: list[int] = []
+        while 0 < stack < len(self._parent):
+            found.append(self._address[stack])
+            above = self._parent[stack]
+            stack = above if above < stack else 0
+        return tuple(found)

@@ -1,0 +1,211 @@
+"""Collects call chains of threads on a core from the kernel's perf events."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import platform
+import struct
+import time
+from collections.abc import Iterable
+from functools import partial
+
+from warpline.i18n import english
+from warpline.model.tracks import Source
+from warpline.recording import proc_files
+from warpline.recording.sources.collector import Collector, Watched
+from warpline.recording.sources.native_stacks.decode import RingContent, Sample, decode_chains
+from warpline.recording.sources.native_stacks.records import (
+    NATIVE_IMAGE,
+    NATIVE_MEMORY,
+    NATIVE_MODULE,
+    NATIVE_SAMPLE,
+    NATIVE_STACK,
+)
+from warpline.recording.sources.perf.abi import (
+    IOC_DISABLE,
+    IOC_ENABLE,
+    Ring,
+    online_cpus,
+    sampling_attributes,
+)
+from warpline.recording.sources.perf.rings import (
+    Attributes,
+    close_rings,
+    open_rings,
+    open_rings_of_running,
+)
+from warpline.recording.unavailable import Unavailable
+
+RING_PAGES = 64
+"""A third of a second at 100 samples a second, with their memory."""
+_MOST_STACK_BYTES, _LEAST_STACK_BYTES, _STACK_BYTES_OF_ALL = 8 << 10, 1 << 10, 128 << 10
+_SAMPLE = struct.Struct("<QIIII")
+_STACK = struct.Struct("<IIQ")
+_MODULE = struct.Struct("<QQQQII")
+_IMAGE = struct.Struct("<QII")
+_MEMORY = struct.Struct("<QIIIIQQQQ")
+_WITHOUT_KERNEL = english(
+    "not inside the kernel: that takes root, CAP_PERFMON or kernel.perf_event_paranoid=1"
+)
+
+
+def stack_bytes() -> int:
+    """How much of the stack comes with a sample: less on many cores, so that all together stay below 13 MB/s.
+
+    None on machines that keep frame pointers everywhere, as those of ARM do.
+    """
+    if platform.machine() != "x86_64":
+        return 0
+    share = _STACK_BYTES_OF_ALL // len(online_cpus()) // 8 * 8
+    return max(_LEAST_STACK_BYTES, min(_MOST_STACK_BYTES, share))
+
+
+def sampling(hertz: int, *, has_kernel: bool) -> Attributes:
+    """What `open_rings` opens for these samples."""
+    return partial(sampling_attributes, hertz, has_kernel=has_kernel, stack_bytes=stack_bytes())
+
+
+class NativeCollector(Collector):
+    """Moves call chains from the kernel's rings into a spool file, each distinct chain once."""
+
+    def __init__(self, watched: Watched, hertz: int) -> None:
+        """Raises Unavailable when the kernel refuses, OSError when the spool file cannot be made."""
+        self._watched = watched
+        self._rings: list[Ring] = []
+        self._followers: list[int] = []
+        self.has_kernel = True
+        try:
+            self._open(hertz)
+        except Unavailable:
+            self.has_kernel = False
+            self._open(hertz)
+        try:
+            self._writer = watched.writer("native")
+        except OSError:
+            self._release()
+            raise
+        self._has_memory = stack_bytes() > 0
+        self._stacks: dict[tuple[int, int], int] = {}
+        self._lost = 0
+
+    def _open(self, hertz: int) -> None:
+        event = sampling(hertz, has_kernel=self.has_kernel)
+        watched = self._watched
+        if watched.is_running:
+            self._rings, self._followers = open_rings_of_running(watched.root_pid, RING_PAGES, event)
+        else:
+            self._rings = open_rings(
+                watched.root_pid,
+                enable_on_exec=not watched.starts_paused,
+                ring_pages=RING_PAGES,
+                event=event,
+            )
+
+    @property
+    def descriptors(self) -> list[int]:
+        return [ring.descriptor for ring in self._rings]
+
+    def begin(self, *, paused: bool) -> None:
+        if self._watched.is_running and not paused:
+            self.resume()
+
+    def drain(self) -> None:
+        for ring in self._rings:
+            stretch = ring.take()
+            if len(stretch):
+                self._store(decode_chains(stretch, has_memory=self._has_memory))
+
+    def pause(self) -> None:
+        self._control(IOC_DISABLE)
+
+    def resume(self) -> None:
+        """Record again; what was mapped meanwhile is looked up."""
+        self._control(IOC_ENABLE)
+        self._take_maps(self._tree())
+
+    def stop(self) -> None:
+        self.pause()
+
+    def close(self) -> None:
+        self.drain()
+        self._release()
+        self._writer.close()
+
+    def report(self) -> Source:
+        """With what the kernel dropped, and what cannot be seen."""
+        limits = [] if self.has_kernel else [_WITHOUT_KERNEL]
+        trouble = [self._writer.trouble] if self._writer.trouble else []
+        return Source("native", True, "; ".join(limits + trouble), self._lost + self._writer.lost)
+
+    def _tree(self) -> set[int]:
+        pids = {self._watched.root_pid}
+        while fresh := proc_files.children(pids) - {os.getpid()}:
+            pids |= fresh
+        return pids
+
+    def _take_maps(self, pids: Iterable[int]) -> None:
+        """The executable memory of processes as it is now."""
+        now = time.monotonic_ns()
+        chains = RingContent()
+        for pid in pids:
+            raw = proc_files.read_whole(f"/proc/{pid}/maps") or b""
+            chains.modules.extend((now, *mapping[:3], pid, mapping[3]) for mapping in executable_maps(raw))
+        self._store(chains)
+
+    def _store(self, chains: RingContent) -> None:
+        writer = self._writer
+        for time_ns, pid, parent in chains.images:
+            writer.append_packed(NATIVE_IMAGE, _IMAGE.pack(time_ns, pid, parent))
+        for time_ns, start, size, offset, pid, path in chains.modules:
+            packed = _MODULE.pack(time_ns, start, size, offset, pid, writer.string(path))
+            writer.append_packed(NATIVE_MODULE, packed)
+        for sample in chains.samples:
+            self._store_sample(sample)
+        self.events += len(chains.samples)
+        self._lost += chains.lost
+
+    def _store_sample(self, sample: Sample) -> None:
+        has_memory = sample.registers is not None
+        stack = 0
+        for address in reversed(sample.kernel if has_memory else sample.kernel + sample.user):
+            stack = self._stack(stack, address)
+        about = sample.time_ns, sample.pid, sample.tid, stack, sample.cpu
+        if sample.registers is not None:
+            head = _MEMORY.pack(*about, *sample.registers, len(sample.memory))
+            self._writer.append_variable(NATIVE_MEMORY, head + sample.memory + bytes(-len(sample.memory) % 8))
+        elif stack:
+            self._writer.append_packed(NATIVE_SAMPLE, _SAMPLE.pack(*about))
+
+    def _stack(self, parent: int, address: int) -> int:
+        number = self._stacks.get((parent, address))
+        if number is None:
+            number = self._stacks[parent, address] = len(self._stacks) + 1
+            self._writer.append_packed(NATIVE_STACK, _STACK.pack(number, parent, address))
+        return number
+
+    def _control(self, request: int) -> None:
+        for ring in self._rings:
+            ring.control(request)
+        for descriptor in self._followers:
+            fcntl.ioctl(descriptor, request, 0)
+
+    def _release(self) -> None:
+        for descriptor in self._followers:
+            os.close(descriptor)
+        close_rings(self._rings)
+        self._rings, self._followers = [], []
+
+
+def executable_maps(raw: bytes) -> list[tuple[int, int, int, str]]:
+    """(start, size, offset in the file, path) of what may be executed, from the content of /proc/PID/maps."""
+    found: list[tuple[int, int, int, str]] = []
+    for line in raw.splitlines():
+        words = line.split(maxsplit=5)
+        if len(words) < 6 or b"x" not in words[1]:
+            continue
+        first, _, last = words[0].partition(b"-")
+        start = int(first, 16)
+        path = words[5].decode("utf-8", "surrogateescape")
+        found.append((start, int(last, 16) - start, int(words[2], 16), path))
+    return found

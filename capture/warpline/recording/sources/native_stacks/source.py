@@ -1,0 +1,71 @@
+"""The source ``native``: call chains of threads on a core, sampled by the kernel."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from warpline.i18n import english
+from warpline.recording.sources.source import Choice, RecordingSource
+from warpline.recording.unavailable import Unavailable
+
+if TYPE_CHECKING:
+    from warpline.recording.sources.collector import Collector, Watched
+    from warpline.recording.spool.reader import SpoolFile
+    from warpline.recording.spool.spool_to_tracks import Translation
+    from warpline.storage import CaptureBuilder
+
+
+class NativeSource(RecordingSource):
+    """Which functions of which libraries threads run, Python's frames in their place."""
+
+    name = "native"
+    choice = Choice(
+        "native",
+        english("Native stacks"),
+        english("Which functions of which libraries run, sampled by the kernel, with Python's frames"),
+        is_default=True,
+        control_bit=256,
+    )
+    title = english("Stacks of native functions on a core, sampled (perf events)")
+    position = 90
+    without = english("functions of libraries are not told apart")
+    record_types = frozenset({130, 131, 132, 133, 134})
+    timed_records = ((130, 0), (132, 0), (133, 0))
+
+    def probe(self) -> str:
+        """Opens and closes the events for our own process, and says what its samples tell."""
+        from warpline.recording.sources.native_stacks.collect import sampling
+        from warpline.recording.sources.perf.rings import open_rings, paranoid_level
+        from warpline.recording.symbols.library import require_elf_reader
+
+        level = paranoid_level()
+        pid = os.getpid()
+        try:
+            rings = open_rings(pid, enable_on_exec=True, ring_pages=4, event=sampling(100, has_kernel=True))
+            text = english("kernel.perf_event_paranoid = {level}; inside the kernel too", level=level)
+        except Unavailable:
+            rings = open_rings(pid, enable_on_exec=True, ring_pages=4, event=sampling(100, has_kernel=False))
+            text = english("kernel.perf_event_paranoid = {level}; not inside the kernel", level=level)
+        for ring in rings:
+            ring.close()
+        require_elf_reader()
+        return text
+
+    def open(self, watched: Watched) -> Collector | None:
+        from warpline.recording.sources.native_stacks.collect import NativeCollector
+
+        if not watched.options.native_hz:
+            return None
+        return NativeCollector(watched, watched.options.native_hz)
+
+    def translate(
+        self, translation: Translation, spools: Sequence[SpoolFile], builder: CaptureBuilder
+    ) -> None:
+        from warpline.recording.sources.native_stacks.translate import translate
+
+        translate(translation, spools, builder)
+
+
+source = NativeSource()

@@ -1,0 +1,195 @@
+"""What an ELF file says of the functions in it: their names, where they lie, how their frames are found."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from elftools.elf.elffile import ELFFile
+
+UInt64Array = npt.NDArray[np.uint64]
+
+_SYMBOL = np.dtype(
+    [("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2"), ("value", "<u8"), ("size", "<u8")]
+)
+_FUNCTION, _INDIRECT_FUNCTION = 2, 10
+_LOCAL = 0
+_DEBUG_FOLDER = Path("/usr/lib/debug")
+
+
+@dataclass(frozen=True)
+class ElfSection:
+    """Where a section lies: its address, and its bytes in the file."""
+
+    address: int
+    offset: int
+    size: int
+
+
+@dataclass(frozen=True)
+class ElfFile:
+    """An ELF file's map. ``segments``: (offset in the file, size there, address) of what is loaded.
+
+    ``tables``: (symbols, their names) as bytes, the fuller one first.
+    """
+
+    path: Path
+    build_id: str
+    segments: tuple[tuple[int, int, int], ...]
+    tables: tuple[tuple[bytes, bytes], ...]
+    frames: ElfSection | None
+    frame_index: ElfSection | None
+
+    def address_of(self, offset: int) -> int:
+        """The address that the byte at an offset of the file is loaded to; the offset itself where it is not."""
+        for start, size, address in self.segments:
+            if start <= offset < start + size:
+                return address + offset - start
+        return offset
+
+
+def read_elf(path: Path) -> ElfFile:
+    """Read the map of a 64-bit little-endian file, with the symbols of its separate debug file where there is one.
+
+    Raises OSError, and ValueError where it is no such file.
+    """
+    from elftools.common.exceptions import ELFError
+    from elftools.elf.elffile import ELFFile
+
+    try:
+        with path.open("rb") as stream:
+            elf = ELFFile(stream)
+            if elf.elfclass != 64 or not elf.little_endian:
+                raise ValueError(f"{path}: not a 64-bit little-endian file")
+            build_id = _build_id(elf)
+            tables = list(_tables(elf))
+            if elf.get_section_by_name(".symtab") is None:
+                tables = [*_tables_of_debug_file(path, build_id, elf), *tables]
+            return ElfFile(
+                path,
+                build_id,
+                tuple(
+                    (segment["p_offset"], segment["p_filesz"], segment["p_vaddr"])
+                    for segment in elf.iter_segments("PT_LOAD")
+                ),
+                tuple(tables),
+                _section(elf, ".eh_frame"),
+                _section(elf, ".eh_frame_hdr"),
+            )
+    except (ELFError, KeyError, AssertionError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path}: {error or type(error).__name__}") from error
+
+
+def _tables(elf: ELFFile) -> Iterator[tuple[bytes, bytes]]:
+    for name in (".symtab", ".dynsym"):
+        section: Any = elf.get_section_by_name(name)
+        if section is not None and section["sh_type"] != "SHT_NOBITS":
+            yield section.data(), elf.get_section(section["sh_link"]).data()
+
+
+def _section(elf: ELFFile, name: str) -> ElfSection | None:
+    section = elf.get_section_by_name(name)
+    if section is None or section["sh_type"] == "SHT_NOBITS":
+        return None
+    return ElfSection(section["sh_addr"], section["sh_offset"], section["sh_size"])
+
+
+def _build_id(elf: ELFFile) -> str:
+    section: Any = elf.get_section_by_name(".note.gnu.build-id")
+    if section is None:
+        return ""
+    return next((str(note["n_desc"]) for note in section.iter_notes()), "")
+
+
+def _tables_of_debug_file(path: Path, build_id: str, elf: ELFFile) -> list[tuple[bytes, bytes]]:
+    """The symbols that were taken out of a file, from where distributions put them."""
+    from elftools.common.exceptions import ELFError
+    from elftools.elf.elffile import ELFFile
+
+    for candidate in debug_files(path, build_id, _debug_link(elf)):
+        try:
+            with candidate.open("rb") as stream:
+                other = ELFFile(stream)
+                if not build_id or _build_id(other) == build_id:
+                    return list(_tables(other))
+        except (OSError, ELFError):
+            continue
+    return []
+
+
+def _debug_link(elf: ELFFile) -> str:
+    section = elf.get_section_by_name(".gnu_debuglink")
+    return "" if section is None else os.fsdecode(section.data().split(b"\0")[0])
+
+
+def debug_files(path: Path, build_id: str, link: str) -> list[Path]:
+    """Where the debug file of a library may lie, the likeliest place first (GDB's manual, *Separate Debug Files*)."""
+    places: list[Path] = []
+    if len(build_id) > 2:
+        places.append(_DEBUG_FOLDER / ".build-id" / build_id[:2] / f"{build_id[2:]}.debug")
+    if link:
+        folder = path.parent
+        places += [folder / link, folder / ".debug" / link, _DEBUG_FOLDER / folder.relative_to("/") / link]
+    return [place for place in places if place != path]
+
+
+@dataclass(frozen=True)
+class FunctionTable:
+    """Functions by address, columns [n]: ``start`` and ``stop`` uint64, ``name`` offset and ``length`` in ``texts``."""
+
+    start: UInt64Array
+    stop: UInt64Array
+    name: UInt64Array
+    texts: bytes
+
+    def find(self, address: int) -> tuple[str, int] | None:
+        """The function at an address: its name as the linker knows it, and where it begins."""
+        at = int(np.searchsorted(self.start, np.uint64(address), "right")) - 1
+        if at < 0 or address >= int(self.stop[at]):
+            return None
+        first = int(self.name[at])
+        return self.texts[first : self.texts.index(b"\0", first)].decode("utf-8", "replace"), int(
+            self.start[at]
+        )
+
+
+def function_table(elf: ElfFile) -> FunctionTable:
+    """All named functions; of several names for one place the one that others are meant to use."""
+    columns: list[tuple[npt.NDArray[np.void], int, bytes]] = []
+    texts, base = b"", 0
+    for symbols, names in elf.tables:
+        rows = np.frombuffer(symbols, _SYMBOL, len(symbols) // _SYMBOL.itemsize)
+        kind = rows["info"] & 15
+        known = ((kind == _FUNCTION) | (kind == _INDIRECT_FUNCTION)) & (rows["section"] != 0)
+        known &= (rows["value"] != 0) & (rows["name"] < len(names))
+        columns.append((rows[known], base, names))
+        texts += names + b"\0"
+        base = len(texts)
+    if not columns:
+        none = np.empty(0, np.uint64)
+        return FunctionTable(none, none, none, b"\0")
+    start = np.concatenate([rows["value"] for rows, _base, _names in columns])
+    size = np.concatenate([rows["size"] for rows, _base, _names in columns])
+    name = np.concatenate([rows["name"].astype(np.uint64) + np.uint64(own) for rows, own, _n in columns])
+    is_local = np.concatenate([rows["info"] >> 4 == _LOCAL for rows, _base, _names in columns])
+    letters = np.frombuffer(texts, np.uint8)
+    is_inner = letters[name.astype(np.int64)] == ord("_")
+    # C++ names begin with an underscore each.
+    is_mangled = is_inner & (letters[np.minimum(name.astype(np.int64) + 1, len(letters) - 1)] == ord("Z"))
+    order = np.lexsort((is_inner & ~is_mangled, is_local, size == 0, start))
+    start, size, name = start[order], size[order], name[order]
+    first = np.r_[True, start[1:] != start[:-1]] if len(start) else np.empty(0, bool)
+    start, size, name = start[first], size[first], name[first]
+    following = np.r_[start[1:], start[-1:] + np.uint64(4096)]
+    # What was written in assembler has no size: it goes up to the next one.
+    stop = np.where(
+        size == 0, following, np.minimum(start + size, np.maximum(following, start + np.uint64(1)))
+    )
+    return FunctionTable(start, stop.astype(np.uint64), name, texts)

@@ -1,0 +1,17 @@
+"""The library that reads ELF files; where it is not installed, functions have no names."""
+
+from __future__ import annotations
+
+from warpline.i18n import english
+from warpline.recording.unavailable import Unavailable
+
+
+def require_elf_reader() -> None:
+    """Raises Unavailable where pyelftools is not installed."""
+    try:
+        import elftools.elf.elffile  # noqa: F401
+    except ImportError as error:
+        raise Unavailable(
+            english("native functions have no names here: pyelftools is not installed"),
+            english("pip install pyelftools, then: warpline record --again CAPTURE"),
+        ) from error

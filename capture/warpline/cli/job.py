@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from warpline.i18n import english, tr, tr_n
+from warpline.i18n import english, tr, tr_n, translated
 from warpline.model import UsageError
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def _print_json(job: TrainingJob) -> None:
     sys.stdout.flush()
     out = sys.stdout.buffer
     out.write(orjson.dumps(head)[:-1] + b',\n"reports":[')
-    for number, report in enumerate(job.reports.values()):
+    for number, report in enumerate([*job.reports.values(), job.step_ranks()]):
         if number:
             out.write(b",")
         for part in json_parts(report):
@@ -141,10 +141,41 @@ def _print_text(job: TrainingJob, args: argparse.Namespace) -> None:
     for line in _head(job):
         print(line)
     width = shutil.get_terminal_size((_PIPE_WIDTH, 24)).columns
+    for line in _findings(job, width):
+        print(line)
     for report in job.reports.values():
-        print()
-        for line in write_text(report, width, limit=args.rows):
-            print(line)
+        if report.table is not None and report.name != "job_findings":
+            print()
+            for line in write_text(report, width, limit=args.rows):
+                print(line)
+    for line in _not_recorded(job, width):
+        print(line)
+
+
+def _findings(job: TrainingJob, width: int) -> Iterator[str]:
+    """What stands out, each with its remedy."""
+    from warpline.analysis.framework.text_tables import wrapped
+
+    for one in job.findings:
+        yield ""
+        yield from wrapped(f"[{one.severity}] {translated(one.title)}", width)
+        yield from wrapped(translated(one.text), width, "  ")
+        if one.remedy:
+            yield from wrapped(translated(one.remedy), width, "  → ")
+
+
+def _not_recorded(job: TrainingJob, width: int) -> Iterator[str]:
+    """Why tables are missing, each reason once."""
+    from warpline.analysis.framework.text_tables import wrapped
+
+    missing: dict[str, list[str]] = {}
+    for report in job.reports.values():
+        if report.table is None:
+            missing.setdefault(str(report.result), []).append(f"{translated(report.title)} ({report.name})")
+    for reason, titles in missing.items():
+        yield ""
+        yield from wrapped(", ".join(titles), width)
+        yield from wrapped(tr("not recorded: {reason}", reason=translated(reason)), width, "  ")
 
 
 def _head(job: TrainingJob) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.report import NotRecorded, Table, Values
 from warpline.i18n import english
 
+Float64Array = npt.NDArray[np.float64]
 _MEASURES = frozenset(
     {Role.COUNT, Role.NUMBER, Role.DURATION, Role.SIZE, Role.SHARE, Role.RATIO, Role.RATE, Role.THROUGHPUT}
 )
@@ -28,7 +30,7 @@ def over_ranks(tables: Mapping[int, Table], only: Sequence[str] | None = None) -
     """For each row of any rank's table and each of its quantities: median, spread, and the worst value with its rank.
 
     Rows are matched by their key columns, without numbers that differ from rank to rank by nature: the rank's own,
-    and those of its one process and one GPU. What the numbers are is told by `spread_of`. ``ranks`` says how many
+    and those of its one process and one GPU. What the numbers are is told by `spreads`. ``ranks`` says how many
     ranks have the row. ``only`` names the quantities wanted (default: all). Rows stand in the order in which the
     ranks, from the lowest, name them first; a tree keeps its depths.
     """
@@ -40,22 +42,25 @@ def over_ranks(tables: Mapping[int, Table], only: Sequence[str] | None = None) -
         return NotRecorded(
             english("rows of this report are single events, which ranks have no common names for")
         )
-    cells = _collect(tables, keys)
-    wanted: dict[str, Column] = {}
-    for table in tables.values():
-        for column in measures(table):
-            if only is None or column.name in only:
-                wanted.setdefault(column.name, column)
+    rows, places = _matched(tables, keys)
+    numbers = np.array(sorted(tables), np.int64)
     columns = [Column(column.name, column.title, column.role, key=True, ours=column.ours) for column in keys]
     columns.append(Column("ranks", english("Ranks"), Role.COUNT))
     data: dict[str, Values] = {
-        column.name: _key_values([key[-1][0][place] for key in cells], column)
+        column.name: _key_values([key[-1][0][place] for key in rows], column)
         for place, column in enumerate(keys)
     }
-    data["ranks"] = np.array([len(of_ranks) for of_ranks in cells.values()], np.int64)
-    for column in wanted.values():
-        _add_quantity(column, list(cells.values()), columns, data)
-    depth = None if some.depth is None else np.array([len(key) - 1 for key in cells], np.int16)
+    data["ranks"] = np.bincount(
+        np.concatenate([np.empty(0, np.int64), *places.values()]), minlength=len(rows)
+    ).astype(np.int64)
+    for column in _wanted(tables, only):
+        matrix = np.full((len(rows), len(numbers)), np.nan)
+        for place, rank in enumerate(numbers.tolist()):
+            values = tables[rank].data.get(column.name)
+            if isinstance(values, np.ndarray):
+                matrix[places[rank], place] = np.ma.filled(values.astype(np.float64), np.nan)
+        _add_quantity(column, matrix, numbers, columns, data)
+    depth = None if some.depth is None else np.array([len(key) - 1 for key in rows], np.int16)
     return Table(
         tuple(columns),
         data,
@@ -68,9 +73,17 @@ def over_ranks(tables: Mapping[int, Table], only: Sequence[str] | None = None) -
     )
 
 
+def _wanted(tables: Mapping[int, Table], only: Sequence[str] | None) -> list[Column]:
+    found: dict[str, Column] = {}
+    for table in tables.values():
+        for column in measures(table):
+            if only is None or column.name in only:
+                found.setdefault(column.name, column)
+    return list(found.values())
+
+
 _Key = tuple[tuple[tuple[Any, ...], int], ...]
 """Of a row and, before it, of those above it in a tree: its key values, and how many siblings said the same before."""
-_Cells = dict[_Key, dict[int, dict[str, Any]]]
 
 
 def _keys_of_ranks(tables: Mapping[int, Table]) -> tuple[Column, ...]:
@@ -94,25 +107,31 @@ def _column(table: Table, name: str) -> list[Any]:
     return table.values(name) if name in table.data else [None] * len(table)
 
 
-def _collect(tables: Mapping[int, Table], keys: Sequence[Column]) -> _Cells:
-    """The quantities of each row, by rank; rows of a tree behind those they stand under."""
-    cells: _Cells = {}
+def _matched(
+    tables: Mapping[int, Table], keys: Sequence[Column]
+) -> tuple[list[_Key], dict[int, npt.NDArray[np.int64]]]:
+    """The rows of all ranks, those of a tree behind those they stand under, and where each rank's rows are."""
+    numbers: dict[_Key, int] = {}
     below: dict[_Key, list[_Key]] = {}
+    found: dict[int, npt.NDArray[np.int64]] = {}
     for rank, table in sorted(tables.items()):
-        names = [column.name for column in measures(table)]
-        rows = zip(*(table.values(name) for name in names), strict=True) if names else [()] * len(table)
-        for key, row in zip(_row_keys(table, keys), rows, strict=True):
-            if key not in cells:
-                cells[key] = {}
+        mine = []
+        for key in _row_keys(table, keys):
+            number = numbers.get(key)
+            if number is None:
+                number = numbers[key] = len(numbers)
                 below.setdefault(key[:-1], []).append(key)
-            cells[key][rank] = dict(zip(names, row, strict=True))
-    ordered: _Cells = {}
+            mine.append(number)
+        found[rank] = np.array(mine, np.int64)
+    ordered: list[_Key] = []
     pending = below.get((), [])[::-1]
     while pending:
         key = pending.pop()
-        ordered[key] = cells[key]
+        ordered.append(key)
         pending += below.get(key, [])[::-1]
-    return ordered
+    place = np.empty(len(ordered), np.int64)
+    place[[numbers[key] for key in ordered]] = np.arange(len(ordered))
+    return ordered, {rank: place[mine] for rank, mine in found.items()}
 
 
 def _row_keys(table: Table, keys: Sequence[Column]) -> Iterator[_Key]:
@@ -144,51 +163,81 @@ def _key_values(values: list[Any], column: Column) -> Values:
 
 
 def _add_quantity(
-    column: Column, rows: list[dict[int, dict[str, Any]]], columns: list[Column], data: dict[str, Values]
+    column: Column,
+    matrix: Float64Array,
+    ranks: npt.NDArray[np.int64],
+    columns: list[Column],
+    data: dict[str, Values],
 ) -> None:
-    spreads = [
-        spread_of(
-            {rank: row[column.name] for rank, row in of_ranks.items() if row.get(column.name) is not None}
-        )
-        for of_ranks in rows
-    ]
+    found = spreads(matrix)
     name, title, role = column.name, column.title, column.role
     if role is Role.SHARE:
         role = Role.RATIO
     elif role is Role.COUNT:
         role = Role.NUMBER
     parts = (
-        (name, title, role),
-        (f"{name}_spread", english("{column}: spread", column=title), role),
-        (f"{name}_worst", english("{column}: worst", column=title), role),
+        (name, title, role, found.median),
+        (f"{name}_spread", english("{column}: spread", column=title), role, found.spread),
+        (f"{name}_worst", english("{column}: worst", column=title), role, found.worst),
     )
-    for place, (part, text, its_role) in enumerate(parts):
+    for part, text, its_role, values in parts:
         columns.append(Column(part, text, its_role, column.of))
-        data[part] = masked([None if one is None else one[place] for one in spreads], np.float64)
+        data[part] = recorded(values)
     columns.append(Column(f"{name}_worst_rank", english("{column}: its rank", column=title), Role.ID))
-    data[f"{name}_worst_rank"] = masked([None if one is None else one[3] for one in spreads], np.int64)
+    data[f"{name}_worst_rank"] = np.ma.MaskedArray(ranks[np.maximum(found.place, 0)], found.place < 0)
 
 
-def spread_of(values: Mapping[int, float]) -> tuple[float, float, float, int | None] | None:
-    """(median, spread, worst value, its rank) of values by rank; None of none.
+@dataclass(frozen=True, eq=False)
+class Spreads:
+    """How the values of each row are spread over the ranks: float64 (rows), NaN of no value.
+
+    ``place`` is the column of the worst value, −1 where none is worse than others.
+    """
+
+    median: Float64Array
+    spread: Float64Array
+    worst: Float64Array
+    place: npt.NDArray[np.int64]
+
+
+def spreads(matrix: Float64Array) -> Spreads:
+    """Median, spread and worst value of each row of a matrix (rows, ranks); NaN is no value.
 
     The spread is the distance between the quartiles, which are interpolated linearly as numpy does. The worst value
-    is the one farthest from the median, of two as far the larger one, of equal ones that of the lowest rank; where
-    several ranks have one value, no rank has the worst.
+    is the one farthest from the median, of two as far the larger one, of equal ones the first; where several ranks
+    have one value, no rank has the worst.
     """
-    if not values:
-        return None
-    ranks = sorted(values)
-    numbers = np.array([values[rank] for rank in ranks], np.float64)
-    low, median, high = np.quantile(numbers, (0.25, 0.5, 0.75)).tolist()
-    far = int(np.lexsort((-numbers, -np.abs(numbers - median)))[0])
-    is_alike = len(ranks) > 1 and bool((numbers == numbers[0]).all())
-    return median, high - low, float(numbers[far]), None if is_alike else ranks[far]
-
-
-def masked(values: Sequence[float | int | None], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    """Numbers as a column, masked where there is none."""
-    return np.ma.MaskedArray(
-        np.array([0 if value is None else value for value in values], dtype),
-        [value is None for value in values],
+    rows, ranks = matrix.shape
+    if not ranks or not rows:
+        none = np.full(rows, np.nan)
+        return Spreads(none, none, none, np.full(rows, -1, np.int64))
+    ordered = np.sort(matrix, axis=1)
+    count = (~np.isnan(ordered)).sum(axis=1)
+    low, median, high = (_quantile(ordered, count, share) for share in (0.25, 0.5, 0.75))
+    with np.errstate(invalid="ignore"):
+        distance = np.abs(matrix - median[:, None])
+    farthest = np.max(np.where(np.isnan(distance), -1, distance), axis=1)
+    is_far = distance == farthest[:, None]
+    place = np.where(is_far, matrix, -np.inf).argmax(axis=1)
+    worst = matrix[np.arange(rows), place]
+    is_alike = (count > 1) & (ordered[:, 0] == ordered[np.arange(rows), np.maximum(count - 1, 0)])
+    return Spreads(
+        median, high - low, np.where(count > 0, worst, np.nan), np.where((count > 0) & ~is_alike, place, -1)
     )
+
+
+def _quantile(ordered: Float64Array, count: npt.NDArray[np.int64], share: float) -> Float64Array:
+    """A quantile of each row of sorted values, of which the first ``count`` are values."""
+    rows = np.arange(len(ordered))
+    at = share * np.maximum(count - 1, 0)
+    low = np.floor(at).astype(np.int64)
+    high = np.minimum(low + 1, np.maximum(count - 1, 0))
+    first, second = ordered[rows, low], ordered[rows, high]
+    found = first + (second - first) * (at - low)
+    return np.where(count > 0, found, np.nan)
+
+
+def recorded(values: Float64Array) -> npt.NDArray[Any]:
+    """Numbers as a column, masked where they are NaN."""
+    gone = np.isnan(values)
+    return np.ma.MaskedArray(np.where(gone, 0.0, values), gone)

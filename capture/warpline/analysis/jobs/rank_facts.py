@@ -1,21 +1,98 @@
-"""What a rank tells about itself besides its steps: the host it ran on."""
+"""What a rank tells about itself besides its steps: its host, its GPU, the most memory it held."""
 
 from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import Table
 from warpline.analysis.framework.selection import View
+from warpline.analysis.jobs.distribution import recorded
+from warpline.analysis.structure.gpus import gpus
+from warpline.analysis.structure.memory_events import memory_events
 from warpline.i18n import english
 
 FACTS = "rank_facts"
+_HOST_KEYS = ("host_name", "hostname", "host")
 
 
 def rank_facts(view: View, _options: Options) -> Table:
-    """One row: the name of the host, None where it was not recorded."""
-    host = view.capture.meta.get("host")
-    name = host.get("name") if isinstance(host, dict) else None
-    return Table(
-        (Column("host", english("Host"), Role.TEXT),),
-        {"host": [name if isinstance(name, str) and name else None]},
+    """One row: the host, the GPU, the most bytes that were allocated, reserved by the allocator, and in use on the
+    GPU. What was not recorded is masked or None.
+    """
+    columns = (
+        Column("host", english("Host"), Role.TEXT),
+        Column("gpu", english("GPU"), Role.TEXT),
+        Column("allocated_bytes", english("Allocated at most"), Role.SIZE),
+        Column("reserved_bytes", english("Reserved at most"), Role.SIZE),
+        Column("used_bytes", english("In use on the GPU at most"), Role.SIZE),
     )
+    allocated, reserved = _allocator(view)
+    return Table(
+        columns,
+        {
+            "host": [_host(view)],
+            "gpu": [_gpu_name(view)],
+            "allocated_bytes": recorded(np.array([allocated])),
+            "reserved_bytes": recorded(np.array([reserved])),
+            "used_bytes": recorded(np.array([_in_use(view)])),
+        },
+    )
+
+
+def _gpu_name(view: View) -> str | None:
+    numbers = {(gpu.rank, gpu.device) for gpu in gpus(view)}
+    devices = view.capture.devices
+    names = [one.name for one in devices if (one.rank, one.index) in numbers or (None, one.index) in numbers]
+    return next((name for name in names if name), None)
+
+
+def _host(view: View) -> str | None:
+    """The machine by the recording, or by the header of a trace (Kineto's ``host_name``)."""
+    meta = view.capture.meta
+    host = meta.get("host")
+    if isinstance(host, dict) and isinstance(host.get("name"), str) and host["name"]:
+        return str(host["name"])
+    headers = meta.get("trace_header")
+    for header in headers.values() if isinstance(headers, dict) else []:
+        if name := _named(header):
+            return name
+    return None
+
+
+def _named(header: Any) -> str | None:
+    if isinstance(header, dict):
+        for key in _HOST_KEYS:
+            value = header.get(key)
+            if isinstance(value, str) and value.strip():
+                return value.strip()
+    return None
+
+
+def _allocator(view: View) -> tuple[float, float]:
+    """The most bytes that the framework's allocator gave out, and reserved; NaN where not recorded."""
+    if not view.has("memory"):
+        return np.nan, np.nan
+    found = memory_events(view)
+    return _most(found.allocated), _most(found.total_reserved)
+
+
+def _most(values: npt.NDArray[np.int64]) -> float:
+    known = np.ma.getdata(values)[~np.ma.getmaskarray(values)]
+    return float(known.max()) if len(known) else np.nan
+
+
+def _in_use(view: View) -> float:
+    """The most bytes in use on any GPU by its counters; NaN where none counted."""
+    most = np.nan
+    for track, counters in view.capture.counters_of_tracks.items():
+        if view.capture.tracks[track].device is None:
+            continue
+        for counter in counters:
+            if counter.unit == "bytes" and "memory used" in counter.name.lower() and len(counter.values):
+                most = np.fmax(most, float(np.nanmax(counter.values)))
+    return float(most)

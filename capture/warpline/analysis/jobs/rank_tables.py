@@ -8,16 +8,19 @@ from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import Report
 from warpline.analysis.framework.report_spec import Compute
 from warpline.analysis.framework.selection import View
+from warpline.analysis.jobs.rank_collectives import COLLECTIVES, rank_collectives
 from warpline.analysis.jobs.rank_facts import FACTS, rank_facts
-from warpline.analysis.jobs.rank_steps import COLLECTIVES, STEPS, rank_collectives, rank_steps
+from warpline.analysis.jobs.rank_kernels import KERNELS, rank_kernels
+from warpline.analysis.jobs.rank_steps import STEPS, rank_steps
 from warpline.i18n import english
 
 RANK_TABLES: Mapping[str, tuple[str, Compute]] = {
     STEPS: (english("Steps of a rank"), rank_steps),
     COLLECTIVES: (english("Collectives of a rank"), rank_collectives),
+    KERNELS: (english("Kernels of a rank"), rank_kernels),
     FACTS: (english("A rank"), rank_facts),
 }
-"""By name: their titles and what computes them."""
+"""By name: their titles and what computes them. Every rank of a job is asked for all of them."""
 
 
 def compute_rank_table(view: View, name: str, options: Options) -> Report:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.framework.column import Column, Role
-from warpline.analysis.framework.report import Table
-from warpline.analysis.jobs.arrivals import RankClock
-from warpline.analysis.jobs.job_steps import quantities
+from warpline.analysis.framework.report import Table, Values
+from warpline.analysis.jobs.clocks import RankClock
+from warpline.analysis.jobs.distribution import measures
 from warpline.i18n import english
 
 Int64Array = npt.NDArray[np.int64]
 Float64Array = npt.NDArray[np.float64]
-_NONE = np.iinfo(np.int64).min
+_START = "start_ns"
+_NARROW = np.iinfo(np.uint32).max
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,12 +29,18 @@ class StepMatrix:
     ascending, int64 (ranks). ``columns`` name the quantities: ``duration_ns``, then the parts it is cut into
     (``computation_ns``, ``communication_ns`` that is exposed, ``loader_ns``, …), then ``late_ns``, how much later the
     step began than on the rank that began it first, where collectives put the clocks of ranks together.
+    ``cells`` are integers (steps, ranks), as narrow as they may be; their type's largest value is "not recorded".
     """
 
     steps: Int64Array
     ranks: Int64Array
     columns: tuple[Column, ...]
     cells: Mapping[str, npt.NDArray[Any]]
+
+    @property
+    def parts(self) -> tuple[Column, ...]:
+        """The quantities that a step's duration is cut into."""
+        return tuple(column for column in self.columns if column.name not in ("duration_ns", "late_ns"))
 
     def values(self, name: str) -> Float64Array:
         """A quantity as float64 (steps, ranks), ns; NaN where the rank has no such step or did not record it.
@@ -42,7 +49,7 @@ class StepMatrix:
         """
         cells = self.cells[name]
         found = cells.astype(np.float64)
-        found[cells == _NONE] = np.nan
+        found[cells == np.iinfo(cells.dtype).max] = np.nan
         return found
 
     def starts(self, rank: int) -> Int64Array:
@@ -50,36 +57,84 @@ class StepMatrix:
 
         Raises KeyError when no such rank has steps.
         """
+        own = self.cells[_START][:, self.place(rank)]
+        return np.where(own == np.iinfo(own.dtype).max, -1, own.astype(np.int64))
+
+    def place(self, rank: int) -> int:
+        """The column of a rank in matrices. Raises KeyError when no such rank has steps."""
         place = int(np.searchsorted(self.ranks, rank))
         if place == len(self.ranks) or self.ranks[place] != rank:
             raise KeyError(rank)
-        own = self.cells["start_ns"][:, place]
-        return np.where(own == _NONE, -1, own)
+        return place
+
+    def table(self) -> Table:
+        """A row for each step of each rank, by step, then rank. A cause that a rank does not tell is not recorded."""
+        durations = self.cells["duration_ns"]
+        step, rank = np.nonzero(durations != np.iinfo(durations.dtype).max)
+        late = [column for column in self.columns if column.name == "late_ns"]
+        columns = (*late, *(column for column in self.columns if column.name != "late_ns"))
+        data: dict[str, Values] = {"step": self.steps[step], "rank": self.ranks[rank]}
+        for column in columns:
+            cells = self.cells[column.name][step, rank]
+            gone = cells == np.iinfo(cells.dtype).max
+            data[column.name] = np.ma.MaskedArray(np.where(gone, 0, cells).astype(np.int64), gone)
+        return Table(
+            (
+                Column("step", english("Step"), Role.ORDINAL, key=True),
+                Column("rank", english("Rank"), Role.ID, key=True),
+                *columns,
+            ),
+            data,
+        )
+
+    def with_clocks(self, clocks: Mapping[int, RankClock]) -> StepMatrix:
+        """The same with ``late_ns`` by these clocks; not recorded for ranks without one."""
+        start = self.cells[_START]
+        far = np.iinfo(np.int64).max
+        offsets = [clocks[rank].offset_ns if rank in clocks else 0 for rank in self.ranks.tolist()]
+        known = np.array([rank in clocks for rank in self.ranks.tolist()], bool)
+        is_there = (start != np.iinfo(start.dtype).max) & known
+        aligned = np.where(is_there, start.astype(np.int64) - np.array(offsets, np.int64), far)
+        # Clocks that nothing connects cannot be compared.
+        groups = np.array(
+            [clocks[rank].reference if rank in clocks else -1 for rank in self.ranks.tolist()], np.int64
+        )
+        late = np.full(aligned.shape, far)
+        for group in np.unique(groups[known]).tolist():
+            mine = aligned[:, groups == group]
+            first = mine.min(axis=1, keepdims=True)
+            late[:, groups == group] = np.where(mine == far, far, mine - np.where(mine == far, 0, first))
+        columns = (*self.columns, Column("late_ns", english("Began late by"), Role.DURATION))
+        return replace(self, columns=columns, cells={**self.cells, "late_ns": _narrow(late)})
 
 
-def step_matrix(tables: Mapping[int, Table], clocks: Mapping[int, RankClock]) -> StepMatrix:
-    """The `rank_steps` of every rank as matrices."""
+def step_matrix(tables: dict[int, Table]) -> StepMatrix:
+    """The `rank_steps` of every rank as matrices, one after the other. Empties ``tables``."""
     ranks = np.array(sorted(tables), np.int64)
-    numbers = [np.asarray(tables[rank].data["step"], np.int64) for rank in ranks.tolist()]
-    steps = np.unique(np.concatenate([np.empty(0, np.int64), *numbers]))
-    names = quantities(tables)
-    cells = {name: np.full((len(steps), len(ranks)), _NONE, np.int64) for name in ("start_ns", *names)}
-    for place, (rank, number) in enumerate(zip(ranks.tolist(), numbers, strict=True)):
-        at = np.searchsorted(steps, number)
-        table = tables[rank]
-        for name, matrix in cells.items():
-            values = table.data.get(name)
+    numbers = {rank: np.asarray(table.data["step"], np.int64) for rank, table in tables.items()}
+    steps = np.unique(np.concatenate([np.empty(0, np.int64), *numbers.values()]))
+    places = [np.searchsorted(steps, numbers[rank]) for rank in ranks.tolist()]
+    found: dict[str, Column] = {}
+    for rank in ranks.tolist():
+        for column in measures(tables[rank]):
+            found.setdefault(column.name, column)
+    cells = {}
+    for name in (_START, "duration_ns", *found):
+        if name in cells:
+            continue
+        matrix = np.full((len(steps), len(ranks)), np.iinfo(np.int64).max)
+        for number, (rank, place) in enumerate(zip(ranks.tolist(), places, strict=True)):
+            values = tables[rank].data.get(name)
             if isinstance(values, np.ndarray):
-                matrix[at, place] = np.ma.filled(values, _NONE)
-    cells["late_ns"] = _late(cells["start_ns"], ranks, clocks)
-    columns = (*names.values(), Column("late_ns", english("Began late by"), Role.DURATION))
-    return StepMatrix(steps, ranks, columns, cells)
+                matrix[place, number] = np.ma.filled(values, np.iinfo(np.int64).max)
+        cells[name] = _narrow(matrix)
+    tables.clear()
+    return StepMatrix(steps, ranks, tuple(found.values()), cells)
 
 
-def _late(start: Int64Array, ranks: Int64Array, clocks: Mapping[int, RankClock]) -> Int64Array:
-    offsets = np.array([clocks[rank].offset_ns if rank in clocks else 0 for rank in ranks.tolist()], np.int64)
-    known = np.array([rank in clocks for rank in ranks.tolist()], bool)
-    is_there = (start != _NONE) & known
-    aligned = np.where(is_there, start - offsets, np.iinfo(np.int64).max)
-    first = aligned.min(axis=1, initial=np.iinfo(np.int64).max, keepdims=True)
-    return np.where(is_there, aligned - np.where(is_there, first, 0), _NONE)
+def _narrow(matrix: Int64Array) -> npt.NDArray[Any]:
+    """The matrix in four bytes a cell where that holds it: a job of 4,096 ranks has millions of cells."""
+    gone = matrix == np.iinfo(np.int64).max
+    if matrix.size and (np.where(gone, 0, matrix).max() >= _NARROW or matrix.min() < 0):
+        return matrix
+    return np.where(gone, _NARROW, matrix).astype(np.uint32)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -10,21 +11,80 @@ import numpy.typing as npt
 from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.report import NotRecorded, Table
 from warpline.analysis.framework.tables import ratios
-from warpline.analysis.jobs.arrivals import Arrivals, LastOnes, RankClock, last_ones, waited_ns
-from warpline.analysis.jobs.distribution import masked
-from warpline.analysis.jobs.job_steps import column_of, quantities
+from warpline.analysis.jobs.clocks import RankClock
+from warpline.analysis.jobs.distribution import recorded, spreads
+from warpline.analysis.jobs.job_kernels import KernelTimes
+from warpline.analysis.jobs.meetings import LastOnes
+from warpline.analysis.jobs.step_matrix import StepMatrix
 from warpline.i18n import english
 
 Int64Array = npt.NDArray[np.int64]
-_NO_REASONS = ("duration_ns", "communication_ns")
-"""Quantities that say that a rank is late or waits, not why."""
+_NO_REASONS = ("communication_ns",)
+"""Parts of a step that say that a rank is late or waits, not why."""
 _LEAST_SHARE = 0.01
 """Of the median step: what is less is no reason."""
 
 
-def stragglers(
-    found: Arrivals, steps: Mapping[int, Table], clocks: Mapping[int, RankClock]
-) -> Table | NotRecorded:
+@dataclass(frozen=True)
+class Reason:
+    """What a rank did that made it late: a column of the steps, how people call it, and by how much it took longer
+    than on the median rank, in the median of the steps in which it came last (ns).
+
+    ``detail`` says more of computation: a slow kernel, more work, or a clock that makes all kernels slow.
+    """
+
+    part: str
+    title: str
+    more_ns: float
+    detail: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Straggler:
+    """A rank, and what others waited for it: ``collectives`` it took part in, ``last`` how often it came last, how
+    much later than the last but one (``lead_ns``, median; ``lead_max_ns``), what all ``others`` waited for it, and what
+    it ``waited`` itself.
+    """
+
+    rank: int
+    collectives: int
+    last: int
+    lead_ns: float | None
+    lead_max_ns: int | None
+    others_ns: int
+    waited_ns: int
+    reason: Reason | None
+
+
+def find_stragglers(
+    last: LastOnes, waited: Mapping[int, tuple[int, int]], steps: StepMatrix, kernels: KernelTimes
+) -> list[Straggler]:
+    """Every rank, whom the others waited for most first."""
+    order = np.argsort(last.rank, kind="stable")
+    ranks, first = np.unique(last.rank[order], return_index=True)
+    mine = dict(zip(ranks.tolist(), np.split(order, first[1:]), strict=False))
+    none = np.empty(0, np.int64)
+    why = _reasons(last, steps, kernels)
+    found = []
+    for rank, (taken, its_wait) in waited.items():
+        at = mine.get(rank, none)
+        lead = last.lead_ns[at]
+        found.append(
+            Straggler(
+                rank,
+                taken,
+                len(at),
+                float(np.median(lead)) if len(at) else None,
+                int(lead.max()) if len(at) else None,
+                int(last.others_ns[at].sum()),
+                its_wait,
+                why.get(rank),
+            )
+        )
+    return sorted(found, key=lambda one: (-one.others_ns, -one.last, one.rank))
+
+
+def stragglers(found: list[Straggler], clocks: Mapping[int, RankClock]) -> Table | NotRecorded:
     """A row for each rank, whom the others waited for most first.
 
     A collective ends on all ranks at once, so the rank that is in it for the shortest time came last; its lead is how
@@ -32,23 +92,14 @@ def stragglers(
     in the steps in which it came last. Clocks of hosts take no part in that; ``offset_ns`` and ``residual_ns`` say
     how they lie against each other by the same collectives.
     """
-    if not len(found):
+    if not found:
         return NotRecorded(
             english("no collective was found on two ranks or more"),
             english("record kernels, and steps by which collectives are matched, on every rank"),
         )
-    last = last_ones(found)
-    waited = waited_ns(found)
-    ranks = sorted(waited)
-    mine = {rank: np.flatnonzero(last.rank == rank) for rank in ranks}
-    others = {rank: int(last.others_ns[mine[rank]].sum()) for rank in ranks}
-    ranks.sort(key=lambda rank: (-others[rank], -len(mine[rank]), rank))
-    taken = np.array([int((found.rank == rank).sum()) for rank in ranks], np.int64)
-    times = np.array([len(mine[rank]) for rank in ranks], np.int64)
-    leads = [last.lead_ns[mine[rank]] for rank in ranks]
-    why = _reasons(last, steps)
-    reasons = [why.get(rank) for rank in ranks]
-    its_clocks = [clocks.get(rank) for rank in ranks]
+    its_clocks = [clocks.get(one.rank) for one in found]
+    taken = np.array([one.collectives for one in found], np.int64)
+    times = np.array([one.last for one in found], np.int64)
     return Table(
         (
             Column("rank", english("Rank"), Role.ID, key=True),
@@ -59,72 +110,86 @@ def stragglers(
             ),
             Column("lead_ns", english("Later by"), Role.DURATION),
             Column("lead_max_ns", english("At most by"), Role.DURATION),
-            Column("others_ns", english("Others waited"), Role.DURATION),
+            Column("others_ns", english("Others waited"), Role.DURATION, heat=True),
             Column("waited_ns", english("Waited itself"), Role.DURATION),
             Column("reason", english("What took longer"), Role.TEXT, ours=True),
             Column("reason_ns", english("Longer by"), Role.DURATION),
+            Column("detail", english("Because of"), Role.TEXT, ours=True),
             Column("offset_ns", english("Clock ahead by"), Role.DURATION),
             Column("residual_ns", english("Clock uncertain by"), Role.DURATION),
         ),
         {
-            "rank": np.array(ranks, np.int64),
+            "rank": np.array([one.rank for one in found], np.int64),
             "collectives": taken,
             "last": times,
             "last_ratio": ratios(times, taken),
-            "lead_ns": masked([float(np.median(one)) if len(one) else None for one in leads], np.float64),
-            "lead_max_ns": masked([int(one.max()) if len(one) else None for one in leads], np.int64),
-            "others_ns": np.array([others[rank] for rank in ranks], np.int64),
-            "waited_ns": np.array([waited[rank] for rank in ranks], np.int64),
-            "reason": [None if reason is None else reason[0] for reason in reasons],
-            "reason_ns": masked([None if reason is None else reason[1] for reason in reasons], np.float64),
-            "offset_ns": masked([None if one is None else one.offset_ns for one in its_clocks], np.int64),
-            "residual_ns": masked([None if one is None else one.residual_ns for one in its_clocks], np.int64),
+            "lead_ns": _numbers([one.lead_ns for one in found]),
+            "lead_max_ns": _integers([one.lead_max_ns for one in found]),
+            "others_ns": np.array([one.others_ns for one in found], np.int64),
+            "waited_ns": np.array([one.waited_ns for one in found], np.int64),
+            "reason": [one.reason.title if one.reason else None for one in found],
+            "reason_ns": _numbers([one.reason.more_ns if one.reason else None for one in found]),
+            "detail": [one.reason.detail or None if one.reason else None for one in found],
+            "offset_ns": _integers([one.offset_ns if one else None for one in its_clocks]),
+            "residual_ns": _integers([one.residual_ns if one else None for one in its_clocks]),
         },
         notes=(
             english("A collective ends on all ranks at once: who is in it for the shortest time came last."),
             english("Later by: than the last but one, the median of the times it came last."),
             english("Others waited: what all other ranks together waited for it."),
+            *_unfit(clocks),
         ),
     )
 
 
-def _reasons(last: LastOnes, steps: Mapping[int, Table]) -> dict[int, tuple[str, float]]:
-    """For ranks that came last: title of the cause that took longer than on the median rank, and by how much in the
-    median of those steps.
-    """
-    best: dict[int, tuple[str, float]] = {}
-    late = np.unique(np.stack([last.rank, last.step]), axis=1)
-    for name, column in quantities(steps).items():
-        if name in _NO_REASONS:
+def _unfit(clocks: Mapping[int, RankClock]) -> list[str]:
+    """A sentence that names the ranks whose collectives agree with nobody's."""
+    ranks = [str(rank) for rank, clock in sorted(clocks.items()) if not clock.fits]
+    if not ranks:
+        return []
+    named = ", ".join(ranks[:20]) + (", …" if len(ranks) > 20 else "")
+    return [english("Most ends of collectives of ranks {ranks} do not fit those of the others.", ranks=named)]
+
+
+def _numbers(values: list[float | None]) -> npt.NDArray[np.float64]:
+    return recorded(np.array([np.nan if value is None else value for value in values], np.float64))
+
+
+def _integers(values: list[int | None]) -> npt.NDArray[np.int64]:
+    return np.ma.MaskedArray(
+        np.array([0 if value is None else value for value in values], np.int64),
+        [value is None for value in values],
+    )
+
+
+def _reasons(last: LastOnes, steps: StepMatrix, kernels: KernelTimes) -> dict[int, Reason]:
+    """Why ranks came last: the part of which they had more than the median rank in those steps."""
+    if not len(steps.steps):
+        return {}
+    late = _late_cells(last, steps)
+    durations = steps.values("duration_ns")
+    typical = spreads(durations.T).median
+    best: dict[int, Reason] = {}
+    for column in steps.parts:
+        if column.name in _NO_REASONS:
             continue
-        rank, step, more = _above_median(steps, name)
-        width = int(max(step.max(initial=0), late[1].max(initial=0))) + 1
-        was_late = np.isin(rank * width + step, late[0] * width + late[1])
-        for number in np.unique(rank[was_late]).tolist():
-            by = float(np.median(more[was_late & (rank == number)]))
-            typical = float(np.median(np.asarray(steps[number].data["duration_ns"], np.float64)))
-            if by > _LEAST_SHARE * typical and (number not in best or by > best[number][1]):
-                best[number] = (column.title, by)
+        values = steps.values(column.name)
+        more = values - spreads(values).median[:, None]
+        more[~late] = np.nan
+        by = spreads(more.T).median
+        for place in np.flatnonzero(by > _LEAST_SHARE * typical).tolist():
+            rank = int(steps.ranks[place])
+            if rank not in best or by[place] > best[rank].more_ns:
+                detail = kernels.why_slow(rank) if column.name == "computation_ns" else ""
+                best[rank] = Reason(column.name, column.title, float(by[place]), detail)
     return best
 
 
-def _above_median(
-    steps: Mapping[int, Table], name: str
-) -> tuple[Int64Array, Int64Array, npt.NDArray[np.float64]]:
-    """(rank, step, how much more than the median rank in that step) where a quantity was recorded."""
-    ranks, numbers, values = [], [], []
-    for number, table in steps.items():
-        column = column_of(table, name)
-        there = ~np.ma.getmaskarray(column)
-        values.append(np.ma.getdata(column)[there].astype(np.float64))
-        numbers.append(np.asarray(table.data["step"], np.int64)[there])
-        ranks.append(np.full(len(values[-1]), number, np.int64))
-    if not values:
-        return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
-    rank, step, value = np.concatenate(ranks), np.concatenate(numbers), np.concatenate(values)
-    order = np.lexsort((value, step))
-    rank, step, value = rank[order], step[order], value[order]
-    first = np.flatnonzero(np.diff(step, prepend=-1))
-    count = np.diff(np.append(first, len(step)))
-    median = (value[first + (count - 1) // 2] + value[first + count // 2]) / 2
-    return rank, step, value - np.repeat(median, count)
+def _late_cells(last: LastOnes, steps: StepMatrix) -> npt.NDArray[np.bool_]:
+    """Which ranks came last to any collective of a step; bool (steps, ranks)."""
+    late = np.zeros((len(steps.steps), len(steps.ranks)), bool)
+    row, place = np.searchsorted(steps.steps, last.step), np.searchsorted(steps.ranks, last.rank)
+    row, place = np.minimum(row, len(steps.steps) - 1), np.minimum(place, len(steps.ranks) - 1)
+    known = (steps.steps[row] == last.step) & (steps.ranks[place] == last.rank)
+    late[row[known], place[known]] = True
+    return late

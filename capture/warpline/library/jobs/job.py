@@ -9,11 +9,12 @@ from pathlib import Path
 from types import MappingProxyType
 
 from warpline.analysis.framework.report import Report
-from warpline.analysis.jobs.arrivals import RankClock
-from warpline.analysis.jobs.job_reports import NEEDED, job_tables
+from warpline.analysis.jobs.clocks import RankClock
+from warpline.analysis.jobs.job_findings import JobFinding
+from warpline.analysis.jobs.job_reports import NEEDED, JobGatherer
 from warpline.analysis.jobs.packed_reports import unpack
 from warpline.analysis.jobs.step_matrix import StepMatrix
-from warpline.i18n import tr
+from warpline.i18n import english, tr
 from warpline.library.jobs.computing import forget_old
 from warpline.library.jobs.finding import JobFiles, LeftOut, find_job
 from warpline.library.jobs.running import run_ranks
@@ -49,7 +50,8 @@ class TrainingJob:
     ``ranks``: every rank by number, those that failed or have no file among them. ``left_out``: other files that are
     of no use, and why. ``steps``: the matrices steps x ranks. ``clocks``: how the clock of each rank lies against the
     others, by rank. ``reports``: the tables by name, ``job_ranks``, ``job_steps``, ``job_stragglers`` … and those
-    asked for; a report that could not be made says why (`Report.result` is a `NotRecorded`).
+    asked for; a report that could not be made says why (`Report.result` is a `NotRecorded`). ``findings``: what stands
+    out, worst first.
     """
 
     ranks: tuple[JobRank, ...]
@@ -57,6 +59,13 @@ class TrainingJob:
     steps: StepMatrix
     clocks: Mapping[int, RankClock]
     reports: Mapping[str, Report]
+    findings: tuple[JobFinding, ...] = ()
+
+    def step_ranks(self) -> Report:
+        """``job_step_ranks``, a row for each step of each rank: what ``steps`` holds as a table, for programs."""
+        known = self.reports["job_steps"]
+        result = self.steps.table() if known.table is not None else known.result
+        return Report("job_step_ranks", english("Steps of each rank"), known.range_ns, result)
 
     def rank(self, number: int) -> JobRank:
         """The rank of that number. Raises KeyError when the job has none."""
@@ -93,7 +102,7 @@ def open_job(
     files = find_job(paths, pattern)
     forget_old()
     names = (*NEEDED, *reports)
-    tables: dict[int, dict[str, Report]] = {}
+    gathered = JobGatherer(reports, every=every)
     failed: list[LeftOut] = []
     done = 0.0
 
@@ -109,9 +118,9 @@ def open_job(
             failed.append(LeftOut(one.path, found.reason, one.rank))
             tell(tr("{place} rank {rank}: {reason}", place=place, rank=one.rank, reason=found.reason))
             continue
-        tables[one.rank] = {name: unpack(packed) for name, packed in found.reports.items()}
+        gathered.add(one.rank, {name: unpack(packed) for name, packed in found.reports.items()})
         tell(tr("{place} rank {rank} is computed: {name}", place=place, rank=one.rank, name=one.path.name))
-    made = job_tables(tables, reports, every=every)
+    made = gathered.finish()
     read = {one.rank for one in files.ranks}
     return TrainingJob(
         _ranks(files, failed, made.hosts),
@@ -119,6 +128,7 @@ def open_job(
         made.steps,
         MappingProxyType(made.clocks),
         MappingProxyType({report.name: report for report in made.reports}),
+        made.findings,
     )
 
 

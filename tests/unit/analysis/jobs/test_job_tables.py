@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.report import NotRecorded, Report, Table, Values
-from warpline.analysis.jobs.distribution import over_ranks, spread_of
+from warpline.analysis.jobs.distribution import over_ranks, spreads
 from warpline.analysis.jobs.packed_reports import pack, unpack
 
 
@@ -51,19 +51,24 @@ def test_lists_of_events_cannot_be_spread() -> None:
     assert isinstance(over_ranks({0: events}), NotRecorded)
 
 
-@given(st.dictionaries(st.integers(0, 50), st.integers(-(2**40), 2**40), min_size=1))
-def test_the_worst_is_as_far_from_the_median_as_any(values: dict[int, float]) -> None:
-    found = spread_of(values)
-    assert found is not None
-    median, spread, worst, rank = found
-    assert sum(value <= median for value in values.values()) * 2 >= len(values)
-    assert sum(value >= median for value in values.values()) * 2 >= len(values)
-    assert spread >= 0
-    assert all(abs(value - median) <= abs(worst - median) for value in values.values())
-    if rank is None:
-        assert len(set(values.values())) == 1
+@given(st.lists(st.none() | st.integers(-(2**40), 2**40), min_size=1, max_size=12))
+def test_the_worst_is_as_far_from_the_median_as_any(values: list[int | None]) -> None:
+    known = [value for value in values if value is not None]
+    row = np.array([np.nan if value is None else value for value in values])
+    found = spreads(np.stack([row, row[::-1]]))
+    if not known:
+        assert np.isnan([found.median, found.spread, found.worst]).all()
+        assert found.place.tolist() == [-1, -1]
+        return
+    assert found.median.tolist() == [np.median(known)] * 2
+    assert found.spread == pytest.approx(np.subtract(*np.quantile(known, (0.75, 0.25))))
+    worst, place = found.worst[0], int(found.place[0])
+    assert all(abs(value - found.median[0]) <= abs(worst - found.median[0]) for value in known)
+    if place < 0:
+        assert len(set(known)) == 1
+        assert len(known) > 1
     else:
-        assert values[rank] == worst
+        assert values[place] == worst
 
 
 def test_reports_travel_whole() -> None:

@@ -1,0 +1,43 @@
+"""What one rank tells of its kernels: how often and how long each of them ran."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from warpline.analysis.framework.column import Column, Role
+from warpline.analysis.framework.not_recorded import missing
+from warpline.analysis.framework.options import Options
+from warpline.analysis.framework.report import NotRecorded, Table
+from warpline.analysis.framework.selection import View
+from warpline.analysis.framework.tables import name_texts
+from warpline.analysis.jobs.rank_steps import step_windows
+from warpline.analysis.structure.kernels import communication_ids
+from warpline.i18n import english
+
+KERNELS = "rank_kernels"
+
+
+def rank_kernels(view: View, options: Options) -> Table | NotRecorded:
+    """Kernels that compute by name, in the rank's steps where it has any: their number and time, largest first."""
+    kinds = [kind for kind in ("kernel", "gpu_event") if kind in view.capture.kinds]
+    if not view.has(*kinds):
+        return missing("gpu")
+    windows = step_windows(view, options)
+    if windows is not None:
+        view = view.restrict(int(windows.start.min()), int(windows.stop.max()))
+    size = max(len(view.capture.strings), 1)
+    count, total = np.zeros(size, np.int64), np.zeros(size, np.int64)
+    for kind in kinds:
+        for name, time in view.times_by_name(kind):
+            count += np.bincount(name, minlength=size)
+            np.add.at(total, name, time)
+    names = np.flatnonzero((count > 0) & ~communication_ids(view)[:size])
+    names = names[np.argsort(-total[names], kind="stable")]
+    return Table(
+        (
+            Column("name", english("Kernel"), Role.NAME, key=True),
+            Column("count", english("Calls"), Role.COUNT),
+            Column("total_ns", english("Total Time"), Role.DURATION),
+        ),
+        {"name": name_texts(view, names), "count": count[names], "total_ns": total[names]},
+    )

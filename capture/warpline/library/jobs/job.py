@@ -43,6 +43,16 @@ class JobRank:
     reason: str = ""
 
 
+class JobWatch:
+    """Is told, in the thread of `open_job`, how it goes on; this one does nothing of it."""
+
+    def found(self, files: JobFiles) -> None:
+        """Which ranks there are, before any is computed."""
+
+    def ready(self, one: JobRank) -> None:
+        """A rank is computed, or has failed and says why."""
+
+
 @dataclass(frozen=True, eq=False)
 class TrainingJob:
     """A job, computed.
@@ -86,20 +96,23 @@ def open_job(
     every: bool = True,
     progress: Progress = unwatched,
     cancelled: IsCancelled = never,
+    watch: JobWatch | None = None,
 ) -> TrainingJob:
     """The job in folders and files, each rank computed where it lies or taken from what is kept.
 
     ``reports`` are names of further reports to be spread over the ranks, ``every`` all their quantities instead of
     the first; ``pattern`` says where a name has its rank, ``step`` which range is a step; ``scheduler`` and
     ``workers`` who computes (`run_ranks`). ``progress`` is told each rank as it becomes ready. Call it in a worker
-    thread: it waits for the ranks. ``cancelled`` is asked between ranks and while one is waited for; what is
-    computed is kept.
+    thread: it waits for the ranks. ``watch`` is told the same rank by rank. ``cancelled`` is asked between ranks and
+    while one is waited for; what is computed is kept.
 
     Raises UsageError when no file is a rank's or a report is unknown, WarplineError when the scheduler is not there,
     Cancelled.
     """
     progress(0.0, tr("looking for the ranks"))
     files = find_job(paths, pattern)
+    watch = watch or JobWatch()
+    watch.found(files)
     forget_old()
     names = (*NEEDED, *reports)
     gathered = JobGatherer(reports, every=every)
@@ -117,9 +130,11 @@ def open_job(
         if found.reason:
             failed.append(LeftOut(one.path, found.reason, one.rank))
             tell(tr("{place} rank {rank}: {reason}", place=place, rank=one.rank, reason=found.reason))
+            watch.ready(JobRank(one.rank, one.path, one.told_by, state=RankState.FAILED, reason=found.reason))
             continue
         gathered.add(one.rank, {name: unpack(packed) for name, packed in found.reports.items()})
         tell(tr("{place} rank {rank} is computed: {name}", place=place, rank=one.rank, name=one.path.name))
+        watch.ready(JobRank(one.rank, one.path, one.told_by))
     made = gathered.finish()
     read = {one.rank for one in files.ranks}
     return TrainingJob(

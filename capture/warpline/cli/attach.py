@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from warpline.cli.arguments import time_ns
-from warpline.cli.record import status_writer, summary_line, trace_sources
+from warpline.cli.record import shortest, status_writer, summary_line, trace_sources
 from warpline.i18n import english, tr, translated
 from warpline.recording.session import RecordingOptions
 from warpline.recording.sources.registry import default_trace, trace_names
@@ -61,6 +61,9 @@ class AttachCommand:
         )
         parser.add_argument("-q", "--quiet", action="store_true", help=tr("no line at the end"))
         parser.add_argument(
+            "--no-check", action="store_true", help=tr("no line at the end about what stands out")
+        )
+        parser.add_argument(
             "--status-fd",
             type=int,
             metavar="N",
@@ -85,7 +88,17 @@ class AttachCommand:
             for source in result.outcome.sources if result.outcome is not None else ():
                 if not source.enabled:
                     _say(f"  {source.name}: {tr('not recorded')}: {translated(source.reason)}")
+            if result.path is not None and not args.no_check:
+                self._say_first_finding(result.path, result.events)
         return 0
+
+    @staticmethod
+    def _say_first_finding(path: Path, events: int) -> None:
+        from warpline.cli.first_finding import first_finding_line
+
+        line = first_finding_line(path, shortest(path), events)
+        if line:
+            _say(line)
 
 
 def process_id(text: str) -> int:

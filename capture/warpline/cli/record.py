@@ -200,7 +200,7 @@ class RecordCommand:
         os.chdir(here)
         self._tell(args, result)
         if result.path is not None and not args.quiet:
-            paths = shlex.join(map(str, (_shortest(before), _shortest(result.path))))
+            paths = shlex.join(map(str, (shortest(before), shortest(result.path))))
             print(tr("warpline: what changed: warpline compare {paths}", paths=paths), file=sys.stderr)
         return result.exit_status
 
@@ -211,7 +211,7 @@ class RecordCommand:
         if result.path is not None and not (args.quiet or args.no_check):
             from warpline.cli.first_finding import first_finding_line
 
-            line = first_finding_line(result.path, _shortest(result.path), result.events)
+            line = first_finding_line(result.path, shortest(result.path), result.events)
             if line:
                 print(f"warpline: {line}", file=sys.stderr)
 
@@ -288,7 +288,7 @@ def summary_line(result: Result) -> str:
         "{path}: {count:,} event in {duration}, {lost}",
         "{path}: {count:,} events in {duration}, {lost}",
         result.events,
-        path=_shortest(result.path),
+        path=shortest(result.path),
         duration=format_duration(result.duration_ns),
         lost=lost,
     )
@@ -306,7 +306,8 @@ def summary_line(result: Result) -> str:
     return text
 
 
-def _shortest(path: Path) -> Path:
+def shortest(path: Path) -> Path:
+    """As it is written from here, where that is shorter."""
     try:
         return path.relative_to(Path.cwd())
     except (ValueError, OSError):

@@ -100,12 +100,14 @@ class CaptureExport:
     def __init__(self, folder: Path, worker_name: str | None) -> None:
         self.folder = folder
         self.worker_name = worker_name
+        self.instead: Path | None = None
+        """Where recordings are kept because the folder cannot be written, which was told."""
 
     def __call__(self, profiler: Any) -> None:
         """Keep the profiler's recording."""
         result: ProfilerResult = profiler.profiler_result
         target = _target(self.folder, self.worker_name, ".h5")
-        if result.expected is not None and result.expected.parent == self.folder.absolute():
+        if result.expected is not None and result.expected.parent in (self.folder.absolute(), self.instead):
             return  # it is being written there; nobody has to wait
         _written(lambda: result.keep(target), self.folder)
 
@@ -175,13 +177,16 @@ def writable_folder(handler: Handler) -> Path:
             with tempfile.TemporaryFile(dir=folder):
                 return folder
         except OSError as error:
+            handler.instead = Path(tempfile.mkdtemp(prefix="warpline-"))
             warn(
                 tr(
-                    "{folder} cannot be written ({error}); the recording is kept in a temporary folder",
+                    "{folder} cannot be written ({error}); the recording is kept in {instead}",
                     folder=folder,
                     error=error.strerror,
+                    instead=handler.instead,
                 )
             )
+            return handler.instead
     return Path(tempfile.mkdtemp(prefix="warpline-"))
 
 

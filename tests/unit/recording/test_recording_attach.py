@@ -187,6 +187,20 @@ def test_ctrl_c_ends_the_recording_and_not_the_program(running: Running, tmp_pat
     assert running.end() == 7
 
 
+@pytest.mark.parametrize("options", [[], ["--no-check"]])
+def test_what_stands_out_is_told_at_the_end(tmp_path: Path, options: list[str]) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", "import time; print(flush=True); time.sleep(1000)"], stdout=subprocess.PIPE
+    ) as program:
+        assert program.stdout is not None
+        program.stdout.readline()
+        words = [*WARPLINE, "attach", str(program.pid), "-o", str(tmp_path / "run.h5"), "--duration", "300ms"]
+        done = subprocess.run([*words, *options], capture_output=True, text=True, check=True)
+        program.kill()
+    *_sources, last = done.stderr.splitlines()
+    assert ("(warpline check " in last) == (not options)
+
+
 def test_the_end_of_the_program_ends_the_recording(running: Running, tmp_path: Path) -> None:
     recorder = attached(running.pid, tmp_path / "run.h5")
     assert running.end() == 7

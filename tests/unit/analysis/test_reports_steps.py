@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
-from tests.unit.analysis.analysis_tools import rows_of
+from tests.unit.analysis.analysis_tools import Program, rows_of
 
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.registry import compute_report
@@ -29,3 +31,17 @@ def test_any_range_can_be_declared_the_step(training: Capture) -> None:
     assert [row["step"] for row in rows] == [7, 9]
     with pytest.raises(UsageError, match="not a regular expression"):
         compute_report(training, "steps", options=Options(step="/(/"))
+
+
+def test_copies_to_the_gpu_are_a_phase_where_they_lie_in_no_other(tmp_path: Path) -> None:
+    program = Program(tmp_path / "x.h5")
+    program.host("phases", "phase", 0, 1_000, "ProfileStep#0")
+    program.host("phases", "phase", 300, 600, "forward: Net")
+    for start, stop, direction in ((100, 150, 1), (200, 220, 2), (280, 340, 1), (400, 450, 1), (700, 703, 1)):
+        call = program.launch(start, stop, "cudaMemcpyAsync")
+        program.gpu("memcpy", 7, start + 5, stop + 20, "copy", call, copy_kind=direction, bytes=8)
+    with program.finish() as capture:
+        (row,) = rows_of(capture, "steps")
+    assert row["forward_ns"] == 300
+    assert row["host_to_device_ns"] == 50 + 20 + 3
+    assert row["others_ns"] == 1_000 - 300 - 73

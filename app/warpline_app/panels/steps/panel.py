@@ -34,12 +34,13 @@ _CATEGORY_COLORS = {
     "cpu_exec": "operator",
     "other": "neutral",
 }
-_PHASE_COLORS = ("phase", "operator", "communication", "python", "range")
+_PHASE_COLORS = ("phase", "operator", "communication", "python", "copy", "range")
 _PHASES = (
     ("dataloader_ns", english("Dataloader")),
     ("forward_ns", english("Forward")),
     ("backward_ns", english("Backward")),
     ("optimization_ns", english("Optimization")),
+    ("host_to_device_ns", english("Copies to GPU")),
     ("others_ns", english("Others")),
 )
 

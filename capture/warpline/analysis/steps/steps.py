@@ -11,6 +11,7 @@ from warpline.analysis.framework.report import NotRecorded, Table, Targets
 from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import GPU_KINDS, View
 from warpline.analysis.framework.tables import name_texts, ratios, scope_text
+from warpline.analysis.steps.copies_to_gpu import copies_to_gpu
 from warpline.analysis.steps.step_groups import around_steps, gpu_union, owner_columns, step_groups
 from warpline.analysis.structure.event_types import PHASES
 from warpline.analysis.structure.overlap import covered_ns
@@ -39,6 +40,16 @@ def _phase_columns(view: View, steps: Steps) -> dict[str, Int64Array]:
         if values.any():
             found[phase] = values
     return found
+
+
+def _copies(view: View, steps: Steps) -> Int64Array:
+    """Time in which the host copied to a GPU inside each step and in none of its phases, ns."""
+    wide = around_steps(view, steps)
+    values = np.zeros(len(steps), np.int64)
+    for process, rank, places in step_groups(steps):
+        merged = copies_to_gpu(wide, PHASES, process, rank)
+        values[places] = covered_ns(merged, steps.start[places], steps.stop[places])
+    return values
 
 
 def steps(view: View, options: Options) -> Table | NotRecorded:
@@ -71,9 +82,13 @@ def steps(view: View, options: Options) -> Table | NotRecorded:
         key = phase.lower()
         columns.append(Column(f"{key}_ns", phase, Role.DURATION))
         data[f"{key}_ns"] = values
+    copies = _copies(view, found)
+    if copies.any():
+        columns.append(Column("host_to_device_ns", "Copies to GPU", Role.DURATION))
+        data["host_to_device_ns"] = copies
     if phases:
         columns.append(Column("others_ns", "Others", Role.DURATION))
-        data["others_ns"] = duration - sum(phases.values(), np.zeros(len(found), np.int64))
+        data["others_ns"] = duration - sum(phases.values(), copies)
     if view.has(*GPU_KINDS):
         busy = np.zeros(len(found), np.int64)
         wide = around_steps(view, found)

@@ -1,0 +1,44 @@
+"""When the host was busy handing data to a GPU: a phase of training steps that no framework tells."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from warpline.analysis.framework.selection import View
+from warpline.analysis.structure.launches import launches_from
+from warpline.analysis.structure.overlap import Intervals
+from warpline.analysis.structure.steps import phase_intervals
+from warpline.model.intervals import merge_intervals, subtract_intervals
+from warpline.model.kinds import COPY_KINDS
+from warpline.model.links import LAUNCH
+
+_TO_DEVICE = next(code for code, name in COPY_KINDS.items() if name == "host to device")
+
+
+def copies_to_gpu(view: View, phases: tuple[str, ...], process: int, rank: int) -> Intervals:
+    """The union of the calls of one process (−1: every) and rank that copied from host to device, outside of phases.
+
+    A copy that forward or backward makes is part of these. A call from pinned memory only hands the copy over and
+    returns; from pageable memory it lasts until the data was read.
+    """
+    capture = view.capture
+    none = np.empty(0, np.int64)
+    if LAUNCH not in capture.links.kinds or not view.has("memcpy"):
+        return none, none
+    tracks = frozenset(
+        track.index
+        for track in capture.tracks
+        if track.device is None
+        and (process < 0 or track.process == process)
+        and (rank < 0 or track.rank is None or track.rank == rank)
+    )
+    launches = launches_from(view, tracks)
+    table = capture.kinds["memcpy"]
+    is_copy = capture.events.kind[launches.work] == table.code
+    launches = launches.take(is_copy)
+    direction = view.column("memcpy", "copy_kind", table.indices_of(launches.work))
+    calls = launches.take(np.ma.filled(direction, 0) == _TO_DEVICE)
+    merged = merge_intervals(calls.call_start, calls.call_stop)
+    for phase in phases:
+        merged = subtract_intervals(*merged, *phase_intervals(view, phase, process, rank))
+    return merged

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QPoint, Qt
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from PySide6.QtCore import QEvent, QPoint, Qt, QTimer
 from PySide6.QtGui import QBrush, QFont, QGuiApplication, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -12,7 +16,6 @@ from PySide6.QtWidgets import (
     QMenu,
     QPushButton,
     QSizePolicy,
-    QStackedLayout,
     QTreeWidget,
     QTreeWidgetItem,
     QVBoxLayout,
@@ -21,18 +24,22 @@ from PySide6.QtWidgets import (
 
 from warpline.i18n import tr, translated
 from warpline.model.frames import StackFrame
+from warpline.model.progress import IsCancelled
+from warpline.model.tracks import Track
 from warpline_app.look.theme import Theme
-from warpline_app.panels.facts.event_facts import EventFacts, event_facts
+from warpline_app.panels.facts.event_facts import EventFacts, Section, event_facts
 from warpline_app.panels.facts.fact import Fact
 from warpline_app.panels.facts.gap_facts import gap_facts, gap_reasons
+from warpline_app.panels.facts.view_facts import view_facts, view_sections
 from warpline_app.panels.frame.base import Panel
 from warpline_app.session.background import Job
 from warpline_app.session.document import Document
-from warpline_app.session.evidence.evidence_state import Gap
 
 ROW_ROLE = Qt.ItemDataRole.UserRole
 _LINES_OF_NAME = 4
 _WIDEST_TITLES = 168
+_REST_MS = 250
+"""How long the view must rest before its time is followed."""
 
 
 class FactTree(QTreeWidget):
@@ -95,11 +102,11 @@ class FactTree(QTreeWidget):
         header = self.header()
         header.resizeSection(0, max(header.sectionSize(0), min(needed, _WIDEST_TITLES)))
 
-    @staticmethod
-    def _item(fact: Fact, muted: QBrush, link: QBrush, text: QBrush) -> QTreeWidgetItem:
+    def _item(self, fact: Fact, muted: QBrush, link: QBrush, text: QBrush) -> QTreeWidgetItem:
         value = f"{fact.value}   {fact.note}" if fact.note else fact.value
         item = QTreeWidgetItem([fact.title, value] if fact.title else [value, ""])
-        item.setData(0, ROW_ROLE, fact.row if fact.row is not None else fact.frame)
+        track = None if fact.track is None else self._document.capture.tracks[fact.track]
+        item.setData(0, ROW_ROLE, next((to for to in (fact.row, fact.frame, track) if to is not None), None))
         column = 1 if fact.title else 0
         item.setForeground(0, muted if fact.title else text)
         is_library = fact.row is None and fact.frame is not None and not fact.frame.is_own
@@ -123,6 +130,8 @@ class FactTree(QTreeWidget):
             self._document.state.reveal(target)
         elif isinstance(target, StackFrame):
             self._document.state.show_source(target)
+        elif isinstance(target, Track):
+            self._document.state.reveal_row(target.uri)
 
     def viewportEvent(self, event: QEvent) -> bool:
         """A hand over lines that lead somewhere."""
@@ -179,10 +188,6 @@ class DetailsPanel(Panel):
 
     def __init__(self, document: Document, parent: QWidget | None = None) -> None:
         super().__init__(document, parent)
-        self.hint = QLabel(tr("Click an event to see what is known about it."))
-        self.hint.setObjectName("muted")
-        self.hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.hint.setWordWrap(True)
         self._page = QWidget()
         self.mark = QWidget()
         self.mark.setFixedWidth(3)
@@ -216,23 +221,37 @@ class DetailsPanel(Panel):
         layout.addLayout(head)
         layout.addWidget(self.findings)
         layout.addWidget(self.tree, 1)
-        self._layout = QStackedLayout(self)
-        self._layout.addWidget(self.hint)
-        self._layout.addWidget(self._page)
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(0, 0, 0, 0)
+        whole.addWidget(self._page)
         self.facts: EventFacts | None = None
         self._job: Job | None = None
-        self._why: tuple[Gap, tuple[Fact, ...]] | None = None
+        self._answer: tuple[object, Any] | None = None
+        """a question that took longer than a frame, and what was found out"""
+        self._rest = QTimer(self)
+        self._rest.setSingleShot(True)
+        self._rest.setInterval(_REST_MS)
+        self._rest.timeout.connect(self.mark_stale)
         self.state.selection_changed.connect(self.mark_stale)
         self.state.gap_changed.connect(self.mark_stale)
         self.state.origin_changed.connect(self.mark_stale)
+        self.state.view_changed.connect(self._time_changed)
+        self.state.range_selection_changed.connect(self._time_changed)
 
     @property
     def is_busy(self) -> bool:
-        """Whether it is still being found out why nothing happened."""
-        return self._job is not None
+        """Whether something is still being found out."""
+        return self._job is not None or self._rest.isActive()
+
+    def _time_changed(self, *_values: object) -> None:
+        """Another stretch is in view or selected; asked about when the hand rests, and when no event is selected."""
+        if self.state.selection is None and self.state.gap is None:
+            if self._job is not None:
+                self._job.cancel()
+            self._rest.start()
 
     def refresh(self) -> None:
-        """Show the selected event, or the idle stretch."""
+        """Show the selected event, the idle stretch, or else what is in view."""
         row, gap = self.state.selection, self.state.gap
         capture, origin = self.document.capture, self.state.origin_ns
         if self._job is not None:
@@ -241,24 +260,29 @@ class DetailsPanel(Panel):
             self.facts = event_facts(capture, row, origin)
             self.findings.setVisible(capture.event_span(row)[1] > capture.event_span(row)[0])
         elif gap is not None:
-            known = self._why is not None and self._why[0] == gap
-            self.facts = gap_facts(capture, gap, origin, self._why[1] if known and self._why else None)
+            found = self._ask(gap, partial(gap_reasons, capture, gap))
+            why = (Fact(tr("Not known"), str(found)),) if isinstance(found, Exception) else found
+            self.facts = gap_facts(capture, gap, origin, why)
             self.findings.show()
-            if not known:
-                self._ask_why(gap)
         else:
-            self.facts = None
-            self._layout.setCurrentWidget(self.hint)
-            return
+            chosen = self.state.range_selection
+            span = chosen or self.state.view
+            found = self._ask(span, partial(view_sections, capture, span))
+            failed = (Section("", (Fact(tr("Not known"), str(found)),)),)
+            told = failed if isinstance(found, Exception) else found
+            self.facts = view_facts(span, chosen is not None, origin, told)
+            self.findings.setVisible(chosen is not None)
         self._show()
 
-    def _ask_why(self, gap: Gap) -> None:
-        capture = self.document.capture
-        job = Job(lambda _progress, is_cancelled: gap_reasons(capture, gap, is_cancelled), self)
+    def _ask(self, question: object, find: Callable[[IsCancelled], Any]) -> Any:
+        """What was found out, or the exception that ended it; None while a thread is at work, which then refreshes."""
+        if self._answer is not None and self._answer[0] == question:
+            return self._answer[1]
+        job = Job(lambda _progress, is_cancelled: find(is_cancelled), self)
         self._job = job
 
-        def show(why: tuple[Fact, ...]) -> None:
-            self._why = (gap, why)
+        def show(answer: object) -> None:
+            self._answer = (question, answer)
             ended()
 
         def ended() -> None:
@@ -267,9 +291,10 @@ class DetailsPanel(Panel):
             self.mark_stale()
 
         job.succeeded.connect(show)
-        job.failed.connect(lambda error: show((Fact(tr("Not known"), str(error)),)))
+        job.failed.connect(show)
         job.cancelled.connect(ended)
         job.launch()
+        return None
 
     def _show_findings(self) -> None:
         """Select what is shown as a range, and see its findings."""
@@ -298,7 +323,6 @@ class DetailsPanel(Panel):
         color = self.theme.family(table.spec.color if table is not None else "neutral")
         self.mark.setStyleSheet(f"background: {color}; border-radius: 1px;")
         self.tree.show_facts(facts, self.theme)
-        self._layout.setCurrentWidget(self._page)
 
     def apply_theme(self, theme: Theme) -> None:
         """Brushes are made from the theme."""

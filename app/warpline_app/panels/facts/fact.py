@@ -9,8 +9,8 @@ from warpline.model.frames import StackFrame, parse_frame
 
 @dataclass(frozen=True)
 class Fact:
-    """A line: what, and its value. ``row`` is the event the line leads to, ``frame`` the place in a file; ``note`` is
-    said after the value.
+    """A line: what, and its value. ``row`` is the event the line leads to, ``frame`` the place in a file, ``track`` the
+    row of the timeline; ``note`` is said after the value.
     """
 
     title: str
@@ -18,11 +18,12 @@ class Fact:
     row: int | None = None
     note: str = ""
     frame: StackFrame | None = None
+    track: int | None = None
 
     @property
     def leads(self) -> bool:
         """Whether a click on the line goes somewhere."""
-        return self.row is not None or self.frame is not None
+        return any(target is not None for target in (self.row, self.frame, self.track))
 
 
 def frame_fact(title: str, text: str) -> Fact:

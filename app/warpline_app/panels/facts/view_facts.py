@@ -1,0 +1,131 @@
+"""What there is to say when nothing is selected: what the view's time went to, what was busiest, what can be asked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from warpline.i18n import tr, tr_n, translated
+from warpline.model.times import format_duration, format_time
+from warpline_app.panels.facts.event_facts import EventFacts, Section
+from warpline_app.panels.facts.fact import Fact
+
+if TYPE_CHECKING:
+    from warpline.analysis.framework.selection import View
+    from warpline.model.progress import IsCancelled
+    from warpline.storage import Capture
+
+AT_MOST_EVENTS = 500_000
+"""What happens in a view of more events is computed for a range a person selects, not in passing."""
+_PARTS_SHOWN = 6
+_ROWS_SHOWN = 6
+
+
+def view_facts(
+    span: tuple[int, int], is_range: bool, origin_ns: int, told: tuple[Section, ...] | None
+) -> EventFacts:
+    """The stretch of time in view, or the selected range; ``told`` is what `view_sections` found out, None while it is
+    at work.
+    """
+    start, stop = span
+    borders = (
+        Fact(tr("From"), format_time(start - origin_ns)),
+        Fact(tr("To"), format_time(stop - origin_ns)),
+    )
+    length = format_duration(stop - start)
+    waiting = (Section(tr("Where the time went"), (Fact("", tr("Following the waits…")),)),)
+    return EventFacts(
+        -1,
+        tr("Selected range: {time}", time=length) if is_range else tr("In view: {time}", time=length),
+        "",
+        tr("no event is selected"),
+        (
+            Section("", borders),
+            *(waiting if told is None else told),
+            Section(tr("What can be asked"), _questions()),
+        ),
+    )
+
+
+def _questions() -> tuple[Fact, ...]:
+    return (
+        Fact(tr("Click an event"), tr("what it is, why it waited, what belongs to it")),
+        Fact(tr("Click a gap"), tr("why nothing happened there")),
+        Fact(tr("Drag"), tr("the time of a range, in every panel")),
+        Fact(tr("Click a row's title"), tr("the same for that row alone")),
+        Fact(tr("Ctrl+F"), tr("find names, /regex/")),
+    )
+
+
+def view_sections(capture: Capture, span: tuple[int, int], is_cancelled: IsCancelled) -> tuple[Section, ...]:
+    """What the time in view went to, and what was busiest; from a thread."""
+    from warpline.analysis.findings.budget import budget_of
+    from warpline.analysis.findings.diagnose import open_case
+    from warpline.analysis.findings.finding import Diagnosis
+    from warpline.analysis.framework.selection import Selection, View
+
+    lanes = [lane for track in capture.tracks for lane in capture.track_lanes(track.index)]
+    count = capture.count_in(lanes, *span)
+    counted = Section("", (Fact(tr("Events"), f"{count:,}"),))
+    if count > AT_MOST_EVENTS:
+        hint = tr("These are many events to follow in passing: zoom in, or see Findings.")
+        return (counted, Section(tr("Where the time went"), (Fact("", hint),)))
+    view = View(capture, Selection(*span), is_cancelled)
+    case = open_case(view)
+    parts: tuple[Fact, ...]
+    if isinstance(case, Diagnosis):
+        texts = (translated(text) for text in (case.reason, case.remedy) if text)
+        title, parts = tr("Where the time went"), (Fact(tr("Not known"), " · ".join(texts)),)
+    else:
+        budget = budget_of(case)
+        title = tr("Where the time of {what} went", what=translated(budget.waited_for))
+        length = max(1, sum(part.time_ns for part in budget.parts))
+        shown = sorted((part for part in budget.parts if part.time_ns), key=lambda one: -one.time_ns)
+        parts = tuple(
+            Fact(translated(part.title), format_duration(part.time_ns), note=_share(part.time_ns / length))
+            for part in shown[:_PARTS_SHOWN]
+        )
+    sections = (counted, Section(title, parts), Section(tr("Busiest"), _busiest(view)))
+    return tuple(section for section in sections if section.facts)
+
+
+def _busiest(view: View) -> tuple[Fact, ...]:
+    """Streams by what ran on them and threads by what they ran, the busiest first."""
+    from warpline.analysis.cpu.thread_state import thread_state
+    from warpline.analysis.framework.options import Options
+    from warpline.analysis.framework.report import NotRecorded
+
+    capture, start, stop = view.capture, view.start_ns, view.stop_ns
+    length = max(1, stop - start)
+    busy: list[tuple[float, int, str]] = []
+    for track in capture.tracks:
+        if track.role == "stream":
+            lanes = tuple(capture.track_lanes(track.index))
+            share = capture.union_busy_ns(lanes, start, stop) / length if lanes else 0.0
+            busy.append((share, track.index, _titled(capture, track.index)))
+    states = thread_state(view, Options())
+    if not isinstance(states, NotRecorded) and states.targets.tracks is not None:
+        for place, index in enumerate(states.targets.tracks.tolist()):
+            busy.append((states.value(place, "running_ns") / length, index, _titled(capture, index)))
+    busy = sorted((one for one in busy if one[0] > 0), key=lambda one: -one[0])
+    facts = [Fact(title, _share(share), track=index) for share, index, title in busy[:_ROWS_SHOWN]]
+    if len(busy) > _ROWS_SHOWN:
+        more = len(busy) - _ROWS_SHOWN
+        facts.append(Fact("", tr_n("and {count:,} more", "and {count:,} more", more)))
+    return tuple(facts)
+
+
+def _titled(capture: Capture, index: int) -> str:
+    """A row by its own title and that of what it belongs to."""
+    track = capture.tracks[index]
+    above = capture.tracks[track.parent] if track.parent >= 0 else None
+    if track.role == "state" and above is not None:
+        return translated(above.title)
+    while above is not None and above.role not in {"gpu", "process"}:
+        above = capture.tracks[above.parent] if above.parent >= 0 else None
+    title = translated(track.title)
+    return f"{title} · {translated(above.title)}" if above is not None else title
+
+
+def _share(ratio: float) -> str:
+    percent = 100 * ratio
+    return "< 1 %" if 0 < percent < 0.5 else f"{percent:.0f} %"

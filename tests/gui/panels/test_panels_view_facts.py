@@ -1,0 +1,84 @@
+"""Details without a selected event: what the time in view went to, what was busiest, and where it leads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QTreeWidgetItem
+from pytestqt.qtbot import QtBot
+from tests.gui.panels.panel_tools import OpenPage, settle
+from tests.gui.sample import MS
+
+from warpline_app.panels.details.panel import DetailsPanel
+from warpline_app.panels.facts import view_facts
+from warpline_app.window.main_window import MainWindow
+
+
+def shown(panel: DetailsPanel) -> dict[str, list[QTreeWidgetItem]]:
+    """The lines below each head."""
+    heads = [panel.tree.topLevelItem(place) for place in range(panel.tree.topLevelItemCount())]
+    lines = {}
+    for head in heads:
+        assert head is not None
+        below = [head.child(place) for place in range(head.childCount())]
+        lines[head.text(0)] = [line for line in below if line is not None]
+    return lines
+
+
+def test_the_view_is_told_of_until_an_event_is_selected(
+    qtbot: QtBot, window: MainWindow, open_page: OpenPage, sample: Path
+) -> None:
+    page = open_page(sample)
+    state, capture = page.document.state, page.document.capture
+    panel = window.panels.panel("details")
+    assert isinstance(panel, DetailsPanel)
+    assert panel.name.text() == "In view: 100.0 ms"
+    went = next(lines for title, lines in shown(panel).items() if title.startswith("Where the time of GPU 0"))
+    assert went[0].text(0) == "computation"
+    state.set_view(20 * MS, 40 * MS)
+    qtbot.waitUntil(lambda: panel.name.text() == "In view: 20.00 ms")
+    settle(qtbot, window)
+    assert panel.facts is not None
+    (events,) = (
+        fact.value for section in panel.facts.sections for fact in section.facts if fact.title == "Events"
+    )
+    start, stop = capture.events.start, capture.events.start + capture.events.duration
+    assert int(events.replace(",", "")) == np.count_nonzero((stop > 20 * MS) & (start < 40 * MS))
+    state.select_range(25 * MS, 30 * MS)
+    qtbot.waitUntil(lambda: panel.name.text() == "Selected range: 5.000 ms")
+    assert panel.findings.isVisible()
+    state.select(0)
+    qtbot.waitUntil(lambda: panel.facts is not None and panel.facts.row == 0)
+    state.select(None)
+    qtbot.waitUntil(lambda: panel.facts is not None and panel.facts.row == -1)
+
+
+def test_the_busiest_rows_lead_to_themselves(
+    qtbot: QtBot, window: MainWindow, open_page: OpenPage, sample: Path
+) -> None:
+    page = open_page(sample)
+    panel = window.panels.panel("details")
+    assert isinstance(panel, DetailsPanel)
+    lines = shown(panel)["Busiest"]
+    assert lines
+    asked: list[str] = []
+    page.document.state.row_wanted.connect(asked.append)
+    panel.tree.scrollToItem(lines[0])
+    place = panel.tree.visualItemRect(lines[0]).center()
+    qtbot.mouseClick(panel.tree.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    (key,) = asked
+    assert page.view.scene.tree.get(key) is not None, "a row of the timeline"
+
+
+def test_a_view_of_very_many_events_asks_for_a_smaller_one(
+    qtbot: QtBot, window: MainWindow, open_page: OpenPage, sample: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(view_facts, "AT_MOST_EVENTS", 10)
+    open_page(sample)
+    panel = window.panels.panel("details")
+    assert isinstance(panel, DetailsPanel)
+    (line,) = shown(panel)["Where the time went"]
+    assert "zoom in" in line.text(0)

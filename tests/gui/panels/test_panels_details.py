@@ -39,8 +39,8 @@ def test_facts_of_a_kernel_have_units_and_say_what_is_missing(capture: Capture) 
     assert facts["Kernel"]["Block"] == "384 × 1 × 1"
     assert facts["Kernel"]["Registers per thread"] == "168"
     assert facts["Kernel"]["Dynamic shared memory"] == "64 KiB  (65,536)"
-    assert facts["Kernel"]["Correlation id"] == "1005"
-    assert "Queued" in facts["Kernel"]["Not recorded"]
+    assert facts["Identifiers"]["Correlation id"] == "1005"
+    assert "Queued" in facts["Not recorded"][""]
 
 
 def test_facts_of_a_copy_tell_direction_and_throughput(capture: Capture) -> None:

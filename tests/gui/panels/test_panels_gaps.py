@@ -88,7 +88,8 @@ def test_an_event_or_escape_takes_its_place(
     qtbot.keyClick(window, Qt.Key.Key_Escape)
     assert (state.gap, state.selection) == (None, None)
     panel = details_of(qtbot, window)
-    assert panel.facts is None
+    assert panel.facts is not None
+    assert (panel.facts.row, panel.name.text()) == (-1, "In view: 6.000 ms")
 
 
 def test_the_findings_of_an_events_time_are_a_click_away(

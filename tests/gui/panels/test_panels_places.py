@@ -115,7 +115,7 @@ def test_a_tab_that_is_dragged_out_of_its_row_goes_where_it_is_let_go(
     inside = panels.widget
     drag("steps", inside.mapToGlobal(QPoint(inside.width() - 40, 60)))
     qtbot.waitUntil(lambda: [spec.id for spec in panels.right.specs] == ["details", "steps"], timeout=2_000)
-    drag("memory", inside.mapToGlobal(QPoint(80, 60)))
-    qtbot.waitUntil(lambda: list(panels.save()["float"]) == ["memory"], timeout=2_000)
+    drag("histogram", inside.mapToGlobal(QPoint(80, 60)))
+    qtbot.waitUntil(lambda: list(panels.save()["float"]) == ["histogram"], timeout=2_000)
     # Nothing but the three areas is left of the drag.
     assert inside.count() == 2

@@ -36,8 +36,9 @@ def test_the_view_is_told_of_until_an_event_is_selected(
     panel = window.panels.panel("details")
     assert isinstance(panel, DetailsPanel)
     assert panel.name.text() == "In view: 100.0 ms"
-    went = next(lines for title, lines in shown(panel).items() if title.startswith("Where the time of GPU 0"))
-    assert went[0].text(0) == "computation"
+    went = shown(panel)["Where the time went"]
+    assert went[0].text(0).startswith("of GPU 0")
+    assert went[1].text(0) == "computation"
     state.set_view(20 * MS, 40 * MS)
     qtbot.waitUntil(lambda: panel.name.text() == "In view: 20.00 ms")
     settle(qtbot, window)

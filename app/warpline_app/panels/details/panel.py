@@ -27,6 +27,7 @@ from warpline.model.frames import StackFrame
 from warpline.model.progress import IsCancelled
 from warpline.model.tracks import Track
 from warpline_app.look.theme import Theme
+from warpline_app.panels.details.wrapping import WrappingDelegate, breakable
 from warpline_app.panels.facts.event_facts import EventFacts, Section, event_facts
 from warpline_app.panels.facts.fact import Fact
 from warpline_app.panels.facts.gap_facts import gap_facts, gap_reasons
@@ -36,7 +37,10 @@ from warpline_app.session.background import Job
 from warpline_app.session.document import Document
 
 ROW_ROLE = Qt.ItemDataRole.UserRole
+COPY_ROLE = Qt.ItemDataRole.UserRole + 1
+"""the texts of a line as they are copied, without the places to break that are shown"""
 _LINES_OF_NAME = 4
+_NARROWEST_TITLES = 84
 _WIDEST_TITLES = 168
 _REST_MS = 250
 """How long the view must rest before its time is followed."""
@@ -51,7 +55,6 @@ class FactTree(QTreeWidget):
         self.setColumnCount(2)
         self.setHeaderHidden(True)
         self.setIndentation(12)
-        self.setUniformRowHeights(True)
         self.setRootIsDecorated(True)
         self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.setMouseTracking(True)
@@ -59,10 +62,14 @@ class FactTree(QTreeWidget):
         font = QFont(self.font())
         font.setPixelSize(12)
         self.setFont(font)
+        self.setItemDelegate(WrappingDelegate(self))
+        self.setTextElideMode(Qt.TextElideMode.ElideRight)
         header = self.header()
         header.setStretchLastSection(True)
         header.setSectionResizeMode(0, QHeaderView.ResizeMode.Interactive)
-        header.resizeSection(0, 138)
+        self._given = _NARROWEST_TITLES
+        """width of the titles as it was given last"""
+        header.resizeSection(0, self._given)
         self.itemClicked.connect(self._follow)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.customContextMenuRequested.connect(self._menu)
@@ -96,15 +103,22 @@ class FactTree(QTreeWidget):
         self._make_room([fact.title for section in facts.sections for fact in section.facts])
 
     def _make_room(self, titles: list[str]) -> None:
-        """Widens the titles' column to what it says, up to a limit; never narrower than it was made by hand."""
+        """Gives the titles what they need, up to a limit, and the values the rest; unless a person chose a width."""
+        header = self.header()
+        if header.sectionSize(0) != self._given:
+            return
         indent = 2 * self.indentation() + 14
         needed = max((self.fontMetrics().horizontalAdvance(title) for title in titles), default=0) + indent
-        header = self.header()
-        header.resizeSection(0, max(header.sectionSize(0), min(needed, _WIDEST_TITLES)))
+        self._given = max(_NARROWEST_TITLES, min(needed, _WIDEST_TITLES))
+        header.resizeSection(0, self._given)
 
     def _item(self, fact: Fact, muted: QBrush, link: QBrush, text: QBrush) -> QTreeWidgetItem:
         value = f"{fact.value}   {fact.note}" if fact.note else fact.value
-        item = QTreeWidgetItem([fact.title, value] if fact.title else [value, ""])
+        shown = breakable(value)
+        item = QTreeWidgetItem([fact.title, shown] if fact.title else [shown, ""])
+        for place in (0, 1):
+            item.setTextAlignment(place, Qt.AlignmentFlag.AlignTop)
+        item.setData(0, COPY_ROLE, [part for part in (fact.title, value) if part])
         track = None if fact.track is None else self._document.capture.tracks[fact.track]
         item.setData(0, ROW_ROLE, next((to for to in (fact.row, fact.frame, track) if to is not None), None))
         column = 1 if fact.title else 0
@@ -160,7 +174,7 @@ class FactTree(QTreeWidget):
     def copy(self) -> None:
         """Put the selected lines on the clipboard, all of them when none is selected."""
         items = self.selectedItems() or self._all_items()
-        lines = ["\t".join(part for part in (item.text(0), item.text(1)) if part) for item in items]
+        lines = ["\t".join(item.data(0, COPY_ROLE) or [item.text(0)]) for item in items]
         QGuiApplication.clipboard().setText("\n".join(lines))
 
     def _all_items(self) -> list[QTreeWidgetItem]:
@@ -312,11 +326,7 @@ class DetailsPanel(Panel):
         name = facts.name or tr("(without a name)")
         metrics = self.name.fontMetrics()
         limit = metrics.horizontalAdvance("x") * 42 * _LINES_OF_NAME
-        # A zero-width space after punctuation lets a template name wrap.
-        shown = metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, limit)
-        for letter in ("::", ",", "<", "_", "/", "("):
-            shown = shown.replace(letter, letter + "\u200b")
-        self.name.setText(shown)
+        self.name.setText(breakable(metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, limit)))
         self.name.setToolTip(name)
         self.kind.setText(translated(facts.kind_title))
         table = self.document.capture.kinds.get(facts.kind)

@@ -13,8 +13,8 @@ from warpline.model.times import format_duration, format_time
 from warpline.model.waits import WAIT_FAMILIES
 from warpline_app.look.theme import Theme
 from warpline_app.panels.events.query import capture_starts
+from warpline_app.panels.facts.attribute_facts import attribute_text
 from warpline_app.panels.facts.event_context import context_columns
-from warpline_app.panels.facts.event_facts import attribute_text
 from warpline_app.panels.frame.scope import track_title
 from warpline_app.panels.table.content import TableColumn, frame_of, text_ranks
 from warpline_app.timeline.model.kernel_names import short_kernel_name

@@ -35,6 +35,7 @@ class EventContext:
         self.launch = lru_cache(_REMEMBERED)(self._launch)
         self.operator = lru_cache(_REMEMBERED)(self._operator)
         self.phase = lru_cache(_REMEMBERED)(self._phase)
+        self.python = lru_cache(_REMEMBERED)(self._python)
 
     def _launch(self, row: int) -> int | None:
         """The event that leads to this one."""
@@ -52,6 +53,9 @@ class EventContext:
 
     def _phase(self, row: int) -> int | None:
         return self._around(row, "phase")
+
+    def _python(self, row: int) -> int | None:
+        return self._around(row, "python")
 
     def _around(self, row: int, kind: str) -> int | None:
         """The innermost event of a kind around an event, or around the call that launched it."""

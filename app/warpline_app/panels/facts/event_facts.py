@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from warpline.analysis.structure.modules import IN_TRACES
 from warpline.i18n import english, tr, tr_n, translated
 from warpline.model import links
 from warpline.model.flags import Flag
-from warpline.model.kinds import BUILTIN_KINDS_BY_NAME, AttributeSpec
-from warpline.model.sizes import format_bytes
 from warpline.model.times import format_duration, format_time
 from warpline.storage import NO_ROW
+from warpline_app.panels.facts.attribute_facts import attribute_facts
 from warpline_app.panels.facts.event_context import EventContext
 from warpline_app.panels.facts.fact import Fact, frame_fact
 from warpline_app.panels.facts.wait_facts import state_facts, wait_facts
@@ -26,9 +26,6 @@ CHILDREN_SHOWN = 30
 LINKS_SHOWN = 50
 PARENTS_SHOWN = 64
 STACK_SHOWN = 100
-
-_TOLD_OF_WAITS = frozenset(("reason", "wait", "place", "holder", "ended_by", "holder_place"))
-"""What `wait_facts` says in sentences."""
 
 LINK_TITLES: dict[str, tuple[str, str]] = {
     # kind: (what the other end is when it leads here, what it is when this event leads there)
@@ -81,19 +78,21 @@ def event_facts(capture: Capture, row: int, origin_ns: int | None = None) -> Eve
     kind = capture.kind_of_code.get(int(capture.events.kind[row]), "")
     table = capture.kinds.get(kind)
     attributes = table.at(row) if table is not None else {}
+    told = attribute_facts(capture, kind, row, attributes)
     sections = (
         Section("", _when(capture, row, origin)),
+        Section(translated(table.spec.title) if table is not None else tr("Attributes"), told.what),
+        Section(tr("Inputs"), told.inputs),
         Section(tr("Why it waits"), wait_facts(capture, row)),
-        Section(tr("Where"), _where(capture, row)),
-        Section(
-            translated(table.spec.title) if table is not None else tr("Attributes"),
-            _attributes(capture, kind, row, attributes),
-        ),
         Section(tr("What the thread did"), state_facts(capture, row)),
+        Section(tr("Where"), _where(capture, row)),
         Section(tr("Links"), (*_links(capture, row), *_context(capture, row))),
+        *_python(capture, row),
         Section(tr("Inside of"), _parents(capture, row)),
         *_children(capture, row),
         Section(tr("Stack"), _stack(capture, attributes)),
+        Section(tr("Identifiers"), (*told.identifiers, _track(capture, row)), is_open=False),
+        Section(tr("Not recorded"), told.missing, is_open=False),
     )
     name = capture.strings[int(capture.events.name[row])]
     return EventFacts(
@@ -149,77 +148,6 @@ def _where(capture: Capture, row: int) -> tuple[Fact, ...]:
     if track.thread is not None:
         thread = capture.threads[track.thread]
         facts.append(Fact(tr("Thread"), f"{thread.name}  {thread.tid}".strip()))
-    facts.append(Fact(tr("Track"), track.uri, note=translated(track.title)))
-    return tuple(facts)
-
-
-def attribute_text(capture: Capture, spec: AttributeSpec, value: Any) -> str:
-    """The value of an attribute with its unit; string ids become texts."""
-    if value is None:
-        return tr("not recorded")
-    if spec.dtype == "string":
-        text = capture.strings[int(value)]
-        return translated(text) if spec.name == "reason" else text
-    if spec.enum:
-        return translated(spec.enum.get(int(value), f"{value}"))
-    if spec.unit == "ns":
-        return format_duration(int(value), 6)
-    if spec.unit == "bytes":
-        exact = f"{int(value):,}"
-        short = format_bytes(value)
-        return short if short == f"{exact} B" else f"{short}  ({exact})"
-    if spec.unit == "ratio":
-        return f"{100 * float(value):.4g} %"
-    if spec.name.endswith("_argb"):
-        return f"#{int(value) & 0xFFFFFF:06x}"
-    if spec.name == "address":
-        return f"0x{int(value):x}"
-    if spec.dtype == "bool":
-        return tr("yes") if value else tr("no")
-    if isinstance(value, float):
-        return f"{value:.6g}" + (f" {translated(spec.unit)}" if spec.unit else "")
-    is_id = spec.name.endswith(("_id", "correlation", "process", "thread"))
-    return (str(value) if is_id else f"{value:,}") + (f" {translated(spec.unit)}" if spec.unit else "")
-
-
-def _attributes(capture: Capture, kind: str, row: int, values: dict[str, Any]) -> tuple[Fact, ...]:
-    table = capture.kinds.get(kind)
-    if table is None:
-        return ()
-    builtin = BUILTIN_KINDS_BY_NAME.get(kind)
-    usual = {spec.name: index for index, spec in enumerate(builtin.attributes)} if builtin is not None else {}
-    specs = sorted(table.spec.attributes, key=lambda spec: usual.get(spec.name, len(usual)))
-    facts: list[Fact] = []
-    missing: list[str] = []
-    told = _TOLD_OF_WAITS if values.get("wait") else frozenset()
-    for spec in specs:
-        if spec.dtype == "stack" or spec.name.endswith(("_y", "_z")) or spec.name in told:
-            continue
-        value = values.get(spec.name)
-        if spec.name.endswith("_x"):
-            stem = spec.name[:-2]
-            parts = [values.get(f"{stem}_{axis}") for axis in "xyz"]
-            if None in parts:
-                missing.append(stem)
-            else:
-                total = int(np.prod([int(part) for part in parts if part is not None], dtype=object))
-                facts.append(
-                    Fact(
-                        translated(stem.capitalize()),
-                        " × ".join(str(p) for p in parts),
-                        note=f"= {total:,} {translated(spec.unit)}",
-                    )
-                )
-        elif value is None:
-            missing.append(translated(spec.title))
-        else:
-            facts.append(Fact(translated(spec.title), attribute_text(capture, spec, value)))
-    duration = int(capture.events.duration[row])
-    if values.get("bytes") and duration > 0 and kind in {"memcpy", "memset"}:
-        rate = format_bytes(int(values["bytes"]) / duration * 1e9)
-        facts.append(Fact(tr("Throughput"), f"{rate}/s"))
-    if missing:
-        facts.append(Fact(tr("Not recorded"), ", ".join(missing)))
     return tuple(facts)
 
 
@@ -227,6 +155,11 @@ def _event_fact(capture: Capture, title: str, row: int, note: str = "") -> Fact:
     name = capture.strings[int(capture.events.name[row])]
     duration = format_duration(int(capture.events.duration[row]))
     return Fact(title, f"{name}   {duration}", row, note)
+
+
+def _track(capture: Capture, row: int) -> Fact:
+    track = capture.tracks[capture.track_of_row(row)]
+    return Fact(tr("Track"), track.uri, note=translated(track.title))
 
 
 def _links(capture: Capture, row: int) -> tuple[Fact, ...]:
@@ -262,6 +195,23 @@ def _context(capture: Capture, row: int) -> tuple[Fact, ...]:
         return ()
     found = ((tr("Operator"), context.operator(row)), (tr("Phase"), context.phase(row)))
     return tuple(_event_fact(capture, title, other) for title, other in found if other is not None)
+
+
+def _python(capture: Capture, row: int) -> tuple[Section, ...]:
+    """The modules and the calls of Python around an operator, a call, or the call that launched GPU work."""
+    context = EventContext(capture)
+    inner = context.python(row)
+    calls: list[Fact] = []
+    modules: list[Fact] = []
+    while inner is not None and len(calls) + len(modules) < PARENTS_SHOWN:
+        name = capture.strings[int(capture.events.name[inner])]
+        if name.startswith(IN_TRACES):
+            length = format_duration(int(capture.events.duration[inner]))
+            modules.append(Fact("", f"{name.removeprefix(IN_TRACES)}   {length}", inner))
+        elif capture.kind_of_code.get(int(capture.events.kind[inner])) == "python":
+            calls.append(_event_fact(capture, "", inner))
+        inner = capture.parent_of_row(inner)
+    return Section(tr("Modules"), tuple(modules)), Section(tr("Python"), tuple(calls))
 
 
 def _parents(capture: Capture, row: int) -> tuple[Fact, ...]:

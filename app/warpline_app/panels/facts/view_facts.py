@@ -71,20 +71,24 @@ def view_sections(capture: Capture, span: tuple[int, int], is_cancelled: IsCance
         return (counted, Section(tr("Where the time went"), (Fact("", hint),)))
     view = View(capture, Selection(*span), is_cancelled)
     case = open_case(view)
-    parts: tuple[Fact, ...]
+    parts: list[Fact]
     if isinstance(case, Diagnosis):
         texts = (translated(text) for text in (case.reason, case.remedy) if text)
-        title, parts = tr("Where the time went"), (Fact(tr("Not known"), " · ".join(texts)),)
+        parts = [Fact(tr("Not known"), " · ".join(texts))]
     else:
         budget = budget_of(case)
-        title = tr("Where the time of {what} went", what=translated(budget.waited_for))
         length = max(1, sum(part.time_ns for part in budget.parts))
         shown = sorted((part for part in budget.parts if part.time_ns), key=lambda one: -one.time_ns)
-        parts = tuple(
+        parts = [Fact("", tr("of {what}", what=translated(budget.waited_for)))]
+        parts += [
             Fact(translated(part.title), format_duration(part.time_ns), note=_share(part.time_ns / length))
             for part in shown[:_PARTS_SHOWN]
-        )
-    sections = (counted, Section(title, parts), Section(tr("Busiest"), _busiest(view)))
+        ]
+    sections = (
+        counted,
+        Section(tr("Where the time went"), tuple(parts)),
+        Section(tr("Busiest"), _busiest(view)),
+    )
     return tuple(section for section in sections if section.facts)
 
 

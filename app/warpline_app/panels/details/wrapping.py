@@ -1,0 +1,49 @@
+"""Values that take as many lines as they need, in a tree whose columns a person can make wider."""
+
+from __future__ import annotations
+
+import re
+
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QSize, Qt
+from PySide6.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem, QTreeWidget
+
+_MOST_LINES = 8
+_MARGIN_PX = 8
+_BREAKS = re.compile(r"(::|[,<_/(\[{=;]|\.(?=[A-Za-z_]))(?=\S)")
+_NO_SPACE = "\u200b"
+
+
+def breakable(text: str) -> str:
+    """The text with places to break after punctuation: names of templates and files have no spaces."""
+    return _BREAKS.sub(rf"\1{_NO_SPACE}", text)
+
+
+class WrappingDelegate(QStyledItemDelegate):
+    """Rows as high as their texts in the width of their columns, up to a few lines; the rest is in the tooltip."""
+
+    def __init__(self, tree: QTreeWidget) -> None:
+        super().__init__(tree)
+        self._tree = tree
+        tree.setWordWrap(True)
+        tree.setUniformRowHeights(False)
+        tree.header().sectionResized.connect(lambda *_values: tree.scheduleDelayedItemsLayout())
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
+        """The height of the text when it is wrapped."""
+        one = super().sizeHint(option, index)
+        tree, text = self._tree, str(index.data(Qt.ItemDataRole.DisplayRole) or "")
+        metrics = tree.fontMetrics()
+        line = metrics.lineSpacing()
+        depth = 1 + int(index.parent().isValid())
+        if tree.isFirstColumnSpanned(index.row(), index.parent()):
+            width = tree.viewport().width()
+        else:
+            width = tree.columnWidth(index.column())
+        if index.column() == 0:
+            width -= depth * tree.indentation()
+        room = max(40, width - _MARGIN_PX)
+        if metrics.horizontalAdvance(text) <= room:
+            return QSize(one.width(), line + 4)
+        flags = int(Qt.TextFlag.TextWordWrap) | int(Qt.AlignmentFlag.AlignLeft)
+        high = metrics.boundingRect(0, 0, room, 10_000, flags, text).height()
+        return QSize(one.width(), min(high, _MOST_LINES * line) + 4)

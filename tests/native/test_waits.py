@@ -254,3 +254,41 @@ print(child)
     with warpline.open(output) as capture:
         samples = capture.events("sample").to_pandas()
     assert (samples.process_id == int(done.stdout)).sum() >= 5
+
+
+TASKS = """
+import asyncio, time
+async def wait(times):
+    for _ in range(times):
+        time.sleep(0.01)
+        await asyncio.sleep(0)
+async def main():
+    named = asyncio.create_task(wait(100), name="the named one")
+    await asyncio.gather(named, other())
+async def other():
+    for _ in range(100):
+        time.sleep(0.012)
+        await asyncio.sleep(0)
+asyncio.run(main())
+"""
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="3.14 keeps current tasks elsewhere")
+def test_a_wait_and_a_sample_say_which_task_of_asyncio_it_was(tmp_path: Path) -> None:
+    output = tmp_path / "tasks.h5"
+    command = [sys.executable, "-m", "warpline", "record", "-q", "-o", str(output), "--"]
+    subprocess.run([*command, sys.executable, "-c", TASKS], timeout=100, check=True)
+    with warpline.open(output) as capture:
+        found = {kind: capture.events(kind).to_pandas() for kind in ("osrt", "sample", "thread_state")}
+    calls = found["osrt"]
+    sleeps = calls[calls.name.str.contains("sleep") & calls.place.notna()]
+    # Not the first ones: how tasks look is found out when one was seen.
+    of = {
+        function: set(rows.task.dropna())
+        for function, rows in sleeps.groupby(sleeps.place.str.split(" ").str[0])
+    }
+    assert of["wait"] == {"the named one"}
+    assert len(of["other"]) == 1
+    assert next(iter(of["other"])).startswith("Task-")
+    assert {"the named one", *of["other"]} >= set(found["sample"].task.dropna()) - {"Task-1"} != set()
+    assert "the named one" in set(found["thread_state"].task.dropna())

@@ -102,7 +102,8 @@ _GRAPH = (_a("graph_id", "uint64", "Graph"), _a("graph_node_id", "uint64", "Grap
 _SHAPES = _a("input_shapes", "string", "Input shapes")
 _STACK = _a("stack", "stack", "Stack")
 _PLACE = _a("place", "string", "Place")
-_WAIT = (_a("wait", "uint8", "Kind of wait", "", WAIT_KINDS), _PLACE, _STACK)
+_TASK = _a("task", "string", "asyncio task")
+_WAIT = (_a("wait", "uint8", "Kind of wait", "", WAIT_KINDS), _PLACE, _STACK, _TASK)
 
 BUILTIN_KINDS: tuple[KindSpec, ...] = (
     KindSpec(
@@ -277,7 +278,7 @@ BUILTIN_KINDS: tuple[KindSpec, ...] = (
         "core",
         (_a("process", "int64", "Process"), _a("thread", "int64", "Thread")),
     ),
-    KindSpec("sample", "Sample", "cpu", "python", (_STACK, _a("cpu", "int32", "Core"))),
+    KindSpec("sample", "Sample", "cpu", "python", (_STACK, _TASK, _a("cpu", "int32", "Core"))),
     KindSpec(
         "cpu_sample",
         "Sample on a core",

@@ -15,6 +15,7 @@ PYTHON_CODE = 500
 PYTHON_STACK = 501
 PYTHON_SAMPLE = 502
 PYTHON_THREAD_NAME = 503
+PYTHON_TASK = 504
 
 
 osrt_call = np.dtype(
@@ -28,7 +29,7 @@ osrt_call = np.dtype(
         ("text", "<u4"),
         ("holder", "<u4"),
         ("caller", "<u4"),
-        ("reserved", "<u4"),
+        ("task", "<u4"),
     ]
 )
 osrt_release = np.dtype([("time_ns", "<u8"), ("object", "<u8"), ("function", "<u4"), ("stack", "<u4")])
@@ -62,3 +63,4 @@ python_code = np.dtype([("code", "<u4"), ("name", "<u4"), ("file", "<u4"), ("fir
 python_stack = np.dtype([("stack", "<u4"), ("parent", "<u4"), ("code", "<u4"), ("line", "<i4")])
 python_sample = np.dtype([("time_ns", "<u8"), ("tid", "<u4"), ("stack", "<u4")])
 python_thread_name = np.dtype([("time_ns", "<u8"), ("tid", "<u4"), ("name", "<u4")])
+python_task = python_thread_name

@@ -35,7 +35,7 @@ class Waits:
 
     ``thread`` int64 indexes of threads; ``start_ns``, ``stop_ns`` CLOCK_MONOTONIC; ``process`` uint32 pid; ``object``
     uint64 address, descriptor or child; ``function`` and ``kind`` codes of `model.waits`; ``result`` int64;
-    ``stack`` capture's ids, `NO_STACK` for none; ``place``, ``text``, ``caller`` string ids; ``holder`` thread index or
+    ``stack`` capture's ids, `NO_STACK` for none; ``place``, ``text``, ``caller``, ``task`` string ids; ``holder`` thread index or
     `NOBODY`: who held a lock when the wait began, or gave it back; ``release`` index of the release that ended it, −1;
     ``is_open`` bool: cut off by the end of the thread or of the recording; ``holder_place`` string id: where the holder
     gave it back, or else was when it was last sampled during the wait.
@@ -53,6 +53,7 @@ class Waits:
     place: UInt32Array
     text: UInt32Array
     caller: UInt32Array
+    task: UInt32Array
     holder: Int64Array
     release: Int64Array
     is_open: npt.NDArray[np.bool_]
@@ -118,6 +119,7 @@ def read_waits(
                 stacks.places(value["stack"]),
                 text,
                 capture_strings(spool, builder, value["caller"]),
+                capture_strings(spool, builder, value["task"]),
                 holder,
                 np.full(len(value), -1, np.int64),
                 np.arange(len(value)) >= len(calls.values),
@@ -309,6 +311,7 @@ def _no_waits() -> Waits:
         code,
         code,
         long,
+        short,
         short,
         short,
         short,

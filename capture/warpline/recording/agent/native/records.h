@@ -46,6 +46,7 @@ enum {
     RECORD_PYTHON_STACK = 501,
     RECORD_PYTHON_SAMPLE = 502,
     RECORD_PYTHON_THREAD_NAME = 503,
+    RECORD_PYTHON_TASK = 504,
 
     RECORD_FRAMEWORK_RANGE = 700,
     RECORD_FRAMEWORK_MODULE = 701,
@@ -187,7 +188,7 @@ struct record_osrt_call {
     uint64_t start_ns, end_ns;
     uint64_t object; /* address of a lock, descriptor, child's id */
     int64_t result;  /* or -errno */
-    uint32_t function, stack, text, holder, caller, reserved;
+    uint32_t function, stack, text, holder, caller, task;
 };
 struct record_osrt_release { /* the waits for `object` of others end here */
     uint64_t time_ns, object;
@@ -213,6 +214,10 @@ struct record_python_sample {
     uint32_t tid, stack;
 };
 struct record_python_thread_name {
+    uint64_t time_ns;
+    uint32_t tid, name;
+};
+struct record_python_task { /* the asyncio task that the thread is in at the sample of this time */
     uint64_t time_ns;
     uint32_t tid, name;
 };
@@ -267,6 +272,7 @@ RECORD_SIZE(record_python_code, 16);
 RECORD_SIZE(record_python_stack, 16);
 RECORD_SIZE(record_python_sample, 16);
 RECORD_SIZE(record_python_thread_name, 16);
+RECORD_SIZE(record_python_task, 16);
 RECORD_SIZE(record_framework_range, 40);
 RECORD_SIZE(record_framework_module, 24);
 RECORD_SIZE(record_framework_operator, 32);

@@ -45,7 +45,7 @@ class WaitReasons(Refinement):
         return super().read()
 
     def columns(self, states: States) -> Mapping[str, npt.ArrayLike]:
-        """``wait``, ``reason``, ``place`` and ``stack`` of blocked states that lie in a call."""
+        """``wait``, ``reason``, ``place``, ``stack`` and ``task`` of blocked states that lie in a call."""
         waits = self.found[0]
         if not len(waits):
             return {}
@@ -68,6 +68,7 @@ class WaitReasons(Refinement):
             "reason": _column(count, both, np.r_[why[of], np.full(len(resting), rest, np.uint32)], 0),
             "place": _column(count, rows, waits.place[of], 0),
             "stack": _column(count, rows, waits.stack[of], NO_STACK),
+            "task": _column(count, rows, waits.task[of], 0),
         }
 
 

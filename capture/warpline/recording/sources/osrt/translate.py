@@ -105,6 +105,7 @@ def _add_calls(
             "place": np.ma.MaskedArray(waits.place, waits.place == 0),
             "stack": np.ma.MaskedArray(waits.stack, waits.stack == NO_STACK),
             "caller": np.ma.MaskedArray(waits.caller, waits.caller == 0),
+            "task": np.ma.MaskedArray(waits.task, waits.task == 0),
         },
     )
 

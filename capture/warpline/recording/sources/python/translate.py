@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from warpline.i18n import english
 from warpline.model import Flag
@@ -13,6 +14,7 @@ from warpline.recording.agent.python_stacks import PythonStacks
 from warpline.recording.agent.reported_sources import add_agent_source
 from warpline.recording.spool.reader import SpoolFile
 from warpline.recording.spool.spool_to_tracks import Translation
+from warpline.recording.spool.string_columns import capture_strings
 from warpline.storage import CaptureBuilder
 
 _MAIN_THREAD = "MainThread"
@@ -74,9 +76,22 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
             np.zeros(len(thread), np.int64),
             stacks.places(samples["stack"]),
             flags=np.full(len(thread), Flag.INSTANT, np.uint8),
-            attributes={"stack": stacks.stacks(samples["stack"])},
+            attributes={"stack": stacks.stacks(samples["stack"]), **_tasks(spool, builder, time_ns)},
         )
     if any(spool.header.producer == FROM_OUTSIDE for spool in spools):
         return  # the collector has told of itself
     never_used = english("no recorded process ran Python 3.11 to 3.14")
     add_agent_source(translation, spools, builder, "python", never_used, moved)
+
+
+def _tasks(
+    spool: SpoolFile, builder: CaptureBuilder, time_ns: npt.NDArray[np.int64]
+) -> dict[str, npt.ArrayLike]:
+    """The asyncio task of each sample, by its time [n], which no two samples of a process share; nothing for none."""
+    found = np.sort(spool.records(records.PYTHON_TASK, records.python_task).values, order="time_ns")
+    if not len(found):
+        return {}
+    times = found["time_ns"].astype(np.int64)
+    at = np.minimum(np.searchsorted(times, time_ns), len(times) - 1)
+    names = capture_strings(spool, builder, found["name"])[at]
+    return {"task": np.ma.MaskedArray(names, times[at] != time_ns)}

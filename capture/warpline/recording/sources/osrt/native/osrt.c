@@ -154,10 +154,11 @@ void osrt_write(const struct osrt_call *call, uint64_t end_ns)
             .object = call->object,
             .result = call->result < 0 ? -(int64_t)saved_errno : call->result,
             .function = call->function,
-            .stack = has_stacks && duration_ns >= stack_ns ? stack_of_this_thread() : 0,
             .holder = call->holder,
             .caller = osrt_caller_text(call->caller, true),
         };
+        if (has_stacks && duration_ns >= stack_ns)
+            record.stack = stack_and_task(&record.task);
         if (call->text != NULL)
             record.text = wl_intern(call->text, strlen(call->text));
         else if (call->descriptor >= 0)

@@ -88,14 +88,14 @@ bool python_find(void)
     python.current_frame = symbol("PyEval_GetFrame");
     python.frame_code = symbol("PyFrame_GetCode");
     python.frame_line = symbol("PyFrame_GetLineNumber");
-    python.code_qualname = symbol("PyObject_GetAttrString");
+    python.attribute = symbol("PyObject_GetAttrString");
     python.text_utf8 = symbol("PyUnicode_AsUTF8");
     python.release = symbol("Py_DecRef");
     python.clear_error = symbol("PyErr_Clear");
     if (python.version == NULL || python.is_initialized == NULL ||
         python.this_thread_state == NULL || python.add_pending_call == NULL || python.ensure_gil == NULL ||
         python.release_gil == NULL || python.current_frame == NULL || python.frame_code == NULL ||
-        python.frame_line == NULL || python.code_qualname == NULL || python.text_utf8 == NULL ||
+        python.frame_line == NULL || python.attribute == NULL || python.text_utf8 == NULL ||
         python.release == NULL || python.clear_error == NULL)
         return false;
     python.runtime = runtime;
@@ -214,7 +214,7 @@ void python_layout_verify(void)
     if (frame == NULL)
         return; /* no Python function runs: ask again at the next chance */
     void *code = python.frame_code(frame);
-    void *qualname = code ? python.code_qualname(code, "co_qualname") : NULL;
+    void *qualname = code ? python.attribute(code, "co_qualname") : NULL;
     const char *name = qualname ? python.text_utf8(qualname) : NULL;
     bool is_known = name != NULL && choose(code, name, python.frame_line(frame), minor);
     if (qualname != NULL)

@@ -32,7 +32,7 @@ struct python_functions {
     void *(*current_frame)(void);
     void *(*frame_code)(void *);
     int (*frame_line)(void *);
-    void *(*code_qualname)(void *, const char *);
+    void *(*attribute)(void *, const char *);
     const char *(*text_utf8)(void *);
     void (*release)(void *);
     void (*clear_error)(void);

@@ -13,6 +13,7 @@
 #include "python_layout.h"
 #include "python_names.h"
 #include "python_stacks.h"
+#include "python_tasks.h"
 #include "spool.h"
 #include "steps_boot.h"
 
@@ -112,7 +113,8 @@ static uintptr_t code_in(const char *frame) { return word(frame + python_layout.
 
 /* Frames of a thread that may run on meanwhile; -1 when it moved or led nowhere. One that went on within its innermost
  * function did not: callers wait at their lines, and the line read is one it was at. */
-static int read_stack(struct memory *memory, uintptr_t thread, size_t span, struct stack_frame *frames)
+static int read_stack(struct memory *memory, uintptr_t thread, size_t span, struct stack_frame *frames,
+                      uintptr_t *coroutine)
 {
     char own[FRAME_BYTES];
     uintptr_t first = innermost(memory->thread), first_code = 0;
@@ -124,7 +126,10 @@ static int read_stack(struct memory *memory, uintptr_t thread, size_t span, stru
             return -1;
         if (frame == first)
             first_code = code_in(bytes);
-        if ((uint8_t)bytes[python_layout.frame_owner] < 3) {
+        uint8_t owner = (uint8_t)bytes[python_layout.frame_owner];
+        if (owner == OWNED_BY_GENERATOR)
+            *coroutine = frame;
+        if (owner < OWNED_BY_C) {
             frames[depth].code = code_in(bytes);
             frames[depth].instruction = word(bytes + python_layout.frame_instruction);
             depth++;
@@ -139,17 +144,29 @@ static int read_stack(struct memory *memory, uintptr_t thread, size_t span, stru
     return depth;
 }
 
+static void write_task(struct writer *writer, uint64_t now, uint32_t tid, uint32_t task)
+{
+    struct record_python_task *to = WL_RESERVE(writer, SLOT_PYTHON_TASK, record_python_task);
+    if (to == NULL)
+        return;
+    *to = (struct record_python_task){now, tid, task};
+    WL_COMMIT(writer, SLOT_PYTHON_TASK, record_python_task);
+}
+
 /* A thread that moved has mostly done so while this one had no core: read again at once. Stack 0 is one that moved all
  * the same, so that it is known how many did. */
 static void sample_thread(struct writer *writer, struct memory *memory, uintptr_t thread, size_t span)
 {
     struct stack_frame frames[STACK_DEPTH];
     uint64_t id = word(memory->thread + python_layout.thread_native_id), now = 0;
-    uint32_t stack = 0;
+    uintptr_t coroutine = 0;
+    uint32_t stack = 0, task = 0;
     int depth = -1;
     for (int attempt = 0; attempt < ATTEMPTS && depth != 0 && stack == 0; attempt++) {
         now = wl_now(writer);
-        depth = read_stack(memory, thread, span, frames);
+        coroutine = 0;
+        depth = read_stack(memory, thread, span, frames, &coroutine);
+        task = depth > 0 ? task_of_frame(coroutine) : 0;
         stack = depth > 0 ? stack_intern(frames, depth) : 0;
         if (depth < 0 && !python_read(memory->thread, thread, span))
             return;
@@ -157,6 +174,8 @@ static void sample_thread(struct writer *writer, struct memory *memory, uintptr_
     if (depth == 0 || id == 0 || id > INT32_MAX)
         return;
     names_saw((uint32_t)id);
+    if (task != 0)
+        write_task(writer, now, (uint32_t)id, task);
     struct record_python_sample *to = WL_RESERVE(writer, SLOT_PYTHON_SAMPLE, record_python_sample);
     if (to != NULL) {
         *to = (struct record_python_sample){now, (uint32_t)id, stack};
@@ -244,6 +263,7 @@ static void *follow(void *unused)
         if (wl_is_recording(SOURCE_PYTHON)) {
             sample(writer, memory);
             names_write_new(writer, next);
+            tasks_find(next);
         }
     }
     free(memory);

@@ -11,6 +11,7 @@
 
 #include "python_code.h"
 #include "python_layout.h"
+#include "python_tasks.h"
 #include "spool_internal.h"
 
 #define CODES (1u << 15)
@@ -223,7 +224,9 @@ static inline uintptr_t load(uintptr_t from)
     return value;
 }
 
-uint32_t stack_of_this_thread(void)
+uint32_t stack_of_this_thread(void) { return stack_and_task(NULL); }
+
+uint32_t stack_and_task(uint32_t *task)
 {
     if (!python_is_readable())
         return 0;
@@ -240,9 +243,13 @@ uint32_t stack_of_this_thread(void)
     struct stack_frame frames[STACK_DEPTH];
     struct identity identities[STACK_DEPTH];
     int depth = 0;
+    uintptr_t coroutine = 0;
     for (; frame != 0 && depth < STACK_DEPTH; frame = load(frame + python_layout.frame_previous)) {
-        if (*(const uint8_t *)(frame + python_layout.frame_owner) >= 3)
+        uint8_t owner = *(const uint8_t *)(frame + python_layout.frame_owner);
+        if (owner >= OWNED_BY_C)
             continue; /* a frame of the C stack or of the interpreter itself */
+        if (owner == OWNED_BY_GENERATOR)
+            coroutine = frame;
         frames[depth].code = load(frame + python_layout.frame_code) & ~(uintptr_t)7;
         frames[depth].instruction = load(frame + python_layout.frame_instruction);
         identities[depth] = load_identity(frames[depth].code);
@@ -254,6 +261,8 @@ uint32_t stack_of_this_thread(void)
     python_reads_own = true;
     uint32_t stack = intern(frames, identities, depth);
     python_reads_own = false;
+    if (task != NULL)
+        *task = task_of_frame(coroutine);
     errno = saved_errno;
     return stack;
 }

@@ -10,10 +10,14 @@
 struct stack_frame {
     uintptr_t code, instruction;
 };
+/* What a frame says of who owns it (pycore_frame.h). */
+enum { OWNED_BY_GENERATOR = 1, OWNED_BY_C = 3 };
 
 /* The stack of the calling thread, read without the GIL: a thread's own frames stand still while it is in C.
  * 0 where there is none. Costs what its depth costs; nothing is allocated for a stack that was seen before. */
 uint32_t stack_of_this_thread(void);
+/* The same, and the name of the asyncio task it is in, 0 for none. */
+uint32_t stack_and_task(uint32_t *task);
 /* The id of frames that were read elsewhere, innermost first. */
 uint32_t stack_intern(const struct stack_frame *frames, int depth);
 /* Writes every code object and stack known so far; the spool calls it, with its lock held, when a file was opened. */

@@ -1,0 +1,171 @@
+#define _GNU_SOURCE
+#include "python_tasks.h"
+
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/types.h>
+
+#include "python_code.h"
+#include "python_layout.h"
+#include "spool.h"
+
+#define TASK_BYTES 256
+#define PAUSE_NS 100000000u
+#define MOST_TRIES 100u
+/* A frame lies this near behind the beginning of its coroutine. */
+#define COROUTINE_BYTES 160u
+
+/* A dictionary of CPython 3.11 to 3.13: cpython/dictobject.h, pycore_dict.h. */
+enum { DICT_KEYS = 32, KEYS_INDEX_BITS = 9, KEYS_KIND = 10, KEYS_ENTRIES = 24, KEYS_INDICES = 32, ENTRY_VALUE = 16 };
+enum { ENTRY_BYTES = 24, MOST_ENTRIES = 16 };
+
+/* Where the current tasks are, and where in a task its coroutine and its name; found once, then only read. */
+static struct {
+    uintptr_t tasks, text_type;
+    size_t coroutine, name;
+} layout;
+static _Atomic bool is_known, is_wanted;
+
+static uintptr_t word_in(const char *from)
+{
+    uintptr_t value;
+    memcpy(&value, from, sizeof value);
+    return value;
+}
+
+/* Values of the dictionary of current tasks; how many. */
+static int current_tasks(uintptr_t *tasks)
+{
+    char head[KEYS_INDICES], entries[MOST_ENTRIES * ENTRY_BYTES];
+    uintptr_t keys = 0;
+    if (!python_read(&keys, layout.tasks + DICT_KEYS, sizeof keys) || keys == 0 ||
+        !python_read(head, keys, sizeof head) || head[KEYS_KIND] != 0)
+        return 0;
+    unsigned index_bits = (uint8_t)head[KEYS_INDEX_BITS];
+    uint64_t used = word_in(head + KEYS_ENTRIES);
+    if (index_bits > 16 || used == 0)
+        return 0;
+    used = used < MOST_ENTRIES ? used : MOST_ENTRIES;
+    if (!python_read(entries, keys + KEYS_INDICES + ((size_t)1 << index_bits), used * ENTRY_BYTES))
+        return 0;
+    int count = 0;
+    for (uint64_t i = 0; i < used; i++)
+        if ((tasks[count] = word_in(entries + i * ENTRY_BYTES + ENTRY_VALUE)) != 0)
+            count++;
+    return count;
+}
+
+/* Names that nobody gave are numbers until somebody asks, from 3.13 on. */
+static uint32_t name_of(uintptr_t name)
+{
+    char text[256];
+    uintptr_t type = 0;
+    uint32_t number = 0;
+    if (name == 0 || !python_read(&type, name + 8, sizeof type))
+        return 0;
+    if (type == layout.text_type)
+        return wl_intern(text, python_text(&python_layout, name, text, sizeof text));
+    if (!python_read(&number, name + 24, sizeof number))
+        return 0;
+    return wl_intern(text, (size_t)snprintf(text, sizeof text, "Task-%u", number));
+}
+
+uint32_t task_of_frame(uintptr_t frame)
+{
+    uintptr_t tasks[MOST_ENTRIES];
+    char task[TASK_BYTES];
+    if (frame == 0)
+        return 0;
+    if (!atomic_load_explicit(&is_known, memory_order_acquire)) {
+        atomic_store_explicit(&is_wanted, true, memory_order_relaxed);
+        return 0;
+    }
+    for (int count = current_tasks(tasks), i = 0; i < count; i++) {
+        if (!python_read(task, tasks[i], sizeof task))
+            continue;
+        uintptr_t coroutine = word_in(task + layout.coroutine);
+        if (coroutine != 0 && frame - coroutine < COROUTINE_BYTES)
+            return name_of(word_in(task + layout.name));
+    }
+    return 0;
+}
+
+/* --- finding out, with the GIL held */
+
+static struct {
+    void *(*modules)(void);
+    void *(*item)(void *, const char *);
+    int (*next)(void *, ssize_t *, void **, void **);
+    void *(*call)(void *, const char *, const char *, ...);
+} py;
+
+static bool find_functions(void)
+{
+    py.modules = (void *(*)(void))dlsym(RTLD_DEFAULT, "PyImport_GetModuleDict");
+    py.item = (void *(*)(void *, const char *))dlsym(RTLD_DEFAULT, "PyDict_GetItemString");
+    py.next = (int (*)(void *, ssize_t *, void **, void **))dlsym(RTLD_DEFAULT, "PyDict_Next");
+    py.call = (void *(*)(void *, const char *, const char *, ...))dlsym(RTLD_DEFAULT, "PyObject_CallMethod");
+    return py.modules != NULL && py.item != NULL && py.next != NULL && py.call != NULL;
+}
+
+static size_t offset_of(const char *task, const void *what)
+{
+    for (size_t at = 16; what != NULL && at + 8 <= TASK_BYTES; at += 8)
+        if (word_in(task + at) == (uintptr_t)what)
+            return at;
+    return 0;
+}
+
+/* A task of the C library's own class alone: another may answer with code of the program. */
+static void learn_from(void *tasks, void *class)
+{
+    void *key, *task = NULL;
+    ssize_t at = 0;
+    uintptr_t type = 0;
+    char bytes[TASK_BYTES];
+    if (!py.next(tasks, &at, &key, &task) || !python_read(&type, (uintptr_t)task + 8, sizeof type) ||
+        type != (uintptr_t)class)
+        return;
+    void *coroutine = py.call(task, "get_coro", NULL), *name = py.call(task, "get_name", NULL);
+    if (python_read(bytes, (uintptr_t)task, sizeof bytes) && name != NULL) {
+        layout.coroutine = offset_of(bytes, coroutine);
+        layout.name = offset_of(bytes, name);
+        layout.tasks = (uintptr_t)tasks;
+        python_read(&layout.text_type, (uintptr_t)name + 8, sizeof layout.text_type);
+        uintptr_t found[MOST_ENTRIES];
+        bool is_seen = false;
+        for (int count = current_tasks(found), i = 0; i < count; i++)
+            is_seen |= found[i] == (uintptr_t)task;
+        if (layout.coroutine != 0 && layout.name != 0 && is_seen)
+            atomic_store_explicit(&is_known, true, memory_order_release);
+    }
+    if (coroutine != NULL)
+        python.release(coroutine);
+    if (name != NULL)
+        python.release(name);
+}
+
+void tasks_find(uint64_t now)
+{
+    static uint64_t not_before_ns;
+    static unsigned tries;
+    if (!atomic_load_explicit(&is_wanted, memory_order_relaxed) || atomic_load(&is_known) || now < not_before_ns ||
+        tries >= MOST_TRIES || python_layout.minor > 13 || !python_is_readable() || !find_functions())
+        return;
+    not_before_ns = now + PAUSE_NS;
+    tries++;
+    int gil = python.ensure_gil();
+    void *module = py.item(py.modules(), "_asyncio"); /* borrowed */
+    void *tasks = module ? python.attribute(module, "_current_tasks") : NULL;
+    void *class = module ? python.attribute(module, "Task") : NULL;
+    if (tasks != NULL && class != NULL)
+        learn_from(tasks, class);
+    python.clear_error();
+    if (class != NULL)
+        python.release(class);
+    if (tasks != NULL)
+        python.release(tasks); /* the module keeps it */
+    python.release_gil(gil);
+}

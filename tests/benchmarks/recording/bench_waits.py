@@ -1,10 +1,12 @@
 """What the default set of sources costs programs that wait, beside other profilers where they are installed.
 
     python tests/benchmarks/recording/bench_waits.py [--pairs 20] [--loads loop,make,…] [--tools FOLDER]
+        [--torch PYTHON]
 
 Each load runs bare and recorded in interleaved rounds; CPU time is that of the program and its children, as the kernel
 counts it, and the ratio that of a round. What the recorder itself uses, and how much is written, stand beside it.
-``py-spy`` and ``viztracer`` are taken from FOLDER/bin, or from the path.
+``py-spy`` and ``viztracer`` are taken from FOLDER/bin, or from the path; the training runs with the interpreter PYTHON
+and is left out where that has no PyTorch. Its own profiler (torch.profiler, around all steps) is beside it.
 Bars: at most 3 % of CPU time, 15 % where threads do nothing but take locks.
 """
 
@@ -25,10 +27,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PROGRAMS = Path(__file__).parents[1] / "programs"
-SIZES = {"loop": 6_000_000, "ping_pong": 4_000_000, "hand_over": 60_000, "server": 1_200, "make": 40}
-SMOKE_SIZES = {"loop": 1000, "ping_pong": 1000, "hand_over": 10, "server": 2, "make": 2}
+SIZES = {
+    "loop": 6_000_000,
+    "ping_pong": 4_000_000,
+    "hand_over": 60_000,
+    "server": 1_200,
+    "make": 40,
+    "training": 300,
+}
+SMOKE_SIZES = {"loop": 1000, "ping_pong": 1000, "hand_over": 10, "server": 2, "make": 2, "training": 2}
 BARS = dict.fromkeys(SIZES, 1.03) | {"ping_pong": 1.15, "hand_over": 1.15}
 BARE, RECORDED, PY_SPY, VIZTRACER = "bare", "warpline", "py-spy 100 Hz", "viztracer"
+TORCH_PROFILER = "torch.profiler"
 
 
 @dataclass(frozen=True)
@@ -41,8 +51,10 @@ class Run:
     written_bytes: int
 
 
-def load_command(name: str, size: int, folder: Path) -> list[str]:
-    """The command of a load; what it needs is made in a folder."""
+def load_command(name: str, size: int, folder: Path, torch: str) -> list[str]:
+    """The command of a load; what it needs is made in a folder. ``torch`` is the interpreter that has it."""
+    if name == "training":
+        return [torch, str(PROGRAMS / "training_load.py"), str(size)]
     if name != "make":
         return [sys.executable, str(PROGRAMS / "waiting_loads.py"), name, str(size)]
     for number in range(size):
@@ -63,6 +75,8 @@ def run(tool: str, command: Sequence[str], folder: Path) -> Run:
     elif tool == PY_SPY:
         whole = ["py-spy", "record", "--subprocesses", "-r", "100", "-f", "raw", "-o", str(output), "--"]
         whole += [*measured, *command]
+    elif tool == TORCH_PROFILER:
+        whole = [*measured, *command, f"{output}.json"]
     elif tool == VIZTRACER:
         whole = [*measured, "viztracer", "-o", f"{output}.json", "--", *command[1:]]
     else:
@@ -87,16 +101,28 @@ def tools_for(name: str) -> list[str]:
     found = [BARE, RECORDED]
     if name != "make":
         found += [PY_SPY] if shutil.which("py-spy") else []
-        found += [VIZTRACER] if shutil.which("viztracer") else []
-    return found
+        found += [VIZTRACER] if shutil.which("viztracer") and name != "training" else []
+    return [*found, TORCH_PROFILER] if name == "training" else found
 
 
-def measure(name: str, size: int, pairs: int) -> float:
+def can_run(name: str, torch: str) -> bool:
+    """Whether what a load needs is here."""
+    if name == "make":
+        return shutil.which("make") is not None and shutil.which("cc") is not None
+    if name == "training":
+        return (
+            subprocess.run([torch, "-c", "import torch"], stderr=subprocess.DEVNULL, check=False).returncode
+            == 0
+        )
+    return True
+
+
+def measure(name: str, size: int, pairs: int, torch: str = sys.executable) -> float:
     """Prints the table of a load; returns the median ratio of the recorded runs."""
     runs: dict[str, list[Run]] = {tool: [] for tool in tools_for(name)}
     with tempfile.TemporaryDirectory() as text:
         folder = Path(text)
-        command = load_command(name, size, folder)
+        command = load_command(name, size, folder, torch)
         for _ in range(pairs):
             for tool in list(runs):
                 try:
@@ -127,6 +153,7 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=20)
     parser.add_argument("--loads", default=",".join(SIZES))
     parser.add_argument("--tools", type=Path, help="a virtual environment with py-spy and viztracer")
+    parser.add_argument("--torch", default=sys.executable, help="an interpreter that has PyTorch")
     parser.add_argument("--smoke", action="store_true")
     options = parser.parse_args()
     if options.tools:
@@ -134,7 +161,10 @@ def main() -> None:
     sizes = SMOKE_SIZES if options.smoke else SIZES
     began = time.perf_counter()
     for name in options.loads.split(","):
-        measure(name, sizes[name], options.pairs)
+        if can_run(name, options.torch):
+            measure(name, sizes[name], options.pairs, options.torch)
+        else:
+            print(f"\n{name}: not here")
     print(
         f"\n{time.perf_counter() - began:.0f} s; load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
     )
@@ -144,7 +174,7 @@ def test_waits(bench_smoke: bool) -> None:
     pairs = 1 if bench_smoke else 20
     sizes = SMOKE_SIZES if bench_smoke else SIZES
     for name, size in sizes.items():
-        if name == "make" and (shutil.which("make") is None or shutil.which("cc") is None):
+        if not can_run(name, sys.executable):
             continue
         median = measure(name, size, pairs)
         assert bench_smoke or median <= BARS[name]

@@ -35,8 +35,9 @@ class Waits:
 
     ``thread`` int64 indexes of threads; ``start_ns``, ``stop_ns`` CLOCK_MONOTONIC; ``process`` uint32 pid; ``object``
     uint64 address, descriptor or child; ``function`` and ``kind`` codes of `model.waits`; ``result`` int64;
-    ``stack`` capture's ids, `NO_STACK` for none; ``place``, ``text``, ``caller``, ``task`` string ids; ``holder`` thread index or
-    `NOBODY`: who held a lock when the wait began, or gave it back; ``release`` index of the release that ended it, −1;
+    ``stack`` capture's ids, `NO_STACK` for none; ``place``, ``text``, ``caller``, ``task`` string ids; ``holder``
+    thread index or `NOBODY`: who held a lock when the wait began, or gave it back; ``release`` index of the
+    release that ended it, −1;
     ``is_open`` bool: cut off by the end of the thread or of the recording; ``holder_place`` string id: where the holder
     gave it back, or else was when it was last sampled during the wait.
     """

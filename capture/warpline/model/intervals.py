@@ -15,11 +15,13 @@ def merge_intervals(starts: Int64Array, stops: Int64Array) -> tuple[Int64Array, 
     Returns (starts, stops) of the union.
     """
     keep = stops > starts
-    starts, stops = starts[keep], stops[keep]
+    if not keep.all():
+        starts, stops = starts[keep], stops[keep]
     if not len(starts):
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    order = np.argsort(starts, kind="stable")
-    starts, stops = starts[order], stops[order]
+    if not (starts[1:] >= starts[:-1]).all():
+        order = np.argsort(starts, kind="stable")
+        starts, stops = starts[order], stops[order]
     reach = np.maximum.accumulate(stops)
     head = np.empty(len(starts), bool)
     head[0] = True

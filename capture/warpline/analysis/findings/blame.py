@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -20,8 +21,9 @@ HOPS = 8
 class Pieces:
     """Time of one actor, in pieces [n] of one explanation each, sorted; they fill its range.
 
-    ``start``/``stop`` int64 capture ns; ``path`` int32 [n, HOPS]: the segments from the actor's own to the one that
-    explains, −1 behind; ``depth`` how many follow the first; ``is_cycle``: who should be next is in the chain already.
+    ``start``/``stop`` int64 capture ns; ``path`` int32 [n, up to HOPS]: the segments from the actor's own to the one
+    that explains, −1 behind; ``depth`` how many follow the first; ``is_cycle``: who should be next is in the chain
+    already.
     """
 
     start: Int64Array
@@ -33,20 +35,24 @@ class Pieces:
     def __len__(self) -> int:
         return len(self.start)
 
-    @property
+    @cached_property
     def length(self) -> Int64Array:
         """Length of each, ns."""
         return self.stop - self.start
 
-    @property
+    @cached_property
     def root(self) -> Int64Array:
         """The actor's own segment."""
         return self.path[:, 0].astype(np.int64)
 
-    @property
+    @cached_property
     def leaf(self) -> Int64Array:
         """The segment that explains."""
-        return self.path[np.arange(len(self)), self.depth].astype(np.int64)
+        found = self.root.copy()
+        for column in range(1, self.path.shape[1]):
+            deeper = self.depth == column
+            found[deeper] = self.path[deeper, column]
+        return found
 
     def take(self, index: npt.NDArray[np.generic]) -> Pieces:
         """Some of them."""
@@ -62,12 +68,10 @@ def blame(segments: Segments, index: Index, actor: int, start_ns: int, stop_ns: 
     """
     one = np.array([actor], np.int64)
     _window, own = index.overlapping(one, np.array([start_ns]), np.array([stop_ns]))
-    path = np.full((len(own), HOPS), -1, np.int32)
-    path[:, 0] = own
     pieces = Pieces(
         np.maximum(segments.start[own], start_ns),
         np.minimum(segments.stop[own], stop_ns),
-        path,
+        own.astype(np.int32)[:, None],
         np.zeros(len(own), np.int64),
         np.zeros(len(own), bool),
     )
@@ -84,6 +88,8 @@ def blame(segments: Segments, index: Index, actor: int, start_ns: int, stop_ns: 
     else:
         done.append(pieces)
     found = _joined(done)
+    if (found.start[1:] >= found.start[:-1]).all():
+        return found
     return found.take(np.argsort(found.start, kind="stable"))
 
 
@@ -100,19 +106,26 @@ def _next(segments: Segments, index: Index, pieces: Pieces, level: int) -> tuple
     window, segment = index.overlapping(by, pieces.start, pieces.stop)
     start = np.maximum(pieces.start[window], segments.start[segment])
     stop = np.minimum(pieces.stop[window], segments.stop[segment])
-    path = pieces.path[window]
     explains = segments.cause[segment] != Cause.NOT_RECORDED
-    path[explains, level] = segment[explains]
+    path = np.empty((len(window), level + 1), np.int32)
+    path[:, :level] = pieces.path[window]
+    path[:, level] = np.where(explains, segment, -1)
     found = Pieces(start, stop, path, np.where(explains, level, level - 1), np.zeros(len(start), bool))
     rest = found.take(np.flatnonzero(~explains))
     return found.take(np.flatnonzero(explains)), _joined([ended, rest])
 
 
 def _joined(parts: list[Pieces]) -> Pieces:
+    count, width = sum(map(len, parts)), max(part.path.shape[1] for part in parts)
+    path = np.full((count, width), -1, np.int32)
+    first = 0
+    for part in parts:
+        path[first : first + len(part), : part.path.shape[1]] = part.path
+        first += len(part)
     return Pieces(
         np.concatenate([part.start for part in parts]),
         np.concatenate([part.stop for part in parts]),
-        np.concatenate([part.path for part in parts]),
+        path,
         np.concatenate([part.depth for part in parts]),
         np.concatenate([part.is_cycle for part in parts]),
     )

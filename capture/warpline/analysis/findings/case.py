@@ -27,6 +27,8 @@ from warpline.analysis.findings.thread_time import Threads
 from warpline.analysis.findings.wait_graph import WaitGraph
 from warpline.analysis.framework.selection import GPU_KINDS, View
 from warpline.analysis.structure.gpus import gpus
+from warpline.i18n import tr
+from warpline.model.progress import Progress, unwatched
 
 Int64Array = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
@@ -66,6 +68,17 @@ class Case:
     def whole_ns(self) -> int:
         """Length of the range."""
         return max(self.view.duration_ns, 1)
+
+    @cached_property
+    def _by_category(self) -> tuple[Int64Array, Int64Array]:
+        """The pieces by category, ascending in each, and where those of each begin."""
+        codes = self.category.astype(np.uint8)
+        return np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes, minlength=256))
+
+    def pieces_of_category(self, number: int) -> Int64Array:
+        """Places of the pieces that count as one category, ascending."""
+        order, ends = self._by_category
+        return order[int(ends[number - 1]) if number else 0 : int(ends[number])]
 
     @cached_property
     def fair_ns(self) -> int:
@@ -150,22 +163,50 @@ class Case:
 
     def bounded_by_cores(self, gain_ns: int) -> int:
         """A gain that leaves the time which all that runs needs on the cores there are."""
+        return max(min(gain_ns, self.whole_ns - self._needed_ns), 0)
+
+    @cached_property
+    def _needed_ns(self) -> int:
         cores = max(sum(track.role == "core" for track in self.view.capture.tracks), 1)
         threads = self.segments.actor < len(self.view.capture.threads)
-        runs = threads & np.isin(self.segments.cause, (int(Cause.RUNNING), int(Cause.IMPORTING)))
-        needed = int(self.segments.length[runs].sum()) // cores
-        return max(min(gain_ns, self.whole_ns - needed), 0)
+        runs = threads & ((self.segments.cause == Cause.RUNNING) | (self.segments.cause == Cause.IMPORTING))
+        return int(self.segments.length[runs].sum()) // cores
 
 
-def make_case(scope: Scope, target: WaitedFor) -> Case:
+def make_case(scope: Scope, target: WaitedFor, progress: Progress = unwatched) -> Case:
     """Everybody's segments in the range, and the pieces of what is waited for."""
     view = scope.view
     threads = Threads(view)
+    segments, found = _everybody(scope, target, threads, progress)
+    _next_part(view, progress, 0.35)
+    actor = len(view.capture.threads) if target.gpu is not None else target.thread or 0
+    segments = _cut_at(scope, target, segments, actor)
+    _next_part(view, progress, 0.4)
+    graph = WaitGraph(segments, view.start_ns, view.stop_ns)
+    _next_part(view, progress, 0.45)
+    pieces = blame(graph.segments, graph.index, actor, view.start_ns, view.stop_ns)
+    _next_part(view, progress, 0.5)
+    groups = _groups(threads, graph.segments)
+    graph.hold(_same_doing(graph.segments, groups, pieces))
+    category = categories(view, graph.segments, pieces, target)
+    _next_part(view, progress, 0.55)
+    category = tell_serial(graph, pieces, category, actor, groups)
+    loaders = frozenset(np.unique(loading_events(view, target)[0]).tolist())
+    return Case(scope, target, threads, tuple(found), graph, actor, pieces, category, groups, loaders)
+
+
+def _everybody(
+    scope: Scope, target: WaitedFor, threads: Threads, progress: Progress
+) -> tuple[Segments, list[GpuTime]]:
+    """The segments of all threads and GPUs; what is waited for is the first GPU, if it is one."""
+    view = scope.view
     n_threads = len(view.capture.threads)
     host = with_calls(view, host_segments(threads))
+    # As large as all segments, and asked for no more.
+    threads.forget()
     tracked = np.zeros(n_threads + 1, bool)
-    tracked[np.unique(host.actor[host.cause != Cause.NOT_RECORDED])] = True
-    view.check_cancelled()
+    tracked[host.actor[host.cause != Cause.NOT_RECORDED]] = True
+    _next_part(view, progress, 0.2)
     found: list[GpuTime] = []
     if view.has(*GPU_KINDS):
         wanted = {gpu.tracks: gpu for gpu in gpus(view)}
@@ -176,20 +217,15 @@ def make_case(scope: Scope, target: WaitedFor) -> Case:
             wanted = {target.gpu.tracks: target.gpu, **wanted}
         for number, gpu in enumerate(wanted.values()):
             found.append(gpu_time(view, gpu, n_threads + number, tracked))
-            view.check_cancelled()
+            _next_part(view, progress, 0.2 + 0.1 * (number + 1) / len(wanted))
         host = with_synchronization(view, host, found)
-    actor = n_threads if target.gpu is not None else target.thread or 0
-    segments = join_segments([host, *(time.segments for time in found)])
-    segments = _cut_at(scope, target, segments, actor)
-    graph = WaitGraph(segments, view.start_ns, view.stop_ns)
+    return join_segments([host, *(time.segments for time in found)]), found
+
+
+def _next_part(view: View, progress: Progress, fraction: float) -> None:
+    """Between two parts of the work: says how far it is, and ends it when nobody wants it any more."""
     view.check_cancelled()
-    pieces = blame(graph.segments, graph.index, actor, view.start_ns, view.stop_ns)
-    groups = _groups(threads, graph.segments)
-    graph.hold(_same_doing(graph.segments, groups, pieces))
-    category = categories(view, graph.segments, pieces, target)
-    category = tell_serial(graph, pieces, category, actor, groups)
-    loaders = frozenset(np.unique(loading_events(view, target)[0]).tolist())
-    return Case(scope, target, threads, tuple(found), graph, actor, pieces, category, groups, loaders)
+    progress(fraction, tr("Reading what was recorded"))
 
 
 def _groups(threads: Threads, segments: Segments) -> Int64Array:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from warpline.analysis.findings.blame import Pieces
 from warpline.analysis.findings.causes import Cause
 from warpline.analysis.findings.scope import WaitedFor
-from warpline.analysis.findings.segments import Segments
+from warpline.analysis.findings.segments import Segments, one_of
 from warpline.analysis.findings.wait_kinds import is_importing
 from warpline.analysis.framework.name_matches import matching_names
 from warpline.analysis.framework.selection import View, join_events
@@ -140,7 +140,7 @@ def categories(view: View, segments: Segments, pieces: Pieces, target: WaitedFor
 
 def _importing(view: View, segments: Segments) -> npt.NDArray[np.bool_]:
     """Segments in which modules are imported, and what is read for them is waited for."""
-    can_be = np.isin(segments.cause, _OF_IMPORTS)
+    can_be = one_of(segments.cause, _OF_IMPORTS)
     stacks = np.unique(segments.place[can_be])
     importing = [one for one in stacks.tolist() if one >= 0 and is_importing(view.capture.stack_frames(one))]
     found: npt.NDArray[np.bool_] = can_be & np.isin(segments.place, importing)
@@ -151,7 +151,7 @@ def _of_gpu(view: View, segments: Segments, pieces: Pieces, found: Int64Array) -
     """Idle time of a GPU until the launch of what came next: the host's, or because it had to wait for the GPU."""
     launch = segments.cause[pieces.root] == Cause.LAUNCH
     leaf = segments.cause[pieces.leaf]
-    at_work = np.isin(leaf, (int(Cause.RUNNING), int(Cause.LAUNCH), int(Cause.IMPORTING), int(Cause.GPU)))
+    at_work = one_of(leaf, (int(Cause.RUNNING), int(Cause.LAUNCH), int(Cause.IMPORTING), int(Cause.GPU)))
     at_work |= leaf >= Cause.COMPUTATION
     found[launch & at_work] = NUMBER["host"]
     found[launch & (leaf == Cause.ALLOCATING)] = NUMBER["allocation"]

@@ -7,6 +7,7 @@ from warpline.analysis.findings.case import Case, make_case
 from warpline.analysis.findings.finding import Budget, Diagnosis, Finding
 from warpline.analysis.findings.rule import all_rules
 from warpline.analysis.findings.scope import find_scope, find_target
+from warpline.analysis.framework.allocation import kept_memory
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.selection import Selection, View
 from warpline.i18n import english, tr
@@ -27,16 +28,18 @@ def diagnose(
     Raises UsageError for a URI that names none, Cancelled when the view was cancelled.
     """
     progress(0.0, tr("Reading what was recorded"))
-    case = open_case(view, options, of)
-    if isinstance(case, Diagnosis):
-        return case
-    progress(0.5, tr("Following the waits"))
+    with kept_memory():
+        case = open_case(view, options, of, progress)
+        return case if isinstance(case, Diagnosis) else _diagnosis(case, progress)
+
+
+def _diagnosis(case: Case, progress: Progress) -> Diagnosis:
     budget = budget_of(case)
     rules, said = all_rules()
     findings: list[Finding] = []
     for number, rule in enumerate(rules):
-        view.check_cancelled()
-        progress(0.5 + 0.5 * number / len(rules), tr("Following the waits"))
+        case.view.check_cancelled()
+        progress(0.6 + 0.4 * number / len(rules), tr("Following the waits"))
         findings += rule.find(case)
     return Diagnosis(budget, _ordered(findings), said=(*case.scope.said, *said))
 
@@ -65,7 +68,9 @@ def budgets_of(view: View, options: Options) -> list[tuple[int, Budget]] | Diagn
     return found if isinstance(found, Diagnosis) else [(rank, budget_of(case)) for rank, case in found]
 
 
-def open_case(view: View, options: Options | None = None, of: str | None = None) -> Case | Diagnosis:
+def open_case(
+    view: View, options: Options | None = None, of: str | None = None, progress: Progress = unwatched
+) -> Case | Diagnosis:
     """Everything that is waited for in a range, or why nothing can be told."""
     target = find_target(view, of)
     if target is None:
@@ -81,7 +86,7 @@ def open_case(view: View, options: Options | None = None, of: str | None = None)
             reason=english("the range is empty"),
             remedy=english("select a longer one"),
         )
-    return make_case(scope, target)
+    return make_case(scope, target, progress)
 
 
 def _ordered(findings: list[Finding]) -> tuple[Finding, ...]:

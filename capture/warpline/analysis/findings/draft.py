@@ -35,7 +35,8 @@ class PieceGroup:
 
 def pieces_of(case: Case, *keys: str) -> Int64Array:
     """The pieces of some causes of the budget."""
-    return np.flatnonzero(np.isin(case.category, [NUMBER[key] for key in keys]))
+    own = [case.pieces_of_category(NUMBER[key]) for key in keys]
+    return own[0] if len(own) == 1 else np.sort(np.concatenate(own))
 
 
 def groups(case: Case, pieces: Int64Array, key: Int64Array) -> Iterator[PieceGroup]:
@@ -191,9 +192,13 @@ def evidence_of(case: Case, pieces: Int64Array) -> Evidence:
     ends = np.append(first[1:], len(pieces)) - 1
     begin, end = start[first], stop[ends]
     rows = case.segments.row[kept.leaf[pieces]]
-    by_length = np.argsort(start - stop, kind="stable")
-    shown = dict.fromkeys(row for row in rows[by_length[: _ROWS * 4]].tolist() if row >= 0)
-    actors = np.unique(case.segments.actor[kept.path[pieces][kept.path[pieces] >= 0]]).tolist()
+    longest = np.arange(len(start))
+    if len(start) > _ROWS * 4:
+        longest = np.argpartition(start - stop, _ROWS * 4)[: _ROWS * 4]
+    by_length = longest[np.argsort((start - stop)[longest], kind="stable")]
+    shown = dict.fromkeys(row for row in rows[by_length].tolist() if row >= 0)
+    path = kept.path[pieces]
+    actors = np.unique(case.segments.actor[path[path >= 0]]).tolist()
     of_thread = {t.thread: t.index for t in case.view.capture.tracks if t.role == "state"}
     tracks = [of_thread[actor] for actor in actors if actor in of_thread]
     return Evidence(
@@ -208,7 +213,9 @@ def leaves_like(case: Case, pieces: Int64Array) -> BoolArray:
     key = case.segments.cause * (int(case.group_of_segment.max(initial=0)) + 1) + case.group_of_segment
     leaf = case.pieces.leaf[pieces]
     placed = leaf[case.group_of_segment[leaf] > 0]
-    marked: BoolArray = np.isin(key, np.unique(key[placed]))
+    wanted = np.zeros(int(key.max(initial=0)) + 1, bool)
+    wanted[key[placed]] = True
+    marked: BoolArray = wanted[key]
     marked[leaf] = True
     return marked
 

@@ -13,6 +13,7 @@ from warpline.analysis.findings.segments import (
     distinct,
     join_segments,
     make_segments,
+    one_of,
     split_at,
     tile,
 )
@@ -40,7 +41,7 @@ def host_segments(threads: Threads) -> Segments:
     found = _of_states(threads)
     with_states = np.unique(found.actor)
     found = join_segments([found, _of_events(view, np.setdiff1d(wanted, with_states))])
-    found = found.take(np.isin(found.actor, wanted))
+    found = found.take(one_of(found.actor, wanted))
     tiled = tile(found, wanted, view.start_ns, view.stop_ns)
     return _with_births(threads, _with_samples(threads, tiled))
 

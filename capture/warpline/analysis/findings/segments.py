@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,15 @@ def distinct(values: Int64Array) -> tuple[Int64Array, Int64Array]:
     used[values - low] = True
     place = np.cumsum(used) - 1
     return np.flatnonzero(used) + low, place[values - low]
+
+
+def one_of(values: Int64Array, wanted: Sequence[int] | Int64Array) -> npt.NDArray[np.bool_]:
+    """Which of some small numbers (codes, indices; -1 is none) are among those that are wanted: by a table."""
+    top = max(int(values.max(initial=0)), int(np.max(wanted, initial=0))) + 2
+    table = np.zeros(top, bool)
+    table[np.asarray(wanted, np.int64)] = True
+    found: npt.NDArray[np.bool_] = table[values]
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,8 +65,9 @@ class Segments:
 
     def cut(self, index: npt.NDArray[np.generic], start: Int64Array, stop: Int64Array) -> Segments:
         """Some of them with other ends."""
-        part = self.take(index)
-        return Segments(part.actor, start, stop, part.cause, part.by, part.place, part.row)
+        rest = (self.actor, self.cause, self.by, self.place, self.row)
+        actor, cause, by, place, row = (column[index] for column in rest)
+        return Segments(actor, start, stop, cause, by, place, row)
 
     @property
     def length(self) -> Int64Array:
@@ -111,8 +121,12 @@ def tile(found: Segments, actors: Int64Array, start_ns: int, stop_ns: int) -> Se
     """
     start, stop = np.maximum(found.start, start_ns), np.minimum(found.stop, stop_ns)
     inside = stop > start
-    found = found.cut(inside, start[inside], stop[inside])
-    found = join_segments([found])
+    if inside.all():
+        found = replace(found, start=start, stop=stop)
+    else:
+        found = found.cut(inside, start[inside], stop[inside])
+    order = in_order(found.actor, found.start)
+    found = found if order is None else found.take(order)
     # Far apart for each actor, so that one running maximum serves all.
     base = found.actor * (stop_ns - start_ns + 1) - start_ns
     reach = np.maximum.accumulate(found.stop + base) if len(found) else np.empty(0, np.int64)
@@ -122,24 +136,30 @@ def tile(found: Segments, actors: Int64Array, start_ns: int, stop_ns: int) -> Se
     before = np.where(first, start_ns, before)
     begin = np.maximum(found.start, before)
     keep = found.stop > begin
-    kept = found.cut(keep, begin[keep], found.stop[keep])
-    return join_segments([kept, _gaps(kept, actors, start_ns, stop_ns)])
+    if not keep.all():
+        found, begin = found.take(keep), begin[keep]
+    found = replace(found, start=begin)
+    free = _gaps(found, actors, start_ns, stop_ns)
+    return join_segments([found, free]) if len(free) else found
 
 
 def _gaps(found: Segments, actors: Int64Array, start_ns: int, stop_ns: int) -> Segments:
-    """What disjoint sorted segments leave free of the range."""
-    ends = np.unique(actors)
-    actor = np.concatenate([found.actor, ends])
-    start = np.concatenate([found.stop, np.full(len(ends), start_ns)])
-    order = in_order(actor, start)
-    if order is not None:
-        actor, start = actor[order], start[order]
-    next_actor = np.concatenate([found.actor, ends])
-    stop = np.concatenate([found.start, np.full(len(ends), stop_ns)])
-    order = in_order(next_actor, stop)
-    if order is not None:
-        stop = stop[order]
+    """What disjoint sorted segments of some actors leave free of the range."""
+    own = np.unique(actors)
+    first = np.searchsorted(found.actor, own, "left")
+    last = np.searchsorted(found.actor, own, "right") - 1
+    has = last >= first
+    # Between two of one actor; before the first; behind the last; and all of it where there is none.
+    between = np.flatnonzero((found.start[1:] > found.stop[:-1]) & (found.actor[1:] == found.actor[:-1]))
+    actor = np.concatenate([found.actor[between], own[has], own[has], own[~has]])
+    bare = int((~has).sum())
+    ends = np.full(int(has.sum()), stop_ns)
+    start = np.concatenate(
+        [found.stop[between], ends * 0 + start_ns, found.stop[last[has]], np.full(bare, start_ns)]
+    )
+    stop = np.concatenate([found.start[between + 1], found.start[first[has]], ends, np.full(bare, stop_ns)])
     free = np.flatnonzero(stop > start)
+    free = free[np.lexsort((start[free], actor[free]))]
     return make_segments(actor[free], start[free], stop[free], Cause.NOT_RECORDED)
 
 
@@ -194,16 +214,18 @@ def split_at(segments: Segments, index: Index, actor: Int64Array, time: Int64Arr
     at = index.at(actor, time)
     inside = np.flatnonzero((at >= 0) & (segments.start[np.maximum(at, 0)] < time))
     at, time = at[inside], time[inside]
-    order = np.lexsort((time, at))
-    at, time = at[order], time[order]
+    order = in_order(at, time)
+    if order is not None:
+        at, time = at[order], time[order]
     new = np.ones(len(at), bool)
     new[1:] = (at[1:] != at[:-1]) | (time[1:] != time[:-1])
     at, time = at[new], time[new]
-    which = np.concatenate([np.arange(len(segments)), at])
-    start = np.concatenate([segments.start, time])
-    order = np.lexsort((start, which))
-    which, start = which[order], start[order]
-    stop = segments.stop[which].copy()
-    same = which[1:] == which[:-1]
-    stop[:-1][same] = start[1:][same]
+    if not len(at):
+        return segments
+    which = np.repeat(np.arange(len(segments)), np.bincount(at, minlength=len(segments)) + 1)
+    # Behind the part a cut segment begins with comes one for each cut: the k-th of all has k + 1 more before it.
+    place = at + np.arange(1, len(at) + 1)
+    start, stop = segments.start[which], segments.stop[which]
+    start[place] = time
+    stop[place - 1] = time
     return segments.cut(which, start, stop)

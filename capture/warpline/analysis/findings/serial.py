@@ -8,6 +8,7 @@ import numpy.typing as npt
 from warpline.analysis.findings.blame import Pieces
 from warpline.analysis.findings.categories import NUMBER
 from warpline.analysis.findings.causes import Cause
+from warpline.analysis.findings.segments import one_of
 from warpline.analysis.findings.wait_graph import WaitGraph
 from warpline.model.intervals import merge_intervals, union_ns
 
@@ -31,9 +32,9 @@ def tell_serial(
 ) -> Int64Array:
     """Categories, with those told apart that are serial. ``group`` is a number for the place of each segment."""
     found = category.copy()
-    can_be = np.isin(category, _DONE_BY_WORKERS)
+    can_be = one_of(category, _DONE_BY_WORKERS)
     found[can_be & _behind_locks(graph, pieces, actor)] = NUMBER["lock"]
-    can_be = np.isin(found, _DONE_BY_WORKERS) & (pieces.depth > 0)
+    can_be = one_of(found, _DONE_BY_WORKERS) & (pieces.depth > 0)
     for chosen, work in _kinds_of_work(graph, pieces, np.flatnonzero(can_be), group):
         found[chosen[_one_after_the_other(graph, pieces, chosen, work, group)]] = NUMBER["one_at_a_time"]
         found[chosen[_alone(graph, pieces, chosen, work)]] = NUMBER["uneven"]
@@ -79,7 +80,7 @@ def _one_after_the_other(
 ) -> BoolArray:
     """Of pieces of one work those that are waited for task by task at one place, while nobody else does such work."""
     segments = graph.segments
-    is_task = np.isin(segments.cause[pieces.root[chosen]], _TASK_WAITS)
+    is_task = one_of(segments.cause[pieces.root[chosen]], _TASK_WAITS)
     start, stop = segments.start[work], segments.stop[work]
     if not is_task.any() or int((stop - start).sum()) > _ALONE * union_ns(start, stop):
         return np.zeros(len(chosen), bool)

@@ -93,6 +93,11 @@ class Threads:
         order = in_order(found.thread, found.start)
         return found if order is None else found.take(order)
 
+    def forget(self) -> None:
+        """Let go of states and calls; they are read again when they are asked for."""
+        for name in ("activity", "calls"):
+            self.__dict__.pop(name, None)
+
     @property
     def has_states(self) -> bool:
         """Whether it was recorded when threads ran."""
@@ -111,8 +116,10 @@ class Threads:
             values = np.ma.filled(view.column("osrt", name, events.index).astype(np.int64), 0)
             by = np.where(by == NOBODY, self._of_tids(values), by)
         thread = self._threads(events.row)
-        order = np.lexsort((events.start, thread))
         about = np.ma.filled(view.column("osrt", "object", events.index).astype(np.int64), -1)
+        order = in_order(thread, events.start)
+        if order is None:
+            return BlockingCalls(thread, events.start, events.stop, by, about)
         return BlockingCalls(thread[order], events.start[order], events.stop[order], by[order], about[order])
 
     @cached_property

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.findings.causes import CONTENTION, SIGNALS, Cause
-from warpline.analysis.findings.segments import Index, Segments
+from warpline.analysis.findings.segments import Index, Segments, one_of
 from warpline.compiled import load
 
 Int64Array = npt.NDArray[np.int64]
@@ -58,11 +58,12 @@ class WaitGraph:
         self._first = np.ones(len(segments), np.uint8)
         self._first[1:] = segments.actor[1:] != segments.actor[:-1]
         # Who comes at another time may find the lock free, and never waits longer than for one that has it.
-        self._shorter = np.isin(segments.cause, CONTENTION).astype(np.uint8)
+        self._shorter = one_of(segments.cause, CONTENTION).astype(np.uint8)
         self._held_up = np.zeros(len(segments), bool)
         self._before: dict[int, int] = {}
+        self._unknown = (self._on < 0) & one_of(segments.cause, _PASSIVE)
         # What ends at one moment: what is done there before what waited for it.
-        self._order = np.lexsort((self._on >= 0, segments.stop))
+        self._order = np.argsort((segments.stop - start_ns) * 2 + (self._on >= 0), kind="stable")
 
     def hold(self, which: npt.NDArray[np.bool_]) -> None:
         """Marks segments that are known to have held somebody up: their length counts, whatever ended them."""
@@ -101,8 +102,7 @@ class WaitGraph:
         mine = np.flatnonzero(self.segments.actor == actor)
         if not len(mine) or (keep == 1).all():
             return 0
-        unknown = (self._on < 0) & np.isin(self.segments.cause, _PASSIVE) & (self.segments.actor != actor)
-        unknown &= ~self._held_up
+        unknown = self._unknown & (self.segments.actor != actor) & ~self._held_up
         everyone = int(unknown.sum())
         unknown &= keep == 1
         before = self._before.get(actor) if int(unknown.sum()) == everyone else None

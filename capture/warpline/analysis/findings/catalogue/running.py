@@ -23,6 +23,7 @@ from warpline.analysis.findings.draft import (
 )
 from warpline.analysis.findings.finding import Finding, Severity
 from warpline.analysis.findings.rule import Rule
+from warpline.analysis.findings.segments import one_of
 from warpline.i18n import english
 
 Int64Array = npt.NDArray[np.int64]
@@ -94,7 +95,7 @@ def of_cores(case: Case) -> Iterator[Finding]:
 def _ran_meanwhile(case: Case, start: Int64Array, stop: Int64Array) -> tuple[dict[int, int], int]:
     """How long each other thread of the program ran in some stretches, and how long all together ran or would have."""
     threads = len(case.view.capture.threads)
-    running = np.isin(case.segments.cause, (int(Cause.RUNNING), int(Cause.IMPORTING)))
+    running = one_of(case.segments.cause, (int(Cause.RUNNING), int(Cause.IMPORTING)))
     others = np.unique(case.segments.actor[running & (case.segments.actor < threads)])
     found = {}
     wanted = int((stop - start).sum())

@@ -81,6 +81,12 @@ def style_sheet(theme: Theme) -> str:
     QLineEdit#paletteInput {{ border: none; border-bottom: 1px solid {theme.hairline}; border-radius: 0;
         background: transparent; padding: 10px 12px; font-size: 14px; }}
     QListView#paletteList {{ background: {theme.header}; }}
+    QPushButton#recentCard {{ background: {theme.panel}; border: 1px solid {theme.hairline}; border-radius: 7px;
+        text-align: left; }}
+    QPushButton#recentCard:hover, QPushButton#recentCard:focus {{ border-color: {theme.selection}; }}
+    QPushButton#recentCard QLabel {{ color: {theme.text}; }}
+    QPushButton#recentCard QLabel#muted, QPushButton#recentCard QLabel#recentPicture {{ color: {theme.muted}; }}
+    QLabel#recentPicture {{ background: {theme.canvas}; color: {theme.muted}; border-radius: 3px; }}
     QLabel#keyCap {{ background: {theme.group}; border: 1px solid {theme.hairline}; border-radius: 4px;
         padding: 1px 6px; color: {theme.text}; }}
     QGroupBox {{ border: none; margin-top: 18px; font-weight: 600; color: {theme.text}; }}

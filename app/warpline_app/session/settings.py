@@ -29,6 +29,11 @@ class Settings:
         else:
             self._store = QSettings(str(path), QSettings.Format.IniFormat)
 
+    @property
+    def folder(self) -> Path:
+        """Where the file is; what else is remembered goes beside it."""
+        return Path(self._store.fileName()).parent
+
     def save(self) -> None:
         """Write to disk now."""
         self._store.sync()

@@ -18,6 +18,16 @@ def _new_capture(context: CommandContext) -> None:
     show_new_capture(context.workspace, context.shell.widget)
 
 
+def _record_demo(context: CommandContext) -> None:
+    from warpline.model.errors import WarplineError
+    from warpline_app.recording.example import record_example
+
+    try:
+        record_example(context.workspace)
+    except WarplineError as error:
+        context.workspace.messages.show(str(error), "error")
+
+
 def _join_ranks(context: CommandContext) -> None:
     from warpline_app.dialogs.join_ranks import show_join_ranks
 
@@ -89,6 +99,13 @@ FILE_COMMANDS: tuple[WindowCommand, ...] = (
         _new_capture,
         ("Ctrl+N",),
         hint="Run a program and record what it does",
+    ),
+    WindowCommand(
+        "file.record_demo",
+        "Record the Demo",
+        "File",
+        _record_demo,
+        hint="Record a small program that waits in many ways, and look at it",
     ),
     WindowCommand(
         "file.record_again",

@@ -24,14 +24,15 @@ from warpline_app.window.capture_page import CapturePage
 from warpline_app.window.close_question import may_close
 from warpline_app.window.message_bars import MessageBars
 from warpline_app.window.opening_notices import OpeningNotices
-from warpline_app.window.recent_menu import RecentMenu
+from warpline_app.window.start.recent_menu import RecentMenu
+from warpline_app.window.start.recent_pictures import RecentPictures
+from warpline_app.window.start.welcome import WelcomePage
 from warpline_app.window.status_line import StatusLine
 from warpline_app.window.tabs import CaptureTabs
 from warpline_app.window.theme_menu import theme_menu
 from warpline_app.window.timeline_keys import TimelineKeys
 from warpline_app.window.timeline_search import TimelineSearch
 from warpline_app.window.tool_row import ToolRow
-from warpline_app.window.welcome import WelcomePage
 
 if TYPE_CHECKING:
     from warpline_app.commands.navigator import Navigator
@@ -63,7 +64,8 @@ class MainWindow(QMainWindow):
         self.context = CommandContext(self.workspace, self)
         self.commands = CommandRunner(self, self.context, all_commands())
         self.tabs = CaptureTabs(self.workspace, self.commands)
-        self.welcome = WelcomePage(self.commands)
+        self._pictures = RecentPictures(self.workspace.settings)
+        self.welcome = WelcomePage(self.commands, self._pictures)
         self.welcome.recent_chosen.connect(self.workspace.open_file)
         self._center = QStackedWidget()
         self._center.addWidget(self.welcome)
@@ -92,7 +94,7 @@ class MainWindow(QMainWindow):
         self.commands.ran.connect(lambda _id: self.tool_row.refresh())
         self.workspace.front_changed.connect(self._front_changed)
         self.workspace.current_changed.connect(self._current_changed)
-        self.workspace.document_opened.connect(lambda _document: self.panels.greet())
+        self.workspace.document_opened.connect(self._document_opened)
         self.workspace.document_leaving.connect(self._document_leaving)
         self._restore()
         self._front_changed(None)
@@ -129,6 +131,18 @@ class MainWindow(QMainWindow):
             # Panels are not what the person is waiting for: the timeline's first frame comes before they are made.
             page.first_frame.after(partial(self._load_panels, page))
         self.setWindowTitle(f"{document.title} — Warpline" if document is not None else "Warpline")
+
+    def _document_opened(self, document: Document) -> None:
+        self.panels.greet()
+        page = self.tabs.page_of(document)
+        if isinstance(page, CapturePage):
+            once = Qt.ConnectionType.SingleShotConnection
+            page.view.idle.connect(partial(self._keep_picture, page), once)
+
+    def _keep_picture(self, page: CapturePage) -> None:
+        """For the start page: what the capture looks like."""
+        if page.view.isVisible():
+            self._pictures.keep(page.document, page.view.canvas.grab().toImage())
 
     def _document_leaving(self, document: Document) -> None:
         self.panels.forget_document(document)

@@ -16,7 +16,7 @@ from warpline_app.session.comparing import ComparedPair
 from warpline_app.window.capture_page import CapturePage
 from warpline_app.window.drop_tab_bar import DropTabBar
 from warpline_app.window.main_window import MainWindow
-from warpline_app.window.recent_menu import RecentMenu
+from warpline_app.window.start.recent_menu import RecentMenu
 
 _WAIT_MS = 30_000
 _LEFT, _NONE, _PLAIN = Qt.MouseButton.LeftButton, Qt.MouseButton.NoButton, Qt.KeyboardModifier.NoModifier

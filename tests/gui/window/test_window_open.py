@@ -25,7 +25,7 @@ OpenPage = Callable[[Path], CapturePage]
 
 def test_an_empty_window_explains_how_to_begin(window: MainWindow) -> None:
     assert window.welcome.isVisible()
-    assert not window.welcome.recent_buttons
+    assert not window.welcome.recent_cards
     assert not window.tool_row.search.isEnabled()
     assert not window.tool_row.buttons["view.fit"].isEnabled()
 
@@ -79,7 +79,7 @@ def test_recent_files_are_offered_and_open_again(
     assert window.welcome.isVisible()
     gone.unlink()
     window.welcome.set_recent(window.workspace.settings.recent_files)
-    (button,) = window.welcome.recent_buttons
+    (button,) = window.welcome.recent_cards
     with qtbot.waitSignal(window.tabs.page_opened, timeout=20_000):
         qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
     assert window.tabs.pages[0].document.source == sample

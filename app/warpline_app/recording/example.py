@@ -1,0 +1,49 @@
+"""File → Record the Demo: the bundled example under the recorder, for whoever has nothing to look at yet."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+from warpline import resources
+from warpline.cli.demo import EXAMPLE
+from warpline.i18n import tr
+from warpline.model.errors import RecordingError
+from warpline_app.recording.recording import Recording
+from warpline_app.recording.request import RecordingRequest, suggested_output
+from warpline_app.session.workspace import Workspace
+
+FOLDER = "warpline-demo"
+
+
+def record_example(workspace: Workspace) -> Recording:
+    """Begin; the capture goes into a folder of its own. Raises RecordingError where none can be made."""
+    folder = _folder()
+    request = RecordingRequest(
+        interpreter=sys.executable,
+        script=str(resources.path(EXAMPLE)),
+        working_directory=str(folder),
+    )
+    output = suggested_output(request, datetime.now())
+    recording = Recording(replace(request, output=str(output)).checked(), workspace)
+    workspace.begin(recording, has_tab=True)
+    return recording
+
+
+def _folder() -> Path:
+    """Where the command line puts it, else in the home folder."""
+    refused = ""
+    for base in (Path.cwd(), Path.home()):
+        folder = base / FOLDER
+        try:
+            folder.mkdir(exist_ok=True)
+            probe = folder / ".writable"
+            probe.touch()
+            probe.unlink()
+        except OSError as error:
+            refused = f"{folder}: {error.strerror}"
+        else:
+            return folder
+    raise RecordingError(tr("no folder for the demo can be made: {reason}", reason=refused))

@@ -1,0 +1,85 @@
+"""A recent capture on the start page: what it looked like, when it was made, how long and how large it is."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+from PySide6.QtCore import QDate, QLocale, Qt
+from PySide6.QtGui import QPixmap
+from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
+
+from warpline.i18n import tr, tr_n
+from warpline.model.sizes import format_bytes
+from warpline.model.times import format_duration
+from warpline_app.look.elided import ElidedLabel
+from warpline_app.window.start.recent_pictures import PICTURE_SIZE, Remembered
+
+_MARGIN = 10
+
+
+class RecentCard(QPushButton):
+    """A button of several lines; the tooltip is the file's whole path."""
+
+    def __init__(self, path: Path, remembered: Remembered | None, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("recentCard")
+        self.path = path
+        self.setToolTip(str(path))
+        self.setAccessibleName(path.name)
+        self.setFixedWidth(PICTURE_SIZE.width() + 2 * _MARGIN)
+        picture = QLabel()
+        picture.setObjectName("recentPicture")
+        picture.setFixedSize(PICTURE_SIZE)
+        picture.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        if remembered is not None:
+            picture.setPixmap(QPixmap.fromImage(remembered.picture))
+        else:
+            picture.setText(tr("not opened since it was written"))
+        name = ElidedLabel(path.name, mode=Qt.TextElideMode.ElideMiddle)
+        name.setObjectName("subhead")
+        folder = ElidedLabel(short_folder(path), mode=Qt.TextElideMode.ElideMiddle)
+        folder.setObjectName("muted")
+        figures = ElidedLabel(figures_of(path, remembered, datetime.now()))
+        figures.setObjectName("muted")
+        column = QVBoxLayout(self)
+        column.setContentsMargins(_MARGIN, _MARGIN, _MARGIN, 8)
+        column.setSpacing(3)
+        for widget in (picture, name, figures, folder):
+            # The button is what is clicked.
+            widget.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+            column.addWidget(widget)
+        self.setFixedHeight(column.sizeHint().height())
+
+
+def figures_of(path: Path, remembered: Remembered | None, now: datetime) -> str:
+    """``3 hours ago · 1.17 s · 57,506 events · 1.1 MiB``."""
+    stat = path.stat()
+    parts = [age_text(datetime.fromtimestamp(stat.st_mtime), now)]
+    if remembered is not None:
+        parts.append(format_duration(remembered.duration_ns, 3))
+        parts.append(tr_n("{count:,} event", "{count:,} events", remembered.events))
+    return " · ".join([*parts, format_bytes(stat.st_size, 3, exact_below=1024)])
+
+
+def age_text(made: datetime, now: datetime) -> str:
+    """How long ago, in one unit; a date when that is more than a month."""
+    minutes = int((now - made).total_seconds() // 60)
+    if minutes < 1:
+        return tr("just now")
+    if minutes < 60:
+        return tr_n("{count} minute ago", "{count} minutes ago", minutes)
+    if minutes < 24 * 60:
+        return tr_n("{count} hour ago", "{count} hours ago", minutes // 60)
+    if minutes < 31 * 24 * 60:
+        return tr_n("{count} day ago", "{count} days ago", minutes // (24 * 60))
+    return QLocale().toString(QDate(made.year, made.month, made.day), QLocale.FormatType.ShortFormat)
+
+
+def short_folder(path: Path) -> str:
+    """The folder of a file, with ``~`` for the home folder."""
+    folder = path.parent
+    try:
+        return str(Path("~") / folder.relative_to(Path.home()))
+    except (ValueError, RuntimeError):
+        return str(folder)

@@ -1,0 +1,78 @@
+"""What captures looked like when they were open: a small picture of each recent one, beside the settings."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QImage
+
+from warpline_app.session.document import Document
+from warpline_app.session.settings import RECENT_LIMIT, Settings
+
+PICTURE_SIZE = QSize(296, 92)
+_SCALE = 2
+_DURATION, _EVENTS = "duration_ns", "events"
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """A capture as it was when it was open."""
+
+    picture: QImage
+    duration_ns: int
+    events: int
+
+
+class RecentPictures:
+    """One PNG for each of the recent files, its length and its number of events in the file's texts.
+
+    Whatever cannot be written or read is left out: nothing here is worth a message.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._folder = settings.folder / "recent"
+
+    def keep(self, document: Document, picture: QImage) -> None:
+        """Keep what the timeline of an open capture looks like."""
+        image = picture.scaled(
+            PICTURE_SIZE * _SCALE,
+            Qt.AspectRatioMode.KeepAspectRatioByExpanding,
+            Qt.TransformationMode.SmoothTransformation,
+        ).copy(0, 0, PICTURE_SIZE.width() * _SCALE, PICTURE_SIZE.height() * _SCALE)
+        image.setText(_DURATION, str(document.capture.duration_ns))
+        image.setText(_EVENTS, str(len(document.capture.events)))
+        try:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            image.save(str(self._path(document.source)))
+            self._tidy()
+        except OSError:
+            return
+
+    def of(self, path: Path) -> Remembered | None:
+        """What a file looked like; None when nothing is known of it, or it is another one by now."""
+        kept = self._path(path)
+        try:
+            if kept.stat().st_mtime < path.stat().st_mtime:
+                return None
+        except OSError:
+            return None
+        image = QImage(str(kept))
+        if image.isNull():
+            return None
+        image.setDevicePixelRatio(_SCALE)
+        try:
+            return Remembered(image, int(image.text(_DURATION)), int(image.text(_EVENTS)))
+        except ValueError:
+            return None
+
+    def _path(self, source: Path) -> Path:
+        return self._folder / f"{hashlib.sha256(str(source.absolute()).encode()).hexdigest()[:24]}.png"
+
+    def _tidy(self) -> None:
+        """Those of files that are no longer among the recent ones go."""
+        kept = sorted(self._folder.glob("*.png"), key=lambda path: path.stat().st_mtime, reverse=True)
+        for path in kept[2 * RECENT_LIMIT :]:
+            path.unlink(missing_ok=True)

@@ -1,0 +1,124 @@
+"""What the window shows while nothing is open."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+
+from warpline.i18n import tr
+from warpline_app.commands.keys import key_text
+from warpline_app.commands.runner import CommandRunner
+from warpline_app.window.start.recent_card import RecentCard
+from warpline_app.window.start.recent_pictures import RecentPictures
+
+RECENT_SHOWN = 6
+_GAP = 14
+_ASIDE = 40
+
+
+class WelcomePage(QWidget):
+    """Explains how to begin: record, open, drop; and offers what was open lately, as many as there is room for."""
+
+    recent_chosen = Signal(object)
+    """a Path"""
+
+    def __init__(
+        self, runner: CommandRunner, pictures: RecentPictures, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self.setObjectName("welcome")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
+        self._pictures = pictures
+        headline = QLabel(tr("What was the hardware waiting for?"))
+        headline.setObjectName("headline")
+        text = QLabel(
+            tr("Record a program, or open what was recorded. Files can be dropped anywhere on this window.")
+        )
+        opens = QLabel(
+            tr(
+                "Opens Warpline's captures and traces of PyTorch, Paddle, Nsight Systems, Chrome, Perfetto and others."
+            )
+        )
+        for label in (text, opens):
+            label.setObjectName("muted")
+            label.setWordWrap(True)
+        buttons = QHBoxLayout()
+        buttons.setSpacing(10)
+        for command_id, title, is_primary in (
+            ("file.new_capture", tr("New Capture…"), True),
+            ("file.open", tr("Open…"), False),
+            ("file.record_demo", tr("Record the Demo"), False),
+        ):
+            self._add_button(buttons, runner, command_id, title, is_primary)
+        buttons.addStretch(1)
+        self._recent_title = QLabel(tr("Recent"))
+        self._recent_title.setObjectName("subhead")
+        self._recent = QGridLayout()
+        self._recent.setSpacing(_GAP)
+        inner = QVBoxLayout()
+        inner.setSpacing(10)
+        inner.addStretch(2)
+        for part in (headline, text, opens):
+            inner.addWidget(part)
+        inner.addSpacing(8)
+        inner.addLayout(buttons)
+        inner.addSpacing(22)
+        inner.addWidget(self._recent_title)
+        inner.addLayout(self._recent)
+        inner.addStretch(3)
+        centered = QHBoxLayout(self)
+        centered.addStretch(1)
+        centered.addLayout(inner)
+        centered.addStretch(1)
+        self.recent_cards: list[RecentCard] = []
+
+    @staticmethod
+    def _add_button(
+        row: QHBoxLayout, runner: CommandRunner, command_id: str, title: str, is_primary: bool
+    ) -> None:
+        command = runner.commands[command_id]
+        button = QPushButton(title)
+        if is_primary:
+            button.setObjectName("primary")
+        button.setToolTip(command.hint_text)
+        button.clicked.connect(lambda: runner.run(command_id))
+        row.addWidget(button)
+        if command.keys:
+            keys = QLabel(key_text(command.keys[0]))
+            keys.setObjectName("keyCap")
+            row.addWidget(keys)
+        row.addSpacing(10)
+
+    def set_recent(self, paths: list[Path]) -> None:
+        """Offer these files; those that are gone are left out."""
+        for card in self.recent_cards:
+            card.hide()
+            card.deleteLater()
+        present = [path for path in paths if path.exists()][:RECENT_SHOWN]
+        self.recent_cards = [RecentCard(path, self._pictures.of(path)) for path in present]
+        for card in self.recent_cards:
+            card.clicked.connect(lambda _=False, chosen=card.path: self.recent_chosen.emit(chosen))
+        self._recent_title.setVisible(bool(present))
+        self._place()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """One to three columns of cards, and as many rows as are seen."""
+        super().resizeEvent(event)
+        self._place()
+
+    def _place(self) -> None:
+        while self._recent.takeAt(0) is not None:
+            pass
+        if not self.recent_cards:
+            return
+        size = self.recent_cards[0].size()
+        columns = max(1, min(3, (self.width() - 2 * _ASIDE + _GAP) // (size.width() + _GAP)))
+        rows = max(1, (self.height() - 260) // (size.height() + _GAP))
+        for place, card in enumerate(self.recent_cards):
+            if place < rows * columns:
+                self._recent.addWidget(card, place // columns, place % columns)
+            card.setVisible(place < rows * columns)

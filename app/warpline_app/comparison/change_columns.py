@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from warpline.analysis.compare.comparison_text import difference_text, row_state, value_text
+from warpline.analysis.compare.comparison_text import (
+    difference_text,
+    row_state,
+    signed_duration,
+    value_text,
+    variation_text,
+)
 from warpline.analysis.compare.names import rule_titles
 from warpline.analysis.compare.tables import RowChange, TableComparison
 from warpline.i18n import tr, translated
@@ -83,6 +89,8 @@ def change_content(table: TableComparison) -> TableContent:
             ("B", [row.count_b for row in rows]),
         ):
             columns.append(_count_column(tr("Count {side}", side=side), f"count_{side}", counts))
+    if any(row.variation is not None for row in rows):
+        columns.append(_variation_column(rows))
     columns.append(
         TableColumn(
             tr("Matched"),
@@ -93,6 +101,32 @@ def change_content(table: TableComparison) -> TableContent:
         )
     )
     return TableContent(columns, len(rows))
+
+
+def _variation_column(rows: tuple[RowChange, ...]) -> TableColumn:
+    """Whether a row differs by more than it varies."""
+
+    def text(item: int) -> str:
+        varied = rows[item].variation
+        if varied is None or varied.interval is None:
+            return "–"
+        if rows[item].is_noise:
+            return tr("noise")
+        return " … ".join(map(signed_duration, varied.interval))
+
+    def about(item: int) -> str:
+        varied = rows[item].variation
+        return "" if varied is None else variation_text(varied)
+
+    return TableColumn(
+        tr("95 %"),
+        text,
+        lambda: text_ranks([text(item) for item in range(len(rows))]),
+        tooltip=about,
+        width=150,
+        description=tr("where the difference lies with 95 % confidence"),
+        key="variation",
+    )
 
 
 def _count_column(title: str, key: str, counts: list[float | None]) -> TableColumn:

@@ -19,7 +19,13 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from warpline.analysis.compare.comparison import Comparison
-from warpline.analysis.compare.comparison_text import largest, row_state, signed_duration, signed_percent
+from warpline.analysis.compare.comparison_text import (
+    largest,
+    marked,
+    signed_duration,
+    signed_percent,
+    variation_text,
+)
 from warpline.analysis.compare.waterfall import Contributor, TimePart
 from warpline.i18n import tr, translated
 from warpline.model.times import format_duration
@@ -115,13 +121,12 @@ class WaterfallView(QWidget):
             if not part.difference_ns and part is not self._chosen:
                 continue
             values = f"{signed_duration(part.difference_ns)}  {signed_percent(part.a_ns, part.b_ns)}"
-            rows.append(_Row(translated(part.title), start, at, values.strip(), part))
+            rows.append(_Row(marked(translated(part.title), part), start, at, values.strip(), part))
             if part is self._chosen:
                 inner = start
                 for one in largest(part, self.found.difference_ns, _MOST_INNER):
-                    state = row_state(one)
                     short = short_kernel_name(one.name) if part.cause in _OF_KERNELS else one.name
-                    name = f"{short} ({state})" if state else short
+                    name = marked(short, one)
                     stop = inner + one.difference_ns
                     rows.append(_Row(name, inner, stop, signed_duration(one.difference_ns), part, one))
                     inner = stop
@@ -202,8 +207,9 @@ class WaterfallView(QWidget):
             painter.fillRect(bar, theme.color(_END, 150))
             return
         is_slower = row.stop_ns >= row.start_ns
-        color = theme.color(_SLOWER if is_slower else _FASTER, 150 if row.contributor is not None else 235)
-        painter.fillRect(bar, color)
+        is_noise = row.contributor is None and row.part is not None and row.part.is_noise
+        alpha = 90 if is_noise else 150 if row.contributor is not None else 235
+        painter.fillRect(bar, theme.color(_SLOWER if is_slower else _FASTER, alpha))
         # An arrow tells the direction without colours.
         if bar.width() >= 10:
             tip = bar.right() - 3 if is_slower else bar.left() + 3
@@ -241,7 +247,10 @@ class WaterfallView(QWidget):
             else:
                 values = f"A {format_duration(about.a_ns)}   B {format_duration(about.b_ns)}"
                 name = row.contributor.name if row.contributor is not None else row.name
-                QToolTip.showText(event.globalPos(), f"{name}\n{values}   {row.values}", self)
+                text = f"{name}\n{values}   {row.values}"
+                if isinstance(about, TimePart) and about.variation is not None:
+                    text = f"{text}\n{variation_text(about.variation)}"
+                QToolTip.showText(event.globalPos(), text, self)
             return True
         return super().event(event)
 

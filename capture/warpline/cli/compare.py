@@ -16,10 +16,10 @@ from warpline.i18n import english, tr
 from warpline.model import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from warpline.analysis.compare.comparison import CaptureRun, Comparison
-    from warpline.analysis.compare.gate import Condition
+    from warpline.analysis.compare.gate import Condition, Judgement
 
 PICTURES = "warpline.comparison_pictures"
 """Entry points that draw a comparison: a function of the comparison and the path, named like the suffix."""
@@ -105,7 +105,7 @@ class CompareCommand:
         """Print the comparison."""
         from warpline.analysis.compare.alignment import Align
         from warpline.analysis.compare.comparison import Choices, compare
-        from warpline.analysis.compare.gate import holds
+        from warpline.analysis.compare.gate import judge
 
         before, after = _sides(args)
         write = _writer(args.output)
@@ -121,14 +121,13 @@ class CompareCommand:
             a = [_open(path, _first_given(args.range_a, args.range), stack) for path in before]
             b = [_open(path, _first_given(args.range_b, args.range), stack) for path in after]
             found = compare(a, b, choices)
-            failed = [condition.text for condition in args.fail_if if holds(condition, found)]
+            judged = [judge(condition, found) for condition in args.fail_if]
             if write is None or args.json or args.md:
-                _print(found, args)
+                _print(found, args, judged)
             if write is not None:
                 write(found, args.output)
-        for text in failed:
-            print(tr("warpline: {condition} holds", condition=text), file=sys.stderr)
-        return FAILED if failed else 0
+        _tell(judged)
+        return FAILED if any(one.is_failed for one in judged) else 0
 
 
 def _writer(output: Path | None) -> Callable[[Comparison, Path], None] | None:
@@ -182,16 +181,24 @@ def _open(path: str, range_ns: TimeRange, stack: ExitStack) -> CaptureRun:
     return CaptureRun(capture, path, range_ns)
 
 
-def _print(found: Comparison, args: argparse.Namespace) -> None:
+def _tell(judged: Sequence[Judgement]) -> None:
+    """What gates say, for people who read the log of a job."""
+    from warpline.analysis.compare.comparison_text import judgement_text
+
+    for one in judged:
+        print(f"warpline: {judgement_text(one)}", file=sys.stderr)
+
+
+def _print(found: Comparison, args: argparse.Namespace, judged: Sequence[Judgement]) -> None:
     if args.json:
         from warpline.analysis.compare.comparison_json import comparison_json
 
-        json.dump(comparison_json(found), sys.stdout, indent=1, ensure_ascii=False)
+        json.dump(comparison_json(found, judged), sys.stdout, indent=1, ensure_ascii=False)
         print()
         return
     from warpline.analysis.compare.comparison_text import comparison_lines
 
-    print("\n".join(comparison_lines(found, is_markdown=args.md)))
+    print("\n".join(comparison_lines(found, is_markdown=args.md, judged=judged)))
 
 
 def _condition(text: str) -> Condition:

@@ -135,8 +135,29 @@ def test_conditions_on_steps_need_steps(
     assert main(["compare", *captures, "--align", "step"]) == 2
     assert "no steps were recorded" in capsys.readouterr().err
     assert main(["compare", *reversed(captures), "--fail-if", "blocked>10ms"]) == 3
-    assert "blocked>10ms holds" in capsys.readouterr().err
+    assert "FAILED blocked>10ms: " in capsys.readouterr().err
     assert main(["compare", *captures, "--fail-if", "nothing>5%"]) == 2
+    told = capsys.readouterr().err
+    assert "'nothing'" in told
+    assert all(cause in told for cause in ("total", "step", "copies", "loader", "lock"))
+    assert main(["compare", *captures, "--fail-if", "blocked>10ms", "--fail-if", "total>1%"]) == 0
+    assert capsys.readouterr().err.count("passed") == 2
+
+
+def test_what_a_gate_says_stands_first_for_a_pull_request(
+    captures: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert (
+        main(["compare", *reversed(captures), "--md", "--fail-if", "blocked>10ms", "--fail-if", "lock>1%"])
+        == 3
+    )
+    failed, passed = [line for line in capsys.readouterr().out.splitlines()[:4] if line]
+    assert failed.startswith("❌ FAILED blocked")
+    assert passed.startswith("✅ passed lock")
+    main(["compare", *reversed(captures), "--json", "--fail-if", "blocked>10ms"])
+    (gate,) = json.loads(capsys.readouterr().out)["gates"]
+    assert gate["failed"] is True
+    assert gate["b_ns"] - gate["a_ns"] > 10_000_000
 
 
 def test_several_runs_on_each_side(

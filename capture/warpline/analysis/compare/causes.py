@@ -47,6 +47,14 @@ def cause_title(cause: str) -> str:
     return english("waiting: {kind}", kind=WAIT_KINDS[WaitKind[cause.upper()]])
 
 
+def causes() -> list[str]:
+    """How parts can be called."""
+    return [
+        *TITLES,
+        *(name for name in map(str.lower, WaitKind.__members__) if is_cause(name) and name not in TITLES),
+    ]
+
+
 def is_cause(name: str) -> bool:
     """Whether parts can be called so."""
     return name in TITLES or (name.upper() in WaitKind.__members__ and name not in ("unknown", "gpu"))
@@ -56,12 +64,13 @@ def is_cause(name: str) -> bool:
 class TimeUse:
     """The causes of a range: disjoint stretches that, with what is ``other``, fill it. ``labels`` name stretches.
 
-    ``subject`` is what is looked at: a GPU's time, or a thread's.
+    ``subject`` is what is looked at: a GPU's time (``is_gpu``), or a thread's.
     """
 
     subject: str
     causes: dict[str, Stretches]
     labels: LabelTexts
+    is_gpu: bool
 
     def parts(self, starts: Int64Array, stops: Int64Array) -> dict[str, Int64Array]:
         """The time of each cause in each of some windows (int64 ns [windows]); they add up to a window's length."""
@@ -105,7 +114,7 @@ def gpu_time_use(view: View, process: int, rank: int) -> TimeUse | None:
     causes["launch"] = _followed(view, labels, parts, "launch_latency")
     causes |= _host_gaps(host, parts, process)
     causes["other"] = _followed(view, labels, parts, "other")
-    return TimeUse(gpu.title, causes, labels)
+    return TimeUse(gpu.title, causes, labels, is_gpu=True)
 
 
 def _busy_ns(view: View, gpu: Gpu) -> int:
@@ -205,11 +214,11 @@ def host_time_use(view: View, thread: int | None, process: int) -> TimeUse | Non
     states = _states(host, thread)
     if not states:
         did = host.did(thread).without(taken)
-        return TimeUse(host.threads.name(thread), causes | by_phase(host, did, process), labels)
+        return TimeUse(host.threads.name(thread), causes | by_phase(host, did, process), labels, is_gpu=False)
     running = states.pop("running").without(taken)
     causes |= {cause: its.without(taken) for cause, its in states.items()}
     running = name_all(running, [host.did(thread)])
-    return TimeUse(host.threads.name(thread), causes | by_phase(host, running, process), labels)
+    return TimeUse(host.threads.name(thread), causes | by_phase(host, running, process), labels, is_gpu=False)
 
 
 def _states(host: HostWork, thread: int) -> dict[str, Stretches]:

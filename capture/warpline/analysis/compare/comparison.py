@@ -7,14 +7,17 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from warpline.analysis.compare.alignment import Align, Windows, align_views, numbered, pair_steps
 from warpline.analysis.compare.causes import TimeUse, gpu_time_use, has_gpu_work, host_time_use
 from warpline.analysis.compare.metadata import FactChange, compare_metadata
 from warpline.analysis.compare.names import rule_titles
+from warpline.analysis.compare.repetitions import ReportOfRun, around, with_repetitions
 from warpline.analysis.compare.tables import TableComparison, compare_tables
-from warpline.analysis.compare.variation import Variation, variation
-from warpline.analysis.compare.waterfall import TimePart, waterfall
+from warpline.analysis.compare.variation import FEWEST, Variation, variation
+from warpline.analysis.compare.waterfall import TimePart, varied_parts, waterfall
+from warpline.analysis.framework.column import Role
 from warpline.analysis.framework.registry import compute_report, find_report
 from warpline.analysis.framework.report import Table
 from warpline.analysis.framework.selection import Selection, View
@@ -25,6 +28,7 @@ from warpline.model.progress import IsCancelled, check_cancelled
 if TYPE_CHECKING:
     from warpline.storage import Capture
 
+Int64Array = npt.NDArray[np.int64]
 TimeRange = tuple[int | None, int | None]
 WHOLE: TimeRange = (None, None)
 
@@ -157,6 +161,9 @@ def compare(
         sides.append(Side(tuple(side), side[at], chosen, its[at], use, tuple(its)))
     one, other = sides
     parts = waterfall(one.use, one.windows, other.use, other.windows, is_exact=choices.is_exact)
+    if not choices.is_each:
+        values_a, values_b = _repeated_parts(one, views[: len(a)]), _repeated_parts(other, views[len(a) :])
+        parts = varied_parts(parts, "runs" if len(runs) > 2 else "steps", values_a, values_b)
     return Comparison(
         one,
         other,
@@ -201,6 +208,24 @@ def _time_use(view: View, windows: Windows, *, is_gpu: bool) -> TimeUse | None:
     if is_gpu:
         return gpu_time_use(around, windows.process, windows.rank)
     return host_time_use(around, windows.thread, windows.process)
+
+
+def _repeated_parts(side: Side, views: Sequence[View]) -> dict[str, Int64Array]:
+    """The time of each cause in the median window of each run, or of one run in each step around it (int64 ns)."""
+    if len(side.runs) == 1:
+        steps = around(side.all_windows)
+        if len(steps) < FEWEST:
+            return {}
+        use = _time_use(views[0], steps, is_gpu=side.use.is_gpu)
+        return {} if use is None else use.parts(steps.start, steps.stop)
+    found = []
+    for view, windows in zip(views, side.run_windows, strict=True):
+        median = windows.take([windows.median()])
+        use = _time_use(view, median, is_gpu=side.use.is_gpu)
+        found.append({} if use is None else use.parts(median.start, median.stop))
+    causes = {cause for parts in found for cause in parts}
+    nothing = np.zeros(1, np.int64)
+    return {cause: np.concatenate([parts.get(cause, nothing) for parts in found]) for cause in causes}
 
 
 def _variation(a: Side, b: Side) -> Variation | None:
@@ -252,4 +277,11 @@ def compare_report(
     )
     if compared is None:
         raise UsageError(tr("{report} has no rows that can be compared", report=name))
+    if len(a.runs) == len(b.runs) == 1 and compared.column.role is Role.DURATION:
+        views = [View(side.run.capture, cancelled=cancelled) for side in (a, b)]
+        first, second = (
+            ReportOfRun(view, side.all_windows, side.windows, tables[0])
+            for view, side, tables in zip(views, (a, b), sides, strict=True)
+        )
+        compared = with_repetitions(compared, first, second)
     return compared

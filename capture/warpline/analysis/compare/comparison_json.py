@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from warpline.analysis.compare.comparison import Comparison, Side
+from warpline.analysis.compare.gate import Judgement
 from warpline.analysis.compare.tables import RowChange, TableComparison
 from warpline.analysis.compare.variation import Variation
 from warpline.analysis.compare.waterfall import Contributor, TimePart
 
 
-def comparison_json(found: Comparison) -> dict[str, Any]:
+def comparison_json(found: Comparison, judged: Sequence[Judgement] = ()) -> dict[str, Any]:
     """Everything that was found; differences of ``parts`` add up to that of ``total``, contributors to their part."""
     a_ns, b_ns = found.a.total_ns, found.b.total_ns
     return {
@@ -31,6 +33,16 @@ def comparison_json(found: Comparison) -> dict[str, Any]:
         ],
         "names_matched_by": found.rules,
         "reports": [_table(table) for table in found.tables],
+        "gates": [
+            {
+                "condition": one.condition.text,
+                "failed": one.is_failed,
+                "is_noise": one.is_noise,
+                "a_ns": one.a_ns,
+                "b_ns": one.b_ns,
+            }
+            for one in judged
+        ],
     }
 
 
@@ -62,7 +74,7 @@ def _variation(varied: Variation) -> dict[str, Any]:
 
 
 def _part(part: TimePart) -> dict[str, Any]:
-    return {
+    found: dict[str, Any] = {
         "cause": part.cause,
         "title": part.title,
         "a_ns": part.a_ns,
@@ -70,6 +82,9 @@ def _part(part: TimePart) -> dict[str, Any]:
         "difference_ns": part.difference_ns,
         "contributors": [_contributor(one) for one in part.contributors],
     }
+    if part.variation is not None:
+        found |= {"variation": _variation(part.variation), "is_noise": part.is_noise}
+    return found
 
 
 def _contributor(one: Contributor) -> dict[str, Any]:
@@ -104,5 +119,5 @@ def _row(table: TableComparison, row: RowChange) -> dict[str, Any]:
             "names_b": [list(key) for key in row.names_b],
         }
     if row.variation is not None:
-        found["variation"] = _variation(row.variation)
+        found |= {"variation": _variation(row.variation), "is_noise": row.is_noise}
     return found

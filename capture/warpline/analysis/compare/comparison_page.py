@@ -11,7 +11,8 @@ from warpline.analysis.compare.comparison_text import (
     alignment_text,
     difference_text,
     largest,
-    row_state,
+    marked,
+    noise_text,
     rules_text,
     signed_duration,
     signed_percent,
@@ -40,7 +41,8 @@ td:first-child, th:first-child { text-align: left; white-space: normal; overflow
 table.facts td, table.facts th { text-align: left; white-space: normal; overflow-wrap: anywhere; }
 tr.inner td { color: var(--muted); } tr.inner td:first-child { padding-left: 2rem; }
 svg { width: 100%; height: auto; } svg text { font-size: 12px; fill: var(--text); }
-svg .slower { fill: var(--slower); } svg .faster { fill: var(--faster); } svg .end { fill: var(--end); }
+svg .slower { fill: var(--slower); } svg .faster { fill: var(--faster); } svg .noise { opacity: .4; }
+svg .end { fill: var(--end); }
 svg .link { stroke: var(--muted); stroke-dasharray: 2 2; }
 p.muted { color: var(--muted); }
 @media (prefers-color-scheme: dark) {
@@ -106,12 +108,17 @@ def _parts_table(found: Comparison) -> str:
 
     rows = [_row([tr("total"), *times(found.a.total_ns, found.b.total_ns)])]
     for part in found.parts:
-        rows.append(_row([translated(part.title), *times(part.a_ns, part.b_ns)]))
-        for one in largest(part, found.difference_ns, _INNER):
-            state = row_state(one)
-            name = f"{one.name} ({state})" if state else one.name
-            rows.append(_row([name, *times(one.a_ns, one.b_ns)], "inner"))
-    return _table([tr("cause"), "A", "B", "B − A", ""], rows)
+        rows.append(_row([marked(translated(part.title), part), *times(part.a_ns, part.b_ns)]))
+        rows += [
+            _row([marked(one.name, one), *times(one.a_ns, one.b_ns)], "inner")
+            for one in largest(part, found.difference_ns, _INNER)
+        ]
+    return _table([tr("cause"), "A", "B", "B − A", ""], rows) + _noise(found)
+
+
+def _noise(found: Comparison | TableComparison) -> str:
+    text = noise_text(found)
+    return f"<p class='muted'>{html.escape(text)}</p>" if text else ""
 
 
 def _steps(found: Comparison) -> list[str]:
@@ -136,7 +143,7 @@ def _report(table: TableComparison) -> str:
     rows = [
         _row(
             [
-                f"{row.text} ({row_state(row)})" if row_state(row) else row.text,
+                marked(row.text, row),
                 value_text(role, row.a),
                 value_text(role, row.b),
                 difference_text(role, row.difference),
@@ -154,7 +161,7 @@ def _report(table: TableComparison) -> str:
         else ""
     )
     title = f"{translated(table.title)} · {translated(table.column.title)}"
-    return f"<h2>{html.escape(title)}</h2>{_table(head, rows)}{more}"
+    return f"<h2>{html.escape(title)}</h2>{_table(head, rows)}{more}{_noise(table)}"
 
 
 @dataclass(frozen=True)
@@ -182,7 +189,8 @@ def _bars(found: Comparison) -> list[_Bar]:
 def _part_bar(part: TimePart, at: int) -> _Bar:
     value = f"{signed_duration(part.difference_ns)}  {signed_percent(part.a_ns, part.b_ns)}".strip()
     kind = "slower" if part.difference_ns > 0 else "faster"
-    return _Bar(translated(part.title), at, at + part.difference_ns, value, kind)
+    kind = f"{kind} noise" if part.is_noise else kind
+    return _Bar(marked(translated(part.title), part), at, at + part.difference_ns, value, kind)
 
 
 def waterfall_svg(found: Comparison) -> str:

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 from warpline.analysis.compare.alignment import Align
 from warpline.analysis.compare.comparison import Comparison, Side
+from warpline.analysis.compare.gate import Judgement
 from warpline.analysis.compare.metadata import GROUPS
 from warpline.analysis.compare.tables import RowChange, TableComparison
+from warpline.analysis.compare.variation import Variation
 from warpline.analysis.compare.waterfall import Contributor, TimePart
 from warpline.analysis.framework.column import Role
 from warpline.i18n import tr, tr_n, translated
@@ -59,6 +61,14 @@ def row_state(row: RowChange | Contributor) -> str:
     return tr("new") if is_new else tr("gone") if is_gone else ""
 
 
+def marked(name: str, one: RowChange | Contributor | TimePart) -> str:
+    """A name with what is to be known of its difference: that it is new, gone, or noise."""
+    state = "" if isinstance(one, TimePart) else row_state(one)
+    if not state and not isinstance(one, Contributor) and one.is_noise:
+        state = tr("noise")
+    return f"{name} ({state})" if state else name
+
+
 def alignment_text(found: Comparison) -> str:
     """What stands against what, in a sentence."""
     if found.aligned_by is Align.START:
@@ -90,32 +100,87 @@ def alignment_text(found: Comparison) -> str:
 
 
 def verdict(found: Comparison) -> str:
-    """Whether the difference is more than noise, in a sentence; empty where that is not known."""
+    """Whether the difference is more than noise, in a sentence, and what that rests on."""
     varied = found.variation
     if varied is None:
-        return ""
+        return tr("Nothing was repeated, so it is not known how the whole varies.")
     if varied.interval is None:
         if varied.of == "runs":
             return tr("Too few runs to tell how they vary: three on each side would.")
         return tr("Too few steps to tell how they vary.")
     low, high = map(signed_duration, varied.interval)
-    if varied.is_noise and varied.of == "runs":
-        return tr("No difference beyond run-to-run variation (95 %: {low} to {high}).", low=low, high=high)
-    if varied.is_noise:
-        return tr("No difference beyond how steps vary (95 %: {low} to {high}).", low=low, high=high)
-    return tr("The difference of medians is {low} to {high} with 95 % confidence.", low=low, high=high)
+    if not varied.is_noise:
+        text = tr("The difference of medians is {low} to {high} with 95 % confidence", low=low, high=high)
+    elif varied.of == "runs":
+        text = tr("No difference beyond run-to-run variation (95 %: {low} to {high})", low=low, high=high)
+    else:
+        text = tr("No difference beyond how steps vary (95 %: {low} to {high})", low=low, high=high)
+    return f"{text} · {basis_text(varied)}."
 
 
-def comparison_lines(found: Comparison, *, is_markdown: bool) -> list[str]:
-    """Facts that differ, the total, its parts with who contributed, then reports row by row."""
+def basis_text(varied: Variation) -> str:
+    """What was repeated, and how often on either side."""
+    if varied.of == "runs":
+        return tr("{a:,} and {b:,} runs", a=varied.count_a, b=varied.count_b)
+    if varied.of == "steps":
+        return tr("{a:,} and {b:,} steps", a=varied.count_a, b=varied.count_b)
+    return tr("{a:,} and {b:,} events", a=varied.count_a, b=varied.count_b)
+
+
+def variation_text(varied: Variation) -> str:
+    """How one thing varies, in a sentence: medians of both sides, and how far they are apart."""
+    medians = tr(
+        "Medians {a} and {b} of {basis}",
+        a=format_duration(round(varied.median_a)),
+        b=format_duration(round(varied.median_b)),
+        basis=basis_text(varied),
+    )
+    if varied.interval is None:
+        return f"{medians}."
+    low, high = map(signed_duration, varied.interval)
+    return tr("{medians}: {low} to {high} with 95 % confidence.", medians=medians, low=low, high=high)
+
+
+def noise_text(found: Comparison | TableComparison) -> str:
+    """What calls parts, or rows of a report, noise; empty where none is."""
+    several = found.rows if isinstance(found, TableComparison) else found.parts
+    noise = next((one.variation for one in several if one.is_noise and one.variation is not None), None)
+    if noise is None:
+        return ""
+    if noise.of == "events":
+        return tr(
+            "Noise: events of a name, one against the other in their order, differ no more than they vary."
+        )
+    return tr("Noise: differs no more than it varies · {basis}.", basis=basis_text(noise))
+
+
+def judgement_text(judged: Judgement) -> str:
+    """Whether a comparison passes a gate, and by what values."""
+    values = f"{format_duration(judged.a_ns)} → {format_duration(judged.b_ns)}"
+    percent = signed_percent(judged.a_ns, judged.b_ns)
+    values = f"{values} ({percent})" if percent else values
+    if judged.is_failed:
+        return tr("FAILED {condition}: {values}", condition=judged.condition.text, values=values)
+    if judged.is_noise:
+        return tr(
+            "passed {condition}: {values}, which is noise", condition=judged.condition.text, values=values
+        )
+    return tr("passed {condition}: {values}", condition=judged.condition.text, values=values)
+
+
+def comparison_lines(found: Comparison, *, is_markdown: bool, judged: Sequence[Judgement] = ()) -> list[str]:
+    """What gates say, facts that differ, the total, its parts with who contributed, then reports row by row."""
     writer = _Markdown() if is_markdown else _Plain()
-    lines = writer.facts(found)
+    lines = [f"{'❌' if one.is_failed else '✅'} {markdown_text(judgement_text(one))}\n" for one in judged]
+    # In a terminal they stand last, on the error output.
+    lines = [*(lines if is_markdown else ()), *writer.facts(found)]
     lines += [alignment_text(found), *filter(None, [verdict(found)]), ""]
     rows = [_total_row(found.a, found.b)]
     for part in found.parts:
         rows.append(_part_row(part))
         rows += [_contributor_row(one) for one in largest(part, found.difference_ns)]
     lines += writer.table(tr("cause"), rows)
+    lines += [writer.note(text) for text in [noise_text(found)] if text]
     if found.steps:
         steps = [
             (f"{a}" if a == b else f"{a} / {b}", *_times(one, other), 0) for a, b, one, other in found.steps
@@ -161,34 +226,31 @@ def _total_row(a: Side, b: Side) -> Row:
 
 
 def _part_row(part: TimePart) -> Row:
-    return (translated(part.title), *_times(part.a_ns, part.b_ns), 0)
+    return (marked(translated(part.title), part), *_times(part.a_ns, part.b_ns), 0)
 
 
 def _contributor_row(one: Contributor) -> Row:
-    state = row_state(one)
-    return (f"{one.name} ({state})" if state else one.name, *_times(one.a_ns, one.b_ns), 1)
+    return (marked(one.name, one), *_times(one.a_ns, one.b_ns), 1)
 
 
 def _table(writer: _Plain | _Markdown, table: TableComparison) -> list[str]:
     role = table.column.role
-    rows: list[Row] = []
-    for row in table.rows[:ROWS]:
-        state = row_state(row)
-        rows.append(
-            (
-                f"{row.text} ({state})" if state else row.text,
-                value_text(role, row.a),
-                value_text(role, row.b),
-                difference_text(role, row.difference),
-                "" if row.share is None else f"{100 * row.share:.1f} %",
-                0,
-            )
+    rows: list[Row] = [
+        (
+            marked(row.text, row),
+            value_text(role, row.a),
+            value_text(role, row.b),
+            difference_text(role, row.difference),
+            "" if row.share is None else f"{100 * row.share:.1f} %",
+            0,
         )
+        for row in table.rows[:ROWS]
+    ]
     lines = writer.table(" / ".join(table.keys), rows, last=tr("share"))
     left = len(table.rows) - ROWS
     if left > 0:
         lines.append(writer.note(tr_n("and {count:,} more row", "and {count:,} more rows", left)))
-    return lines
+    return [*lines, *(writer.note(text) for text in [noise_text(table)] if text)]
 
 
 class _Plain:

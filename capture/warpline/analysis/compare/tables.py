@@ -16,7 +16,7 @@ from warpline.analysis.framework.report import Table, Texts
 MEASURES = (Role.DURATION, Role.COUNT, Role.SIZE)
 _NOT_OF_THE_PROGRAM = ("pid", "tid", "correlation", "context", "row", "address")
 """Keys that are others in every run: they tell rows of one capture apart and say nothing about two."""
-_VARIED_ROWS = 50
+VARIED_ROWS = 50
 """Of so many rows that explain most it is told how they vary."""
 
 
@@ -25,8 +25,8 @@ class RowChange:
     """A row of either side: its key as texts, and the measured value in A and B; None where it is not there.
 
     ``share`` is its part of the difference of all rows, None where these do not differ. ``rules`` say by what names
-    were matched, ``names_a`` and ``names_b`` which rows of the reports stand in it. ``variation`` is there where either
-    side has several runs.
+    were matched, ``names_a`` and ``names_b`` which rows of the reports stand in it. ``variation`` is there where
+    something was repeated: runs, or steps or events inside one.
     """
 
     key: Key
@@ -49,6 +49,11 @@ class RowChange:
     def ratio(self) -> float | None:
         """B of A; None where A has nothing."""
         return (self.b or 0) / self.a if self.a else None
+
+    @property
+    def is_noise(self) -> bool:
+        """Whether it differs, and no more than it varies."""
+        return self.difference != 0 and self.variation is not None and self.variation.is_noise
 
     @property
     def text(self) -> str:
@@ -98,7 +103,7 @@ def compare_tables(
     rows.sort(key=lambda row: (-abs(row.difference), row.key))
     whole = sum(row.difference for row in rows)
     final = [
-        _finished(row, whole, values_a, values_b, is_varied=place < _VARIED_ROWS)
+        _finished(row, whole, values_a, values_b, is_varied=place < VARIED_ROWS)
         for place, row in enumerate(rows)
     ]
     return TableComparison(report, title or report, measure, keys, tuple(final))
@@ -119,20 +124,25 @@ def _columns(a: Table, b: Table) -> tuple[tuple[str, ...], Column | None]:
 
 
 def _values(table: Table, keys: tuple[str, ...], measure: str, *, has_counts: bool) -> _Values:
-    """The sums of a table by key; of a tree only its top rows, whose children are in them."""
-    columns = [_texts(table.data[name]) for name in keys]
-    top = [True] * len(table) if table.depth is None else (table.depth == 0).tolist()
+    """The sums of a table by key."""
+    lines = line_keys(table, keys)
 
     def sums(name: str) -> dict[Key, float]:
         values = np.ma.filled(np.ma.asarray(table.data[name]).astype(np.float64), 0.0).tolist()
         found: dict[Key, float] = {}
-        for position, (is_top, value) in enumerate(zip(top, values, strict=True)):
-            if is_top:
-                key = tuple(column[position] for column in columns)
+        for key, value in zip(lines, values, strict=True):
+            if key is not None:
                 found[key] = found.get(key, 0.0) + value
         return found
 
     return _Values(sums(measure), sums("count") if has_counts else {})
+
+
+def line_keys(table: Table, keys: tuple[str, ...]) -> list[Key | None]:
+    """The key of each line; of a tree only of its top lines, whose children are in them."""
+    columns = [_texts(table.data[name]) for name in keys]
+    top = [True] * len(table) if table.depth is None else (table.depth == 0).tolist()
+    return [key if is_top else None for is_top, key in zip(top, zip(*columns, strict=True), strict=True)]
 
 
 def _texts(values: Any) -> list[str]:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
 
 from warpline.analysis.compare.alignment import Windows
 from warpline.analysis.compare.causes import TimeUse, cause_title
 from warpline.analysis.compare.names import match_names
+from warpline.analysis.compare.variation import Variation, variation
+
+Int64Array = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -32,18 +38,27 @@ class Contributor:
 
 @dataclass(frozen=True)
 class TimePart:
-    """One cause on both sides, ns, and who had its time, largest change first; they add up to it."""
+    """One cause on both sides, ns, and who had its time, largest change first; they add up to it.
+
+    ``variation`` is how its time varies from run to run or step to step, where either was repeated.
+    """
 
     cause: str
     title: str
     a_ns: int
     b_ns: int
     contributors: tuple[Contributor, ...]
+    variation: Variation | None = None
 
     @property
     def difference_ns(self) -> int:
         """What B took more than A."""
         return self.b_ns - self.a_ns
+
+    @property
+    def is_noise(self) -> bool:
+        """Whether it differs, and no more than it varies."""
+        return self.difference_ns != 0 and self.variation is not None and self.variation.is_noise
 
 
 def waterfall(
@@ -63,6 +78,21 @@ def waterfall(
             found = contributors(names_a, a_ns, names_b, b_ns, is_exact=is_exact)
             parts.append(TimePart(cause, cause_title(cause), a_ns, b_ns, found))
     return tuple(sorted(parts, key=lambda part: (-abs(part.difference_ns), part.cause)))
+
+
+def varied_parts(
+    parts: Sequence[TimePart], of: str, a: Mapping[str, Int64Array], b: Mapping[str, Int64Array]
+) -> tuple[TimePart, ...]:
+    """Parts with how their time varies; ``a`` and ``b`` are the times of each cause in all that ``of`` names (runs,
+    steps), nothing where it was not repeated; a cause that is not there took no time.
+    """
+    if not a or not b:
+        return tuple(parts)
+    nothing_a, nothing_b = (np.zeros(len(next(iter(side.values()))), np.int64) for side in (a, b))
+    return tuple(
+        replace(part, variation=variation(of, a.get(part.cause, nothing_a), b.get(part.cause, nothing_b)))
+        for part in parts
+    )
 
 
 def contributors(

@@ -14,7 +14,7 @@ from tests.unit.analysis.analysis_tools import Program, training_capture
 from warpline.analysis.compare.alignment import Align
 from warpline.analysis.compare.comparison import CaptureRun, Choices, Comparison, compare
 from warpline.analysis.compare.comparison_text import comparison_lines, verdict
-from warpline.analysis.compare.gate import holds, parse_condition
+from warpline.analysis.compare.gate import judge, parse_condition
 from warpline.analysis.compare.variation import variation
 from warpline.model import Flag, UsageError
 from warpline.storage import Capture
@@ -195,15 +195,15 @@ def test_runs_that_vary_more_than_they_differ_are_noise(tmp_path: Path, stack: E
         assert noise.a.run.path == "a2.h5"
         assert noise.is_noise
         assert "No difference beyond run-to-run variation" in verdict(noise)
-        assert not holds(parse_condition("step>1%"), noise)
+        assert not judge(parse_condition("step>1%"), noise).is_failed
         found = compare(a, slower)
         assert not found.is_noise
         assert found.variation is not None
         assert found.variation.interval is not None
         assert list(found.variation.interval) == [20 * US, 70 * US]
-        assert holds(parse_condition("step>5%"), found)
-        assert holds(parse_condition("step>49us"), found)
-        assert not holds(parse_condition("step>50us"), found)
+        assert judge(parse_condition("step>5%"), found).is_failed
+        assert judge(parse_condition("step>49us"), found).is_failed
+        assert not judge(parse_condition("step>50us"), found).is_failed
         assert compare(a[:1], slower[:1]).variation is not None
 
 

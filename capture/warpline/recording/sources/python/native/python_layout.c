@@ -5,6 +5,7 @@
 #include "python_code.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,12 +30,23 @@ __thread bool python_reads_own __attribute__((tls_model("initial-exec")));
 
 bool python_read(void *to, uintptr_t from, size_t size)
 {
-    if (python_reads_own) {
+    if (python_reads_own || (from - (uintptr_t)python.runtime < python.runtime_size &&
+                             python.runtime_size - (from - (uintptr_t)python.runtime) >= size)) {
         memcpy(to, (const void *)from, size);
         return true;
     }
     struct iovec local = {to, size}, remote = {(void *)from, size};
     return syscall(SYS_process_vm_readv, (long)getpid(), &local, 1L, &remote, 1L, 0L) == (long)size;
+}
+
+bool python_read_places(void *to, const struct python_place *places, int count)
+{
+    struct iovec local = {to, 0}, remote[8];
+    for (int i = 0; i < count; i++) {
+        remote[i] = (struct iovec){(void *)places[i].from, places[i].size};
+        local.iov_len += places[i].size;
+    }
+    return syscall(SYS_process_vm_readv, (long)getpid(), &local, 1L, remote, (long)count, 0L) == (long)local.iov_len;
 }
 
 #define SHARED_BYTES .bytes_size = 16, .bytes_data = 32, .text_length = 16, .text_state = 32
@@ -98,6 +110,10 @@ bool python_find(void)
         python.frame_line == NULL || python.attribute == NULL || python.text_utf8 == NULL ||
         python.release == NULL || python.clear_error == NULL)
         return false;
+    Dl_info info;
+    const ElfW(Sym) *found = NULL;
+    if (dladdr1(runtime, &info, (void **)&found, RTLD_DL_SYMENT) && found != NULL && info.dli_saddr == runtime)
+        python.runtime_size = found->st_size;
     python.runtime = runtime;
     return true;
 }

@@ -37,6 +37,7 @@ struct python_functions {
     void (*release)(void *);
     void (*clear_error)(void);
     char *runtime;
+    size_t runtime_size; /* it holds the first interpreter and its first thread, and never goes away */
 };
 
 enum python_state {
@@ -67,5 +68,11 @@ static inline bool python_is_readable(void)
 extern __thread bool python_reads_own __attribute__((tls_model("initial-exec")));
 /* Reads memory of this process without ever faulting. */
 bool python_read(void *to, uintptr_t from, size_t size);
+/* The same of several places at once, into one after the other. */
+struct python_place {
+    uintptr_t from;
+    size_t size;
+};
+bool python_read_places(void *to, const struct python_place *places, int count);
 
 #endif

@@ -54,7 +54,8 @@ static int boot(void *unused)
 
 struct memory { /* one thread: what is known of it, and its frames, which mostly lie in one piece */
     char thread[THREAD_BYTES];
-    char bytes[CHUNK_BYTES];
+    uintptr_t innermost;
+    char bytes[CHUNK_BYTES]; /* right behind: both are read at once */
     uintptr_t at;
     size_t size;
 };
@@ -77,18 +78,26 @@ static size_t span_of_thread(void)
     return span;
 }
 
-/* The used part of the memory for frames: behind the pointer to it, a thread has where the next frame would begin. */
-static void read_chunk(struct memory *memory)
+/* Where the innermost frame is said: in the thread, or before 3.13 in its C frame. */
+static uintptr_t place_of_innermost(const struct memory *memory, uintptr_t thread)
+{
+    if (python_layout.thread_frame != 0)
+        return thread + python_layout.thread_frame;
+    uintptr_t cframe = word(memory->thread + python_layout.thread_cframe);
+    return cframe != 0 ? cframe + python_layout.cframe_frame : 0;
+}
+
+/* The innermost frame, and the used part of the memory for frames: behind the pointer to it, a thread has where the next
+ * one would begin. They are read at once, into `innermost` and `bytes`. */
+static bool read_frames(struct memory *memory, uintptr_t thread)
 {
     uintptr_t chunk = word(memory->thread + python_layout.thread_chunk);
     uintptr_t top = word(memory->thread + python_layout.thread_chunk + 8);
+    size_t size = chunk == 0 || top <= chunk ? 0 : top - chunk < CHUNK_BYTES ? top - chunk : CHUNK_BYTES;
+    struct python_place places[] = {{place_of_innermost(memory, thread), sizeof memory->innermost}, {chunk, size}};
     memory->at = chunk;
-    memory->size = 0;
-    if (chunk == 0 || top <= chunk)
-        return;
-    size_t size = top - chunk < CHUNK_BYTES ? top - chunk : CHUNK_BYTES;
-    if (python_read(memory->bytes, chunk, size))
-        memory->size = size;
+    memory->size = size;
+    return places[0].from != 0 && python_read_places(&memory->innermost, places, size != 0 ? 2 : 1);
 }
 
 static const char *frame_at(const struct memory *memory, uintptr_t frame, char *own)
@@ -99,16 +108,6 @@ static const char *frame_at(const struct memory *memory, uintptr_t frame, char *
     return python_read(own, frame, FRAME_BYTES) ? own : NULL;
 }
 
-/* The innermost frame, as the bytes of a thread say. */
-static uintptr_t innermost(const char *thread)
-{
-    uintptr_t frame = 0;
-    if (python_layout.thread_frame != 0)
-        return word(thread + python_layout.thread_frame);
-    uintptr_t cframe = word(thread + python_layout.thread_cframe);
-    return cframe != 0 && python_read(&frame, cframe + python_layout.cframe_frame, sizeof frame) ? frame : 0;
-}
-
 static uintptr_t code_in(const char *frame) { return word(frame + python_layout.frame_code) & ~(uintptr_t)7; }
 
 /* Frames of a thread that may run on meanwhile; -1 when it moved or led nowhere. One that went on within its innermost
@@ -117,9 +116,14 @@ static int read_stack(struct memory *memory, uintptr_t thread, size_t span, stru
                       uintptr_t *coroutine)
 {
     char own[FRAME_BYTES];
-    uintptr_t first = innermost(memory->thread), first_code = 0;
+    struct {
+        uintptr_t innermost;
+        char frame[FRAME_BYTES];
+    } again;
+    if (!read_frames(memory, thread))
+        return word(memory->thread + python_layout.thread_cframe) == 0 && python_layout.thread_frame == 0 ? 0 : -1;
+    uintptr_t first = memory->innermost, first_code = 0;
     int depth = 0;
-    read_chunk(memory);
     for (uintptr_t frame = first; frame != 0 && depth < STACK_DEPTH;) {
         const char *bytes = frame_at(memory, frame, own);
         if (bytes == NULL)
@@ -138,8 +142,11 @@ static int read_stack(struct memory *memory, uintptr_t thread, size_t span, stru
     }
     if (depth == 0)
         return 0;
-    if (!python_read(memory->thread, thread, span) || innermost(memory->thread) != first ||
-        !python_read(own, first, FRAME_BYTES) || code_in(own) != first_code)
+    if (!python_read(memory->thread, thread, span))
+        return -1;
+    struct python_place places[] = {{place_of_innermost(memory, thread), sizeof again.innermost}, {first, FRAME_BYTES}};
+    if (places[0].from == 0 || !python_read_places(&again, places, 2) || again.innermost != first ||
+        code_in(again.frame) != first_code)
         return -1;
     return depth;
 }

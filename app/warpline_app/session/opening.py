@@ -37,6 +37,8 @@ class Opening(Activity):
         self.heading: str = tr("Opening {name}", name=path.name)
         self.opening_job: Job = job
         self.console_text = console_text
+        self.document_title = ""
+        """What the capture's tab says, where that is not the name of a file that somebody chose."""
 
 
 def open_job(path: Path, parent: QObject | None = None, *, prepare: Callable[[], None] | None = None) -> Job:

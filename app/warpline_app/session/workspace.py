@@ -5,28 +5,33 @@ Commands and dialogs act here; a window shows what is here and hands back what a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
+from warpline.library.opening import SPOOL_SUFFIX, Opened
 from warpline_app.session.activity import Activity
 from warpline_app.session.alignment import ClockShifts, moved, remember, remembered
 from warpline_app.session.comparing import ComparedFiles, ComparedPair, Comparing, compare_job
 from warpline_app.session.document import Document
 from warpline_app.session.evidence.dismissals import Dismissals
+from warpline_app.session.job.board import JobBoard
+from warpline_app.session.job.opening import JobOpening
 from warpline_app.session.messages import MessageList
 from warpline_app.session.opening import Opening, open_job, problem_of
 from warpline_app.session.saved_layout import LayoutStore
 from warpline_app.session.settings import Settings
 
 if TYPE_CHECKING:
-    from warpline.library.opening import Opened
+    from warpline.library.jobs import TrainingJob
     from warpline.storage import Capture
 
-Item = Document | Activity | ComparedPair
-"""What has a tab: an open capture, two that are compared, or what is becoming one (an `Opening`, a recording)."""
+Item = Document | Activity | ComparedPair | JobBoard
+"""What has a tab: an open capture, two that are compared, the ranks of a job, or what is becoming one of these (an
+`Opening`, a recording).
+"""
 
 
 class Workspace(QObject):
@@ -136,15 +141,47 @@ class Workspace(QObject):
         for path in paths:
             self.open_file(path)
 
-    def open_file(self, path: Path, console_text: str = "") -> None:
-        """Open a file in the background; one that is open already comes to the front."""
+    def open_file(self, path: Path, console_text: str = "") -> Opening | None:
+        """Open a file in the background, or a folder of ranks as a job; one that is open already comes to the front,
+        and there is nothing to wait for.
+        """
         path = path.absolute()
         known = self.document_of(path)
         if known is not None and not console_text:
             self._set_front(known)
-            return
-        job = open_job(path, self, prepare=self._prepare)
-        self.watch_opening(Opening(path, job, console_text, self))
+            return None
+        if path.is_dir() and path.suffix != SPOOL_SUFFIX:
+            return self.open_ranks([path], is_surely_job=False)
+        opening = Opening(path, open_job(path, self, prepare=self._prepare), console_text, self)
+        self.watch_opening(opening)
+        return opening
+
+    def open_ranks(self, paths: Sequence[Path], *, is_surely_job: bool = True) -> JobOpening | None:
+        """Put the ranks in folders and files side by side, in the background; None where they are shown already.
+
+        With ``is_surely_job`` False a folder without ranks is opened as any other.
+        """
+        wanted = tuple(path.absolute() for path in paths)
+        known = next(
+            (item for item in self._items if isinstance(item, JobBoard) and item.paths == wanted), None
+        )
+        if known is not None:
+            self._set_front(known)
+            return None
+        opening = JobOpening(wanted, is_surely_job=is_surely_job, prepare=self._prepare, parent=self)
+        job = opening.opening_job
+        job.succeeded.connect(lambda found: self._ranks_opened(opening, found))
+        job.failed.connect(lambda error: self._failed(opening, error))
+        self.begin(opening, has_tab=True)
+        return opening
+
+    def _ranks_opened(self, opening: JobOpening, found: TrainingJob | Opened) -> None:
+        if isinstance(found, Opened):
+            self._opened(opening, found)
+        elif opening in self._items:
+            if len(opening.paths) == 1:
+                self.settings.add_recent_file(opening.paths[0])
+            self._replace(opening, JobBoard(found, opening.paths, self.settings, self))
 
     def watch_opening(self, opening: Opening) -> None:
         """Begin an opening; its capture will take its place."""
@@ -185,9 +222,10 @@ class Workspace(QObject):
             return
         shifts = remembered(opened.capture, self.settings)
         capture = moved(opened.capture, shifts.shifts) if shifts.shifts else opened.capture
-        document = self._document(capture, opened.source.name, opened.source)
+        document = self._document(capture, opening.document_title or opened.source.name, opened.source)
         document.alignment, document.console_text = shifts, opening.console_text
-        self.settings.add_recent_file(opened.source)
+        if not opening.document_title:
+            self.settings.add_recent_file(opened.source)
         self._replace(opening, document)
         self.document_opened.emit(document)
 
@@ -253,6 +291,9 @@ class Workspace(QObject):
         elif isinstance(item, ComparedPair):
             self._remove(item)
             item.close()
+        elif isinstance(item, JobBoard):
+            self._remove(item)
+            item.deleteLater()
         elif item.close_tab():
             self._remove(item)
 
@@ -262,7 +303,7 @@ class Workspace(QObject):
             if not activity.asks_before_closing:
                 activity.stop()
         for item in self.items:
-            if isinstance(item, Document | Opening | ComparedPair):
+            if isinstance(item, Document | Opening | ComparedPair | JobBoard):
                 self.close(item)
 
     # -- the list -------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from warpline_app.commands.command import Need, WindowCommand
 from warpline_app.verbs.compare import COMPARE_COMMANDS
 from warpline_app.verbs.events import EVENT_COMMANDS
 from warpline_app.verbs.files import FILE_COMMANDS
+from warpline_app.verbs.job import JOB_COMMANDS
 from warpline_app.verbs.layout import LAYOUT_COMMANDS
 from warpline_app.verbs.panels import panel_commands
 from warpline_app.verbs.rows import ROW_COMMANDS
@@ -36,11 +37,18 @@ TIMELINE_COMMANDS: tuple[WindowCommand, ...] = (
 def all_commands() -> tuple[WindowCommand, ...]:
     """Every command, in the order of the menus. Those of other distributions take no id and no key of ours."""
     panels = panel_commands()
-    ours = (*FILE_COMMANDS, *TIMELINE_COMMANDS, *COMPARE_COMMANDS, *WINDOW_COMMANDS)
+    ours = (*FILE_COMMANDS, *TIMELINE_COMMANDS, *COMPARE_COMMANDS, *JOB_COMMANDS, *WINDOW_COMMANDS)
     taken = {_portable(key) for command in ours for key in command.keys}
     found = {
         command.id: command
-        for command in (*FILE_COMMANDS, *TIMELINE_COMMANDS, *panels, *COMPARE_COMMANDS, *WINDOW_COMMANDS)
+        for command in (
+            *FILE_COMMANDS,
+            *TIMELINE_COMMANDS,
+            *panels,
+            *COMPARE_COMMANDS,
+            *JOB_COMMANDS,
+            *WINDOW_COMMANDS,
+        )
     }
     for command in (*panels, *_installed()):
         if command in panels or command.id not in found:

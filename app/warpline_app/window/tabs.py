@@ -12,6 +12,8 @@ from warpline.i18n import tr
 from warpline_app.commands.runner import CommandRunner
 from warpline_app.session.comparing import ComparedPair
 from warpline_app.session.document import Document
+from warpline_app.session.job.board import JobBoard
+from warpline_app.session.job.opening import JobOpening
 from warpline_app.session.opening import Opening
 from warpline_app.session.workspace import Item, Workspace
 from warpline_app.window.capture_page import CapturePage
@@ -99,6 +101,8 @@ class CaptureTabs(QTabWidget):
         if isinstance(item, Document):
             hint = tr("Pull the tab off and let it go on another one to compare them")
             self.setTabToolTip(index, f"{item.source}\n{hint}")
+        elif isinstance(item, JobBoard):
+            self.setTabToolTip(index, "\n".join(map(str, item.paths[:20])))
 
     def _page_for(self, item: Item) -> QWidget:
         """Raises TypeError for what no page shows."""
@@ -112,6 +116,8 @@ class CaptureTabs(QTabWidget):
             return shown
         if isinstance(item, ComparedPair):
             return self._comparison_page(item)
+        if isinstance(item, JobBoard | JobOpening):
+            return self._job_page(item)
         if isinstance(item, Opening):
             page = OpeningPage(item)
             page.cancel_requested.connect(lambda: self._workspace.close(item))
@@ -123,6 +129,17 @@ class CaptureTabs(QTabWidget):
         if isinstance(item, Recording):
             return RecordingPage(item)
         raise TypeError(f"no page shows a {type(item).__name__}")
+
+    def _job_page(self, item: JobBoard | JobOpening) -> QWidget:
+        # Without a job these modules are never imported.
+        from warpline_app.job.opening_page import JobOpeningPage
+        from warpline_app.job.page import JobPage
+
+        if isinstance(item, JobBoard):
+            return JobPage(item, self._workspace)
+        page = JobOpeningPage(item)
+        page.cancel_requested.connect(lambda: self._workspace.close(item))
+        return page
 
     def _comparison_page(self, pair: ComparedPair) -> QWidget:
         # Without a comparison these modules are never imported.

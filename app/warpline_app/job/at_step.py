@@ -1,0 +1,119 @@
+"""From the map of a job to timelines: one rank's capture at a step, or several ranks aligned on one timeline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject
+
+from warpline.i18n import tr, tr_n
+from warpline.library.opening import Opened
+from warpline.model.progress import IsCancelled, Progress
+from warpline_app.session.background import Job
+from warpline_app.session.document import Document
+from warpline_app.session.job.board import JobBoard
+from warpline_app.session.opening import Opening, close_opened
+from warpline_app.session.timeline_state import Range
+
+if TYPE_CHECKING:
+    from warpline.library.jobs import JobRank
+    from warpline_app.session.workspace import Workspace
+
+MOST_JOINED = 32
+_AROUND = 0.08
+
+
+def open_chosen(workspace: Workspace, board: JobBoard) -> None:
+    """Open what is chosen: a rank's capture at its step, several ranks on one timeline.
+
+    Ranks without a file are left out, and it is said.
+    """
+    ranks, steps = board.ranks_chosen(), board.steps_chosen()
+    with_file = [one for one in ranks if one.path is not None]
+    if not ranks:
+        workspace.tell(tr("Choose a cell of the map first"))
+    elif not with_file:
+        workspace.tell(tr("There is no file of rank {number}", number=ranks[0].rank))
+    elif len(with_file) == 1:
+        _open_rank(workspace, board, with_file[0], steps)
+    elif len(with_file) > MOST_JOINED:
+        workspace.tell(
+            tr(
+                "{count:,} ranks are too many for one timeline; choose at most {most}",
+                count=len(with_file),
+                most=MOST_JOINED,
+            )
+        )
+    else:
+        _open_ranks(workspace, board, with_file, steps)
+
+
+def _open_rank(workspace: Workspace, board: JobBoard, one: JobRank, steps: tuple[int, int] | None) -> None:
+    assert one.path is not None
+    path = one.path.absolute()
+    from warpline_app.job.joined_ranks import stretch_of
+
+    wanted = None if steps is None else stretch_of(board, one.rank, steps)
+    known = workspace.document_of(path)
+    if known is not None:
+        workspace.bring_to_front(known)
+        _show(known, wanted)
+        return
+    opening = workspace.open_file(path)
+    if opening is not None:
+        _ShowsWhenOpen(workspace, opening, lambda: wanted)
+
+
+def _open_ranks(
+    workspace: Workspace, board: JobBoard, ranks: Sequence[JobRank], steps: tuple[int, int] | None
+) -> None:
+    found: list[Range] = []
+
+    def work(progress: Progress, is_cancelled: IsCancelled) -> Opened:
+        from warpline_app.job.joined_ranks import open_joined
+
+        opened, stretch = open_joined(board, ranks, steps, progress, is_cancelled)
+        found.extend([] if stretch is None else [stretch])
+        return opened
+
+    assert ranks[0].path is not None
+    opening = Opening(ranks[0].path, Job(work, workspace, discard=close_opened), parent=workspace)
+    names = ", ".join(str(one.rank) for one in ranks[:6]) + (", …" if len(ranks) > 6 else "")
+    opening.document_title = tr("{job}: ranks {ranks}", job=board.title, ranks=names)
+    opening.title = opening.document_title
+    opening.heading = tr_n(
+        "Putting {count} rank on one timeline", "Putting {count} ranks on one timeline", len(ranks)
+    )
+    _ShowsWhenOpen(workspace, opening, lambda: found[0] if found else None)
+    workspace.watch_opening(opening)
+
+
+def _show(document: Document, wanted: Range | None) -> None:
+    if wanted is None:
+        return
+    origin = document.capture.span[0]
+    start, stop = origin + wanted[0], origin + wanted[1]
+    around = round(_AROUND * (stop - start))
+    document.state.set_view(start - around, stop + around)
+    document.state.select_range(start, stop)
+
+
+class _ShowsWhenOpen(QObject):
+    """Waits for the capture of an opening and shows a part of it; gone when there is one, or there will be none."""
+
+    def __init__(self, workspace: Workspace, opening: Opening, wanted: Callable[[], Range | None]) -> None:
+        super().__init__(workspace)
+        self._opening, self._wanted = opening, wanted
+        workspace.item_replaced.connect(self._replaced)
+        workspace.item_removed.connect(self._removed)
+
+    def _replaced(self, old: object, new: object) -> None:
+        if old is self._opening:
+            if isinstance(new, Document):
+                _show(new, self._wanted())
+            self.deleteLater()
+
+    def _removed(self, item: object) -> None:
+        if item is self._opening:
+            self.deleteLater()

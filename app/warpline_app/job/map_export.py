@@ -1,0 +1,136 @@
+"""The map of a job for elsewhere: as a picture, as CSV, and its values on the clipboard."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from PySide6.QtCore import QPointF, QRect, Qt
+from PySide6.QtGui import QGuiApplication, QPainter, QPixmap
+from PySide6.QtWidgets import QFileDialog, QWidget
+
+from warpline.i18n import tr
+from warpline_app.job.cell_text import column_title
+from warpline_app.job.controls import summary_text
+from warpline_app.job.map_canvas import JobMapCanvas
+from warpline_app.job.scale_legend import ScaleLegend
+from warpline_app.look.theme import ui_font
+from warpline_app.panels.charts.picture_saving import ask_and_save, save_picture
+from warpline_app.session.background import Job
+from warpline_app.session.job.board import Chosen, JobBoard
+from warpline_app.session.messages import MessageList
+
+_HEAD_PX, _LEGEND_PX = 28, 26
+_SCALE = 2
+
+
+def map_lines(board: JobBoard, chosen: Chosen) -> Iterator[list[str]]:
+    """A line of titles, then for each row its rank, host and the values of the steps; in ns where they are times.
+
+    What was not recorded is empty. An empty `Chosen` means all.
+    """
+    job_map = board.map
+    first, last = (chosen.first, chosen.last + 1) if chosen.rows else (0, len(job_map.steps))
+    yield ["rank", "host", *map(str, job_map.steps[first:last].tolist())]
+    if not board.column:
+        return
+    cells = board.job.steps.values(board.column).T
+    place_of = {rank: place for place, rank in enumerate(board.job.steps.ranks.tolist())}
+    for row in board.order.tolist():
+        if chosen.rows and row not in chosen.rows:
+            continue
+        one = job_map.ranks[row]
+        place = place_of.get(one.rank)
+        values = [np.nan] * (last - first) if place is None else cells[place, first:last].tolist()
+        yield [str(one.rank), one.host, *("" if math.isnan(value) else f"{value:.15g}" for value in values)]
+
+
+def write_csv(board: JobBoard, path: Path) -> None:
+    """Write the map. Raises OSError when the file cannot be written."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows(map_lines(board, Chosen()))
+
+
+def copy_cells(board: JobBoard) -> None:
+    """Put the chosen values (else that of the current cell, else all) on the clipboard as TSV with titles."""
+    chosen, current = board.chosen, board.current
+    if not chosen.rows and current is not None:
+        chosen = Chosen(frozenset({current[0]}), current[1], current[1])
+    QGuiApplication.clipboard().setText("\n".join(map("\t".join, map_lines(board, chosen))))
+
+
+@dataclass(frozen=True)
+class MapPicture:
+    """What a picture of a map is made of."""
+
+    board: JobBoard
+    canvas: JobMapCanvas
+    legend: ScaleLegend
+
+
+def draw_picture(shown: MapPicture, painter: QPainter) -> None:
+    """The map as it is seen, below what it shows and above what its colours mean."""
+    board, canvas, legend = shown.board, shown.canvas, shown.legend
+    theme = canvas.theme
+    painter.setFont(ui_font(13, bold=True))
+    painter.setPen(theme.color("text"))
+    title = f"{board.title} — {column_title(board.map.column(board.column))} · {summary_text(board)}"
+    painter.drawText(QPointF(10, 19), title)
+    painter.save()
+    painter.translate(0, _HEAD_PX)
+    canvas.draw(painter, float(_SCALE))
+    painter.translate(10, canvas.height() + 2)
+    legend.draw(painter)
+    painter.restore()
+
+
+def picture_area(shown: MapPicture) -> QRect:
+    """How large a picture of the map is."""
+    return QRect(0, 0, shown.canvas.width(), shown.canvas.height() + _HEAD_PX + _LEGEND_PX)
+
+
+def copy_picture(shown: MapPicture) -> None:
+    """Put a picture of the map on the clipboard, at twice the size."""
+    area = picture_area(shown)
+    picture = QPixmap(area.size() * _SCALE)
+    picture.setDevicePixelRatio(_SCALE)
+    picture.fill(shown.canvas.theme.color("canvas"))
+    painter = QPainter(picture)
+    draw_picture(shown, painter)
+    painter.end()
+    QGuiApplication.clipboard().setPixmap(picture)
+
+
+def export_picture(shown: MapPicture, path: Path) -> None:
+    """Save a picture of the map: SVG when the name ends so, PNG at twice the size otherwise."""
+    ground = shown.canvas.theme.color("canvas")
+    save_picture(path, picture_area(shown), ground, lambda painter: draw_picture(shown, painter))
+
+
+def ask_for_picture(shown: MapPicture, owner: QWidget) -> None:
+    """Ask for a file and save a picture of the map."""
+    ask_and_save(owner, "job", lambda path: export_picture(shown, path))
+
+
+def ask_for_csv(board: JobBoard, owner: QWidget, messages: MessageList) -> None:
+    """Ask for a file and write the map into it."""
+    dialog = QFileDialog(owner, tr("Export map as CSV"))
+    dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+    dialog.setNameFilters(["CSV (*.csv)"])
+    dialog.setDefaultSuffix("csv")
+    dialog.selectFile(f"{board.column or 'job'}.csv")
+
+    def write(name: str) -> None:
+        job = Job(lambda _progress, _cancelled: write_csv(board, Path(name)), owner)
+        job.failed.connect(
+            lambda error: messages.show(tr("the table could not be written: {error}", error=error))
+        )
+        job.launch()
+
+    dialog.fileSelected.connect(write)
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    dialog.open()

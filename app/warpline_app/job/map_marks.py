@@ -1,0 +1,133 @@
+"""What lies over the cells of a map: what is chosen, where keys act, what is under the pointer, and texts in cells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPen
+
+from warpline_app.job.cell_text import absence, value_text
+from warpline_app.job.color_scale import ColorTable
+from warpline_app.job.map_geometry import Axis
+from warpline_app.job.map_image import cells_in_view
+from warpline_app.job.value_range import ValueRange
+from warpline_app.look.theme import Theme, contrast_ratio, to_rgb, ui_font
+from warpline_app.session.job.board import Cell, JobBoard
+
+_TEXT_PX = 11
+_LEAST_TEXT_PX = (62.0, 15.0)
+_LEAST_ROW_PX = 12.0
+_LEAST_MARK_PX = 5.0
+
+
+def cell_rect(cell: Cell, places: dict[int, int], rows: Axis, steps: Axis, area: QRectF) -> QRectF:
+    """Where a cell is on the screen."""
+    return QRectF(
+        area.left() + steps.place_of(cell[1]),
+        area.top() + rows.place_of(places[cell[0]]),
+        steps.cell_px,
+        rows.cell_px,
+    )
+
+
+def draw_absences(
+    painter: QPainter, board: JobBoard, rows: Axis, steps: Axis, area: QRectF, theme: Theme
+) -> None:
+    """Why rows have no cells, where a line of text fits into them."""
+    if rows.cell_px < _LEAST_ROW_PX:
+        return
+    painter.setFont(ui_font(_TEXT_PX))
+    width = min(area.width(), steps.place_of(steps.count))
+    metrics = QFontMetrics(ui_font(_TEXT_PX))
+    painter.setPen(theme.color("text"))
+    for place in range(*cells_in_view(rows)):
+        text = absence(board.map, int(board.order[place]))
+        if text:
+            box = QRectF(
+                area.left() + 8, area.top() + rows.place_of(place), max(width, 260) - 16, rows.cell_px
+            )
+            shown = metrics.elidedText(text, Qt.TextElideMode.ElideRight, int(box.width()))
+            painter.drawText(box, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, shown)
+
+
+def draw_values(
+    painter: QPainter,
+    board: JobBoard,
+    axes: tuple[Axis, Axis],
+    area: QRectF,
+    found: ValueRange,
+    colors: ColorTable,
+    theme: Theme,
+) -> None:
+    """Values in their cells, where they fit."""
+    rows, steps = axes
+    if steps.cell_px < _LEAST_TEXT_PX[0] or rows.cell_px < _LEAST_TEXT_PX[1]:
+        return
+    painter.setFont(ui_font(_TEXT_PX))
+    column = board.map.column(board.column)
+    cells = board.map.cells(board.column)
+    places = {row: place for place, row in enumerate(board.order.tolist())}
+    inks = [theme.ink_dark, theme.ink_light]
+    for row in (int(board.order[place]) for place in range(*cells_in_view(rows))):
+        shades = found.shades(cells[row])
+        for step in range(*cells_in_view(steps)):
+            value = board.map.value(board.column, row, step)
+            if value is None:
+                continue
+            ground = int(colors[shades[step]])
+            ink = _readable(inks, ground)
+            painter.setPen(QColor(ink))
+            box = cell_rect((row, step), places, rows, steps, area)
+            painter.drawText(box, Qt.AlignmentFlag.AlignCenter, value_text(column, value))
+
+
+def _readable(inks: Sequence[str], ground: int) -> str:
+    return max(inks, key=lambda ink: contrast_ratio(to_rgb(ink), ground))
+
+
+def draw_marks(
+    painter: QPainter, board: JobBoard, rows: Axis, steps: Axis, area: QRectF, theme: Theme
+) -> None:
+    """What is chosen, the current cell, and lines through the cell under the pointer."""
+    places = {row: place for place, row in enumerate(board.order.tolist())}
+    accent = theme.color("selection")
+    chosen = board.chosen
+    if chosen.rows:
+        left = area.left() + steps.place_of(chosen.first)
+        width = steps.cell_px * (chosen.last - chosen.first + 1)
+        painter.setPen(QPen(accent, 1.5))
+        painter.setBrush(theme.color("selection", 60))
+        for first, last in _runs(sorted(places[row] for row in chosen.rows)):
+            top = area.top() + rows.place_of(first)
+            painter.drawRect(QRectF(left, top, width, rows.cell_px * (last - first + 1)))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+    if board.hover is not None:
+        box = cell_rect(board.hover, places, rows, steps, area)
+        painter.setPen(theme.color("text", 110))
+        middle = box.center()
+        painter.drawLine(QPointF(area.left(), middle.y()), QPointF(box.left(), middle.y()))
+        painter.drawLine(QPointF(middle.x(), area.top()), QPointF(middle.x(), box.top()))
+        painter.setPen(theme.color("text"))
+        painter.drawRect(_at_least(box).adjusted(0.5, 0.5, -0.5, -0.5))
+    if board.current is not None:
+        box = _at_least(cell_rect(board.current, places, rows, steps, area))
+        painter.setPen(QPen(theme.color("canvas"), 4))
+        painter.drawRect(box)
+        painter.setPen(QPen(accent, 2))
+        painter.drawRect(box)
+
+
+def _at_least(box: QRectF) -> QRectF:
+    """A cell large enough to be found."""
+    more_x, more_y = max(_LEAST_MARK_PX - box.width(), 0) / 2, max(_LEAST_MARK_PX - box.height(), 0) / 2
+    return box.adjusted(-more_x, -more_y, more_x, more_y)
+
+
+def _runs(places: list[int]) -> Iterator[tuple[int, int]]:
+    """First and last of places that follow each other."""
+    begin = 0
+    for at in range(1, len(places) + 1):
+        if at == len(places) or places[at] != places[at - 1] + 1:
+            yield places[begin], places[at - 1]
+            begin = at

@@ -1,0 +1,104 @@
+"""How far the ranks of a job are: a square each, in the order of their numbers."""
+
+from __future__ import annotations
+
+import math
+
+from PySide6.QtCore import QEvent, QPoint, QRectF, QSize
+from PySide6.QtGui import QHelpEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+
+from warpline.i18n import tr, translated
+from warpline.library.jobs import JobRank, RankState
+from warpline_app.look.appearance import appearance
+from warpline_app.look.painting import contained
+
+_WIDTH_PX = 480
+_MOST_PX, _LEAST_PX = 16, 4
+_MOST_HEIGHT_PX = 320
+
+
+class RankGrid(QWidget):
+    """Waiting ranks are hollow, computed ones are filled, failed ones are crossed; pointing at one tells."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._numbers: tuple[int, ...] = ()
+        self.done: dict[int, JobRank] = {}
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        self.setAccessibleName(tr("Ranks that are computed"))
+
+    def set_ranks(self, numbers: tuple[int, ...]) -> None:
+        """The ranks there are."""
+        self._numbers = numbers
+        self.updateGeometry()
+        self.update()
+
+    def set_done(self, one: JobRank) -> None:
+        """A rank is computed or has failed."""
+        self.done[one.rank] = one
+        self.update()
+
+    @property
+    def failed(self) -> list[JobRank]:
+        """The ranks that have failed so far, by number."""
+        return sorted(
+            (one for one in self.done.values() if one.state is RankState.FAILED), key=lambda one: one.rank
+        )
+
+    def _cell_px(self) -> int:
+        """As large as all of them fit."""
+        count = max(len(self._numbers), 1)
+        fitting = int(math.sqrt(_WIDTH_PX * _MOST_HEIGHT_PX / count))
+        return min(max(fitting, _LEAST_PX), _MOST_PX)
+
+    def _across(self) -> int:
+        return _WIDTH_PX // self._cell_px()
+
+    def sizeHint(self) -> QSize:
+        """All squares."""
+        rows = -(-len(self._numbers) // self._across())
+        return QSize(_WIDTH_PX, max(rows * self._cell_px(), 1))
+
+    def _rect(self, place: int) -> QRectF:
+        side, across = self._cell_px(), self._across()
+        gap = 2 if side >= 8 else 1
+        return QRectF(place % across * side, place // across * side, side - gap, side - gap)
+
+    @contained
+    def paintEvent(self, painter: QPainter, event: QPaintEvent) -> None:
+        """The squares."""
+        theme = appearance().theme
+        for place, number in enumerate(self._numbers):
+            box, one = self._rect(place), self.done.get(number)
+            if one is None:
+                painter.fillRect(box, theme.color("group"))
+            elif one.state is RankState.FAILED:
+                painter.fillRect(box, theme.color("warning"))
+                painter.setPen(theme.color("canvas"))
+                painter.drawLine(box.topLeft(), box.bottomRight())
+                painter.drawLine(box.topRight(), box.bottomLeft())
+            else:
+                painter.fillRect(box, theme.color("selection"))
+
+    def about(self, point: QPoint) -> str:
+        """What became of the rank at a place; empty beside all."""
+        for place, number in enumerate(self._numbers):
+            if self._rect(place).contains(point):
+                one = self.done.get(number)
+                what = (
+                    tr("waiting")
+                    if one is None
+                    else tr("failed: {reason}", reason=translated(one.reason))
+                    if one.state is RankState.FAILED
+                    else tr("computed")
+                )
+                return tr("rank {number}: {reason}", number=number, reason=what)
+        return ""
+
+    def event(self, event: QEvent) -> bool:
+        """Tooltips."""
+        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
+            QToolTip.showText(event.globalPos(), self.about(event.pos()), self)
+            return True
+        return super().event(event)

@@ -1,0 +1,189 @@
+"""The reports of a job as tables that go along with its map, both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QLabel, QStackedWidget, QTabBar, QVBoxLayout, QWidget
+
+from warpline.analysis.framework.report import NotRecorded, Report, Table
+from warpline.i18n import translated
+from warpline_app.look.elided import ElidedLabel
+from warpline_app.panels.table.content import TableContent
+from warpline_app.panels.table.report_columns import (
+    display_columns,
+    make_column,
+    name_column,
+    text_of,
+    value_reader,
+)
+from warpline_app.panels.table.table import PanelTable
+from warpline_app.session.job.board import Cell, JobBoard
+from warpline_app.session.messages import MessageList
+
+_RANKS = ("rank", "last_rank", "duration_ns_worst_rank")
+"""Columns that name a rank, the one that a row leads to first."""
+_MEASURED = 40
+_MOST_WIDTH = 230
+
+
+class JobTable(PanelTable):
+    """One report. A row that names a rank or a step leads to its row or column of the map."""
+
+    open_wanted = Signal()
+    """Open what the row stands for."""
+
+    def __init__(self, report: Report, table: Table, board: JobBoard, messages: MessageList) -> None:
+        super().__init__(messages)
+        self._board = board
+        self.export_name = report.name
+        self._rank = _reader(table, *_RANKS)
+        self._own_rank = _reader(table, "rank")
+        self._step = _reader(table, "step")
+        self._steps = _places(table, "step")
+        self._ranks = _places(table, "rank")
+        self._count = len(table)
+        first, *others = display_columns(table)
+        text, _ = text_of(first, table.data[first.name])
+        columns = [name_column(table, first, text, None)]
+        columns += [make_column(table, column, lambda _item: None, self._width) for column in others]
+        self.set_content(TableContent(columns, len(table)))
+        self.item_selected.connect(self._lead)
+        self.item_activated.connect(self._activate)
+        board.current_changed.connect(self.follow)
+
+    def _width(self, title: str, text: Callable[[int], str], is_number: bool) -> int:
+        metrics = self.fontMetrics()
+        items = range(min(self._count, _MEASURED))
+        longest = max((metrics.horizontalAdvance(text(item)) for item in items), default=0)
+        return min(max(longest, metrics.horizontalAdvance(title + " ▾")) + 24, _MOST_WIDTH)
+
+    def cell_of(self, item: int) -> Cell | None:
+        """The cell of the map that a row stands for; of a row that names no step, the one shown now or the first."""
+        job_map, current = self._board.map, self._board.current
+        rank, step = self._rank(item), self._step(item)
+        row = None if rank is None else job_map.row_of(rank)
+        place = None if step is None else job_map.place_of(step)
+        if row is None and place is None:
+            return None
+        if row is None:
+            row = current[0] if current is not None else int(self._board.order[0])
+        if place is None:
+            place = current[1] if current is not None else 0
+        return row, place
+
+    def _lead(self, item: int) -> None:
+        cell = self.cell_of(item)
+        if cell is not None:
+            self._board.set_current(cell)
+
+    def _activate(self, item: int) -> None:
+        self._lead(item)
+        if self.cell_of(item) is not None:
+            self.open_wanted.emit()
+
+    def follow(self, cell: Cell | None) -> None:
+        """Show the row of the cell that a person went to on the map."""
+        if cell is None:
+            return
+        chosen = self.current_item()
+        if chosen is not None and self.cell_of(chosen) == cell:
+            return
+        job_map = self._board.map
+        rank = job_map.ranks[cell[0]].rank
+        step = int(job_map.steps[cell[1]]) if len(job_map.steps) else None
+        item = self._ranks.get(rank) if self._ranks else None if step is None else self._steps.get(step)
+        if item is not None:
+            self.show_item(item)
+        else:
+            self.clearSelection()
+
+
+def _reader(table: Table, *names: str) -> Callable[[int], int | None]:
+    """The number in the first of these columns that a table has and that is recorded in the row."""
+    readers = [value_reader(table.data[name]) for name in names if name in table.data]
+
+    def read(item: int) -> int | None:
+        return next((int(value) for one in readers if (value := one(item)) is not None), None)
+
+    return read
+
+
+def _places(table: Table, name: str) -> dict[int, int]:
+    """The first row of each number in a column."""
+    values = table.data.get(name)
+    if not isinstance(values, np.ndarray):
+        return {}
+    numbers, first = np.unique(np.ma.getdata(values), return_index=True)
+    return dict(zip(numbers.tolist(), first.tolist(), strict=True))
+
+
+class LinkedTables(QWidget):
+    """The tables of a job, one of them at a time; what could not be made says why."""
+
+    open_wanted = Signal()
+    chosen = Signal(str)
+    """name of the report that a person wants to see"""
+
+    def __init__(self, board: JobBoard, messages: MessageList, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("panel")
+        self.tabs = QTabBar()
+        self.tabs.setDrawBase(False)
+        self.tabs.setExpanding(False)
+        self.pages = QStackedWidget()
+        self.names: list[str] = []
+        self.note = ElidedLabel()
+        self.note.setObjectName("muted")
+        self.note.setContentsMargins(12, 2, 12, 4)
+        self._notes: list[str] = []
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.tabs)
+        column.addWidget(self.pages, 1)
+        column.addWidget(self.note)
+        self.tabs.currentChanged.connect(self._show)
+        for report in board.job.reports.values():
+            if report.name not in _NOT_HERE:
+                self._add(report, board, messages)
+
+    def _add(self, report: Report, board: JobBoard, messages: MessageList) -> None:
+        self.names.append(report.name)
+        if isinstance(report.result, NotRecorded):
+            text = " — ".join(filter(None, map(translated, (report.result.reason, report.result.remedy))))
+            label = QLabel(text)
+            label.setObjectName("muted")
+            label.setWordWrap(True)
+            label.setAlignment(Qt.AlignmentFlag.AlignCenter)
+            self.pages.addWidget(label)
+            self._notes.append("")
+        else:
+            table = JobTable(report, report.result, board, messages)
+            table.open_wanted.connect(self.open_wanted)
+            self.pages.addWidget(table)
+            self._notes.append(" ".join(map(translated, report.result.notes)))
+        self.tabs.addTab(translated(report.title))
+
+    def table(self, name: str) -> JobTable | None:
+        """The table of a report, None where it could not be made. Raises ValueError for an unknown name."""
+        page = self.pages.widget(self.names.index(name))
+        return page if isinstance(page, JobTable) else None
+
+    def show_report(self, name: str) -> None:
+        """Put a report in front; nothing happens when the job has none of that name."""
+        if name in self.names:
+            self.tabs.setCurrentIndex(self.names.index(name))
+
+    def _show(self, index: int) -> None:
+        if 0 <= index < len(self._notes):
+            self.pages.setCurrentIndex(index)
+            self.note.setText(self._notes[index])
+            self.note.setVisible(bool(self._notes[index]))
+            self.chosen.emit(self.names[index])
+
+
+_NOT_HERE = ("job_step_ranks",)
+"""What the map itself shows."""

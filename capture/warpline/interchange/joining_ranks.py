@@ -1,0 +1,179 @@
+"""Captures of several ranks of a job become one: each a group of tracks with clocks of its own, moved by what is known.
+
+Nothing is converted anew: what a rank's file was made into already is copied, column by column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from warpline.i18n import tr
+from warpline.interchange.export.capture_exporter import CaptureCopy
+from warpline.interchange.export.selection import ExportSelection
+from warpline.interchange.framework.importing import MEMORY_BYTES
+from warpline.model import KindSpec
+from warpline.model.progress import IsCancelled, Progress, check_cancelled, never, unwatched
+from warpline.model.track_factory import joined, rank_prefix, rank_track
+from warpline.storage import CaptureBuilder
+
+if TYPE_CHECKING:
+    from warpline.storage import Capture
+
+_COPYING_SHARE = 0.6
+"""Of the whole time; the rest is sorting and the level of detail."""
+
+
+@dataclass(frozen=True)
+class RankCapture:
+    """A rank, its capture, and how its clocks are moved: a time of the joined capture is the rank's − ``shift_ns``.
+
+    ``method`` says what that was found by, ``residual_ns`` how far it may be off (None: not known).
+    """
+
+    rank: int
+    capture: Capture
+    shift_ns: int
+    method: str
+    residual_ns: int | None = None
+
+
+def join_captures(
+    ranks: Sequence[RankCapture],
+    out: Path,
+    progress: Progress = unwatched,
+    cancelled: IsCancelled = never,
+) -> Path:
+    """Write the captures as one. Raises StorageError when it cannot be written, Cancelled."""
+    total = max(sum(len(one.capture.events) for one in ranks), 1)
+    done = 0
+
+    def counter(name: str) -> Callable[[int], None]:
+        def count(events: int) -> None:
+            nonlocal done
+            done += events
+            progress(_COPYING_SHARE * done / total, tr("reading {name}", name=name))
+            check_cancelled(cancelled)
+
+        return count
+
+    with RanksBuilder(out) as builder:
+        for one in ranks:
+            builder.begin_rank(one)
+            CaptureCopy(one.capture, builder, ExportSelection()).run(counter(one.capture.path.name))
+        builder.end_ranks()
+        return builder.finish(
+            lambda fraction, text: progress(_COPYING_SHARE + (1 - _COPYING_SHARE) * fraction, text), cancelled
+        )
+
+
+class RanksBuilder(CaptureBuilder):
+    """A builder that is handed one rank's capture after the other, whose indexes all begin at 0."""
+
+    def __init__(self, out: Path) -> None:
+        super().__init__(out, memory_budget_bytes=MEMORY_BYTES)
+        self._of: RankCapture | None = None
+        self._first = (0, 0, 0)
+        self._group = -1
+        self._kept_meta: dict[str, Any] | None = None
+        self._files: list[dict[str, str]] = []
+
+    def begin_rank(self, one: RankCapture) -> None:
+        """What comes now is of this rank."""
+        if self._of is not None and self._kept_meta is None:
+            self._kept_meta = dict(self.meta)
+        self._first = (len(self._clocks), len(self._processes), len(self._threads))
+        self._of = one
+        self._group = -1
+        self._files.append({"file": one.capture.path.name, "format": "warpline"})
+
+    def end_ranks(self) -> None:
+        """All are in: what the capture says of itself is what the first rank says, and what it was made of."""
+        if self._kept_meta is not None:
+            self.meta.clear()
+            self.meta.update(self._kept_meta)
+        self.meta.pop("exported_from", None)
+        self.meta["imported_from"] = self._files
+        if self._of is not None:
+            self.meta["alignment"] = {"method": self._of.method, "reason": ""}
+
+    @property
+    def _rank(self) -> RankCapture:
+        assert self._of is not None, "begin_rank comes first"
+        return self._of
+
+    def add_clock(
+        self, name: str, offset_ns: int = 0, method: str = "", residual_ns: int | None = None
+    ) -> int:
+        """See `CaptureBuilder`; moved with its rank."""
+        one = self._of
+        if one is None:
+            return super().add_clock(name, offset_ns, method, residual_ns)
+        name = joined(rank_track(one.rank).title, name)
+        residual = residual_ns if one.residual_ns is None else one.residual_ns
+        return super().add_clock(name, offset_ns + one.shift_ns, one.method or method, residual)
+
+    def set_clock_offset(
+        self, clock: int, offset_ns: int, *, method: str | None = None, residual_ns: int | None = None
+    ) -> None:
+        """See `CaptureBuilder`; the first clock of a rank becomes one of its own, which its group of tracks has."""
+        one = self._rank
+        own = self.add_clock(one.capture.clocks[clock].name, offset_ns, method or "", residual_ns)
+        if clock == 0:
+            self._group = super().track(
+                rank_track(one.rank).uri,
+                title=rank_track(one.rank).title,
+                role="rank",
+                rank=one.rank,
+                clock=own,
+                sort_key=one.rank,
+            )
+
+    def add_process(self, pid: int, **fields: Any) -> int:
+        """See `CaptureBuilder`; of the rank, at its time."""
+        one = self._rank
+        fields["rank"] = one.rank
+        for end in ("start_ns", "stop_ns"):
+            if fields.get(end) is not None:
+                fields[end] -= one.shift_ns
+        return super().add_process(pid, **fields)
+
+    def add_thread(self, process: int, tid: int, **fields: Any) -> int:
+        """See `CaptureBuilder`."""
+        return super().add_thread(process + self._first[1], tid, **fields)
+
+    def add_device(self, index: int, name: str, **fields: Any) -> int:
+        """See `CaptureBuilder`; of the rank."""
+        return super().add_device(index, name, **(fields | {"rank": self._rank.rank}))
+
+    def add_source(self, name: str, enabled: bool, reason: str = "", lost: int = 0, remedy: str = "") -> None:
+        """See `CaptureBuilder`; named with its rank, for each lost what it lost."""
+        named = joined(rank_track(self._rank.rank).title, name)
+        super().add_source(named, enabled, reason, lost, remedy)
+
+    def add_kind(self, spec: KindSpec, *, anew: bool = False) -> None:
+        """See `CaptureBuilder`; what several ranks have comes together."""
+        is_known = spec.name in self._kinds and self._kinds[spec.name].count > 0
+        super().add_kind(spec, anew=anew and not is_known)
+
+    def add_pause(self, start_ns: int, stop_ns: int) -> None:
+        """One rank's pause is none of the others: not kept."""
+
+    def set_span(self, start_ns: int, stop_ns: int) -> None:
+        """See `CaptureBuilder`; from where the first rank begins to where the last one ends."""
+        shift = self._rank.shift_ns
+        low, high = self.span or (start_ns - shift, stop_ns - shift)
+        super().set_span(min(low, start_ns - shift), max(high, stop_ns - shift))
+
+    def track(self, uri: str, **fields: Any) -> int:
+        """See `CaptureBuilder`; below the group of its rank."""
+        clocks, processes, threads = self._first
+        for name, first in (("clock", clocks), ("process", processes), ("thread", threads)):
+            if fields.get(name) is not None:
+                fields[name] += first
+        if fields.get("parent") is None:
+            fields["parent"] = self._group
+        fields["rank"] = self._rank.rank
+        return super().track(rank_prefix(self._rank.rank) + uri, **fields)

@@ -10,23 +10,34 @@ from functools import lru_cache
 # ``fight (/srv/me/demo.py:56)`` is what the agent and py-spy write, ``train.py(12): main`` what torch does.
 _FUNCTION_FIRST = re.compile(r"^(?P<function>.*?) ?\((?P<file>[^()]*[^()\s]):(?P<line>\d+)\)$", re.DOTALL)
 _FILE_FIRST = re.compile(r"^(?P<file>[^()]+\.\w+)\((?P<line>\d+)\): (?P<function>.*)$", re.DOTALL)
+# ``deflate [libz.so.1]`` is what recordings write of native functions, ``[heap]`` of places without one.
+_IN_MODULE = re.compile(r"^(?:(?P<function>.+) )?\[(?P<module>[^\[\]]+)\]$", re.DOTALL)
 _LIBRARY = re.compile(r"[/\\]lib(64)?[/\\]python\d|[/\\](site|dist)-packages[/\\]|^<")
 
 
 @dataclass(frozen=True)
 class StackFrame:
-    """One frame. ``file`` is empty and ``line`` 0 where the text names none."""
+    """One frame. ``file`` is empty and ``line`` 0 where the text names none.
+
+    ``module`` is the library or program of a native function, whose line is not known; empty for others.
+    """
 
     function: str
     file: str = ""
     line: int = 0
+    module: str = ""
 
     @property
     def place(self) -> str:
-        """``demo.py:56``; the function where no file is known."""
+        """``demo.py:56``; the function where no file is known, with the library it is in."""
         if not self.file:
-            return self.function
+            return f"{self.function} [{self.module}]".lstrip() if self.module else self.function
         return f"{self.file.replace(chr(92), '/').rpartition('/')[2]}:{self.line}"
+
+    @property
+    def is_native(self) -> bool:
+        """Whether it is a function of a library or program, and no line of a source."""
+        return bool(self.module)
 
     @property
     def is_own(self) -> bool:
@@ -39,6 +50,9 @@ def parse_frame(text: str) -> StackFrame:
     """What a frame of a stack says; a text that names no file is a function."""
     found = _FUNCTION_FIRST.match(text) or _FILE_FIRST.match(text)
     if found is None:
+        inside = _IN_MODULE.match(text)
+        if inside is not None:
+            return StackFrame(inside["function"] or "", module=inside["module"])
         return StackFrame(text)
     return StackFrame(found["function"], found["file"], int(found["line"]))
 

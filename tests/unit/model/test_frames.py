@@ -21,7 +21,10 @@ from warpline.model.frames import StackFrame, parse_frame, telling_frame
             StackFrame("_call_impl", "torch/nn/modules/module.py", 1501),
         ),
         ("std::vector<int>::push_back(int&&)", StackFrame("std::vector<int>::push_back(int&&)")),
-        ("0x7f00 [libc.so.6]", StackFrame("0x7f00 [libc.so.6]")),
+        ("0x7f00 [libc.so.6]", StackFrame("0x7f00", module="libc.so.6")),
+        ("ns::f(int [3], T[]) [a b.so.1]", StackFrame("ns::f(int [3], T[])", module="a b.so.1")),
+        ("[code made at run time]", StackFrame("", module="code made at run time")),
+        ("operator[]", StackFrame("operator[]")),
         ("", StackFrame("")),
     ],
 )
@@ -33,6 +36,8 @@ def test_places_are_short_and_functions_where_there_is_no_file() -> None:
     assert parse_frame("fight (/srv/me/demo.py:56)").place == "demo.py:56"
     assert parse_frame("f (C:\\code\\a.py:7)").place == "a.py:7"
     assert parse_frame("malloc").place == "malloc"
+    assert parse_frame("deflate [libz.so.1]").place == "deflate [libz.so.1]"
+    assert parse_frame("[kernel]").place == "[kernel]"
 
 
 def test_the_programs_own_line_tells_more_than_the_librarys() -> None:

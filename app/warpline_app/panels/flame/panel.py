@@ -16,6 +16,7 @@ from warpline.analysis.structure.stack_flame import STACK_SOURCES, stack_flame
 from warpline.i18n import english, tr, translated
 from warpline.model.progress import IsCancelled
 from warpline_app.look.theme import Theme
+from warpline_app.panels.flame.legend import FlameLegend
 from warpline_app.panels.flame.view import FlameView
 from warpline_app.panels.frame.computed import ComputedPanel
 from warpline_app.panels.frame.row_target import RowTarget
@@ -57,12 +58,13 @@ class FlamePanel(ComputedPanel):
             self.source.addItem(translated(title), key)
         states = kinds.get("thread_state")
         has_waits = states is not None and "wait" in states.attributes
+        has_samples = "sample" in kinds or "cpu_sample" in kinds
         wanted = {
             "operators": "operator" in kinds,
-            "merged": "sample" in kinds and has_waits,
+            "merged": has_samples and has_waits,
             "ranges": "range" in kinds,
             "python": "python" in kinds,
-            "samples": "sample" in kinds,
+            "on_cpu": has_samples,
             "off_cpu": has_waits,
         }
         present = [key for key, is_there in wanted.items() if is_there]
@@ -86,13 +88,14 @@ class FlamePanel(ComputedPanel):
         self.search.textChanged.connect(self._typing.start)
         self.note = QLabel(tr("double click: zoom in, on the ground: out"))
         self.note.setObjectName("muted")
+        self.legend = FlameLegend(self.theme)
         self._actions = RowActions(self)
         self.view = FlameView(document.capture, self.theme)
         self.view.export_name = f"{document.path.stem}-flame"
         self.view.box_clicked.connect(lambda box: self._actions.choose(self._target(box)))
         self.view.box_menu.connect(self._menu)
         self.view.frame_wanted.connect(self.state.show_source)
-        self.arrange((self.source, self.order, self.search, self.note), self.view)
+        self.arrange((self.source, self.order, self.search, self.legend, self.note), self.view)
         self.state.range_selection_changed.connect(self.range_moved)
         self.state.filter_changed.connect(self.mark_stale)
         self.state.track_selection_changed.connect(self.mark_stale)
@@ -116,10 +119,12 @@ class FlamePanel(ComputedPanel):
     def show_result(self, request: FlameRequest, result: Flame | NotRecorded) -> None:
         """Draw the boxes, or say what to record."""
         if isinstance(result, NotRecorded):
+            self.legend.show_codes(frozenset())
             self.say_missing(result)
             return
         self.show_content()
         self.view.show_flame(result)
+        self.legend.show_codes(self.view.codes())
         where = (
             tr("in the whole capture") if request.selection.start_ns is None else tr("in the selected range")
         )
@@ -159,7 +164,7 @@ class FlamePanel(ComputedPanel):
             self._actions.fill_menu(menu, self._target(box), lambda: text)
             menu.addSeparator()
             frame = self.view.frame_of(box)
-            if frame is not None:
+            if frame is not None and frame.file:
                 menu.addAction(tr("Show the source line"), lambda: self.state.show_source(frame))
             menu.addAction(tr("Zoom in"), lambda: self.view.zoom(box))
         menu.addAction(tr("Zoom out"), lambda: self.view.zoom(-1))
@@ -172,5 +177,6 @@ class FlamePanel(ComputedPanel):
 
     def apply_theme(self, theme: Theme) -> None:
         """Boxes have the hues of the theme."""
-        self.view.theme = theme
+        self.view.theme = self.legend.theme = theme
+        self.legend.update()
         self.view.update()

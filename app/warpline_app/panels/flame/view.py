@@ -14,14 +14,13 @@ from warpline.analysis.structure.flame import Flame
 from warpline.i18n import tr, tr_n
 from warpline.model.frames import StackFrame, parse_frame
 from warpline.model.times import format_duration
-from warpline.model.waits import WAIT_FAMILIES, WAIT_KINDS
 from warpline.storage import Capture
 from warpline_app.look.painting import contained
 from warpline_app.look.theme import Theme, contrast_ratio, to_rgb, ui_font
 from warpline_app.panels.charts.picture_saving import ask_and_save, save_picture
+from warpline_app.panels.flame.colors import Code, code_of, color_of_code, color_of_wait, draw_box
 
 ROW_PX = 19
-_COLOR_OF_WAIT = {int(kind): family.color for family in WAIT_FAMILIES for kind in family.kinds}
 _LABEL_PX = 34
 
 
@@ -149,12 +148,13 @@ class FlameView(QWidget):
             strict=True,
         ):
             name = int(flame.name[place])
-            color = self._color(name)
+            found = self._named_frame(place)
+            color = self._color(name, found)
             if self._search is not None and not (name < len(self._search) and self._search[name]):
                 color.setAlpha(60)
             x, width = round(x0), max(1, round(x1) - round(x0))
             box = QRect(x, y, max(1, width - 1), ROW_PX - 2)
-            painter.fillRect(box, color)
+            draw_box(painter, box, color, code_of(found))
             if name in self.highlight:
                 painter.setPen(self.theme.color("selection"))
                 painter.drawRect(box.adjusted(0, 0, -1, -1))
@@ -167,32 +167,45 @@ class FlameView(QWidget):
                 ground = color.rgb()
                 is_dark = contrast_ratio(dark, ground) >= contrast_ratio(light, ground)
                 painter.setPen(QColor(self.theme.ink_dark if is_dark else self.theme.ink_light))
-                frame = self.frame_of(place)
                 text = flame.text(self.capture, place)
-                if frame is not None:
-                    text = f"{frame.function}   {frame.place}"
+                if found.file or found.is_native:
+                    text = f"{found.function}   {found.module or found.place}".strip()
                 if width > 150:
                     text = f"{text}   {self.value_text(int(flame.value[place]))}"
                 inner = box.adjusted(5, 0, -3, 0)
                 shown = metrics.elidedText(text, Qt.TextElideMode.ElideRight, inner.width())
                 painter.drawText(inner, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, shown)
 
-    def _color(self, name: int) -> QColor:
-        """A hue by name; what was waited for has the colour it has on the timeline."""
+    def _color(self, name: int, frame: StackFrame) -> QColor:
+        """A hue by name, except of native functions; what was waited for has the colour it has on the timeline."""
         beyond = name - len(self.capture.strings)
         if beyond >= 0:
-            return self.theme.color(
-                _COLOR_OF_WAIT.get(beyond, "running" if beyond > max(WAIT_KINDS) else "neutral")
-            )
+            return color_of_wait(self.theme, beyond)
+        code = code_of(frame)
+        if code is not Code.SOURCE:
+            return color_of_code(self.theme, code, frame.module)
         return QColor(self.theme.hues[name % len(self.theme.hues)])
 
+    def _named_frame(self, box: int) -> StackFrame:
+        assert self.flame is not None
+        is_ours = int(self.flame.name[box]) >= len(self.capture.strings)
+        return StackFrame("") if is_ours else parse_frame(self.flame.text(self.capture, box))
+
+    def codes(self) -> frozenset[Code]:
+        """Whose code the boxes are."""
+        if self.flame is None:
+            return frozenset()
+        strings = self.capture.strings
+        names = [name for name in np.unique(self.flame.name).tolist() if name < len(strings)]
+        return frozenset(code_of(parse_frame(strings[name])) for name in names)
+
     def frame_of(self, box: int) -> StackFrame | None:
-        """The place in a file that a box names."""
+        """The place in a file that a box names, or the native function."""
         flame = self.flame
         if flame is None or not 0 <= box < len(flame):
             return None
-        found = parse_frame(flame.text(self.capture, box))
-        return found if found.file else None
+        found = self._named_frame(box)
+        return found if found.file or found.is_native else None
 
     def value_text(self, value: int) -> str:
         """A value with its unit."""
@@ -212,8 +225,11 @@ class FlameView(QWidget):
             f"{self.value_text(value)} · {value / whole:.1%} " + tr("of what is selected"),
             tr("itself {own}", own=self.value_text(own)),
         ]
-        if self.frame_of(box) is not None:
+        frame = self.frame_of(box)
+        if frame is not None and frame.file:
             lines.append(tr("click: its line in the source"))
+        elif frame is not None:
+            lines.append(tr("a native function, known by its symbol: no line of a source"))
         if flame.count[box] > 1:
             lines.append(tr_n("{count:,} event", "{count:,} events", int(flame.count[box])))
         return "\n".join(lines)

@@ -32,6 +32,8 @@ class SourceRequest:
 
     file: str
     selection: Selection
+    native: StackFrame | None = None
+    """The native function that was asked for, which has no line."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,8 @@ class SourcePanel(ComputedPanel):
     def request(self) -> SourceRequest:
         """The file that was asked for, and whose time counts."""
         chosen = selection_of(self.document.capture, self.state)
-        return SourceRequest(self._frame.file, replace(chosen, names=None))
+        native = self._frame if self._frame.is_native else None
+        return SourceRequest(self._frame.file, replace(chosen, names=None), native)
 
     def compute(self, request: SourceRequest, is_cancelled: IsCancelled) -> SourceAnswer:
         """Read the file and add up its lines."""
@@ -109,6 +112,11 @@ class SourcePanel(ComputedPanel):
         is_other = self.answer is None or self.answer.file != answer.file
         self.answer = answer
         self._fill_files(answer)
+        if request.native is not None:
+            self.answer = SourceAnswer("", None, answer.times)
+            self.note.setText("")
+            self.say_missing(why_no_line(request.native))
+            return
         if answer.text is None:
             self.say_missing(
                 tr(
@@ -192,6 +200,24 @@ class SourcePanel(ComputedPanel):
     def apply_theme(self, theme: Theme) -> None:
         """The gutter keeps colours."""
         self.code.set_theme(theme)
+
+
+def why_no_line(frame: StackFrame) -> str:
+    """What is known of a native function, and why its source cannot be shown."""
+    if frame.module == "kernel":
+        return tr(
+            "{function}: a function of the kernel, known by its symbol, which names no line of a source. The lines of "
+            "Python that led there are above it in the flame graph; choose their file here.",
+            function=frame.function or frame.module,
+        )
+    if not frame.function:
+        return tr("{module}: this code is in no file, so there is nothing to show", module=frame.module)
+    return tr(
+        "{function}, a function of {module}: native functions are known by the symbols of their file, which name no "
+        "line of a source. The lines of Python that led there are above it in the flame graph; choose their file here.",
+        function=frame.function,
+        module=frame.module,
+    )
 
 
 def _cost(time: LineTime) -> tuple[int, int]:

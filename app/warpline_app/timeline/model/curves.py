@@ -203,7 +203,7 @@ def row_figure(
         return share_text(row.group.busy_ns(capture, start_ns, stop_ns) / length)
     if not row.lanes or row.content is Content.MORE:
         return ""
-    if row.role in {"memory", "samples"}:
+    if row.role in {"memory", "samples", "cpu_samples"}:
         return ""
     if row.content is Content.LANES:
         if row.role in {"operators", "ranges", "python"} or len(row.lanes) == 1:

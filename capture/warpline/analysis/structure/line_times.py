@@ -12,7 +12,7 @@ from warpline.analysis.framework.selection import View
 from warpline.analysis.structure.stack_weights import (
     SampledStacks,
     WaitedStacks,
-    sampled_stacks,
+    running_stacks,
     waited_stacks,
 )
 from warpline.model.frames import StackFrame, parse_frame
@@ -58,7 +58,7 @@ def source_times(view: View, file: str) -> SourceTimes:
 
     A line counts whatever happened while it was on a stack, once however often it is there.
     """
-    samples, waits = sampled_stacks(view), waited_stacks(view)
+    samples, waits = running_stacks(view), waited_stacks(view)
     weights = _Weights(view, samples, waits)
     lines: dict[int, list[int]] = {}
     functions: dict[int, str] = {}

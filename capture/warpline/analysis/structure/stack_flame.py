@@ -12,7 +12,13 @@ from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.report import NotRecorded
 from warpline.analysis.framework.selection import View
 from warpline.analysis.structure.flame import MAX_BOXES, Flame, Tree, laid_out, turned
-from warpline.analysis.structure.stack_weights import SampledStacks, sampled_stacks, waited_stacks
+from warpline.analysis.structure.stack_weights import (
+    SampledStacks,
+    has_samples,
+    running_stacks,
+    sampled_stacks,
+    waited_stacks,
+)
 from warpline.analysis.structure.thread_states import StateTimes
 from warpline.i18n import english
 from warpline.model.waits import WAIT_KINDS
@@ -47,15 +53,17 @@ def stack_flame(
     """The flame graph of one of `STACK_SOURCES` for a selection.
 
     ``reasons`` begins with what was waited for; ``merged`` ends with it, or with being on a core.
-    Waiting counts in ns, exactly. ``on_cpu`` and ``samples`` count samples; in ``merged``, and in the order of time,
-    the samples of a thread share the time it ran, which is an estimate.
+    Waiting counts in ns, exactly. ``on_cpu`` and ``samples`` (those of Python alone, where there are any) count
+    samples; in ``merged``, and in the order of time, the samples of a thread share the time it ran, which is an
+    estimate.
     """
     parts: list[_Stretches] = []
     unit = "samples" if source in {"on_cpu", "samples"} and not by_time else "ns"
     if source in {"merged", "on_cpu", "samples"}:
-        if not view.has("sample"):
+        if not has_samples(view):
             return missing("samples")
-        samples = sampled_stacks(view)
+        is_all = source == "samples" and view.has("sample")
+        samples = sampled_stacks(view) if is_all else running_stacks(view)
         if source == "merged" and not samples.is_told:
             return missing("thread_state")
         parts.append(_sampled(view, samples, source, unit))

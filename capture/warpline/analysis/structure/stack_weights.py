@@ -66,6 +66,39 @@ def sampled_stacks(view: View) -> SampledStacks:
     return SampledStacks(stack, events.start, thread, running, is_told)
 
 
+def has_samples(view: View) -> bool:
+    """Whether stacks were sampled at all."""
+    return view.has("sample") or view.has("cpu_sample")
+
+
+def running_stacks(view: View) -> SampledStacks:
+    """All selected samples of threads on a core.
+
+    Of a thread that the kernel sampled on its core these, mixed stacks among them; of others those of the sampler of
+    Python's stacks while they ran.
+    """
+    sampled = sampled_stacks(view)
+    others = sampled.is_running & ~np.isin(sampled.thread, _threads_on_core(view))
+    stack, time_ns, thread = sampled.stack[others], sampled.time_ns[others], sampled.thread[others]
+    events = view.events("cpu_sample") if view.has("cpu_sample") else None
+    if events is None:
+        return SampledStacks(stack, time_ns, thread, np.ones(len(stack), bool), sampled.is_told)
+    own = np.ma.filled(view.column("cpu_sample", "stack", events.index).astype(np.int64), NO_STACK)
+    return SampledStacks(
+        np.concatenate((own, stack)),
+        np.concatenate((events.start, time_ns)),
+        np.concatenate((threads_of_rows(view, events.row), thread)),
+        np.ones(len(own) + len(stack), bool),
+        True,
+    )
+
+
+def _threads_on_core(view: View) -> list[int]:
+    """Threads that the kernel sampled, at any time."""
+    tracks = view.capture.tracks
+    return [t.thread for t in tracks if t.role == "cpu_samples" and t.thread is not None]
+
+
 def _before_sampling(view: View, thread: Int64Array, times: Int64Array) -> Int64Array:
     """The moments just before the sampler got a core: it takes it from a thread that it then finds without one."""
     capture = view.capture

@@ -10,14 +10,17 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.i18n import english
+from warpline.model.frames import parse_frame
 from warpline.model.waits import KIND_OF_FUNCTION, WAIT_KINDS, Function, WaitKind
 from warpline.recording.agent import records
 from warpline.recording.agent.open_waits import open_calls
-from warpline.recording.agent.python_stacks import PythonStacks
+from warpline.recording.agent.python_stacks import NO_PLACE, PythonStacks
 from warpline.recording.agent.samples import Samples
 from warpline.recording.spool.reader import SpoolFile
 from warpline.recording.spool.string_columns import capture_strings
 from warpline.recording.spool.threads import ThreadLife, ThreadTable
+from warpline.recording.symbols.callers import CallerNames
+from warpline.recording.symbols.modules import is_interpreter
 from warpline.storage import NO_STACK, CaptureBuilder
 
 Int64Array = npt.NDArray[np.int64]
@@ -88,6 +91,7 @@ def read_waits(
 ) -> tuple[Waits, Releases]:
     """All calls and releases that the agents of all processes recorded until ``stop_ns``."""
     waits, releases, samples = [_no_waits()], [_no_releases()], []
+    callers = CallerNames()
     for spool in spools:
         if spool.header.producer != "agent":
             continue
@@ -103,6 +107,8 @@ def read_waits(
         tid = np.concatenate([calls.tid, unfinished_tid])
         start = value["start_ns"].astype(np.int64)
         text = capture_strings(spool, builder, value["text"])
+        caller = capture_strings(spool, builder, value["caller"], callers.text)
+        stack, place = _with_callers(builder, stacks, value["stack"], caller)
         held = value["holder"] != 0
         holder = np.full(len(value), NOBODY, np.int64)
         holder[held] = threads.lookup(pid, value["holder"][held], start[held])
@@ -116,10 +122,10 @@ def read_waits(
                 value["function"].astype(np.uint8),
                 _kinds(value["function"], _descriptor_kinds(spool, value["text"])),
                 value["result"].copy(),
-                stacks.stacks(value["stack"]).filled(NO_STACK),
-                stacks.places(value["stack"]),
+                stack,
+                place,
                 text,
-                capture_strings(spool, builder, value["caller"]),
+                caller,
                 capture_strings(spool, builder, value["task"]),
                 holder,
                 np.full(len(value), -1, np.int64),
@@ -145,6 +151,20 @@ def read_waits(
     freed = Releases(*(getattr(freed, column.name)[by_time] for column in fields(freed)))
     ended = _ended(joined, freed)
     return _named(_conditions(ended, freed, builder), freed, Samples.join(samples)), freed
+
+
+def _with_callers(
+    builder: CaptureBuilder, stacks: PythonStacks, ids: UInt32Array, caller: UInt32Array
+) -> tuple[UInt32Array, UInt32Array]:
+    """Stacks and places of calls [n]: Python's, or else the native function that made the call."""
+    stack, place = stacks.stacks(ids).filled(NO_STACK), stacks.places(ids)
+    native = np.flatnonzero((stack == NO_STACK) & (caller != NO_PLACE))
+    for text in np.unique(caller[native]).tolist():
+        # A function of the interpreter tells nothing of where the program is.
+        if not is_interpreter(parse_frame(builder.text(text)).module):
+            rows = native[caller[native] == text]
+            stack[rows], place[rows] = builder.stack(text), text
+    return stack, place
 
 
 def _ended(waits: Waits, releases: Releases) -> Waits:

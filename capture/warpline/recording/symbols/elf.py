@@ -47,6 +47,11 @@ class ElfFile:
     frames: ElfSection | None
     frame_index: ElfSection | None
 
+    @property
+    def first_address(self) -> int:
+        """The lowest address, at the begin of its page."""
+        return min((address for _start, _size, address in self.segments), default=0) & ~0xFFF
+
     def address_of(self, offset: int) -> int:
         """The address that the byte at an offset of the file is loaded to; the offset itself where it is not."""
         for start, size, address in self.segments:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,6 +13,13 @@ from warpline.recording.symbols.demangle import demangle
 from warpline.recording.symbols.elf import ElfFile, FunctionTable, read_elf
 from warpline.recording.symbols.frame_rules import FrameRules
 from warpline.recording.symbols.table_cache import cached_table
+
+_INTERPRETER = re.compile(r"^(lib)?python3(\.\d+)?t?d?(\.so[.\d]*|\.dylib)?$")
+
+
+def is_interpreter(module: str) -> bool:
+    """Whether a file of this name is CPython."""
+    return _INTERPRETER.match(module) is not None
 
 
 @dataclass(frozen=True)
@@ -51,6 +59,11 @@ class Module:
             with contextlib.suppress(OSError, ValueError):
                 return FrameRules(self._elf)
         return None
+
+    @property
+    def first_address(self) -> int:
+        """The address that the file is loaded from, as it counts itself."""
+        return 0 if self._elf is None else self._elf.first_address
 
     def address_of(self, offset: int) -> int:
         """The address, as the file counts, of a byte of it."""

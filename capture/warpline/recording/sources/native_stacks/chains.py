@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -13,10 +12,9 @@ from warpline.recording.spool.reader import SpoolFile
 from warpline.recording.symbols.address_spaces import AddressSpace, AddressSpaces, Mapping
 from warpline.recording.symbols.frame_rules import FrameRule
 from warpline.recording.symbols.kernel import FIRST_ADDRESS, kernel_function
-from warpline.recording.symbols.modules import Modules
+from warpline.recording.symbols.modules import Modules, is_interpreter
 from warpline.recording.symbols.unwinding import checked, unwind
 
-_INTERPRETER = re.compile(r"^(lib)?python3(\.\d+)?t?d?(\.so[.\d]*|\.dylib)?$")
 _EVALUATION = "_PyEval_EvalFrame"
 _MADE_AT_RUN_TIME = "[code made at run time]"
 _AGENT = " [libwarpline_agent.so]"
@@ -82,10 +80,8 @@ class _Place:
             return NativeFrame(_MADE_AT_RUN_TIME)
         module = self._modules.get(mapping.path)
         function = module.function(module.address_of(_offset(mapping, address)))
-        is_interpreter = _INTERPRETER.match(function.module) is not None
-        return NativeFrame(
-            function.text, is_interpreter and function.name.startswith(_EVALUATION), is_interpreter
-        )
+        is_python = is_interpreter(function.module)
+        return NativeFrame(function.text, is_python and function.name.startswith(_EVALUATION), is_python)
 
 
 def _is_file(path: str) -> bool:

@@ -2,6 +2,7 @@
 #include "osrt.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,21 +44,35 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path ? path : "?";
 }
 
+/* Where a file lies, for whoever reads its symbols afterwards. The program itself is called as it was started. */
+static const char *whole_path(const char *path, char *buffer)
+{
+    if (path[0] == '/')
+        return path;
+    if (strchr(path, '/') != NULL && realpath(path, buffer) != NULL)
+        return buffer;
+    ssize_t length = readlink("/proc/self/exe", buffer, PATH_MAX - 1);
+    if (length <= 0)
+        return path;
+    buffer[length] = '\0';
+    return buffer;
+}
+
 static uint32_t describe_caller(const void *address)
 {
     Dl_info info;
     const ElfW(Sym) *symbol = NULL;
-    char text[512];
+    char text[PATH_MAX + 64], path[PATH_MAX];
     if (!dladdr1(address, &info, (void **)&symbol, RTLD_DL_SYMENT) || info.dli_fname == NULL)
         return 0;
-    const char *file = base_name(info.dli_fname);
     uintptr_t offset = (uintptr_t)address - (uintptr_t)info.dli_saddr;
     int length;
     /* The nearest exported symbol says nothing when the address lies behind its end: the function is a static one. */
     if (symbol != NULL && info.dli_sname != NULL && offset <= symbol->st_size)
-        length = snprintf(text, sizeof text, "%s!%s", file, info.dli_sname);
+        length = snprintf(text, sizeof text, "%s!%s", base_name(info.dli_fname), info.dli_sname);
     else
-        length = snprintf(text, sizeof text, "%s+0x%zx", file, (size_t)address - (size_t)info.dli_fbase);
+        length = snprintf(text, sizeof text, "%s+0x%zx", whole_path(info.dli_fname, path),
+                          (size_t)address - (size_t)info.dli_fbase);
     if (length <= 0)
         return 0;
     return wl_intern(text, (size_t)length < sizeof text ? (size_t)length : sizeof text - 1);

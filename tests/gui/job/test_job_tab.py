@@ -10,7 +10,7 @@ from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QColor, QGuiApplication, QWheelEvent
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
-from tests.unit.analysis.jobs.generate_job import US, JobPlan, write_job
+from tests.benchmarks.jobs.generate_job import US, JobPlan, write_job
 
 from warpline.library.jobs import RankState
 from warpline_app.job.cell_text import cell_lines

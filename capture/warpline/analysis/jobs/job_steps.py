@@ -85,8 +85,8 @@ def steps_table(steps: StepMatrix, last: LastOnes) -> Table:
 
 def _waited_for(last: LastOnes) -> dict[int, tuple[int, int]]:
     """Of each step the rank that was waited for longest, and how long all others waited for it together (ns)."""
-    known = last.rank >= 0
-    pairs, inverse = np.unique(np.stack([last.step[known], last.rank[known]]), axis=1, return_inverse=True)
+    known = last.blamed >= 0
+    pairs, inverse = np.unique(np.stack([last.step[known], last.blamed[known]]), axis=1, return_inverse=True)
     sums = np.zeros(pairs.shape[1], np.int64)
     np.add.at(sums, inverse.reshape(-1), last.others_ns[known])
     found: dict[int, tuple[int, int]] = {}

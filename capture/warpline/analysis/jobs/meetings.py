@@ -14,6 +14,8 @@ from warpline.analysis.jobs.communication_facts import CommunicationFacts, facts
 Int64Array = npt.NDArray[np.int64]
 Int32Array = npt.NDArray[np.int32]
 _STEP_BITS, _PLACE_BITS = 23, 20
+_INHERITED = 0.5
+"""A rank that waited this part of what others wait for it now is late because of that."""
 _FAR = np.iinfo(np.int64).max
 
 
@@ -54,7 +56,8 @@ class LastOnes:
 
     ``rank`` is −1 where the last two came at once. ``lead_ns`` is how much later than the last but one it came,
     ``others_ns`` what all the others together waited for it, ``step`` the step it happened in, ``facts`` its kind,
-    ``transfer_ns`` how long the last one was in it, ``ranks`` how many took part.
+    ``transfer_ns`` how long the last one was in it, ``ranks`` how many took part. ``blamed`` is who began it: the rank
+    for which the last one had waited itself, in a collective of other ranks just before; mostly it is the last one.
     """
 
     meeting: Int64Array
@@ -65,6 +68,7 @@ class LastOnes:
     others_ns: Int64Array
     transfer_ns: Int64Array
     ranks: Int64Array
+    blamed: Int64Array
 
 
 class Meetings:
@@ -197,7 +201,70 @@ def last_ones(found: Meetings) -> LastOnes:
         total[chosen] - count[chosen] * shortest[chosen],
         shortest[chosen],
         count[chosen],
+        _blamed(found, joint, last, shortest, second, (total - count * shortest) / np.maximum(count - 1, 1))[
+            chosen
+        ],
     )
+
+
+def _blamed(
+    found: Meetings,
+    joint: npt.NDArray[np.bool_],
+    last: Int64Array,
+    shortest: Int64Array,
+    second: Int64Array,
+    usual_wait: npt.NDArray[np.float64],
+) -> Int64Array:
+    """Who began each collective's lateness; −1 where the last two came at once.
+
+    A rank that came last because it had waited for another one just before, in a collective that not all of these
+    ranks took part in, passes the blame on to that one, which may pass it on again.
+    """
+    before = np.arange(len(found))
+    kinds, steps = found.kinds(), found.steps()
+    companies = _Companies(found)
+    for rank, one in found.meeting_ranks(joint):
+        order = np.argsort(one.start, kind="stable")
+        at, wait = one.meeting[order], one.wait[order]
+        now, then = at[1:], at[:-1]
+        its_wait = wait[:-1] - shortest[then]
+        chosen = (
+            (last[now] == rank) & (steps[now] == steps[then]) & (its_wait >= _INHERITED * usual_wait[now])
+        )
+        chosen &= usual_wait[now] > 0
+        chosen[chosen] = companies.pass_on(kinds[then[chosen]], kinds[now[chosen]])
+        before[now[chosen]] = then[chosen]
+    while not np.array_equal(before, further := before[before]):
+        before = further
+    return np.where(second[before] > shortest[before], last[before], -1)
+
+
+class _Companies:
+    """Which ranks each communicator has."""
+
+    def __init__(self, found: Meetings) -> None:
+        keys = [(*facts.communicator, facts.name) for facts in found.facts]
+        numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+        self._of_kind = np.array([numbers[key] for key in keys], np.int64)
+        self._members: list[set[int]] = [set() for _ in numbers]
+        for rank, share in found.shares.items():
+            for number in np.unique(self._of_kind[share.facts]).tolist():
+                self._members[number].add(rank)
+        self._known: dict[int, bool] = {}
+
+    def pass_on(self, first: Int64Array, second: Int64Array) -> npt.NDArray[np.bool_]:
+        """Whether each second kind of communication has ranks that the first has not."""
+        pairs = self._of_kind[first] * len(self._members) + self._of_kind[second]
+        distinct, inverse = np.unique(pairs, return_inverse=True)
+        found = np.array([self._passes(pair) for pair in distinct.tolist()], bool)
+        return np.asarray(found[inverse.reshape(-1)])
+
+    def _passes(self, pair: int) -> bool:
+        found = self._known.get(pair)
+        if found is None:
+            first, second = divmod(pair, len(self._members))
+            found = self._known[pair] = not self._members[second] <= self._members[first]
+        return found
 
 
 def waited_ns(found: Meetings, last: LastOnes) -> dict[int, tuple[int, int]]:

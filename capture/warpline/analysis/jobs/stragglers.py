@@ -42,8 +42,8 @@ class Reason:
 @dataclass(frozen=True, eq=False)
 class Straggler:
     """A rank, and what others waited for it: ``collectives`` it took part in, ``last`` how often it came last, how
-    much later than the last but one (``lead_ns``, median; ``lead_max_ns``), what all ``others`` waited for it, and what
-    it ``waited`` itself.
+    much later than the last but one (``lead_ns``, median; ``lead_max_ns``), what all ``others`` waited for it or for
+    ranks that it had made late, and what it ``waited`` itself.
     """
 
     rank: int
@@ -60,9 +60,7 @@ def find_stragglers(
     last: LastOnes, waited: Mapping[int, tuple[int, int]], steps: StepMatrix, kernels: KernelTimes
 ) -> list[Straggler]:
     """Every rank, whom the others waited for most first."""
-    order = np.argsort(last.rank, kind="stable")
-    ranks, first = np.unique(last.rank[order], return_index=True)
-    mine = dict(zip(ranks.tolist(), np.split(order, first[1:]), strict=False))
+    mine, blamed = _by_rank(last.rank), _by_rank(last.blamed)
     none = np.empty(0, np.int64)
     why = _reasons(last, steps, kernels)
     found = []
@@ -76,12 +74,19 @@ def find_stragglers(
                 len(at),
                 float(np.median(lead)) if len(at) else None,
                 int(lead.max()) if len(at) else None,
-                int(last.others_ns[at].sum()),
+                int(last.others_ns[blamed.get(rank, none)].sum()),
                 its_wait,
                 why.get(rank),
             )
         )
     return sorted(found, key=lambda one: (-one.others_ns, -one.last, one.rank))
+
+
+def _by_rank(ranks: Int64Array) -> dict[int, Int64Array]:
+    """Where each rank stands."""
+    order = np.argsort(ranks, kind="stable")
+    distinct, first = np.unique(ranks[order], return_index=True)
+    return dict(zip(distinct.tolist(), np.split(order, first[1:]), strict=False))
 
 
 def stragglers(found: list[Straggler], clocks: Mapping[int, RankClock]) -> Table | NotRecorded:
@@ -136,7 +141,9 @@ def stragglers(found: list[Straggler], clocks: Mapping[int, RankClock]) -> Table
         notes=(
             english("A collective ends on all ranks at once: who is in it for the shortest time came last."),
             english("Later by: than the last but one, the median of the times it came last."),
-            english("Others waited: what all other ranks together waited for it."),
+            english(
+                "Others waited: what all other ranks together waited for it, or for ranks that it made late."
+            ),
             *_unfit(clocks),
         ),
     )
@@ -186,10 +193,10 @@ def _reasons(last: LastOnes, steps: StepMatrix, kernels: KernelTimes) -> dict[in
 
 
 def _late_cells(last: LastOnes, steps: StepMatrix) -> npt.NDArray[np.bool_]:
-    """Which ranks came last to any collective of a step; bool (steps, ranks)."""
+    """Which ranks made others wait in any collective of a step; bool (steps, ranks)."""
     late = np.zeros((len(steps.steps), len(steps.ranks)), bool)
-    row, place = np.searchsorted(steps.steps, last.step), np.searchsorted(steps.ranks, last.rank)
+    row, place = np.searchsorted(steps.steps, last.step), np.searchsorted(steps.ranks, last.blamed)
     row, place = np.minimum(row, len(steps.steps) - 1), np.minimum(place, len(steps.ranks) - 1)
-    known = (steps.steps[row] == last.step) & (steps.ranks[place] == last.rank)
+    known = (steps.steps[row] == last.step) & (steps.ranks[place] == last.blamed)
     late[row[known], place[known]] = True
     return late

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.unit.analysis.jobs.generate_job import US, JobPlan, JobTimes, write_job
+from tests.benchmarks.jobs.generate_job import US, JobPlan, JobTimes, write_job
 from tests.unit.interchange.import_tools import rank_file
 
 from warpline.analysis.jobs.job_reports import NEEDED
@@ -106,8 +106,8 @@ def test_every_step_of_every_rank_is_cut_into_its_causes(
     cells = {(row["step"], row["rank"]): row for row in rows(found, "job_step_ranks")}
     assert len(cells) == STEPS * RANKS
     for (step, rank), row in cells.items():
-        waited = (times.end[step] - times.arrive[step, :, rank]).sum()
-        assert row["duration_ns"] == times.end[step, 1] - times.start[step, rank]
+        waited = (times.end[step, :, rank] - times.arrive[step, :, rank]).sum()
+        assert row["duration_ns"] == times.end[step, 1, rank] - times.start[step, rank]
         assert row["communication_ns"] == waited
         assert row["loader_ns"] == 300 * US + PLAN.slow_load.get((rank, step), 0)
         assert row["computation_ns"] == 1_600 * US + PLAN.slow_compute.get((rank, step), 0)
@@ -259,7 +259,7 @@ def test_a_window_gets_matrices_of_steps_and_ranks(job: tuple[Path, JobTimes]) -
     }  # fmt: skip
     ranks = [0, 1, 4, 5]
     assert (found.steps.steps.tolist(), found.steps.ranks.tolist()) == (list(range(STEPS)), ranks)
-    duration = times.end[:, 1:] - times.start[:, ranks]
+    duration = times.end[:, 1, ranks] - times.start[:, ranks]
     assert np.array_equal(found.steps.values("duration_ns"), duration)
     assert np.array_equal(found.steps.values("late_ns"), np.zeros_like(duration))
     parts = [column.name for column in found.steps.columns if column.name not in ("duration_ns", "late_ns")]

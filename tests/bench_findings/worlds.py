@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from tests.bench_findings.pairs import Pair
 
 from warpline.storage import CaptureBuilder
@@ -193,14 +194,56 @@ def _compiling(world: World, step: int, is_sick: bool) -> None:
         world.launch("gemm", 500 * US)
 
 
-def _ranks(path: Path, is_sick: bool) -> None:
-    """Two ranks that meet in a collective at the end of each step; rank 1 computes longer."""
+def _garbage(world: World, _step: int, is_sick: bool) -> None:
+    for _ in range(10):
+        world.launch("gemm", 500 * US)
+    world.wait()
+    with world.inside("python", "train.py(20): train"):
+        world.work(100 * US)
+        if is_sick:
+            with world.inside("python", "<built-in function collect>"):
+                world.work(6 * MS)
+
+
+def _clock(path: Path, is_sick: bool) -> None:
+    """A GPU that gets hot after the first steps, and then computes at two thirds of its clock."""
     builder = CaptureBuilder(path)
-    worlds = [World(builder, rank) for rank in range(2)]
+    world = World(builder)
+    hot: list[bool] = []
+    times: list[int] = []
+    for number in range(20):
+        hot.append(is_sick and number >= 3)
+        with world.inside("phase", f"ProfilerStep#{number}"):
+            for _ in range(10):
+                world.launch("gemm", 1500 * US if hot[-1] else 1000 * US)
+                times.append(world.free[7] - 500 * US)
+            world.wait()
+    for place, (name, unit) in enumerate((("SM clock", "MHz"), ("Temperature", "°C"))):
+        cold, warm = ((1800.0, 1200.0), (60.0, 88.0))[place]
+        track = builder.track(f"gpu/0/counters/{place}", role="counter", device=0)
+        values = np.repeat([warm if one else cold for one in hot], 10)
+        builder.add_counter(track, name, unit, np.array(times), values)
+    builder.set_span(0, max(world.now, *world.free.values()))
+    builder.finish()
+
+
+def _ranks_in_turn(path: Path, is_sick: bool) -> None:
+    _ranks(path, is_sick, lambda rank, step: rank == step % 3, 3)
+
+
+def _ranks(
+    path: Path,
+    is_sick: bool,
+    is_late: Callable[[int, int], bool] = lambda rank, _step: rank == 1,
+    count: int = 2,
+) -> None:
+    """Ranks that meet in a collective at the end of each step; those that are late compute longer."""
+    builder = CaptureBuilder(path)
+    worlds = [World(builder, rank) for rank in range(count)]
     for number in range(STEPS):
         for rank, world in enumerate(worlds):
             with world.inside("phase", f"ProfilerStep#{number}"):
-                for _ in range(16 if rank and is_sick else 10):
+                for _ in range(16 if is_sick and is_late(rank, number) else 10):
                     world.launch("gemm", 500 * US)
         meet = max(world.free[7] for world in worlds) + 400 * US
         for world in worlds:
@@ -227,5 +270,8 @@ WORLD_PAIRS = (
     _world("gpu_python_alone", "host", _steps(_python_alone), "gpu_host", place="metrics.py:66"),
     _world("gpu_compiling", "host", _steps(_compiling), "gpu_compilation", place="model.py:9"),
     _world("gpu_exposed_communication", "ranks", _steps(_exposed_communication), "gpu_communication"),
+    _world("gpu_garbage", "host", _steps(_garbage), "garbage", place="train.py:20"),
+    _world("gpu_lowered_clock", "gpu", _clock, "gpu_clock"),
+    _world("gpu_late_ranks", "ranks", _ranks_in_turn, "late_ranks"),
     _world("gpu_late_rank", "ranks", _ranks, "late_rank"),
 )

@@ -12,6 +12,7 @@ from warpline.analysis.findings.blame import Pieces, blame
 from warpline.analysis.findings.categories import (
     NUMBER,
     categories,
+    garbage_intervals,
     loading_events,
     operator_intervals,
 )
@@ -127,22 +128,6 @@ class Case:
         following = segment + 1 < len(self.segments) and int(self.segments.actor[segment + 1]) == actor
         return int(self.segments.row[segment + 1]) if following else row
 
-    def late_rank(self, time_ns: int) -> tuple[int, int] | None:
-        """Of ``time_ns`` of communication, what is lost to one rank that comes last, and its number; None where there
-        are no ranks, or none of them comes last far more often than others.
-        """
-        spent: dict[int, int] = {}
-        for time in self.gpus:
-            if time.gpu.rank is not None:
-                own = time.segments.cause == Cause.COMMUNICATION
-                spent[time.gpu.rank] = spent.get(time.gpu.rank, 0) + int(time.segments.length[own].sum())
-        if len(spent) < 2 or self.gpu is None or self.gpu.gpu.rank is None:
-            return None
-        last = min(spent, key=lambda rank: spent[rank])
-        lost = time_ns - spent[last]
-        is_late = last != self.gpu.gpu.rank and lost * 2 > time_ns
-        return (last, lost) if is_late else None
-
     def actor_name(self, actor: int) -> str:
         """What a person calls an actor."""
         threads = self.view.capture.threads
@@ -249,7 +234,8 @@ def _cut_at(scope: Scope, target: WaitedFor, segments: Segments, actor: int) -> 
     view = scope.view
     thread, start, stop = loading_events(view, target)
     operators = operator_intervals(view, target)
-    own = np.unique(np.concatenate([scope.steps.start, scope.steps.stop, start, stop, *operators]))
+    garbage = garbage_intervals(view, target)
+    own = np.unique(np.concatenate([scope.steps.start, scope.steps.stop, start, stop, *operators, *garbage]))
     # What the host did while a GPU waited for it is told apart from what it did besides.
     gaps = segments.take((segments.cause == Cause.LAUNCH) & (segments.by >= 0))
     actors = np.concatenate([np.full(len(own), actor), thread, thread, gaps.by, gaps.by])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +21,12 @@ from warpline.model.intervals import merge_intervals
 
 Int64Array = npt.NDArray[np.int64]
 _OF_IMPORTS = (int(Cause.IMPORTING), int(Cause.FILE), int(Cause.BLOCKED), int(Cause.OTHER))
+_GARBAGE = re.compile(
+    r"^(CPython |Python )?GC\b|\bgc\.collect|built-in (function|method) collect\b|garbage.?collect",
+    re.IGNORECASE,
+)
+_COLLECTS = ("running", "active", "operators", "host", "other_threads", "data_loading")
+"""What collecting garbage would count as otherwise."""
 _LOADING_KINDS = ("phase", "range", "operator", "python", "other")
 
 
@@ -36,6 +43,7 @@ CATEGORIES = (
     Category("operators", english("operators")),
     Category("active", english("running or waiting: states of threads were not recorded")),
     Category("imports", english("importing modules")),
+    Category("gc", english("garbage collection")),
     Category("runnable", english("waiting for a core")),
     Category("data_loading", english("data loading")),
     Category("gil", english("waiting for the GIL")),
@@ -135,6 +143,10 @@ def categories(view: View, segments: Segments, pieces: Pieces, target: WaitedFor
         _of_gpu(view, segments, pieces, found)
     loading = _inside_loading(view, target, segments, pieces)
     found[loading] = NUMBER["data_loading"]
+    collected = one_of(found, [NUMBER[key] for key in _COLLECTS]) & _inside(
+        *garbage_intervals(view, target), pieces
+    )
+    found[collected] = NUMBER["gc"]
     return found
 
 
@@ -169,7 +181,8 @@ def _of_gpu(view: View, segments: Segments, pieces: Pieces, found: Int64Array) -
     last = np.searchsorted(key, by * span + (segments.stop[root] - view.start_ns), "right")
     found[launch & at_work & (last > first)] = NUMBER["synchronization"]
     if view.is_whole:
-        found[launch & (segments.start[root] == view.start_ns)] = NUMBER["start"]
+        before = launch | (segments.cause[root] == Cause.STREAM)
+        found[before & (segments.start[root] == view.start_ns)] = NUMBER["start"]
 
 
 _SLACK_NS = 20_000
@@ -212,11 +225,23 @@ def loading_intervals(view: View, target: WaitedFor) -> tuple[Int64Array, Int64A
     return merge_intervals(start, stop)
 
 
+def garbage_intervals(view: View, target: WaitedFor) -> tuple[Int64Array, Int64Array]:
+    """When Python collected garbage there, as a profiler named it; sorted and disjoint."""
+    _, start, stop = _named_events(view, target, _GARBAGE)
+    return merge_intervals(start, stop)
+
+
 def loading_events(view: View, target: WaitedFor) -> tuple[Int64Array, Int64Array, Int64Array]:
     """Ranges of data loading: (thread, start, stop), int64 [n] each; of the thread that is waited for, or of all those
     that may launch for a GPU.
     """
-    wanted = matching_names(view.capture, DATA_LOADING)
+    return _named_events(view, target, DATA_LOADING)
+
+
+def _named_events(
+    view: View, target: WaitedFor, pattern: re.Pattern[str]
+) -> tuple[Int64Array, Int64Array, Int64Array]:
+    wanted = matching_names(view.capture, pattern)
     tracks = frozenset(
         t.index
         for t in view.capture.tracks

@@ -32,7 +32,7 @@ _LATE_NS = 200_000
 """So long in the mean before each kernel, and the host does something else than launch."""
 
 
-def _host_place(case: Case, pieces: Int64Array) -> Where:
+def host_place(case: Case, pieces: Int64Array) -> Where:
     """What the launching threads did in some idle time."""
     kept, segments = case.pieces, case.segments
     leaf = kept.leaf[pieces]
@@ -55,7 +55,7 @@ def of_host(case: Case) -> Iterator[Finding]:
     pieces = pieces_of(case, "host", "launch_latency")
     if case.gpu is None or not len(pieces):
         return
-    where = _host_place(case, pieces)
+    where = host_place(case, pieces)
     gain = case.gain_of_pieces(pieces)
     time = int(case.pieces.length[pieces].sum())
     kernels = case.view.events("kernel", case.gpu.gpu.tracks) if case.view.has("kernel") else None
@@ -163,7 +163,7 @@ def of_allocation(case: Case) -> Iterator[Finding]:
         if not len(pieces):
             continue
         cause = Cause.ALLOCATING if key == "allocation" else Cause.COMPILING
-        where = _host_place(case, pieces)
+        where = host_place(case, pieces)
         gain = case.gain_ns(case.segments.cause == cause)
         yield from _some(
             make_finding(
@@ -226,41 +226,6 @@ def _pageable(case: Case, rows: Int64Array) -> npt.NDArray[np.bool_]:
     return either
 
 
-def of_communication(case: Case) -> Iterator[Finding]:
-    """Communication that no computation hides."""
-    pieces = pieces_of(case, "communication")
-    if case.gpu is None or not len(pieces):
-        return
-    length = case.pieces.length[pieces]
-    rows = case.segments.row[case.pieces.leaf[pieces]]
-    kernel = case.view.capture.strings[int(case.view.names(rows[[int(np.argmax(length))]])[0])]
-    late = case.late_rank(int(length.sum()))
-    fields = {**cost(case, int(length.sum())), "kernel": shortened(kernel)}
-    if late is not None:
-        rank, lost = late
-        text = english(
-            "{who} spends {time} of {whole} ({percent:.0f} %) in communication that nothing hides, {lost} of it until "
-            "rank {number} is there, which comes last.",
-            who=case.target.title, lost=format_duration(lost), number=rank, **fields,
-        )  # fmt: skip
-        remedy = english("See what the late rank does meanwhile; give every rank the same work.")
-        found = make_finding(
-            case, "late_rank", english("A rank that comes late"), text, pieces, lost, Where(kernel=kernel, rank=rank),
-            remedy,
-        )  # fmt: skip
-    else:
-        text = english(
-            "Communication takes {time} of {whole} ({percent:.0f} %) in which nothing else runs: {kernel}.",
-            **fields,
-        )
-        found = make_finding(
-            case, "gpu_communication", english("Communication that nothing hides"), text, pieces,
-            case.gain_of_pieces(pieces), Where(kernel=kernel),
-            english("Let it run beside computation: smaller buckets, sent as soon as they are ready."),
-        )  # fmt: skip
-    yield from _some(found)
-
-
 def of_streams(case: Case) -> Iterator[Finding]:
     """Work that was launched, and for which the GPU was free, and that did not start."""
     pieces = pieces_of(case, "stream")
@@ -290,6 +255,5 @@ rules = (
     Rule("gpu_synchronization", "host", of_synchronization),
     Rule("gpu_allocation", "host", of_allocation),
     Rule("gpu_copies", "input", of_copies),
-    Rule("gpu_communication", "ranks", of_communication),
     Rule("gpu_streams", "gpu", of_streams),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,46 +16,148 @@ from warpline.analysis.findings.finding import Evidence, Finding, Severity, Wher
 from warpline.analysis.findings.rule import Rule
 from warpline.analysis.framework.name_matches import matching_names
 from warpline.analysis.framework.selection import SelectedEvents
-from warpline.analysis.structure.kernels import uses_tensor_cores
+from warpline.analysis.structure.kernels import communication_ids, uses_tensor_cores
 from warpline.i18n import english, english_n
 from warpline.model.intervals import clip_intervals, merge_intervals
 
+BoolArray = npt.NDArray[np.bool_]
 _LAYOUT = re.compile(
     r"nchwToNhwc|nhwcToNchw|cudnn_?ops?_nchw|transposeKernel|convertTensor_kernel", re.IGNORECASE
 )
-_PRODUCT = re.compile(r"gemm|sgemm|wgrad|dgrad|fprop|conv\d?d|cublas|cutlass|gemv", re.IGNORECASE)
+_PRODUCT = re.compile(r"(?<!fb)gemm|wgrad|dgrad|fprop|conv\d?d|cublas|cutlass|gemv", re.IGNORECASE)
+_ATTENTION = re.compile(r"softmax(?!.*(loss|nll|cross))", re.IGNORECASE)
+_FUSED_ATTENTION = re.compile(r"flash|fmha|attention|sdpa", re.IGNORECASE)
+_ELEMENTWISE = re.compile(r"elementwise", re.IGNORECASE)
+_LARGE_PART, _MOST = 0.1, 0.2
+"""Of the range: what is usual up to there, and a note beyond."""
+_FILLED = 0.5
+"""Of the multiprocessors: with fewer blocks a kernel leaves most of them empty."""
+_OCCUPIED = 0.25
 _ROWS = 20
 
 
+class _Kind(NamedTuple):
+    """Kernels that could be others: the id of their finding, its title, which, what helps, from which share on."""
+
+    name: str
+    title: str
+    which: BoolArray
+    remedy: str
+    least: float = NOTE
+
+
 def of_kernels(case: Case) -> Iterator[Finding]:
-    """Products of matrices without tensor cores, conversions of layouts, what takes most of a busy GPU."""
+    """Kernels that could be others; each counts once. Of a busy GPU also what takes most of it."""
     if case.gpu is None or not case.view.has("kernel"):
         return
     events = case.view.events("kernel", case.gpu.gpu.tracks)
     if not len(events):
         return
-    layout = matching_names(case.view.capture, _LAYOUT)[events.name]
-    plain = (
-        matching_names(case.view.capture, _PRODUCT)[events.name] & ~layout & ~_on_tensor_cores(case, events)
-    )
-    yield from _told(
-        case, "gpu_layout", english("Conversions of layouts"), events.take(layout),
-        english("Keep one layout: channels_last throughout, contiguous inputs."),
-    )  # fmt: skip
-    yield from _told(
-        case, "gpu_tensor_cores", english("Products without tensor cores"), events.take(plain),
-        english("Use TF32, bfloat16 or half precision, and sizes that are multiples of 8 (16 for int8)."),
-    )  # fmt: skip
+    rest = ~communication_ids(case.view)[events.name]
+    for kind in _kinds(case, events):
+        own = kind.which & rest
+        told = list(_told(case, kind, events.take(own)))
+        if told:
+            rest &= ~own
+            yield from told
     computed = int(case.pieces.length[case.category == NUMBER["computation"]].sum())
     if computed > 0.8 * case.whole_ns:
-        rest = events.take(~layout & ~plain)
-        names, inverse = np.unique(rest.name, return_inverse=True)
-        total = np.bincount(inverse.reshape(-1), rest.inside, len(names)) if len(names) else np.zeros(1)
-        yield from _told(
-            case, "gpu_kernels", english("The {device} is busy: its largest kernel", device=case.device),
-            rest.take(inverse.reshape(-1) == int(np.argmax(total))),
+        left = events.take(rest)
+        names, inverse = np.unique(left.name, return_inverse=True)
+        total = np.bincount(inverse.reshape(-1), left.inside, len(names)) if len(names) else np.zeros(1)
+        largest = _Kind(
+            "gpu_kernels", english("The {device} is busy: its largest kernel", device=case.device),
+            inverse.reshape(-1) == int(np.argmax(total)),
             english("Only less work, or better kernels, help: fuse, lower the precision, choose larger tiles."),
         )  # fmt: skip
+        yield from _told(case, largest, left.take(largest.which))
+
+
+def _kinds(case: Case, events: SelectedEvents) -> Iterator[_Kind]:
+    capture = case.view.capture
+    layout = matching_names(capture, _LAYOUT)[events.name]
+    yield _Kind(
+        "gpu_layout", english("Conversions of layouts"), layout,
+        english("Keep one layout: channels_last throughout, contiguous inputs."),
+    )  # fmt: skip
+    yield _Kind(
+        "gpu_tensor_cores", english("Products without tensor cores"),
+        matching_names(capture, _PRODUCT)[events.name] & ~layout & ~_on_tensor_cores(case, events),
+        english("Use TF32, bfloat16 or half precision, and sizes that are multiples of 8 (16 for int8)."),
+    )  # fmt: skip
+    if not matching_names(capture, _FUSED_ATTENTION)[events.name].any():
+        yield _Kind(
+            "gpu_attention", english("Attention without a fused kernel"),
+            matching_names(capture, _ATTENTION)[events.name],
+            english("Use a fused kernel: scaled_dot_product_attention, flash attention."),
+        )  # fmt: skip
+    yield _Kind(
+        "gpu_elementwise", english("Elementwise kernels, which wait for memory"),
+        matching_names(capture, _ELEMENTWISE)[events.name],
+        english("Fuse them: compile the model, fused optimizers, fewer passes over the same tensors."), _LARGE_PART,
+    )  # fmt: skip
+    yield _Kind(
+        "gpu_few_blocks", english("Kernels that fill less than half of the multiprocessors"),
+        _fills_few(case, events),
+        english("Larger batches, or independent work beside them, on streams of its own."), _MOST,
+    )  # fmt: skip
+    low, limit = _occupancy(case, events)
+    yield _Kind("gpu_occupancy", english("Kernels of low occupancy"), low, limit, _MOST)
+
+
+def _fills_few(case: Case, events: SelectedEvents) -> BoolArray:
+    """Which kernels have fewer blocks than half of the multiprocessors, as recorded; none where that is not known."""
+    attributes = case.view.capture.kinds["kernel"].attributes
+    none = np.zeros(len(events), bool)
+    if "blocks_per_sm" in attributes:
+        values = case.view.column("kernel", "blocks_per_sm", events.index)
+        return np.ma.filled((values > 0) & (values < _FILLED), False).astype(bool)
+    units = _multiprocessors(case)
+    if not units or "grid_x" not in attributes:
+        return none
+    blocks = np.ones(len(events))
+    for axis in "xyz":
+        blocks = blocks * np.ma.filled(
+            case.view.column("kernel", f"grid_{axis}", events.index).astype(float), 0.0
+        )
+    found: BoolArray = (blocks > 0) & (blocks < _FILLED * units)
+    return found
+
+
+def _multiprocessors(case: Case) -> int:
+    assert case.gpu is not None
+    for device in case.view.capture.devices:
+        if device.index == case.gpu.gpu.device and device.rank in (None, case.gpu.gpu.rank):
+            properties = dict(device.properties)
+            known = [properties[key] for key in ("sm_count", "numSms") if key in properties]
+            return int(known[0]) if known else 0
+    return 0
+
+
+def _occupancy(case: Case, events: SelectedEvents) -> tuple[BoolArray, str]:
+    """Which kernels leave most of the warps of a multiprocessor unused, and what helps against what limits most."""
+    attributes = case.view.capture.kinds["kernel"].attributes
+    general = english("Smaller blocks, fewer registers, less shared memory for each block.")
+    if "occupancy_ratio" not in attributes:
+        return np.zeros(len(events), bool), general
+    ratio = case.view.column("kernel", "occupancy_ratio", events.index)
+    low: BoolArray = np.ma.filled((ratio > 0) & (ratio < _OCCUPIED), False).astype(bool)
+    if not low.any() or "registers_per_thread" not in attributes:
+        return low, general
+    registers = np.ma.filled(
+        case.view.column("kernel", "registers_per_thread", events.index[low]).astype(float), 0.0
+    )
+    shared = np.zeros(len(registers))
+    for name in ("static_shared_memory_bytes", "dynamic_shared_memory_bytes"):
+        if name in attributes:
+            shared += np.ma.filled(case.view.column("kernel", name, events.index[low]).astype(float), 0.0)
+    weight = events.inside[low].astype(float)
+    # A multiprocessor has 65,536 registers for 2,048 threads, and 64 KiB of shared memory or more.
+    if weight[registers > 64].sum() * 2 > weight.sum():
+        return low, english("Registers limit it: smaller tiles, less unrolling, or launch bounds.")
+    if weight[shared > 32_768].sum() * 2 > weight.sum():
+        return low, english("Shared memory limits it: smaller tiles, or fewer stages.")
+    return low, general
 
 
 def _on_tensor_cores(case: Case, events: SelectedEvents) -> npt.NDArray[np.bool_]:
@@ -66,12 +169,12 @@ def _on_tensor_cores(case: Case, events: SelectedEvents) -> npt.NDArray[np.bool_
     return found
 
 
-def _told(case: Case, name: str, title: str, events: SelectedEvents, remedy: str) -> Iterator[Finding]:
+def _told(case: Case, kind: _Kind, events: SelectedEvents) -> Iterator[Finding]:
     """A note about some kernels: the GPU is used, whatever could be better."""
     view = case.view
     start, stop = merge_intervals(*clip_intervals(events.start, events.stop, view.start_ns, view.stop_ns))
     time = int((stop - start).sum())
-    if time < NOTE * case.whole_ns:
+    if not time or time < kind.least * case.whole_ns:
         return
     distinct, inverse = np.unique(events.name, return_inverse=True)
     most = int(distinct[int(np.argmax(np.bincount(inverse.reshape(-1), events.inside)))])
@@ -79,14 +182,23 @@ def _told(case: Case, name: str, title: str, events: SelectedEvents, remedy: str
     text = english_n(
         "{title}: {count:,} kernel takes {time} of {whole} ({percent:.0f} %): {kernel}.",
         "{title}: {count:,} kernels take {time} of {whole} ({percent:.0f} %), first of all {kernel}.",
-        len(events), title=title, kernel=shortened(kernel), **cost(case, time),
+        len(events), title=kind.title, kernel=shortened(kernel), **cost(case, time),
     )  # fmt: skip
     longest = np.argsort(-events.duration, kind="stable")[:_ROWS]
     ranges = tuple(zip(start.tolist(), stop.tolist(), strict=True))
     evidence = Evidence(ranges, tuple(events.row[longest].tolist()), case.target.tracks)
     share = time / case.whole_ns
     yield Finding(
-        name, Severity.NOTE, title, text, time, share, 0, Where(kernel=kernel), remedy, evidence=evidence
+        kind.name,
+        Severity.NOTE,
+        kind.title,
+        text,
+        time,
+        share,
+        0,
+        Where(kernel=kernel),
+        kind.remedy,
+        evidence=evidence,
     )
 
 

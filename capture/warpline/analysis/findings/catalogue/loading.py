@@ -29,7 +29,9 @@ from warpline.analysis.findings.host_places import moments_in, usual_place
 from warpline.analysis.findings.rule import Rule
 from warpline.analysis.framework.name_matches import matching_names
 from warpline.analysis.framework.selection import Selection
-from warpline.i18n import english
+from warpline.i18n import english, english_n
+from warpline.model.intervals import intersect_intervals, merge_intervals
+from warpline.model.times import format_duration
 
 Int64Array = npt.NDArray[np.int64]
 _IN_MAIN = re.compile(r"_SingleProcess\w*Iter")
@@ -113,7 +115,20 @@ def _by_workers(case: Case, pieces: Int64Array, gain: int) -> _Told:
 
 def _workers_doing(case: Case, pieces: Int64Array) -> tuple[Where, str, str]:
     """Where the workers are meanwhile, what they do there as a sentence, and what helps."""
-    length, segment = _of_workers(case, pieces)
+    begun = _beginnings(case, pieces)
+    if begun is not None:
+        count, starts = begun
+        doing = english_n(
+            "Of this {time} are the start of one that replaces another.",
+            "Of this {time} are the starts of {count} that replace others.",
+            count, time=format_duration(starts),
+        )  # fmt: skip
+        return (
+            _where(case, pieces),
+            doing,
+            english("Keep workers from one epoch to the next: persistent_workers=True."),
+        )
+    lengths, segment = _of_workers(case, pieces)
     remedy = english("Give workers less to do per item, start more of them, or let them fetch further ahead.")
     if not len(segment):
         where = _where(case, pieces)
@@ -123,10 +138,10 @@ def _workers_doing(case: Case, pieces: Int64Array) -> tuple[Where, str, str]:
             remedy,
         )
     causes = case.segments.cause[segment]
-    most = int(np.argmax(np.bincount(causes, length)))
+    most = int(np.argmax(np.bincount(causes, lengths)))
     own = segment[causes == most]
     group = case.group_of_segment[own]
-    time = np.bincount(group, np.where(group > 0, length[causes == most], 0))
+    time = np.bincount(group, np.where(group > 0, lengths[causes == most], 0))
     best = int(own[group == int(np.argmax(time))][0]) if (group > 0).any() else int(own[0])
     where = case.where(best)
     fields = {"place": place_known(where)}
@@ -142,6 +157,26 @@ def _workers_doing(case: Case, pieces: Int64Array) -> tuple[Where, str, str]:
         )
     doing = what_is_done(most, where, case.device)
     return where, english("One of these {doing}.", doing=doing), remedy
+
+
+def _beginnings(case: Case, pieces: Int64Array) -> tuple[int, int] | None:
+    """How many workers began after others had ended, and how much of the wait was until their first batch; None where
+    that is less than half of it.
+    """
+    first: dict[int, int] = {}
+    capture = case.view.capture
+    for thread, start in _fetches(case):
+        process = capture.threads[thread].process
+        first[process] = min(first.get(process, start), start)
+    ends = [stop for one in first if (stop := capture.processes[one].stop_ns) is not None]
+    late = [one for one in first if ends and (capture.processes[one].start_ns or 0) >= min(ends)]
+    begin = np.array([capture.processes[one].start_ns or 0 for one in late], np.int64)
+    ready = np.array([first[one] for one in late], np.int64)
+    covered = merge_intervals(begin, ready)
+    waited = merge_intervals(case.pieces.start[pieces], case.pieces.stop[pieces])
+    begun, done = intersect_intervals(*waited, *covered)
+    time = int((done - begun).sum())
+    return (len(late), time) if late and 2 * time > int(case.pieces.length[pieces].sum()) else None
 
 
 def _of_workers(case: Case, pieces: Int64Array) -> tuple[Int64Array, Int64Array]:
@@ -191,13 +226,22 @@ def _is_in_main(case: Case, pieces: Int64Array) -> bool:
 
 def _fetching_threads(case: Case) -> set[int]:
     """Threads that were recorded making batches."""
+    return {thread for thread, _start in _fetches(case)}
+
+
+def _fetches(case: Case) -> list[tuple[int, int]]:
+    """(thread, when it first made a batch), of the whole capture."""
     capture = case.view.capture
     wanted = matching_names(capture, _FETCH)
-    found: set[int] = set()
+    found: dict[int, int] = {}
     for events in case.view.other(Selection()).batches("phase") if wanted.any() else ():
-        tracks = np.unique(case.view.track_of(events.take(wanted[events.name]).row)).tolist()
-        found |= {thread for track in tracks if (thread := capture.tracks[track].thread) is not None}
-    return found
+        own = events.take(wanted[events.name])
+        tracks = case.view.track_of(own.row)
+        for track in np.unique(tracks).tolist():
+            thread, start = capture.tracks[track].thread, int(own.start[tracks == track].min())
+            if thread is not None:
+                found[thread] = min(found.get(thread, start), start)
+    return sorted(found.items())
 
 
 def _where(case: Case, pieces: Int64Array) -> Where:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.findings.case import Case
+from warpline.analysis.findings.catalogue.gpu import host_place
 from warpline.analysis.findings.causes import Cause
 from warpline.analysis.findings.draft import (
     CRITICAL,
@@ -24,7 +25,8 @@ from warpline.analysis.findings.draft import (
 from warpline.analysis.findings.finding import Finding, Severity
 from warpline.analysis.findings.rule import Rule
 from warpline.analysis.findings.segments import one_of
-from warpline.i18n import english
+from warpline.i18n import english, english_n
+from warpline.model.intervals import merge_intervals
 
 Int64Array = npt.NDArray[np.int64]
 _OURS = 0.1
@@ -47,6 +49,35 @@ def of_imports(case: Case) -> Iterator[Finding]:
     title = english("Importing modules")
     worst = Severity.WARNING if gain >= CRITICAL * case.fair_ns else Severity.NOTE
     found = make_finding(case, "imports", title, text, pieces, gain, where, remedy, worst)
+    if found is not None:
+        yield found
+
+
+def of_garbage(case: Case) -> Iterator[Finding]:
+    """Python's garbage collector at work."""
+    pieces = pieces_of(case, "gc")
+    if not len(pieces):
+        return
+    where = where_of(case, pieces) if case.gpu is None else host_place(case, pieces)
+    text = english_n(
+        "Collecting garbage takes {time} of {whole} ({percent:.0f} %), once.",
+        "Collecting garbage takes {time} of {whole} ({percent:.0f} %), in {count:,} stretches.",
+        len(merge_intervals(case.pieces.start[pieces], case.pieces.stop[pieces])[0]),
+        **cost(case, int(case.pieces.length[pieces].sum())),
+    )
+    remedy = english(
+        "gc.freeze() before the loop, gc.disable() in it, and collect between steps; make fewer cycles."
+    )
+    found = make_finding(
+        case,
+        "garbage",
+        english("Collecting garbage"),
+        text,
+        pieces,
+        case.gain_of_pieces(pieces),
+        where,
+        remedy,
+    )
     if found is not None:
         yield found
 
@@ -138,6 +169,7 @@ def of_others(case: Case) -> Iterator[Finding]:
 
 rules = (
     Rule("imports", "host", of_imports),
+    Rule("garbage", "host", of_garbage),
     Rule("cores", "locks", of_cores),
     Rule("others", "locks", of_others),
 )

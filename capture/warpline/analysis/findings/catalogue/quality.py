@@ -1,0 +1,96 @@
+"""What a capture itself lacks: too little of the program, records lost, pauses, a recorder that is seen at work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from warpline.analysis.findings.case import Case
+from warpline.analysis.findings.categories import NUMBER
+from warpline.analysis.findings.draft import NOTE
+from warpline.analysis.findings.finding import Evidence, Finding, Severity, Where
+from warpline.analysis.findings.rule import Rule
+from warpline.i18n import english
+from warpline.model.intervals import clip_intervals, union_ns
+from warpline.model.times import format_duration
+
+_MOST = 0.5
+_LOST = 0.1
+
+
+def of_length(case: Case) -> Iterator[Finding]:
+    """Most of the range lies before or after the work."""
+    outside = np.isin(case.category, [NUMBER["start"], NUMBER["end"]])
+    time = int(case.pieces.length[outside].sum())
+    if case.gpu is None or time < _MOST * case.whole_ns:
+        return
+    yield _note(
+        case, "capture_short", english("Little of the work was recorded"),
+        english(
+            "{time} of {whole} lie before the first operation of the {device} or behind the last one: what is told of "
+            "the rest is about a start.",
+            time=format_duration(time), whole=format_duration(case.whole_ns), device=case.device,
+        ),
+        english("Record more steps, or select the part that matters."),
+    )  # fmt: skip
+
+
+def of_losses(case: Case) -> Iterator[Finding]:
+    """Records that were lost."""
+    capture = case.view.capture
+    for source in capture.sources:
+        if source.lost > _LOST * max(len(capture.events), 1):
+            yield _note(
+                case, "capture_lost", english("Records were lost"),
+                english(
+                    "{source} lost {lost:,} records, {events:,} events are there: what lacks counts as not recorded.",
+                    source=source.name, lost=source.lost, events=len(capture.events),
+                ),
+                english("Record fewer sources at once, or a shorter time."),
+            )  # fmt: skip
+
+
+def of_pauses(case: Case) -> Iterator[Finding]:
+    """Parts of the range in which nothing was recorded."""
+    pauses = np.asarray(case.view.capture.pauses, np.int64).reshape(-1, 2)
+    time = union_ns(*clip_intervals(pauses[:, 0], pauses[:, 1], case.view.start_ns, case.view.stop_ns))
+    if time >= NOTE * case.whole_ns:
+        yield _note(
+            case, "capture_paused", english("The recording was paused"),
+            english(
+                "Nothing was recorded for {time} of {whole}.",
+                time=format_duration(time), whole=format_duration(case.whole_ns),
+            ),
+            english("Select a range without pauses."),
+        )  # fmt: skip
+
+
+def of_overhead(case: Case) -> Iterator[Finding]:
+    """Time that whoever recorded says was its own."""
+    if not case.view.has("overhead"):
+        return
+    events = case.view.events("overhead")
+    time = union_ns(*clip_intervals(events.start, events.stop, case.view.start_ns, case.view.stop_ns))
+    if time >= NOTE * case.whole_ns:
+        yield _note(
+            case, "capture_overhead", english("The recording itself took time"),
+            english(
+                "For {time} of {whole} the profiler was at work: without it these would be shorter.",
+                time=format_duration(time), whole=format_duration(case.whole_ns),
+            ),
+            english("Record less at once: no shapes, no stacks, fewer sources."),
+        )  # fmt: skip
+
+
+def _note(case: Case, name: str, title: str, text: str, remedy: str) -> Finding:
+    evidence = Evidence(tracks=case.target.tracks[:1])
+    return Finding(name, Severity.NOTE, title, text, 0, 0.0, 0, Where(), remedy, evidence=evidence)
+
+
+rules = (
+    Rule("capture_length", "capture", of_length),
+    Rule("capture_losses", "capture", of_losses),
+    Rule("capture_pauses", "capture", of_pauses),
+    Rule("capture_overhead", "capture", of_overhead),
+)

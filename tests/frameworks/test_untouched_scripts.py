@@ -119,13 +119,18 @@ def test_two_ranks_started_by_torchrun(tmp_path: Path) -> None:
     assert (phases.name == "all_reduce").sum() == len(steps)
 
 
-@pytest.mark.parametrize("trace", ["steps", "steps,torch"])
-def test_compiled_code_has_the_same_graphs_breaks_and_recompiles(tmp_path: Path, trace: str) -> None:
+@pytest.mark.parametrize(
+    "options",
+    [("--trace", "steps"), ("--trace", "steps,torch"), ("--trace", "steps", "--torch-shapes", "6")],
+)
+def test_compiled_code_has_the_same_graphs_breaks_and_recompiles(
+    tmp_path: Path, options: tuple[str, ...]
+) -> None:
     needs("torch")
     plain = subprocess.run(
         [PYTHON, program("compiled.py")], capture_output=True, text=True, check=True
     ).stdout
-    (told,), capture = record(tmp_path, program("compiled.py"), options=("--trace", trace))
+    (told,), capture = record(tmp_path, program("compiled.py"), options=options)
     with capture:
         phases = capture.events("phase").to_pandas()
     assert told == json.loads(plain)
@@ -155,6 +160,30 @@ def test_operators_are_those_that_the_profiler_counts_and_it_works_as_before(tmp
         made = set(inside.row)
         pairs = Counter(f"{a} {b}" for row, a, b in links if row in made)
         assert pairs == told["derivatives"]
+
+
+def test_operators_of_the_first_steps_have_shapes_types_and_flops(tmp_path: Path) -> None:
+    needs("torch")
+    (told,), capture = record(tmp_path, program("operators.py"), options=("--torch-shapes", "3"))
+    with capture:
+        operators = capture.events("operator").to_pandas()
+        flops = capture.report("operator_flops").to_pandas()
+        modules = capture.report("modules").to_pandas().set_index("name")
+    calls = operators[operators.name == "aten::addmm"]
+    shaped = calls[calls.input_shapes.notna()]
+    # Two layers in each of the three steps; the other twelve are told without.
+    assert (
+        shaped.input_shapes.tolist() == ["[16], [4, 8], [8, 16], [], []", "[4], [4, 16], [16, 4], [], []"] * 3
+    )
+    assert set(shaped.input_types) == {"float, float, float, Scalar, Scalar"}
+    assert shaped.flops.tolist() == [2 * 4 * 8 * 16, 2 * 4 * 16 * 4] * 3
+    assert len(calls) - len(shaped) == 2 * (5 - 3) + 2 * 5
+    row = flops[(flops.name == "aten::addmm") & flops.input_shapes.str.startswith("[16]")]
+    assert row.flops.tolist() == [3 * 2 * 4 * 8 * 16]
+    assert modules.flops["net.0"] == 3 * 2 * 4 * 8 * 16
+    names = Counter(operators.name)
+    # Whoever tells: the same operators.
+    assert {name for name in told["operators"] if "::" in name} <= set(names)
 
 
 def test_backward_of_a_module_is_that_of_the_operators_in_it(tmp_path: Path) -> None:

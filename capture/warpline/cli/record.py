@@ -100,6 +100,13 @@ class RecordCommand:
             help=tr("leave out calls of the OS runtime that are shorter (default: 1us)"),
         )
         parser.add_argument(
+            "--torch-shapes",
+            type=count_of_steps,
+            default=RecordingOptions(()).torch_shapes,
+            metavar="STEPS",
+            help=tr("operators of PyTorch with shapes, types and FLOPs in the first steps of a training"),
+        )
+        parser.add_argument(
             "--python-hz",
             type=samples_per_second,
             default=RecordingOptions(()).python_hz,
@@ -163,7 +170,7 @@ class RecordCommand:
         from warpline.recording.record import record
 
         options = RecordingOptions(
-            args.trace,
+            with_operators(args.trace, args.torch_shapes),
             args.duration,
             args.delay,
             args.capture_range,
@@ -173,6 +180,7 @@ class RecordCommand:
             args.osrt_threshold,
             args.python_hz,
             args.native_hz,
+            args.torch_shapes,
         )
         output = args.output or Path(_default_name(command))
         result = record(command, output, options, spool=args.spool, report=status_writer(args.status_fd))
@@ -227,6 +235,18 @@ def samples_per_second(text: str) -> int:
             )
         )
     return int(text)
+
+
+def count_of_steps(text: str) -> int:
+    """``type=`` for ``--torch-shapes``."""
+    if not text.isdigit():
+        raise argparse.ArgumentTypeError(tr("{text!r} is not a number of steps", text=text))
+    return int(text)
+
+
+def with_operators(trace: tuple[str, ...], shapes: int) -> tuple[str, ...]:
+    """The sources; what is asked of operators asks for operators."""
+    return (*trace, "torch") if shapes and "torch" not in trace else trace
 
 
 def trace_sources(text: str) -> tuple[str, ...]:

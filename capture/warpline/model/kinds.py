@@ -218,6 +218,7 @@ BUILTIN_KINDS: tuple[KindSpec, ...] = (
             _a("sequence_number", "int64", "Sequence number"),
             _a("external_id", "int64", "External id"),
             _a("forward_thread", "int64", "Forward thread"),
+            _a("flops", "int64", "FLOPs"),
             _STACK,
             _a("arguments", "string", "Arguments"),
         ),

@@ -36,6 +36,9 @@ class RecordingOptions:
     native_hz: int = 100
     """Samples of native stacks per second that a thread is on a core; 0 for none."""
 
+    torch_shapes: int = 0
+    """Steps of a training with PyTorch whose operators are recorded with shapes, types and FLOPs."""
+
     series: str = ""
     """The UUID of the first capture of the series this one goes on with; empty for one that begins alone."""
 

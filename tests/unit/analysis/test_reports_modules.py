@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.unit.analysis.analysis_tools import rows_of
+from tests.unit.analysis.analysis_tools import Program, rows_of
 
 import warpline
 from warpline.analysis.framework.registry import compute_report
@@ -103,3 +103,25 @@ def test_backward_of_a_module_is_that_of_what_it_called(tmp_path: Path) -> None:
         rows = {row["name"]: row for row in rows_of(capture, "modules")}
     assert (rows["net"]["backward_ns"], rows["net"]["backward_self_ns"]) == (18, 11)
     assert (rows["net.a"]["backward_ns"], rows["net.a"]["backward_self_ns"]) == (7, 7)
+
+
+def test_flops_by_operator_and_shapes(tmp_path: Path) -> None:
+    program = Program(tmp_path / "x.h5")
+    for start, shapes, flops in ((0, "[4, 8]", 100), (50, "[4, 8]", 300), (90, "[2, 8]", 600)):
+        given = {"input_shapes": shapes, "flops": flops}
+        program.host("operators", "operator", start, start + 20, "aten::mm", **given)
+    program.host("operators", "operator", 200, 300, "aten::view")
+    with program.finish() as capture:
+        rows = rows_of(capture, "operator_flops")
+    assert [(row["input_shapes"], row["count"], row["flops"]) for row in rows] == [
+        ("[2, 8]", 1, 600),
+        ("[4, 8]", 2, 400),
+    ]
+    assert [row["gflops_per_second"] for row in rows] == [30.0, 10.0]
+    assert [row["ratio"] for row in rows] == [0.6, 0.4]
+
+
+def test_without_flops_it_says_how_to_record_them(training: Capture) -> None:
+    report = compute_report(training, "operator_flops")
+    assert isinstance(report.result, NotRecorded)
+    assert "--torch-shapes" in report.result.remedy

@@ -46,7 +46,7 @@ NOT_RECORDED = {
     ),
     "operator": NotRecorded(
         english("operators were not recorded"),
-        english("import a trace of the framework's profiler"),
+        english("record a program that uses PyTorch with --trace torch, or import a trace of its profiler"),
     ),
     "module": NotRecorded(
         english("calls of modules were not recorded"),

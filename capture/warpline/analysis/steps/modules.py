@@ -75,6 +75,10 @@ def modules(view: View, _options: Options) -> Table | NotRecorded:
                 " --trace torch does."
             )
         )
+    if tree.flops.any():
+        columns.append(Column("flops", "FLOPs", Role.COUNT))
+        data["flops"] = tree.flops
+        notes.append(english("FLOPs are those of the calls whose operators were recorded with shapes."))
     if tree.is_cut:
         notes.append(english("The deepest modules are left out: there are too many."))
     return Table(

@@ -12,8 +12,8 @@ import numpy.typing as npt
 from warpline.analysis.framework.name_matches import matching_names
 from warpline.analysis.framework.nesting import LaneEvents, flat_parents, self_times, window_sums, windows
 from warpline.analysis.framework.selection import View
-from warpline.analysis.structure.derivatives import Derivatives, derivatives
 from warpline.analysis.structure.launches import threads_of_tracks
+from warpline.analysis.structure.operator_sums import OperatorSums, derivatives, operator_flops
 from warpline.analysis.structure.path_tree import Lines, PathTree, depth_first, joined_tree, thread_tree
 from warpline.analysis.structure.projection import launches_of_host
 
@@ -32,7 +32,7 @@ class ModuleTree:
     ``name`` string ids (−1 nowhere), ``kind`` the kind's code, ``level`` 0 for what nothing calls, ``parent`` the place
     of who calls it (−1: nobody), ``count`` calls, ``total_ns`` and ``self_ns`` (without the modules it calls) inside
     the selected range, ``gpu_ns`` and ``self_gpu_ns`` of what was launched in it, ``backward_ns`` and
-    ``self_backward_ns`` of the derivatives of the operators in it.
+    ``self_backward_ns`` of the derivatives of the operators in it, ``flops`` the floating-point operations of these.
     """
 
     name: Int64Array
@@ -47,6 +47,7 @@ class ModuleTree:
     self_gpu_ns: Int64Array
     backward_ns: Int64Array
     self_backward_ns: Int64Array
+    flops: Int64Array
     is_cut: bool
 
     def __len__(self) -> int:
@@ -63,15 +64,19 @@ def has_modules(view: View) -> bool:
 
 def module_tree(view: View) -> ModuleTree:
     """The tree of all selected threads together; a module is known by its name and by who calls it."""
-    backwards = derivatives(view)
+    backwards, works = derivatives(view), operator_flops(view)
     tree = joined_tree(
-        [_thread_tree(view, backwards, kind, *found) for kind in MODULE_KINDS for found in _lanes(view, kind)]
+        [
+            _thread_tree(view, backwards, works, kind, *found)
+            for kind in MODULE_KINDS
+            for found in _lanes(view, kind)
+        ]
     )
     order = depth_first(tree)
     place = np.full(len(order) + 1, -1, np.int64)
     place[order] = np.arange(len(order))
     lines = tree.lines
-    sums = [column[order] for column in lines.sums] or [np.empty(0, np.int64)] * 7
+    sums = [column[order] for column in lines.sums] or [np.empty(0, np.int64)] * 8
     kind, class_id = [column[order] for column in lines.highs] or [np.empty(0, np.int64)] * 2
     name = lines.name[order]
     return ModuleTree(
@@ -87,6 +92,7 @@ def module_tree(view: View) -> ModuleTree:
         sums[4],
         sums[5],
         sums[6],
+        sums[7],
         tree.is_cut,
     )
 
@@ -116,7 +122,7 @@ def _lanes(view: View, kind: str) -> Iterator[tuple[int, list[LaneEvents]]]:
 
 
 def _thread_tree(
-    view: View, backwards: Derivatives, kind: str, thread: int, lanes: list[LaneEvents]
+    view: View, backwards: OperatorSums, works: OperatorSums, kind: str, thread: int, lanes: list[LaneEvents]
 ) -> PathTree:
     row, start, stop = (
         np.concatenate([getattr(lane, column) for lane in lanes]) for column in ("row", "start", "stop")
@@ -126,6 +132,7 @@ def _thread_tree(
     launches = launches_of_host(view).of_thread(thread)
     gpu = window_sums(launches.work_ns, *windows(launches.call_start, start, stop))
     backward = backwards.inside(thread, start, stop)
+    flops = works.inside(thread, start, stop)
     table = view.capture.kinds[kind]
     classes = np.zeros(len(row), np.int64)
     if "class_name" in table.attributes:
@@ -137,7 +144,7 @@ def _thread_tree(
             parent,
             (
                 *(inside, np.ones(len(row), np.int64), self_times(inside, parent)),
-                *(gpu, self_times(gpu, parent), backward, self_times(backward, parent)),
+                *(gpu, self_times(gpu, parent), backward, self_times(backward, parent), flops),
             ),
             (),
             (np.full(len(row), table.code, np.int64), classes),

@@ -51,6 +51,7 @@ enum {
     RECORD_FRAMEWORK_RANGE = 700,
     RECORD_FRAMEWORK_MODULE = 701,
     RECORD_FRAMEWORK_OPERATOR = 702,
+    RECORD_FRAMEWORK_SHAPED = 703,
 };
 
 struct record_clock_pair {
@@ -237,6 +238,11 @@ struct record_framework_operator {
     int64_t sequence; /* of autograd: the number of the next node to be made; of a node -2 less its own; -1 unknown */
     uint32_t name, thread; /* PyTorch's id of the thread that makes, or made, nodes */
 };
+struct record_framework_shaped { /* an operator of any thread, and what it was called with */
+    uint64_t start_ns, end_ns;
+    int64_t sequence, flops; /* flops: 0 unknown */
+    uint32_t name, thread, tid, shapes, types, reserved;
+};
 
 #define RECORD_SIZE(type, size) _Static_assert(sizeof(struct type) == (size), "docs/spool.md promises this size")
 RECORD_SIZE(record_clock_pair, 24);
@@ -276,5 +282,6 @@ RECORD_SIZE(record_python_task, 16);
 RECORD_SIZE(record_framework_range, 40);
 RECORD_SIZE(record_framework_module, 24);
 RECORD_SIZE(record_framework_operator, 32);
+RECORD_SIZE(record_framework_shaped, 56);
 
 #endif

@@ -5,7 +5,22 @@ from __future__ import annotations
 import numpy as np
 
 FRAMEWORK_OPERATOR = 702
+FRAMEWORK_SHAPED = 703
 
 framework_operator = np.dtype(
     [("start_ns", "<u8"), ("end_ns", "<u8"), ("sequence", "<i8"), ("name", "<u4"), ("thread", "<u4")]
+)
+framework_shaped = np.dtype(
+    [
+        ("start_ns", "<u8"),
+        ("end_ns", "<u8"),
+        ("sequence", "<i8"),
+        ("flops", "<i8"),
+        ("name", "<u4"),
+        ("thread", "<u4"),
+        ("tid", "<u4"),
+        ("shapes", "<u4"),
+        ("types", "<u4"),
+        ("reserved", "<u4"),
+    ]
 )

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from warpline.recording.spool.spool_to_tracks import Translation
     from warpline.storage import CaptureBuilder
 
+SHAPES_VARIABLE = "WARPLINE_TORCH_SHAPES"
 VARIABLE = "INTEL_LIBITTNOTIFY64"
 
 
@@ -25,8 +26,8 @@ class TorchSource(RecordingSource):
     choice = Choice("torch", english("Operators"), english("Every operator of PyTorch"), control_bit=32)
     title = english("Operators of PyTorch (agent)")
     position = 90
-    record_types = frozenset((702,))
-    timed_records = ((702, 8),)
+    record_types = frozenset((702, 703))
+    timed_records = ((702, 8), (703, 8))
 
     def probe(self) -> str:
         import os
@@ -46,6 +47,7 @@ class TorchSource(RecordingSource):
             return loaded
         preloaded = preload_agent(session, inherited, self.name)
         variables = {**loaded.variables, **preloaded.variables, **hooking(self.name, inherited)}
+        variables[SHAPES_VARIABLE] = str(session.options.torch_shapes)
         return Contribution(variables, preloaded.source, preloaded.warnings)
 
     def translate(

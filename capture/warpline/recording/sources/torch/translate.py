@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +14,12 @@ from warpline.i18n import english
 from warpline.model.links import FORWARD_BACKWARD
 from warpline.recording.agent.reported_sources import add_agent_source
 from warpline.recording.sources.torch.autograd import Numbered, forward_of
-from warpline.recording.sources.torch.records import FRAMEWORK_OPERATOR, framework_operator
+from warpline.recording.sources.torch.records import (
+    FRAMEWORK_OPERATOR,
+    FRAMEWORK_SHAPED,
+    framework_operator,
+    framework_shaped,
+)
 from warpline.recording.spool.reader import LATEST_NS, SpoolFile
 from warpline.recording.spool.spool_to_tracks import Translation
 from warpline.recording.spool.string_columns import capture_strings, distinct
@@ -42,16 +48,25 @@ class _Told:
     stop: Int64Array
     name: npt.NDArray[np.uint32]
     tid: npt.NDArray[np.integer]
+    shapes: npt.NDArray[np.uint32]
+    types: npt.NDArray[np.uint32]
+    flops: Int64Array
 
 
 def _told(spool: SpoolFile) -> _Told:
     """Without the records of a damaged file whose times cannot be."""
-    found = spool.records(FRAMEWORK_OPERATOR, framework_operator)
-    values = found.values
+    plain = spool.records(FRAMEWORK_OPERATOR, framework_operator)
+    values = np.zeros(len(plain.values), framework_shaped)
+    for name in framework_operator.names or ():
+        values[name] = plain.values[name]
+    values["tid"] = plain.tid
+    values = np.concatenate([values, spool.records(FRAMEWORK_SHAPED, framework_shaped).values])
     start, stop = values["start_ns"].astype(np.int64), values["end_ns"].astype(np.int64)
     good = (start > 0) & (start <= stop) & (stop < LATEST_NS)
-    numbered = Numbered(start[good], values["sequence"][good], values["thread"][good].astype(np.int64))
-    return _Told(numbered, stop[good], values["name"][good], found.tid[good])
+    values, start, stop = values[good], start[good], stop[good]
+    numbered = Numbered(start, values["sequence"].copy(), values["thread"].astype(np.int64))
+    columns = (values[name].copy() for name in ("name", "tid", "shapes", "types", "flops"))
+    return _Told(numbered, stop, *columns)
 
 
 def _add(translation: Translation, spool: SpoolFile, builder: CaptureBuilder) -> None:
@@ -74,6 +89,11 @@ def _add(translation: Translation, spool: SpoolFile, builder: CaptureBuilder) ->
             if numbered[rows].any():
                 numbers = np.ma.MaskedArray(told.numbered.number[rows], ~numbered[rows])
                 attributes["sequence_number"] = numbers
+            if told.shapes[rows].any():
+                attributes["input_shapes"] = _texts(spool, builder, told.shapes[rows])
+                if kind == "operator":
+                    attributes["input_types"] = _texts(spool, builder, told.types[rows])
+                    attributes["flops"] = np.ma.masked_equal(told.flops[rows], 0)
             first = builder.add_events(
                 translation.below_thread(one, path),
                 kind,
@@ -85,6 +105,13 @@ def _add(translation: Translation, spool: SpoolFile, builder: CaptureBuilder) ->
             ids[rows] = first + np.arange(len(rows))
     if len(forward):
         builder.add_links(FORWARD_BACKWARD, ids[forward], ids[backward])
+
+
+def _texts(
+    spool: SpoolFile, builder: CaptureBuilder, ids: npt.NDArray[np.uint32]
+) -> np.ma.MaskedArray[Any, Any]:
+    """Texts of the spool as those of the capture [n]; 0 was not recorded."""
+    return np.ma.MaskedArray(capture_strings(spool, builder, ids), ids == 0)
 
 
 def _operators(spool: SpoolFile, names: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:

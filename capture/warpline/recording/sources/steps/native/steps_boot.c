@@ -154,6 +154,26 @@ static void *autograd(void *self, void *step)
     return py.from_long(autograd_learn((int)number(step)));
 }
 
+/* operator(start, end, sequence, flops, name, thread, tid, shapes, types): one that has ended, of any thread */
+static void *operator(void *self, void *const *values, ssize_t count)
+{
+    (void)self;
+    struct writer *writer = wl_writer();
+    if (count != 9 || writer == NULL)
+        return none();
+    long long sequence = py.to_long(values[2]);
+    struct record_framework_shaped *to = WL_RESERVE(writer, SLOT_FRAMEWORK_SHAPED, record_framework_shaped);
+    if (to == NULL)
+        return none();
+    *to = (struct record_framework_shaped){
+        .start_ns = number(values[0]), .end_ns = number(values[1]), .sequence = sequence,
+        .flops = (int64_t)number(values[3]), .name = (uint32_t)number(values[4]), .thread = (uint32_t)number(values[5]),
+        .tid = (uint32_t)number(values[6]), .shapes = (uint32_t)number(values[7]), .types = (uint32_t)number(values[8])};
+    WL_COMMIT(writer, SLOT_FRAMEWORK_SHAPED, record_framework_shaped);
+    py.clear_error(); /* -1 is what a number that is none gives, too */
+    return none();
+}
+
 /* say(source, is_enabled, reason, remedy): what a process reports of a source */
 static void *say(void *self, void *const *values, ssize_t count)
 {
@@ -173,6 +193,7 @@ static struct method methods[] = {
     {"leave", leave, METH_FASTCALL, NULL},
     {"record", record, METH_FASTCALL, NULL},
     {"text", intern, METH_O, NULL},
+    {"operator", operator, METH_FASTCALL, NULL},
     {"autograd", autograd, METH_O, NULL},
     {"say", say, METH_FASTCALL, NULL},
 };

@@ -171,13 +171,13 @@ def test_operators_of_the_first_steps_have_shapes_types_and_flops(tmp_path: Path
         modules = capture.report("modules").to_pandas().set_index("name")
     calls = operators[operators.name == "aten::addmm"]
     shaped = calls[calls.input_shapes.notna()]
-    # Two layers in each of the three steps; the other twelve are told without.
+    # Two layers in each of the three steps; those of all other steps are told without.
     assert (
         shaped.input_shapes.tolist() == ["[16], [4, 8], [8, 16], [], []", "[4], [4, 16], [16, 4], [], []"] * 3
     )
     assert set(shaped.input_types) == {"float, float, float, Scalar, Scalar"}
     assert shaped.flops.tolist() == [2 * 4 * 8 * 16, 2 * 4 * 16 * 4] * 3
-    assert len(calls) - len(shaped) == 2 * (5 - 3) + 2 * 5
+    assert len(calls) - len(shaped) == 2 * (5 - 3) + 2 * 5 + 2 * 5
     row = flops[(flops.name == "aten::addmm") & flops.input_shapes.str.startswith("[16]")]
     assert row.flops.tolist() == [3 * 2 * 4 * 8 * 16]
     assert modules.flops["net.0"] == 3 * 2 * 4 * 8 * 16

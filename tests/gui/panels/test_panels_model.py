@@ -6,12 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QPoint
+from PySide6.QtCore import QPoint, Qt
 from pytestqt.qtbot import QtBot
 from tests.gui.panels.panel_tools import LEFT, OpenPage, panel_of, settle
 
 from warpline.model.track_factory import TrackSpec
 from warpline.storage import CaptureBuilder
+from warpline_app.panels.model.layers import layered, layers_in_a_row
 from warpline_app.panels.model.panel import ModelPanel
 from warpline_app.window.main_window import MainWindow
 
@@ -80,9 +81,50 @@ def test_a_call_on_the_timeline_chooses_its_module(
     assert names(panel) == ["net", "first"]
 
 
+def test_the_graph_shows_who_follows_whom_and_goes_inside(
+    qtbot: QtBot, window: MainWindow, open_page: OpenPage, network: Path
+) -> None:
+    pytest.importorskip("grandalf")
+    page = open_page(network)
+    panel = panel_of(qtbot, window, "model", ModelPanel)
+    panel.style_.setCurrentIndex(1)
+    settle(qtbot, window)
+    graph = panel.graph
+    # Of one outermost module, what is in it.
+    assert [(node.part.full_name, node.has_more) for node in graph.nodes] == [
+        ("net.first", False),
+        ("net.second", True),
+    ]
+    assert graph.edges == [(0, 1, 1)]
+    assert [node.part.share for node in graph.nodes] == pytest.approx([0.3, 0.4])
+    first, second = (graph.place_of(node.part.item) for node in graph.nodes)
+    assert first.right() < second.left()
+    qtbot.mouseClick(graph, LEFT, pos=second.center().toPoint())
+    strings = page.document.capture.strings
+    assert {strings[name] for name in page.document.state.highlight} == {"net.second"}
+    assert panel.table.current_item() == graph.nodes[1].part.item
+    qtbot.mouseDClick(graph, LEFT, pos=second.center().toPoint())
+    assert [node.part.full_name for node in graph.nodes] == ["net.second.act"]
+    qtbot.keyClick(graph, Qt.Key.Key_Backspace)
+    qtbot.keyClick(graph, Qt.Key.Key_Backspace)
+    assert [node.part.full_name for node in graph.nodes] == ["net"]
+
+
 def test_without_modules_it_says_what_to_record(
     qtbot: QtBot, window: MainWindow, open_page: OpenPage, sample: Path
 ) -> None:
     open_page(sample)
     panel = panel_of(qtbot, window, "model", ModelPanel)
     assert "--trace steps" in panel.missing.text()
+
+
+def test_layers_go_from_left_to_right_and_on_in_a_further_row() -> None:
+    pytest.importorskip("grandalf")
+    diamond = layered(4, [(0, 1), (0, 2), (1, 3), (2, 3), (3, 0)], 36, 14)
+    assert [layer for layer, _y in diamond] == [0, 1, 1, 2]
+    assert abs(diamond[1][1] - diamond[2][1]) >= 36 + 14
+    apart = layered(3, [(0, 2)], 36, 14)
+    assert apart[1][1] - max(apart[0][1], apart[2][1]) >= 36 + 14
+    # Four rows of 60 are scaled to 5/6 in 200, three layers of 180 to 3/4 in 400.
+    assert layers_in_a_row(7, (180, 60), (400, 200)) == 2
+    assert layers_in_a_row(7, (180, 60), (2000, 200)) == 7

@@ -14,6 +14,8 @@ from tests.unit.analysis.analysis_tools import Program, rows_of
 import warpline
 from warpline.analysis.framework.registry import compute_report
 from warpline.analysis.framework.report import NotRecorded
+from warpline.analysis.framework.selection import View
+from warpline.analysis.steps.module_flow import module_flow
 from warpline.model.track_factory import TrackSpec
 from warpline.storage import Capture, CaptureBuilder, open_capture
 
@@ -125,3 +127,28 @@ def test_without_flops_it_says_how_to_record_them(training: Capture) -> None:
     report = compute_report(training, "operator_flops")
     assert isinstance(report.result, NotRecorded)
     assert "--torch-shapes" in report.result.remedy
+
+
+def test_what_follows_what_inside_the_same_call(tmp_path: Path) -> None:
+    with CaptureBuilder(tmp_path / "x.h5") as builder:
+        track = builder.add_track(TrackSpec("process/1.1/thread/1.1/modules", "Modules", "modules"))
+        calls = [
+            (0, 100, "net"),
+            (10, 5, "a"),
+            (20, 5, "b"),
+            (30, 5, "a"),
+            (31, 2, "in a"),
+            (200, 50, "loss"),
+        ]
+        calls += [(300, 100, "net"), (310, 5, "a"), (320, 5, "b")]
+        start, length, name = zip(*calls, strict=True)
+        builder.add_events(track, "module", np.array(start), np.array(length), builder.strings(name))
+        builder.finish()
+    with open_capture(tmp_path / "x.h5") as capture:
+        flow = module_flow(View(capture))
+        columns = (capture.strings.get(ids.tolist()) for ids in (flow.first, flow.second))
+        pairs = dict(zip(zip(*columns, strict=True), flow.count.tolist(), strict=True))
+        net = int(flow.caller.max())
+        inside = [(capture.strings[a], capture.strings[b], count) for a, b, count in flow.inside(net)]
+    assert pairs == {("a", "b"): 2, ("b", "a"): 1, ("net", "loss"): 1, ("loss", "net"): 1}
+    assert inside == [("a", "b", 2), ("b", "a", 1)]

@@ -1,4 +1,4 @@
-"""The modules of the network as a tree with the time of each, and as areas coloured by what they took."""
+"""The modules of the network as a tree with the time of each, and as areas or a graph coloured by what they took."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtWidgets import QComboBox, QLineEdit, QSplitter, QWidget
+from PySide6.QtWidgets import QComboBox, QLineEdit, QSplitter, QStackedWidget, QWidget
 
 from warpline.analysis.framework.registry import compute_report
 from warpline.analysis.framework.report import NotRecorded, Report, Table
-from warpline.analysis.framework.selection import Selection
+from warpline.analysis.framework.selection import Selection, View
+from warpline.analysis.steps.module_flow import ModuleFlow, module_flow
+from warpline.analysis.structure.modules import IN_TRACES
 from warpline.i18n import english, tr, tr_n, translated
 from warpline.model.progress import IsCancelled
 from warpline.model.times import format_duration
@@ -20,6 +22,15 @@ from warpline_app.look.theme import Theme, mix, to_rgb
 from warpline_app.panels.charts.share_view import Part, ShareView, largest
 from warpline_app.panels.frame.computed import ComputedPanel
 from warpline_app.panels.frame.scope import scope_suffix, selection_of
+from warpline_app.panels.model.graph_view import GraphView, Node
+from warpline_app.panels.model.inside import (
+    TOP,
+    first_with_choice,
+    graph_inside,
+    row_above,
+    rows_inside,
+    shares_inside,
+)
 from warpline_app.panels.table.report_table import ReportTable
 from warpline_app.panels.table.row_actions import RowActions
 from warpline_app.session.document import Document
@@ -42,6 +53,14 @@ class ModelRequest:
     selection: Selection
 
 
+@dataclass(frozen=True)
+class ModelResult:
+    """The report of modules, and in which order they call each other."""
+
+    report: Report
+    flow: ModuleFlow
+
+
 class ModelPanel(ComputedPanel):
     """Follows range selection, filter and highlight; a chosen module lights up its calls, a chosen call its module."""
 
@@ -58,6 +77,12 @@ class ModelPanel(ComputedPanel):
         self.measure.setToolTip(tr("What areas stand for"))
         self.measure.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         self.measure.currentIndexChanged.connect(self._draw_areas)
+        self.pages = QStackedWidget()
+        self.style_ = QComboBox()
+        self.style_.setAccessibleName(tr("Areas or graph"))
+        self.style_.setToolTip(tr("Areas or graph"))
+        self.style_.addItems([tr("Areas"), tr("Graph")])
+        self.style_.currentIndexChanged.connect(self.pages.setCurrentIndex)
         self.note = ElidedLabel()
         self.note.setObjectName("muted")
         self.table = ReportTable(RowActions(self))
@@ -68,16 +93,26 @@ class ModelPanel(ComputedPanel):
         self.areas.part_activated.connect(self.table.item_activated)
         split = QSplitter(Qt.Orientation.Horizontal)
         split.addWidget(self.table)
-        split.addWidget(self.areas)
+        self.graph = GraphView()
+        self.graph.export_name = f"{document.path.stem}-graph"
+        self.graph.node_clicked.connect(self._area_chosen)
+        self.graph.node_opened.connect(self.show_inside)
+        self.graph.left.connect(self._show_outside)
+        self.pages.addWidget(self.areas)
+        self.pages.addWidget(self.graph)
+        self._flow: ModuleFlow | None = None
+        self._root = TOP
+        split.addWidget(self.pages)
         split.setStretchFactor(0, 1)
         split.setSizes([660, 400])
-        self.arrange((self.search, self.measure, self.note), split)
+        self.arrange((self.search, self.style_, self.measure, self.note), split)
         self._typing = QTimer(self)
         self._typing.setSingleShot(True)
         self._typing.setInterval(120)
         self._typing.timeout.connect(lambda: self.table.set_search(self.search.text().strip()))
         self.search.textChanged.connect(self._typing.start)
         self.table.item_selected.connect(self.areas.set_chosen)
+        self.table.item_selected.connect(self.graph.set_chosen)
         self.table.sorted_changed.connect(self._draw_areas)
         self.state.range_selection_changed.connect(self.range_moved)
         self.state.filter_changed.connect(self.mark_stale)
@@ -89,16 +124,19 @@ class ModelPanel(ComputedPanel):
         """The calls in the selection."""
         return ModelRequest(selection_of(self.document.capture, self.state))
 
-    def compute(self, request: ModelRequest, is_cancelled: IsCancelled) -> Report:
-        """The report of modules, whose names go on where those of the rows above them end."""
+    def compute(self, request: ModelRequest, is_cancelled: IsCancelled) -> ModelResult:
+        """The report of modules, whose names go on where those of the rows above them end, and their order."""
         report = compute_report(self.document.capture, "modules", request.selection, cancelled=is_cancelled)
         table = report.table
         if table is None:
-            return report
-        return replace(report, result=replace(table, data={**table.data, "name": relative_names(table)}))
+            return ModelResult(report, ModuleFlow(*[np.empty(0, np.int64)] * 4))
+        named = replace(table, data={**table.data, "name": relative_names(table)})
+        flow = module_flow(View(self.document.capture, request.selection, cancelled=is_cancelled))
+        return ModelResult(replace(report, result=named), flow)
 
-    def show_result(self, _request: ModelRequest, report: Report) -> None:
-        """Fill tree and areas, or say what to record."""
+    def show_result(self, _request: ModelRequest, result: ModelResult) -> None:
+        """Fill tree, areas and graph, or say what to record."""
+        report, self._flow = result.report, result.flow
         table = report.table
         if table is None:
             assert isinstance(report.result, NotRecorded)
@@ -117,6 +155,7 @@ class ModelPanel(ComputedPanel):
         self.note.setText("  ".join(translated(note) for note in table.notes))
         self.note.setToolTip("\n".join(translated(note) for note in table.notes))
         self._offer_measures(table)
+        self._root = first_with_choice(table)
         self._draw_areas()
         self._show_chosen()
 
@@ -139,6 +178,7 @@ class ModelPanel(ComputedPanel):
         self.areas.show_parts(
             self._parts(values / max(float(values.sum()), 1.0)), translated(_MEASURES[measure])
         )
+        self._draw_graph(table, measure)
         self.areas.set_chosen(self.table.current_item())
 
     def _parts(self, shares: npt.NDArray[np.float64]) -> list[Part]:
@@ -153,6 +193,36 @@ class ModelPanel(ComputedPanel):
             parts.append(Part(-1, text, float(shares[rest].sum()), self.theme.family("neutral")))
         return parts
 
+    def _draw_graph(self, table: Table, measure: str) -> None:
+        """The modules inside one, in the order of their calls."""
+        assert self._flow is not None
+        rows, edges = graph_inside(table, self._flow, self._root)
+        shares = shares_inside(table, self._root, rows, measure)
+        highest = max(shares, default=0.0) or 1.0
+        nodes = []
+        for row, share in zip(rows, shares, strict=True):
+            part = Part(row, self.table.full_name(row), share, self._heat(share / highest), self._path(row))
+            nodes.append(Node(part, bool(rows_inside(table, row))))
+        where = tr("the whole network")
+        if self._root != TOP:
+            where = self._path(self._root)
+        self.graph.show_graph(nodes, edges, tr("{module}, in the order of calls", module=where))
+        self.graph.set_chosen(self.table.current_item())
+
+    def _path(self, row: int) -> str:
+        """The whole name of a row's module."""
+        return self.document.capture.strings[int(self.table.target(row).name or 0)].removeprefix(IN_TRACES)
+
+    def show_inside(self, row: int) -> None:
+        """The graph of what the module of a row calls (`TOP`: of what nobody calls)."""
+        self._root = row
+        self._draw_areas()
+
+    def _show_outside(self) -> None:
+        table = self.table.report
+        if table is not None and self._root != TOP:
+            self.show_inside(row_above(table, self._root))
+
     def _heat(self, share: float) -> str:
         """The colour of operators, the stronger the more a module took."""
         strong, ground = to_rgb(self.theme.family("operator")), self.theme.rgb("panel")
@@ -162,6 +232,7 @@ class ModelPanel(ComputedPanel):
         if item >= 0:
             self.table.show_one_of([item])
             self.areas.set_chosen(item)
+            self.graph.set_chosen(item)
             self.table.item_selected.emit(item)
 
     def _show_chosen(self, *_values: object) -> None:
@@ -175,6 +246,7 @@ class ModelPanel(ComputedPanel):
         elif not names:
             self.table.show_item(None)
         self.areas.set_chosen(self.table.current_item())
+        self.graph.set_chosen(self.table.current_item())
 
     def apply_theme(self, theme: Theme) -> None:
         """Areas have the colours of the theme."""

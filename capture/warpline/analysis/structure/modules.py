@@ -69,7 +69,7 @@ def module_tree(view: View) -> ModuleTree:
         [
             _thread_tree(view, backwards, works, kind, *found)
             for kind in MODULE_KINDS
-            for found in _lanes(view, kind)
+            for found in module_lanes(view, kind)
         ]
     )
     order = depth_first(tree)
@@ -97,7 +97,7 @@ def module_tree(view: View) -> ModuleTree:
     )
 
 
-def _lanes(view: View, kind: str) -> Iterator[tuple[int, list[LaneEvents]]]:
+def module_lanes(view: View, kind: str) -> Iterator[tuple[int, list[LaneEvents]]]:
     """Calls of modules of each thread that has any: of the outermost depth first."""
     capture = view.capture
     if kind not in capture.kinds:

@@ -1,0 +1,360 @@
+"""The modules inside one module as a graph: in which order they are called, coloured by what they took."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import (
+    QColor,
+    QHelpEvent,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPainterPath,
+    QPaintEvent,
+    QPen,
+    QResizeEvent,
+    QWheelEvent,
+)
+from PySide6.QtWidgets import QMenu, QToolTip, QWidget
+
+from warpline.i18n import tr
+from warpline_app.look.appearance import appearance
+from warpline_app.look.painting import contained, saved
+from warpline_app.look.theme import contrast_ratio, to_rgb, ui_font
+from warpline_app.panels.charts.picture_saving import ask_and_save, save_picture
+from warpline_app.panels.charts.share_view import Part
+from warpline_app.panels.model.layers import Place, can_lay_out, layered, layers_in_a_row
+
+_NODE_PX = (148.0, 36.0)
+_GAP_PX = (30.0, 14.0)
+_ROW_GAP_PX = 30.0
+_MARGIN_PX = 12.0
+_TITLE_PX = 20.0
+_LEAST_SCALE, _MOST_SCALE = 0.3, 2.0
+_ARROW_PX = 5.0
+_OWN_KEYS = (
+    *(Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Up, Qt.Key.Key_Down),
+    *(Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Backspace, Qt.Key.Key_F),
+)
+
+
+@dataclass(frozen=True)
+class Node:
+    """A module: its part of the whole, and whether there are modules in it."""
+
+    part: Part
+    has_more: bool
+
+
+class GraphView(QWidget):
+    """Draws nodes and arrows; the wheel zooms, dragging moves, a click chooses, a double click goes inside."""
+
+    node_clicked = Signal(int)
+    node_opened = Signal(int)
+    left = Signal()
+    """Somebody wants to see what the shown module is part of."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.export_name = "graph"
+        self.setMinimumWidth(200)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setAccessibleName(tr("Graph of modules"))
+        self._nodes: list[Node] = []
+        self._edges: list[tuple[int, int, int]] = []
+        self._places: list[Place] = []
+        self._centres: list[QPointF] = []
+        self._title = ""
+        self._chosen = -1
+        self._scale = 1.0
+        self._offset = QPointF()
+        self._is_own_view = False
+        self._press: QPointF | None = None
+
+    def sizeHint(self) -> QSize:
+        """Half of a panel."""
+        return QSize(460, 240)
+
+    @property
+    def nodes(self) -> list[Node]:
+        """What is drawn."""
+        return self._nodes
+
+    @property
+    def edges(self) -> list[tuple[int, int, int]]:
+        """Places of nodes, and how often the second followed the first."""
+        return self._edges
+
+    def show_graph(self, nodes: Sequence[Node], edges: Sequence[tuple[int, int, int]], title: str) -> None:
+        """Draw other nodes; edges are (place, place, count)."""
+        is_same = [node.part.item for node in nodes] == [node.part.item for node in self._nodes]
+        self._nodes, self._edges, self._title = list(nodes), list(edges), title
+        self._places = []
+        if can_lay_out() and nodes:
+            pairs = [(first, second) for first, second, _count in edges]
+            self._places = layered(len(nodes), pairs, _NODE_PX[1], _GAP_PX[1])
+        if not (is_same and self._is_own_view):
+            self.fit()
+        self.update()
+
+    def set_chosen(self, item: int | None) -> None:
+        """Ring the node of this row of the table."""
+        self._chosen = -1 if item is None else item
+        self.update()
+
+    def fit(self) -> None:
+        """Show all of it, as large as it is readable."""
+        self._is_own_view = False
+        room = QRectF(self.rect()).adjusted(_MARGIN_PX, _TITLE_PX + 4, -_MARGIN_PX, -_MARGIN_PX)
+        self._centres = self._arranged((room.width(), room.height()))
+        bounds = self._bounds()
+        if bounds.isEmpty() or room.isEmpty():
+            return
+        scale = min(room.width() / bounds.width(), room.height() / bounds.height(), 1.0)
+        self._scale = max(scale, _LEAST_SCALE)
+        size = bounds.size() * self._scale
+        corner = QPointF(
+            room.left() + max(room.width() - size.width(), 0) / 2,
+            room.top() + max(room.height() - size.height(), 0) / 2,
+        )
+        self._offset = corner - bounds.topLeft() * self._scale
+
+    def _arranged(self, room: tuple[float, float]) -> list[QPointF]:
+        """Centres of the nodes; what is too long for one row goes on below, as text does."""
+        if not self._places:
+            return []
+        width = _NODE_PX[0] + _GAP_PX[0]
+        height = max(y for _layer, y in self._places) + _NODE_PX[1] + _ROW_GAP_PX
+        layers = max(layer for layer, _y in self._places) + 1
+        per_row = layers_in_a_row(layers, (width, height), room)
+        return [QPointF(layer % per_row * width, layer // per_row * height + y) for layer, y in self._places]
+
+    def place_of(self, item: int) -> QRectF:
+        """Where a node is drawn, empty when it is not."""
+        for node, centre in zip(self._nodes, self._centres, strict=False):
+            if node.part.item == item:
+                return QRectF(
+                    self._box(centre).topLeft() * self._scale + self._offset,
+                    self._box(centre).size() * self._scale,
+                )
+        return QRectF()
+
+    def _bounds(self) -> QRectF:
+        bounds = QRectF()
+        for centre in self._centres:
+            bounds = bounds.united(self._box(centre))
+        if any(self._places[second][0] <= self._places[first][0] for first, second, _count in self._edges):
+            bounds.adjust(0, -_ROW_GAP_PX, 0, 0)  # arrows that lead back run above
+        return bounds
+
+    @staticmethod
+    def _box(centre: QPointF) -> QRectF:
+        width, height = _NODE_PX
+        return QRectF(centre.x() - width / 2, centre.y() - height / 2, width, height)
+
+    def _node_at(self, point: QPointF) -> Node | None:
+        at = (point - self._offset) / self._scale
+        for node, centre in zip(self._nodes, self._centres, strict=False):
+            if self._box(centre).contains(at):
+                return node
+        return None
+
+    # -- painting
+
+    @contained
+    def paintEvent(self, painter: QPainter, event: QPaintEvent) -> None:
+        """The graph."""
+        painter.fillRect(self.rect(), appearance().theme.color("panel"))
+        self.draw(painter)
+
+    def draw(self, painter: QPainter) -> None:
+        """Draw on anything."""
+        theme = appearance().theme
+        painter.setFont(ui_font(11))
+        painter.setPen(theme.color("muted"))
+        title = self._title
+        if not can_lay_out():
+            title = tr(
+                "The graph is laid out by the package grandalf, which is not installed: pip install grandalf"
+            )
+        metrics = painter.fontMetrics()
+        painter.drawText(8, 13, metrics.elidedText(title, Qt.TextElideMode.ElideLeft, self.width() - 16))
+        with saved(painter):
+            painter.setClipRect(self.rect().adjusted(0, int(_TITLE_PX) - 2, 0, 0))
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            painter.translate(self._offset)
+            painter.scale(self._scale, self._scale)
+            if self._centres:
+                for first, second, count in self._edges:
+                    self._arrow(painter, first, second, count)
+            for node, centre in zip(self._nodes, self._centres, strict=False):
+                self._draw_node(painter, node, self._box(centre))
+
+    def _arrow(self, painter: QPainter, first: int, second: int, count: int) -> None:
+        color = appearance().theme.color("muted")
+        most = max(edge[2] for edge in self._edges)
+        width, height = _NODE_PX
+        start, end = self._centres[first], self._centres[second]
+        pen = QPen(color, 1.0 + 1.2 * count / most)
+        is_below = end.y() - start.y() > height and end.x() <= start.x()
+        if self._places[second][0] <= self._places[first][0]:
+            # Over the boxes and down into the one that is called again.
+            pen.setStyle(Qt.PenStyle.DashLine)
+            start, end = start - QPointF(0, height / 2), end - QPointF(0, height / 2)
+            top = min(start.y(), end.y()) - _ROW_GAP_PX
+            path = _curve(start, QPointF(start.x(), top), QPointF(end.x(), top), end)
+            tip = QPointF(0, -1)
+        elif is_below:
+            start, end = start + QPointF(0, height / 2), end - QPointF(0, height / 2)
+            middle = end.y() - _ROW_GAP_PX / 2
+            path = _curve(start, QPointF(start.x(), middle), QPointF(end.x(), middle), end)
+            tip = QPointF(0, -1)
+        else:
+            start, end = start + QPointF(width / 2, 0), end - QPointF(width / 2, 0)
+            bend = QPointF(max((end.x() - start.x()) / 2, 10.0), 0)
+            path = _curve(start, start + bend, end - bend, end)
+            tip = QPointF(-1, 0)
+        painter.setPen(pen)
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.drawPath(path)
+        painter.fillPath(_tip(end, tip), color)
+
+    def _draw_node(self, painter: QPainter, node: Node, box: QRectF) -> None:
+        theme = appearance().theme
+        shape = QPainterPath()
+        shape.addRoundedRect(box, 4, 4)
+        painter.fillPath(shape, QColor(node.part.color))
+        if node.has_more:
+            painter.strokePath(shape, QPen(theme.color("muted"), 1))
+        if node.part.item == self._chosen:
+            painter.strokePath(shape, QPen(theme.color("selection"), 2.4))
+        ground = to_rgb(node.part.color)
+        dark = contrast_ratio(to_rgb(theme.ink_dark), ground) >= contrast_ratio(
+            to_rgb(theme.ink_light), ground
+        )
+        painter.setPen(QColor(theme.ink_dark if dark else theme.ink_light))
+        metrics = painter.fontMetrics()
+        lines = (node.part.name + (" ▸" if node.has_more else ""), f"{node.part.share:.1%}")
+        for number, line in enumerate(lines):
+            text = metrics.elidedText(line, Qt.TextElideMode.ElideMiddle, int(box.width()) - 12)
+            painter.drawText(QPointF(box.left() + 6, box.top() + 14 + 15 * number), text)
+
+    # -- events
+
+    def event(self, event: QEvent) -> bool:
+        """Tooltips; keys of the graph go before the window's."""
+        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.ShortcutOverride:
+            if event.key() in _OWN_KEYS and not event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier:
+                event.accept()
+                return True
+        elif isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
+            node = self._node_at(QPointF(event.pos()))
+            if node is not None:
+                hint = "\n" + tr("Double click: what is inside") if node.has_more else ""
+                QToolTip.showText(
+                    event.globalPos(), f"{node.part.full_name}\n{node.part.share:.2%}{hint}", self
+                )
+            else:
+                QToolTip.hideText()
+            return True
+        return super().event(event)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Keep all of it in view until somebody has moved it."""
+        if not self._is_own_view:
+            self.fit()
+        super().resizeEvent(event)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        """Zoom at the pointer."""
+        factor = 1.0015 ** event.angleDelta().y()
+        scale = min(max(self._scale * factor, _LEAST_SCALE), _MOST_SCALE)
+        at = (event.position() - self._offset) / self._scale
+        self._offset = event.position() - at * scale
+        self._scale, self._is_own_view = scale, True
+        self.update()
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """Choose a node, begin to move, or open the menu."""
+        node = self._node_at(event.position())
+        if event.button() == Qt.MouseButton.RightButton:
+            menu = QMenu(self)
+            menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+            menu.addAction(tr("Show what this is part of"), self.left.emit)
+            menu.addAction(tr("Show all of the graph"), self._fit_again)
+            menu.addAction(tr("Save chart…"), self.choose_export)
+            menu.popup(event.globalPosition().toPoint())
+        elif node is not None:
+            self.node_clicked.emit(node.part.item)
+        else:
+            self._press = event.position() - self._offset
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """Move the graph."""
+        if self._press is not None:
+            self._offset, self._is_own_view = event.position() - self._press, True
+            self.update()
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        """It stays where it is."""
+        self._press = None
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        """Go inside a node; beside all of them, out of the shown one."""
+        node = self._node_at(event.position())
+        if node is None:
+            self.left.emit()
+        elif node.has_more:
+            self.node_opened.emit(node.part.item)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Arrows choose, Enter goes inside, Backspace out, F shows all."""
+        items = [node.part.item for node in self._nodes]
+        place = items.index(self._chosen) if self._chosen in items else -1
+        key = event.key()
+        if key in (Qt.Key.Key_Right, Qt.Key.Key_Down) and items:
+            self.node_clicked.emit(items[min(place + 1, len(items) - 1)])
+        elif key in (Qt.Key.Key_Left, Qt.Key.Key_Up) and items:
+            self.node_clicked.emit(items[max(place - 1, 0)])
+        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and place >= 0 and self._nodes[place].has_more:
+            self.node_opened.emit(items[place])
+        elif key == Qt.Key.Key_Backspace:
+            self.left.emit()
+        elif key == Qt.Key.Key_F:
+            self._fit_again()
+        else:
+            super().keyPressEvent(event)
+
+    def _fit_again(self) -> None:
+        self.fit()
+        self.update()
+
+    # -- saving
+
+    def choose_export(self) -> None:
+        """Ask for a file and save the graph in it."""
+        ask_and_save(self, self.export_name, self.export)
+
+    def export(self, path: Path) -> None:
+        """Save the graph: SVG when the name ends so, PNG at twice the size otherwise."""
+        save_picture(path, self.rect(), appearance().theme.color("panel"), self.draw)
+
+
+def _curve(start: QPointF, first: QPointF, second: QPointF, end: QPointF) -> QPainterPath:
+    path = QPainterPath(start)
+    path.cubicTo(first, second, end)
+    return path
+
+
+def _tip(at: QPointF, back: QPointF) -> QPainterPath:
+    """The tip of an arrow that comes from the side of ``back``."""
+    foot, side = at + back * _ARROW_PX * 1.6, QPointF(back.y(), back.x()) * _ARROW_PX
+    path = QPainterPath(at)
+    path.lineTo(foot + side)
+    path.lineTo(foot - side)
+    path.closeSubpath()
+    return path

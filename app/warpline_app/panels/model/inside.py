@@ -1,0 +1,73 @@
+"""What a graph shows of a report of modules: those inside one of them, and which follows which."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from warpline.analysis.framework.report import Table
+from warpline.analysis.steps.module_flow import NOBODY, ModuleFlow
+
+TOP = -1
+"""In place of a row: what no module calls."""
+MOST_NODES = 80
+_WHOLE = {
+    "self_ns": "total_ns",
+    "gpu_self_ns": "gpu_total_ns",
+    "backward_self_ns": "backward_ns",
+    "count": "count",
+}
+"""Columns of a report with what is inside, for those that are a module's own."""
+
+
+def rows_inside(table: Table, root: int) -> list[int]:
+    """Rows of the modules that the module of a row calls (`TOP`: that nobody calls)."""
+    depth = np.asarray(table.depth)
+    level = 0 if root == TOP else int(depth[root]) + 1
+    below = depth[root + 1 :]
+    ends = np.flatnonzero(below < level)
+    stop = root + 1 + (int(ends[0]) if len(ends) else len(below))
+    return (root + 1 + np.flatnonzero(depth[root + 1 : stop] == level)).tolist()
+
+
+def row_above(table: Table, row: int) -> int:
+    """The row of the module that calls that of a row; `TOP` when nobody does."""
+    depth = np.asarray(table.depth)
+    above = np.flatnonzero(depth[: max(row, 0)] < depth[row]) if row >= 0 else depth[:0]
+    return int(above[-1]) if len(above) else TOP
+
+
+def first_with_choice(table: Table, root: int = TOP) -> int:
+    """Where a look inside begins: a single module with others in it has nothing to tell by itself."""
+    while len(rows := rows_inside(table, root)) == 1 and rows_inside(table, rows[0]):
+        root = rows[0]
+    return root
+
+
+def shares_inside(table: Table, root: int, rows: list[int], measure: str) -> list[float]:
+    """What each of some rows took of the module they are in, 0–1."""
+    values = np.asarray(table.data[_WHOLE[measure]]).astype(np.float64)
+    whole = values[rows].sum() if root == TOP or measure == "count" else values[root]
+    return [float(value) for value in values[rows] / max(whole, 1.0)]
+
+
+def graph_inside(table: Table, flow: ModuleFlow, root: int) -> tuple[list[int], list[tuple[int, int, int]]]:
+    """Rows of the modules inside one, those that are called first before others, and (place, place, count) between."""
+    rows = rows_inside(table, root)[:MOST_NODES]
+    names = (
+        np.asarray(table.targets.names) if table.targets.names is not None else np.zeros(len(table), np.int64)
+    )
+    caller = NOBODY if root == TOP else int(names[root])
+    row_of = {int(names[row]): row for row in reversed(rows)}
+    pairs = [
+        (row_of[first], row_of[second], count)
+        for first, second, count in flow.inside(caller)
+        if first in row_of and second in row_of and first != second
+    ]
+    # Whatever begins is left once more than it is reached.
+    surplus = dict.fromkeys(rows, 0)
+    for first, second, count in pairs:
+        surplus[first] += count
+        surplus[second] -= count
+    rows.sort(key=lambda row: -surplus[row])
+    place = {row: number for number, row in enumerate(rows)}
+    return rows, [(place[first], place[second], count) for first, second, count in pairs]

@@ -123,6 +123,9 @@ class _Waits:
             b.strings(list(names)),
             flags=np.array([int(Flag.IDLE) if name == "blocked" else 0 for name in names], np.uint8),
             attributes={
+                "cpu": np.ma.MaskedArray(
+                    np.zeros(len(names), np.int32), [name == "blocked" for name in names]
+                ),
                 "wait": np.ma.MaskedArray(np.array(waits, np.uint8), ~known),
                 "reason": np.ma.MaskedArray(reason, reason == 0),
                 "stack": np.ma.MaskedArray([stack.id if stack else 0 for stack in stacks], ~known),

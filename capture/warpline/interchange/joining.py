@@ -129,9 +129,9 @@ def _join(
         options = [ImportOptions(clock=builder.add_clock(path.name)) for path in files]
         fits: list[_Fit] = []
         for path, converter, option in zip(files, converters, options, strict=True):
-            before = builder.joined_pids
+            builder.joined_pids = builder.other_pids = frozenset()
             (summary,) = convert_each([path], [converter], [option], builder, report_rest, is_cancelled)
-            _check_pids(path, capture, builder, before, is_forced=align != "auto")
+            _check_pids(path, capture, builder, is_forced=align != "auto")
             fit = _fit(path, capture, summary, align)
             builder.set_clock_offset(option.clock, fit.offset_ns, method=fit.method)
             builder.widen((summary.start_ns or 0) - fit.offset_ns, (summary.stop_ns or 0) - fit.offset_ns)
@@ -162,9 +162,9 @@ class JoiningBuilder(CaptureBuilder):
         self._processes_by_pid: dict[int, int] = {}
         self._threads_by_id: dict[tuple[int, int], int] = {}
         self.joined_pids: frozenset[int] = frozenset()
-        """Pids of the recording of which a trace told something."""
+        """Pids of the recording of which the trace that is being read told something."""
         self.other_pids: frozenset[int] = frozenset()
-        """Pids of traces that the recording does not know."""
+        """Pids of that trace that the recording does not know."""
 
     def begin_joining(self) -> None:
         """The recording is in; what comes now joins it."""
@@ -229,11 +229,9 @@ class JoiningBuilder(CaptureBuilder):
         return super().track(f"{uri}/{clock}", **{**fields, "title": title})
 
 
-def _check_pids(
-    path: Path, capture: Capture, builder: JoiningBuilder, before: frozenset[int], *, is_forced: bool
-) -> None:
+def _check_pids(path: Path, capture: Capture, builder: JoiningBuilder, *, is_forced: bool) -> None:
     """Raises ImportFormatError when a trace is of none of the recorded processes."""
-    if builder.joined_pids - before or before or is_forced:
+    if builder.joined_pids or is_forced:
         return
     told = ", ".join(str(pid) for pid in sorted(builder.other_pids)[:6]) or tr("none")
     recorded = ", ".join(str(process.pid) for process in capture.processes[:6])

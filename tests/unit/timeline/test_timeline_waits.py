@@ -15,6 +15,7 @@ from warpline.model import Flag
 from warpline.model.waits import WAIT_FAMILIES, WaitKind
 from warpline.storage import Capture, CaptureBuilder, open_capture
 from warpline_app.look.theme import CONTRAST, CONTRAST_LIGHT, DARK, LIGHT, Theme
+from warpline_app.panels.facts.event_facts import event_facts
 from warpline_app.timeline.draw import codes
 from warpline_app.timeline.draw.codes import ColorTable
 from warpline_app.timeline.draw.event_colors import EventColors
@@ -134,3 +135,20 @@ def test_every_kind_of_wait_has_one_family() -> None:
     kinds = [kind for family in WAIT_FAMILIES for kind in family.kinds]
     assert len(kinds) == len(set(kinds))
     assert set(WaitKind) - set(kinds) == {WaitKind.UNKNOWN, WaitKind.OTHER}
+
+
+def test_what_an_event_cannot_have_is_not_told_as_not_recorded(fight: Capture) -> None:
+    """A thread that waits is on no core, and a sleep has no holder."""
+
+    def not_recorded(row: int) -> str:
+        sections = {section.title: section.facts for section in event_facts(fight, row).sections}
+        return ", ".join(fact.value for fact in sections.get("Not recorded", ()))
+
+    lane = lane_of(fight, STATE)
+    for at in (5, 20, 60):
+        row = fight.event_at(lane, at * MS)
+        assert row is not None
+        assert (fight.kinds["thread_state"].at(row)["cpu"] is None) == (at != 5)
+        assert not_recorded(row) == ""
+    for row in fight.kinds["osrt"].rows.tolist():
+        assert set(not_recorded(row).split(", ")) <= {"", "Called from"}

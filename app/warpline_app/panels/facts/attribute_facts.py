@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from warpline.i18n import tr, translated
+from warpline.model import Flag
 from warpline.model.kinds import BUILTIN_KINDS_BY_NAME, AttributeSpec, KindSpec
 from warpline.model.sizes import format_bytes
 from warpline.model.times import format_duration
@@ -95,13 +96,32 @@ def attribute_facts(capture: Capture, kind: str, row: int, values: dict[str, Any
         what.append(Fact(tr("Throughput"), f"{rate}/s"))
     what += [Fact(name, compact(value)) for name, value in (rest or {}).items()]
     named = [_fact_of(capture, spec, values) for spec in specs if is_identifier(spec.name)]
-    missing = [spec for spec in specs if values.get(spec.name) is None and _axis(spec.name) in {"", "x"}]
+    missing = [
+        spec
+        for spec in specs
+        if values.get(spec.name) is None
+        and _axis(spec.name) in {"", "x"}
+        and _could_have(kind, int(capture.events.flags[row]), values, spec.name)
+    ]
     return AttributeFacts(
         tuple(fact for fact in what if fact is not None),
         inputs,
         tuple(fact for fact in named if fact is not None),
         (Fact("", ", ".join(_stem_title(spec) for spec in missing)),) if missing else (),
     )
+
+
+def _could_have(kind: str, flags: int, values: dict[str, Any], name: str) -> bool:
+    """Whether there is anything to record: a thread that waits is on no core, one that runs waits for nothing, and most
+    of what runs is no task of asyncio.
+    """
+    if name == "task":
+        return False
+    if kind == "thread_state":
+        if flags & Flag.WAITING:
+            return name == "woken_by"
+        return (name == "cpu") != bool(flags & Flag.IDLE)
+    return not (kind == "osrt" and values.get("wait")) or name == "caller"
 
 
 def is_identifier(name: str) -> bool:

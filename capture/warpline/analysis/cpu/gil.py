@@ -35,6 +35,7 @@ def gil(view: View, _options: Options) -> Table | NotRecorded:
     tracks = np.array([-2 - t.index if t.thread is None else t.thread for t in view.capture.tracks] or [-2])
     thread = tracks[view.track_of(events.row)] if len(events) else np.empty(0, np.int64)
     holder = np.ma.filled(view.column("osrt", "holder", events.index).astype(np.int64), -1)
+    holder[holder == pid_tid(view, thread)[1]] = -1  # it has given it away, and waits until it is taken
     key, first = combine_keys(thread, holder)
     stats = group_statistics(key, events.inside).by_total()
     rows = first[stats.key]
@@ -55,7 +56,7 @@ def gil(view: View, _options: Options) -> Table | NotRecorded:
             **stat_data(stats),
             "of_range_ratio": ratio(stats.total, view.duration_ns),
             "name": Texts(thread[rows] + shift, lambda code: title(code - shift)),
-            "holder": Texts(holder[rows], lambda tid: named.get(tid, str(tid))),
+            "holder": Texts(holder[rows], lambda tid: named.get(tid, str(tid)) if tid >= 0 else ""),
             "pid": masked_below_zero(pids),
             "tid": masked_below_zero(tids),
         },

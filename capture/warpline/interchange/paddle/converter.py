@@ -15,6 +15,7 @@ from warpline.interchange.framework.importer import ImportOptions
 from warpline.interchange.paddle.columns import RANGE
 from warpline.interchange.torch.columns import MEMORY, OPERATOR, PHASE
 from warpline.interchange.torch.converter import CATEGORY, TorchConverter
+from warpline.interchange.torch.cpu import stack_id
 from warpline.interchange.torch.memory import add_allocations
 from warpline.interchange.trace_json.json_stream import StreamState
 from warpline.interchange.trace_json.piece_columns import Group, Piece, ThreadKey
@@ -111,7 +112,7 @@ class PaddleConverter(TorchConverter):
         }
         stacks = group.texts["stack"]
         if any(stacks.table):
-            table = np.array([self._stack(text) for text in stacks.table], np.int64)[stacks.codes]
+            table = np.array([stack_id(self.builder, text) for text in stacks.table], np.int64)[stacks.codes]
             attributes["stack"] = np.ma.MaskedArray(np.maximum(table, 0).astype(np.uint32), table < 0)
         self.add_slices(group, "operator", "operators", attributes, flags=self.durations_noted(group))
 

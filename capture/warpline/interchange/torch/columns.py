@@ -20,7 +20,16 @@ from warpline.interchange.torch.args import (
     OperatorArgs,
     PythonArgs,
 )
-from warpline.interchange.torch.cpu import SLICE, STATE, SchedulingArgs, extract_scheduling, fill_scheduling
+from warpline.interchange.torch.cpu import (
+    CALL,
+    SLICE,
+    STATE,
+    SchedulingArgs,
+    WaitArgs,
+    extract_scheduling,
+    fill_scheduling,
+    fill_waits,
+)
 from warpline.interchange.trace_json.arguments import (
     Arguments,
     decode_args,
@@ -65,6 +74,7 @@ ROUTES: Mapping[str, str] = {
     "trace": PROFILER,
     STATE: STATE,
     SLICE: SLICE,
+    CALL: CALL,
     **dict.fromkeys(("profilestep", "dataloader", "forward", "backward", "optimization"), PHASE),
 }
 """Groups of complete events by category, lower case; older spellings included."""
@@ -243,7 +253,8 @@ FILLERS: Mapping[str, Filler] = {
     PYTHON: Filler(PythonArgs, fill_python),
     MEMORY: Filler(MemoryArgs, fill_memory),
     **dict.fromkeys((OVERHEAD, PROFILER, PHASE), Filler(NoArgs, fill_plain)),
-    **dict.fromkeys((STATE, SLICE), Filler(SchedulingArgs, fill_scheduling)),
+    SLICE: Filler(SchedulingArgs, fill_scheduling),
+    **dict.fromkeys((STATE, CALL), Filler(WaitArgs, fill_waits)),
 }
 
 TORCH_EXTRACTORS: Mapping[str, Extractor] = {
@@ -255,7 +266,7 @@ TORCH_EXTRACTORS: Mapping[str, Extractor] = {
     PYTHON: _extractor(PythonArgs, fill_python),
     **dict.fromkeys((OVERHEAD, PROFILER, PHASE), _extractor(NoArgs, fill_plain)),
     INSTANTS: extract_instants,
-    **dict.fromkeys((STATE, SLICE), extract_scheduling),
+    **dict.fromkeys((STATE, SLICE, CALL), extract_scheduling),
 }
 
 TORCH = TraceFormat(

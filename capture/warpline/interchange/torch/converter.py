@@ -27,13 +27,14 @@ from warpline.interchange.torch.columns import (
     PROFILER,
     PYTHON,
 )
-from warpline.interchange.torch.cpu import SLICE, STATE, add_scheduling
+from warpline.interchange.torch.cpu import CALL, SLICE, STATE, add_scheduling, stack_id
 from warpline.interchange.torch.gpu import KinetoGpuTracks
 from warpline.interchange.torch.kinds import KINDS_WITH_MORE
 from warpline.interchange.torch.memory import add_memory
+from warpline.interchange.torch.releases import add_releases
 from warpline.interchange.trace_json.converter import TraceConverter
 from warpline.interchange.trace_json.json_stream import StreamState
-from warpline.interchange.trace_json.piece_columns import FLOWS, Group, ThreadKey
+from warpline.interchange.trace_json.piece_columns import FLOWS, INSTANTS, Group, ThreadKey
 from warpline.interchange.trace_json.target import name_ids, optional_ids, payload_of
 from warpline.interchange.trace_json.tracks import ProcessEntry, number_of
 from warpline.interchange.trace_json.unfinished import PendingFlows
@@ -45,7 +46,10 @@ if TYPE_CHECKING:
 _STEP = re.compile(r"Profiler?Step#(\d{1,12})")
 _THREAD_NAME = re.compile(r"thread -?\d+ \((.*)\)")
 _MAX_META_TEXT = 4000
-_LINKS = {"fwdbwd": links.FORWARD_BACKWARD, "wakeup": links.WAKEUP}
+_LINKS = {
+    "fwdbwd": links.FORWARD_BACKWARD,
+    **{kind: kind for kind in (links.WAKEUP, links.RELEASE, links.DATA, links.EXIT)},
+}
 """Kinds of links by the category of their flows."""
 CATEGORY = AttributeSpec("category", "string", "Category")
 _HEADER_NOT_META = frozenset({"stackFrames", "samples", "systemTraceEvents"})
@@ -96,9 +100,13 @@ class TorchConverter(TraceConverter):
         elif name == PHASE:
             self._find_main(group)
             self.add_phases(group)
-        elif name in (STATE, SLICE):
+        elif name in (STATE, SLICE, CALL):
             self.saw(group.start, group.start + group.duration)
             add_scheduling(self, name, group, self._scheduling_rows)
+        elif name == INSTANTS:
+            others = add_releases(self, group, self._scheduling_rows)
+            if len(others):
+                super().absorb_group(name, others)
         elif name == FLOWS:
             of_launches = np.array([text.lower() in LAUNCH_FLOWS for text in group.category.table], bool)
             chosen = of_launches[group.category.codes]
@@ -180,7 +188,7 @@ class TorchConverter(TraceConverter):
         }
         stacks = group.texts["stack"]
         if any(stacks.table):
-            table = np.array([self._stack(text) for text in stacks.table], np.int64)[stacks.codes]
+            table = np.array([stack_id(self.builder, text) for text in stacks.table], np.int64)[stacks.codes]
             attributes["stack"] = np.ma.MaskedArray(np.maximum(table, 0).astype(np.uint32), table < 0)
         self.add_slices(group, "operator", "operators", attributes, flags=flags)
 
@@ -207,14 +215,6 @@ class TorchConverter(TraceConverter):
         """Attributes of columns that are there, and all arguments that have no column."""
         found = {name: group.numbers[column] for name, column in numbers.items() if column in group.numbers}
         return found | payload_of(self.builder, group)
-
-    def _stack(self, text: str) -> int:
-        """Id of a recorded call stack (innermost frame first, separated by semicolons), -1 for none."""
-        stack = -1
-        for frame in reversed([part for part in text.split(";") if part]):
-            name = self.builder.string(frame)
-            stack = self.builder.stack(name) if stack < 0 else self.builder.stack(name, stack)
-        return stack
 
     def _add_apart(self, name: str, group: Group) -> None:
         """The profiler's own activity: what it cost, and the window it recorded."""

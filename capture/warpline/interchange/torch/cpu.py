@@ -1,4 +1,4 @@
-"""States of threads and what cores ran, as Warpline's own export writes them into traces of this format.
+"""States of threads, what they waited in and what cores ran, as Warpline's own export writes them into such traces.
 
 Their rows have made-up numbers there, so the arguments tell whose they are: ``tid`` (and ``pid`` on the row of a core),
 ``core`` on the row of a core. `export.chrome_json.args` writes them.
@@ -16,8 +16,14 @@ from warpline.interchange.framework.columns import NO_INTEGER, distinct_rows
 from warpline.interchange.trace_json.arguments import Arguments, Int64, decode_args
 from warpline.interchange.trace_json.piece_columns import SLICES, Group, Loss, extract_slices, spans
 from warpline.interchange.trace_json.target import TraceTarget
+from warpline.storage import CaptureBuilder
 
-STATE, SLICE = "thread_state", "cpu_slice"
+STATE, SLICE, CALL = "thread_state", "cpu_slice", "osrt"
+_TRACKS = {STATE: "state", SLICE: "cpu", CALL: "osrt"}
+_OF_STATES = ("cpu", "woken_by", "wait", "core_wait_ns")
+_OF_CALLS = ("return_value", "wait", "address", "holder", "ended_by")
+_TEXTS_OF_STATES = ("reason", "place", "task")
+_TEXTS_OF_CALLS = ("place", "task", "object", "ended_how", "holder_place", "caller")
 _NUMBERS = ("pid", "tid", "core", "cpu", "woken_by", "flags")
 
 
@@ -33,6 +39,42 @@ class SchedulingArgs(msgspec.Struct, gc=False):
     reason: str = ""
 
 
+class WaitArgs(SchedulingArgs, gc=False):
+    """Arguments of states and of calls that blocked: what was waited for, where, and who ended it."""
+
+    wait: Int64 = NO_INTEGER
+    core_wait_ns: Int64 = NO_INTEGER
+    return_value: Int64 = NO_INTEGER
+    address: Int64 = NO_INTEGER
+    holder: Int64 = NO_INTEGER
+    ended_by: Int64 = NO_INTEGER
+    place: str = ""
+    task: str = ""
+    object: str = ""
+    ended_how: str = ""
+    holder_place: str = ""
+    caller: str = ""
+    stack: str = msgspec.field(default="", name="Call stack")
+
+
+def fill_waits(group: Group, args: Arguments) -> bool:
+    """The same as `fill_scheduling`, and why they waited."""
+    for name in {*_OF_STATES, *_OF_CALLS} - set(_NUMBERS):
+        group.numbers[name] = args.integers(name)
+    for name in {*_TEXTS_OF_STATES, *_TEXTS_OF_CALLS, "stack"}:
+        group.texts[name] = args.texts(name)
+    return fill_scheduling(group, args)
+
+
+def stack_id(builder: CaptureBuilder, text: str) -> int:
+    """Id of a recorded call stack (innermost frame first, separated by semicolons), -1 for none."""
+    stack = -1
+    for frame in reversed([part for part in text.split(";") if part]):
+        name = builder.string(frame)
+        stack = builder.stack(name) if stack < 0 else builder.stack(name, stack)
+    return stack
+
+
 def fill_scheduling(group: Group, args: Arguments) -> bool:
     """Add whose they are and what is told of them; False when some do not say whose they are."""
     for name in _NUMBERS:
@@ -43,14 +85,15 @@ def fill_scheduling(group: Group, args: Arguments) -> bool:
 
 
 def extract_scheduling(rows: list[Any], losses: Counter[Loss]) -> dict[str, Group]:
-    """Events of one of the two categories; those of others who use such a category are ranges."""
+    """Events of one of the categories; those of others who use such a category are ranges."""
     name = rows[0].cat
     ours = [row for row in rows if b'"tid"' in bytes(row.args) or b'"core"' in bytes(row.args)]
     found: dict[str, Group] = {}
     if ours:
         kept, group = spans(ours, losses)
-        args = decode_args(kept, SchedulingArgs, losses)
-        if fill_scheduling(group, args):
+        fill = fill_scheduling if name == SLICE else fill_waits
+        args = decode_args(kept, SchedulingArgs if name == SLICE else WaitArgs, losses)
+        if fill(group, args):
             found[name] = group
         else:
             ours = []
@@ -67,7 +110,7 @@ def add_scheduling(target: TraceTarget, kind: str, group: Group, rows: dict[Any,
     """
     builder, tracks, numbers = target.builder, target.tracks, group.numbers
     names = builder.strings(group.name.table)[group.name.codes]
-    reason = builder.strings(group.texts["reason"].table)[group.texts["reason"].codes]
+    told = _told(builder, kind, group)
     flags = (np.ma.filled(numbers["flags"], 0) & 0xFF).astype(np.uint8)
     stop = group.start + group.duration
     owner = (np.ma.filled(numbers[name], NO_INTEGER) for name in ("pid", "tid", "core"))
@@ -77,10 +120,8 @@ def add_scheduling(target: TraceTarget, kind: str, group: Group, rows: dict[Any,
         key = group.threads[row]
         thread = None if tid == NO_INTEGER else tracks.thread(key[0] if pid == NO_INTEGER else pid, tid)
         attributes: dict[str, Any] = {}
-        if kind == STATE:
-            attributes["cpu"] = numbers["cpu"][index]
-            attributes["woken_by"] = numbers["woken_by"][index]
-            attributes["reason"] = np.ma.MaskedArray(reason[index], reason[index] == 0)
+        if kind != SLICE:
+            attributes = {name: column[index] for name, column in told.items()}
         elif thread is not None:
             attributes["process"], attributes["thread"] = thread.process.index, thread.index
         if core != NO_INTEGER:
@@ -88,7 +129,7 @@ def add_scheduling(target: TraceTarget, kind: str, group: Group, rows: dict[Any,
             track = tracks.add_track(tracks.specs.core(core), cores)
         else:
             assert thread is not None, "one of the two is told"
-            track = tracks.sub_track(thread, "state" if kind == STATE else "cpu")
+            track = tracks.sub_track(thread, _TRACKS[kind])
         first = builder.add_events(
             track,
             kind,
@@ -100,3 +141,19 @@ def add_scheduling(target: TraceTarget, kind: str, group: Group, rows: dict[Any,
         )
         number = rows.setdefault(key, -2 - len(rows))
         target.slices.add(number, group.start[index], stop[index], np.arange(first, first + len(index)))
+
+
+def _told(builder: CaptureBuilder, kind: str, group: Group) -> dict[str, Any]:
+    """Attributes of states and calls, by name; no name of a text is 0."""
+    if kind == SLICE:
+        return {}
+    names = (_OF_STATES, _TEXTS_OF_STATES) if kind == STATE else (_OF_CALLS, _TEXTS_OF_CALLS)
+    found: dict[str, Any] = {name: group.numbers[name] for name in names[0]}
+    for name in names[1]:
+        texts = builder.strings(group.texts[name].table)[group.texts[name].codes]
+        found[name] = np.ma.MaskedArray(texts, texts == 0)
+    stacks = group.texts["stack"]
+    if any(stacks.table):
+        ids = np.array([stack_id(builder, text) for text in stacks.table], np.int64)[stacks.codes]
+        found["stack"] = np.ma.MaskedArray(np.maximum(ids, 0).astype(np.uint32), ids < 0)
+    return found

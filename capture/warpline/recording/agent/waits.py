@@ -168,9 +168,12 @@ def _with_callers(
 
 
 def _ended(waits: Waits, releases: Releases) -> Waits:
-    """The same with what ended each. Where nobody knows who had a semaphore, who gave it back had it."""
+    """The same with what ended each. Where nobody knows who had a semaphore, who gave it back had it.
+
+    Who has just given the GIL away and waits until another has taken it is still its last holder, and holds nothing.
+    """
     release = match_releases(waits, releases)
-    holder = waits.holder
+    holder = np.where((waits.kind == WaitKind.GIL) & (waits.holder == waits.thread), NOBODY, waits.holder)
     if len(releases):
         unknown = (holder == NOBODY) & (waits.kind == WaitKind.LOCK) & (release >= 0)
         holder = np.where(unknown, releases.thread[release], holder)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.gui.wait_sample import write_wait_sample
 from tests.unit.interchange.export.export_tools import (
     GENERIC,
     NSYS,
@@ -24,7 +25,8 @@ from tests.unit.interchange.export.export_tools import (
 
 from warpline.interchange import import_files
 from warpline.interchange.export.chrome_json.text import microseconds
-from warpline.storage import Capture, open_capture
+from warpline.model import Flag
+from warpline.storage import Capture, CaptureBuilder, open_capture
 
 
 @pytest.mark.parametrize("file", [*TORCH, *GENERIC])
@@ -147,3 +149,42 @@ def test_holistic_trace_analysis_sees_the_same_kernels(
         tables.append((kinds.to_dict(), kernels.to_dict(), times.to_dict()))
     assert tables[0] == tables[1]
     assert len(tables[0][1]["name"]) > 20
+
+
+def test_why_threads_waited_comes_through_chrome_json(tmp_path: Path) -> None:
+    """Calls that blocked, releases and reasons of states: all of it, with stacks."""
+    with open_capture(write_wait_sample(tmp_path / "fight.h5", tmp_path / "fight.py")) as capture:
+        out = written(capture, tmp_path / "out.json")
+        with open_capture(import_files([out], tmp_path / "again.h5")) as again:
+            for kind in set(capture.kinds) - {"range", "sample"}:
+                assert attributes_of(again, kind) == attributes_of(capture, kind)
+                assert rows_of(again, kind) == rows_of(capture, kind)
+            assert events_of(again) == events_of(capture)
+
+
+def test_who_ended_a_wait_comes_through_chrome_json(tmp_path: Path) -> None:
+    path = tmp_path / "links.h5"
+    with CaptureBuilder(path) as builder:
+        process = builder.add_process(71, name="python")
+        calls = {}
+        for tid in (72, 73):
+            thread = builder.add_thread(process, tid, name=f"thread {tid}")
+            uri = f"process/71.1/thread/{tid}.1/osrt"
+            calls[tid] = builder.track(uri, title="OS runtime", role="osrt", process=process, thread=thread)
+        ids = {}
+        for tid, kind, name, start, duration in (
+            (72, "osrt", "sem_wait", 1000, 2000),
+            (73, "release", "release", 2900, 0),
+            (73, "osrt", "write", 4000, 200),
+            (72, "osrt", "read", 3500, 900),
+        ):
+            flags = 0 if duration else int(Flag.INSTANT)
+            row = builder.add_events(calls[tid], kind, [start], [duration], builder.string(name), flags=flags)
+            ids[name] = int(row)
+        builder.add_links("release", [ids["release"]], [ids["sem_wait"]])
+        builder.add_links("data", [ids["write"]], [ids["read"]])
+        builder.finish()
+    with open_capture(path) as capture:
+        out = written(capture, tmp_path / "out.json")
+        with open_capture(import_files([out], tmp_path / "again.h5")) as again:
+            assert links_of(again) == links_of(capture) != Counter()

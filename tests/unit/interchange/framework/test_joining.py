@@ -140,6 +140,9 @@ def test_what_is_not_of_one_run_is_refused(tmp_path: Path) -> None:
     stranger = trace_file(tmp_path, [span("a", 1, 2, UTC_NS, pid=4711)], "stranger.json")
     with pytest.raises(ImportFormatError, match=r"4711.*none of those that were recorded \(71\)"):
         join_files([run, stranger], tmp_path / "both.h5")
+    own = trace_file(tmp_path, [span("a", 1, 2, UTC_NS)], "own.json")
+    with pytest.raises(ImportFormatError, match=r"stranger.*4711.*none of those that were recorded \(71\)"):
+        join_files([run, own, stranger], tmp_path / "both.h5")
     late = trace_file(tmp_path, [span("a", 1, 2, UTC_NS + 3600 * 10**9)], "late.json")
     with pytest.raises(ImportFormatError, match=r"apart: not the same run"):
         join_files([run, late], tmp_path / "both.h5")

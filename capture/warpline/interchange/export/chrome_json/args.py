@@ -218,7 +218,7 @@ def arguments_of(
         done = _kernel_arguments(capture, position, found)
     if kind == "memory" and track.thread is not None:
         done = _memory_arguments(capture, position, found)
-    if kind in ("thread_state", "cpu_slice"):
+    if kind in ("thread_state", "cpu_slice", "osrt", "release"):
         done = _whose(capture, track, rows, position, found)
     for spec in table.spec.attributes:
         if spec.name in done or (spec.name == "category" and kind in ("range", "other")):
@@ -231,7 +231,7 @@ def arguments_of(
         if kind == "phase" and spec.name == "step":
             valid = valid & ~_names_its_step(capture, rows)
         if spec.dtype == "stack":
-            if kind == "operator":
+            if kind in ("operator", "osrt", "thread_state", "release"):
                 found.column("Call stack", texts.stacks(np.where(valid, values, 0)), valid)
             continue
         if spec.name == "correlation" and correlation is not None:

@@ -1,0 +1,75 @@
+"""Releases of locks as Warpline's own export writes them: instants that say whose they are, and where."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import orjson
+
+from warpline.interchange.torch.cpu import stack_id
+from warpline.interchange.trace_json.piece_columns import Group
+from warpline.interchange.trace_json.target import TraceTarget, name_ids
+from warpline.model import Flag
+
+CATEGORY = "release"
+
+
+def add_releases(target: TraceTarget, group: Group, rows: dict[Any, int]) -> Group:
+    """Add the releases among instants; returns the others. ``rows`` as in `cpu.add_scheduling`."""
+    if CATEGORY not in group.category.table:
+        return group
+    payload = group.texts["payload"]
+    told = [_members(text) for text in payload.table]
+    ours = np.array([type(args.get("tid")) is int for args in told], bool)[payload.codes]
+    ours &= np.array([text == CATEGORY for text in group.category.table], bool)[group.category.codes]
+    if not ours.any():
+        return group
+    taken = group.take(np.flatnonzero(ours))
+    codes = taken.texts["payload"].codes
+    stacks = np.array([stack_id(target.builder, _text(args, "Call stack")) for args in told], np.int64)[codes]
+    places = target.builder.strings([_text(args, "place") for args in told])[codes]
+    addresses = [args.get("address") for args in told]
+    known = np.array([type(value) is int and 0 <= value < 1 << 64 for value in addresses], bool)[codes]
+    numbers = np.array(
+        [value if type(value) is int and 0 <= value < 1 << 64 else 0 for value in addresses], np.uint64
+    )
+    names = name_ids(target.builder, taken.name)
+    tids = np.array([args.get("tid", 0) if type(args.get("tid")) is int else 0 for args in told], np.int64)[
+        codes
+    ]
+    target.saw(taken.start, taken.start)
+    for row, tid in sorted(set(zip(taken.thread.tolist(), tids.tolist(), strict=True))):
+        index = np.flatnonzero((taken.thread == row) & (tids == tid))
+        key = taken.threads[row]
+        first = target.builder.add_events(
+            target.tracks.sub_track(target.tracks.thread(key[0], tid), "osrt"),
+            "release",
+            taken.start[index],
+            np.zeros(len(index), np.int64),
+            names[index],
+            flags=np.full(len(index), Flag.INSTANT, np.uint8),
+            attributes={
+                "address": np.ma.MaskedArray(numbers[codes][index], ~known[index]),
+                "place": np.ma.MaskedArray(places[index], places[index] == 0),
+                "stack": np.ma.MaskedArray(np.maximum(stacks[index], 0).astype(np.uint32), stacks[index] < 0),
+            },
+        )
+        number = rows.setdefault(key, -2 - len(rows))
+        target.slices.add(
+            number, taken.start[index], taken.start[index], np.arange(first, first + len(index))
+        )
+    return group.take(np.flatnonzero(~ours))
+
+
+def _members(text: str) -> dict[str, Any]:
+    try:
+        found = orjson.loads(text) if text else {}
+    except orjson.JSONDecodeError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _text(args: dict[str, Any], name: str) -> str:
+    found = args.get(name, "")
+    return found if isinstance(found, str) else ""

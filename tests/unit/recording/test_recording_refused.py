@@ -18,6 +18,7 @@ from tests.unit.recording.recording_tools import WARPLINE, States, python
 
 from warpline.model.errors import RecordingError
 from warpline.model.flags import Flag
+from warpline.model.waits import WaitKind
 from warpline.recording import proc_files
 from warpline.recording.doctor import check_sources
 from warpline.recording.proc_files import parse_core_times, parse_stat
@@ -25,10 +26,11 @@ from warpline.recording.record import record
 from warpline.recording.session import RecordingOptions
 from warpline.recording.sources.perf import rings as perf
 from warpline.recording.sources.perf.abi import RingTooLarge
-from warpline.recording.sources.procfs.translate import dominant_states, state_ratios
+from warpline.recording.sources.procfs.estimates import dominant_states, state_ratios
 from warpline.recording.sources.registry import default_trace
 from warpline.recording.sources.thread_state import State
 from warpline.recording.unavailable import Unavailable
+from warpline.storage import open_capture
 
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="recording works on Linux only")
 SYSCALL = {"x86_64": 298, "aarch64": 241}.get(platform.machine(), 0)
@@ -119,6 +121,37 @@ def test_states_are_estimated_and_the_reason_is_told(
     assert np.nanmin(total) == pytest.approx(1)
     assert np.nanmax(total) == pytest.approx(1)
     assert states.slices == 0
+
+
+ASLEEP = """
+    import time
+    for _ in range(5):
+        time.sleep(0.06)
+    def last():
+        time.sleep(0.8)
+    last()
+"""
+
+
+@linux_only
+def test_estimated_states_say_what_was_waited_for(tmp_path: Path) -> None:
+    done = refused(tmp_path, errno.EPERM, "record", "-q", "-o", "run.h5", "--", *python(ASLEEP))
+    assert done.returncode == 0, done.stderr
+    with open_capture(tmp_path / "run.h5") as capture:
+        table = capture.kinds["thread_state"]
+        told = [
+            (capture.strings[values["place"]], capture.event_span(int(row)))
+            for row, values in ((row, table.at(int(row))) for row in table.stored_rows)
+            if values.get("wait") == WaitKind.SLEEP and values.get("place")
+        ]
+        flags = capture.events.flags[table.stored_rows]
+        sources = {source.name: source for source in capture.sources}
+    assert (flags & Flag.ESTIMATED).all()
+    assert {place.partition(" (")[0] for place, _span in told} <= {"<module>", "last"}
+    # The call says when, the samples that the thread was blocked.
+    assert any(place.startswith("last (") and stop - start > 100_000_000 for place, (start, stop) in told)
+    assert not sources["native"].enabled
+    assert "EPERM" in sources["native"].reason
 
 
 @linux_only

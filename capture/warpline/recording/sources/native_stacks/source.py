@@ -30,7 +30,6 @@ class NativeSource(RecordingSource):
     )
     title = english("Stacks of native functions on a core, sampled (perf events)")
     position = 90
-    without = english("functions of libraries are not told apart")
     record_types = frozenset({130, 131, 132, 133, 134})
     timed_records = ((130, 0), (132, 0), (133, 0))
 

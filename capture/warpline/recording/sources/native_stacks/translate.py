@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from warpline.i18n import english_n
 from warpline.model import Flag
 from warpline.recording.sources.native_stacks.chains import Chains, NativeFrame, NativeSample
 from warpline.recording.sources.native_stacks.splicing import (
@@ -15,6 +16,7 @@ from warpline.recording.sources.native_stacks.splicing import (
     Sureness,
     below_python,
 )
+from warpline.recording.spool import records
 from warpline.recording.spool.reader import SpoolFile
 from warpline.recording.spool.spool_to_tracks import Translation
 from warpline.recording.symbols.library import require_elf_reader
@@ -62,6 +64,29 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
         python = pythons.at(thread, sample.time_ns)
         _add(columns, thread, sample, python, stacks)
     _write(translation, builder, columns)
+    _tell(spools, builder, columns)
+
+
+def _tell(spools: Sequence[SpoolFile], builder: CaptureBuilder, columns: _Columns) -> None:
+    """How many samples do not say who called, beside what the recorder said."""
+    cut = sum(columns.is_cut)
+    said = [
+        (spool.text(reason), int(lost))
+        for spool in spools
+        for name, _enabled, reason, _remedy, lost in spool.records(
+            records.SOURCE_STATE, records.source_state
+        ).values.tolist()
+        if spool.text(name) == "native"
+    ]
+    reason, lost = said[-1] if said else ("", 0)
+    share = english_n(
+        "{count:,} of {all:,} samples knows the innermost functions only: who called them could not be found",
+        "{count:,} of {all:,} samples know the innermost functions only: who called them could not be found",
+        cut,
+        all=len(columns.is_cut),
+    )
+    reasons = [text for text in (reason, share if cut else "") if text]
+    builder.add_source("native", True, "; ".join(reasons), lost)
 
 
 def _add(

@@ -17,6 +17,8 @@ from warpline.recording.spool.reader import SpoolFile
 from warpline.recording.spool.spool_to_tracks import AGENT_THREAD, Translation
 from warpline.storage import NO_STACK
 
+Int64Array = npt.NDArray[np.int64]
+
 _REST = english("Warpline's agent rests until its next look")
 
 
@@ -43,6 +45,11 @@ class WaitReasons(Refinement):
         """No moments of its own."""
         self.found  # noqa: B018  # threads that only the agent saw are made now, before states are counted
         return super().read()
+
+    def waits(self) -> tuple[Int64Array, Int64Array, Int64Array]:
+        """All calls."""
+        waits = self.found[0]
+        return waits.thread, waits.start_ns, waits.stop_ns
 
     def columns(self, states: States) -> Mapping[str, npt.ArrayLike]:
         """``wait``, ``reason``, ``place``, ``stack`` and ``task`` of blocked states that lie in a call."""

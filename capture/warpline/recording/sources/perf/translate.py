@@ -13,7 +13,7 @@ from warpline.i18n import english, english_n
 from warpline.recording.sources.facts import THREAD_STATES
 from warpline.recording.sources.perf import records as perf_records
 from warpline.recording.sources.perf.abi import MISC_SWITCH_OUT, MISC_SWITCH_OUT_PREEMPT
-from warpline.recording.sources.perf.refinement import Refinement
+from warpline.recording.sources.perf.refinement import Refinement, over
 from warpline.recording.sources.perf.teardown import with_teardown
 from warpline.recording.sources.perf.thread_states import NO_CPU, Mark, Marks, States, thread_states
 from warpline.recording.sources.thread_state import STATE_NAMES, State
@@ -152,7 +152,7 @@ def _add_states(
     for refinement in refinements:
         for name, column in refinement.columns(states).items():
             if not (is_split and name == "core_wait_ns"):
-                columns[name] = _over(columns.get(name), column)
+                columns[name] = over(columns.get(name), column)
     if not is_split:
         note = builder.string(english("includes the wait for a core; wake-ups were not traced"))
         reason = np.where(states.state == State.BLOCKED, np.uint32(note), np.uint32(0))
@@ -184,16 +184,6 @@ def _add_states(
         track[thread_of], "cpu_slice", start[ran], duration[ran], core_names[cpu], flags=states.flags[ran]
     )
     return first_id
-
-
-def _over(below: npt.ArrayLike | None, above: npt.ArrayLike) -> npt.ArrayLike:
-    """A column [n] where it is known, and another one where it is not."""
-    if below is None:
-        return above
-    upper, lower = np.ma.MaskedArray(above), np.ma.MaskedArray(below)
-    is_unknown = np.ma.getmaskarray(upper)
-    values = np.where(is_unknown, lower.data, upper.data)
-    return np.ma.MaskedArray(values, is_unknown & np.ma.getmaskarray(lower))
 
 
 def _add_cores(translation: Translation, builder: CaptureBuilder, states: States) -> None:

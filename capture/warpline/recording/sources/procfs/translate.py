@@ -8,11 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.i18n import english
-from warpline.model.flags import Flag
-from warpline.model.track_titles import ESTIMATED_STATE
 from warpline.recording.sources.facts import THREAD_STATES
 from warpline.recording.sources.procfs import records
-from warpline.recording.sources.thread_state import STATE_NAMES, State
+from warpline.recording.sources.procfs.estimates import add_estimates
 from warpline.recording.spool.gaps import with_gaps
 from warpline.recording.spool.reader import SpoolFile, rows_of
 from warpline.recording.spool.spool_to_tracks import Translation
@@ -21,13 +19,6 @@ from warpline.storage import CaptureBuilder
 Int64Array = npt.NDArray[np.int64]
 Float64Array = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.void]
-
-_KIND_FLAGS = np.array([0, 0, Flag.WAITING, Flag.IDLE], np.uint8) | np.uint8(Flag.ESTIMATED)
-_RATIO_COUNTERS = (
-    (State.RUNNING, english("Running")),
-    (State.RUNNABLE, english("Runnable")),
-    (State.BLOCKED, english("Blocked")),
-)
 
 
 def translate(translation: Translation, spools: Sequence[SpoolFile], builder: CaptureBuilder) -> None:
@@ -42,7 +33,7 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
     samples, thread = samples[order], thread[order]
     _add_accounting(translation, builder, samples, thread)
     if THREAD_STATES not in translation.provided:
-        _add_estimates(translation, builder, samples, thread)
+        add_estimates(translation, builder, samples, thread)
 
 
 def _add_core_utilization(translation: Translation, builder: CaptureBuilder, rows: Rows) -> None:
@@ -131,70 +122,3 @@ def _add_accounting(
         }
         for row in last.tolist()
     ]
-
-
-def _add_estimates(
-    translation: Translation, builder: CaptureBuilder, samples: Rows, thread: Int64Array
-) -> None:
-    """Between two samples of a thread, the share of each state; the largest one names the event."""
-    names = builder.strings(STATE_NAMES)
-    reason = builder.string(english("estimated from samples of /proc: the largest share of each interval"))
-    times = translation.capture_time(samples["time_ns"])
-    ratios = state_ratios(times, samples["run_ns"].astype(np.int64), samples["wait_ns"].astype(np.int64))
-    borders = np.flatnonzero(np.diff(thread)) + 1
-    starts, stops = np.r_[0, borders], np.r_[borders, len(thread)]
-    for first, stop in zip(starts.tolist(), stops.tolist(), strict=True):
-        if stop - first < 2:
-            continue
-        moments, shares = times[first:stop], ratios[first : stop - 1]
-        crossing = np.zeros(len(shares), bool)
-        for pause_start, pause_stop in translation.pauses.tolist():
-            crossing |= (moments[:-1] < pause_stop) & (moments[1:] > pause_start)
-        start, end, state, row = dominant_states(moments, shares, ~crossing)
-        index = int(thread[first])
-        track = translation.below_thread(index, "state", title=ESTIMATED_STATE)
-        cpu = samples["cpu"][first:stop][row].astype(np.int32)
-        attributes = {
-            "cpu": np.ma.MaskedArray(cpu, (state != State.RUNNING) | (cpu == 0xFFFF)),
-            "reason": np.full(len(start), reason),
-        }
-        builder.add_events(
-            track,
-            "thread_state",
-            start,
-            end - start,
-            names[state],
-            flags=_KIND_FLAGS[state],
-            attributes=attributes,
-        )
-        for number, (_state, title) in enumerate(_RATIO_COUNTERS):
-            counter = translation.below_thread(index, f"counters/{title.lower()}")
-            values = np.where(crossing, np.nan, shares[:, number])
-            builder.add_counter(counter, title, "ratio", moments, np.r_[values, np.nan])
-
-
-def state_ratios(times: Int64Array, run_ns: Int64Array, wait_ns: Int64Array) -> Float64Array:
-    """Shares of running, runnable and blocked between consecutive samples: float64 [n − 1, 3], each row sums to 1.
-
-    ``times`` and the cumulative ``run_ns`` and ``wait_ns`` are int64 [n].
-    """
-    elapsed = np.maximum(np.diff(times), 1).astype(np.float64)
-    running = np.clip(np.diff(run_ns) / elapsed, 0, 1)
-    runnable = np.clip(np.diff(wait_ns) / elapsed, 0, 1 - running)
-    return np.stack((running, runnable, 1 - running - runnable), axis=1)
-
-
-def dominant_states(
-    times: Int64Array, ratios: Float64Array, valid: npt.NDArray[np.bool_]
-) -> tuple[Int64Array, Int64Array, npt.NDArray[np.uint8], Int64Array]:
-    """Events of the largest share: start, stop, state, and the sample each begins after; equal neighbours are one.
-
-    ``times`` int64 [n]; ``ratios`` float64 [n − 1, 3]; ``valid`` bool [n − 1]: intervals to leave out are False.
-    """
-    state = (ratios.argmax(axis=1) + 1).astype(np.uint8)
-    state[~valid] = State.NONE
-    head = np.flatnonzero(np.r_[True, np.diff(state) != 0])
-    tail = np.r_[head[1:], len(state)]
-    keep = state[head] != State.NONE
-    head, tail = head[keep], tail[keep]
-    return times[head], times[tail], state[head], tail

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -18,7 +19,8 @@ def interpreters() -> list[str]:
     """Executables of Python 3, each once."""
     found = [shutil.which(f"python3.{minor}") for minor in _MINORS] + [shutil.which("python3")]
     root = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
-    found += [str(path) for path in sorted(root.glob("versions/3.*/bin/python3"))]
+    with contextlib.suppress(OSError):  # somebody else's folder
+        found += [str(path) for path in sorted(root.glob("versions/3.*/bin/python3"))]
     # What pyenv puts on the path is a script that chooses one of them.
     real = (os.path.realpath(path) for path in found if path and "/shims/" not in path)
     return list(dict.fromkeys(real))[:_MOST]

@@ -8,6 +8,7 @@ import numpy.typing as npt
 from warpline.analysis.compare.comparison_text import (
     difference_text,
     row_state,
+    share_text,
     signed_duration,
     value_text,
     variation_text,
@@ -75,7 +76,7 @@ def change_content(table: TableComparison) -> TableContent:
         ),
         TableColumn(
             tr("Share of Δ"),
-            lambda item: "–" if (share := rows[item].share) is None else f"{share:.1%}",
+            lambda item: share_text(rows[item].share) or "–",
             lambda: _numbers([row.share for row in rows]),
             is_number=True,
             width=90,
@@ -123,7 +124,7 @@ def _variation_column(rows: tuple[RowChange, ...]) -> TableColumn:
         text,
         lambda: text_ranks([text(item) for item in range(len(rows))]),
         tooltip=about,
-        width=150,
+        width=176,
         description=tr("where the difference lies with 95 % confidence"),
         key="variation",
     )

@@ -7,12 +7,14 @@ from collections.abc import Iterable
 from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QSplitter, QVBoxLayout, QWidget
 
+from warpline.analysis.compare.causes import is_wait
+from warpline.analysis.compare.comparison import Side
 from warpline.analysis.compare.waterfall import Contributor, TimePart
-from warpline.i18n import tr
+from warpline.i18n import tr, translated
 from warpline.model.times import format_duration
 from warpline_app.comparison.changes import Changes
 from warpline_app.comparison.control_row import ControlRow
-from warpline_app.comparison.places import longest_event, name_ids, stretch_of, window_of
+from warpline_app.comparison.places import lit_states, longest_event, name_ids, stretch_of, window_of
 from warpline_app.comparison.row_lock import RowLock
 from warpline_app.comparison.waterfall_view import WaterfallView
 from warpline_app.look.elided import ElidedLabel
@@ -58,6 +60,11 @@ class ComparisonPage(QWidget):
             for widget in (view, *view.findChildren(QWidget)):
                 widget.installEventFilter(self)
         FirstFrame(self.views[0].canvas, self).after(self.changes.begin)
+        # One legend is enough for both.
+        self.views[1].explained = tuple(view.document.capture for view in self.views)
+        self.views[0].explained = ()
+        self.views[0].legend.wanted_changed.connect(self.views[1].legend.set_wanted)
+        self.views[0].legend.set_wanted(workspace.settings.shows_legend)
         self._arrange()
         self.setFocusProxy(self.views[0])
 
@@ -129,20 +136,45 @@ class ComparisonPage(QWidget):
 
     def go_to_part(self, part: TimePart) -> None:
         """Both timelines go where the part has most of its time at once; who contributed is lit."""
-        found = self.pair.found
-        names = [one.name for one in part.contributors if one.name and one.difference_ns][:8]
-        ids = self._light(names)
-        stretches = [stretch_of(side, part.cause) for side in (found.a, found.b)]
-        ranges = [
-            stretch or window_of(side) for stretch, side in zip(stretches, (found.a, found.b), strict=True)
-        ]
+        self._go_to_stretches(part, [stretch_of(side, part.cause) for side in self._sides], None)
+
+    def _go_to_stretches(
+        self, part: TimePart, stretches: list[tuple[int, int] | None], name: str | None
+    ) -> None:
+        """Show a stretch of each side, or where it would be; light up the events of names, else states of threads."""
+        wanted = [one.name for one in part.contributors if one.name and one.difference_ns][:8]
+        ids = self._light(wanted if name is None else [name])
+        first, second = self._sides
+        ranges = [stretch or window_of(side) for stretch, side in zip(stretches, self._sides, strict=True)]
         if stretches[0] is None and stretches[1] is not None:
-            ranges[0] = _under(ranges[1], window_of(found.b), window_of(found.a))
+            ranges[0] = _under(ranges[1], window_of(second), window_of(first))
         if stretches[1] is None and stretches[0] is not None:
-            ranges[1] = _under(ranges[0], window_of(found.a), window_of(found.b))
+            ranges[1] = _under(ranges[0], window_of(first), window_of(second))
         self.pair.lock.show_pair(ranges[0], ranges[1], margin=0.35)
-        sides = zip((found.a, found.b), ids, ranges, strict=True)
-        self._reveal([longest_event(side, wanted, within) for side, wanted, within in sides])
+        events = [
+            None if is_wait(part.cause) else longest_event(side, chosen, within)
+            for side, chosen, within in zip(self._sides, ids, ranges, strict=True)
+        ]
+        if events == [None, None]:
+            events = self._light_states(part, ranges, name)
+        self._reveal(events)
+
+    def _light_states(
+        self, part: TimePart, ranges: list[tuple[int, int]], name: str | None
+    ) -> list[int | None]:
+        """Light up what threads were in during a part; the state of each side at the beginning of its range."""
+        self._light([])
+        found: list[int | None] = []
+        for side, view, (start, _stop) in zip(self._sides, self.views, ranges, strict=True):
+            lit = lit_states(side, part.cause, translated(part.title), name)
+            view.state.set_lit(lit)
+            place = -1 if lit is None else int(lit.ranges[:, 0].searchsorted(start, "right")) - 1
+            found.append(None if lit is None or place < 0 else int(lit.row_of_range[place]))
+        return found
+
+    @property
+    def _sides(self) -> tuple[Side, Side]:
+        return self.pair.found.a, self.pair.found.b
 
     def _reveal(self, events: list[int | None]) -> None:
         """Select an event on each side and scroll to its row."""
@@ -152,15 +184,24 @@ class ComparisonPage(QWidget):
                 if event is not None:
                     view.scene.reveal_event(event)
 
-    def go_to_contributor(self, _part: TimePart, contributor: Contributor) -> None:
-        """Both timelines go to the longest event of a name."""
-        self.go_to_names([contributor.name])
+    def go_to_contributor(self, part: TimePart, contributor: Contributor) -> None:
+        """Both timelines go to the longest event of a name, or where what it names took longest."""
+        ids = self._ids([contributor.name])
+        if any(
+            longest_event(side, chosen) is not None for side, chosen in zip(self._sides, ids, strict=True)
+        ):
+            self.go_to_names([contributor.name])
+            return
+        stretches = [side.largest_stretch(part.cause, contributor.name) for side in self._sides]
+        self._go_to_stretches(part, stretches, contributor.name)
 
     def go_to_names(self, names: list[str]) -> None:
         """Light events of these names, and go to the longest of each side."""
         ids = self._light(names)
         sides = (self.pair.found.a, self.pair.found.b)
-        events = [longest_event(side, wanted) for side, wanted in zip(sides, ids, strict=True)]
+        events = [
+            longest_event(side, wanted, with_instants=True) for side, wanted in zip(sides, ids, strict=True)
+        ]
         spans: list[tuple[int, int] | None] = [
             None if event is None else side.run.capture.event_span(event)
             for side, event in zip(sides, events, strict=True)
@@ -189,10 +230,15 @@ class ComparisonPage(QWidget):
             if one.name and (one.is_new or one.is_gone or abs(one.difference_ns) >= least)
         )
 
-    def _light(self, names: Iterable[str]) -> list[frozenset[int]]:
+    def _ids(self, names: Iterable[str]) -> list[frozenset[int]]:
         wanted = list(names)
-        found = self.pair.found
-        ids = [name_ids(side, wanted, is_exact=found.choices.is_exact) for side in (found.a, found.b)]
+        return [name_ids(side, wanted, is_exact=self.pair.found.choices.is_exact) for side in self._sides]
+
+    def _light(self, names: Iterable[str]) -> list[frozenset[int]]:
+        """Single out the events of names, and nothing else; their ids on each side."""
+        ids = self._ids(names)
+        for view in self.views:
+            view.state.set_lit(None)
         for view, chosen in zip(self.views, ids, strict=True):
             view.state.set_highlight(chosen)
         return ids

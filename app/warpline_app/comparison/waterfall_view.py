@@ -40,7 +40,6 @@ INNER_PX = 18
 _TEXT_PX = 12
 _LEFT_PX = 12
 _GAP_PX = 10
-_VALUES_PX = 190
 _MOST_INNER = 8
 _SLOWER, _FASTER = "wait_lock", "running"
 _END = "kernel"
@@ -154,6 +153,10 @@ class WaterfallView(QWidget):
         widest = max(widest, 260) if has_inner else widest
         return min(max(widest + 16, 120), max(self.width() * 2 // 5, 120))
 
+    def _values_px(self) -> int:
+        metrics = QFontMetrics(ui_font(_TEXT_PX))
+        return max(metrics.horizontalAdvance(row.values) for row in self._rows) + _LEFT_PX + _GAP_PX
+
     def _axis(self) -> tuple[int, int]:
         """From where to where the axis goes, ns: cut below where the parts are small beside the whole."""
         ends = [end for row in self._rows if not row.is_end for end in (row.start_ns, row.stop_ns)]
@@ -175,9 +178,9 @@ class WaterfallView(QWidget):
         """Draw on anything."""
         theme = self._theme or appearance().theme
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        names_px = self._names_px()
+        names_px, values_px = self._names_px(), self._values_px()
         left = _LEFT_PX + names_px + _GAP_PX
-        right = max(self.width() - _VALUES_PX - _GAP_PX, left + 40)
+        right = max(self.width() - values_px - _GAP_PX, left + 40)
         low, high = self._axis()
         scale = (right - left) / max(high - low, 1)
 
@@ -200,7 +203,7 @@ class WaterfallView(QWidget):
                 painter.drawLine(QPointF(before[0], before[1]), QPointF(before[0], bar.top()))
             if row.contributor is None:
                 before = (x_of(row.stop_ns), int(bar.bottom()))
-            self._draw_texts(painter, row, rect, names_px, theme)
+            self._draw_texts(painter, row, rect, names_px, values_px, theme)
 
     def _draw_bar(self, painter: QPainter, row: _Row, bar: QRectF, theme: Theme) -> None:
         if row.is_end:
@@ -222,16 +225,20 @@ class WaterfallView(QWidget):
             )
             painter.setBrush(Qt.BrushStyle.NoBrush)
 
-    def _draw_texts(self, painter: QPainter, row: _Row, rect: QRect, names_px: int, theme: Theme) -> None:
+    def _draw_texts(
+        self, painter: QPainter, row: _Row, rect: QRect, names_px: int, values_px: int, theme: Theme
+    ) -> None:
         is_inner = row.contributor is not None
         painter.setFont(ui_font(_TEXT_PX - 1 if is_inner else _TEXT_PX))
         painter.setPen(theme.color("muted" if is_inner else "text"))
         indent = 14 if is_inner else 0
         room = QRect(_LEFT_PX + indent, rect.top(), names_px - indent, rect.height())
         align = Qt.AlignmentFlag.AlignVCenter
-        name = painter.fontMetrics().elidedText(row.name, Qt.TextElideMode.ElideRight, room.width())
+        # What tells contributors apart is at either end: a function, and the line in its file.
+        mode = Qt.TextElideMode.ElideMiddle if is_inner else Qt.TextElideMode.ElideRight
+        name = painter.fontMetrics().elidedText(row.name, mode, room.width())
         painter.drawText(room, int(align | Qt.AlignmentFlag.AlignLeft), name)
-        values = QRect(self.width() - _VALUES_PX, rect.top(), _VALUES_PX - _LEFT_PX, rect.height())
+        values = QRect(self.width() - values_px, rect.top(), values_px - _LEFT_PX, rect.height())
         painter.drawText(values, int(align | Qt.AlignmentFlag.AlignRight), row.values)
 
     # -- events

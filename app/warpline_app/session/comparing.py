@@ -41,7 +41,7 @@ class Comparing(Opening):
 
     def __init__(self, a: Path, b: Path, job: Job, parent: QObject | None = None) -> None:
         super().__init__(b, job, "", parent)
-        self.title = f"{a.name} ↔ {b.name}"
+        self.title = " ↔ ".join(told_apart(a, b))
         self.heading = tr("Comparing {a} with {b}", a=a.name, b=b.name)
 
 
@@ -65,7 +65,7 @@ class ComparedPair(QObject):
     @property
     def title(self) -> str:
         """What the tab says."""
-        return f"{self.a.title} ↔ {self.b.title}"
+        return " ↔ ".join(told_apart(self.a.source, self.b.source))
 
     @property
     def documents(self) -> tuple[Document, Document]:
@@ -90,6 +90,15 @@ class ComparedPair(QObject):
         """Let go of both files. Their views must be gone."""
         for document in self.documents:
             document.close()
+
+
+def told_apart(a: Path, b: Path) -> tuple[str, str]:
+    """The names of two files, or of the nearest folders by which files of one name differ."""
+    if a.name == b.name:
+        for one, other in zip(a.parents, b.parents, strict=False):
+            if one.name != other.name:
+                return one.name, other.name
+    return a.name, b.name
 
 
 def paired_starts(found: Comparison) -> tuple[list[int], list[int]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QImage
@@ -12,11 +13,13 @@ from pytestqt.qtbot import QtBot
 from tests.gui.comparison.comparison_sample import US, write_run
 
 from warpline.cli import main
+from warpline.model import Flag
+from warpline.storage import CaptureBuilder
 from warpline_app.comparison.page import ComparisonPage
 from warpline_app.comparison.picture import SIZE
 from warpline_app.dialogs.compare_with import CompareWithDialog
 from warpline_app.dialogs.share_comparison import write_comparison
-from warpline_app.session.comparing import ComparedPair
+from warpline_app.session.comparing import ComparedPair, told_apart
 from warpline_app.session.view_lock import LockMode
 from warpline_app.window.main_window import MainWindow
 
@@ -186,6 +189,13 @@ def test_the_dialog_compares_with_another_tab_in_either_order(
     assert len(window.workspace.documents) == 2
 
 
+def test_files_of_one_name_are_told_apart_by_their_folders() -> None:
+    a, b = Path("/runs/rank0/out/trace.json"), Path("/runs/rank1/out/trace.json")
+    assert told_apart(a, b) == ("rank0", "rank1")
+    assert told_apart(a, a.with_name("other.json")) == ("trace.json", "other.json")
+    assert told_apart(a, a) == ("trace.json", "trace.json")
+
+
 def test_what_cannot_be_compared_is_told_and_leaves_no_tab(
     qtbot: QtBot, window: MainWindow, files: tuple[Path, Path], tmp_path: Path
 ) -> None:
@@ -220,3 +230,52 @@ def test_the_command_line_draws_the_same(qtbot: QtBot, files: tuple[Path, Path],
     colors = {picture.pixelColor(x, y).name() for x in range(0, SIZE[0], 7) for y in range(0, SIZE[1], 7)}
     assert len(colors) > 20
     del qtbot
+
+
+def write_waits(path: Path, wait_us: int) -> Path:
+    """A thread that runs and waits for a lock in turns."""
+    with CaptureBuilder(path) as b:
+        process = b.add_process(71, name="python")
+        main = b.add_thread(process, 71, name="Main")
+        home, base = "process/71.1", "process/71.1/thread/71.1"
+        b.track(home, title="python [71]", role="process", process=process)
+        b.track(base, title="Main 71", role="thread", process=process, thread=main, parent=home)
+        track = b.track(f"{base}/state", role="state", parent=base, process=process, thread=main)
+        at = 0
+        for _ in range(5):
+            for name, length, flags in (("running", 20, 0), ("blocked", wait_us, Flag.IDLE)):
+                b.add_events(
+                    track,
+                    "thread_state",
+                    [at * US],
+                    [length * US],
+                    [b.string(name)],
+                    flags=np.array([flags], np.uint8),
+                )
+                at += length
+        b.set_span(0, at * US)
+        b.finish()
+    return path
+
+
+def test_a_bar_of_waits_lights_the_thread_while_it_waited(
+    qtbot: QtBot, window: MainWindow, tmp_path: Path
+) -> None:
+    window.workspace.compare(write_waits(tmp_path / "a.h5", 300), write_waits(tmp_path / "b.h5", 30))
+    qtbot.waitUntil(lambda: isinstance(window.workspace.front, ComparedPair), timeout=_WAIT_MS)
+    page = window.tabs.timeline_page
+    assert isinstance(page, ComparisonPage)
+    settle(qtbot, page)
+    waterfall = page.waterfall
+    qtbot.mouseClick(waterfall, Qt.MouseButton.LeftButton, pos=waterfall.row_rect(1).center())
+    assert waterfall.chosen is not None
+    assert waterfall.chosen.cause == "blocked"
+    for view in page.views:
+        capture, lit = view.document.capture, view.state.lit
+        assert lit is not None
+        assert [capture.strings[int(name)] for name in capture.events.name[lit.rows]] == ["blocked"] * 5
+        assert view.state.selection in lit.rows.tolist()
+        assert not view.state.highlight
+    # What is lit next takes its place.
+    page.controls.light.setChecked(True)
+    assert all(view.state.lit is None for view in page.views)

@@ -84,6 +84,7 @@ class Legend(QWidget):
 
     events_wanted = Signal(str, str)
     """identity of a column of the table of thread states, and what must stand in it"""
+    wanted_changed = Signal(bool)
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -106,6 +107,7 @@ class Legend(QWidget):
         """Show or hide the strip."""
         self._wanted = on
         self.setVisible(bool(self.entries) and on)
+        self.wanted_changed.emit(on)
 
     def set_theme(self, theme: Theme, table: ColorTable) -> None:
         """Paint in other colours."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt, QTimer, Signal
@@ -35,6 +37,9 @@ from warpline_app.timeline.widgets.overview import Overview
 from warpline_app.timeline.widgets.path_lane import PathLane
 from warpline_app.timeline.widgets.ruler import HEIGHT as RULER_HEIGHT
 from warpline_app.timeline.widgets.ruler import Corner, Ruler
+
+if TYPE_CHECKING:
+    from warpline.storage import Capture
 
 HEADER_WIDTH = 270
 MARK_AT_ONCE = 2_000_000
@@ -83,6 +88,8 @@ class TimelineView(QWidget):
         self.overview = Overview(self.scene, self.theme, self)
         self.corner = Corner(self.scene, self.theme, OVERVIEW_HEIGHT, self)
         self.legend = Legend(self.theme, self)
+        self.explained: Sequence[Capture] = (document.capture,)
+        """captures that the legend is about; none where another view's legend is about this one too"""
         self.path = PathLane(self.scene, self.theme, self)
         self.scroll_bar = QScrollBar(Qt.Orientation.Vertical, self)
         self.work = IdleWork(self)
@@ -156,8 +163,9 @@ class TimelineView(QWidget):
         self.legend.set_theme(theme, self.canvas.renderer.table)
 
     def _explain(self) -> None:
-        """The legend of what this capture has."""
-        self.legend.show_entries(legend_entries(self.document.capture), self.canvas.renderer.table)
+        """The legend of what this capture has, and others that it stands for."""
+        entries = dict.fromkeys(entry for capture in self.explained for entry in legend_entries(capture))
+        self.legend.show_entries(tuple(entries), self.canvas.renderer.table)
 
     def follow_link_of_row(self, key: str) -> None:
         """Go to the first end of the selection's links that a row holds."""

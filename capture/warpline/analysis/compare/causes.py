@@ -47,6 +47,11 @@ def cause_title(cause: str) -> str:
     return english("waiting: {kind}", kind=WAIT_KINDS[WaitKind[cause.upper()]])
 
 
+def is_wait(cause: str) -> bool:
+    """Whether it is a state of a thread that did not run."""
+    return cause in ("runnable", "blocked") or (is_cause(cause) and cause not in TITLES)
+
+
 def causes() -> list[str]:
     """How parts can be called."""
     return [
@@ -64,13 +69,14 @@ def is_cause(name: str) -> bool:
 class TimeUse:
     """The causes of a range: disjoint stretches that, with what is ``other``, fill it. ``labels`` name stretches.
 
-    ``subject`` is what is looked at: a GPU's time (``is_gpu``), or a thread's.
+    ``subject`` is what is looked at: a GPU's time (``is_gpu``), or that of ``thread``.
     """
 
     subject: str
     causes: dict[str, Stretches]
     labels: LabelTexts
     is_gpu: bool
+    thread: int | None = None
 
     def parts(self, starts: Int64Array, stops: Int64Array) -> dict[str, Int64Array]:
         """The time of each cause in each of some windows (int64 ns [windows]); they add up to a window's length."""
@@ -79,13 +85,26 @@ class TimeUse:
         found["other"] = found.get("other", np.zeros(len(starts), np.int64)) + (stops - starts - used)
         return found
 
-    def largest_stretch(self, cause: str, starts: Int64Array, stops: Int64Array) -> tuple[int, int] | None:
-        """The longest time without a break that a cause had in disjoint sorted windows; None where it had none."""
-        first, last = intersect_intervals(*self.causes.get(cause, nobodys()).intervals, starts, stops)
+    def largest_stretch(
+        self, cause: str, starts: Int64Array, stops: Int64Array, name: str | None = None
+    ) -> tuple[int, int] | None:
+        """The longest time without a break that a cause (or ``name`` of it) had in disjoint sorted windows; None where
+        it had none.
+        """
+        first, last = self.stretches(cause, starts, stops, name)
         if not len(first):
             return None
         longest = int((last - first).argmax())
         return int(first[longest]), int(last[longest])
+
+    def stretches(
+        self, cause: str, starts: Int64Array, stops: Int64Array, name: str | None = None
+    ) -> tuple[Int64Array, Int64Array]:
+        """When a cause had time in disjoint sorted windows (of ``name`` alone, None: of all), as merged intervals."""
+        its = self.causes.get(cause, nobodys())
+        if name is not None:
+            its = its.of_label({text: code for code, text in enumerate(self.labels.texts)}.get(name, -1))
+        return intersect_intervals(*its.intervals, starts, stops)[:2]
 
     def contributors(self, cause: str, starts: Int64Array, stops: Int64Array) -> dict[str, int]:
         """Who had the time of a cause in disjoint sorted windows, by name, ns; what nobody is named for is left out."""
@@ -214,11 +233,23 @@ def host_time_use(view: View, thread: int | None, process: int) -> TimeUse | Non
     states = _states(host, thread)
     if not states:
         did = host.did(thread).without(taken)
-        return TimeUse(host.threads.name(thread), causes | by_phase(host, did, process), labels, is_gpu=False)
+        return TimeUse(
+            host.threads.name(thread),
+            causes | by_phase(host, did, process),
+            labels,
+            is_gpu=False,
+            thread=thread,
+        )
     running = states.pop("running").without(taken)
     causes |= {cause: its.without(taken) for cause, its in states.items()}
     running = name_all(running, [host.did(thread)])
-    return TimeUse(host.threads.name(thread), causes | by_phase(host, running, process), labels, is_gpu=False)
+    return TimeUse(
+        host.threads.name(thread),
+        causes | by_phase(host, running, process),
+        labels,
+        is_gpu=False,
+        thread=thread,
+    )
 
 
 def _states(host: HostWork, thread: int) -> dict[str, Stretches]:

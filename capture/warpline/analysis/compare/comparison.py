@@ -76,9 +76,11 @@ class Side:
         """The value of each run: its median step, or its length."""
         return tuple(map(_value_ns, self.run_windows))
 
-    def largest_stretch(self, cause: str) -> tuple[int, int] | None:
-        """Where in the windows a cause had the most time at once (capture ns); None where it had none."""
-        return self.use.largest_stretch(cause, self.windows.start, self.windows.stop)
+    def largest_stretch(self, cause: str, name: str | None = None) -> tuple[int, int] | None:
+        """Where in the windows a cause, or one that contributed to it, had the most time at once (capture ns); None
+        where it had none.
+        """
+        return self.use.largest_stretch(cause, self.windows.start, self.windows.stop, name)
 
     @property
     def total_ns(self) -> int:

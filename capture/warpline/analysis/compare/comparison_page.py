@@ -14,6 +14,7 @@ from warpline.analysis.compare.comparison_text import (
     marked,
     noise_text,
     rules_text,
+    share_text,
     signed_duration,
     signed_percent,
     value_text,
@@ -148,7 +149,7 @@ def _report(table: TableComparison) -> str:
                 value_text(role, row.b),
                 difference_text(role, row.difference),
                 "" if row.ratio is None else f"{row.ratio:.2f}",
-                "" if row.share is None else f"{100 * row.share:.1f} %",
+                share_text(row.share),
             ]
         )
         for row in table.rows[:_ROWS]

@@ -54,6 +54,13 @@ def difference_text(role: Role, value: float) -> str:
     return f"{value:+,.0f}"
 
 
+def share_text(share: float | None) -> str:
+    """A share of the whole difference, from ten times it on as a factor; empty where nothing differs."""
+    if share is None:
+        return ""
+    return f"{100 * share:.1f} %" if abs(share) < _TIMES else f"× {share:,.0f}"
+
+
 def row_state(row: RowChange | Contributor) -> str:
     """``new``, ``gone``, or by what names were matched; else empty."""
     is_new = row.is_new if isinstance(row, Contributor) else row.a is None
@@ -241,7 +248,7 @@ def _table(writer: _Plain | _Markdown, table: TableComparison) -> list[str]:
             value_text(role, row.a),
             value_text(role, row.b),
             difference_text(role, row.difference),
-            "" if row.share is None else f"{100 * row.share:.1f} %",
+            share_text(row.share),
             0,
         )
         for row in table.rows[:ROWS]

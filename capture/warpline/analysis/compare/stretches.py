@@ -36,6 +36,11 @@ class Stretches:
         """All of it."""
         return int((self.stop - self.start).sum())
 
+    def of_label(self, label: int) -> Stretches:
+        """What of it is somebody's."""
+        mine = self.label == label
+        return Stretches(self.start[mine], self.stop[mine], self.label[mine])
+
     def within(self, merged: Intervals) -> Stretches:
         """What of it lies in *merged* intervals."""
         return self._labelled(intersect_intervals(self.start, self.stop, *merged))

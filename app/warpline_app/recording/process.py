@@ -37,7 +37,7 @@ class RecordingProcess(QObject):
         self._process: subprocess.Popen[bytes] | None = None
         self._streams: dict[int, tuple[QSocketNotifier, Callable[[bytes], None]]] = {}
         self._status_rest = b""
-        """When the recorder was started, seconds since the epoch."""
+        self._terminal = -1
         self._poll = QTimer(self)
         self._poll.setInterval(_POLL_MS)
         self._poll.timeout.connect(self._look)
@@ -89,12 +89,19 @@ class RecordingProcess(QObject):
         finally:
             os.close(slave)
             os.close(status_write)
+        self._terminal = master
         for descriptor, take in ((master, self._take_output), (status_read, self._take_status)):
             os.set_blocking(descriptor, False)
             notifier = QSocketNotifier(descriptor, QSocketNotifier.Type.Read, self)
             notifier.activated.connect(lambda _socket, _type, fd=descriptor: self._readable(fd))
             self._streams[descriptor] = (notifier, take)
         self._poll.start()
+
+    def write(self, data: bytes) -> None:
+        """Type into the program's terminal; for nobody when it is gone, or reads nothing for long."""
+        if self._terminal in self._streams:
+            with contextlib.suppress(OSError):
+                os.write(self._terminal, data)
 
     def interrupt(self) -> None:
         """What Ctrl-C in a terminal does: the program gets it; the capture is still written."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 KILL_AFTER_MS = 8_000
 RUNS_ON_AFTER_MS = 400
+_END_OF_INPUT = b"\x04"
 
 
 class Recording(Activity):
@@ -33,6 +34,8 @@ class Recording(Activity):
     With ``before`` the new capture is compared with that one instead, when the program did well.
     """
 
+    end_wanted = Signal()
+    """Somebody closes its tab while the program runs: what becomes of it is to be asked."""
     changed = Signal()
     """Something came from the recorder, or somebody pressed something."""
 
@@ -120,11 +123,19 @@ class Recording(Activity):
         QTimer.singleShot(KILL_AFTER_MS, self, self._kill_everything)
 
     def close_tab(self) -> bool:
-        """Closing the tab of a running recording cancels nothing by accident: it stops and keeps."""
+        """Closing the tab of a running recording ends nothing by accident: a person is asked."""
         if self.is_running:
-            self.stop()
+            self.end_wanted.emit()
             return False
         return True
+
+    def type_line(self, text: str) -> None:
+        """Give the program a line to read, as if it was typed in its terminal."""
+        self.process.write(text.encode(errors="surrogateescape") + b"\n")
+
+    def end_input(self) -> None:
+        """Tell the program that there is nothing more to read: what Ctrl-D does in a terminal."""
+        self.process.write(_END_OF_INPUT)
 
     def _target_pid(self) -> int:
         pid = self.status.get("target_pid")

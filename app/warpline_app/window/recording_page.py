@@ -12,6 +12,8 @@ from warpline.i18n import tr, translated
 from warpline_app.look.elided import ElidedLabel
 from warpline_app.panels.console.panel import ConsoleView
 from warpline_app.recording.recording import Recording
+from warpline_app.window.close_question import EndQuestion
+from warpline_app.window.input_row import InputRow
 from warpline_app.window.message_bars import MessageBars
 
 REFRESH_MS = 60
@@ -35,6 +37,7 @@ class RecordingPage(QWidget):
         self._timer.timeout.connect(self._refresh)
         self._timer.start()
         recording.changed.connect(self._changed)
+        recording.end_wanted.connect(self.ask_to_end)
 
     def _build(self) -> None:
         self.headline = QLabel(tr("Starting…"))
@@ -66,7 +69,7 @@ class RecordingPage(QWidget):
         self.stop_button.clicked.connect(self.recording.stop)
         self.cancel_button = QPushButton(tr("Cancel"))
         self.cancel_button.setToolTip(tr("End the program and throw the recording away"))
-        self.cancel_button.clicked.connect(self.recording.cancel)
+        self.cancel_button.clicked.connect(self._cancel)
         buttons = QHBoxLayout()
         buttons.setSpacing(8)
         for button in (self.pause, self.stop_button, self.cancel_button):
@@ -85,6 +88,9 @@ class RecordingPage(QWidget):
         self.sources.setObjectName("muted")
         self.sources.setContentsMargins(16, 0, 16, 8)
         self.console = ConsoleView()
+        self.input = InputRow()
+        self.input.line_typed.connect(self.recording.type_line)
+        self.input.ended.connect(self.recording.end_input)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
@@ -92,7 +98,21 @@ class RecordingPage(QWidget):
         layout.addWidget(self.sources)
         layout.addWidget(self.message_bars)
         layout.addWidget(self.console, 1)
+        layout.addWidget(self.input)
         self.setFocusProxy(self.console)
+
+    def _cancel(self) -> None:
+        if self.recording.is_running:
+            self.ask_to_end()
+        else:
+            self.recording.cancel()
+
+    def ask_to_end(self) -> EndQuestion:
+        """Ask what becomes of what was recorded, and of the program."""
+        question = EndQuestion(self.recording, self)
+        question.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        question.open()
+        return question
 
     # -- what the recording says ----------------------------------------------------------------------------
 
@@ -133,6 +153,7 @@ class RecordingPage(QWidget):
 
     def _show_state(self) -> None:
         recording = self.recording
+        self.input.setVisible(recording.is_running and not recording.is_cancelling)
         if recording.is_cancelling:
             self.headline.setText(tr("Cancelling…"))
             for button in (self.pause, self.stop_button, self.cancel_button):

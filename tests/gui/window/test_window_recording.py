@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import shiboken6
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QMessageBox, QPushButton
 from pytestqt.qtbot import QtBot
@@ -19,6 +20,7 @@ from warpline_app.panels.console.panel import ConsolePanel
 from warpline_app.recording.doctor_report import SourceReport, parse_doctor
 from warpline_app.session.settings import Settings
 from warpline_app.window.capture_page import CapturePage
+from warpline_app.window.close_question import EndQuestion
 from warpline_app.window.main_window import MainWindow
 from warpline_app.window.recording_page import RecordingPage
 
@@ -43,8 +45,9 @@ def open_dialog(qtbot: QtBot, window: MainWindow) -> NewCaptureDialog:
 
 
 @pytest.fixture
-def start(qtbot: QtBot, window: MainWindow, tmp_path: Path) -> Start:
+def start(qtbot: QtBot, window: MainWindow, tmp_path: Path) -> Iterator[Start]:
     """Fills in the form for a script with this text, presses Return, and gives the running page."""
+    begun: list[RecordingPage] = []
 
     def run(text: str, arguments: str = "", **changes: str) -> RecordingPage:
         script = tmp_path / "program.py"
@@ -64,9 +67,16 @@ def start(qtbot: QtBot, window: MainWindow, tmp_path: Path) -> Start:
         page = window.tabs.page_of(dialog.recording)
         assert isinstance(page, RecordingPage)
         assert window.tabs.currentWidget() is page
+        begun.append(page)
         return page
 
-    return run
+    yield run
+    # A test that failed leaves a program, and a window that would ask about it before it closes.
+    for page in begun:
+        if shiboken6.isValid(page) and page.recording.is_running:
+            page.recording.process.kill()
+            page.recording._signal_program(signal.SIGKILL)
+            qtbot.waitUntil(lambda recording=page.recording: not recording.is_running, timeout=TIMEOUT_MS)
 
 
 def test_a_script_is_recorded_and_its_capture_opens_by_itself(
@@ -130,13 +140,60 @@ def test_cancelling_ends_the_program_and_leaves_nothing(
     page = start(WAITS)
     qtbot.waitUntil(lambda: page.figures["pid"].text() != "–", timeout=TIMEOUT_MS)
     pid = int(page.figures["pid"].text())
+    qtbot.mouseClick(page.cancel_button, Qt.MouseButton.LeftButton)
+    question = question_of(page)
+    assert question.throw_away is not None
     with qtbot.waitSignal(page.recording.ended, timeout=TIMEOUT_MS):
-        qtbot.mouseClick(page.cancel_button, Qt.MouseButton.LeftButton)
+        qtbot.mouseClick(question.throw_away, Qt.MouseButton.LeftButton)
     assert window.tabs.count() == 0
     assert window.welcome.isVisible()
     assert sorted(path.name for path in tmp_path.iterdir() if path.suffix != ".ini") == ["program.py"]
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+def close_tab(qtbot: QtBot, window: MainWindow) -> None:
+    """Ctrl+W, once the window has the keyboard again that a dialog had."""
+    window.activateWindow()
+    qtbot.waitUntil(window.isActiveWindow, timeout=TIMEOUT_MS)
+    qtbot.keyClick(window, Qt.Key.Key_W, Qt.KeyboardModifier.ControlModifier)
+
+
+def question_of(page: RecordingPage) -> EndQuestion:
+    (question,) = (box for box in page.findChildren(EndQuestion) if box.isVisible())
+    return question
+
+
+def test_closing_the_tab_asks_and_throws_nothing_away(
+    qtbot: QtBot, window: MainWindow, start: Start, tmp_path: Path
+) -> None:
+    page = start(WAITS)
+    qtbot.waitUntil(lambda: page.figures["pid"].text() != "–", timeout=TIMEOUT_MS)
+    close_tab(qtbot, window)
+    question = question_of(page)
+    qtbot.keyClick(question, Qt.Key.Key_Escape)
+    qtbot.waitUntil(lambda: not [box for box in page.findChildren(EndQuestion) if box.isVisible()])
+    assert page.recording.is_running
+    assert not page.recording.is_stopping
+    close_tab(qtbot, window)
+    with qtbot.waitSignal(window.tabs.page_opened, timeout=TIMEOUT_MS):
+        qtbot.mouseClick(question_of(page).end, Qt.MouseButton.LeftButton)
+    assert (tmp_path / "run.h5").exists()
+
+
+def test_a_program_that_reads_is_answered_in_the_window(
+    qtbot: QtBot, window: MainWindow, start: Start
+) -> None:
+    program = "import sys\nprint('name?', flush=True)\nname = input()\nprint('hello', name, flush=True)\n"
+    page = start(program + "print(len(sys.stdin.read()), 'more', flush=True)\n")
+    qtbot.waitUntil(lambda: "name?" in page.console.toPlainText(), timeout=TIMEOUT_MS)
+    qtbot.keyClicks(page.input.line, "Ada")
+    qtbot.keyClick(page.input.line, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: "hello Ada" in page.console.toPlainText(), timeout=TIMEOUT_MS)
+    assert not page.input.line.text()
+    with qtbot.waitSignal(window.tabs.page_opened, timeout=TIMEOUT_MS):
+        qtbot.mouseClick(page.input.end, Qt.MouseButton.LeftButton)
+    assert "0 more" in window.tabs.pages[0].document.console_text
 
 
 def test_a_program_that_is_killed_is_still_shown(qtbot: QtBot, window: MainWindow, start: Start) -> None:

@@ -18,6 +18,7 @@ from warpline_app.dialogs.new_capture import SETTINGS_KEY, NewCaptureDialog
 from warpline_app.dialogs.source_choice import SourceChoice
 from warpline_app.panels.console.panel import ConsolePanel
 from warpline_app.recording.doctor_report import SourceReport, parse_doctor
+from warpline_app.recording.recording import Recording
 from warpline_app.session.settings import Settings
 from warpline_app.window.capture_page import CapturePage
 from warpline_app.window.close_question import EndQuestion
@@ -42,6 +43,13 @@ def open_dialog(qtbot: QtBot, window: MainWindow) -> NewCaptureDialog:
     # The answer about this machine must not come in the middle of a test and change the boxes.
     qtbot.waitUntil(dialog._job.isFinished, timeout=TIMEOUT_MS)
     return dialog
+
+
+def end_by_force(qtbot: QtBot, recording: Recording) -> None:
+    if recording.is_running:
+        recording.process.kill()
+        recording._signal_program(signal.SIGKILL)
+        qtbot.waitUntil(lambda: not recording.is_running, timeout=TIMEOUT_MS)
 
 
 @pytest.fixture
@@ -73,10 +81,8 @@ def start(qtbot: QtBot, window: MainWindow, tmp_path: Path) -> Iterator[Start]:
     yield run
     # A test that failed leaves a program, and a window that would ask about it before it closes.
     for page in begun:
-        if shiboken6.isValid(page) and page.recording.is_running:
-            page.recording.process.kill()
-            page.recording._signal_program(signal.SIGKILL)
-            qtbot.waitUntil(lambda recording=page.recording: not recording.is_running, timeout=TIMEOUT_MS)
+        if shiboken6.isValid(page):
+            end_by_force(qtbot, page.recording)
 
 
 def test_a_script_is_recorded_and_its_capture_opens_by_itself(

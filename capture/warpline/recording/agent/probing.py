@@ -12,6 +12,7 @@ from pathlib import Path
 
 from warpline.model.tracks import Source
 from warpline.recording.agent.library import agent_library
+from warpline.recording.agent.records import OSRT_CALL, osrt_call
 from warpline.recording.control_page import ControlPage, RecordingState
 from warpline.recording.spool import records
 from warpline.recording.spool.reader import SpoolFile, read_spools
@@ -57,6 +58,16 @@ def count_records(
     with _recorded(program, library, preload, interpreter) as (_status, spools):
         return sum(
             len(chunk.payload) for spool in spools for chunk in spool.chunks if chunk.record_type in types
+        )
+
+
+def functions_with_lines(program: str, library: Path, interpreter: str) -> frozenset[int]:
+    """The functions (`Function`) whose calls the preloaded agent measures in a small program, with a Python stack."""
+    preload = {"WARPLINE_AGENT": str(library), "LD_PRELOAD": str(library)}
+    with _recorded(program, library, preload, interpreter) as (_status, spools):
+        calls = [spool.records(OSRT_CALL, osrt_call).values for spool in spools]
+        return frozenset(
+            function for part in calls for function in part["function"][part["stack"] != 0].tolist()
         )
 
 

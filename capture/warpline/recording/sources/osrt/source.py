@@ -19,6 +19,16 @@ if TYPE_CHECKING:
 OPTIONS_VARIABLE = "WARPLINE_OSRT"
 """With commas: ``threshold=NANOSECONDS``, ``stacks=0``."""
 _TRY_PRELOAD = "import sys, time; time.sleep(0.001); sys.exit(0)"
+_TRY_GIL = """
+import threading, time
+def count(end):
+    while time.time() < end: sum(range(1000))
+thread = threading.Thread(target=count, args=(time.time() + 0.3,))
+thread.start()
+count(time.time() + 0.3)
+thread.join()
+time.sleep(0.01)
+"""
 
 
 class OsrtSource(RecordingSource):
@@ -40,7 +50,9 @@ class OsrtSource(RecordingSource):
     timed_records = ((400, 8),)
 
     def probe(self) -> str:
-        from warpline.recording.agent.probing import count_records, require_agent
+        from warpline.model.waits import Function
+        from warpline.recording.agent.interpreters import told, tried
+        from warpline.recording.agent.probing import count_records, functions_with_lines, require_agent
 
         library = require_agent()
         if not count_records(_TRY_PRELOAD, library, self.record_types):
@@ -48,7 +60,12 @@ class OsrtSource(RecordingSource):
                 english("the dynamic loader does not preload {library}", library=library),
                 english("statically linked and set-uid programs cannot be looked into"),
             )
-        return ""
+
+        def tells_lines_and_gil(interpreter: str) -> bool:
+            functions = functions_with_lines(_TRY_GIL, library, interpreter)
+            return {Function.SLEEP, Function.GIL} <= functions
+
+        return english("lines and the GIL: {pythons}", pythons=told(*tried(tells_lines_and_gil)))
 
     def contribute(self, session: Session, inherited: Mapping[str, str]) -> Contribution:
         from warpline.recording.agent.loading import preload_agent

@@ -39,8 +39,8 @@ class PythonSource(RecordingSource):
     timed_records = ((502, 0),)
 
     def probe(self) -> str:
+        from warpline.recording.agent.interpreters import told, tried
         from warpline.recording.agent.probing import count_records, require_agent
-        from warpline.recording.sources.python.interpreters import tried
 
         library = require_agent()
         if not count_records(_TRY_SAMPLER, library, frozenset({502}), {OPTIONS_VARIABLE: "hz=100"}):
@@ -53,12 +53,7 @@ class PythonSource(RecordingSource):
             hertz = {OPTIONS_VARIABLE: "hz=100"}
             return count_records(_TRY_SAMPLER, library, frozenset({502}), hertz, interpreter) > 0
 
-        fine, others = tried(is_sampled)
-        text = english("tried with Python {versions}", versions=", ".join(fine)) if fine else ""
-        if others:
-            text += "; " if text else ""
-            text += english("no stacks of Python {versions}", versions=", ".join(others))
-        return text
+        return told(*tried(is_sampled))
 
     def contribute(self, session: Session, inherited: Mapping[str, str]) -> Contribution:
         from warpline.recording.agent.loading import preload_agent

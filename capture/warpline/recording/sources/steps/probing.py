@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+
 from warpline.i18n import english
+from warpline.recording.agent.interpreters import told, tried
 from warpline.recording.agent.probing import count_records, require_agent
 from warpline.recording.sources.steps.injection import hooking
 from warpline.recording.unavailable import Unavailable
@@ -31,14 +34,18 @@ torch.nn.modules.module.Module()()
 
 
 def probe() -> str:
-    """Nothing when a call of a module is recorded.
+    """With which Pythons of this machine a call of a module is recorded.
 
-    Raises Unavailable.
+    Raises Unavailable where it is not with this one.
     """
     library = require_agent()
-    if not count_records(_PROGRAM, library, frozenset({701}), hooking("steps", {})):
+
+    def is_hooked(interpreter: str) -> bool:
+        return count_records(_PROGRAM, library, frozenset({701}), hooking("steps", {}), interpreter) > 0
+
+    if not is_hooked(sys.executable):
         raise Unavailable(
             english("no hooks can be put into this Python"),
             english("the agent reaches CPython that is not statically linked"),
         )
-    return ""
+    return told(*tried(is_hooked))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from warpline.recording.sources.python import interpreters
+from warpline.recording.agent import interpreters
 
 
 def test_each_python_is_tried_once_and_told_by_version(

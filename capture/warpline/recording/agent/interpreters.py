@@ -10,6 +10,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from warpline.i18n import english
+
 _MINORS = range(8, 16)
 _MOST = 12
 _SECONDS = 10
@@ -45,3 +47,13 @@ def tried(works: Callable[[str], bool]) -> tuple[list[str], list[str]]:
     pairs = {version: good for version, good in zip(versions, fine, strict=True) if version}
     order = sorted(pairs, key=lambda version: [int(part) for part in version.split(".") if part.isdigit()])
     return [version for version in order if pairs[version]], [v for v in order if not pairs[v]]
+
+
+def told(fine: list[str], others: list[str]) -> str:
+    """``tried with Python 3.12.1; not with Python 3.8.18``."""
+    parts = []
+    if fine:
+        parts.append(english("tried with Python {versions}", versions=", ".join(fine)))
+    if others:
+        parts.append(english("not with Python {versions}", versions=", ".join(others)))
+    return "; ".join(parts)

@@ -30,8 +30,7 @@ class JobCommand:
         parser.add_argument(
             "paths",
             nargs="+",
-            type=Path,
-            metavar="DIR|FILE",
+            metavar="DIR|FILE|URL",
             help=tr("captures and traces, one of each rank"),
         )
         parser.add_argument(
@@ -82,7 +81,7 @@ class JobCommand:
         for name in asked:
             find_report(name)
         job = open_job(
-            args.paths,
+            [text if "://" in text else Path(text) for text in args.paths],
             reports=asked,
             pattern=args.rank_pattern,
             step=args.step,
@@ -113,7 +112,7 @@ def _print_json(job: TrainingJob) -> None:
 
     head = {
         "ranks": [
-            {"rank": one.rank, "path": str(one.path), "told_by": one.told_by, "host": one.host or None}
+            {"rank": one.rank, "path": one.where, "told_by": one.told_by, "host": one.host or None}
             for one in _of_state(job, "computed")
         ],
         "failed": [_left_out(one) for one in _of_state(job, "failed")],
@@ -132,7 +131,7 @@ def _print_json(job: TrainingJob) -> None:
 
 
 def _left_out(one: LeftOut | JobRank) -> dict[str, Any]:
-    return {"rank": one.rank, "path": str(one.path), "reason": one.reason}
+    return {"rank": one.rank, "path": one.where, "reason": one.reason}
 
 
 def _print_text(job: TrainingJob, args: argparse.Namespace) -> None:
@@ -194,13 +193,13 @@ def _head(job: TrainingJob) -> list[str]:
         count = len(missing)
         lines.append(tr_n("no file of rank {ranks}", "no file of ranks {ranks}", count, ranks=_runs(missing)))
     lines += [
-        tr("rank {rank} failed: {path}: {reason}", rank=one.rank, path=one.path, reason=one.reason)
+        tr("rank {rank} failed: {path}: {reason}", rank=one.rank, path=one.where, reason=one.reason)
         for one in _of_state(job, "failed")
     ]
     lines += [
-        tr("left out: {path}: {reason}", path=one.path, reason=one.reason)
+        tr("left out: {path}: {reason}", path=one.where, reason=one.reason)
         if one.rank is None
-        else tr("left out, rank {rank}: {path}: {reason}", rank=one.rank, path=one.path, reason=one.reason)
+        else tr("left out, rank {rank}: {path}: {reason}", rank=one.rank, path=one.where, reason=one.reason)
         for one in job.left_out
     ]
     return lines

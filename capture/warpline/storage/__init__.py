@@ -16,6 +16,7 @@ from warpline.storage.columns.strings import Strings
 from warpline.storage.columns.strip import Strip
 from warpline.storage.index.name_index import NameIndex, NameTotals
 from warpline.storage.read.capture import Capture, open_capture
+from warpline.storage.read.ranks import capture_ranks
 from warpline.storage.read.verify import verify
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ __all__ = [
     "Strings",
     "Strip",
     "cache_folder",
+    "capture_ranks",
     "is_capture",
     "open_capture",
     "verify",

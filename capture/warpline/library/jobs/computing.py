@@ -7,7 +7,9 @@ import os
 import time
 import uuid
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 
 from warpline._version import __version__
@@ -18,6 +20,7 @@ from warpline.analysis.framework.selection import View
 from warpline.analysis.jobs.packed_reports import FORMAT, pack, unpack
 from warpline.analysis.jobs.rank_tables import RANK_TABLES, compute_rank_table
 from warpline.i18n import tr
+from warpline.library.jobs.remote import content_key, fetched, is_url
 from warpline.library.opening import open_path
 from warpline.model import Cancelled, WarplineError
 from warpline.model.progress import IsCancelled, never, unwatched
@@ -42,7 +45,7 @@ def compute_rank(
     Never raises what a damaged file may be the reason of: the answer has the reason. Raises Cancelled.
     """
     try:
-        return RankTables(_compute(Path(path), names, step, cancelled))
+        return RankTables(_compute(path, names, step, cancelled))
     except Cancelled:
         raise
     except MemoryError:
@@ -60,7 +63,7 @@ def kept_tables(path: str, names: Sequence[str], step: str | None = None) -> Ran
     found = {}
     for name in names:
         try:
-            packed = _place(Path(path), name, step).read_bytes()
+            packed = _place(path, name, step).read_bytes()
             unpack(packed)
         except (OSError, ValueError, WarplineError):
             return None
@@ -77,17 +80,20 @@ def forget_old() -> None:
                 path.unlink()
 
 
-def _compute(path: Path, names: Sequence[str], step: str | None, cancelled: IsCancelled) -> dict[str, bytes]:
+def _compute(path: str, names: Sequence[str], step: str | None, cancelled: IsCancelled) -> dict[str, bytes]:
     found: dict[str, bytes] = {}
     for name in names:
-        kept = kept_tables(str(path), [name], step)
+        kept = kept_tables(path, [name], step)
         if kept is not None:
             found |= kept.reports
             with contextlib.suppress(OSError):
                 os.utime(_place(path, name, step))
     wanted = [name for name in names if name not in found]
     if wanted:
-        with open_path(path, unwatched, cancelled).capture as capture:
+        with (
+            fetched(path) if is_url(path) else nullcontext(Path(path)) as local,
+            open_path(local, unwatched, cancelled).capture as capture,
+        ):
             for name in wanted:
                 found[name] = pack(_report(capture, name, Options(step=step)))
                 _keep(_place(path, name, step), found[name])
@@ -104,10 +110,16 @@ def _folder() -> Path:
     return cache_folder() / "jobs"
 
 
-def _place(path: Path, name: str, step: str | None) -> Path:
-    """Where a report is kept: by the file as the cache of conversions knows it, the report and the version."""
+def _place(path: str, name: str, step: str | None) -> Path:
+    """Where a report is kept: by the file as the cache of conversions knows it, the report and the version.
+
+    Raises WarplineError or OSError when the file cannot be read.
+    """
     what = f"{name} {step or ''} {FORMAT} {__version__}"
-    return ConversionCache(_folder()).path_of([path], what).with_suffix(".json")
+    if is_url(path):
+        digest = blake2b(f"{path}\0{content_key(path)}\0{what}".encode(), digest_size=16).hexdigest()
+        return _folder() / f"{digest}.tables"
+    return ConversionCache(_folder()).path_of([Path(path)], what).with_suffix(".tables")
 
 
 def _keep(target: Path, packed: bytes) -> None:

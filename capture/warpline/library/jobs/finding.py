@@ -12,8 +12,9 @@ from warpline.interchange import detect, is_capture
 from warpline.interchange.framework.bundles import is_bundle
 from warpline.interchange.framework.detection import read_head
 from warpline.interchange.framework.ranks import RankFound, rank_of
+from warpline.library.jobs.remote import fetched, is_url, list_files
 from warpline.model import UsageError, WarplineError
-from warpline.storage import open_capture
+from warpline.storage import capture_ranks
 
 BY_ORDER = "order"
 """`RankFile.told_by` where nothing tells a rank and the files are counted through."""
@@ -24,12 +25,18 @@ _SUFFIXES = (".h5", ".json", ".json.gz", ".sqlite", ".nsys-rep", ".db", ".pb", "
 @dataclass(frozen=True)
 class RankFile:
     """A rank and its file. ``told_by`` says what told the rank: ``distributedInfo``, ``process``, a part of the name,
-    or `BY_ORDER`.
+    or `BY_ORDER`. ``url`` is where it lies when that is no path of this machine.
     """
 
     rank: int
     path: Path
     told_by: str
+    url: str = ""
+
+    @property
+    def source(self) -> str:
+        """What whoever computes the rank opens."""
+        return self.url or str(self.path.resolve())
 
 
 @dataclass(frozen=True)
@@ -39,6 +46,22 @@ class LeftOut:
     path: Path
     reason: str
     rank: int | None = None
+    url: str = ""
+
+    @property
+    def where(self) -> str:
+        """The file as people know it."""
+        return self.url or str(self.path)
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A file that may be a rank's: ``shown`` is the part of its path that may tell which."""
+
+    path: Path
+    shown: Path
+    url: str = ""
+    is_asked_for: bool = False
 
 
 @dataclass(frozen=True)
@@ -57,42 +80,44 @@ class JobFiles:
         return tuple(rank for rank in range(count) if rank not in known)
 
 
-def find_job(paths: Sequence[Path], pattern: str | None = None) -> JobFiles:
-    """The ranks in folders (and the folders in them) and files.
+def find_job(paths: Sequence[Path | str], pattern: str | None = None) -> JobFiles:
+    """The ranks in folders (and the folders in them) and files; texts with ``://`` in them are URLs for fsspec.
 
     A rank's number comes from the trace's metadata, else from its name or that of its folder below the one given:
-    ``rank`` and a number, or ``pattern``, a regular expression whose first group is the number. Where nothing tells
-    any, files are counted through in the order of their names. Of several files of a rank the first by name stays.
+    ``rank`` and a number, or ``pattern``, a regular expression whose first group is the number. Of a URL the name
+    goes first, so that no more is fetched than must be. Where nothing tells any, files are counted through in the
+    order of their names, a trace and what was exported of it once. Of several files of a rank the first by name stays.
 
     Raises UsageError when there is no such path, the pattern is none, or no file is a rank's.
     """
     expression = _expression(pattern)
-    told: list[tuple[Path, RankFound | None]] = []
+    told: list[tuple[_Candidate, RankFound | None]] = []
     left_out: list[LeftOut] = []
-    for path, shown in _files(paths):
-        named = _by_pattern(expression, shown) if expression else rank_of(shown)
+    for one in _files(paths):
+        named = _by_pattern(expression, one.shown) if expression else rank_of(one.shown)
         try:
-            found = _rank_in(path)
+            found = _rank_in(one, named)
         except (WarplineError, OSError) as error:
-            if named is not None or path.name.lower().endswith(_SUFFIXES) or path in paths:
-                left_out.append(LeftOut(path, _without_path(error, path), named.rank if named else None))
+            if named is not None or one.path.name.lower().endswith(_SUFFIXES) or one.is_asked_for:
+                left_out.append(_without(one, _without_path(error, one), named.rank if named else None))
             continue
-        told.append((path, named if expression and named else found or named))
+        told.append((one, named if expression and named else found or named))
     if told and not any(found for _, found in told):
-        told = [(path, RankFound(number, BY_ORDER)) for number, (path, _) in enumerate(told)]
+        told, twice = _once_each([one for one, _ in told])
+        left_out += twice
     ranks: dict[int, RankFile] = {}
-    for path, found in told:
+    for one, found in told:
         if found is None:
             reason = tr("neither its metadata nor its name tells a rank; --rank-pattern says where it stands")
-            left_out.append(LeftOut(path, reason))
+            left_out.append(_without(one, reason))
         elif found.rank in ranks:
-            first = ranks[found.rank].path
-            left_out.append(LeftOut(path, tr("{first} is that rank, too", first=first), found.rank))
+            first = ranks[found.rank].url or ranks[found.rank].path
+            left_out.append(_without(one, tr("{first} is that rank, too", first=first), found.rank))
         else:
-            ranks[found.rank] = RankFile(found.rank, path, found.told_by)
+            ranks[found.rank] = RankFile(found.rank, one.path, found.told_by, one.url)
     left_out = [one for one in left_out if not _is_beside(one, ranks)]
     if not ranks:
-        reasons = "; ".join(f"{one.path}: {one.reason}" for one in left_out[:1])
+        reasons = "; ".join(f"{one.where}: {one.reason}" for one in left_out[:1])
         raise UsageError(reasons or tr("{path}: no trace and no capture in it", path=paths[0]))
     sizes = {found.world_size for _, found in told if found is not None and found.world_size}
     return JobFiles(
@@ -100,6 +125,37 @@ def find_job(paths: Sequence[Path], pattern: str | None = None) -> JobFiles:
         tuple(left_out),
         max(sizes) if sizes else None,
     )
+
+
+def _without(one: _Candidate, reason: str, rank: int | None = None) -> LeftOut:
+    return LeftOut(one.path, reason, rank, one.url)
+
+
+def _once_each(
+    found: Sequence[_Candidate],
+) -> tuple[list[tuple[_Candidate, RankFound | None]], list[LeftOut]]:
+    """Files that tell no rank counted through; of a trace and its exports, which share a name, the capture stays."""
+    of_trace: dict[Path, list[_Candidate]] = {}
+    for one in found:
+        of_trace.setdefault(_stem(one.path), []).append(one)
+    kept: list[tuple[_Candidate, RankFound | None]] = []
+    left_out = []
+    for number, several in enumerate(of_trace.values()):
+        first = min(several, key=lambda one: one.path.suffix != ".h5")
+        kept.append((first, RankFound(number, BY_ORDER)))
+        reason = tr("{first} is the same trace", first=first.url or first.path)
+        left_out += [_without(one, reason) for one in several if one is not first]
+    return kept, left_out
+
+
+def _stem(path: Path) -> Path:
+    """A file's path without what tells its format."""
+    name = path.name
+    lower = name.lower()
+    for suffix in sorted(_SUFFIXES, key=len, reverse=True):
+        if lower.endswith(suffix):
+            return path.with_name(name[: -len(suffix)] or name)
+    return path
 
 
 def _is_beside(one: LeftOut, ranks: Mapping[int, RankFile]) -> bool:
@@ -110,17 +166,24 @@ def _is_beside(one: LeftOut, ranks: Mapping[int, RankFile]) -> bool:
     return rank_of(Path(one.path.name)) is None
 
 
-def _files(paths: Sequence[Path]) -> Iterator[tuple[Path, Path]]:
-    """Each file, and the part of its path that may tell its rank."""
+def _files(paths: Sequence[Path | str]) -> Iterator[_Candidate]:
     for path in paths:
+        if isinstance(path, str) and is_url(path):
+            base = path.rstrip("/")
+            for url in sorted(list_files(path), key=lambda url: _natural(Path(url))):
+                below = url.partition(base.partition("://")[2])[2].strip("/")
+                shown = Path(below or url.rpartition("/")[2])
+                yield _Candidate(Path(url.partition("://")[2]), shown, url, is_asked_for=not below)
+            continue
+        path = Path(path)
         if not path.exists():
             raise UsageError(tr("there is no file or folder {path}", path=path))
         if not path.is_dir():
-            yield path, path
+            yield _Candidate(path, path, is_asked_for=True)
             continue
         for inside in sorted(path.rglob("*"), key=_natural):
             if inside.is_file() and not inside.is_symlink():
-                yield inside, inside.relative_to(path)
+                yield _Candidate(inside, inside.relative_to(path))
 
 
 def _natural(path: Path) -> list[tuple[int, int | str]]:
@@ -149,17 +212,28 @@ def _by_pattern(expression: re.Pattern[str], path: Path) -> RankFound | None:
     return RankFound(int(found[1]), found[0])
 
 
-def _rank_in(path: Path) -> RankFound | None:
+def _rank_in(one: _Candidate, named: RankFound | None) -> RankFound | None:
     """The rank that a file tells of itself.
 
-    Raises WarplineError when it is nothing to open.
+    Raises WarplineError when it is nothing to open, OSError when its storage does not give it.
     """
+    if not one.url:
+        return _rank_in_file(one.path)
+    if named is not None:
+        return None
+    if one.path.suffix.lower() == ".h5":
+        with fetched(one.url) as path:
+            return _rank_in_file(path)
+    with fetched(one.url, only_head=True) as path:
+        return rank_of(Path(), read_head(path))
+
+
+def _rank_in_file(path: Path) -> RankFound | None:
     if is_capture(path):
-        with open_capture(path) as capture:
-            ranks = {process.rank for process in capture.processes if process.rank is not None}
+        ranks = capture_ranks(path)
         if len(ranks) > 1:
             raise UsageError(tr("a capture of several ranks; warpline stats reports about it"))
-        return RankFound(ranks.pop(), "process") if ranks else None
+        return RankFound(next(iter(ranks)), "process") if ranks else None
     if is_bundle(path):
         raise UsageError(tr("an archive of several files; unpack it first"))
     detect(path)
@@ -167,5 +241,5 @@ def _rank_in(path: Path) -> RankFound | None:
     return rank_of(Path(), read_head(path))
 
 
-def _without_path(error: Exception, path: Path) -> str:
-    return str(error).removeprefix(f"{path}: ")
+def _without_path(error: Exception, one: _Candidate) -> str:
+    return str(error).removeprefix(f"{one.path}: ").removeprefix(f"{one.url}: ")

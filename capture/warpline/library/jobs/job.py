@@ -41,6 +41,12 @@ class JobRank:
     host: str = ""
     state: RankState = RankState.COMPUTED
     reason: str = ""
+    url: str = ""
+
+    @property
+    def where(self) -> str:
+        """The file as people know it: its URL where it lies on no disk of this machine."""
+        return self.url or str(self.path or "")
 
 
 class JobWatch:
@@ -86,7 +92,7 @@ class TrainingJob:
 
 
 def open_job(
-    paths: Sequence[Path],
+    paths: Sequence[Path | str],
     *,
     reports: Sequence[str] = (),
     pattern: str | None = None,
@@ -98,7 +104,8 @@ def open_job(
     cancelled: IsCancelled = never,
     watch: JobWatch | None = None,
 ) -> TrainingJob:
-    """The job in folders and files, each rank computed where it lies or taken from what is kept.
+    """The job in folders, files and URLs (texts with ``://``, for fsspec): each rank computed where it lies, or taken
+    from what is kept.
 
     ``reports`` are names of further reports to be spread over the ranks, ``every`` all their quantities instead of
     the first; ``pattern`` says where a name has its rank, ``step`` which range is a step; ``scheduler`` and
@@ -128,13 +135,17 @@ def open_job(
         done = number / len(files.ranks)
         place = f"[{number}/{len(files.ranks)}]"
         if found.reason:
-            failed.append(LeftOut(one.path, found.reason, one.rank))
+            failed.append(LeftOut(one.path, found.reason, one.rank, one.url))
             tell(tr("{place} rank {rank}: {reason}", place=place, rank=one.rank, reason=found.reason))
-            watch.ready(JobRank(one.rank, one.path, one.told_by, state=RankState.FAILED, reason=found.reason))
+            watch.ready(
+                JobRank(
+                    one.rank, one.path, one.told_by, state=RankState.FAILED, reason=found.reason, url=one.url
+                )
+            )
             continue
         gathered.add(one.rank, {name: unpack(packed) for name, packed in found.reports.items()})
         tell(tr("{place} rank {rank} is computed: {name}", place=place, rank=one.rank, name=one.path.name))
-        watch.ready(JobRank(one.rank, one.path, one.told_by))
+        watch.ready(JobRank(one.rank, one.path, one.told_by, url=one.url))
     made = gathered.finish()
     read = {one.rank for one in files.ranks}
     return TrainingJob(
@@ -158,11 +169,14 @@ def _ranks(files: JobFiles, failed: Sequence[LeftOut], hosts: Mapping[int, str])
             hosts.get(one.rank, ""),
             RankState.FAILED if one.rank in reasons else RankState.COMPUTED,
             reasons.get(one.rank, ""),
+            one.url,
         )
         for one in files.ranks
     }
     for rank, left in unread.items():
-        found.setdefault(rank, JobRank(rank, left.path, state=RankState.FAILED, reason=left.reason))
+        found.setdefault(
+            rank, JobRank(rank, left.path, state=RankState.FAILED, reason=left.reason, url=left.url)
+        )
     for rank in files.missing:
         found.setdefault(
             rank, JobRank(rank, None, state=RankState.MISSING, reason=tr("there is no file of it"))

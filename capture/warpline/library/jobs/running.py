@@ -51,7 +51,7 @@ def run_ranks(
     """
     left = []
     for one in ranks:
-        kept = kept_tables(str(one.path), names, step)
+        kept = kept_tables(one.source, names, step)
         if kept is None:
             left.append(one)
         else:
@@ -64,7 +64,7 @@ def run_ranks(
             tell(tr("one rank after the other: pip install 'warpline[dask]' computes several at once"))
         for one in left:
             check_cancelled(cancelled)
-            yield one, compute_rank(str(one.path), names, step, cancelled)
+            yield one, compute_rank(one.source, names, step, cancelled)
         return
     with ExitStack() as stack:
         client = _existing(scheduler, stack) if scheduler is not None else _embedded(count, stack)
@@ -118,7 +118,7 @@ def _distributed(
     future_of: dict[Future[RankTables], RankFile] = {}
     for one in ranks:
         # What is computed depends on the file behind the path, which a scheduler does not see.
-        future = client.submit(compute_rank, str(one.path.resolve()), list(names), step, pure=False)
+        future = client.submit(compute_rank, one.source, list(names), step, pure=False)
         future_of[future] = one
         future.add_done_callback(done.put)
     try:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import importlib.util
 import json
-import os
-import signal
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,6 @@ from warpline.analysis.jobs.job_reports import NEEDED
 from warpline.cli import main
 from warpline.library.jobs import open_job
 from warpline.library.jobs.finding import find_job
-from warpline.library.jobs.running import run_ranks
 from warpline.library.opening import open_path
 from warpline.model import Cancelled, CaptureFormatError
 
@@ -278,8 +276,70 @@ def test_a_job_that_is_cancelled_keeps_what_it_has(job: tuple[Path, JobTimes], o
         open_job(
             [job[0]], workers=1, progress=lambda _, text: asked.append(text), cancelled=lambda: len(asked) > 3
         )
-    assert {path.suffix for path in own_cache.iterdir()} == {".json"}
+    assert {path.suffix for path in own_cache.iterdir()} == {".tables"}
     assert 0 < len(list(own_cache.iterdir())) < len(NEEDED) * RANKS
+
+
+def test_an_export_beside_its_source_is_no_other_rank(tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        rank_file(tmp_path, 0, 0, info=False).rename(tmp_path / f"{name}.json")
+    (tmp_path / "first.json.gz").write_bytes(gzip.compress((tmp_path / "first.json").read_bytes()))
+    found = find_job([tmp_path])
+    assert [(one.rank, one.path.name) for one in found.ranks] == [(0, "first.json"), (1, "second.json")]
+    assert [(one.path.name, one.reason) for one in found.left_out] == [
+        ("first.json.gz", f"{tmp_path / 'first.json'} is the same trace")
+    ]
+
+
+def test_what_is_missing_for_the_same_reason_is_said_once(
+    job: tuple[Path, JobTimes], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["job", str(job[0]), "--workers", "1", "--step", "no such range"]) == 0
+    said = capsys.readouterr().out
+    reasons = [line for line in said.splitlines() if line.startswith("  not recorded: ")]
+    assert len(reasons) == len(set(reasons))
+    assert "Findings over ranks (job_findings), Ranks (job_ranks), Steps over ranks (job_steps)" in said
+
+
+@pytest.mark.skipif(importlib.util.find_spec("fsspec") is None, reason="needs fsspec")
+def test_ranks_in_object_storage_are_fetched_one_at_a_time(
+    job: tuple[Path, JobTimes], own_cache: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import fsspec
+
+    alone, _ = run(capsys, job[0])
+    storage = fsspec.filesystem("memory")
+    for rank in range(RANKS):
+        # One has a name that tells nothing: the capture itself does.
+        name = f"rank_{rank}.h5" if rank != 4 else "last.h5"
+        storage.pipe_file(f"/bucket/run/{name}", (job[0] / f"rank_{rank}.h5").read_bytes())
+    storage.pipe_file("/bucket/run/notes.txt", b"nothing of interest")
+    try:
+        found, _ = run(capsys, "memory://bucket/run")
+        assert found["reports"] == alone["reports"]
+        assert [(one["rank"], one["told_by"]) for one in found["ranks"]] == [
+            (rank, "process" if rank == 4 else f"rank_{rank}") for rank in range(RANKS)
+        ]
+        assert found["ranks"][0]["path"].startswith("memory://")
+        remote = own_cache.parent / "remote"
+        assert list(remote.iterdir()) == []
+        # Another content under the same name is another rank; one that is gone is named.
+        kept = set(own_cache.iterdir())
+        storage.pipe_file("/bucket/run/rank_2.h5", b"no capture")
+        again, _ = run(capsys, "memory://bucket/run")
+        assert [one["rank"] for one in again["failed"]] == [2]
+        assert set(own_cache.iterdir()) == kept
+    finally:
+        storage.rm("/bucket", recursive=True)
+
+
+def test_files_by_url_are_those_by_path(
+    job: tuple[Path, JobTimes], capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("fsspec")
+    found, _ = run(capsys, f"file://{job[0]}")
+    assert [one["rank"] for one in found["ranks"]] == list(range(RANKS))
+    assert found["reports"] == run(capsys, job[0])[0]["reports"]
 
 
 def test_people_get_tables(job: tuple[Path, JobTimes], capsys: pytest.CaptureFixture[str]) -> None:
@@ -305,6 +365,7 @@ def test_people_get_tables(job: tuple[Path, JobTimes], capsys: pytest.CaptureFix
         ([".", "--rank-pattern", "("], "--rank-pattern"),
         ([".", "--rank-pattern", "worker"], "has no group"),
         ([".", "--workers", "0"], "--workers"),
+        (["nosuchprotocol://job"], "nosuchprotocol"),
     ],
 )
 def test_requests_that_make_no_sense_are_told(
@@ -346,46 +407,3 @@ def test_steps_of_ranks_agree_with_what_their_vendor_printed(
         assert row["communication_ns"] == pytest.approx(exposed, abs=100)
     # The rank that communicated less is the one that the other waited for.
     assert rows(found, "job_steps")[0]["last_rank"] == 1
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(300)
-@pytest.mark.skipif(importlib.util.find_spec("distributed") is None, reason="needs the extra dask")
-def test_a_cluster_finds_what_one_process_finds(
-    job: tuple[Path, JobTimes],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    from distributed import LocalCluster
-
-    (job[0] / "rank_3.h5").write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(4096))
-    alone, _ = run(capsys, job[0])
-    # The workers keep what they compute where this process looks for it: another place, so that they do compute.
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache of workers"))
-    with LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=0
-    ) as cluster:
-        together, said = run(capsys, job[0], "--scheduler", cluster.scheduler_address)
-    assert together == alone
-    assert "[5/5]" in said
-    assert len(list((tmp_path / "cache of workers" / "warpline" / "jobs").iterdir())) == len(NEEDED) * (
-        RANKS - 1
-    )
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(300)
-@pytest.mark.skipif(importlib.util.find_spec("distributed") is None, reason="needs the extra dask")
-def test_a_worker_that_is_killed_takes_no_rank_along(job: tuple[Path, JobTimes]) -> None:
-    from distributed import LocalCluster
-
-    with LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=0
-    ) as cluster:
-        running = run_ranks(find_job([job[0]]).ranks, NEEDED, scheduler=cluster.scheduler_address)
-        first = next(running)
-        os.kill(next(iter(cluster.workers.values())).pid, signal.SIGKILL)
-        found = [first, *running]
-    assert sorted(one.rank for one, _ in found) == list(range(RANKS))
-    assert [tables.reason for _, tables in found] == [""] * RANKS

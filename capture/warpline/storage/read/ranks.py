@@ -1,0 +1,20 @@
+"""Which ranks a capture is of, without opening the whole of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from warpline.storage.columns.mapped_file import MappedFile
+from warpline.storage.read.read_tables import read_meta
+
+
+def capture_ranks(path: Path) -> frozenset[int]:
+    """The ranks of the processes in a capture; reads its description alone.
+
+    Raises CaptureFormatError when the file is no capture, or damaged so far.
+    """
+    file = MappedFile(path)
+    try:
+        return frozenset(one.rank for one in read_meta(file).processes if one.rank is not None)
+    finally:
+        file.close()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import gzip
-import importlib.util
 import json
 from pathlib import Path
 from typing import Any
@@ -299,47 +298,6 @@ def test_what_is_missing_for_the_same_reason_is_said_once(
     reasons = [line for line in said.splitlines() if line.startswith("  not recorded: ")]
     assert len(reasons) == len(set(reasons))
     assert "Findings over ranks (job_findings), Ranks (job_ranks), Steps over ranks (job_steps)" in said
-
-
-@pytest.mark.skipif(importlib.util.find_spec("fsspec") is None, reason="needs fsspec")
-def test_ranks_in_object_storage_are_fetched_one_at_a_time(
-    job: tuple[Path, JobTimes], own_cache: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    import fsspec
-
-    alone, _ = run(capsys, job[0])
-    storage = fsspec.filesystem("memory")
-    for rank in range(RANKS):
-        # One has a name that tells nothing: the capture itself does.
-        name = f"rank_{rank}.h5" if rank != 4 else "last.h5"
-        storage.pipe_file(f"/bucket/run/{name}", (job[0] / f"rank_{rank}.h5").read_bytes())
-    storage.pipe_file("/bucket/run/notes.txt", b"nothing of interest")
-    try:
-        found, _ = run(capsys, "memory://bucket/run")
-        assert found["reports"] == alone["reports"]
-        assert [(one["rank"], one["told_by"]) for one in found["ranks"]] == [
-            (rank, "process" if rank == 4 else f"rank_{rank}") for rank in range(RANKS)
-        ]
-        assert found["ranks"][0]["path"].startswith("memory://")
-        remote = own_cache.parent / "remote"
-        assert list(remote.iterdir()) == []
-        # Another content under the same name is another rank; one that is gone is named.
-        kept = set(own_cache.iterdir())
-        storage.pipe_file("/bucket/run/rank_2.h5", b"no capture")
-        again, _ = run(capsys, "memory://bucket/run")
-        assert [one["rank"] for one in again["failed"]] == [2]
-        assert set(own_cache.iterdir()) == kept
-    finally:
-        storage.rm("/bucket", recursive=True)
-
-
-def test_files_by_url_are_those_by_path(
-    job: tuple[Path, JobTimes], capsys: pytest.CaptureFixture[str]
-) -> None:
-    pytest.importorskip("fsspec")
-    found, _ = run(capsys, f"file://{job[0]}")
-    assert [one["rank"] for one in found["ranks"]] == list(range(RANKS))
-    assert found["reports"] == run(capsys, job[0])[0]["reports"]
 
 
 def test_people_get_tables(job: tuple[Path, JobTimes], capsys: pytest.CaptureFixture[str]) -> None:

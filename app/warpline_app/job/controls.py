@@ -33,7 +33,7 @@ def summary_text(board: JobBoard) -> str:
     states = [one.state for one in board.map.ranks]
     if failed := states.count(RankState.FAILED):
         parts.append(tr_n("{count:,} failed", "{count:,} failed", failed))
-    if missing := states.count(RankState.MISSING):
+    if missing := states.count(RankState.MISSING) + board.map.without_rows:
         parts.append(tr_n("{count:,} without a file", "{count:,} without a file", missing))
     empty = sum(
         one.state is RankState.COMPUTED and not board.map.has_steps(row)
@@ -69,7 +69,8 @@ class JobControls(QWidget):
         self.column.setAccessibleName(tr("What colours the map"))
         self.column.setToolTip(tr("What colours the map"))
         for column in board.map.columns:
-            self.column.addItem(column_title(column), column.name)
+            title = column_title(column)
+            self.column.addItem(title[:1].upper() + title[1:], column.name)
         self.column.setCurrentIndex(self.column.findData(board.column))
         self.column.activated.connect(lambda index: board.set_column(self.column.itemData(index)))
         self.column.setEnabled(self.column.count() > 0)
@@ -89,7 +90,10 @@ class JobControls(QWidget):
             )
         )
         self.full.setChecked(board.is_full_range)
+        for box in (self.column, self.order):
+            box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         self.full.toggled.connect(board.set_full_range)
+        self.strip = self._strip()
         self.open = QPushButton()
         self.open.clicked.connect(lambda _checked: self.open_wanted.emit())
         self.said = ElidedLabel()
@@ -100,12 +104,35 @@ class JobControls(QWidget):
         for widget in (QLabel(tr("Color", "job")), self.column, QLabel(tr("Ranks", "job")), self.order):
             row.addWidget(widget)
         row.addSpacing(8)
-        row.addWidget(self.legend)
-        row.addWidget(self.full)
         row.addWidget(self.said, 1)
         row.addWidget(self.open)
-        board.chosen_changed.connect(lambda _chosen: self.say())
-        board.current_changed.connect(lambda _cell: self.say())
+        for signal in (board.chosen_changed, board.current_changed):
+            signal.connect(self._say_again)
+        for signal in (board.column_changed, board.order_changed, board.range_changed):
+            signal.connect(self._follow)
+        self.say()
+
+    def _strip(self) -> QWidget:
+        """What stands below the map: what its colours mean."""
+        strip = QWidget()
+        strip.setObjectName("panel")
+        strip.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        row = QHBoxLayout(strip)
+        row.setContentsMargins(10, 1, 10, 1)
+        row.setSpacing(16)
+        row.addWidget(self.legend)
+        row.addWidget(self.full)
+        row.addStretch(1)
+        return strip
+
+    def _follow(self, _value: object) -> None:
+        """Somebody else changed what is shown."""
+        board = self._board
+        self.column.setCurrentIndex(self.column.findData(board.column))
+        self.order.setCurrentIndex(max(self.order.findData(board.order_by.value), 0))
+        self.full.setChecked(board.is_full_range)
+
+    def _say_again(self, _value: object) -> None:
         self.say()
 
     def say(self) -> None:

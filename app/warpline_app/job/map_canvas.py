@@ -12,7 +12,14 @@ from warpline.i18n import tr
 from warpline_app.job.color_scale import color_table
 from warpline_app.job.map_axes import TEXT_PX, draw_rows, draw_steps, gutter_px
 from warpline_app.job.map_geometry import Axis
-from warpline_app.job.map_image import Float32Array, cells_in_view, colored, ordered_cells, values_image
+from warpline_app.job.map_image import (
+    Float32Array,
+    cells_in_view,
+    colored,
+    ordered_cells,
+    values_image,
+    with_outliers_marked,
+)
 from warpline_app.job.map_marks import cell_rect, draw_absences, draw_marks, draw_values
 from warpline_app.job.value_range import ValueRange, value_range
 from warpline_app.look.appearance import appearance
@@ -21,8 +28,10 @@ from warpline_app.look.theme import Theme, ui_font
 from warpline_app.session.job.board import Cell, JobBoard
 
 AXIS_PX = 24
-MOST_ROW_PX, MOST_STEP_PX = 30.0, 110.0
+MOST_ROW_PX, MOST_STEP_PX = 30.0, 180.0
 _EDGE_PX = 10
+_SEEN_PX, _MOST_MARKED = 1.5, 200
+"""Outliers in smaller cells are marked, as long as they are no more than this."""
 
 
 class JobMapCanvas(QWidget):
@@ -100,7 +109,7 @@ class JobMapCanvas(QWidget):
         if not chosen.rows:
             self.fit()
             return
-        places = [place for place, row in enumerate(self.board.order.tolist()) if row in chosen.rows]
+        places = sorted(map(self.board.place_of, chosen.rows))
         rows = self.rows.between(places[0], places[-1])
         steps = self.steps.between(chosen.first, chosen.last)
         if (rows, steps) == (self.rows, self.steps):
@@ -127,13 +136,11 @@ class JobMapCanvas(QWidget):
 
     def rect_of(self, cell: Cell) -> QRectF:
         """Where a cell is on the widget."""
-        places = {row: place for place, row in enumerate(self.board.order.tolist())}
-        return cell_rect(cell, places, self.rows, self.steps, self.area)
+        return cell_rect(self.board, cell, self.rows, self.steps, self.area)
 
     def _reveal(self, cell: Cell | None) -> None:
         if cell is not None:
-            place = self.board.order.tolist().index(cell[0])
-            self.set_view(self.rows.showing(place), self.steps.showing(cell[1]))
+            self.set_view(self.rows.showing(self.board.place_of(cell[0])), self.steps.showing(cell[1]))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """The same cells on other pixels."""
@@ -170,6 +177,10 @@ class JobMapCanvas(QWidget):
             self._cells = ordered_cells(self.board.map.cells(self.board.column), self.board.order)
         return self._cells
 
+    def forget_image(self) -> None:
+        """Make the image of the cells anew with the next frame."""
+        self._image = None
+
     def image(self, ratio: float) -> QImage | None:
         """The cells in view as pixels of the screen, of which ``ratio`` are one of the widget; None without cells."""
         if self.range is None:
@@ -180,7 +191,11 @@ class JobMapCanvas(QWidget):
         down = max(round(area.height() * ratio), 1)
         key = (self.rows, self.steps, across, down, theme.name, id(self._shown_cells()))
         if self._image is None or self._image[0] != key:
-            values, _, _ = values_image(self._shown_cells(), self.rows, self.steps, (across, down))
+            values, is_tall, is_wide = values_image(
+                self._shown_cells(), self.rows, self.steps, (across, down)
+            )
+            if (is_tall and is_wide) or min(self.rows.cell_px, self.steps.cell_px) < _SEEN_PX:
+                values = with_outliers_marked(values, self.range.high, _MOST_MARKED)
             pixels = colored(values, self.range, color_table(theme))
             height, width = pixels.shape
             # A copy: Qt does not keep the memory of numpy alive.

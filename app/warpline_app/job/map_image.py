@@ -76,6 +76,22 @@ def values_image(
     return view, is_tall, is_wide
 
 
+def with_outliers_marked(values: Float32Array, above: float, most: int) -> Float32Array:
+    """The same with each value above a limit on its neighbours, too, where there are at most ``most`` of them: one
+    pixel of a screen is not seen.
+    """
+    places = np.argwhere(values > above)
+    if not 0 < len(places) <= most:
+        return values
+    marked = values.copy()
+    last = np.array(values.shape) - 1
+    for down in (-1, 0, 1):
+        for across in (-1, 0, 1):
+            near = np.clip(places + np.array((down, across)), 0, last)
+            np.maximum.at(marked, tuple(near.T), values[tuple(places.T)])
+    return marked
+
+
 def colored(values: Float32Array, found: ValueRange, colors: ColorTable) -> PixelArray:
     """Values as 0xffrrggbb, uint32 of the same shape."""
     return colors[found.shades(values)]

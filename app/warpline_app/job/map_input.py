@@ -209,14 +209,14 @@ class MapInput(QObject):
         if not rows or not steps:
             return
         key, modifiers = event.key(), event.modifiers()
-        order = self._board.order.tolist()
+        order = self._board.order
         current = self._board.current
         if current is None:
-            nearest = self._canvas.nearest_cell(self._canvas.area.topLeft()) or (order[0], 0)
+            nearest = self._canvas.nearest_cell(self._canvas.area.topLeft()) or (int(order[0]), 0)
             self._board.set_current(nearest)
             self._anchor = nearest
             return
-        place, step = order.index(current[0]), current[1]
+        place, step = self._board.place_of(current[0]), current[1]
         is_far = bool(modifiers & Qt.KeyboardModifier.ControlModifier)
         if key == Qt.Key.Key_Home:
             place, step = (0, step) if is_far else (place, 0)
@@ -225,7 +225,7 @@ class MapInput(QObject):
         else:
             down, right = _MOVES[Qt.Key(key)]
             place, step = place + down, step + right
-        cell = (order[min(max(place, 0), rows - 1)], min(max(step, 0), steps - 1))
+        cell = (int(order[min(max(place, 0), rows - 1)]), min(max(step, 0), steps - 1))
         if modifiers & Qt.KeyboardModifier.ShiftModifier:
             self._anchor = self._anchor or current
             self._board.choose_between(self._anchor, cell)

@@ -21,11 +21,11 @@ _LEAST_ROW_PX = 12.0
 _LEAST_MARK_PX = 5.0
 
 
-def cell_rect(cell: Cell, places: dict[int, int], rows: Axis, steps: Axis, area: QRectF) -> QRectF:
+def cell_rect(board: JobBoard, cell: Cell, rows: Axis, steps: Axis, area: QRectF) -> QRectF:
     """Where a cell is on the screen."""
     return QRectF(
         area.left() + steps.place_of(cell[1]),
-        area.top() + rows.place_of(places[cell[0]]),
+        area.top() + rows.place_of(board.place_of(cell[0])),
         steps.cell_px,
         rows.cell_px,
     )
@@ -67,7 +67,6 @@ def draw_values(
     painter.setFont(ui_font(_TEXT_PX))
     column = board.map.column(board.column)
     cells = board.map.cells(board.column)
-    places = {row: place for place, row in enumerate(board.order.tolist())}
     inks = [theme.ink_dark, theme.ink_light]
     for row in (int(board.order[place]) for place in range(*cells_in_view(rows))):
         shades = found.shades(cells[row])
@@ -78,7 +77,7 @@ def draw_values(
             ground = int(colors[shades[step]])
             ink = _readable(inks, ground)
             painter.setPen(QColor(ink))
-            box = cell_rect((row, step), places, rows, steps, area)
+            box = cell_rect(board, (row, step), rows, steps, area)
             painter.drawText(box, Qt.AlignmentFlag.AlignCenter, value_text(column, value))
 
 
@@ -90,7 +89,6 @@ def draw_marks(
     painter: QPainter, board: JobBoard, rows: Axis, steps: Axis, area: QRectF, theme: Theme
 ) -> None:
     """What is chosen, the current cell, and lines through the cell under the pointer."""
-    places = {row: place for place, row in enumerate(board.order.tolist())}
     accent = theme.color("selection")
     chosen = board.chosen
     if chosen.rows:
@@ -98,12 +96,12 @@ def draw_marks(
         width = steps.cell_px * (chosen.last - chosen.first + 1)
         painter.setPen(QPen(accent, 1.5))
         painter.setBrush(theme.color("selection", 60))
-        for first, last in _runs(sorted(places[row] for row in chosen.rows)):
+        for first, last in _runs(sorted(map(board.place_of, chosen.rows))):
             top = area.top() + rows.place_of(first)
             painter.drawRect(QRectF(left, top, width, rows.cell_px * (last - first + 1)))
         painter.setBrush(Qt.BrushStyle.NoBrush)
     if board.hover is not None:
-        box = cell_rect(board.hover, places, rows, steps, area)
+        box = cell_rect(board, board.hover, rows, steps, area)
         painter.setPen(theme.color("text", 110))
         middle = box.center()
         painter.drawLine(QPointF(area.left(), middle.y()), QPointF(box.left(), middle.y()))
@@ -111,7 +109,7 @@ def draw_marks(
         painter.setPen(theme.color("text"))
         painter.drawRect(_at_least(box).adjusted(0.5, 0.5, -0.5, -0.5))
     if board.current is not None:
-        box = _at_least(cell_rect(board.current, places, rows, steps, area))
+        box = _at_least(cell_rect(board, board.current, rows, steps, area))
         painter.setPen(QPen(theme.color("canvas"), 4))
         painter.drawRect(box)
         painter.setPen(QPen(accent, 2))

@@ -15,11 +15,16 @@ from warpline_app.job.map_canvas import JobMapCanvas
 from warpline_app.job.map_export import MapPicture, ask_for_csv, ask_for_picture, copy_cells, copy_picture
 from warpline_app.job.map_frame import MapFrame
 from warpline_app.job.map_input import MapInput
-from warpline_app.job.tables import LinkedTables
+from warpline_app.job.tables import FINDINGS, LinkedTables
 from warpline_app.session.job.board import JobBoard
 from warpline_app.session.workspace import Workspace
 
 _TABLE, _SPLIT = "job/table", "job/split"
+
+
+def _first_table(board: JobBoard) -> str:
+    """What stands out where something does, else who is waited for."""
+    return FINDINGS if board.job.findings else "job_stragglers"
 
 
 class JobPage(QWidget):
@@ -45,13 +50,19 @@ class JobPage(QWidget):
         board.hover_changed.connect(self._tell_hover)
         self._explain()
         settings = workspace.settings
-        self.tables.show_report(str(settings.record_of(_TABLE).get("name", "job_stragglers")))
+        self.tables.show_report(str(settings.record_of(_TABLE).get("name", _first_table(board))))
         self.tables.chosen.connect(lambda name: settings.set_record(_TABLE, {"name": name}))
         self.setFocusProxy(self.canvas)
 
     def _arrange(self) -> None:
         self.map = QStackedWidget()
-        self.map.addWidget(MapFrame(self.canvas))
+        shown = QWidget()
+        around = QVBoxLayout(shown)
+        around.setContentsMargins(0, 0, 0, 0)
+        around.setSpacing(0)
+        around.addWidget(MapFrame(self.canvas), 1)
+        around.addWidget(self.controls.strip)
+        self.map.addWidget(shown)
         self.map.addWidget(self._why_empty())
         self.map.setCurrentIndex(0 if len(self.board.map.steps) else 1)
         self.splitter = QSplitter(Qt.Orientation.Vertical)

@@ -9,7 +9,8 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QLabel, QStackedWidget, QTabBar, QVBoxLayout, QWidget
 
 from warpline.analysis.framework.report import NotRecorded, Report, Table
-from warpline.i18n import translated
+from warpline.i18n import tr, translated
+from warpline_app.job.cards import JobFindingCards
 from warpline_app.look.elided import ElidedLabel
 from warpline_app.panels.table.content import TableContent
 from warpline_app.panels.table.report_columns import (
@@ -25,6 +26,7 @@ from warpline_app.session.messages import MessageList
 
 _RANKS = ("rank", "last_rank", "duration_ns_worst_rank")
 """Columns that name a rank, the one that a row leads to first."""
+FINDINGS = "job_findings"
 _MEASURED = 40
 _MOST_WIDTH = 230
 
@@ -135,6 +137,7 @@ class LinkedTables(QWidget):
         self.tabs.setExpanding(False)
         self.pages = QStackedWidget()
         self.names: list[str] = []
+        self.cards: JobFindingCards | None = None
         self.note = ElidedLabel()
         self.note.setObjectName("muted")
         self.note.setContentsMargins(12, 2, 12, 4)
@@ -152,20 +155,30 @@ class LinkedTables(QWidget):
 
     def _add(self, report: Report, board: JobBoard, messages: MessageList) -> None:
         self.names.append(report.name)
-        if isinstance(report.result, NotRecorded):
-            text = " — ".join(filter(None, map(translated, (report.result.reason, report.result.remedy))))
-            label = QLabel(text)
-            label.setObjectName("muted")
-            label.setWordWrap(True)
-            label.setAlignment(Qt.AlignmentFlag.AlignCenter)
-            self.pages.addWidget(label)
+        if report.name == FINDINGS and board.job.findings:
+            self.cards = JobFindingCards(board)
+            self.pages.addWidget(self.cards)
             self._notes.append("")
+        elif report.name == FINDINGS and not isinstance(report.result, NotRecorded):
+            self._add_text(tr("Nothing stands out: no rank is waited for much more than the others."))
+        elif isinstance(report.result, NotRecorded):
+            text = " — ".join(filter(None, map(translated, (report.result.reason, report.result.remedy))))
+            self._add_text(text)
         else:
             table = JobTable(report, report.result, board, messages)
             table.open_wanted.connect(self.open_wanted)
             self.pages.addWidget(table)
             self._notes.append(" ".join(map(translated, report.result.notes)))
         self.tabs.addTab(translated(report.title))
+
+    def _add_text(self, text: str) -> None:
+        label = QLabel(text)
+        label.setObjectName("muted")
+        label.setWordWrap(True)
+        label.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        label.setContentsMargins(40, 8, 40, 8)
+        self.pages.addWidget(label)
+        self._notes.append("")
 
     def table(self, name: str) -> JobTable | None:
         """The table of a report, None where it could not be made. Raises ValueError for an unknown name."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,12 @@ from PySide6.QtGui import QColor, QGuiApplication, QWheelEvent
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 from tests.benchmarks.jobs.generate_job import US, JobPlan, write_job
+from tests.benchmarks.jobview.made_job import made_job
 
 from warpline.library.jobs import RankState
 from warpline_app.job.cell_text import cell_lines
 from warpline_app.job.color_scale import missing_color
+from warpline_app.job.controls import summary_text
 from warpline_app.job.map_canvas import JobMapCanvas
 from warpline_app.job.map_export import export_picture, write_csv
 from warpline_app.job.page import JobPage
@@ -255,6 +258,42 @@ def test_the_tables_lead_to_the_map_and_follow_it(qtbot: QtBot, page: JobPage) -
     assert steps.model_.columns[0].text(item) == "6"
     assert table.current_item() is not None
     assert table.model_.columns[0].text(table.current_item() or 0) == "0"
+
+
+def test_a_finding_leads_to_its_ranks_on_the_map(qtbot: QtBot, page: JobPage) -> None:
+    cards = page.tables.cards
+    assert cards is not None
+    page.tables.show_report("job_findings")
+    about = next(card for card in cards.cards if 3 in card.finding.ranks)
+    qtbot.mouseClick(about, Qt.MouseButton.LeftButton)
+    assert row_of(page, 3) in page.board.chosen.rows
+    assert page.board.chosen.last == STEPS - 1
+    assert about.property("selected") == "true"
+
+
+def test_the_choice_boxes_follow_what_is_chosen_elsewhere(window: MainWindow, page: JobPage) -> None:
+    window.commands.run("job.by_value")
+    assert page.controls.order.currentData() == RowOrder.VALUE.value
+    page.board.set_column("communication_ns")
+    assert page.controls.column.currentData() == "communication_ns"
+
+
+def test_two_files_of_a_large_job_are_not_drowned_by_those_that_are_not_there(settings: Settings) -> None:
+    job = made_job(128, 2)
+    few = replace(
+        job,
+        ranks=tuple(
+            one if one.rank < 2 else replace(one, path=None, state=RankState.MISSING) for one in job.ranks
+        ),
+        steps=replace(
+            job.steps,
+            ranks=job.steps.ranks[:2],
+            cells={name: cells[:, :2] for name, cells in job.steps.cells.items()},
+        ),
+    )
+    board = JobBoard(few, [Path("job")], settings)
+    assert board.map.shape == (2, 2)
+    assert "126 without a file" in summary_text(board)
 
 
 def test_sorting_by_value_puts_what_is_slow_on_top_and_is_remembered(

@@ -10,7 +10,13 @@ from hypothesis import strategies as st
 
 from warpline_app.job.color_scale import MISSING, STEPS, color_table, missing_color
 from warpline_app.job.map_geometry import Axis
-from warpline_app.job.map_image import colored, largest_in_blocks, ordered_cells, values_image
+from warpline_app.job.map_image import (
+    colored,
+    largest_in_blocks,
+    ordered_cells,
+    values_image,
+    with_outliers_marked,
+)
 from warpline_app.job.value_range import ValueRange, value_range
 from warpline_app.look.theme import CONTRAST, CONTRAST_LIGHT, DARK, LIGHT, Theme, contrast_ratio, luminance
 
@@ -158,3 +164,13 @@ def test_lightness_tells_the_order_to_everybody(theme: Theme, kind: str | None) 
     assert contrast_ratio(int(colors[-1]), theme.rgb("canvas")) > 7
     assert contrast_ratio(int(colors[0]), theme.rgb("canvas")) < 2
     assert luminance(int(colors[0])) != luminance(int(colors[MISSING - 1]))
+
+
+def test_a_lone_outlier_is_marked_on_its_neighbours_and_many_are_not() -> None:
+    values = np.ones((6, 7), np.float32)
+    values[0, 3] = 9
+    marked = with_outliers_marked(values, 5, 10)
+    assert (marked == 9).sum() == 6
+    assert (marked[:2, 2:5] == 9).all()
+    assert with_outliers_marked(values, 5, 0) is values
+    assert with_outliers_marked(values, 10, 10) is values

@@ -66,6 +66,7 @@ class JobBoard(QObject):
         self._by = next((one for one in RowOrder if one == kept.get("order")), RowOrder.RANK)
         self._is_full_range = bool(kept.get("full_range", False))
         self._order: Int64Array = self.map.order(self._by, self._column)
+        self._places: dict[int, int] = {}
         self._current: Cell | None = None
         self._hover: Cell | None = None
         self._chosen = Chosen()
@@ -99,6 +100,7 @@ class JobBoard(QObject):
         if name != self._column:
             self._column = name
             self._order = self.map.order(self._by, name)
+            self._places.clear()
             self._keep("column", name)
             self.column_changed.emit(name)
 
@@ -112,11 +114,18 @@ class JobBoard(QObject):
         """The rows as they stand from the top, int64 (rows)."""
         return self._order
 
+    def place_of(self, row: int) -> int:
+        """Which row from the top it is."""
+        if not self._places:
+            self._places = {each: place for place, each in enumerate(self._order.tolist())}
+        return self._places[row]
+
     def set_order(self, by: RowOrder) -> None:
         """Sort the rows otherwise."""
         if by is not self._by:
             self._by = by
             self._order = self.map.order(by, self._column)
+            self._places.clear()
             self._keep("order", by.value)
             self.order_changed.emit(by)
 
@@ -172,8 +181,7 @@ class JobBoard(QObject):
 
     def choose_between(self, one: Cell, other: Cell) -> None:
         """Select the rectangle between two cells, as rows stand now."""
-        places = {row: place for place, row in enumerate(self._order.tolist())}
-        top, bottom = sorted((places[one[0]], places[other[0]]))
+        top, bottom = sorted((self.place_of(one[0]), self.place_of(other[0])))
         first, last = sorted((one[1], other[1]))
         self.choose(Chosen(frozenset(self._order[top : bottom + 1].tolist()), first, last))
 

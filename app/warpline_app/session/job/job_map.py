@@ -24,15 +24,19 @@ _KEPT = 3
 class JobMap:
     """The cells of a job: a row for each rank (also those that have none to show), a column for each step.
 
-    Rows are counted as the job counts its ranks, steps as `StepMatrix.steps` does; both from 0.
+    Ranks without a file have no rows where they would be the most: two files of a job of 128 ranks are looked at for
+    these two. ``without_rows`` tells how many that are. Rows are counted as the job counts its ranks, steps as
+    `StepMatrix.steps` does; both from 0.
     """
 
     def __init__(self, job: TrainingJob) -> None:
         self.job = job
-        self.ranks: tuple[JobRank, ...] = job.ranks
+        present = tuple(one for one in job.ranks if one.path is not None)
+        self.without_rows = 0 if len(job.ranks) <= 2 * len(present) else len(job.ranks) - len(present)
+        self.ranks: tuple[JobRank, ...] = present if self.without_rows else job.ranks
         self.steps: Int64Array = job.steps.steps
         self.columns: tuple[Column, ...] = tuple(job.steps.columns)
-        numbers = np.array([one.rank for one in job.ranks], np.int64)
+        numbers = np.array([one.rank for one in self.ranks], np.int64)
         self._row_of = {number: row for row, number in enumerate(numbers.tolist())}
         self._rows_with_steps = np.searchsorted(numbers, job.steps.ranks)
         self._cells: dict[str, Float32Array] = {}

@@ -77,6 +77,7 @@ class ExportDialog(QDialog):
                 self.format.addItem(f"{exporter.title}  {suffix}", suffix)
         self.file = QLineEdit()
         self.browse = QPushButton(tr("Choose…"))
+        self.browse.setAutoDefault(False)
         self.browse.clicked.connect(self._choose)
         file_row = QHBoxLayout()
         file_row.addWidget(self.file, 1)
@@ -99,6 +100,8 @@ class ExportDialog(QDialog):
         self.progress.hide()
         self.buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
         self.start_button = self.buttons.addButton(tr("Export"), QDialogButtonBox.ButtonRole.AcceptRole)
+        # Return in a field is Export, and never Cancel.
+        self.buttons.button(QDialogButtonBox.StandardButton.Cancel).setAutoDefault(False)
         self.start_button.setDefault(True)
         form = QFormLayout()
         form.setHorizontalSpacing(18)
@@ -156,7 +159,7 @@ class ExportDialog(QDialog):
 
     def _connect(self) -> None:
         self.format.currentIndexChanged.connect(self._format_chosen)
-        self.file.textChanged.connect(self._preview_timer.start)
+        self.file.textChanged.connect(self._follow_name)
         for group in (self.ranges, self.tracks):
             group.buttonToggled.connect(self._preview_timer.start)
         self.chosen_tracks.toggled.connect(self.tree.setVisible)
@@ -214,12 +217,31 @@ class ExportDialog(QDialog):
                 name = name[: -len(known)]
                 break
         self.file.setText(str(stem.with_name(name + suffix)))
-        is_picture = suffix.lstrip(".") in PICTURES
+        self._offer_options()
+
+    def _follow_name(self) -> None:
+        """A suffix that was typed is the format."""
+        name = self.path.name.lower()
+        suffixes = [str(self.format.itemData(index)) for index in range(self.format.count())]
+        typed = max((suffix for suffix in suffixes if name.endswith(suffix)), key=len, default="")
+        if typed and typed != self.format.currentData():
+            self.format.blockSignals(True)
+            self.format.setCurrentIndex(suffixes.index(typed))
+            self.format.blockSignals(False)
+        self._offer_options()
+
+    def _offer_options(self) -> None:
+        """Options that the format has no use for are grey and say why."""
+        exporter = self.exporter()
+        is_picture = exporter is not None and exporter.name in PICTURES
+        why = tr("The picture shows the timeline as it stands.") if is_picture else ""
         for button in (*self.ranges.buttons(), *self.tracks.buttons(), self.tree):
             button.setEnabled(not is_picture)
+            button.setToolTip(why)
         self.selected_range.setEnabled(not is_picture and self._state.range_selection is not None)
-        self.compress.setVisible(suffix == ".h5")
-        self.note.setText(tr("The picture shows the timeline as it stands.") if is_picture else "")
+        has_archive = exporter is not None and exporter.name == "capture"
+        self.compress.setVisible(has_archive)
+        self.note.setText(why)
         self._preview_timer.start()
 
     def show_preview(self) -> None:
@@ -278,6 +300,9 @@ class ExportDialog(QDialog):
         exporter = self.exporter()
         if exporter is None or self._job is not None:
             return
+        self.show_preview()
+        if not self.start_button.isEnabled():
+            return
         if exporter.name in PICTURES:
             self._save_picture(path)
             return
@@ -317,7 +342,8 @@ class ExportDialog(QDialog):
             widget.setEnabled(on)
         for button in (*self.ranges.buttons(), *self.tracks.buttons()):
             button.setEnabled(on)
-        self.selected_range.setEnabled(on and self._state.range_selection is not None)
+        if on:
+            self._offer_options()
 
     def _progressed(self, fraction: float, text: str) -> None:
         self.progress.setValue(round(1000 * fraction))

@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QApplication
 from warpline.i18n import tr
 from warpline.interchange.export.exporter import ExportJob, SizeModel
 from warpline.interchange.export.selection import ExportSelection
+from warpline.interchange.export.title import title_of
 from warpline.model.errors import ExportError
 from warpline_app.pictures.rendering import Picture, prepare_offscreen, render, save_picture
 from warpline_app.timeline.draw.shapes import MAX_SHAPES, rectangles_of
@@ -58,7 +59,7 @@ class PngExporter:
         return out
 
     def _draw(self, capture: Capture, picture: Picture, out: Path) -> None:
-        save_picture(render(capture, picture, capture.path.name), out)
+        save_picture(render(capture, picture, title_of(capture)), out)
 
 
 class SvgExporter(PngExporter):
@@ -73,7 +74,7 @@ class SvgExporter(PngExporter):
         return tr("Picture (SVG)")
 
     def _draw(self, capture: Capture, picture: Picture, out: Path) -> None:
-        render(capture, picture, capture.path.name, paint=lambda view: save_svg(view, out))
+        render(capture, picture, title_of(capture), paint=lambda view: save_svg(view, out))
 
 
 def picture_of(capture: Capture, selection: ExportSelection) -> Picture:

@@ -107,6 +107,10 @@ class ConversionCache:
         self._evict(keep=target)
         return target
 
+    def holds(self, path: Path | str) -> bool:
+        """Whether a file is one of the cache's own."""
+        return Path(path).parent == self.folder
+
     def path_of(self, sources: Sequence[Path], converter: str) -> Path:
         """Where the capture made from these files is or would be.
 

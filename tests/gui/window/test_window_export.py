@@ -215,3 +215,34 @@ def test_the_command_draws_pictures_without_a_display(sample: Path, tmp_path: Pa
         text = out.read_text()
         assert "15 ms</text>" in text, "times on the ruler are text"
         assert len(text) < 2_000_000
+
+
+@pytest.mark.parametrize("suffix", [".h5", ".png"])
+def test_enter_in_the_file_field_exports_once(
+    dialog: ExportDialog, window: MainWindow, qtbot: QtBot, tmp_path: Path, suffix: str
+) -> None:
+    dialog.file.setFocus()
+    dialog.file.selectAll()
+    qtbot.keyClicks(dialog.file, str(tmp_path / f"typed{suffix}"))
+    with qtbot.waitSignal(dialog.finished, timeout=20_000):
+        qtbot.keyClick(dialog.file, Qt.Key.Key_Return)
+    assert (tmp_path / f"typed{suffix}").stat().st_size > 1_000
+    assert len(window.message_bars.bars) == 1
+
+
+def test_a_suffix_that_is_typed_is_the_format(dialog: ExportDialog, qtbot: QtBot, tmp_path: Path) -> None:
+    dialog.compress.setChecked(True)
+    for suffix, has_archive, takes_range in (
+        (".json.gz", False, True),
+        (".svg", False, False),
+        (".h5", True, True),
+        (".html", False, True),
+    ):
+        dialog.file.setFocus()
+        dialog.file.selectAll()
+        qtbot.keyClicks(dialog.file, str(tmp_path / f"typed{suffix}"))
+        assert dialog.format.currentData() == suffix
+        assert dialog.file.text() == str(tmp_path / f"typed{suffix}"), "what is typed stays as it is"
+        assert dialog.compress.isHidden() != has_archive
+        assert dialog.whole_range.isEnabled() == takes_range
+        assert bool(dialog.whole_range.toolTip()) != takes_range, "what is grey says why"

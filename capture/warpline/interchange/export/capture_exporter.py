@@ -18,6 +18,7 @@ from warpline.interchange.export.selection import (
     chunks,
     counter_slice,
 )
+from warpline.interchange.export.title import title_of
 from warpline.model import Flag, Packing
 from warpline.storage import NO_ROW, NO_STACK, CaptureBuilder
 from warpline.storage.index.utilization import BINS_PER_EVENT, MAX_BINS, MIN_BINS
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 _COPYING_SHARE = 0.5
 """Of the whole time; the rest is sorting and the level of detail."""
+_BYTES_PER_TRACK = 150
 _BYTES_PER_BIN = 3
 """Of four: on average a quarter of the bins that a curve may have is not needed."""
 _UNSEEN = np.uint32(0xFFFF_FFFF)
@@ -38,16 +40,16 @@ class CaptureExporter:
     name = "capture"
     position = 10
     suffixes = (".h5",)
-    size_model = SizeModel(34, 4, 0.5, 0.22)
+    size_model = SizeModel(34, 4, 0.3, 0.125, 35_000)
 
     @property
     def title(self) -> str:
         return tr("Warpline capture")
 
     def fixed_bytes(self, capture: Capture, selection: ExportSelection) -> int:
-        """The curves of how busy cores, processes and GPUs are: as fine in a short range as in a long one."""
+        """Tracks, and curves of how busy cores, processes and GPUs are: as fine in a short range as in a long one."""
         start, stop = selection.interval(capture)
-        size = 0
+        size = _BYTES_PER_TRACK * len(capture.tracks)
         for group in capture.groups.values():
             lanes = [lane for lane in group.lanes if selection.has_track(int(capture.lanes.track[lane]))]
             events = capture.count_in(lanes, start, stop)
@@ -99,7 +101,7 @@ class CaptureCopy:
         builder.meta.update(capture.meta)
         builder.meta["exported_from"] = {
             "uuid": capture.uuid,
-            "file": capture.path.name,
+            "file": title_of(capture),
             "range_ns": self._selection.range_ns(capture),
             "is_whole": not self._selection.is_bounded and self._selection.tracks is None,
         }

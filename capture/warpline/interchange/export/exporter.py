@@ -54,12 +54,18 @@ class ExportJob:
 
 @dataclass(frozen=True)
 class SizeModel:
-    """About how many bytes an event takes, what each attribute and each byte of text adds, and what packing leaves."""
+    """About how many bytes an event takes, what each attribute and each byte of text adds, and what packing leaves.
+
+    ``per_file`` is there in every file, packed or not.
+    """
 
     per_event: float = 0.0
     per_attribute: float = 0.0
     per_text_byte: float = 0.0
     packed_ratio: float = 0.1
+    per_file: float = 0.0
+    per_sample: float = 24.0
+    """Of a counter; 0 where the format holds none."""
 
 
 @runtime_checkable

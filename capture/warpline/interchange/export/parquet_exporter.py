@@ -25,7 +25,7 @@ class ParquetExporter:
     name = "parquet"
     position = 40
     suffixes = (".parquet",)
-    size_model = SizeModel(9, 1, 0.1)
+    size_model = SizeModel(8, 1, per_file=10_000, per_sample=0)
 
     @property
     def title(self) -> str:

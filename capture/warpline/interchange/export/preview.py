@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from warpline.storage import Capture
 
 _BYTES_OF_TABLES = 10_000
-_BYTES_PER_SAMPLE = 24
 _SAMPLED_EVENTS = 400
 
 
@@ -49,10 +48,11 @@ def estimate(
     model = exporter.size_model
     attributes, text_bytes = _sampled_content(capture, selection, events)
     per_event = model.per_event + model.per_attribute * attributes + model.per_text_byte * text_bytes
-    size = events * per_event + samples * _BYTES_PER_SAMPLE
+    size = events * per_event + samples * model.per_sample
     if isinstance(exporter, HasFixedPart):
         size += exporter.fixed_bytes(capture, selection)
-    return Estimate(events, samples, int(_BYTES_OF_TABLES + size * (model.packed_ratio if is_packed else 1)))
+    packed = size * (model.packed_ratio if is_packed else 1)
+    return Estimate(events, samples, int(_BYTES_OF_TABLES + model.per_file + packed))
 
 
 def _sampled_content(capture: Capture, selection: ExportSelection, events: int) -> tuple[float, float]:

@@ -221,16 +221,24 @@ class TorchConverter(TraceConverter):
         self.saw(group.start, group.start + group.duration)
         overhead = name == OVERHEAD
         specs = self.tracks.specs
-        track = self.tracks.add_track(specs.overhead() if overhead else specs.profiler())
-        self.builder.add_events(
-            track,
-            "overhead" if overhead else "other",
-            group.start,
-            group.duration,
+        names, flags, attributes = (
             name_ids(self.builder, group.name),
-            flags=self.durations_noted(group),
-            attributes=self._told(group),
+            self.durations_noted(group),
+            self._told(group),
         )
+        for key, index in self.groups_by_thread(group):
+            track = self.tracks.told_row(*key)
+            if track is None:
+                track = self.tracks.add_track(specs.overhead() if overhead else specs.profiler())
+            self.builder.add_events(
+                track,
+                "overhead" if overhead else "other",
+                group.start[index],
+                group.duration[index],
+                names[index],
+                flags=flags[index],
+                attributes={name: values[index] for name, values in attributes.items()},
+            )
 
     # GPU side
 

@@ -50,6 +50,10 @@ def copy_codes(name: str) -> tuple[int, int, int]:
     return _COPY_CODES.get(direction, 0), source, target
 
 
+_ROLES = {SYNC: "sync", GPU_ANNOTATION: "ranges"}
+"""Roles of tracks of a context by the kind of their events; others stand on streams."""
+
+
 class KinetoGpuTracks:
     """Adds GPU work to the tracks of devices, contexts and streams."""
 
@@ -166,7 +170,10 @@ class KinetoGpuTracks:
     def _track(
         self, kind: str, device: int, context: int | None, stream: int | None, process: ProcessEntry
     ) -> int:
+        told = self._told_track(_ROLES.get(kind, "stream"), device, context, stream)
         gpu = self._device_track(device)
+        if told is not None:
+            return told
         tracks, specs = self._tracks, self._tracks.specs
         if context is None:
             context = self._context_of.get((device, stream))
@@ -182,10 +189,21 @@ class KinetoGpuTracks:
             spec = specs.stream(place, stream)
         return tracks.add_track(spec, parent, process)
 
+    def _told_track(self, role: str, device: int, context: int | None, stream: int | None) -> int | None:
+        tracks = self._tracks
+        told = tracks.told_on_gpu(role, device, context, stream if role == "stream" else None)
+        if told is None and role != "stream":
+            told = tracks.told_on_gpu("stream", device, context, stream)
+        # Where events do not name their stream, the row in the trace is taken for it.
+        return tracks.told_row(device, stream) if told is None else told
+
     def _device_track(self, device: int) -> int:
         track = self.devices.get(device)
         if track is None:
-            track = self.devices[device] = self._tracks.add_track(self._tracks.specs.gpu(device))
+            track = self._tracks.told_on_gpu("gpu", device, None, None)
+            if track is None:
+                track = self._tracks.add_track(self._tracks.specs.gpu(device))
+            self.devices[device] = track
         return track
 
     def name_devices(self, properties: Any) -> None:
@@ -210,7 +228,7 @@ class KinetoGpuTracks:
                     and key not in ("id", "name")
                 },
             )
-            if text:
+            if text and text != f"GPU {device}" and not self._tracks.told.tracks:
                 self._builder.update_track(track, title=gpu_title(device, text))
 
 

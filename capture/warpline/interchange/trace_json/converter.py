@@ -11,6 +11,7 @@ import numpy.typing as npt
 from warpline.i18n import english, english_n
 from warpline.interchange.framework.columns import clean_text
 from warpline.interchange.framework.importer import ImportOptions, ImportSummary
+from warpline.interchange.framework.told_tracks import ToldTracks
 from warpline.interchange.trace_json.counters import add_counters
 from warpline.interchange.trace_json.events import Scalar
 from warpline.interchange.trace_json.json_repair import json_object
@@ -70,6 +71,10 @@ class TraceConverter(TraceTarget):
         self._samples: list[Group] = []
 
     # pieces
+
+    def begin(self, header: Mapping[str, Any]) -> None:
+        """Take what stands in the file before its first event."""
+        self.tracks.told = ToldTracks(header)
 
     def absorb(self, piece: Piece) -> None:
         """Add the events of one piece."""
@@ -186,6 +191,9 @@ class TraceConverter(TraceTarget):
             self.builder.add_skipped(what, count, reason)
         for (one, many), count in self.notes.items():
             self.builder.add_warning(english_n(one, many, count))
+        span = self.tracks.told.span_ns
+        if span is not None and self.options.rank is None:
+            self.builder.set_span(*span)
         return ImportSummary(
             events=self.events,
             start_ns=self.start_ns,
@@ -211,6 +219,8 @@ class TraceConverter(TraceTarget):
         process_order: dict[str, int] = {}
         others = 0
         for name, pid, tid, raw in self.metadata:
+            if self.tracks.told.tracks and name in _METADATA:
+                continue
             arguments = json_object(raw.decode("utf-8", "replace")) or {}
             key = self.thread_of((pid, tid))
             text = arguments.get("name")

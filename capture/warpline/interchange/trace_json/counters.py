@@ -50,6 +50,12 @@ def add_counters(target: TraceTarget, group: Group) -> None:
             unusable
         )
     for (pid, name, series), (times, values) in samples.items():
+        told = target.tracks.told.counters.get((pid, name)) if isinstance(pid, int) else None
+        if told is not None and series == "value":
+            track = target.tracks.made(told.track)
+            target.builder.add_counter(track, told.title, told.unit, times, values)
+            target.saw(np.array(times), np.array(times))
+            continue
         title = name if series in ("value", "", name) else f"{name} {series}"
         track = target.tracks.counter_track(target.tracks.process(pid), title)
         target.builder.add_counter(track, clean_text(title), "", times, values)

@@ -29,8 +29,10 @@ def read_trace(
     stream = EventStream(path, decoder.chunk_bytes, decoder.scan)
     size = max(1, path.stat().st_size)
     with closing(one_ahead(iter(stream))) as parts:
-        for part in parts:
+        for number, part in enumerate(parts):
             check_cancelled(cancelled)
+            if not number:
+                converter.begin(stream.state.header)
             converter.absorb(decoder.piece(part))
             text = tr_n(
                 "{count:,} event of {name}", "{count:,} events of {name}", converter.events, name=path.name

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.unit.interchange.export.export_tools import NSYS, written
+from tests.unit.interchange.export.export_tools import GENERIC, NSYS, TORCH, written
 
 from warpline.cli import main
 from warpline.interchange.export.exporter import Exporter
@@ -17,19 +17,29 @@ from warpline.model import Cancelled, ExportError, UsageError
 from warpline.storage import Capture, CaptureBuilder, open_capture
 
 
+@pytest.mark.parametrize("file", [*NSYS, *TORCH, GENERIC[0]])
 def test_the_preview_counts_exactly_and_guesses_the_size(
-    imported: dict[str, Capture], tmp_path: Path
+    imported: dict[str, Capture], tmp_path: Path, file: str
 ) -> None:
-    capture = imported[NSYS[0]]
+    capture = imported[file]
     third = capture.duration_ns // 3
-    selection = ExportSelection(capture.span[0] + third, capture.span[0] + 2 * third)
-    for suffix in (".h5", ".json", ".csv", ".json.gz"):
-        out = tmp_path / f"out{suffix}"
-        expected = estimate(capture, selection, exporter_for(out), is_packed=suffix.endswith("gz"))
-        written(capture, out, selection.start_ns, selection.stop_ns)
-        assert 0.3 < expected.size_bytes / out.stat().st_size < 3
-    with open_capture(tmp_path / "out.h5") as part:
-        assert len(part.events) == expected.events
+    for selection in (
+        ExportSelection(capture.span[0] + third, capture.span[0] + 2 * third),
+        ExportSelection(),
+    ):
+        for suffix, compress in (
+            (".h5", False),
+            (".h5", True),
+            (".json", False),
+            (".csv", False),
+            (".html", False),
+        ):
+            out = tmp_path / f"out{suffix}"
+            expected = estimate(capture, selection, exporter_for(out), is_packed=compress)
+            written(capture, out, selection.start_ns, selection.stop_ns, compress=compress)
+            assert 0.5 <= expected.size_bytes / out.stat().st_size <= 2, (suffix, compress)
+        with open_capture(tmp_path / "out.h5") as part:
+            assert len(part.events) == expected.events
 
 
 @pytest.mark.parametrize("suffix", [".h5", ".json", ".csv", ".parquet"])

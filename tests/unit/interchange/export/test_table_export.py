@@ -15,10 +15,7 @@ from tests.unit.interchange.export.export_tools import written
 from warpline.interchange.export.exporting import export_capture
 from warpline.interchange.export.selection import ExportSelection
 from warpline.model import ExportError
-from warpline.model.track_patterns import match_tracks
 from warpline.storage import Capture, CaptureBuilder, open_capture
-
-SVG = 'xmlns="http://www.w3.org/2000/svg"'
 
 
 def test_csv_has_every_event_with_its_attributes(made: Capture, tmp_path: Path) -> None:
@@ -99,17 +96,3 @@ def test_without_pyarrow_the_message_says_what_to_install(
     with pytest.raises(ExportError, match=r"warpline\[parquet\]"):
         written(made, tmp_path / "out.parquet")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_page_stands_on_its_own(made: Capture, tmp_path: Path) -> None:
-    page = written(
-        made, tmp_path / "out.html", 100, 900, match_tracks(made.tracks, ["gpu/*", "process/*"])
-    ).read_text()
-    assert page.startswith("<!doctype html>")
-    assert "kernel&lt;int, 3&gt;" in page, "names are text, never markup"
-    assert not [
-        mark for mark in ("<script", "<link", "src=", "@import", "http:") if mark in page.replace(SVG, "")
-    ]
-    assert "<svg" in page
-    assert "<td>kernel&lt;int, 3&gt;</td><td>9</td><td>1.170 µs</td>" in page
-    assert "not asked for" in page, "what was not recorded is said"

@@ -11,10 +11,12 @@ import orjson
 
 from warpline.i18n import tr
 from warpline.interchange.export.chrome_json.args import EventArguments, JsonTexts, arguments_of
+from warpline.interchange.export.chrome_json.counters import named_counters
 from warpline.interchange.export.chrome_json.flows import anchors
 from warpline.interchange.export.chrome_json.keys import correlation_offsets, external_ids
 from warpline.interchange.export.chrome_json.rows import Rows, TraceRow
 from warpline.interchange.export.chrome_json.text import lines_of, microseconds, quoted, reals
+from warpline.interchange.export.chrome_json.told import told_tracks
 from warpline.interchange.export.exporter import ExportJob, SizeModel
 from warpline.interchange.export.output_files import writing
 from warpline.interchange.export.selection import (
@@ -22,13 +24,14 @@ from warpline.interchange.export.selection import (
     Int64Array,
     chunks,
     counter_slice,
+    lane_slices,
 )
+from warpline.interchange.export.title import title_of
 from warpline.model import Flag
 from warpline.model.links import ANNOTATION, FORWARD_BACKWARD, LAUNCH
 
 if TYPE_CHECKING:
     from warpline.model import Track
-    from warpline.storage import Counter
 
 _CATEGORIES = {
     "kernel": "kernel",
@@ -45,8 +48,6 @@ _CATEGORIES = {
 }
 """Kind → category of the PyTorch profiler; other kinds are their own category."""
 _FLOWS = {LAUNCH: "ac2g", FORWARD_BACKWARD: "fwdbwd"}
-_MEMORY_COUNTERS = ("Allocated memory", "Reserved memory")
-"""Counters that memory events repeat, and that reading the trace makes of them again."""
 _DEVICE_PROPERTIES = {
     "memory_bytes": "totalGlobalMem",
     "sm_count": "numSms",
@@ -96,9 +97,12 @@ class _Writer:
         self._external = external_ids(capture)
         self._stacks: set[int] = set()
         self._is_first = True
+        self._counter_names = named_counters(capture, job.selection, self._rows)
 
     def run(self) -> None:
         """Writes the whole document."""
+        for track, _rows in lane_slices(self._capture, self._selection):
+            self._row(self._capture.tracks[track])
         self._file.write(self._header())
         count = self._job.counted(tr("writing events"), _EVENTS_SHARE)
         for track, rows in chunks(self._capture, self._selection):
@@ -142,8 +146,18 @@ class _Writer:
         utc = capture.meta.get("start_utc_ns")
         if isinstance(utc, int):
             head["baseTimeNanoseconds"] = utc
-        head["traceName"] = capture.path.name
-        head["warpline"] = {"uuid": capture.uuid, "range_ns": self._selection.range_ns(capture)}
+        head["traceName"] = title_of(capture)
+        head["warpline"] = {
+            "uuid": capture.uuid,
+            "range_ns": self._selection.range_ns(capture),
+            "span_ns": self._selection.interval(capture),
+            **told_tracks(
+                capture,
+                self._rows,
+                self._row_of_track,
+                ((number, pid, name) for number, (pid, name) in self._counter_names.items()),
+            ),
+        }
         return orjson.dumps(head)[:-1] + b',"traceEvents":['
 
     # Events
@@ -162,12 +176,13 @@ class _Writer:
             rows = np.flatnonzero(kinds == code) + part.start
             kind = capture.kind_of_code[code]
             instant = (capture.events.flags[rows] & np.uint8(Flag.INSTANT)) != 0
-            if row.is_async:
-                self._async_events(track, row, kind, rows)
-                continue
+            # Moments of a process have a form of their own there.
+            is_async = row.is_async and not track.uri.endswith("/instants")
             for is_instant in (False, True):
                 chosen = rows[instant == is_instant]
-                if len(chosen):
+                if len(chosen) and is_async:
+                    self._async_events(track, row, kind, chosen)
+                elif len(chosen):
                     self._write(self._plain(track, row, kind, chosen, is_instant))
 
     def _category(self, kind: str, rows: Int64Array, names: npt.NDArray[np.uint32]) -> npt.NDArray[Any] | str:
@@ -210,7 +225,7 @@ class _Writer:
             template += "%s"
             columns.append(stack)
         elif is_instant:
-            template += ',"s":"t"'
+            template += f',"s":"{_scope(track)}"'
         else:
             template += ',"dur":%s'
             columns.append(microseconds(stops - starts))
@@ -273,31 +288,20 @@ class _Writer:
     # Counters, links, names
 
     def _counters(self) -> None:
-        for counter in self._capture.counters:
-            if not self._selection.has_track(counter.track) or self._is_repeated(counter):
-                continue
+        for index, (pid, written_name) in self._counter_names.items():
+            counter = self._capture.counters[index]
             self._job.check_cancelled()
             rows = counter_slice(self._capture, counter.index, self._selection)
             times, values = counter.times[rows], counter.values[rows]
             known = np.isfinite(values)
             if not known.any():
                 continue
-            pid = self._rows.counter_pid(self._capture.tracks[counter.track])
-            name = orjson.dumps(counter.name).decode().replace("%", "%%")
+            name = orjson.dumps(written_name).decode().replace("%", "%%")
             template = f'{{"ph":"C","name":{name},"pid":{pid},"ts":%s,"args":{{"value":%s}}}}'
             for first in range(0, len(times), _BATCH):
                 at = np.flatnonzero(known[first : first + _BATCH]) + first
                 if len(at):
                     self._write(lines_of(template, [microseconds(times[at]), reals(values[at])]))
-
-    def _is_repeated(self, counter: Counter) -> bool:
-        memory = self._capture.kinds.get("memory")
-        return (
-            memory is not None
-            and "total_allocated_bytes" in memory.attributes
-            and counter.unit == "bytes"
-            and counter.name.startswith(_MEMORY_COUNTERS)
-        )
 
     def _links(self) -> None:
         """A flow from one event to the other. A link with one end outside has none."""
@@ -365,6 +369,13 @@ class _Writer:
     def _meta(self, name: str, pid: int, tid: int | None, key: str, value: str | int) -> None:
         event = {"ph": "M", "name": name, "pid": pid, "tid": tid or 0, "ts": 0, "args": {key: value}}
         self._write(orjson.dumps(event).decode())
+
+
+def _scope(track: Track) -> str:
+    """How far a moment reaches: it is of all, of a process or of a thread."""
+    if track.process is None and track.device is None and track.role == "ranges":
+        return "g"
+    return "p" if track.thread is None and track.device is None and track.role == "ranges" else "t"
 
 
 def _api_category(name: str) -> str:

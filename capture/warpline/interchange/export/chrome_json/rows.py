@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from warpline.i18n import tr
-
 if TYPE_CHECKING:
     from warpline.model import Track
     from warpline.storage import Capture
@@ -27,6 +25,8 @@ class TraceRow:
     pid: int
     tid: int
     is_async: bool = False
+    is_shared: bool = False
+    """A thread's row, on which its tracks are told apart by what their events are."""
 
 
 @dataclass
@@ -43,6 +43,8 @@ class Rows:
     _taken: dict[tuple[int, int], str] = field(default_factory=dict)
     _made_up: int = FIRST_MADE_UP
     _group_pids: dict[int, int] = field(default_factory=dict)
+    _on_thread: dict[tuple[int, str], int] = field(default_factory=dict)
+    """The track of each role that stands on its thread's row."""
 
     def __post_init__(self) -> None:
         used: set[int] = set()
@@ -52,7 +54,8 @@ class Rows:
             pid = process.pid if process.pid not in used and process.pid > 0 else self._next()
             used.add(pid)
             self._process_pids[index] = pid
-            self.names[pid, None] = process.name or tr("process {pid}", pid=process.pid)
+            if process.name:
+                self.names[pid, None] = process.name
         for device in self.capture.devices:
             pid = device.index if device.index not in used else self._next()
             used.add(pid)
@@ -74,9 +77,12 @@ class Rows:
             thread = self.capture.threads[track.thread]
             pid = self._process_pids.get(thread.process, thread.process)
             parent = self.capture.tracks[track.parent] if track.parent >= 0 else track
-            if track.role in _ON_THREAD:
+            own = self._on_thread.setdefault((track.thread, track.role), track.index) == track.index
+            if track.role in _ON_THREAD and own:
                 key = f"thread {track.thread}"
-                return TraceRow(pid, self._free_tid(pid, thread.tid, key, thread.name or str(thread.tid)))
+                return TraceRow(
+                    pid, self._free_tid(pid, thread.tid, key, thread.name), is_shared=track.role != "thread"
+                )
             return TraceRow(
                 pid, self._free_tid(pid, self._next(), track.uri, f"{parent.title} · {track.title}")
             )
@@ -87,6 +93,10 @@ class Rows:
                 pid, 0 if is_async else self._free_tid(pid, self._next(), track.uri, track.title), is_async
             )
         return self._group_row(track)
+
+    def pid_of(self, process: int) -> int:
+        """The number of a process in the trace."""
+        return self._process_pids[process]
 
     def counter_pid(self, track: Track) -> int:
         """The process a counter is shown with."""
@@ -105,7 +115,9 @@ class Rows:
         self.labels.setdefault(pid, f"GPU {device}")
         if (pid, None) not in self.names:
             known = next((d.name for d in self.capture.devices if (d.rank, d.index) == key), "")
-            self.names[pid, None] = f"GPU {device} {known}".strip()
+            self.names[pid, None] = (
+                known if known.startswith(f"GPU {device}") else f"GPU {device} {known}".strip()
+            )
             self.sort_keys[pid, None] = 5_000_000 + device
         return pid
 
@@ -116,7 +128,8 @@ class Rows:
                 next((t for (p, t), o in self._taken.items() if p == pid and o == owner), None)
                 or self._next()
             )
-        self.names.setdefault((pid, tid), name)
+        if name:
+            self.names.setdefault((pid, tid), name)
         return tid
 
     def _group_row(self, track: Track) -> TraceRow:

@@ -1,0 +1,42 @@
+"""Which counters a trace gets, and under which names: there, a process has one counter of a name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from warpline.interchange.export.chrome_json.rows import Rows
+from warpline.interchange.export.selection import ExportSelection
+
+if TYPE_CHECKING:
+    from warpline.storage import Capture, Counter
+
+_MEMORY_COUNTERS = ("Allocated memory", "Reserved memory")
+"""Counters that memory events repeat, and that reading the trace makes of them again."""
+
+
+def named_counters(capture: Capture, selection: ExportSelection, rows: Rows) -> dict[int, tuple[int, str]]:
+    """Process and name in the trace by the number of each counter that is written."""
+    found: dict[int, tuple[int, str]] = {}
+    taken: set[tuple[int, str]] = set()
+    for counter in capture.counters:
+        if not selection.has_track(counter.track) or _is_repeated(capture, counter):
+            continue
+        track = capture.tracks[counter.track]
+        place = (rows.counter_pid(track), counter.name)
+        if place in taken:
+            place = (place[0], f"{track.title} {counter.name}")
+        while place in taken:
+            place = (place[0], f"{place[1]} ({counter.index})")
+        taken.add(place)
+        found[counter.index] = place
+    return found
+
+
+def _is_repeated(capture: Capture, counter: Counter) -> bool:
+    memory = capture.kinds.get("memory")
+    return (
+        memory is not None
+        and "total_allocated_bytes" in memory.attributes
+        and counter.unit == "bytes"
+        and counter.name.startswith(_MEMORY_COUNTERS)
+    )

@@ -1,0 +1,80 @@
+"""What a Chrome trace has no place for, told in its header, so that reading it gives the same rows again: the tracks
+with their names and places, which of them an event's row stands for, counters with their units, the time it covers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from warpline.interchange.export.chrome_json.rows import Rows, TraceRow
+
+if TYPE_CHECKING:
+    from warpline.storage import Capture
+
+
+def told_tracks(
+    capture: Capture, rows: Rows, written: Mapping[int, TraceRow], counters: Iterable[tuple[int, int, str]]
+) -> dict[str, Any]:
+    """``written`` are the rows of tracks; ``counters`` the number of each, its process in the trace and its name there.
+
+    Tracks stand behind those above them; ``up`` is the place of that in the list, -1 for none.
+    """
+    listed = list(counters)
+    wanted = [*written, *(capture.counters[number].track for number, _pid, _name in listed)]
+    place: dict[int, int] = {}
+    tracks: list[dict[str, Any]] = []
+
+    def add(index: int) -> int:
+        if index in place:
+            return place[index]
+        track = capture.tracks[index]
+        entry: dict[str, Any] = {
+            "uri": track.uri,
+            "title": track.title,
+            "role": track.role,
+            "sort": track.sort_key,
+            "up": add(track.parent) if track.parent >= 0 else -1,
+        }
+        entry |= {
+            key: value
+            for key in ("device", "context", "stream", "rank")
+            if (value := getattr(track, key)) is not None
+        }
+        if track.process is not None:
+            entry["process"] = rows.pid_of(track.process)
+        if track.thread is not None:
+            entry["thread"] = capture.threads[track.thread].tid
+        row = written.get(index)
+        if row is not None and not row.is_async:
+            entry["row"] = [row.pid, row.tid]
+            entry["is_shared"] = row.is_shared
+        tracks.append(entry)
+        place[index] = len(tracks) - 1
+        return place[index]
+
+    for index in dict.fromkeys(wanted):
+        add(index)
+    processes = [
+        {"pid": rows.pid_of(index), "number": process.pid, "name": process.name, "rank": process.rank}
+        for index, process in enumerate(capture.processes)
+    ]
+    threads = [
+        {"process": rows.pid_of(thread.process), "number": thread.tid, "name": thread.name}
+        for thread in capture.threads
+    ]
+    return {
+        "tracks": tracks,
+        "processes": processes,
+        "threads": threads,
+        "counters": [
+            {
+                "pid": pid,
+                "name": name,
+                "track": place[capture.counters[number].track],
+                "title": capture.counters[number].name,
+                "unit": capture.counters[number].unit,
+            }
+            for number, pid, name in listed
+        ],
+    }

@@ -1,0 +1,153 @@
+"""The rows of a page: lanes with their events as plain lists, thinned where there are more than a page can hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from warpline.interchange.export.page.page_colors import PageColors
+from warpline.interchange.export.selection import ExportSelection, Int64Array, lane_slices
+
+if TYPE_CHECKING:
+    from warpline.storage import Capture
+
+MAX_DRAWN = 60_000
+"""Boxes on a page: about 2 MB, which browsers draw smoothly."""
+MAX_LANES = 600
+_FIRST_BIN_NS = 64
+
+
+@dataclass(frozen=True)
+class PageRows:
+    """``rows`` are those of the page's script: ``title``, ``depth`` in the tree, ``lanes`` (lists of boxes).
+
+    A box is start and duration in ns from ``start``, index of its name (-1: several short ones), index of its colour
+    and how many events it stands for. Events shorter than ``bin_ns`` are put together; 0 where every one is drawn.
+    """
+
+    rows: list[dict[str, Any]]
+    names: list[str]
+    colors: list[str]
+    events: int
+    bin_ns: int
+    lanes_left_out: int
+
+
+def page_rows(capture: Capture, selection: ExportSelection, max_drawn: int = MAX_DRAWN) -> PageRows:
+    """The rows of a part of a capture, in the order of the tree."""
+    start, stop = selection.interval(capture)
+    of_track: dict[int, list[slice]] = {}
+    for track, rows in lane_slices(capture, selection):
+        of_track.setdefault(track, []).append(rows)
+    order = [track for track in _in_order(capture) if track in of_track]
+    lanes = [(track, rows) for track in order for rows in of_track[track]]
+    shown = lanes[:MAX_LANES]
+    bin_ns = _bin_for(capture, [rows for _track, rows in shown], max_drawn)
+    names = _Numbers()
+    colors = _Numbers()
+    painter = PageColors(capture)
+    found: list[dict[str, Any]] = []
+    last = -1
+    for track, rows in shown:
+        if track != last:
+            found += _headings(capture, track, last)
+            found[-1]["lanes"] = []
+            last = track
+        found[-1]["lanes"].append(_boxes(capture, rows, (start, stop), bin_ns, (names, colors, painter)))
+    events = sum(rows.stop - rows.start for _track, rows in shown)
+    return PageRows(found, names.texts, colors.texts, events, bin_ns, len(lanes) - len(shown))
+
+
+class _Numbers:
+    """Texts by number, in the order of their first use."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, int] = {}
+
+    def __call__(self, text: str) -> int:
+        return self._known.setdefault(text, len(self._known))
+
+    @property
+    def texts(self) -> list[str]:
+        return list(self._known)
+
+
+def _in_order(capture: Capture) -> list[int]:
+    """All tracks, each behind the one above it."""
+    found: list[int] = []
+    waiting = list(reversed(capture.children(-1)))
+    while waiting:
+        track = waiting.pop()
+        found.append(track)
+        waiting.extend(reversed(capture.children(track)))
+    return found
+
+
+def _above(capture: Capture, track: int) -> list[int]:
+    chain = [track]
+    while capture.tracks[chain[-1]].parent >= 0:
+        chain.append(capture.tracks[chain[-1]].parent)
+    return chain[::-1]
+
+
+def _headings(capture: Capture, track: int, last: int) -> list[dict[str, Any]]:
+    """A row for the track and for those above it that the row before does not stand under."""
+    known = set(_above(capture, last)) if last >= 0 else set()
+    return [
+        {"title": capture.tracks[index].title, "depth": depth, "lanes": []}
+        for depth, index in enumerate(_above(capture, track))
+        if index not in known
+    ]
+
+
+def _bin_for(capture: Capture, lanes: list[slice], limit: int) -> int:
+    """The shortest events drawn by themselves, 0 where all are: powers of two from `_FIRST_BIN_NS` on."""
+    if sum(rows.stop - rows.start for rows in lanes) <= limit:
+        return 0
+    bin_ns = _FIRST_BIN_NS
+    while bin_ns < 1 << 60 and sum(len(_groups(capture, rows, bin_ns)) for rows in lanes) > limit:
+        bin_ns *= 2
+    return bin_ns
+
+
+def _groups(capture: Capture, rows: slice, bin_ns: int) -> Int64Array:
+    """Where in a lane boxes begin: long events are one each, short ones of one bin are one together."""
+    start, duration = capture.events.start[rows], capture.events.duration[rows]
+    is_short = duration < bin_ns
+    number = start // bin_ns
+    begins = np.ones(len(start), bool)
+    begins[1:] = ~is_short[1:] | ~is_short[:-1] | (number[1:] != number[:-1])
+    return np.flatnonzero(begins)
+
+
+def _boxes(
+    capture: Capture,
+    rows: slice,
+    interval: tuple[int, int],
+    bin_ns: int,
+    tables: tuple[_Numbers, _Numbers, PageColors],
+) -> list[list[int]]:
+    names, colors, painter = tables
+    first = _groups(capture, rows, bin_ns) if bin_ns else np.arange(rows.stop - rows.start)
+    if not len(first):
+        return []
+    counts = np.diff(np.append(first, rows.stop - rows.start))
+    firsts, lasts = first + rows.start, first + counts - 1 + rows.start
+    starts, _ = capture.event_times(firsts)
+    _, stops = capture.event_times(lasts)
+    starts = np.clip(starts, *interval) - interval[0]
+    stops = np.clip(stops, *interval) - interval[0]
+    tokens = [colors(token) for token in painter.of(firsts)]
+    ids = capture.events.name[firsts].tolist()
+    texts = [
+        names(capture.strings[name]) if count == 1 else -1
+        for name, count in zip(ids, counts.tolist(), strict=True)
+    ]
+    return [
+        list(box)
+        for box in zip(
+            starts.tolist(), (stops - starts).tolist(), texts, tokens, counts.tolist(), strict=True
+        )
+    ]

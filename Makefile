@@ -10,6 +10,7 @@ help: ## this list
 
 setup: ## .venv with every extra, and the system's libraries
 	@scripts/bootstrap.sh >/dev/null
+	@echo "ready; next: make demo, or .venv/bin/warpline record -o run.h5 -- PROGRAM, then .venv/bin/warpline run.h5"
 
 demo: ## record the bundled example and show it
 	@unset QT_QPA_PLATFORM; scripts/demo.sh

@@ -123,13 +123,23 @@ if [ ! -x "$venv_python" ] || ! usable_python "$venv_python"; then
     "$python" -m venv .venv
 fi
 
-stamp=.venv/.warpline-stamp
-key=$({ cat pyproject.toml hatch_build.py; "$venv_python" -VV; pwd; echo "window=$window"; } | sha256sum | cut -d' ' -f1)
-if [ "$(cat "$stamp" 2>/dev/null || true)" != "$key" ]; then
+provide_libraries() { # what Qt needs of the system, as far as it is missing
+    local column packages
     column=$(install_command)
     packages=$(missing_packages "${column#*|}")
     # shellcheck disable=SC2086  # one word per package
     [ -z "$packages" ] || provide needed "Qt" $packages || exit 1
+}
+
+# One stamp for every target: a window needs more of the system, and nothing more of .venv.
+stamp=.venv/.warpline-stamp
+key=$({ cat pyproject.toml hatch_build.py; "$venv_python" -VV; pwd; } | sha256sum | cut -d' ' -f1)
+[ "$window" = no ] || [ "$(cat "$stamp.window" 2>/dev/null || true)" = "$key" ] || {
+    provide_libraries
+    printf '%s\n' "$key" >"$stamp.window"
+}
+if [ "$(cat "$stamp" 2>/dev/null || true)" != "$key" ]; then
+    [ "$window" = yes ] || provide_libraries
     command -v "${CC:-cc}" >/dev/null || provide wanted "the recording agent" gcc libc6-dev
 
     say "installing Warpline and its tools into .venv (a few minutes the first time)"

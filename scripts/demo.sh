@@ -10,4 +10,5 @@ display=no
 if [ "$display" = yes ]; then scripts/bootstrap.sh --window >/dev/null; else scripts/bootstrap.sh >/dev/null; fi
 mkdir -p "$folder"
 # Shows it itself: in the window, or as a picture where there is no display, and says where.
-exec .venv/bin/warpline demo "$folder"
+.venv/bin/warpline demo "$folder"
+echo "next: .venv/bin/warpline $folder/demo.h5, or .venv/bin/warpline record -o run.h5 -- PROGRAM"

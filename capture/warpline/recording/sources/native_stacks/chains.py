@@ -13,6 +13,7 @@ from warpline.recording.symbols.address_spaces import AddressSpace, AddressSpace
 from warpline.recording.symbols.frame_rules import FrameRule
 from warpline.recording.symbols.kernel import FIRST_ADDRESS, kernel_function
 from warpline.recording.symbols.modules import Modules, is_interpreter
+from warpline.recording.symbols.run_time_map import RunTimeMap
 from warpline.recording.symbols.unwinding import checked, unwind
 
 _EVALUATION = "_PyEval_EvalFrame"
@@ -44,8 +45,8 @@ class NativeSample:
 class _Place:
     """What is known of the addresses of one address space."""
 
-    def __init__(self, space: AddressSpace | None, modules: Modules) -> None:
-        self._space, self._modules = space, modules
+    def __init__(self, space: AddressSpace | None, modules: Modules, made: RunTimeMap) -> None:
+        self._space, self._modules, self._made = space, modules, made
         self._frames: dict[int, NativeFrame] = {}
         self._rules: dict[int, FrameRule | None] = {}
 
@@ -77,7 +78,8 @@ class _Place:
         if mapping.path.startswith("[") and mapping.path != "[anon]":
             return NativeFrame(mapping.path)
         if not _is_file(mapping.path):
-            return NativeFrame(_MADE_AT_RUN_TIME)
+            name = self._made.name(address)
+            return NativeFrame(f"{name} {_MADE_AT_RUN_TIME}" if name else _MADE_AT_RUN_TIME)
         module = self._modules.get(mapping.path)
         function = module.function(module.address_of(_offset(mapping, address)))
         is_python = is_interpreter(function.module)
@@ -93,9 +95,10 @@ def _offset(mapping: Mapping, address: int) -> int:
 
 
 class Chains:
-    """The samples of a recording."""
+    """The samples of a recording that began at ``since_ns`` (CLOCK_REALTIME)."""
 
-    def __init__(self, spools: Sequence[SpoolFile]) -> None:
+    def __init__(self, spools: Sequence[SpoolFile], since_ns: int) -> None:
+        self._since_ns = since_ns
         self._spools = [spool for spool in spools if spool.header.producer == "native"]
         self._modules = Modules()
         self._spaces = AddressSpaces()
@@ -122,7 +125,7 @@ class Chains:
         space = self._spaces.at(pid, time_ns)
         place = self._places.get(id(space))
         if place is None:
-            place = self._places[id(space)] = _Place(space, self._modules)
+            place = self._places[id(space)] = _Place(space, self._modules, RunTimeMap(pid, self._since_ns))
         return place
 
     def samples(self) -> Iterator[NativeSample]:

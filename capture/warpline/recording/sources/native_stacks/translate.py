@@ -47,7 +47,7 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
         builder.add_warning(f"{missing.reason}; {missing.remedy}")
     samples = [
         sample
-        for sample in Chains(spools).samples()
+        for sample in Chains(spools, translation.session.start_realtime_ns).samples()
         if translation.start_ns <= sample.time_ns <= translation.stop_ns and sample.frames
     ]
     if not samples:

@@ -22,10 +22,13 @@ PROGRAM = STANDIN / "training.py"
 TYPES = ("dataloader_ns", "forward_ns", "backward_ns", "optimization_ns")
 
 
-def record(output: Path, *command: str, path: str = str(STANDIN)) -> subprocess.CompletedProcess[str]:
+def record(
+    output: Path, *command: str, path: str = str(STANDIN), options: tuple[str, ...] = (), **variables: str
+) -> subprocess.CompletedProcess[str]:
     """Records a program that finds the stand-in where it would find torch."""
-    words = [sys.executable, "-m", "warpline", "record", "-q", "--trace", "steps", "-o", str(output), "--"]
-    environment = {**os.environ, "PYTHONPATH": path}
+    words = [sys.executable, "-m", "warpline", "record", "-q", "--trace", "steps", *options]
+    words += ["-o", str(output), "--"]
+    environment = {**os.environ, "PYTHONPATH": path, **variables}
     return subprocess.run(
         [*words, *command], capture_output=True, text=True, timeout=100, check=False, env=environment
     )
@@ -59,6 +62,37 @@ def test_steps_are_counted_and_their_phases_add_up(tmp_path: Path, workers: int,
     waits = steps.dataloader_ns.sum() / 1e9 if "dataloader_ns" in steps else 0.0
     # Longer than what the loader's own clock says, shorter than the program's around the loop's head.
     assert told["inside"] - 1e-6 <= waits <= told["wait"] + 1e-6
+
+
+def test_memory_of_tensors_is_counted_after_each_step(tmp_path: Path) -> None:
+    command = (sys.executable, str(PROGRAM), "0", "plain")
+    done = record(tmp_path / "x.h5", *command, options=("--torch-memory",), FAKE_GPUS="2")
+    assert (done.returncode, done.stderr) == (0, "")
+    told = json.loads(done.stdout)
+    with warpline.open(tmp_path / "x.h5") as capture:
+        counters = {counter.name: counter for counter in capture.counters}
+        ends = sorted(
+            frame_of.start_ns + frame_of.duration_ns
+            for frame_of in capture.events("phase", name="Optimizer.step: SGD").to_pandas().itertuples()
+        )
+        words = ("allocated", "allocated at most", "reserved")
+        # The second GPU was never used.
+        assert set(counters) == {f"GPU 0 tensors: {word}" for word in words}
+        values = {word: counters[f"GPU 0 tensors: {word}"].values.tolist() for word in words}
+        times = counters["GPU 0 tensors: allocated"].times_ns.tolist()
+    grown = [number << 20 for number in range(1, told["steps"] + 1)]
+    assert values["allocated"] == grown
+    assert values["allocated at most"] == [2 * value for value in grown]
+    assert values["reserved"] == [64 << 20] * told["steps"]
+    assert all(time >= end for time, end in zip(times, ends, strict=True))
+
+
+def test_memory_of_the_host_is_not_recorded_and_that_is_said(tmp_path: Path) -> None:
+    record(tmp_path / "x.h5", sys.executable, str(PROGRAM), "0", "plain", options=("--torch-memory",))
+    with warpline.open(tmp_path / "x.h5") as capture:
+        assert not [counter for counter in capture.counters if "tensors" in counter.name]
+        (source,) = [source for source in capture.sources if source.name == "steps"]
+    assert "PyTorch counts that of GPUs alone" in source.reason
 
 
 def test_two_batches_make_one_step_where_gradients_accumulate(tmp_path: Path) -> None:

@@ -107,6 +107,11 @@ class RecordCommand:
             help=tr("operators of PyTorch with shapes, types and FLOPs in the first steps of a training"),
         )
         parser.add_argument(
+            "--torch-memory",
+            action="store_true",
+            help=tr("memory of tensors on each GPU after every step of a training with PyTorch"),
+        )
+        parser.add_argument(
             "--python-hz",
             type=samples_per_second,
             default=RecordingOptions(()).python_hz,
@@ -181,6 +186,7 @@ class RecordCommand:
             args.python_hz,
             args.native_hz,
             args.torch_shapes,
+            args.torch_memory,
         )
         output = args.output or Path(_default_name(command))
         result = record(command, output, options, spool=args.spool, report=status_writer(args.status_fd))

@@ -39,6 +39,9 @@ class RecordingOptions:
     torch_shapes: int = 0
     """Steps of a training with PyTorch whose operators are recorded with shapes, types and FLOPs."""
 
+    torch_memory: bool = False
+    """What PyTorch's allocator has of each GPU after every step."""
+
     series: str = ""
     """The UUID of the first capture of the series this one goes on with; empty for one that begins alone."""
 

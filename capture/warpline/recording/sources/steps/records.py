@@ -37,3 +37,5 @@ class RangeKind(IntEnum):
     CHECKPOINT = 7
     PART = 8
     """Part of something else, as of making a batch; its detail is a text that tells where."""
+    MEMORY = 9
+    """No range but bytes at its end: its value, of the device that is its detail; its name says which."""

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from warpline.storage import CaptureBuilder
 
 
+MEMORY_VARIABLE = "WARPLINE_TORCH_MEMORY"
+
+
 class StepsSource(RecordingSource):
     """Steps, phases and modules of untouched scripts, by Python that the preloaded agent starts."""
 
@@ -44,6 +47,7 @@ class StepsSource(RecordingSource):
 
         loaded = preload_agent(session, inherited, self.name)
         variables = {**loaded.variables, **hooking(self.name, inherited)}
+        variables[MEMORY_VARIABLE] = str(int(session.options.torch_memory))
         return Contribution(variables, loaded.source, loaded.warnings)
 
     def joining(self) -> Mapping[str, str]:

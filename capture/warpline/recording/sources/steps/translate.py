@@ -76,6 +76,9 @@ class _Process:
 
     def add(self, ranges: Records, modules: Records) -> None:
         self._add_modules(modules)
+        is_memory = ranges.values["kind"] == RangeKind.MEMORY
+        self._add_memory(ranges.values[is_memory])
+        ranges = Records(ranges.values[~is_memory], ranges.tid[~is_memory], ranges.free[~is_memory])
         values = ranges.values
         if not len(values):
             return
@@ -160,6 +163,27 @@ class _Process:
                     builder.strings(names),
                     attributes=attributes,
                 )
+
+    def _add_memory(self, values: npt.NDArray[np.void]) -> None:
+        """What PyTorch's allocator had of each GPU, as counters of the process."""
+        translation, builder = self._translation, self._builder
+        if not len(values):
+            return
+        when = values["end_ns"].astype(np.int64)
+        # The first thread has the id of the process.
+        main = int(translation.threads.lookup(self._pid, np.array([self._pid]), when[:1])[0])
+        process = translation.threads.threads[main].process
+        kinds = sorted(set(zip(values["detail"].tolist(), values["name"].tolist(), strict=True)))
+        for place, (device, name) in enumerate(kinds):
+            own = (values["detail"] == device) & (values["name"] == name)
+            title = f"GPU {device} tensors: {self._spool.text(name)}"
+            spec = translation.tracks.process_counter(
+                translation.process_uri(process), f"tensors/{device}/{name}", title, place
+            )
+            track = builder.add_track(
+                spec, parent=translation.process_track(process), process=translation.process_index(process)
+            )
+            builder.add_counter(track, title, "B", translation.capture_time(when[own]), values["value"][own])
 
     def _add_modules(self, found: Records) -> None:
         values = found.values

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     def failed(name: str, error: Exception) -> None: ...
 
 
-LOADER, FORWARD, EVALUATION, BACKWARD, OPTIMIZER, COMMUNICATION, CHECKPOINT, PART = range(1, 9)
+LOADER, FORWARD, EVALUATION, BACKWARD, OPTIMIZER, COMMUNICATION, CHECKPOINT, PART, MEMORY = range(1, 10)
 """Kinds of ranges: what `records.py` calls them."""
 
 LIBRARY_NAMES = frozenset(
@@ -41,6 +41,8 @@ paths: dict[int, int] = {}
 """Of each module that is known, by its id: its path and its class, two ids of texts in one number."""
 refs: dict[int, Any] = {}
 serials = itertools.count(1)
+after_steps: list[Callable[[], None]] = []
+"""Called when an optimiser has stepped; they raise nothing."""
 
 
 def is_compiling() -> bool:
@@ -231,6 +233,8 @@ def stepping(step: Any) -> Any:
             kind = type(optimizer)
             label = labels.get(kind) or labels.setdefault(kind, text(f"Optimizer.step: {kind.__name__}"))
             record(start, OPTIMIZER, label, 0, id(optimizer))
+            for act in after_steps:
+                act()
 
     leave_to_dynamo(wrapper)
     return wrapper

@@ -6,10 +6,12 @@ While torch traces a program (`torch.compile`, `torch.export`) they are not ther
 from __future__ import annotations
 
 import functools
+import os
 import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     # What boot.py puts among the globals of this file.
@@ -17,8 +19,10 @@ if TYPE_CHECKING:
         BACKWARD,
         CHECKPOINT,
         COMMUNICATION,
+        MEMORY,
         OPTIMIZER,
         PART,
+        after_steps,
         compiling,
         failed,
         hook_calls,
@@ -31,6 +35,9 @@ if TYPE_CHECKING:
         text,
         timed,
     )
+
+    def say(source: str, is_enabled: int, reason: str, remedy: str, /) -> None: ...
+
 
 COLLECTIVES = (
     "all_gather", "all_gather_coalesced", "all_gather_into_tensor", "all_gather_object", "all_reduce",
@@ -121,6 +128,8 @@ def hook_optimizers(module: Any) -> None:
         return stepping(wrap(func))
 
     optimizer.profile_hook_step = staticmethod(profile_hook_step)
+    if os.environ.get("WARPLINE_TORCH_MEMORY") == "1":
+        after_steps.append(count_memory())
     # Classes that torch has wrapped already, where the hooks come into a program that runs.
     kinds = [optimizer]
     for kind in kinds:
@@ -128,6 +137,41 @@ def hook_optimizers(module: Any) -> None:
         step = vars(kind).get("step")
         if getattr(step, "hooked", False):
             kind.step = stepping(step)
+
+
+def count_memory() -> Callable[[], None]:
+    """What tells the memory that PyTorch's allocator has of each GPU that the program uses."""
+    counted = tuple(
+        (text(name), f"{key}_bytes.all.{what}")
+        for name, key, what in (
+            ("allocated", "allocated", "current"),
+            ("reserved", "reserved", "current"),
+            ("allocated at most", "allocated", "peak"),
+        )
+    )
+    told: list[str] = []
+
+    def count() -> None:
+        cuda = sys.modules["torch"].cuda
+        if not cuda.is_initialized():
+            if not told and not cuda.is_available():
+                told.append("memory of tensors is not recorded: PyTorch counts that of GPUs alone")
+                say("steps", 1, told[0], "")
+            return
+        for device in range(cuda.device_count()):
+            statistics = cuda.memory_stats(device)
+            if statistics.get("reserved_bytes.all.peak"):
+                for label, key in counted:
+                    record(now(), MEMORY, label, device, statistics.get(key, 0))
+
+    def act() -> None:
+        try:
+            count()
+        except Exception as error:
+            after_steps.clear()
+            failed("memory_stats", error)
+
+    return act
 
 
 def hook_scaler(module: Any) -> None:

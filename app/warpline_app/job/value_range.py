@@ -11,6 +11,8 @@ import numpy.typing as npt
 from warpline_app.job.color_scale import MISSING, STEPS
 
 _SAMPLE = 200_000
+_FEW = 16
+"""Of fewer values none can be told to be an outlier."""
 _BELOW, _ABOVE = 1.5, 3.0
 """Distances between the quartiles that colours go beyond them: what lies farther out is an outlier (Tukey's fences)."""
 _LEAST_SPAN = 0.1
@@ -63,6 +65,8 @@ def value_range(cells: npt.NDArray[Any], *, is_full: bool = False) -> ValueRange
         return ValueRange(least, most, least, most)
     sample = flat[:: max(1, len(flat) // _SAMPLE)]
     sample = sample[np.isfinite(sample)]
+    if len(sample) < _FEW:
+        return ValueRange(least, max(most, least + _LEAST_SPAN * abs(least)), least, most)
     first, median, third = (
         np.quantile(sample, (0.25, 0.5, 0.75)).tolist() if len(sample) else (least, least, most)
     )

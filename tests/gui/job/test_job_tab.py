@@ -40,6 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_job(made, JobPlan(RANKS, STEPS, slow_compute={SLOW: 3_000 * US}))
     (made / "rank_4.h5").write_bytes(b"\x89HDF\r\n\x1a\n and nothing more")
     (made / "rank_6.h5").unlink()
+    (made / "latest.h5").symlink_to(made / "gone.h5")
     return made
 
 

@@ -101,6 +101,11 @@ def test_outliers_do_not_wash_the_others_out() -> None:
     assert whole == ValueRange(found.least, 100_000, found.least, 100_000)
 
 
+def test_of_a_few_values_none_is_an_outlier() -> None:
+    found = value_range(np.array([[172, 165], [134, 169]], np.float32))
+    assert found == ValueRange(134, 172, 134, 172)
+
+
 def test_one_rank_that_waits_stands_out_of_ranks_that_do_not() -> None:
     cells = np.zeros((4_096, 50), np.float32)
     cells[77, ::5] = 3_000_000

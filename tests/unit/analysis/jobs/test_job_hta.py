@@ -1,0 +1,71 @@
+"""Tables over ranks held against what HolisticTraceAnalysis printed for the same two ranks of a job of 128."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from warpline.analysis.framework.options import Options
+from warpline.analysis.framework.selection import View
+from warpline.analysis.jobs.rank_collectives import COLLECTIVES
+from warpline.analysis.jobs.rank_tables import compute_rank_table
+from warpline.library.jobs import RankState, open_job
+from warpline.library.opening import open_path
+from warpline.model.progress import never, unwatched
+
+STEP = 551
+"""It leaves the last step of a trace out; of two steps this one is left."""
+
+
+@pytest.fixture
+def traces(data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    found = sorted(data_dir.glob("torch/**/sampled_rank-*.json.gz"), key=lambda path: path.name)
+    if len(found) != 2:
+        pytest.skip("the two ranks are not in the test data")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return found
+
+
+def printed(data_dir: Path, name: str) -> list[dict[str, str]]:
+    with (data_dir / "expected_hta" / "HTA_sampled_2ranks" / name).open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_steps_of_ranks_are_cut_as_hta_cuts_them(data_dir: Path, traces: list[Path]) -> None:
+    job = open_job(traces, workers=1)
+    assert [one.rank for one in job.ranks if one.state is RankState.COMPUTED] == [0, 1]
+    assert [one.rank for one in job.ranks if one.state is RankState.MISSING] == list(range(2, 128))
+    step = job.steps.steps.tolist().index(STEP)
+    for row in printed(data_dir, "temporal_breakdown.csv"):
+        place = job.steps.place(int(row["rank"]))
+        compute, communication, copies = (
+            job.steps.values(name)[step, place]
+            for name in ("computation_ns", "communication_ns", "copies_ns")
+        )
+        assert compute == float(row["compute_time(us)"]) * 1000
+        assert communication + copies == float(row["non_compute_time(us)"]) * 1000
+
+
+def test_communication_of_ranks_is_what_hta_counts(data_dir: Path, traces: list[Path]) -> None:
+    kernels = [
+        row for row in printed(data_dir, "gpu_kernel_breakdown1.csv") if row["kernel_type"] == "COMMUNICATION"
+    ]
+    hidden = {
+        int(row["rank"]): float(row["comp_comm_overlap_pctg"])
+        for row in printed(data_dir, "comm_comp_overlap.csv")
+    }
+    assert len(kernels) == 2
+    for row in kernels:
+        rank = int(row["rank"])
+        with open_path(traces[rank], unwatched, never).capture as capture:
+            table = compute_rank_table(View(capture), COLLECTIVES, Options()).table
+        assert table is not None
+        here = np.asarray(table.data["step"]) == STEP
+        time = (np.asarray(table.data["stop_ns"]) - np.asarray(table.data["start_ns"]))[here]
+        exposed = np.asarray(table.data["exposed_ns"])[here]
+        assert time.sum() == float(row["sum (us)"]) * 1000
+        assert (time.max(), time.min()) == (float(row["max (us)"]) * 1000, float(row["min (us)"]) * 1000)
+        assert 100 * (1 - exposed.sum() / time.sum()) == pytest.approx(hidden[rank], abs=0.005)

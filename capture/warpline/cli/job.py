@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -112,7 +113,13 @@ def _print_json(job: TrainingJob) -> None:
 
     head = {
         "ranks": [
-            {"rank": one.rank, "path": one.where, "told_by": one.told_by, "host": one.host or None}
+            {
+                "rank": one.rank,
+                "path": one.where,
+                "told_by": one.told_by,
+                "host": one.host or None,
+                "format": one.format or None,
+            }
             for one in _of_state(job, "computed")
         ],
         "failed": [_left_out(one) for one in _of_state(job, "failed")],
@@ -189,6 +196,12 @@ def _head(job: TrainingJob) -> list[str]:
         how = tr("ranks told by {how}", how=named)
     count = len(_of_state(job, "computed"))
     lines = [tr_n("{count} rank; {how}", "{count} ranks; {how}", count, how=how)]
+    formats = Counter(one.format for one in _of_state(job, "computed"))
+    if len(formats) > 1:
+        each = [
+            f"{translated(name) or tr('captures of Warpline')} ({number})" for name, number in formats.items()
+        ]
+        lines.append(tr("of several formats: {formats}", formats=", ".join(each)))
     if missing := [one.rank for one in _of_state(job, "missing")]:
         count = len(missing)
         lines.append(tr_n("no file of rank {ranks}", "no file of ranks {ranks}", count, ranks=_runs(missing)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from warpline.i18n import tr
@@ -25,13 +25,15 @@ _SUFFIXES = (".h5", ".json", ".json.gz", ".sqlite", ".nsys-rep", ".db", ".pb", "
 @dataclass(frozen=True)
 class RankFile:
     """A rank and its file. ``told_by`` says what told the rank: ``distributedInfo``, ``process``, a part of the name,
-    or `BY_ORDER`. ``url`` is where it lies when that is no path of this machine.
+    or `BY_ORDER`. ``url`` is where it lies when that is no path of this machine. ``format`` is what the file is called
+    by its importer (English), empty for a capture and for what was not looked into.
     """
 
     rank: int
     path: Path
     told_by: str
     url: str = ""
+    format: str = ""
 
     @property
     def source(self) -> str:
@@ -62,6 +64,7 @@ class _Candidate:
     shown: Path
     url: str = ""
     is_asked_for: bool = False
+    format: str = ""
 
 
 @dataclass(frozen=True)
@@ -96,11 +99,12 @@ def find_job(paths: Sequence[Path | str], pattern: str | None = None) -> JobFile
     for one in _files(paths):
         named = _by_pattern(expression, one.shown) if expression else rank_of(one.shown)
         try:
-            found = _rank_in(one, named)
+            found, its_format = _rank_in(one, named)
         except (WarplineError, OSError) as error:
             if named is not None or one.path.name.lower().endswith(_SUFFIXES) or one.is_asked_for:
                 left_out.append(_without(one, _without_path(error, one), named.rank if named else None))
             continue
+        one = replace(one, format=its_format)
         told.append((one, named if expression and named else found or named))
     if told and not any(found for _, found in told):
         told, twice = _once_each([one for one, _ in told])
@@ -114,7 +118,7 @@ def find_job(paths: Sequence[Path | str], pattern: str | None = None) -> JobFile
             first = ranks[found.rank].url or ranks[found.rank].path
             left_out.append(_without(one, tr("{first} is that rank, too", first=first), found.rank))
         else:
-            ranks[found.rank] = RankFile(found.rank, one.path, found.told_by, one.url)
+            ranks[found.rank] = RankFile(found.rank, one.path, found.told_by, one.url, one.format)
     left_out = [one for one in left_out if not _is_beside(one, ranks)]
     if not ranks:
         reasons = "; ".join(f"{one.where}: {one.reason}" for one in left_out[:1])
@@ -212,33 +216,33 @@ def _by_pattern(expression: re.Pattern[str], path: Path) -> RankFound | None:
     return RankFound(int(found[1]), found[0])
 
 
-def _rank_in(one: _Candidate, named: RankFound | None) -> RankFound | None:
-    """The rank that a file tells of itself.
+def _rank_in(one: _Candidate, named: RankFound | None) -> tuple[RankFound | None, str]:
+    """The rank that a file tells of itself, and its format.
 
     Raises WarplineError when it is nothing to open, OSError when its storage does not give it.
     """
     if not one.url:
         return _rank_in_file(one.path)
     if named is not None:
-        return None
+        return None, ""
     if one.path.suffix.lower() == ".h5":
         with fetched(one.url) as path:
             return _rank_in_file(path)
     with fetched(one.url, only_head=True) as path:
-        return rank_of(Path(), read_head(path))
+        return rank_of(Path(), read_head(path)), ""
 
 
-def _rank_in_file(path: Path) -> RankFound | None:
+def _rank_in_file(path: Path) -> tuple[RankFound | None, str]:
     if is_capture(path):
         ranks = capture_ranks(path)
         if len(ranks) > 1:
             raise UsageError(tr("a capture of several ranks; warpline stats reports about it"))
-        return RankFound(next(iter(ranks)), "process") if ranks else None
+        return (RankFound(next(iter(ranks)), "process") if ranks else None), ""
     if is_bundle(path):
         raise UsageError(tr("an archive of several files; unpack it first"))
-    detect(path)
+    importer = detect(path)
     # Only what its metadata says: a name may be that of a folder above the job.
-    return rank_of(Path(), read_head(path))
+    return rank_of(Path(), read_head(path)), importer.title
 
 
 def _without_path(error: Exception, one: _Candidate) -> str:

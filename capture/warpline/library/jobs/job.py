@@ -32,7 +32,8 @@ class RankState(StrEnum):
 @dataclass(frozen=True)
 class JobRank:
     """A rank of a job: its file (None where there is none), what told that it is this rank, the host it ran on (empty
-    where not recorded), what became of it, and why where it is not computed.
+    where not recorded), what became of it, and why where it is not computed; its URL where it lies on no disk of this
+    machine, and the format of a trace (English; empty for a capture).
     """
 
     rank: int
@@ -42,6 +43,7 @@ class JobRank:
     state: RankState = RankState.COMPUTED
     reason: str = ""
     url: str = ""
+    format: str = ""
 
     @property
     def where(self) -> str:
@@ -170,6 +172,7 @@ def _ranks(files: JobFiles, failed: Sequence[LeftOut], hosts: Mapping[int, str])
             RankState.FAILED if one.rank in reasons else RankState.COMPUTED,
             reasons.get(one.rank, ""),
             one.url,
+            one.format,
         )
         for one in files.ranks
     }

@@ -195,6 +195,19 @@ def test_foreign_traces_tell_their_rank_and_the_size_of_the_job(
     assert found["missing"] == [0]
 
 
+def test_captures_and_foreign_traces_make_one_job_which_says_so(
+    job: tuple[Path, JobTimes], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (job[0] / "rank_5.h5").unlink()
+    rank_file(tmp_path, 5, 0).rename(job[0] / "rank5.json")
+    assert main(["job", str(job[0]), "--workers", "1"]) == 0
+    said = capsys.readouterr().out
+    assert "of several formats: captures of Warpline (5), PyTorch profiler (Kineto) (1)" in said
+    found, _ = run(capsys, job[0])
+    assert [row["rank"] for row in rows(found, "job_ranks")] == list(range(RANKS))
+    assert [one["format"] is None for one in found["ranks"]] == [True] * 5 + [False]
+
+
 def test_a_name_tells_the_rank_where_nothing_else_does(tmp_path: Path) -> None:
     for rank in (0, 10, 2):
         rank_file(tmp_path, rank, 0, info=False).rename(tmp_path / f"worker{rank}.json")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.bench_findings.pairs import HEALTHY, Pair, program_of, sick_line
+from tests.native.conftest import build_fake_gpu, fake_gpu_environment
 
 WARPLINE = [sys.executable, "-m", "warpline"]
 LIMITS = (0.8, 1.25)
@@ -40,8 +41,12 @@ class Outcome:
         return LIMITS[0] <= self.ratio <= LIMITS[1]
 
 
-def record(program: Path, argument: str, capture: Path) -> dict[str, Any]:
-    """Runs a program under Warpline; the diagnosis as JSON."""
+def record(program: Path, argument: str, capture: Path, on_gpu: bool = False) -> dict[str, Any]:
+    """Runs a program under Warpline, if wanted with a GPU that is none; the diagnosis as JSON."""
+    environment = dict(os.environ)
+    if on_gpu:
+        folder = capture.parent / "fake"
+        environment |= fake_gpu_environment(folder if folder.is_dir() else build_fake_gpu(folder))
     command = [
         *WARPLINE,
         "record",
@@ -54,8 +59,9 @@ def record(program: Path, argument: str, capture: Path) -> dict[str, Any]:
         str(program),
     ]
     subprocess.run(
-        [*command, argument], check=True, timeout=120, cwd=capture.parent, stdout=subprocess.DEVNULL
-    )
+        [*command, argument], check=True, timeout=120, cwd=capture.parent, stdout=subprocess.DEVNULL,
+        env=environment,
+    )  # fmt: skip
     return check(capture)
 
 
@@ -89,7 +95,8 @@ def try_pair(pair: Pair, folder: Path) -> Outcome:
         sick, cured = check(sick_capture), check(cured_capture)
     else:
         program = program_of(pair.name)
-        sick, cured = record(program, "sick", sick_capture), record(program, "cured", cured_capture)
+        sick = record(program, "sick", sick_capture, pair.on_gpu)
+        cured = record(program, "cured", cured_capture, pair.on_gpu)
     nothing: dict[str, Any] = {"id": "nothing", "gain_ns": 0, "where": {}}
     first: dict[str, Any] = sick["findings"][0] if sick["findings"] else nothing
     where = first["where"]

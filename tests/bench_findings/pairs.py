@@ -13,19 +13,21 @@ HEALTHY = Path(__file__).parent / "healthy"
 @dataclass(frozen=True)
 class Pair:
     """``name`` of the program or world; ``ids`` of findings, any of which is right; ``has_line``: the sick line is
-    known to Python. ``make`` writes the capture of a world (sick or not), in which ``place``, ``file:line``, is it.
+    known to Python; ``on_gpu``: it is recorded with a driver that acts as if there were a GPU. ``make`` writes the
+    capture of a world (sick or not), in which ``place``, ``file:line``, is it.
     """
 
     name: str
     group: str
     ids: tuple[str, ...]
     has_line: bool = True
+    on_gpu: bool = False
     make: Callable[[Path, bool], None] | None = field(default=None, compare=False)
     place: str = ""
 
 
-def _program(name: str, group: str, *ids: str, has_line: bool = True) -> Pair:
-    return Pair(name, group, ids, has_line)
+def _program(name: str, group: str, *ids: str, has_line: bool = True, on_gpu: bool = False) -> Pair:
+    return Pair(name, group, ids, has_line, on_gpu)
 
 
 PROGRAM_PAIRS = (
@@ -51,6 +53,9 @@ PROGRAM_PAIRS = (
     _program("imports", "host", "imports"),
     _program("loader_in_main", "input", "data_loading"),
     _program("slow_loader_workers", "input", "data_loading"),
+    _program("live_item", "host", "gpu_synchronization", on_gpu=True),
+    _program("live_python_alone", "host", "gpu_host", on_gpu=True),
+    _program("live_loader_in_main", "input", "gpu_data_loading", on_gpu=True),
 )
 HEALTHY_PROGRAMS = tuple(sorted(path.stem for path in HEALTHY.glob("*.py")))
 

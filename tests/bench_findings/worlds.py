@@ -256,7 +256,7 @@ def _ranks(
 
 
 def _world(name: str, group: str, make: Callable[[Path, bool], None], *ids: str, place: str = "") -> Pair:
-    return Pair(name, group, ids, bool(place), make, place)
+    return Pair(name, group, ids, bool(place), make=make, place=place)
 
 
 WORLD_PAIRS = (

@@ -67,8 +67,12 @@ def agent(built: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def fake_gpu(built: Path) -> Path:
+    """See `build_fake_gpu`."""
+    return build_fake_gpu(built / "fake")
+
+
+def build_fake_gpu(folder: Path) -> Path:
     """A folder with a fake libcuda.so.1 and libcupti.so.12."""
-    folder = built / "fake"
     folder.mkdir()
     for name, sources in (
         ("libcuda.so.1", ("fake_cuda.c", "fake_driver_api.c")),
@@ -77,6 +81,11 @@ def fake_gpu(built: Path) -> Path:
         files = [HERE / "fake" / source for source in sources]
         compile_c(folder / name, files, "-shared", "-fPIC", f"-Wl,-soname,{name}")
     return folder
+
+
+def fake_gpu_environment(folder: Path) -> dict[str, str]:
+    """What a recorded program needs to find the fake GPU of that folder."""
+    return {"LD_LIBRARY_PATH": str(folder), "WARPLINE_LIBCUPTI": str(folder / "libcupti.so.12")}
 
 
 @pytest.fixture(scope="session", params=["own", "real"])
@@ -244,8 +253,7 @@ def record(tmp_path_factory: pytest.TempPathFactory, fake_gpu: Path) -> Record:
             ],
             env={
                 **os.environ,
-                "LD_LIBRARY_PATH": str(fake_gpu),
-                "WARPLINE_LIBCUPTI": str(fake_gpu / "libcupti.so.12"),
+                **fake_gpu_environment(fake_gpu),
                 **(variables or {}),
             },
             capture_output=True,

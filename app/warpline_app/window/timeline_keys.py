@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
     QTextEdit,
     QWidget,
 )
+from shiboken6 import isValid
 
 from warpline_app.panels.frame.floating import FloatingPanel
 
@@ -54,10 +55,11 @@ class TimelineKeys(QObject):
 
     def _follow(self, _old: QWidget | None, new: QWidget | None) -> None:
         self._stop()
-        if self._watched is not None:
+        # The keyboard leaves a widget that is being destroyed before it says that it is.
+        if self._watched is not None and isValid(self._watched):
             self._watched.removeEventFilter(self)
             self._watched.destroyed.disconnect(self._forget)
-            self._watched = None
+        self._watched = None
         if new is not None and self._is_ours(new) and not takes_text(new):
             self._watched = new
             new.destroyed.connect(self._forget)

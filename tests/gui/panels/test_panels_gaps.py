@@ -141,3 +141,6 @@ def test_the_gap_before_each_batch_is_the_loader_s(data_dir: Path, tmp_path: Pat
     assert facts[0].title == "data loading"
     assert facts[0].note in {"99 %", "100 %"}
     assert any(fact.title == "What helps" and "workers" in fact.value for fact in facts)
+    (often,) = [fact for fact in facts if fact.title == "How often"]
+    assert int(often.value.split()[0]) >= 1
+    assert "together" in often.note

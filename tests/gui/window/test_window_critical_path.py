@@ -91,6 +91,24 @@ def test_it_is_there_again_after_a_restart(
     assert again.view.path.isVisible()
 
 
+def test_the_lane_follows_the_selected_row(
+    qtbot: QtBot, window: MainWindow, open_page: OpenPage, sample: Path
+) -> None:
+    page = open_page(sample)
+    first = shown(qtbot, page)
+    state, lane = page.document.state, page.view.path
+    state.select_track("process/71.1/thread/74.1")
+    qtbot.waitUntil(lambda: lane.segments is not first and page.view.is_idle, timeout=20_000)
+    assert lane.segments is not None
+    assert lane.segments.title == "pin_memory (74)"
+    assert lane.segments.title != first.title
+    # A row that is nobody's time has the path of the whole.
+    state.select_track("cpu/0")
+    state.select_track(None)
+    qtbot.waitUntil(lambda: page.view.is_idle, timeout=20_000)
+    assert lane.segments.title == first.title
+
+
 def test_where_nothing_can_tell_it_says_so(
     qtbot: QtBot, window: MainWindow, open_page: OpenPage, tmp_path: Path
 ) -> None:
@@ -114,7 +132,9 @@ def test_what_is_drawn_is_what_lies_in_the_middle_of_each_pixel(width: int) -> N
     gap = generator.random(len(start)) < 0.2
     start, stop = start[~gap], stop[~gap]
     texts = [""] * len(start)
-    segments = PathSegments(start, stop, np.full(len(start), -1), lambda _s: "running", texts, texts, texts)
+    segments = PathSegments(
+        "", start, stop, np.full(len(start), -1), lambda _s: "running", texts, texts, texts
+    )
     scale = TimeScale(500, 9_500, width)
     drawn = np.full(width, -1)
     for first, last, segment in segments.runs(scale).tolist():

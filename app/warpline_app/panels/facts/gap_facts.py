@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from warpline.i18n import tr, translated
+from warpline.i18n import tr, tr_n, translated
 from warpline.model.times import format_duration, format_time
 from warpline_app.panels.facts.event_facts import EventFacts, Section
 from warpline_app.panels.facts.fact import Fact
 from warpline_app.session.evidence.evidence_state import Gap
 
 if TYPE_CHECKING:
+    from warpline.analysis.findings.finding import Finding
     from warpline.model.progress import IsCancelled
     from warpline.storage import Capture
 
 _PARTS_SHOWN = 5
+_MOST_EVENTS = 2_000_000
+"""Of larger captures only the stretch itself is analysed: nobody waits seconds for how often something happens."""
 
 
 def gap_facts(capture: Capture, gap: Gap, origin_ns: int, why: tuple[Fact, ...] | None) -> EventFacts:
@@ -65,7 +68,30 @@ def gap_reasons(capture: Capture, gap: Gap, is_cancelled: IsCancelled) -> tuple[
             where = str(hop.where)
             text = translated(hop.what) + (f" · {where}" if where else "")
             facts.append(Fact(str(number), text, hop.row if hop.row >= 0 else None))
+        often = None if is_core else _how_often(capture, track.uri, first, is_cancelled)
+        if often is not None:
+            facts.append(often)
         facts.append(Fact(tr("What helps"), translated(first.remedy)))
         if first.needs:
             facts.append(Fact(tr("What would tell more"), translated(first.needs)))
     return tuple(facts)
+
+
+def _how_often(capture: Capture, of: str, found: Finding, is_cancelled: IsCancelled) -> Fact | None:
+    """How often what explains a stretch happens in the capture; None where it does not stand out there."""
+    from warpline.analysis.findings.diagnose import diagnose
+    from warpline.analysis.framework.selection import View
+
+    if len(capture.events) > _MOST_EVENTS:
+        return None
+    everything = diagnose(View(capture, cancelled=is_cancelled), of=of).findings
+    same = [one for one in everything if one.id == found.id and one.evidence.ranges]
+    placed = [one for one in same if (one.where.file, one.where.line) == (found.where.file, found.where.line)]
+    best = max(placed or same, key=lambda one: one.time_ns, default=None)
+    if best is None:
+        return None
+    count = len(best.evidence.ranges)
+    note = tr(
+        "{time} together, {percent:.0f} %", time=format_duration(best.time_ns), percent=100 * best.share
+    )
+    return Fact(tr("How often"), tr_n("{count:,} time", "{count:,} times", count), note=note)

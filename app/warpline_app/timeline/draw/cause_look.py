@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from PySide6.QtCore import QRectF, Qt
-from PySide6.QtGui import QBrush, QColor, QPainter
+import numpy as np
+from PySide6.QtCore import QLineF, QRectF, Qt
+from PySide6.QtGui import QColor, QPainter, QPen
 
 from warpline.model.waits import WAIT_FAMILIES
 from warpline_app.look.painting import saved
@@ -15,6 +16,8 @@ _WORK = {
     "running": "running",
     "imports": "python",
     "importing": "python",
+    "gc": "memory",
+    "operators": "operator",
     "computation": "kernel",
     "communication": "communication",
     "copies": "copy_to_device",
@@ -37,7 +40,8 @@ _WAITS = {
     **{kind.name.lower(): family.color for family in WAIT_FAMILIES for kind in family.kinds},
     **dict.fromkeys(("queue_empty", "queue_full", "result"), "wait_condition"),
 }
-_REST = frozenset(("outside", "start", "end", "gpu_end", "not_recorded", "other"))
+_EVERY_PX, _LINE_PX, _DARKER = 6.0, 1.3, 0.3
+_REST = frozenset(("outside", "start", "end", "gpu_end", "not_recorded", "active", "other"))
 
 
 @dataclass(frozen=True)
@@ -69,8 +73,18 @@ def fill_cause(painter: QPainter, rect: QRectF, look: CauseLook, theme: Theme) -
     if not look.is_hatched:
         painter.fillRect(rect, color)
         return
-    ground = mix(theme.rgb("panel"), color.rgb(), 0.55)
+    if rect.width() < _EVERY_PX:
+        painter.fillRect(rect, QColor(mix(theme.rgb("panel"), color.rgb(), 0.7)))
+        return
+    ground = mix(theme.rgb("panel"), color.rgb(), 0.5)
     painter.fillRect(rect, QColor(ground))
+    lines = [
+        QLineF(rect.left() + x, rect.bottom(), rect.left() + x + rect.height(), rect.top())
+        for x in np.arange(-rect.height(), rect.width(), _EVERY_PX).tolist()
+    ]
     with saved(painter):
-        painter.setBrushOrigin(rect.topLeft())
-        painter.fillRect(rect, QBrush(color, Qt.BrushStyle.BDiagPattern))
+        # Lines and no pattern: a pattern's are as thin as the screen's pixels, and fade where these are small.
+        painter.setClipRect(rect, Qt.ClipOperation.IntersectClip)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, True)
+        painter.setPen(QPen(QColor(mix(color.rgb(), theme.rgb("text"), _DARKER)), _LINE_PX))
+        painter.drawLines(lines)

@@ -31,6 +31,8 @@ class PathLane(QWidget):
         self.missing = ""
         self.title_px = 0
         self._job: Job | None = None
+        self._is_known = False
+        self._of: str | None = None
         self._hovered = -1
         self._is_shut = False
         self.setFixedHeight(HEIGHT)
@@ -43,6 +45,7 @@ class PathLane(QWidget):
         self.hide()
         for signal in (scene.state.view_changed, scene.state.selection_changed, scene.resized):
             signal.connect(self._changed)
+        scene.state.track_selection_changed.connect(self._follow)
 
     def _changed(self, *_: object) -> None:
         if self.isVisible():
@@ -66,10 +69,29 @@ class PathLane(QWidget):
         elif self._job is not None:
             self._job.cancel()
 
+    def _follow(self, _key: object = None) -> None:
+        """The path of the selected row's time; what stood there stays until that is known."""
+        if self._of == self._wanted():
+            return
+        self._is_known = False
+        if self._job is not None:
+            self._job.cancel()
+        elif self.isVisible():
+            self._begin()
+
+    def _wanted(self) -> str | None:
+        """The URI of the selected row, where it stands for a track."""
+        key = self.scene.state.track_selection
+        uri = None if key is None else key.partition("#")[0]
+        return uri if uri in {track.uri for track in self.scene.capture.tracks} else None
+
     def _begin(self) -> None:
-        if self.segments is None and self._job is None and not self.missing:
-            capture = self.scene.capture
-            self._job = Job(lambda _progress, is_cancelled: path_of(capture, is_cancelled), self)
+        if self._is_known and self._of != self._wanted():
+            self._is_known = False
+        if not self._is_known and self._job is None:
+            capture, of = self.scene.capture, self._wanted()
+            self._of = of
+            self._job = Job(lambda _progress, is_cancelled: path_of(capture, of, is_cancelled), self)
             self._job.succeeded.connect(self._show)
             self._job.failed.connect(self._failed)
             self._job.cancelled.connect(self._dropped)
@@ -81,14 +103,14 @@ class PathLane(QWidget):
             self._begin()
 
     def _show(self, found: PathSegments | str) -> None:
-        if isinstance(found, str):
-            self.missing = found
-        else:
-            self.segments = found
+        self.missing = found if isinstance(found, str) else ""
+        self.segments = None if isinstance(found, str) else found
+        self._is_known = True
         self._ended()
 
     def _failed(self, error: Exception) -> None:
         self.missing = str(error) or type(error).__name__
+        self._is_known = True
         tell_once(self, error)
         self._ended()
 
@@ -114,7 +136,16 @@ class PathLane(QWidget):
         painter.setFont(ui_font(12, bold=True))
         painter.setPen(theme.color("text"))
         title = QRectF(14, 0, self.title_px - 20, HEIGHT)
-        painter.drawText(title, int(Qt.AlignmentFlag.AlignVCenter), tr("Critical path", "timeline"))
+        name = tr("Critical path", "timeline")
+        painter.drawText(title, int(Qt.AlignmentFlag.AlignVCenter), name)
+        if self.segments is not None:
+            rest = title.adjusted(painter.fontMetrics().horizontalAdvance(name) + 8, 0, 0, 0)
+            painter.setFont(ui_font(11))
+            painter.setPen(theme.color("muted"))
+            whose = painter.fontMetrics().elidedText(
+                translated(self.segments.title), Qt.TextElideMode.ElideRight, int(rest.width())
+            )
+            painter.drawText(rest, int(Qt.AlignmentFlag.AlignVCenter), whose)
         if self.segments is None:
             text = self.missing or tr("Following the waits…", "timeline")
             painter.setFont(ui_font(11))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.findings.causes import Cause
-from warpline.analysis.findings.segments import Segments, join_segments, make_segments, overlay
+from warpline.analysis.findings.segments import Index, Segments, join_segments, make_segments, overlay
 from warpline.analysis.framework.name_matches import matching_names
 from warpline.analysis.framework.selection import SelectedEvents, View
 from warpline.analysis.structure.gpu_gaps import LATENCY_NS, SYNCHRONIZATION
@@ -153,8 +153,18 @@ def with_calls(view: View, host: Segments) -> Segments:
         parts.append(make_segments(thread[kept], start[kept], stop[kept], cause, row=events.row[kept]))
     if not parts:
         return host
-    patch = _disjoint(join_segments(parts))
+    patch = _placed(_disjoint(join_segments(parts)), view, host)
     return overlay(host, patch, view.start_ns, view.stop_ns)
+
+
+def _placed(calls: Segments, view: View, host: Segments) -> Segments:
+    """Calls with the place that is known of their thread meanwhile: in the middle of them, else at their start."""
+    index = Index(host, view.start_ns, view.stop_ns)
+    place = np.full(len(calls), -1, np.int64)
+    for moment in ((calls.start + calls.stop) // 2, calls.start):
+        at = index.at(calls.actor, moment)
+        place = np.where((place < 0) & (at >= 0), host.place[np.maximum(at, 0)], place)
+    return replace(calls, place=place)
 
 
 def with_synchronization(view: View, host: Segments, found: list[GpuTime]) -> Segments:
@@ -186,7 +196,7 @@ def with_synchronization(view: View, host: Segments, found: list[GpuTime]) -> Se
     if not parts:
         return host
     patch = _disjoint(join_segments(parts))
-    patch = patch.take(np.isin(patch.actor, host.actor))
+    patch = _placed(patch.take(np.isin(patch.actor, host.actor)), view, host)
     return overlay(host, patch, view.start_ns, view.stop_ns)
 
 

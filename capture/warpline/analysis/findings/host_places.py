@@ -59,8 +59,8 @@ def usual_place(view: View, thread: int, times: Int64Array) -> tuple[Where, int,
             wheres[key] = _of_python(view, row) if _is_python(view, row) else Where()
         place = wheres[key]
         name = view.capture.strings[int(view.names(np.array([operator]))[0])] if operator >= 0 else ""
-        if DATA_LOADING.search(name) or name.startswith("ProfilerStep"):
-            name = name if not place.function else ""
+        if name.startswith("ProfilerStep") or (DATA_LOADING.search(name) and place.function):
+            name = ""
         place = Where(place.file, place.line, place.function, operator=name)
         counts[place] = counts.get(place, 0) + count
         shown.setdefault(place, row)

@@ -6,4 +6,4 @@ import sys
 SICK = sys.argv[1] == "sick"
 for _ in range(15 if SICK else 1):
     subprocess.run([sys.executable, "-S", "-c", "import time; time.sleep(0.04)"], check=True)  # sick
-sum(range(5_000_000))
+sum(range(12_000_000))

@@ -12,7 +12,7 @@ SICK = sys.argv[1] == "sick"
 def hold(path: str) -> None:
     with open(path, "w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        time.sleep(0.6 if SICK else 0.06)
+        time.sleep(0.6 if SICK else 0.032)
 
 
 with tempfile.NamedTemporaryFile("w") as file:

@@ -22,7 +22,8 @@ def want() -> None:
 
 holder = threading.Thread(target=hold)
 holder.start()
-time.sleep(0.02)
+if SICK:
+    time.sleep(0.02)
 waiter = threading.Thread(target=want)
 waiter.start()
 waiter.join()

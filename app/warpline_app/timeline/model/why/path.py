@@ -11,10 +11,11 @@ import numpy.typing as npt
 
 from warpline.analysis.framework.report import Texts
 from warpline.i18n import translated
-from warpline.model.errors import WarplineError
+from warpline.model.errors import UsageError, WarplineError
 from warpline_app.timeline.model.time_model import TimeScale
 
 if TYPE_CHECKING:
+    from warpline.analysis.findings.case import Case
     from warpline.analysis.framework.report import Table
     from warpline.model.progress import IsCancelled
     from warpline.storage import Capture
@@ -26,8 +27,10 @@ Int64Array = npt.NDArray[np.int64]
 class PathSegments:
     """Segments [n] that lie side by side, by start: ``start``/``stop`` int64 capture ns, ``row`` of the event each
     comes from (int64, −1 for none), ``key`` of its cause; in words, in English, its cause, its place and whose it is.
+    ``title`` is whose path it is.
     """
 
+    title: str
     start: Int64Array
     stop: Int64Array
     row: Int64Array
@@ -64,36 +67,47 @@ class PathSegments:
         return f"{place} · {cause}" if place else cause
 
 
-def path_of(capture: Capture, is_cancelled: IsCancelled) -> PathSegments | str:
+def path_of(capture: Capture, of: str | None, is_cancelled: IsCancelled) -> PathSegments | str:
     """The critical path of what a diagnosis of the whole capture is about, of the first rank where there are several;
-    or why there is none.
+    or that of a track by its URI: a thread, a GPU, a stream, a rank. Or why there is none.
     """
     from warpline.analysis.findings.causes import Cause
-    from warpline.analysis.framework.registry import compute_report
-    from warpline.analysis.framework.report import NotRecorded
+    from warpline.analysis.findings.diagnose import cases_of, open_case
+    from warpline.analysis.findings.finding import Diagnosis
+    from warpline.analysis.findings.reports.critical_path import path_table
+    from warpline.analysis.framework.options import Options
+    from warpline.analysis.framework.selection import View
 
-    found = compute_report(capture, "critical_path", cancelled=is_cancelled).result
-    if isinstance(found, NotRecorded):
+    view = View(capture, cancelled=is_cancelled)
+    found: list[tuple[int, Case]] | Diagnosis
+    try:
+        case = None if of is None else open_case(view, of=of)
+    except UsageError:
+        # A counter, a core: nobody's time. The path of the whole is better than none.
+        case = None
+    if case is None:
+        found = cases_of(view, Options())
+    else:
+        found = case if isinstance(case, Diagnosis) else [(-1, case)]
+    if isinstance(found, Diagnosis):
         return " · ".join(translated(text) for text in (found.reason, found.remedy) if text)
     names = {int(cause): cause.name.lower() for cause in Cause}
-    return segments_of(found, lambda code: names.get(code, "other"))
+    table = path_table(view, found[:1])
+    return segments_of(table, found[0][1].target.title, lambda code: names.get(code, "other"))
 
 
-def segments_of(table: Table, key_of_code: Callable[[int], str]) -> PathSegments:
-    """The first rank's segments of the report."""
+def segments_of(table: Table, title: str, key_of_code: Callable[[int], str]) -> PathSegments:
+    """The segments of the report, of one whose time it is, who is called ``title``."""
     targets, data = table.targets, table.data
     name, place, track = data["name"], data["place"], data["track"]
     if targets.starts is None or targets.stops is None or targets.rows is None or not isinstance(name, Texts):
         raise WarplineError("the critical path leads nowhere on the timeline")
-    count = len(table)
-    if "rank" in data and count:
-        ranks = np.ma.filled(np.ma.asarray(data["rank"]).astype(np.int64), -1)
-        count = int(np.count_nonzero(ranks == ranks[0]))
     codes = name.codes
     return PathSegments(
-        np.asarray(targets.starts)[:count],
-        np.asarray(targets.stops)[:count],
-        np.asarray(targets.rows)[:count],
+        title,
+        np.asarray(targets.starts),
+        np.asarray(targets.stops),
+        np.asarray(targets.rows),
         lambda segment: key_of_code(int(codes[segment])),
         name,
         cast("Sequence[str | None]", place),

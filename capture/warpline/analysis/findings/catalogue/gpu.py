@@ -105,13 +105,7 @@ def of_synchronization(case: Case) -> Iterator[Finding]:
     segments = case.segments
     waits = np.flatnonzero(segments.cause == Cause.GPU)
     called, thread = _usual_call(case, waits)
-    own = waits[segments.actor[waits] == thread]
-    where, _row, _part = usual_place(case.view, thread, segments.start[own][:1024] + 1)
-    where = (
-        replace(where, thread=case.threads.name(thread))
-        if where.function or where.operator
-        else case.where(int(own[0]))
-    )
+    where = _where_waited(case, waits[segments.actor[waits] == thread], thread)
     gain = case.gain_ns(segments.cause == Cause.GPU)
     text = english_n(
         "The host waits for the {device} once, for {waited}, in {call}, at {place}, and cannot work ahead: the "
@@ -134,6 +128,19 @@ def of_synchronization(case: Case) -> Iterator[Finding]:
     yield from _some(
         make_finding(case, "gpu_synchronization", title, text, pieces, gain, where, remedy, needs=needs)
     )
+
+
+def _where_waited(case: Case, waits: Int64Array, thread: int) -> Where:
+    """The line most of some waits of a thread lie on, by its samples and stacks; else by what a profiler recorded."""
+    segments = case.segments
+    group = case.group_of_segment[waits]
+    if (group > 0).any():
+        total = np.bincount(group, np.where(group > 0, segments.length[waits], 0))
+        return case.where(int(waits[group == int(np.argmax(total))][0]))
+    where, _row, _part = usual_place(case.view, thread, segments.start[waits][:1024] + 1)
+    if where.function or where.operator:
+        return replace(where, thread=case.threads.name(thread))
+    return case.where(int(waits[0]))
 
 
 def _usual_call(case: Case, waits: Int64Array) -> tuple[str, int]:

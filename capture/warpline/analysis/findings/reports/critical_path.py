@@ -23,6 +23,11 @@ def critical_path(view: View, options: Options) -> Table | NotRecorded:
     found = cases_of(view, options)
     if isinstance(found, Diagnosis):
         return NotRecorded(found.reason, found.remedy)
+    return path_table(view, found)
+
+
+def path_table(view: View, found: list[tuple[int, Case]]) -> Table:
+    """The paths of some (rank, −1 for none; case), as the report tells them."""
     parts = [_of_case(rank, number, case) for number, (rank, case) in enumerate(found)]
     rank, number, start, stop, cause, row, actor, place = (
         np.concatenate([part[column] for part in parts]) for column in range(8)

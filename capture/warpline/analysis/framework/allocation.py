@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 
 _TRIM_THRESHOLD, _MMAP_MAX = -1, -4
-_KEPT_BYTES = 1 << 30
+_NEVER = -1
 _MMAPS = 65_536
 _TRIMMED_FROM_BYTES = 128 << 10
 _lock = threading.Lock()
@@ -32,7 +32,7 @@ def kept_memory() -> Iterator[None]:
     with _lock:
         _users += 1
         libc.mallopt(_MMAP_MAX, 0)
-        libc.mallopt(_TRIM_THRESHOLD, _KEPT_BYTES)
+        libc.mallopt(_TRIM_THRESHOLD, _NEVER)
     try:
         yield
     finally:

@@ -12,6 +12,7 @@ from functools import lru_cache
 from PySide6.QtCore import QLine, QRect, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter
 
+from warpline_app.look.eliding import elide_apart
 from warpline_app.look.theme import Theme, wash
 from warpline_app.panels.table.content import TableColumn
 
@@ -45,8 +46,8 @@ class CellPainter:
             total += width
         return total
 
-    def _elided(self, text: str, width: int) -> str:
-        return self._metrics.elidedText(text, Qt.TextElideMode.ElideRight, width)
+    def _elided(self, text: str, width: int, mode: Qt.TextElideMode = Qt.TextElideMode.ElideRight) -> str:
+        return self._metrics.elidedText(text, mode, width)
 
     def draw_grounds(
         self, painter: QPainter, area: QRect, tops: list[int], selected: list[bool], theme: Theme
@@ -78,8 +79,8 @@ class CellPainter:
             return
         text_color, muted = theme.color("text"), theme.color("muted")
         pen = None
+        rooms, texts = [], []
         for item, top in cells:
-            text = column.text(item)
             x, room = left, width
             if column.bar is not None:
                 taken = self._bar(painter, column, item, QRect(left, top, width, self.row_height), theme)
@@ -89,6 +90,12 @@ class CellPainter:
                 if mark is not None:
                     painter.fillRect(x, top + self.row_height // 2 - 6, 3, 13, QColor(mark))
                     x, room = x + _MARK_PX, room - _MARK_PX
+            rooms.append((x, room))
+            texts.append(column.text(item))
+        if not column.is_number:
+            texts = elide_apart(texts, lambda place, text, mode: self.elided(text, rooms[place][1], mode))
+        for (item, top), (x, room), whole in zip(cells, rooms, texts, strict=True):
+            text = whole
             if not text:
                 continue
             if column.is_number:
@@ -97,8 +104,6 @@ class CellPainter:
                     text = self.elided(text, room)
                     wide = self.advance(text)
                 x += room - wide
-            else:
-                text = self.elided(text, room)
             wanted = muted if text in {"–", "—"} else text_color
             if column.frame is not None and column.frame(item) is not None:
                 wanted = theme.color("link")

@@ -23,12 +23,11 @@ from warpline_app.look.painting import contained, painting, saved
 from warpline_app.look.theme import Theme, ui_font, wash
 from warpline_app.timeline.draw.shapes import is_drawing
 from warpline_app.timeline.model.curves import share_text
-from warpline_app.timeline.model.kernel_names import short_kernel_name
 from warpline_app.timeline.model.layout import MIN_LANE_PX, PINNED_KEY, PlacedRow, line_height
 from warpline_app.timeline.model.row import Content
 from warpline_app.timeline.model.scene import Scene
+from warpline_app.timeline.widgets.titles import INDENT, Titles, title_left
 
-INDENT = 14
 MIN_WIDTH = 120
 MAX_WIDTH = 700
 PICTURES = 400
@@ -52,6 +51,7 @@ class Header(QWidget):
         self.figures: Mapping[str, str] = {}
         self.linked_keys: frozenset[str] = frozenset()
         self._pictures: dict[tuple[object, ...], QPixmap] = {}
+        self._titles = Titles()
         self._resizing = False
         self._height_of: PlacedRow | None = None
         self._height_from = (0.0, 0)
@@ -92,6 +92,9 @@ class Header(QWidget):
         painter.fillRect(self.rect(), self.theme.color("header"))
         layout = self.scene.layout
         area = layout.pinned_height
+        unpinned = layout.between(self.scene.scroll_px, self.scene.scroll_px + self.height() - area)
+        for rows in (layout.pinned, unpinned):
+            self._titles.find(rows, self.width() - 1 - _MARK - 9, self._figure)
         for placed in layout.pinned:
             self._draw_row(painter, placed, placed.top)
         with saved(painter):
@@ -126,6 +129,7 @@ class Header(QWidget):
             row.key == self.scene.state.track_selection,
             row.key in self.linked_keys,
             self._figure(placed),
+            self._titles.of(placed),
             self.width(),
             self.theme.name,
             ratio,
@@ -176,11 +180,9 @@ class Header(QWidget):
             )
         painter.setFont(ui_font(12, bold=row.is_group))
         painter.setPen(theme.color("muted" if row.content is Content.MORE and not row.is_group else "text"))
-        left = indent + 14
+        left = title_left(placed)
         room = right - width - 10 - left
-        text = painter.fontMetrics().elidedText(
-            self._title(placed), Qt.TextElideMode.ElideRight, max(0, int(room))
-        )
+        text = self._titles.of(placed)
         painter.drawText(QRectF(left, first.top(), room + 4, line), int(Qt.AlignmentFlag.AlignVCenter), text)
         if row.key in self.linked_keys:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing, True)
@@ -188,18 +190,6 @@ class Header(QWidget):
             painter.setPen(Qt.PenStyle.NoPen)
             painter.drawEllipse(QPointF(4, first.center().y()), 2.6, 2.6)
             painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
-
-    @staticmethod
-    def _title(placed: PlacedRow) -> str:
-        row = placed.row
-        is_kernel = row.content is Content.SUBSET and row.group is not None and row.group.name >= 0
-        title = short_kernel_name(row.title) if is_kernel else row.title
-        if row.role == "cores" and row.children:
-            # A core where nothing of the program ran has no lane, but its load.
-            return f"{title} ({max(len(row.lanes), len(row.children))})"
-        if placed.pinned and row.parent is not None and row.parent.key:
-            return f"{row.parent.title} · {title}"
-        return title
 
     def _figure(self, placed: PlacedRow) -> str:
         row = placed.row

@@ -168,7 +168,7 @@ def judgement_text(judged: Judgement) -> str:
     values = f"{values} ({percent})" if percent else values
     if judged.is_failed:
         return tr("FAILED {condition}: {values}", condition=judged.condition.text, values=values)
-    if judged.is_noise:
+    if judged.is_noise and judged.a_ns != judged.b_ns:
         return tr(
             "passed {condition}: {values}, which is noise", condition=judged.condition.text, values=values
         )

@@ -1,0 +1,66 @@
+"""Titles of rows as they fit into the header."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QFontMetrics
+
+from warpline_app.look.eliding import elide_apart
+from warpline_app.look.theme import ui_font
+from warpline_app.timeline.model.kernel_names import short_kernel_name
+from warpline_app.timeline.model.layout import PlacedRow
+from warpline_app.timeline.model.row import Content
+
+INDENT = 14
+_BESIDE_PX = 10
+
+
+def title_left(placed: PlacedRow) -> int:
+    """Where the title of a row begins."""
+    return 8 + (0 if placed.pinned else placed.depth * INDENT) + INDENT
+
+
+def title_of(placed: PlacedRow) -> str:
+    """The whole title of a row."""
+    row = placed.row
+    is_kernel = row.content is Content.SUBSET and row.group is not None and row.group.name >= 0
+    title = short_kernel_name(row.title) if is_kernel else row.title
+    if row.role == "cores" and row.children:
+        # A core where nothing of the program ran has no lane, but its load.
+        return f"{title} ({max(len(row.lanes), len(row.children))})"
+    if placed.pinned and row.parent is not None and row.parent.key:
+        return f"{row.parent.title} · {title}"
+    return title
+
+
+class Titles:
+    """What is shown of the titles of rows under each other: different ones look different where they can."""
+
+    def __init__(self) -> None:
+        self._shown: dict[tuple[str, bool], str] = {}
+        self._known: dict[bool, tuple[object, ...]] = {}
+
+    def of(self, placed: PlacedRow) -> str:
+        """What is shown of a row that was among the last ones."""
+        return self._shown.get((placed.row.key, placed.pinned), "")
+
+    def find(self, rows: Sequence[PlacedRow], right_px: int, figure_of: Callable[[PlacedRow], str]) -> None:
+        """Fit the titles of rows between their indents and their figures, which end at ``right_px``."""
+        known = right_px, *((one.row.key, one.pinned, one.depth, figure_of(one)) for one in rows)
+        if not rows or self._known.get(rows[0].pinned) == known:
+            return
+        self._known[rows[0].pinned] = known
+        small = QFontMetrics(ui_font(11))
+        fonts = {bold: QFontMetrics(ui_font(12, bold=bold)) for bold in (False, True)}
+
+        def fit(place: int, text: str, mode: Qt.TextElideMode) -> str:
+            placed = rows[place]
+            figure = figure_of(placed)
+            taken = small.horizontalAdvance(figure) if figure else 0
+            room = right_px - taken - _BESIDE_PX - title_left(placed)
+            return fonts[placed.row.is_group].elidedText(text, mode, max(0, room))
+
+        for placed, text in zip(rows, elide_apart([title_of(one) for one in rows], fit), strict=True):
+            self._shown[placed.row.key, placed.pinned] = text

@@ -16,7 +16,11 @@ import numpy.typing as npt
 
 from warpline.recording.symbols.elf import ElfFile
 
-_STACK_POINTER, _FRAME_POINTER, _RETURN_ADDRESS = 7, 6, 16  # of x86-64, in DWARF's numbering
+# In DWARF's numbering. What is one of these on x86-64 no compiler saves on ARM, and the other way round.
+_STACK_POINTER, _FRAME_POINTER, _RETURN_ADDRESS = 7, 6, 16
+_ARM_STACK_POINTER, _ARM_FRAME_POINTER, _ARM_RETURN_ADDRESS = 31, 29, 30
+_FRAME_POINTERS = (_FRAME_POINTER, _ARM_FRAME_POINTER)
+_RETURN_ADDRESSES = (_RETURN_ADDRESS, _ARM_RETURN_ADDRESS)
 _EXPRESSION, _NOBODY = -1, -2
 _DATA_RELATIVE_32 = 0x3B
 _U32, _I32 = struct.Struct("<I"), struct.Struct("<i")
@@ -36,6 +40,8 @@ class FrameRule:
     @property
     def keeps_frame_pointer(self) -> bool:
         """Whether the frame pointer leads to the caller here."""
+        if self.register in (_ARM_FRAME_POINTER, _ARM_STACK_POINTER):
+            return self.saved is not None
         return self.register == _FRAME_POINTER and self.offset == 16 and self.saved == -16
 
     @property
@@ -210,13 +216,13 @@ class _Machine:
         if high == 2 or code in (0x05, 0x11):
             which, at = (low, at) if high == 2 else _unsigned(data, at)
             value, at = _signed(data, at) if code == 0x11 else _unsigned(data, at)
-            if which == _FRAME_POINTER:
+            if which in _FRAME_POINTERS:
                 saved = value * self._common.data_step
         elif high == 3 or code in (0x06, 0x07, 0x08):
             which, at = (low, at) if high == 3 else _unsigned(data, at)
-            if which == _FRAME_POINTER:
+            if which in _FRAME_POINTERS:
                 saved = self.initial[2] if code not in (0x07, 0x08) else None
-            elif which == _RETURN_ADDRESS and code == 0x07:
+            elif which in _RETURN_ADDRESSES and code == 0x07:
                 register = _NOBODY
         elif code in (0x0C, 0x12):
             register, at = _unsigned(data, at)
@@ -234,7 +240,7 @@ class _Machine:
         elif code in (0x10, 0x16):
             which, at = _unsigned(data, at)
             at = _after_block(data, at)
-            if which == _FRAME_POINTER:
+            if which in _FRAME_POINTERS:
                 register = _EXPRESSION
         elif code in (0x09, 0x14, 0x15):
             _which, at = _unsigned(data, at)

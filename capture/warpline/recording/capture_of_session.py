@@ -117,6 +117,13 @@ def check_output(output: Path) -> None:
         raise RecordingError(f"{output}: is a folder; name a file")
     if not os.access(folder, os.W_OK) or (output.exists() and not os.access(output, os.W_OK)):
         raise RecordingError(f"{output}: no permission to write there")
+    if not output.exists():
+        # Some places say that they may be written to and take no file: /proc.
+        try:
+            os.close(os.open(output, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+            output.unlink()
+        except OSError as error:
+            raise RecordingError(f"{output}: {error.strerror}") from error
     if shutil.disk_usage(folder).free < 1 << 20:
         raise RecordingError(f"{output}: the disk is full")
 

@@ -129,3 +129,17 @@ def test_a_damaged_ring_is_nothing(tmp_path: Path) -> None:
     assert read_error_tail(tmp_path) == ["hello"]
     os.truncate(ring, size - 1)
     assert read_error_tail(tmp_path) is None
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs /proc")
+def test_where_no_file_can_be_made_the_systems_reason_is_told(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [*WARPLINE, "record", "-o", "/proc/run.h5", "--", "true"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 125
+    assert "the disk is full" not in done.stderr
+    assert "/proc/run.h5: " in done.stderr

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QScrollArea, QSizePol
 
 from warpline.i18n import english, tr, tr_n, translated
 from warpline.interchange.framework.ranks import alignment_reason, clock_text
+from warpline.model.sizes import format_bytes
 from warpline.model.times import format_duration
 from warpline_app.look.theme import Theme
 from warpline_app.panels.frame.base import Panel
@@ -25,7 +26,7 @@ HOST_TITLES = {
     "machine": english("Machine"),
     "cpus": english("Cpus"),
     "cpu_model": english("Cpu model"),
-    "memory_bytes": english("Memory bytes"),
+    "memory_bytes": english("Memory"),
     "processor": english("Processor"),
     "architecture": english("Architecture"),
     "cores": english("Cores"),
@@ -34,6 +35,12 @@ HOST_TITLES = {
     "cuda": english("Cuda"),
 }
 """What recorders and importers tell of the machine."""
+
+
+def _host_text(key: object, value: object) -> str:
+    if str(key).endswith("_bytes") and isinstance(value, int):
+        return format_bytes(value)
+    return str(value)
 
 
 def run_facts(capture: Capture) -> list[tuple[str, str]]:
@@ -72,7 +79,10 @@ def run_facts(capture: Capture) -> list[tuple[str, str]]:
     host = meta.get("host")
     if isinstance(host, dict):
         facts += [
-            (translated(HOST_TITLES.get(key, str(key).replace("_", " ").capitalize())), str(value))
+            (
+                translated(HOST_TITLES.get(key, str(key).replace("_", " ").capitalize())),
+                _host_text(key, value),
+            )
             for key, value in host.items()
         ]
     if meta.get("tool"):

@@ -144,7 +144,7 @@ class ColorTable:
         return self._rgb[color]
 
     def custom(self, argb: int) -> int:
-        """The number of an event's own colour; one without opacity counts as neutral."""
+        """The number of an event's own colour, whatever opacity it was given."""
         key = argb & 0xF8F8F8
         found = self._custom.get(key)
         if found is None:

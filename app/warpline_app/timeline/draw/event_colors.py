@@ -220,7 +220,8 @@ def _range(colors: EventColors, rows: Int64Array, code: int, flags: Any) -> Colo
     found = colors.attribute(code, "color_argb", rows)
     if found is not None:
         values, valid = found
-        own = np.flatnonzero(valid & ((values & 0xFF000000) != 0))
+        # The nvtx package writes no opacity with a colour it knows by name; 0 is none at all.
+        own = np.flatnonzero(valid & (values != 0))
         if len(own):
             distinct, inverse = np.unique(values[own], return_inverse=True)
             numbers = np.array([colors.table.custom(int(argb)) for argb in distinct.tolist()], np.int32)

@@ -77,6 +77,7 @@ class Canvas(QWidget):
         self.tooltip = Tooltip(scene, theme, self)
         self.gestures = Gestures(scene, self.overlay, self.tooltip, self)
         state = scene.state
+        state.view_changed.connect(self._time_moves_below)
         for signal in (state.view_changed, scene.layout_changed, scene.scrolled):
             signal.connect(self.invalidate)
         for signal in (
@@ -246,6 +247,13 @@ class Canvas(QWidget):
         self.invalidate()
 
     # pointer
+
+    def _time_moves_below(self, *_view: object) -> None:
+        """The view goes on by keys while the pointer rests: another time is under it."""
+        state = self.scene.state
+        if self._pointer_x is not None and state.cursor_ns is not None:
+            time_ns = self.scene.scale.to_ns(self._pointer_x)
+            state.set_cursor(min(max(time_ns, state.span[0]), state.span[1]))
 
     def set_pointer(self, x: float | None) -> None:
         """Moves the pointer line, repainting two narrow strips."""

@@ -36,6 +36,7 @@ class Tooltip(QLabel):
         self._delay.setInterval(DELAY_MS)
         self._delay.timeout.connect(self._appear)
         scene.state.view_changed.connect(self.dismiss)
+        scene.state.origin_changed.connect(self._tell_anew)
 
     def set_theme(self, theme: Theme) -> None:
         """Take other colours."""
@@ -60,6 +61,10 @@ class Tooltip(QLabel):
         self._at = at
         if self.isVisible():
             self._move()
+
+    def _tell_anew(self, _origin_ns: object) -> None:
+        if self.isVisible():
+            self._appear()
 
     def dismiss(self, *_: object) -> None:
         """Hide until the pointer comes to another event."""

@@ -46,7 +46,7 @@ class PageColors:
         if family in _NAMED:
             own = self._values(table, "color_argb", rows)
             return [
-                f"#{argb & 0xFFFFFF:06x}" if argb and argb & 0xFF000000 else self._hue(name)
+                f"#{argb & 0xFFFFFF:06x}" if argb else self._hue(name)
                 for name, argb in zip(names, own, strict=True)
             ]
         if family == "state":

@@ -1,0 +1,82 @@
+"""Times count from where a person put the origin, everywhere and at once; ranges have the colours they were given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from PySide6.QtCore import QPoint
+from pytestqt.qtbot import QtBot
+from tests.gui.sample import MS
+
+from warpline.storage import CaptureBuilder, open_capture
+from warpline_app.look.theme import DARK
+from warpline_app.timeline.draw.codes import FIRST_HUE, ColorTable
+from warpline_app.timeline.draw.event_colors import EventColors
+from warpline_app.window.capture_page import CapturePage
+from warpline_app.window.main_window import MainWindow
+
+OpenPage = Callable[[Path], CapturePage]
+
+
+def test_the_status_line_follows_the_origin_and_says_that_it_moved(
+    window: MainWindow, open_page: OpenPage, sample: Path
+) -> None:
+    state = open_page(sample).document.state
+    state.set_cursor(30 * MS)
+    assert window.status_line.text.startswith("30")
+    assert "count from" not in window.status_line.text
+    state.set_origin(10 * MS)
+    assert window.status_line.text.startswith("20")
+    assert "times count from 10" in window.status_line.text
+    state.set_origin(None)
+    assert "count from" not in window.status_line.text
+
+
+def test_a_tooltip_that_is_open_counts_from_the_new_origin(
+    qtbot: QtBot, window: MainWindow, open_page: OpenPage, sample: Path
+) -> None:
+    page = open_page(sample)
+    tooltip = page.view.canvas.tooltip
+    row = int(page.document.capture.kinds["kernel"].rows[5])
+    tooltip.show_event(row, QPoint(40, 40))
+    qtbot.waitUntil(tooltip.isVisible, timeout=20_000)
+    before = tooltip.text()
+    page.document.state.set_origin(5 * MS)
+    assert tooltip.text() != before
+    page.document.state.set_origin(None)
+    assert tooltip.text() == before
+
+
+def test_the_time_under_a_resting_pointer_follows_the_view(
+    window: MainWindow, open_page: OpenPage, sample: Path
+) -> None:
+    page = open_page(sample)
+    state, canvas = page.document.state, page.view.canvas
+    state.set_view(20 * MS, 40 * MS)
+    x = canvas.width() / 2
+    canvas.set_pointer(x)
+    state.set_cursor(canvas.scene.scale.to_ns(x))
+    assert state.cursor_ns == canvas.scene.scale.to_ns(x)
+    state.set_view(50 * MS, 70 * MS)
+    assert state.cursor_ns == canvas.scene.scale.to_ns(x)
+    assert 59 * MS < (state.cursor_ns or 0) < 61 * MS
+    assert window.status_line.text.startswith("60")
+
+
+def test_colours_without_opacity_are_shown_too(tmp_path: Path) -> None:
+    with CaptureBuilder(tmp_path / "colours.h5") as builder:
+        track = builder.track("ranges", title="NVTX", role="ranges")
+        given = np.ma.MaskedArray([0x00FF0000, 0xFF0000FF, 0, 7], [False, False, False, True])
+        builder.add_events(
+            track, "range", [0, 10, 20, 30], 5, builder.string("r"), attributes={"color_argb": given}
+        )
+        builder.finish()
+    with open_capture(tmp_path / "colours.h5") as capture:
+        table = ColorTable(DARK)
+        rows = np.arange(4)
+        colors = EventColors(capture, table).of(rows, capture.events.kind[rows], capture.events.flags[rows])
+        assert colors[:2].tolist() == [table.custom(0xFF0000), table.custom(0x0000FF)]
+        assert colors[2] == colors[3] != colors[0], "0 is no colour"
+        assert colors[2] >= FIRST_HUE

@@ -55,6 +55,7 @@ class ComparisonPage(QWidget):
             view.canvas.slow_frame_s = SLOW_FRAME_S / len(self.views)
             view.status_changed.connect(workspace.tell)
             view.state.reveal_wanted.connect(view.scene.reveal_event)
+            view.state.frame_wanted.connect(view.scene.frame_event)
             view.state.row_wanted.connect(view.scene.reveal_row)
             view.search.changed.connect(lambda view=view: self._search_too(view))
             for widget in (view, *view.findChildren(QWidget)):

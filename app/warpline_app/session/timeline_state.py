@@ -59,6 +59,8 @@ class TimelineState(EvidenceState):
     """row of the selected event, or None"""
     reveal_wanted = Signal(object)
     """row of an event that somebody led to: the timeline shows it"""
+    frame_wanted = Signal(object)
+    """the row of an event that shall take most of the width"""
     row_wanted = Signal(str)
     """key of a row that somebody led to: the timeline scrolls to it"""
     events_wanted = Signal(str, str, str)
@@ -227,6 +229,11 @@ class TimelineState(EvidenceState):
         """Select an event and have the timeline go there: a row of a table, a link, a search was followed."""
         self.select(row)
         self.reveal_wanted.emit(int(row))
+
+    def frame(self, row: int) -> None:
+        """Select an event and have the timeline show it with some room around it."""
+        self.select(row)
+        self.frame_wanted.emit(int(row))
 
     def reveal_row(self, key: str) -> None:
         """Have the timeline scroll to a row."""

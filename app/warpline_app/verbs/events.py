@@ -42,7 +42,7 @@ def _step(nav: Navigator, direction: int) -> None:
     """Along the lane; while a finding is lit up, from one of its instances to the next, while names are highlighted
     from one of their events.
     """
-    from warpline_app.timeline.model.events_of_names import neighbour
+    from warpline_app.timeline.model.events_of_names import neighbour, place_among
 
     if nav.state.lit is not None:
         _step_lit(nav, direction)
@@ -51,7 +51,11 @@ def _step(nav: Navigator, direction: int) -> None:
     if names and names == frozenset(nav.search.found.names.tolist()):
         _select(nav, nav.search.step(direction))
     elif names and (selected is None or int(capture.events.name[selected]) in names):
-        _select(nav, neighbour(capture, names, selected, direction, nav.state.view[0]))
+        found = neighbour(capture, names, selected, direction, nav.state.view[0])
+        _select(nav, found)
+        if found is not None:
+            place, count = place_among(capture, names, found)
+            nav.tell(tr("{place:,} of {count:,}", "timeline", place=place, count=count))
     elif selected is None:
         _select(nav, nav.first_event_in_view())
     else:

@@ -24,6 +24,7 @@ class CapturePage(QWidget):
         self.view.legend.set_wanted(workspace.settings.shows_legend)
         self.view.status_changed.connect(workspace.tell)
         document.state.reveal_wanted.connect(self.view.scene.reveal_event)
+        document.state.frame_wanted.connect(self.view.scene.frame_event)
         document.state.row_wanted.connect(self.view.scene.reveal_row)
         self.first_frame: FirstFrame = FirstFrame(self.view.canvas, self)
         if workspace.settings.shows_critical_path:

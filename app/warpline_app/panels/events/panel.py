@@ -109,7 +109,7 @@ class EventsPanel(ComputedPanel):
         self.table.export_name = f"{document.path.stem}-events"
         self.table.item_selected.connect(self.state.select)
         self.table.frame_wanted.connect(self.state.show_source)
-        self.table.item_activated.connect(self.state.reveal)
+        self.table.item_activated.connect(self.state.frame)
         self.table.sorted_changed.connect(self._say_order)
         header = self.table.horizontalHeader()
         header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)

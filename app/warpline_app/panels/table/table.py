@@ -192,6 +192,8 @@ class PanelTable(QTableView):
         self.model_.set_order(order)
         if chosen is not None:
             self.show_item(chosen, scroll=False)
+        # Who sorts wants the first rows; selecting one again would have scrolled to it.
+        self.scrollToTop()
         self.sorted_changed.emit()
 
     # -- selection ------------------------------------------------------------------------------------------

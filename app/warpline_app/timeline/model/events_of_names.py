@@ -50,6 +50,12 @@ def neighbour(
     return int(rows[(place if direction > 0 else place - 1) % len(rows)])
 
 
+def place_among(capture: Capture, names: frozenset[int], row: int) -> tuple[int, int]:
+    """The how manyeth event of these names an event is, from 1, and how many there are."""
+    rows, _starts = instances(capture, names)
+    return int(np.flatnonzero(rows == row)[0]) + 1, len(rows)
+
+
 def longest(
     capture: Capture, names: frozenset[int] | None, kind: int, within: tuple[int, int] | None
 ) -> int | None:

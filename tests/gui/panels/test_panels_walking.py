@@ -60,6 +60,7 @@ def test_walking_through_a_name_says_which_of_how_many(
     page = open_page(sample)
     state, capture = page.document.state, page.document.capture
     name = capture.strings.id(GEMM)
+    assert name is not None
     rows = np.flatnonzero(np.asarray(capture.events.name) == name)
     state.set_highlight((name,))
     state.select(int(rows[0]))

@@ -4,7 +4,8 @@
 
 CPU time of the thread for one call with ``warpline record --trace steps`` less that of the same call without, each the
 best of several rounds, on the stand-in for PyTorch that tests use; the yardstick is a call of a Python function.
-Bar: 3 us a call. ``WARPLINE_FRAMEWORKS_PYTHON`` (``make frameworks``) has operators measured on the real PyTorch.
+``WARPLINE_FRAMEWORKS_PYTHON`` (``make frameworks``) has operators measured on the real PyTorch. Bars: 3 us a call,
+0.9 us an operator.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[3]
 STANDIN = ROOT / "tests" / "native" / "standin"
-BAR_NS = 3_000.0
+BAR_NS, OPERATOR_BAR_NS = 3_000.0, 900.0
+OPERATOR = "operator of PyTorch"
 PROGRAM = """
 import json, sys, time
 import torch
@@ -53,16 +56,25 @@ print(json.dumps({"yardstick": best(each(plain)), "module inside another": best(
                   "DataLoader.__next__, with fetch and collate": best(load)}))
 """
 OPERATORS = """
-import json, sys, time
+import json, statistics, sys, time
 import torch
 torch.set_num_threads(1)
 count, a = int(sys.argv[1]), torch.zeros(64)
+profiler, native = torch.autograd.profiler, torch._C._autograd
+state = profiler.ProfilerState.ITT
+config = profiler.ProfilerConfig(state, False, False, False, False, False, profiler._ExperimentalConfig())
 def once():
     began = time.thread_time_ns()
     for _ in range(count): torch.add(a, a)
     return (time.thread_time_ns() - began) / count
 once()
-print(json.dumps({"operator of PyTorch": min(once() for _ in range(5))}))
+without, recorded = [], []
+for _ in range(15):
+    recorded.append(once())
+    native._disable_profiler()
+    without.append(once())
+    native._enable_profiler(config, set())
+print(json.dumps([statistics.median(without), statistics.median(recorded)]))
 """
 
 
@@ -84,13 +96,15 @@ def measured(python: str, program: str, calls: int, trace: str) -> dict[str, flo
 def run(calls: int) -> dict[str, float]:
     """Prints a table; returns what is added to each kind of call, in ns."""
     real = os.environ.get("WARPLINE_FRAMEWORKS_PYTHON", "")
-    jobs = [(sys.executable, PROGRAM, "steps"), *([(real, OPERATORS, "torch")] if real else [])]
+    without, recorded = (measured(sys.executable, PROGRAM, calls, how) for how in ("", "steps"))
+    if real:
+        # On and off by turns in one recorded process: two processes differ by more than an operator costs.
+        pair: Any = measured(real, OPERATORS, calls, "torch")
+        without[OPERATOR], recorded[OPERATOR] = pair
     added: dict[str, float] = {}
-    for python, program, trace in jobs:
-        without, recorded = (measured(python, program, calls, how) for how in ("", trace))
-        for name, value in without.items():
-            added[name] = recorded[name] - value
-            print(f"{name:45} {value:8.0f} ns  {recorded[name]:8.0f} ns recorded  {added[name]:+8.0f} ns")
+    for name, value in without.items():
+        added[name] = recorded[name] - value
+        print(f"{name:45} {value:8.0f} ns  {recorded[name]:8.0f} ns recorded  {added[name]:+8.0f} ns")
     return added
 
 
@@ -98,7 +112,8 @@ def test_hooks_cost_little(bench_smoke: bool) -> None:
     added = run(200 if bench_smoke else 50_000)
     assert len(added) >= 5
     if not bench_smoke:
-        assert max(value for name, value in added.items() if "operator" not in name) <= BAR_NS
+        assert max(value for name, value in added.items() if name != OPERATOR) <= BAR_NS
+        assert added.get(OPERATOR, 0.0) <= OPERATOR_BAR_NS
 
 
 if __name__ == "__main__":

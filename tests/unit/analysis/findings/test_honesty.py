@@ -82,9 +82,9 @@ def test_imports_cost_what_leaving_them_out_would_save(tmp_path: Path) -> None:
             builder.track(f"process/71.1/thread/71.1/{role}", role=role, process=process, thread=thread)
             for role in ("state", "samples")
         )
-        main = builder.stack(builder.string("<module> (/home/me/main.py:3)"))
+        main = builder.stack(builder.string("<module> (/src/main.py:3)"))
         inside = builder.stack(builder.string("_find_and_load (<frozen importlib._bootstrap>:1176)"), main)
-        outside = builder.stack(builder.string("work (/home/me/main.py:9)"))
+        outside = builder.stack(builder.string("work (/src/main.py:9)"))
         running, blocked = builder.string("running"), builder.string("blocked")
         builder.add_events(state, "thread_state", [0], [40 * MS], [running])
         builder.add_events(

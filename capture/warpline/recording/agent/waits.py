@@ -156,14 +156,14 @@ def read_waits(
 def _with_callers(
     builder: CaptureBuilder, stacks: PythonStacks, ids: UInt32Array, caller: UInt32Array
 ) -> tuple[UInt32Array, UInt32Array]:
-    """Stacks and places of calls [n]: Python's, or else the native function that made the call."""
-    stack, place = stacks.stacks(ids).filled(NO_STACK), stacks.places(ids)
+    """Stacks and places of calls [n]: Python's; without one, the native function that made the call is the place."""
+    stack, place = stacks.stacks(ids).filled(NO_STACK), stacks.places(ids).copy()
     native = np.flatnonzero((stack == NO_STACK) & (caller != NO_PLACE))
     for text in np.unique(caller[native]).tolist():
         # A function of the interpreter tells nothing of where the program is.
         if not is_interpreter(parse_frame(builder.text(text)).module):
             rows = native[caller[native] == text]
-            stack[rows], place[rows] = builder.stack(text), text
+            place[rows] = text
     return stack, place
 
 

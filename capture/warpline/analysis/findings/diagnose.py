@@ -5,12 +5,13 @@ from __future__ import annotations
 from warpline.analysis.findings.budget import budget_of
 from warpline.analysis.findings.case import Case, make_case
 from warpline.analysis.findings.finding import Budget, Diagnosis, Finding
-from warpline.analysis.findings.rule import all_rules
+from warpline.analysis.findings.rule import Rule, all_rules, builtin_rules
 from warpline.analysis.findings.scope import find_scope, find_target
 from warpline.analysis.framework.allocation import kept_memory
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.selection import Selection, View
 from warpline.i18n import english, tr
+from warpline.model.errors import Cancelled
 from warpline.model.progress import Progress, unwatched
 
 AT_MOST = 5
@@ -36,12 +37,33 @@ def diagnose(
 def _diagnosis(case: Case, progress: Progress) -> Diagnosis:
     budget = budget_of(case)
     rules, said = all_rules()
+    own = builtin_rules()
     findings: list[Finding] = []
     for number, rule in enumerate(rules):
         case.view.check_cancelled()
         progress(0.6 + 0.4 * number / len(rules), tr("Following the waits"))
-        findings += rule.find(case)
+        if rule in own:
+            findings += rule.find(case)
+        else:
+            found, trouble = _of_others(rule, case)
+            findings += found
+            said += trouble
     return Diagnosis(budget, _ordered(findings), said=(*case.scope.said, *said))
+
+
+def _of_others(rule: Rule, case: Case) -> tuple[list[Finding], tuple[str, ...]]:
+    """What an installed rule finds, or a sentence on what is wrong with it: the others are heard whatever it does."""
+    try:
+        found = list(rule.find(case))
+    except Cancelled:
+        raise
+    except Exception as error:
+        reason = str(error) or type(error).__name__
+    else:
+        if all(isinstance(finding, Finding) for finding in found):
+            return found, ()
+        reason = english("it gives something that is no Finding")
+    return [], (english("rule {name} failed: {reason}", name=rule.name, reason=reason),)
 
 
 def cases_of(view: View, options: Options) -> list[tuple[int, Case]] | Diagnosis:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -74,3 +75,24 @@ def test_an_installed_rule_finds_what_it_looks_for(
     printed = json.loads(capsys.readouterr().out)
     assert [finding["id"] for finding in printed["findings"]] == ["theirs"]
     assert len(printed["said"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("does", "reason"),
+    [
+        ("raise ValueError('no idea')", "no idea"),
+        ("yield None", "no Finding"),
+        ("return None", "not iterable"),
+    ],
+)
+def test_an_installed_rule_that_fails_keeps_no_other_from_being_heard(
+    installed: Path, does: str, reason: str
+) -> None:
+    text = THEIRS.partition("    pieces")[0] + f"    {does}\n\n\n" + 'rule = Rule("theirs", "own", find)\n'
+    (installed / "their_rules.py").write_text(text)
+    plugins.forget()
+    sys.modules.pop("their_rules", None)
+    with threads_capture(installed / "run.h5", [[(100 * MS, 0, 0, 0)]]) as capture:
+        found = diagnose(View(capture))
+    assert found.budget is not None
+    assert any("rule theirs failed" in sentence and reason in sentence for sentence in found.said)

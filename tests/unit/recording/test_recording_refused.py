@@ -135,7 +135,18 @@ ASLEEP = """
 
 @linux_only
 def test_estimated_states_say_what_was_waited_for(tmp_path: Path) -> None:
-    done = refused(tmp_path, errno.EPERM, "record", "-q", "-o", "run.h5", "--", *python(ASLEEP))
+    done = refused(
+        tmp_path,
+        errno.EPERM,
+        "record",
+        "-q",
+        "-o",
+        "run.h5",
+        "--trace",
+        "cpu,osrt,python,native",
+        "--",
+        *python(ASLEEP),
+    )
     assert done.returncode == 0, done.stderr
     with open_capture(tmp_path / "run.h5") as capture:
         table = capture.kinds["thread_state"]

@@ -268,7 +268,7 @@ def test_what_sources_say_of_themselves_is_consistent() -> None:
     assert len(bits) == len(set(bits))
     assert control_mask(trace_names()) == sum(bits)
     assert control_mask(("cpu", "cuda")) == 1 | 4
-    assert default_trace() == ("cpu", "nvml", "nvtx", "cuda", "osrt", "python", "steps", "native")
+    assert default_trace() == ("cpu", "nvml", "nvtx", "cuda", "osrt", "python", "steps")
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/recording.md"])

@@ -25,7 +25,6 @@ class NativeSource(RecordingSource):
         "native",
         english("Native stacks"),
         english("Which functions of which libraries run, sampled by the kernel, with Python's frames"),
-        is_default=True,
         control_bit=256,
     )
     title = english("Stacks of native functions on a core, sampled (perf events)")

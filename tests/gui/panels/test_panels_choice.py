@@ -102,7 +102,8 @@ def test_tables_without_data_are_folded_at_the_end_of_the_list(
 def test_the_list_is_walked_with_the_arrows(qtbot: QtBot, window: MainWindow, page: CapturePage) -> None:
     choice = panel_of(qtbot, window, "summary", SummaryPanel).report
     choice.setFocus()
-    qtbot.keyClick(choice, Qt.Key.Key_Down)
+    qtbot.keyClick(choice, Qt.Key.Key_Space)
+    assert choice.list.isVisible()
     names = choice.list.names
     at = names.index(choice.current)
     qtbot.keyClick(choice.list.search, Qt.Key.Key_Down)

@@ -74,13 +74,6 @@ class ReportChoice(QToolButton):
         self.list.show()
         self.list.search.setFocus()
 
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Down opens the list, as in every field with one."""
-        if event.key() == Qt.Key.Key_Down:
-            self.open_list()
-        else:
-            super().keyPressEvent(event)
-
 
 class ReportList(QFrame):
     """The list that drops down: type to search, arrows and Return choose, Escape leaves."""

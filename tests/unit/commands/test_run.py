@@ -16,6 +16,7 @@ from warpline_app.session.settings import Settings
 from warpline_app.session.workspace import Workspace
 from warpline_app.verbs.catalogue import all_commands
 from warpline_app.verbs.compare import A_COMPARISON
+from warpline_app.verbs.job import A_JOB
 
 
 class Motions:
@@ -83,13 +84,16 @@ def test_a_held_key_moves_and_a_menu_takes_a_step(context: CommandContext, motio
 
 def test_every_command_that_needs_a_capture_says_so(context: CommandContext) -> None:
     without = {
-        "file.open", "file.join_ranks", "file.new_capture", "file.new_window", "file.close", "file.quit",
-        "view.full_screen", "view.preferences", "help.palette", "help.keys", "help.doctor", "help.about",
+        "file.open", "file.join_ranks", "file.open_job", "file.open_job_files", "file.new_capture", "file.record_demo",
+        "file.new_window", "file.close", "file.quit", "view.full_screen", "view.preferences", "help.palette",
+        "help.keys", "help.doctor", "help.about",
     }  # fmt: skip
     for known in all_commands():
         expected = None if known.id in without or known.id.startswith("theme.") else "Open a capture first"
         if A_COMPARISON in known.needs:
             expected = "Compare two captures first"
+        if A_JOB in known.needs:
+            expected = "Open a job first"
         if not known.id.endswith("_tab"):
             assert known.refusal(context) == expected, known.id
 

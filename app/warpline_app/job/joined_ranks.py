@@ -109,7 +109,7 @@ def _offsets(job: TrainingJob, ranks: Sequence[int]) -> dict[int, tuple[int, str
     found: dict[int, tuple[int, str, int | None]] = {}
     for rank in ranks:
         own, reference = job.clocks.get(rank), job.clocks.get(first)
-        if own is not None and reference is not None:
+        if own is not None and reference is not None and own.reference == reference.reference:
             residual = max(own.residual_ns, reference.residual_ns)
             found[rank] = (own.offset_ns - reference.offset_ns, "collectives", residual)
             continue

@@ -308,6 +308,8 @@ def summary_line(result: Result) -> str:
     lost = (
         tr_n("{count:,} record lost", "{count:,} records lost", result.lost)
         if result.lost
+        else tr("{sources} could not be read", sources=", ".join(result.damaged))
+        if result.damaged
         else tr("nothing lost")
     )
     text = tr_n(
@@ -318,6 +320,8 @@ def summary_line(result: Result) -> str:
         duration=format_duration(result.duration_ns),
         lost=lost,
     )
+    if result.damaged:
+        text += tr("; the recording is kept beside it, for warpline recover with another version")
     consequences = {source.name: source.without for source in recording_sources() if source.without}
     for source in result.outcome.sources if result.outcome is not None else ():
         if source.name in consequences and not source.enabled and source.remedy:

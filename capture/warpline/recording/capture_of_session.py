@@ -30,7 +30,7 @@ class Result:
     """How it went. ``exit_status`` is the program's as a shell reports it, or 126/127 when it could not be run.
 
     ``path`` is None when no capture was written because the program could not be run (``error`` says why) or the
-    recording was discarded.
+    recording was discarded. ``damaged`` names the sources whose records could not be read; the spool stays then.
     """
 
     exit_status: int
@@ -40,12 +40,13 @@ class Result:
     lost: int = 0
     duration_ns: int = 0
     outcome: RecorderOutcome | None = None
+    damaged: tuple[str, ...] = ()
 
 
 def write_capture(
     session: Session, outcome: RecorderOutcome, signals: SignalQueue, tell: Report, result: Result
 ) -> Result:
-    """Finalise; the spool directory goes away only after the capture is in place."""
+    """Finalise; the spool directory goes away only after the capture is in place, with all that is in the spool."""
     from warpline.recording.finalise import finalise
 
     interrupts = 0
@@ -77,10 +78,13 @@ def write_capture(
         )
         tell({"state": "failed", "message": text, "spool": str(directory)})
         raise RecordingError(translated(text)) from error
-    remove_spool(directory)
+    if not done.damaged:
+        remove_spool(directory)
     duration = outcome.stop_monotonic_ns - session.start_monotonic_ns
     tell({"state": "done", "path": str(done.path), "events": done.events, "lost": done.lost})
-    return replace(result, path=done.path, events=done.events, lost=done.lost, duration_ns=duration)
+    return replace(
+        result, path=done.path, events=done.events, lost=done.lost, duration_ns=duration, damaged=done.damaged
+    )
 
 
 def describe_host() -> dict[str, Any]:

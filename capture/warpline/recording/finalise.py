@@ -29,11 +29,14 @@ _FIRST_OF_A_SOURCE = 100
 
 @dataclass(frozen=True)
 class Finalised:
-    """The capture that was written: where, how many events, and how many records were lost."""
+    """The capture that was written: where, how many events, how many records were lost, and the sources whose records
+    could not be read: only the spool has them.
+    """
 
     path: Path
     events: int
     lost: int
+    damaged: tuple[str, ...] = ()
 
 
 def finalise(
@@ -71,23 +74,25 @@ def finalise(
         _add_sources(spools, builder, goes_on=until_ns is not None)
         threads = read_threads(session, spools, schedule)
         translation = Translation(session, threads, builder, schedule.start_ns, schedule.stop_ns, pauses)
+        damaged: list[str] = []
         for source in sources:
-            with _contained(source, builder):
+            with _contained(source, builder, damaged):
                 source.prepare(translation, spools)
         for number, source in enumerate(sources):
             if progress is not None:
                 progress(0.3 * number / len(sources), tr("reading {source}", source=source.name))
-            with _contained(source, builder):
+            with _contained(source, builder, damaged):
                 source.translate(translation, spools, builder)
         add_agent_losses(spools, builder)
         _add_unread(sources, spools, builder)
         contents = builder.contents()
         path = builder.finish(_from(progress, 0.3), cancelled)
-    return Finalised(path, contents.n_events, sum(source.lost for source in contents.sources))
+    lost = sum(source.lost for source in contents.sources)
+    return Finalised(path, contents.n_events, lost, tuple(dict.fromkeys(damaged)))
 
 
 @contextlib.contextmanager
-def _contained(source: RecordingSource, builder: CaptureBuilder) -> Iterator[None]:
+def _contained(source: RecordingSource, builder: CaptureBuilder, damaged: list[str]) -> Iterator[None]:
     """One source's failure must not cost the others: it is told in the capture."""
     try:
         yield
@@ -95,8 +100,9 @@ def _contained(source: RecordingSource, builder: CaptureBuilder) -> Iterator[Non
         raise
     except Exception as error:
         text = english("what {source} recorded is damaged: {error}", source=source.name, error=error)
-        builder.add_warning(text)
+        builder.add_warning(text, is_loss=True)
         builder.add_source(source.name, False, text)
+        damaged.append(source.name)
 
 
 def _add_unread(

@@ -64,7 +64,8 @@ def view_sections(capture: Capture, span: tuple[int, int], is_cancelled: IsCance
     from warpline.analysis.framework.selection import Selection, View
 
     lanes = [lane for track in capture.tracks for lane in capture.track_lanes(track.index)]
-    count = capture.count_in(lanes, *span)
+    # An instant at the very end of the capture is in view with it.
+    count = capture.count_in(lanes, span[0], span[1] + (span[1] == capture.span[1]))
     counted = Section("", (Fact(tr("Events"), f"{count:,}"),))
     if count > AT_MOST_EVENTS:
         hint = tr("These are many events to follow in passing: zoom in, or see Findings.")

@@ -35,7 +35,7 @@ class RecentCard(QPushButton):
         if remembered is not None:
             picture.setPixmap(QPixmap.fromImage(remembered.picture))
         else:
-            picture.setText(tr("not opened since it was written"))
+            picture.setText(tr("a folder") if path.is_dir() else tr("not opened since it was written"))
         name = ElidedLabel(path.name, mode=Qt.TextElideMode.ElideMiddle)
         name.setObjectName("subhead")
         folder = ElidedLabel(short_folder(path), mode=Qt.TextElideMode.ElideMiddle)
@@ -59,7 +59,9 @@ def figures_of(path: Path, remembered: Remembered | None, now: datetime) -> str:
     if remembered is not None:
         parts.append(format_duration(remembered.duration_ns, 3))
         parts.append(tr_n("{count:,} event", "{count:,} events", remembered.events))
-    return " · ".join([*parts, format_bytes(stat.st_size, 3, exact_below=1024)])
+    if not path.is_dir():
+        parts.append(format_bytes(stat.st_size, 3, exact_below=1024))
+    return " · ".join(parts)
 
 
 def age_text(made: datetime, now: datetime) -> str:

@@ -115,14 +115,16 @@ def _waiting(case: JobCase) -> Iterator[JobFinding]:
     if not late or not total or lost < _SOME * total:
         return
     severity = Severity.CRITICAL if lost >= _MUCH * total else Severity.WARNING
-    share = f"{lost / total:.0%}"
+    share = f"{100 * lost / total:.0f} %"
     top = late[0]
     host, its_ranks, of_host = _worst_host(case)
     if top.others_ns >= _MOST * lost:
         yield JobFinding(
             "late_rank",
             severity,
-            english("One rank is always late"),
+            english("One rank is always late")
+            if 5 * top.last >= top.collectives
+            else english("One rank costs the others most of what they wait"),
             _about(top, total),
             (top.rank,),
             top.others_ns,
@@ -137,7 +139,7 @@ def _waiting(case: JobCase) -> Iterator[JobFinding]:
                 "Ranks of {host} are what the others waited for in {part} of the waiting, which is {share} of all "
                 "ranks' time.",
                 host=host,
-                part=f"{of_host / lost:.0%}",
+                part=f"{100 * of_host / lost:.0f} %",
                 share=share,
             ),
             its_ranks,
@@ -158,7 +160,7 @@ def _waiting(case: JobCase) -> Iterator[JobFinding]:
                 english(
                     "{count} ranks share {part} of what the others waited, which is {share} of all ranks' time.",
                     count=needed,
-                    part=f"{sums[needed - 1] / lost:.0%}",
+                    part=f"{100 * sums[needed - 1] / lost:.0f} %",
                     share=share,
                 ),
                 ranks,
@@ -177,7 +179,7 @@ def _waiting(case: JobCase) -> Iterator[JobFinding]:
                     "Ranks {ranks} are what the others waited for in {part} of the waiting, which is {share} of all "
                     "ranks' time.",
                     ranks=rank_text(ranks),
-                    part=f"{sums[needed - 1] / lost:.0%}",
+                    part=f"{100 * sums[needed - 1] / lost:.0f} %",
                     share=share,
                 ),
                 ranks,
@@ -194,7 +196,7 @@ def _about(one: Straggler, total: float) -> str:
         last=one.last,
         count=one.collectives,
         others=format_duration(one.others_ns),
-        share=f"{one.others_ns / total:.0%}",
+        share=f"{100 * one.others_ns / total:.0f} %",
     )
     if one.reason is None:
         return text

@@ -234,8 +234,11 @@ def _blamed(
         chosen &= usual_wait[now] > 0
         chosen[chosen] = companies.pass_on(kinds[then[chosen]], kinds[now[chosen]])
         before[now[chosen]] = then[chosen]
-    while not np.array_equal(before, further := before[before]):
-        before = further
+    for _round in range(len(before).bit_length()):
+        before = before[before]
+    # What still passes the blame on goes round in a circle, and began by itself.
+    begun = before[before] == before
+    before = np.where(begun, before, np.arange(len(before)))
     return np.where(second[before] > shortest[before], last[before], -1)
 
 

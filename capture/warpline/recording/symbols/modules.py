@@ -45,18 +45,21 @@ class Module:
 
     @cached_property
     def _elf(self) -> ElfFile | None:
-        with contextlib.suppress(OSError, ValueError, ImportError):
+        # Files of any program come here, damaged ones too: none of them is worth a recording.
+        with contextlib.suppress(Exception):
             return read_elf(Path(self.path))
         return None
 
     @cached_property
     def _table(self) -> FunctionTable | None:
-        return None if self._elf is None else cached_table(self._elf)
+        with contextlib.suppress(Exception):
+            return None if self._elf is None else cached_table(self._elf)
+        return None
 
     @cached_property
     def _rules(self) -> FrameRules | None:
         if self._elf is not None:
-            with contextlib.suppress(OSError, ValueError):
+            with contextlib.suppress(Exception):
                 return FrameRules(self._elf)
         return None
 

@@ -26,7 +26,8 @@ def cached_table(elf: ElfFile) -> FunctionTable:
     folder = cache_folder() / "symbols"
     # A library whose debug file was installed since has more of them.
     place = folder / f"{elf.build_id}-{size}-{_VERSION}.npz"
-    with contextlib.suppress(OSError, ValueError, KeyError):
+    # An entry that a full disk cut off, or that is damaged otherwise, is one that is not there.
+    with contextlib.suppress(Exception):
         with np.load(place) as kept:
             found = FunctionTable(kept["start"], kept["stop"], kept["name"], kept["texts"].tobytes())
         os.utime(place)

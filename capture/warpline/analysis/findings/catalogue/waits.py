@@ -116,7 +116,8 @@ def _of_leaf(
     elif any(cause in _QUEUES for cause in causes[:-1]):
         name, title = "slow_stage", english("The slowest stage of a pipeline")
         remedy = english("Make this stage faster, or run it several times side by side.")
-    gain = min(case.gain_ns(leaves_like(case, group.pieces)), group.time_ns)
+    # What is not known promises nothing.
+    gain = 0 if key == "blocked" else min(case.gain_ns(leaves_like(case, group.pieces)), group.time_ns)
     needs = "" if key != "blocked" else for_waits(case.view.capture)
     sentence = f"{text} {told(case, path)}".strip()
     return make_finding(case, name, title, sentence, group.pieces, gain, where, remedy, worst, needs, path)

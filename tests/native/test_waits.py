@@ -256,6 +256,32 @@ print(child)
     assert (samples.process_id == int(done.stdout)).sum() >= 5
 
 
+KEEPS_THE_GIL = """
+import ctypes, time
+code_in_c = ctypes.PyDLL(None)
+def keeps():
+    for _ in range(2):
+        start = time.monotonic_ns()
+        code_in_c.usleep(1_500_000)
+        yield start, time.monotonic_ns()
+for stretch in keeps():
+    print(*stretch)
+"""
+
+
+@pytest.mark.parametrize("before", ["", "import asyncio"])
+def test_a_generator_whose_code_in_c_keeps_the_gil_is_sampled_meanwhile(tmp_path: Path, before: str) -> None:
+    output = tmp_path / "keeps.h5"
+    command = [sys.executable, "-m", "warpline", "record", "-q", "-o", str(output), "--"]
+    program = [sys.executable, "-c", before + KEEPS_THE_GIL]
+    done = subprocess.run([*command, *program], capture_output=True, text=True, timeout=100, check=True)
+    with warpline.open(output) as capture:
+        samples = capture.events("sample").to_pandas().start_ns + capture.metadata["start_monotonic_ns"]
+    for start, stop in (map(int, line.split()) for line in done.stdout.splitlines()):
+        # Not its beginning: one sample was taken before the sampler came to wait.
+        assert ((samples > start + 400_000_000) & (samples < stop - 100_000_000)).any()
+
+
 TASKS = """
 import asyncio, time
 async def wait(times):

@@ -2,9 +2,12 @@
 #include "python_names.h"
 
 #include <dlfcn.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/types.h>
+#include <unistd.h>
 
+#include "python_aside.h"
 #include "python_layout.h"
 
 #define SEEN 8192u
@@ -24,6 +27,13 @@ static uint32_t seen_count;
 static bool has_new;
 static uint64_t not_before_ns;
 
+/* What was found, by whoever had the GIL; then our own thread writes it. */
+static struct {
+    uint32_t tid, name;
+} found[SEEN / 2];
+static uint32_t found_count;
+static _Atomic bool is_found;
+
 static bool find_functions(void)
 {
     if (py.number != NULL)
@@ -38,7 +48,11 @@ static bool find_functions(void)
     return py.number != NULL;
 }
 
-void names_wait_until(uint64_t time_ns) { not_before_ns = time_ns; }
+void names_wait_until(uint64_t time_ns)
+{
+    not_before_ns = time_ns;
+    atomic_store(&is_found, false);
+}
 
 void names_saw(uint32_t tid)
 {
@@ -67,8 +81,11 @@ static void write_name(struct writer *writer, uint64_t now, uint32_t tid, uint32
 }
 
 /* threading._active: by thread the object that stands for it. No program imports threading on our account. */
-static void write_all(struct writer *writer, uint64_t now)
+static void find_all(void)
 {
+    if (atomic_load(&is_found))
+        return;
+    found_count = 0;
     void *module = py.item(py.modules(), "threading"); /* borrowed */
     void *active = module ? py.attribute(module, "_active") : NULL;
     void *key, *thread;
@@ -76,8 +93,10 @@ static void write_all(struct writer *writer, uint64_t now)
         void *id = py.attribute(thread, "_native_id"), *name = py.attribute(thread, "_name");
         const char *text = name ? python.text_utf8(name) : NULL;
         unsigned long long tid = id ? py.number(id) : 0;
-        if (text != NULL && tid != 0 && tid <= UINT32_MAX)
-            write_name(writer, now, (uint32_t)tid, wl_intern(text, strlen(text)));
+        if (text != NULL && tid != 0 && tid <= UINT32_MAX && found_count < SEEN / 2) {
+            found[found_count].tid = (uint32_t)tid;
+            found[found_count++].name = wl_intern(text, strlen(text));
+        }
         python.clear_error();
         if (id != NULL)
             python.release(id);
@@ -87,15 +106,22 @@ static void write_all(struct writer *writer, uint64_t now)
     if (active != NULL)
         python.release(active);
     python.clear_error();
+    atomic_store(&is_found, true);
 }
+
+static struct aside finding = {.work = find_all};
 
 void names_write_new(struct writer *writer, uint64_t now)
 {
-    if (!has_new || now < not_before_ns || !python_is_readable() || !find_functions())
+    if (atomic_load(&is_found)) {
+        for (uint32_t i = 0; i < found_count; i++)
+            write_name(writer, now, found[i].tid, found[i].name);
+        atomic_store(&is_found, false);
+    }
+    if (!has_new || now < not_before_ns || atomic_load(&finding.is_asked_in) == (int)getpid() ||
+        !python_is_readable() || !find_functions())
         return;
     has_new = false;
     not_before_ns = now + PAUSE_NS;
-    int gil = python.ensure_gil();
-    write_all(writer, now);
-    python.release_gil(gil);
+    python_aside(&finding);
 }

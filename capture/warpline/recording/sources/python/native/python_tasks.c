@@ -2,17 +2,22 @@
 #include "python_tasks.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/types.h>
+#include <unistd.h>
 
+#include "osrt.h"
+#include "python_aside.h"
 #include "python_code.h"
 #include "python_layout.h"
 #include "spool.h"
 
 #define TASK_BYTES 256
 #define PAUSE_NS 100000000u
+#define LOOK_PAUSE_NS 1000000000u
 #define MOST_TRIES 100u
 /* A frame lies this near behind the beginning of its coroutine. */
 #define COROUTINE_BYTES 160u
@@ -147,16 +152,10 @@ static void learn_from(void *tasks, void *class)
         python.release(name);
 }
 
-void tasks_find(uint64_t now)
+static void learn(void)
 {
-    static uint64_t not_before_ns;
-    static unsigned tries;
-    if (!atomic_load_explicit(&is_wanted, memory_order_relaxed) || atomic_load(&is_known) || now < not_before_ns ||
-        tries >= MOST_TRIES || python_layout.minor > 13 || !python_is_readable() || !find_functions())
+    if (atomic_load(&is_known))
         return;
-    not_before_ns = now + PAUSE_NS;
-    tries++;
-    int gil = python.ensure_gil();
     void *module = py.item(py.modules(), "_asyncio"); /* borrowed */
     void *tasks = module ? python.attribute(module, "_current_tasks") : NULL;
     void *class = module ? python.attribute(module, "Task") : NULL;
@@ -167,5 +166,60 @@ void tasks_find(uint64_t now)
         python.release(class);
     if (tasks != NULL)
         python.release(tasks); /* the module keeps it */
-    python.release_gil(gil);
+}
+
+/* --- when to: only where the module is that tasks come from */
+
+static _Atomic int looking_in; /* the process where it goes on: a fork leaves it behind */
+static _Atomic bool is_loaded;
+
+/* Run by Python's main thread: a module that is built in is no file. */
+static int look(void *unused)
+{
+    (void)unused;
+    osrt_is_quiet++;
+    if (py.item(py.modules(), "_asyncio") != NULL)
+        atomic_store(&is_loaded, true);
+    atomic_store(&looking_in, 0);
+    osrt_is_quiet--;
+    return 0;
+}
+
+static int is_module(struct dl_phdr_info *info, size_t size, void *unused)
+{
+    (void)size;
+    (void)unused;
+    const char *name = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
+    return name != NULL && strncmp(name, "/_asyncio.", strlen("/_asyncio.")) == 0;
+}
+
+static bool find_module(uint64_t now, int process)
+{
+    static uint64_t not_before_ns;
+    if (atomic_load(&is_loaded) || now < not_before_ns)
+        return atomic_load(&is_loaded);
+    not_before_ns = now + LOOK_PAUSE_NS;
+    if (dl_iterate_phdr(is_module, NULL) != 0)
+        atomic_store(&is_loaded, true);
+    else if (atomic_exchange(&looking_in, process) != process && python.add_pending_call(look, NULL) != 0)
+        atomic_store(&looking_in, 0);
+    return atomic_load(&is_loaded);
+}
+
+/* Not a pending call: 3.11 runs those only once the main thread waited, thus outside of all tasks, and a loop may be in
+ * another thread while the main one waits for it. */
+static struct aside learning = {.work = learn};
+
+void tasks_find(uint64_t now)
+{
+    static uint64_t not_before_ns;
+    static unsigned tries;
+    if (!atomic_load_explicit(&is_wanted, memory_order_relaxed) || atomic_load(&is_known) || now < not_before_ns ||
+        tries >= MOST_TRIES || python_layout.minor > 13 || !python_is_readable() || !find_functions())
+        return;
+    not_before_ns = now + PAUSE_NS;
+    if (!find_module(now, (int)getpid()))
+        return;
+    tries++;
+    python_aside(&learning);
 }

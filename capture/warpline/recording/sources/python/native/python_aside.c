@@ -1,0 +1,86 @@
+#define _GNU_SOURCE
+#include "python_aside.h"
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "osrt.h"
+#include "python_layout.h"
+
+#define MOST 4
+
+static struct aside *known[MOST]; /* all that was ever asked for, in order */
+static _Atomic int known_count, running_in;
+static sem_t asked;
+
+static void do_with_gil(struct aside *aside)
+{
+    if (python_is_readable()) {
+        int gil = python.ensure_gil();
+        aside->work();
+        python.release_gil(gil);
+    }
+    atomic_store(&aside->is_asked_in, 0);
+}
+
+static void *run(void *unused)
+{
+    (void)unused;
+    osrt_is_quiet = 1;
+    prctl(PR_SET_NAME, "warpline-agent");
+    for (int process = (int)getpid();;) {
+        if (sem_wait(&asked) != 0)
+            continue;
+        for (int i = 0; i < atomic_load(&known_count); i++)
+            if (atomic_load(&known[i]->is_asked_in) == process)
+                do_with_gil(known[i]);
+    }
+    return NULL;
+}
+
+static bool start(void)
+{
+    pthread_t thread;
+    sigset_t all, before;
+    if (sem_init(&asked, 0, 0) != 0)
+        return false;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    bool is_started = pthread_create(&thread, NULL, run, NULL) == 0;
+    if (is_started)
+        pthread_detach(thread);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return is_started;
+}
+
+static bool is_known(const struct aside *aside)
+{
+    int count = atomic_load(&known_count), i = 0;
+    while (i < count && known[i] != aside)
+        i++;
+    return i < count;
+}
+
+void python_aside(struct aside *aside)
+{
+    int process = (int)getpid();
+    if (atomic_load(&running_in) != process) {
+        if (!start())
+            return;
+        atomic_store(&running_in, process);
+    }
+    if (!is_known(aside)) {
+        int count = atomic_load(&known_count);
+        if (count == MOST)
+            return;
+        known[count] = aside;
+        atomic_store(&known_count, count + 1);
+    }
+    if (atomic_exchange(&aside->is_asked_in, process) != process)
+        sem_post(&asked);
+}

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from tests.native.conftest import Session
 
+import warpline
 from warpline.recording.sources.cuda import records as cupti_records
 from warpline.recording.sources.nvtx import records as nvtx_records
 
@@ -151,3 +152,32 @@ def test_a_folder_that_is_gone_costs_the_records_and_nothing_else(
     program.stdin.write("push a\npop\n")
     output, _nothing = program.communicate(timeout=20)
     assert (program.returncode, output) == (0, "ok\nok\n")
+
+
+SMALL_STACKS = Path(__file__).parent / "programs" / "small_stacks.c"
+
+
+@pytest.fixture
+def small_stacks(tmp_path: Path) -> Path:
+    binary = tmp_path / "small_stacks"
+    subprocess.run(["gcc", "-std=gnu11", "-O1", "-o", binary, SMALL_STACKS, "-lpthread"], check=True)
+    if subprocess.run([binary], capture_output=True, check=False).returncode != 0:
+        pytest.skip("this processor saves more for a signal handler than its stack has room for")
+    return binary
+
+
+@pytest.mark.parametrize("is_relative", [False, True])
+def test_a_program_on_small_stacks_ends_as_without_a_recording(small_stacks: Path, is_relative: bool) -> None:
+    output = small_stacks.parent / "run.h5"
+    name = f"./{small_stacks.name}" if is_relative else str(small_stacks)
+    command = [sys.executable, "-m", "warpline", "record", "-q", "-o", str(output), "--", name]
+    done = subprocess.run(
+        command, cwd=small_stacks.parent, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    with warpline.open(output) as capture:
+        calls = capture.events("osrt").to_pandas()
+    sleeps = calls[calls.wait == "sleep"]
+    assert len(sleeps) == 2
+    # Its functions are static: their names are found by where the program's file lies.
+    assert set(sleeps.caller.astype(str)) == {"run [small_stacks]", "handle [small_stacks]"}

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -16,6 +17,7 @@
 
 #define RING_BYTES 65536u
 #define LINE_BYTES 4096u
+#define SHORT_LINE_BYTES 256u
 
 struct ring {
     char magic[8];
@@ -79,12 +81,40 @@ void wl_keep_error_text(const void *text, size_t size)
 
 /* --- streams: what the C library writes for them passes by no `write` that can be stood in for */
 
-static void keep_formatted(const char *format, va_list arguments)
+/* Long lines are put together in one place: the stack of the program may be one of two pages. */
+static void keep_long(const char *format, va_list arguments, const char *beginning, size_t begun)
 {
-    char line[LINE_BYTES];
+    static char line[LINE_BYTES];
+    static atomic_flag is_taken = ATOMIC_FLAG_INIT;
+    if (atomic_flag_test_and_set_explicit(&is_taken, memory_order_acquire)) {
+        wl_keep_error_text(beginning, begun); /* by another thread, or by what this signal handler interrupts */
+        return;
+    }
     int length = vsnprintf(line, sizeof line, format, arguments);
     if (length > 0)
         wl_keep_error_text(line, (size_t)length < sizeof line ? (size_t)length : sizeof line - 1);
+    atomic_flag_clear_explicit(&is_taken, memory_order_release);
+}
+
+static void keep_formatted(const char *format, va_list arguments)
+{
+    char line[SHORT_LINE_BYTES];
+    va_list again;
+    va_copy(again, arguments);
+    int length = vsnprintf(line, sizeof line, format, arguments);
+    if (length >= (int)sizeof line)
+        keep_long(format, again, line, sizeof line - 1);
+    else if (length > 0)
+        wl_keep_error_text(line, (size_t)length);
+    va_end(again);
+}
+
+static void keep_line(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    keep_formatted(format, arguments);
+    va_end(arguments);
 }
 
 INTERPOSED size_t fwrite(const void *from, size_t size, size_t count, FILE *to)
@@ -159,11 +189,7 @@ INTERPOSED int __fprintf_chk(FILE *to, int flag, const char *format, ...)
 void __assert_fail(const char *, const char *, unsigned int, const char *) __attribute__((noreturn));
 INTERPOSED void __assert_fail(const char *what, const char *file, unsigned int line, const char *function)
 {
-    char text[LINE_BYTES];
-    int length = snprintf(text, sizeof text, "%s:%u: %s: Assertion `%s' failed.\n", file, line,
-                          function != NULL ? function : "?", what);
-    if (length > 0)
-        wl_keep_error_text(text, (size_t)length < sizeof text ? (size_t)length : sizeof text - 1);
+    keep_line("%s:%u: %s: Assertion `%s' failed.\n", file, line, function != NULL ? function : "?", what);
     REAL(__assert_fail)(what, file, line, function);
     __builtin_unreachable();
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -44,38 +45,58 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path ? path : "?";
 }
 
-/* Where a file lies, for whoever reads its symbols afterwards. The program itself is called as it was started. */
-static const char *whole_path(const char *path, char *buffer)
+/* The program may be on a stack of two pages here, so no path lies on it. Whoever holds this is quiet: a signal handler
+ * that interrupts it writes no call down and does not come here. */
+static pthread_mutex_t caller_lock = PTHREAD_MUTEX_INITIALIZER;
+static char caller_text[2 * PATH_MAX + 64], library_path[2 * PATH_MAX];
+static char program_path[PATH_MAX];
+static const void *program_base;
+
+static void find_program(void)
 {
+    Dl_info info;
+    if (dladdr((const void *)getauxval(AT_PHDR), &info))
+        program_base = info.dli_fbase;
+    ssize_t length = readlink("/proc/self/exe", program_path, sizeof program_path - 1);
+    program_path[length > 0 ? length : 0] = '\0';
+}
+
+/* Where a file lies, for whoever reads its symbols afterwards. The program itself is called as it was started. */
+static const char *whole_path_locked(const Dl_info *info)
+{
+    const char *path = info->dli_fname;
     if (path[0] == '/')
         return path;
-    if (strchr(path, '/') != NULL && realpath(path, buffer) != NULL)
-        return buffer;
-    ssize_t length = readlink("/proc/self/exe", buffer, PATH_MAX - 1);
-    if (length <= 0)
+    if (info->dli_fbase == program_base && program_path[0] != '\0')
+        return program_path;
+    if (strchr(path, '/') == NULL || getcwd(library_path, PATH_MAX) == NULL)
         return path;
-    buffer[length] = '\0';
-    return buffer;
+    size_t length = strlen(library_path);
+    while (path[0] == '.' && path[1] == '/')
+        path += 2;
+    snprintf(library_path + length, sizeof library_path - length, "/%s", path);
+    return library_path;
 }
 
 static uint32_t describe_caller(const void *address)
 {
     Dl_info info;
     const ElfW(Sym) *symbol = NULL;
-    char text[PATH_MAX + 64], path[PATH_MAX];
     if (!dladdr1(address, &info, (void **)&symbol, RTLD_DL_SYMENT) || info.dli_fname == NULL)
         return 0;
     uintptr_t offset = (uintptr_t)address - (uintptr_t)info.dli_saddr;
     int length;
+    pthread_mutex_lock(&caller_lock);
     /* The nearest exported symbol says nothing when the address lies behind its end: the function is a static one. */
     if (symbol != NULL && info.dli_sname != NULL && offset <= symbol->st_size)
-        length = snprintf(text, sizeof text, "%s!%s", base_name(info.dli_fname), info.dli_sname);
+        length = snprintf(caller_text, sizeof caller_text, "%s!%s", base_name(info.dli_fname), info.dli_sname);
     else
-        length = snprintf(text, sizeof text, "%s+0x%zx", whole_path(info.dli_fname, path),
+        length = snprintf(caller_text, sizeof caller_text, "%s+0x%zx", whole_path_locked(&info),
                           (size_t)address - (size_t)info.dli_fbase);
-    if (length <= 0)
-        return 0;
-    return wl_intern(text, (size_t)length < sizeof text ? (size_t)length : sizeof text - 1);
+    size_t size = length <= 0 ? 0 : (size_t)length < sizeof caller_text ? (size_t)length : sizeof caller_text - 1;
+    uint32_t text = wl_intern(caller_text, size);
+    pthread_mutex_unlock(&caller_lock);
+    return text;
 }
 
 uint32_t osrt_caller_text(const void *address, bool is_wanted)
@@ -113,6 +134,7 @@ static _Atomic bool is_forked;
 static void note_fork(void)
 {
     atomic_store_explicit(&is_forked, true, memory_order_relaxed);
+    pthread_mutex_init(&caller_lock, NULL); /* a thread that is not here may have held it */
     osrt_forget_holders();
 }
 
@@ -211,6 +233,7 @@ void osrt_release(enum osrt_function function, const void *object, uint64_t now)
 void osrt_start(void (*after_fork)(void))
 {
     call_after_fork = after_fork;
+    find_program();
     pthread_atfork(NULL, NULL, note_fork);
     const char *options = getenv("WARPLINE_OSRT");
     if (options == NULL)

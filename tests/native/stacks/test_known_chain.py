@@ -27,7 +27,8 @@ def chain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Capture]:
     folder = tmp_path_factory.mktemp("chain")
     program = compile_c(folder / "chain", [SOURCE], "-O2", "-fomit-frame-pointer", "-pthread")
     output = folder / "run.h5"
-    command = [sys.executable, "-m", "warpline", "record", "-q", "-o", str(output), "--", str(program)]
+    trace = ["--trace", "cpu,osrt,native"]
+    command = [sys.executable, "-m", "warpline", "record", "-q", "-o", str(output), *trace, "--", str(program)]
     subprocess.run(command, capture_output=True, timeout=100, check=True)
     with open_capture(output) as capture:
         yield capture

@@ -28,7 +28,18 @@ def chain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Capture]:
     program = compile_c(folder / "chain", [SOURCE], "-O2", "-fomit-frame-pointer", "-pthread")
     output = folder / "run.h5"
     trace = ["--trace", "cpu,osrt,native"]
-    command = [sys.executable, "-m", "warpline", "record", "-q", "-o", str(output), *trace, "--", str(program)]
+    command = [
+        sys.executable,
+        "-m",
+        "warpline",
+        "record",
+        "-q",
+        "-o",
+        str(output),
+        *trace,
+        "--",
+        str(program),
+    ]
     subprocess.run(command, capture_output=True, timeout=100, check=True)
     with open_capture(output) as capture:
         yield capture

@@ -63,7 +63,11 @@ SWITCHING = """
 
 @needs_perf
 def test_switches_are_those_that_the_kernel_counted_for_an_unprivileged_user(shared: Path) -> None:
-    done = record(shared, *python(SWITCHING, python_for_anybody()), prefix=without_privileges())
+    # Without the agent, whose threads switch too and come and go as they please.
+    options = ["--trace", "cpu"]
+    done = record(
+        shared, *python(SWITCHING, python_for_anybody()), prefix=without_privileges(), options=options
+    )
     assert done.returncode == 0, done.stderr
     child, voluntary, preempted, cpu_s, uid = json.loads(done.stdout)
     assert uid == (NOBODY if os.geteuid() == 0 else os.getuid())

@@ -24,18 +24,24 @@ class InfoCommand:
     help = english("say what a capture holds and whether it is sound")
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("file", type=Path, help=tr("the capture"))
+        parser.add_argument("file", type=Path, help=tr("a capture, or another profiler's trace"))
         parser.add_argument("--json", action="store_true", help=tr("print JSON"))
         parser.add_argument("--verify", action="store_true", help=tr("read everything and check every value"))
 
     def run(self, args: argparse.Namespace) -> int:
         import orjson
 
+        from warpline.cli.progress import ProgressLine
         from warpline.library.info import describe
-        from warpline.storage import open_capture, verify
+        from warpline.library.opening import open_or_convert
+        from warpline.model.progress import never
+        from warpline.storage import verify
 
-        with open_capture(args.file) as capture:
-            document = describe(capture)
+        with ProgressLine() as line:
+            opened = open_or_convert(args.file, line.show, never)
+        with opened.capture as capture:
+            # A trace that was converted is called what the person called it.
+            document = describe(capture) | {"path": str(opened.source)}
             defects = list(verify(capture)) if args.verify else []
             if args.verify:
                 document["defects"] = defects
@@ -51,7 +57,7 @@ def _lines(capture: Capture, document: dict[str, Any]) -> list[str]:
     from warpline.model import format_duration
 
     lines = [
-        f"{capture.path}",
+        document["path"],
         tr(
             "  {events} in {duration}, {tracks}, {processes}, {threads}",
             events=tr_n("{count:,} event", "{count:,} events", document["events"]),

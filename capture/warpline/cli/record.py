@@ -214,8 +214,7 @@ class RecordCommand:
         os.chdir(here)
         self._tell(args, result)
         if result.path is not None and not args.quiet:
-            paths = shlex.join(map(str, (shortest(before), shortest(result.path))))
-            print(tr("warpline: what changed: warpline compare {paths}", paths=paths), file=sys.stderr)
+            print(f"warpline: {_what_next(result, before, result.path)}", file=sys.stderr)
         return result.exit_status
 
     def _tell(self, args: argparse.Namespace, result: Result) -> None:
@@ -228,6 +227,18 @@ class RecordCommand:
             line = first_finding_line(result.path, shortest(result.path), result.events)
             if line:
                 print(f"warpline: {line}", file=sys.stderr)
+
+
+def _what_next(result: Result, before: Path, path: Path) -> str:
+    """After a recording anew: how to compare, or why that would tell nothing."""
+    if result.exit_status:
+        return tr(
+            "the program ended with status {status}, so its time is not compared; how it failed: {command}",
+            status=result.exit_status,
+            command=shlex.join(("warpline", "info", str(shortest(path)))),
+        )
+    paths = shlex.join(map(str, (shortest(before), shortest(path))))
+    return tr("what changed: warpline compare {paths}", paths=paths)
 
 
 def samples_per_second(text: str) -> int:

@@ -55,6 +55,21 @@ def open_path(path: Path, progress: Progress, is_cancelled: IsCancelled) -> Open
     return open_converted([path], progress, is_cancelled)
 
 
+def open_or_convert(path: Path, progress: Progress, is_cancelled: IsCancelled) -> Opened:
+    """Open a capture as it is, damaged in places or not; a file that an importer recognises is converted first.
+
+    Unlike `open_path` it finishes no recording. Raises WarplineError with one line, Cancelled.
+    """
+    from warpline.storage import is_capture, open_capture
+
+    try:
+        return Opened(open_capture(path), path)
+    except CaptureFormatError:
+        if not path.is_file() or is_capture(path) or not _is_recognised(path):
+            raise
+    return open_converted([path], progress, is_cancelled)
+
+
 def open_converted(
     paths: Sequence[Path],
     progress: Progress,
@@ -116,8 +131,11 @@ def _is_foreign_hdf5(path: Path) -> bool:
     """Whether another profiler's HDF5 export is what an importer recognises; damaged captures are not."""
     from warpline.storage import is_capture
 
-    if is_capture(path):
-        return False
+    return not is_capture(path) and _is_recognised(path)
+
+
+def _is_recognised(path: Path) -> bool:
+    """Whether an importer knows what a file is."""
     from warpline.interchange import detect
 
     try:

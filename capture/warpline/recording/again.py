@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warpline.i18n import tr
-from warpline.model.errors import RecordingError, WarplineError
+from warpline.model.errors import CaptureFormatError, RecordingError, WarplineError
 from warpline.recording.session import RecordingOptions
 
 if TYPE_CHECKING:
@@ -46,7 +46,13 @@ def recipe_of(capture: Capture) -> Recipe:
     command, folder = meta.get("command_line"), meta.get("working_directory")
     given = meta.get("recording")
     if not isinstance(command, list) or not command or not str(meta.get("tool", "")).startswith("warpline"):
-        raise RecordingError(tr("{path}: does not hold the command it was recorded with", path=capture.path))
+        raise RecordingError(
+            tr(
+                "{path}: does not hold the command it was recorded with, because Warpline did not record it;"
+                " to record it: warpline record -- COMMAND",
+                path=capture.path,
+            )
+        )
     if isinstance(given, Mapping) and given.get("attached"):
         raise RecordingError(tr("{path}: the program ran before it was recorded", path=capture.path))
     return Recipe(
@@ -129,10 +135,24 @@ def series_id(capture: Capture) -> str:
 
 def main() -> int:
     """Print the recipe of the file that is named."""
-    from warpline.storage import open_capture
+    from warpline.storage import is_capture, open_capture
 
+    path = Path(sys.argv[1])
     try:
-        with open_capture(sys.argv[1]) as capture:
+        try:
+            capture = open_capture(path)
+        except CaptureFormatError:
+            # What is wrong with a capture is told; of any other file, that nothing in it can be recorded again.
+            if is_capture(path) or not path.is_file():
+                raise
+            raise RecordingError(
+                tr(
+                    "{path}: not recorded by Warpline, so it does not tell how to record it again; to record it:"
+                    " warpline record -- COMMAND",
+                    path=path,
+                )
+            ) from None
+        with capture:
             print(json.dumps(asdict(recipe_of(capture))))
     except WarplineError as error:
         print(" ".join(str(error).split()), file=sys.stderr)

@@ -60,8 +60,12 @@ def series_id_of(path: Path) -> str:
 
 def test_a_program_that_fails_is_recorded_again_with_its_status(tmp_path: Path) -> None:
     assert record(tmp_path, *python("raise SystemExit(3)"), options=("--quiet",)).returncode == 3
-    done = again(tmp_path / "run.h5", tmp_path, "-o", str(tmp_path / "other.h5"), "--quiet")
+    done = again(tmp_path / "run.h5", tmp_path, "-o", str(tmp_path / "other.h5"), "--no-check")
     assert done.returncode == 3
+    # The time of a program that failed says nothing of a change.
+    assert "what changed" not in done.stderr
+    assert "the program ended with status 3" in done.stderr
+    assert "warpline info other.h5" in done.stderr
     with open_capture(tmp_path / "other.h5") as capture:
         assert capture.meta["exit_status"] == 3
 
@@ -73,6 +77,10 @@ def test_what_cannot_be_recorded_again_says_why(tmp_path: Path) -> None:
     done = again(tmp_path / "imported.h5", tmp_path)
     assert done.returncode == 125
     assert "does not hold the command" in done.stderr
+    trace = tmp_path / "trace.json"
+    trace.write_text("[]")
+    with pytest.raises(RecordingError, match=r"trace\.json: not recorded by Warpline"):
+        read_recipe(trace)
     done = again(tmp_path / "imported.h5", tmp_path, "--", "true")
     assert done.returncode == 125
     assert "leave out true" in done.stderr

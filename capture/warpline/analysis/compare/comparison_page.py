@@ -10,6 +10,7 @@ from warpline.analysis.compare.comparison import Comparison
 from warpline.analysis.compare.comparison_text import (
     alignment_text,
     difference_text,
+    fact_rows,
     largest,
     marked,
     noise_text,
@@ -20,7 +21,6 @@ from warpline.analysis.compare.comparison_text import (
     value_text,
     verdict,
 )
-from warpline.analysis.compare.metadata import GROUPS
 from warpline.analysis.compare.tables import TableComparison
 from warpline.analysis.compare.waterfall import TimePart
 from warpline.i18n import tr, tr_n, translated
@@ -92,10 +92,7 @@ def _row(cells: Sequence[str], kind: str = "") -> str:
 def _facts(found: Comparison) -> list[str]:
     if not found.facts:
         return []
-    rows = [
-        _row([f"{translated(GROUPS[f.group])}: {f.name}", f.a or tr("not told"), f.b or tr("not told")])
-        for f in found.facts
-    ]
+    rows = [_row(cells) for cells in fact_rows(found.facts)]
     return [
         f"<h2>{html.escape(tr('What differs in the metadata'))}</h2>{_table(['', 'A', 'B'], rows, 'facts')}"
     ]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from warpline.analysis.compare.alignment import Align
 from warpline.analysis.compare.comparison import Comparison, Side
 from warpline.analysis.compare.gate import Judgement
-from warpline.analysis.compare.metadata import GROUPS
+from warpline.analysis.compare.metadata import GROUPS, FactChange
 from warpline.analysis.compare.tables import RowChange, TableComparison
 from warpline.analysis.compare.variation import Variation
 from warpline.analysis.compare.waterfall import Contributor, TimePart
@@ -20,6 +20,9 @@ from warpline.model.times import format_duration
 ROWS = 15
 CONTRIBUTORS = 3
 _TIMES = 10
+_NAMED = 8
+"""Facts that only one side tells are named up to so many; JSON holds all."""
+NOTHING = "–"
 _WORTH_A_LINE = 0.01
 """A contributor that explains less of the whole difference is left out of the text."""
 
@@ -215,6 +218,30 @@ def largest(part: TimePart, difference_ns: int, count: int = CONTRIBUTORS) -> li
     return named[:count]
 
 
+def fact_rows(facts: Sequence[FactChange]) -> list[tuple[str, str, str]]:
+    """What differs in the metadata as (name, A, B); what only one side tells says nothing of a change and is named
+    in one row for each side, at the end.
+    """
+    rows = [
+        (f"{translated(GROUPS[one.group])}: {one.name}", one.a, one.b)
+        for one in facts
+        if one.a is not None and one.b is not None
+    ]
+    only_a = [one.name for one in facts if one.b is None]
+    only_b = [one.name for one in facts if one.a is None]
+    if only_a:
+        rows.append((tr("told by A only"), _some_of(only_a), NOTHING))
+    if only_b:
+        rows.append((tr("told by B only"), NOTHING, _some_of(only_b)))
+    return rows
+
+
+def _some_of(names: Sequence[str]) -> str:
+    text = ", ".join(names[:_NAMED])
+    left = len(names) - _NAMED
+    return tr("{names} and {count:,} more", names=text, count=left) if left > 0 else text
+
+
 Row = tuple[str, str, str, str, str, int]
 """Name, A, B, difference, percent, depth."""
 
@@ -266,8 +293,8 @@ class _Plain:
     def facts(self, found: Comparison) -> list[str]:
         """What differs in the metadata."""
         lines = [
-            f"{translated(GROUPS[fact.group])}: {fact.name}: {fact.a or tr('not told')} → {fact.b or tr('not told')}"
-            for fact in found.facts
+            f"{name}: {b if a == NOTHING else a if b == NOTHING else f'{a} → {b}'}"
+            for name, a, b in fact_rows(found.facts)
         ]
         return [*lines, ""] if lines else []
 
@@ -295,14 +322,9 @@ class _Markdown:
         """What differs in the metadata."""
         if not found.facts:
             return []
-        lines = [f"| {tr('what differs')} | A | B |", "|---|---|---|"]
-        for fact in found.facts:
-            name = f"{translated(GROUPS[fact.group])}: {fact.name}"
-            lines.append(
-                f"| {markdown_text(name)} | {markdown_text(fact.a or tr('not told'))} | "
-                f"{markdown_text(fact.b or tr('not told'))} |"
-            )
-        return [*lines, ""]
+        head = [f"| {tr('what differs')} | A | B |", "|---|---|---|"]
+        rows = [f"| {' | '.join(map(markdown_text, cells))} |" for cells in fact_rows(found.facts)]
+        return [*head, *rows, ""]
 
     def title(self, text: str) -> str:
         """A line above a table, which needs an empty one between."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from warpline.analysis.compare.metadata import compare_metadata
+from warpline.analysis.compare.comparison_text import fact_rows
+from warpline.analysis.compare.metadata import FactChange, compare_metadata
 from warpline.storage import CaptureBuilder, open_capture
 
 
@@ -21,3 +22,14 @@ def test_versions_in_the_header_of_a_trace_are_told(tmp_path: Path) -> None:
     assert ("versions", "cuda_runtime_version", "12000", "12001") in found
     assert ("sources", "with_stack", "0", "1") in found
     assert len(found) == 2
+
+
+def test_what_one_side_alone_tells_is_one_row() -> None:
+    both = FactChange("versions", "cuda", "12.1", "12.4")
+    alone = [FactChange("machine", f"host.{number}", None, "x") for number in range(11)]
+    rows = fact_rows([both, FactChange("sources", "with_stack", "1", None), *alone])
+    assert rows[:2] == [("versions: cuda", "12.1", "12.4"), ("told by A only", "with_stack", "–")]
+    (last,) = rows[2:]
+    assert last[:2] == ("told by B only", "–")
+    assert last[2].startswith("host.0, host.1, ")
+    assert last[2].endswith(", host.7 and 3 more")

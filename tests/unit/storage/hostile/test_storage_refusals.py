@@ -111,15 +111,24 @@ def test_other_hdf5_files_are_called_what_they_are(tmp_path: Path) -> None:
     assert f"warpline import {export}" in text
 
 
-def test_a_trace_given_for_a_capture_names_the_command(
+def test_a_text_given_for_a_capture_names_the_command(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     trace = tmp_path / "my trace.json"
-    trace.write_text("[]")
+    trace.write_text("no trace that anybody knows")
     assert main(["info", str(trace)]) == 1
     error = capsys.readouterr().err
     assert error.count("\n") == 1
     assert f"warpline import '{trace}' -o OUT.h5" in error
+
+
+def test_a_trace_given_for_a_capture_is_described_by_its_own_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trace = tmp_path / "my trace.json"
+    trace.write_text('[{"ph": "X", "name": "fit", "pid": 1, "tid": 1, "ts": 0, "dur": 3}]')
+    assert main(["info", str(trace)]) == 0
+    assert capsys.readouterr().out.startswith(f"{trace}\n  1 event in 3.000 µs")
 
 
 def test_a_cut_export_is_no_riddle_for_import_either(

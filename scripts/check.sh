@@ -27,7 +27,8 @@ check imports $bin/lint-imports --no-cache
 check house $bin/python scripts/house.py
 
 [ ${#failed[@]} -eq 0 ] || printf 'failed before the tests: %s\n' "${failed[*]}"
-$bin/python -m pytest "$@" </dev/null
+# As many processes as there are cores, at most four; tests that record share one of them.
+$bin/python -m pytest -n auto --maxprocesses 4 "$@" </dev/null
 status=$?
 [ ${#failed[@]} -eq 0 ] || exit 1
 exit $status

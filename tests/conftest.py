@@ -8,6 +8,7 @@ import signal
 import tempfile
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -102,6 +103,31 @@ def data_dir() -> Path:
 def bench_smoke() -> bool:
     """Whether benchmarks only show that they run: tiny sizes, no bars."""
     return os.environ.get("WARPLINE_BENCH_SMOKE") == "1"
+
+
+# Tests that record programs share one process where pytest-xdist runs several: two recordings at once would disturb
+# each other more than any other test does.
+_RECORDERS = (
+    "bench_findings/",
+    "native/",
+    "unit/profiling/",
+    "unit/recording/",
+    "gui/window/test_window_recording.py",
+)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """A file's tests stay together, and so do all that record."""
+    from xdist.scheduler import LoadScopeScheduling  # only there when several processes were asked for
+
+    def scope(nodeid: str) -> str:
+        path = nodeid.partition("::")[0]
+        return "recorders" if path.removeprefix("tests/").startswith(_RECORDERS) else path
+
+    scheduler = LoadScopeScheduling(config, log)
+    scheduler._split_scope = scope
+    return scheduler
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

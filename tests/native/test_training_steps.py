@@ -7,6 +7,7 @@ import os
 import platform
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,10 @@ import pandas as pd
 import pytest
 
 import warpline
+from warpline.recording.doctor import check_source
 from warpline.recording.sources.steps import probing
-from warpline.recording.unavailable import Unavailable
+from warpline.recording.sources.steps.injection import hooking
+from warpline.recording.sources.steps.source import source
 
 HERE = Path(__file__).parent
 STANDIN = HERE / "standin"
@@ -180,9 +183,10 @@ def test_exceptions_pass_through_and_are_recorded_all_the_same(tmp_path: Path) -
 
 
 def test_doctor_says_so_where_no_hooks_come_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    # With this Python they come in; of the machine's others it says with which they do.
-    _fine, _semicolon, others = probing.probe().partition("not with Python")
-    assert platform.python_version() not in others.split(", ")
-    monkeypatch.setattr(probing, "hooking", lambda *_: {})
-    with pytest.raises(Unavailable, match="no hooks can be put into this Python"):
-        probing.probe()
+    check = check_source(source)
+    assert check.available
+    assert check.reason == f"tried with Python {platform.python_version()}"
+    monkeypatch.setattr(probing, "HOOKS_TRIAL", replace(probing.HOOKS_TRIAL, variables=hooking("torch", {})))
+    check = check_source(source)
+    assert (check.available, check.reason) == (False, "no hooks can be put into this Python")
+    assert check.remedy

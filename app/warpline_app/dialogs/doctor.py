@@ -17,8 +17,8 @@ from PySide6.QtWidgets import (
 
 from warpline.i18n import tr, translated
 from warpline_app.look.appearance import appearance
-from warpline_app.recording.doctor_report import SourceReport, read_doctor
-from warpline_app.session.background import Job
+from warpline_app.recording.doctor_report import SourceReport, read_doctor, read_doctor_of_every_python
+from warpline_app.session.background import Job, Work
 
 
 class DoctorDialog(QDialog):
@@ -29,37 +29,56 @@ class DoctorDialog(QDialog):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(tr("What can be recorded here"))
         self.reports: tuple[SourceReport, ...] = ()
-        self._body = QWidget()
-        self._grid = QGridLayout(self._body)
-        self._grid.setHorizontalSpacing(16)
-        self._grid.setVerticalSpacing(12)
-        self._grid.setColumnStretch(1, 1)
-        self.note = QLabel(tr("Looking…"))
+        self.note = QLabel()
         self.note.setObjectName("muted")
-        self._grid.addWidget(self.note, 0, 0, 1, 2, Qt.AlignmentFlag.AlignTop)
-        area = QScrollArea()
-        area.setWidgetResizable(True)
-        area.setFrameShape(QFrame.Shape.NoFrame)
-        area.setWidget(self._body)
+        self._area = QScrollArea()
+        self._area.setWidgetResizable(True)
+        self._area.setFrameShape(QFrame.Shape.NoFrame)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
         copy = buttons.addButton(tr("Copy"), QDialogButtonBox.ButtonRole.ActionRole)
         copy.clicked.connect(self._copy)
+        self.every_python = buttons.addButton(tr("Try Every Python"), QDialogButtonBox.ButtonRole.ActionRole)
+        self.every_python.setToolTip(
+            tr("Waits, stacks and training steps are tried with the Python that runs Warpline")
+        )
+        self.every_python.clicked.connect(self._try_every_python)
         buttons.rejected.connect(self.reject)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(16, 14, 14, 12)
-        layout.addWidget(area, 1)
+        layout.addWidget(self.note)
+        layout.addWidget(self._area, 1)
         layout.addWidget(buttons)
         self.resize(720, 480)
-        job = Job(read_doctor, self)
+        self._look(read_doctor)
+
+    def _look(self, read: Work) -> None:
+        self.every_python.setEnabled(False)
+        self.note.setText(tr("Looking…"))
+        self.note.show()
+        job = Job(read, self)
         job.succeeded.connect(self._show)
-        job.failed.connect(lambda error: self.note.setText(str(error)))
+        job.failed.connect(self._show_failure)
         self.finished.connect(job.cancel)
         job.launch()
+
+    def _try_every_python(self) -> None:
+        self._look(read_doctor_of_every_python)
+
+    def _show_failure(self, error: Exception) -> None:
+        self.note.setText(str(error))
+        self.every_python.setEnabled(True)
 
     def _show(self, reports: tuple[SourceReport, ...]) -> None:
         self.reports = reports
         self.note.hide()
+        self.every_python.setEnabled(True)
         theme = appearance().theme
+        body = QWidget()
+        grid = QGridLayout(body)
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setHorizontalSpacing(16)
+        grid.setVerticalSpacing(12)
+        grid.setColumnStretch(1, 1)
         for row, report in enumerate(reports, 1):
             sign = QLabel("✓" if report.available else "–")
             sign.setStyleSheet(
@@ -80,9 +99,10 @@ class DoctorDialog(QDialog):
             texts.setSpacing(1)
             texts.addWidget(name)
             texts.addWidget(detail)
-            self._grid.addWidget(sign, row, 0)
-            self._grid.addLayout(texts, row, 1)
-        self._grid.setRowStretch(len(reports) + 1, 1)
+            grid.addWidget(sign, row, 0)
+            grid.addLayout(texts, row, 1)
+        grid.setRowStretch(len(reports) + 1, 1)
+        self._area.setWidget(body)
 
     def _copy(self) -> None:
         lines = [

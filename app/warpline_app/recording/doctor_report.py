@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from warpline.i18n import tr, translated
@@ -27,11 +28,24 @@ class SourceReport:
 
 
 def read_doctor(_progress: Progress, is_cancelled: IsCancelled) -> tuple[SourceReport, ...]:
-    """Ask a child process: looking for GPUs and drivers loads libraries the window does not want.
+    """What the Python that runs Warpline can record.
 
     Raises RecordingError when there is no answer.
     """
-    command = [sys.executable, "-P", "-m", "warpline", "doctor", "--json"]
+    return _ask(["--quick"], is_cancelled)
+
+
+def read_doctor_of_every_python(_progress: Progress, is_cancelled: IsCancelled) -> tuple[SourceReport, ...]:
+    """As `read_doctor`, with each Python of this machine: seconds.
+
+    Raises RecordingError when there is no answer.
+    """
+    return _ask([], is_cancelled)
+
+
+def _ask(words: Sequence[str], is_cancelled: IsCancelled) -> tuple[SourceReport, ...]:
+    # A child process: looking for GPUs and drivers loads libraries the window does not want.
+    command = [sys.executable, "-P", "-m", "warpline", "doctor", "--json", *words]
     process = subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )

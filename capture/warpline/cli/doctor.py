@@ -23,11 +23,16 @@ class DoctorCommand:
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--json", action="store_true", help=tr("as JSON"))
+        parser.add_argument(
+            "--quick",
+            action="store_true",
+            help=tr("with this Python only, not with every one of the machine"),
+        )
 
     def run(self, args: argparse.Namespace) -> int:
         from warpline.recording.doctor import check_sources
 
-        checks = check_sources()
+        checks = check_sources(every_python=not args.quick)
         if args.json:
             print(json.dumps({"sources": [asdict(check) for check in checks]}))
         else:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 
+from warpline.recording.agent.trials import PythonTrial, told, try_pythons
 from warpline.recording.platforms import is_linux, linux_only
 from warpline.recording.sources.registry import recording_sources
 from warpline.recording.sources.source import RecordingSource
-from warpline.recording.unavailable import why_unavailable
+from warpline.recording.unavailable import Unavailable, why_unavailable
+
+_SIDE_BY_SIDE = 4
 
 
 @dataclass(frozen=True)
@@ -25,20 +30,42 @@ class SourceCheck:
     trace: str = ""
 
 
-def check_sources() -> list[SourceCheck]:
-    """Every source, in the order of importance."""
-    return [check_source(source) for source in recording_sources()]
+def check_sources(every_python: bool = True) -> list[SourceCheck]:
+    """Every source, in the order of importance; what looks into Pythons is tried with each of this machine, or with
+    the one that runs Warpline alone.
+    """
+    return _check_all(recording_sources(), every_python)
 
 
 def check_source(source: RecordingSource) -> SourceCheck:
-    """Try one source."""
-    available, reason, remedy = True, "", ""
+    """Try one source, with this Python."""
+    return _check_all([source], every_python=False)[0]
+
+
+def _check_all(sources: Sequence[RecordingSource], every_python: bool) -> list[SourceCheck]:
     if not is_linux():
-        available, reason = False, linux_only()
-    else:
+        return [_refused(source, Unavailable(linux_only())) for source in sources]
+    with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
+        probed = list(pool.map(_probe, sources))
+    trials = [trial for _source_check, trial in probed if trial is not None]
+    pythons = try_pythons(trials, every_python) if trials else []
+    checks: list[SourceCheck] = []
+    for source, (check, trial) in zip(sources, probed, strict=True):
         try:
-            reason = source.probe()
-        except Exception as error:  # a source may be anybody's; the others are tried
-            unavailable = why_unavailable(error)
-            available, reason, remedy = False, unavailable.reason, unavailable.remedy
-    return SourceCheck(source.name, source.title, available, reason, remedy, source.choice.name)
+            checks.append(replace(check, reason=told(trial, pythons)) if trial else check)
+        except Unavailable as refused:
+            checks.append(_refused(source, refused))
+    return checks
+
+
+def _probe(source: RecordingSource) -> tuple[SourceCheck, PythonTrial | None]:
+    """What it says by itself, and what is to be tried in a Python."""
+    try:
+        reason, trial = source.probe(), source.trial()
+    except Exception as error:  # a source may be anybody's; the others are tried
+        return _refused(source, why_unavailable(error)), None
+    return SourceCheck(source.name, source.title, True, reason, "", source.choice.name), trial
+
+
+def _refused(source: RecordingSource, why: Unavailable) -> SourceCheck:
+    return SourceCheck(source.name, source.title, False, why.reason, why.remedy, source.choice.name)

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 import shiboken6
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QMessageBox, QPushButton
+from PySide6.QtWidgets import QLabel, QMessageBox, QPushButton
 from pytestqt.qtbot import QtBot
 
+from warpline_app.dialogs.doctor import show_doctor
 from warpline_app.dialogs.new_capture import SETTINGS_KEY, NewCaptureDialog
 from warpline_app.dialogs.source_choice import SourceChoice
 from warpline_app.panels.console.panel import ConsolePanel
@@ -318,3 +319,29 @@ def test_a_recording_that_was_killed_opens_from_its_spool(
     assert window.tabs.pages[0].document.source == tmp_path / "run.h5"
     assert len(window.tabs.pages[0].document.capture.events) > 0
     assert not (tmp_path / "run.h5.spool").exists()
+
+
+def test_the_doctor_asks_this_python_first_and_every_one_when_told_to(
+    qtbot: QtBot, window: MainWindow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def answer(name: str) -> Callable[[object, object], tuple[SourceReport, ...]]:
+        def read(_progress: object, _is_cancelled: object) -> tuple[SourceReport, ...]:
+            asked.append(name)
+            return (SourceReport("python", name, True, "tried with Python 3.11.7", "", "python"),)
+
+        return read
+
+    monkeypatch.setattr("warpline_app.dialogs.doctor.read_doctor", answer("this"))
+    monkeypatch.setattr("warpline_app.dialogs.doctor.read_doctor_of_every_python", answer("every"))
+    dialog = show_doctor(window)
+    qtbot.waitUntil(lambda: bool(dialog.reports) and dialog.every_python.isEnabled(), timeout=TIMEOUT_MS)
+    assert asked == ["this"]
+    qtbot.mouseClick(dialog.every_python, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: dialog.reports[0].title == "every", timeout=TIMEOUT_MS)
+    assert asked == ["this", "every"]
+    assert [label.text() for label in dialog.findChildren(QLabel) if label.objectName() == "subhead"] == [
+        "every"
+    ]
+    dialog.close()

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from warpline.recording.agent.contribution import Contribution
 
 if TYPE_CHECKING:
+    from warpline.recording.agent.trials import PythonTrial
     from warpline.recording.session import Session
     from warpline.recording.sources.collector import Collector, Watched
     from warpline.recording.spool.reader import SpoolFile
@@ -67,6 +68,10 @@ class RecordingSource(ABC):
 
         Raises Unavailable.
         """
+
+    def trial(self) -> PythonTrial | None:
+        """What it tries in a Python where `probe` found nothing against it; None for a source that needs none."""
+        return None
 
     def contribute(self, session: Session, inherited: Mapping[str, str]) -> Contribution:  # noqa: ARG002
         """What the environment of the program gets. Called when the source is asked for, before the program runs.

@@ -11,6 +11,7 @@ from warpline.recording.sources.source import Choice, RecordingSource
 from warpline.recording.unavailable import Unavailable
 
 if TYPE_CHECKING:
+    from warpline.recording.agent.trials import PythonTrial
     from warpline.recording.session import Session
     from warpline.recording.spool.reader import SpoolFile
     from warpline.recording.spool.spool_to_tracks import Translation
@@ -21,11 +22,12 @@ OPTIONS_VARIABLE = "WARPLINE_OSRT"
 _TRY_PRELOAD = "import sys, time; time.sleep(0.001); sys.exit(0)"
 _TRY_GIL = """
 import threading, time
-def count(end):
-    while time.time() < end: sum(range(1000))
-thread = threading.Thread(target=count, args=(time.time() + 0.3,))
+def count():
+    end = time.thread_time() + 0.1
+    while time.thread_time() < end: sum(range(1000))
+thread = threading.Thread(target=count)
 thread.start()
-count(time.time() + 0.3)
+count()
 thread.join()
 time.sleep(0.01)
 """
@@ -50,9 +52,7 @@ class OsrtSource(RecordingSource):
     timed_records = ((400, 8),)
 
     def probe(self) -> str:
-        from warpline.model.waits import Function
-        from warpline.recording.agent.interpreters import told, tried
-        from warpline.recording.agent.probing import count_records, functions_with_lines, require_agent
+        from warpline.recording.agent.probing import count_records, require_agent
 
         library = require_agent()
         if not count_records(_TRY_PRELOAD, library, self.record_types):
@@ -60,12 +60,12 @@ class OsrtSource(RecordingSource):
                 english("the dynamic loader does not preload {library}", library=library),
                 english("statically linked and set-uid programs cannot be looked into"),
             )
+        return ""
 
-        def tells_lines_and_gil(interpreter: str) -> bool:
-            functions = functions_with_lines(_TRY_GIL, library, interpreter)
-            return {Function.SLEEP, Function.GIL} <= functions
+    def trial(self) -> PythonTrial:
+        from warpline.recording.agent.trials import PythonTrial
 
-        return english("lines and the GIL: {pythons}", pythons=told(*tried(tells_lines_and_gil)))
+        return PythonTrial(_TRY_GIL, _has_lines_and_gil, text=english("lines and the GIL: {pythons}"))
 
     def contribute(self, session: Session, inherited: Mapping[str, str]) -> Contribution:
         from warpline.recording.agent.loading import preload_agent
@@ -85,6 +85,15 @@ class OsrtSource(RecordingSource):
         from warpline.recording.sources.osrt.translate import translate
 
         translate(translation, spools, builder)
+
+
+def _has_lines_and_gil(spools: Sequence[SpoolFile]) -> bool:
+    from warpline.model.waits import Function
+    from warpline.recording.agent.records import OSRT_CALL, osrt_call
+
+    calls = [spool.records(OSRT_CALL, osrt_call).values for spool in spools]
+    found = {function for part in calls for function in part["function"][part["stack"] != 0].tolist()}
+    return {Function.SLEEP, Function.GIL} <= found
 
 
 source = OsrtSource()

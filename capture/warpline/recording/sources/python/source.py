@@ -11,6 +11,7 @@ from warpline.recording.sources.source import Choice, RecordingSource
 from warpline.recording.unavailable import Unavailable
 
 if TYPE_CHECKING:
+    from warpline.recording.agent.trials import PythonTrial
     from warpline.recording.session import Session
     from warpline.recording.sources.collector import Collector, Watched
     from warpline.recording.spool.reader import SpoolFile
@@ -19,7 +20,10 @@ if TYPE_CHECKING:
 
 OPTIONS_VARIABLE = "WARPLINE_PYTHON"
 """``hz=SAMPLES``: how often, per second."""
-_TRY_SAMPLER = "import time; end = time.monotonic() + 0.3\nwhile time.monotonic() < end: sum(range(100))"
+# CPU time passes neither while others have the cores nor while the program is stopped.
+_TRY_SAMPLER = (
+    "import time; end = time.process_time() + 0.15\nwhile time.process_time() < end: sum(range(100))"
+)
 
 
 class PythonSource(RecordingSource):
@@ -39,21 +43,24 @@ class PythonSource(RecordingSource):
     timed_records = ((502, 0),)
 
     def probe(self) -> str:
-        from warpline.recording.agent.interpreters import told, tried
-        from warpline.recording.agent.probing import count_records, require_agent
+        from warpline.recording.agent.probing import require_agent
 
-        library = require_agent()
-        if not count_records(_TRY_SAMPLER, library, frozenset({502}), {OPTIONS_VARIABLE: "hz=100"}):
-            raise Unavailable(
+        require_agent()
+        return ""
+
+    def trial(self) -> PythonTrial:
+        from warpline.recording.agent.probing import bytes_of
+        from warpline.recording.agent.trials import PythonTrial
+
+        return PythonTrial(
+            _TRY_SAMPLER,
+            lambda spools: bytes_of(spools, frozenset({502})) > 0,
+            {OPTIONS_VARIABLE: "hz=100"},
+            Unavailable(
                 english("the stacks of this Python cannot be read"),
                 english("stacks are known of CPython 3.11 to 3.14 with a GIL"),
-            )
-
-        def is_sampled(interpreter: str) -> bool:
-            hertz = {OPTIONS_VARIABLE: "hz=100"}
-            return count_records(_TRY_SAMPLER, library, frozenset({502}), hertz, interpreter) > 0
-
-        return told(*tried(is_sampled))
+            ),
+        )
 
     def contribute(self, session: Session, inherited: Mapping[str, str]) -> Contribution:
         from warpline.recording.agent.loading import preload_agent

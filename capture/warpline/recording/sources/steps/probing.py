@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-
 from warpline.i18n import english
-from warpline.recording.agent.interpreters import told, tried
-from warpline.recording.agent.probing import count_records, require_agent
+from warpline.recording.agent.probing import bytes_of
+from warpline.recording.agent.trials import PythonTrial
 from warpline.recording.sources.steps.injection import hooking
 from warpline.recording.unavailable import Unavailable
 
@@ -33,19 +31,13 @@ torch.nn.modules.module.Module()()
 """
 
 
-def probe() -> str:
-    """With which Pythons of this machine a call of a module is recorded.
-
-    Raises Unavailable where it is not with this one.
-    """
-    library = require_agent()
-
-    def is_hooked(interpreter: str) -> bool:
-        return count_records(_PROGRAM, library, frozenset({701}), hooking("steps", {}), interpreter) > 0
-
-    if not is_hooked(sys.executable):
-        raise Unavailable(
-            english("no hooks can be put into this Python"),
-            english("the agent reaches CPython that is not statically linked"),
-        )
-    return told(*tried(is_hooked))
+HOOKS_TRIAL = PythonTrial(
+    _PROGRAM,
+    lambda spools: bytes_of(spools, frozenset({701})) > 0,
+    hooking("steps", {}),
+    Unavailable(
+        english("no hooks can be put into this Python"),
+        english("the agent reaches CPython that is not statically linked"),
+    ),
+)
+"""A call of a module is recorded: what all hooks in frameworks stand on."""

@@ -10,6 +10,7 @@ from warpline.recording.agent.contribution import Contribution
 from warpline.recording.sources.source import Choice, RecordingSource
 
 if TYPE_CHECKING:
+    from warpline.recording.agent.trials import PythonTrial
     from warpline.recording.session import Session
     from warpline.recording.spool.reader import SpoolFile
     from warpline.recording.spool.spool_to_tracks import Translation
@@ -37,9 +38,15 @@ class StepsSource(RecordingSource):
     timed_records = ((700, 8), (701, 8))
 
     def probe(self) -> str:
-        from warpline.recording.sources.steps.probing import probe
+        from warpline.recording.agent.probing import require_agent
 
-        return probe()
+        require_agent()
+        return ""
+
+    def trial(self) -> PythonTrial:
+        from warpline.recording.sources.steps.probing import HOOKS_TRIAL
+
+        return HOOKS_TRIAL
 
     def contribute(self, session: Session, inherited: Mapping[str, str]) -> Contribution:
         from warpline.recording.agent.loading import preload_agent

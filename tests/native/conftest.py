@@ -121,12 +121,8 @@ class Session:
         self.folder.mkdir(exist_ok=True)
         self.set_page()
 
-    def set_page(
-        self, state: int = RECORDING, sources: int = 127, size_cap: int = 0, request: int = 0
-    ) -> None:
-        page = struct.pack(
-            "<8sIIQIIQ", b"WLCTRL01", 1, state, time.monotonic_ns(), sources, request, size_cap
-        )
+    def set_page(self, state: int = RECORDING, sources: int = 127, size_cap: int = 0) -> None:
+        page = struct.pack("<8sIIQIIQ", b"WLCTRL01", 1, state, time.monotonic_ns(), sources, 0, size_cap)
         (self.folder / "control").write_bytes(page.ljust(4096, b"\0"))
 
     def set_state(self, state: int) -> None:
@@ -135,9 +131,9 @@ class Session:
             file.write(struct.pack("<IQ", state, time.monotonic_ns()))
 
     def page(self) -> tuple[int, int]:
-        """State and request."""
-        raw = (self.folder / "control").read_bytes()
-        return struct.unpack_from("<I", raw, 12)[0], struct.unpack_from("<I", raw, 28)[0]
+        """State, and how often it was changed by the program."""
+        epoch, state = struct.unpack_from("<II", (self.folder / "control").read_bytes(), 8)
+        return state, epoch - 1
 
     def environment(self, **more: str) -> dict[str, str]:
         agent = str(self.agent)

@@ -12,7 +12,9 @@ from pathlib import Path
 CONTROL_FILE = "control"
 _MAGIC = b"WLCTRL01"
 _PAGE = struct.Struct("<8sIIQIIQ")
-_EPOCH, _STATE, _CHANGED, _REQUEST = 8, 12, 16, 28
+# As 64-bit words: one holds state and epoch, so that neither is seen without the other.
+_CHANGE_WORD, _CHANGED_WORD = 1, 2
+_EPOCHS = 0xFFFF_FFFF
 _BYTES = 4096
 
 
@@ -24,8 +26,11 @@ class RecordingState(IntEnum):
     STOPPED = 2
 
 
+_IS_PAUSED: dict[int, bool] = {RecordingState.RECORDING: False, RecordingState.PAUSED: True}
+
+
 class ControlPage:
-    """The recorder's side of the page; agents only read it, except for requests."""
+    """The recorder's side of the page; agents only read it, except where a capture range begins or ends."""
 
     def __init__(
         self, directory: Path, state: RecordingState, source_mask: int, size_cap_bytes: int = 0
@@ -39,27 +44,25 @@ class ControlPage:
             self._memory = mmap.mmap(descriptor, _BYTES)
         finally:
             os.close(descriptor)
-        self._epoch = 1
         _PAGE.pack_into(
-            self._memory, 0, _MAGIC, self._epoch, state, time.monotonic_ns(), source_mask, 0, size_cap_bytes
+            self._memory, 0, _MAGIC, 1, state, time.monotonic_ns(), source_mask, 0, size_cap_bytes
         )
+        # One load or store each, where `struct` would go byte by byte.
+        self._words = memoryview(self._memory).cast("Q")
+
+    @property
+    def is_paused(self) -> bool | None:
+        """Whether whoever spoke last said pause; None when it is neither pause nor recording."""
+        return _IS_PAUSED.get(self._words[_CHANGE_WORD] >> 32)
 
     def set_state(self, state: RecordingState) -> int:
-        """Tell everybody; returns the CLOCK_MONOTONIC ns of the change."""
+        """Tell everybody, whatever was in force; returns the CLOCK_MONOTONIC ns of the change."""
         now = time.monotonic_ns()
-        self._epoch += 1
-        struct.pack_into("<I", self._memory, _STATE, state)
-        struct.pack_into("<Q", self._memory, _CHANGED, now)
-        struct.pack_into("<I", self._memory, _EPOCH, self._epoch)
+        self._words[_CHANGE_WORD] = int(state) << 32 | (self._words[_CHANGE_WORD] + 1) & _EPOCHS
+        self._words[_CHANGED_WORD] = now
         return now
-
-    def take_request(self) -> int:
-        """What a capture range in the program asked for since the last call: 0 nothing, 1 start, 2 stop."""
-        request: int = struct.unpack_from("<I", self._memory, _REQUEST)[0]
-        if request:
-            struct.pack_into("<I", self._memory, _REQUEST, 0)
-        return request
 
     def close(self) -> None:
         """Let go of the page; the file stays for the agents that have it mapped."""
+        self._words.release()
         self._memory.close()

@@ -24,13 +24,14 @@ from warpline.recording.signals import SignalQueue
 from warpline.recording.sources.collector import Watched
 from warpline.recording.sources.registry import control_mask
 from warpline.recording.spool import records
+from warpline.recording.spool.schedule import FOLLOWED
 from warpline.recording.spool.writer import SpoolWriter
 
 STATUS_PERIOD_NS = 200_000_000
 AGENT_FLUSH_S = 0.15
 """Agents look at the control page every 20 ms, and then hand over what they still hold."""
-# A program that asks for the start of a range goes on at once; what it does until it is noticed is not recorded.
-_REQUEST_PERIOD_NS = 5_000_000
+# A program that begins a range goes on at once; what only the recorder sees of it until it looks is not recorded.
+_RANGE_PERIOD_NS = 5_000_000
 
 
 @dataclass(frozen=True)
@@ -125,17 +126,13 @@ class Recorder:
 
     def _period_ns(self) -> int:
         if self.session.options.capture_range != "none":
-            return _REQUEST_PERIOD_NS
+            return _RANGE_PERIOD_NS
         return self._collectors.period_ns
 
     def _tick(self, now: int) -> None:
         options = self.session.options
         self._collectors.tick()
-        request = self._page.take_request()
-        if request == 1:
-            self._resume("capture range")
-        elif request == 2:
-            self._pause("capture range")
+        self._follow_range()
         if self._delayed and now - self._started_ns >= options.delay_ns:
             self._resume("delay")
         if options.duration_ns is not None and self._recorded_so_far(now) >= options.duration_ns:
@@ -148,6 +145,24 @@ class Recorder:
         """How long was recorded, pauses left out."""
         running = now - self._resumed_ns if self._state is RecordingState.RECORDING else 0
         return self._recorded_ns + running
+
+    def _follow_range(self) -> None:
+        """Do as a capture range says that began or ended in the program; what it says now is all that counts.
+
+        The page is the program's to change there and is left as it is: a range may end while its begin is followed.
+        """
+        is_paused = self._page.is_paused
+        if is_paused is None or is_paused == (self._state is RecordingState.PAUSED):
+            return
+        now = time.monotonic_ns()
+        if is_paused:
+            self._collectors.pause()
+            self._recorded_ns += now - self._resumed_ns
+        else:
+            self._collectors.resume()
+            self._resumed_ns = now
+        self._state = RecordingState.PAUSED if is_paused else RecordingState.RECORDING
+        self._write_state(now, self._state, FOLLOWED)
 
     def _pause(self, reason: str) -> None:
         self._delayed = False
@@ -173,6 +188,7 @@ class Recorder:
         self._collectors.resume()
 
     def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        self._follow_range()
         command = request["command"]
         client = request.get("client")
         if command == "pause":

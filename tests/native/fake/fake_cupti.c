@@ -6,6 +6,7 @@
  * FAKE_CUPTI_SHUFFLE  1: records leave in reverse order
  * FAKE_CUPTI_DROP     N: every flush says that N records were dropped
  * FAKE_CUPTI_FLUSHES  a file to which every flush is appended: "FLAG RECORDS\n"
+ * FAKE_CUPTI_DISABLE_MS  N: a kind takes that long to be disabled, of which nothing is recorded from the beginning of that on
  * FAKE_CUPTI_THREAD   pthread: thread ids are not the kernel's, as before cuptiSetThreadIdType
  */
 #define _GNU_SOURCE
@@ -299,8 +300,11 @@ EXPORT int cuptiActivityEnable(uint32_t kind)
 }
 EXPORT int cuptiActivityDisable(uint32_t kind)
 {
+    const char *text = getenv("FAKE_CUPTI_DISABLE_MS");
     if (kind < KINDS)
         is_enabled[kind] = 0;
+    if (text)
+        usleep(1000u * (unsigned)atoi(text));
     return 0;
 }
 EXPORT int cuptiActivityFlushAll(uint32_t flag)

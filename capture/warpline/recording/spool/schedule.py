@@ -11,9 +11,14 @@ import numpy.typing as npt
 from warpline.recording.control_page import RecordingState
 from warpline.recording.session import Session
 from warpline.recording.spool import records
-from warpline.recording.spool.reader import SpoolFile, rows_of
+from warpline.recording.spool.reader import SpoolFile
 
 Int64Array = npt.NDArray[np.int64]
+
+_RANGE = "capture range"
+FOLLOWED = "capture range, as the recorder saw it"
+"""Why the recorder says that recording began or stopped when it was the program that changed it. That is later than it
+was, and only counts where no program could write down its own."""
 
 
 @dataclass(frozen=True)
@@ -36,9 +41,7 @@ def read_schedule(
     stop = session.stop_monotonic_ns
     pauses: list[tuple[int, int]] = []
     paused_since: int | None = None
-    for time_ns, state, _reason in np.sort(
-        rows_of(spools, records.RECORDING_STATE, records.recording_state)
-    ).tolist():
+    for time_ns, state in _changes(spools):
         if state == RecordingState.PAUSED and paused_since is None:
             paused_since = time_ns
         elif state == RecordingState.RECORDING and paused_since is not None:
@@ -52,6 +55,19 @@ def read_schedule(
     if paused_since is not None and paused_since < stop:
         pauses.append((paused_since, stop))
     return Schedule(start, stop, np.array(pauses, np.int64).reshape(-1, 2))
+
+
+def _changes(spools: Sequence[SpoolFile]) -> list[tuple[int, int]]:
+    """Times and states, in order."""
+    found = [
+        (time_ns, state, spool.text(reason))
+        for spool in spools
+        for time_ns, state, reason in spool.records(
+            records.RECORDING_STATE, records.recording_state
+        ).values.tolist()
+    ]
+    is_told = any(reason == _RANGE for _time, _state, reason in found)
+    return sorted((time_ns, state) for time_ns, state, reason in found if reason != FOLLOWED or not is_told)
 
 
 def last_time(spools: Sequence[SpoolFile], start_ns: int, timed_records: Mapping[int, int]) -> int:

@@ -40,16 +40,18 @@ bool spool_map_control(const char *folder)
 
 void wl_capture_range(bool is_start)
 {
-    uint32_t expected = is_start ? STATE_PAUSED : STATE_RECORDING;
-    uint64_t now = wl_clock(CLOCK_MONOTONIC);
-    /* Not when stopping: a program that ends its range while it is being stopped must not resume the recording. */
-    if (!atomic_compare_exchange_strong(&wl_control->state, &expected, is_start ? STATE_RECORDING : STATE_PAUSED))
-        return;
+    const uint32_t from = is_start ? STATE_PAUSED : STATE_RECORDING, to = is_start ? STATE_RECORDING : STATE_PAUSED;
+    uint64_t now, old = atomic_load(&wl_control->change);
+    /* The clock is read after the change before this one is seen and before this one is made, and the epoch tells when
+     * another came between: so times stand in the order of the changes, whichever threads and processes make them. */
+    do {
+        /* Not when stopping: a program that ends its range while it is being stopped must not resume the recording. */
+        if (old >> 32 != from)
+            return;
+        now = wl_clock(CLOCK_MONOTONIC);
+    } while (!atomic_compare_exchange_weak(&wl_control->change, &old, (uint64_t)to << 32 | (uint32_t)(old + 1)));
     atomic_store(&wl_control->changed_ns, now);
-    atomic_store(&wl_control->request, is_start ? REQUEST_START : REQUEST_STOP);
-    atomic_fetch_add(&wl_control->epoch, 1);
     static const char reason[] = "capture range";
-    struct record_recording_state record = {now, is_start ? STATE_RECORDING : STATE_PAUSED,
-                                            wl_intern(reason, sizeof reason - 1)};
+    struct record_recording_state record = {now, to, wl_intern(reason, sizeof reason - 1)};
     spool_write_common(SLOT_RECORDING_STATE, &record, sizeof record);
 }

@@ -16,15 +16,18 @@
 
 enum { SOURCE_CPU = 1, SOURCE_NVTX = 2, SOURCE_CUDA = 4, SOURCE_OSRT = 8, SOURCE_PYTHON = 16, SOURCE_TORCH = 32, SOURCE_STEPS = 128 };
 enum { STATE_RECORDING = 0, STATE_PAUSED = 1, STATE_STOPPING = 2 };
-enum { REQUEST_NONE = 0, REQUEST_START = 1, REQUEST_STOP = 2 };
 
 struct control_page {
     char magic[8];
-    _Atomic uint32_t epoch;
-    _Atomic uint32_t state;
+    union {
+        _Atomic uint64_t change; /* both, to be changed together: the state stands in the upper half */
+        struct {
+            _Atomic uint32_t epoch, state;
+        };
+    };
     _Atomic uint64_t changed_ns;
     _Atomic uint32_t sources;
-    _Atomic uint32_t request;
+    uint32_t reserved;
     _Atomic uint64_t size_cap;
 };
 
@@ -174,7 +177,7 @@ void wl_define(enum slot slot, const void *record, size_t size);
 
 void wl_write_clock_pair(uint64_t third_ns);
 void wl_write_source_state(const char *name, bool is_enabled, const char *reason, const char *remedy, uint64_t lost);
-/* A capture range began or ended in this process: tells the recorder and every other process. */
+/* A capture range began or ended in this process: every other process sees it at once, and the recorder follows. */
 void wl_capture_range(bool is_start);
 
 uint64_t wl_strings_refused(void);

@@ -26,7 +26,7 @@ static bool is_cuda_capture_range;
 /* Held around calls into CUPTI that may meet the end of the process; is_over: no more of them. */
 static pthread_mutex_t cupti_lock = PTHREAD_MUTEX_INITIALIZER;
 static bool is_over;
-static _Atomic bool is_enabled;
+static bool is_enabled; /* under cupti_lock once the thread runs */
 
 static uint64_t timestamp(void) { return wl_clock(CLOCK_MONOTONIC); }
 
@@ -107,7 +107,7 @@ static bool enable_kinds(bool is_first)
         snprintf(reason + used, sizeof reason - used, "%sactivity kind %u: %s", used ? "; " : "", busy_kinds[i],
                  result_text(result, text, sizeof text));
     }
-    atomic_store(&is_enabled, true);
+    is_enabled = true;
     if (is_first)
         set_state(has_kernels, reason, worst ? remedy_of(worst) : "");
     return has_kernels;
@@ -118,7 +118,7 @@ static void disable_kinds(void)
     for (size_t i = 0; i < sizeof busy_kinds / sizeof busy_kinds[0]; i++)
         if (is_wanted(busy_kinds[i]))
             cupti.disable(busy_kinds[i]);
-    atomic_store(&is_enabled, false);
+    is_enabled = false;
 }
 
 static void flush(uint32_t flag, bool is_last)
@@ -128,6 +128,25 @@ static void flush(uint32_t flag, bool is_last)
         cupti.flush_all(flag);
     is_over = is_over || is_last;
     pthread_mutex_unlock(&cupti_lock);
+}
+
+/* Turns CUPTI on or off as the control page says. The agent's thread and those that begin a range may meet here: what
+ * is wanted is asked under the lock, so that whoever comes last leaves what is wanted then. */
+static void follow_control(void)
+{
+    bool is_turned_off = false;
+    pthread_mutex_lock(&cupti_lock);
+    bool is_wanted_now = wl_is_recording(SOURCE_CUDA);
+    if (!is_over && is_wanted_now != is_enabled) {
+        if (is_wanted_now)
+            enable_kinds(false);
+        else
+            disable_kinds();
+        is_turned_off = !is_wanted_now;
+    }
+    pthread_mutex_unlock(&cupti_lock);
+    if (is_turned_off)
+        flush(FLUSH_FORCED, false);
 }
 
 static void on_callback(void *user, uint32_t domain, uint32_t id, const void *data)
@@ -151,8 +170,7 @@ static void on_callback(void *user, uint32_t domain, uint32_t id, const void *da
      * The runtime's call may contain the driver's: the control page turns only once. */
     if (site == CALLBACK_EXIT && id == (is_driver ? DRIVER_PROFILER_START : RUNTIME_PROFILER_START)) {
         wl_capture_range(true);
-        if (!atomic_load(&is_enabled) && wl_is_recording(SOURCE_CUDA))
-            enable_kinds(false); /* here, not 20 ms later: the next call may be the launch somebody wants to see */
+        follow_control(); /* here, not 20 ms later: the next call may be the launch somebody wants to see */
     } else if (site == CALLBACK_ENTER && id == (is_driver ? DRIVER_PROFILER_STOP : RUNTIME_PROFILER_STOP)) {
         wl_capture_range(false); /* the thread disables and flushes */
     }
@@ -199,23 +217,6 @@ static void finish(void)
         return;
     flush(FLUSH_FORCED, true);
     final_state();
-}
-
-static void follow_control(void)
-{
-    bool is_wanted_now = wl_is_recording(SOURCE_CUDA);
-    if (is_wanted_now == atomic_load(&is_enabled))
-        return;
-    pthread_mutex_lock(&cupti_lock);
-    if (!is_over) {
-        if (is_wanted_now)
-            enable_kinds(false);
-        else
-            disable_kinds();
-    }
-    pthread_mutex_unlock(&cupti_lock);
-    if (!is_wanted_now)
-        flush(FLUSH_FORCED, false);
 }
 
 static void *run(void *unused)

@@ -1,0 +1,130 @@
+"""Capture ranges that come faster than anybody follows them: what lies inside is recorded, and nothing else is."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.native.conftest import PAUSED, RECORDING, Session, names
+from tests.native.cupti_tools import KERNEL, PRELUDE, run
+
+from warpline.recording import session as recorded
+from warpline.recording.collectors import Collectors
+from warpline.recording.launch import Target
+from warpline.recording.recorder import Recorder
+from warpline.recording.signals import SignalQueue
+from warpline.recording.spool import records
+from warpline.recording.spool.reader import read_spools
+from warpline.recording.spool.schedule import read_schedule
+
+CHANGE = (records.RECORDING_STATE, records.recording_state)
+
+
+class Scripted(Target):
+    """A program that the recorder asks at every turn whether it has ended: its next step is done then."""
+
+    def __init__(self, steps: Iterator[bool]) -> None:
+        self.pid = os.getpid()
+        self._steps, self._release, self._failure = steps, -1, -1
+
+    def watch(self) -> None:
+        return None
+
+    def has_ended(self) -> bool:
+        return next(self._steps, True)
+
+
+class Program:
+    """Runs lines of Python on the fake GPU, from the first one on."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._process: subprocess.Popen[str] | None = None
+
+    def say(self, line: str) -> None:
+        """Returns when the line has been run."""
+        if self._process is None:
+            self._process = self._session.start(
+                sys.executable, "-c", PRELUDE + "converse()", WARPLINE_CAPTURE_RANGE="cuda-profiler"
+            )
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(f"{line}\n")
+        self._process.stdin.flush()
+        assert self._process.stdout.readline() == "ok\n"
+
+    def close(self) -> None:
+        """Lets it end."""
+        if self._process is not None:
+            self._process.communicate(timeout=60)
+
+
+def test_ranges_begin_and_end_while_the_recorder_follows_others(
+    gpu_session: Session, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (gpu_session.folder / "control").unlink()  # the recorder makes it
+    options = recorded.RecordingOptions(("cuda",), capture_range="cuda-profiler")
+    session = recorded.Session(
+        gpu_session.folder, tmp_path / "x.h5", ("x",), "/", 1, 0, 1, 1, options, stop_monotonic_ns=1 << 62
+    )
+    program = Program(gpu_session)
+    begin, end = "cuda.fakeProfiler(1)", "cuda.fakeProfiler(0)"
+    followed: list[str] = []
+    seen: list[tuple[int, int]] = []
+
+    def resume(_self: Collectors) -> None:
+        followed.append("resume")
+        if len(followed) == 1:
+            program.say(f"{end}; {begin}")
+
+    def pause(_self: Collectors) -> None:
+        followed.append("pause")
+        program.say(begin)
+
+    def steps() -> Iterator[bool]:
+        program.say(begin)
+        while followed != ["resume"]:
+            yield False
+        program.say(end)
+        while followed[-1] != "pause":
+            yield False
+        seen.append(gpu_session.page())
+        while followed != ["resume", "pause", "resume"]:
+            yield False
+        seen.append(gpu_session.page())
+        program.say(end)
+
+    monkeypatch.setattr(Collectors, "resume", resume)
+    monkeypatch.setattr(Collectors, "pause", pause)
+    with contextlib.closing(SignalQueue()) as signals, contextlib.closing(program):
+        recorder = Recorder(session, Scripted(steps()), signals, lambda _status: None)
+        recorder.begin(1)
+        recorder.watch()
+    # The third range was on from its begin to its end, and nobody but the program had changed that.
+    assert seen == [(RECORDING, 5), (RECORDING, 5)]
+    spools, problems = read_spools(gpu_session.folder)
+    assert not problems
+    (told,) = (spool for spool in spools if spool.header.producer != "recorder")
+    first, stop, second, again, third, last = told.records(*CHANGE).values["time_ns"].tolist()
+    pauses = read_schedule(session, spools, {}).pauses.tolist()
+    assert pauses == [[1, first], [stop, second], [again, third], [last, 1 << 62]]
+
+
+def test_a_range_begins_while_the_agent_turns_cupti_off(gpu_session: Session) -> None:
+    gpu_session.set_page(state=PAUSED)
+    program = (
+        PRELUDE
+        + """
+cupti = ctypes.CDLL("libcupti.so.12")
+cuda.fakeProfiler(1); launch("first"); cuda.fakeSynchronize(7); cuda.fakeProfiler(0)
+while cupti.fake_is_enabled(10): time.sleep(0.001)
+cuda.fakeProfiler(1); launch("second"); cuda.fakeSynchronize(7); cuda.fakeProfiler(0)
+"""
+    )
+    run(gpu_session, program, WARPLINE_CAPTURE_RANGE="cuda-profiler", FAKE_CUPTI_DISABLE_MS="20")
+    assert names(gpu_session.spool(), *KERNEL) == ["first", "second"]

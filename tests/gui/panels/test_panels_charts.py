@@ -9,6 +9,7 @@ import pytest
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QImage
 from pytestqt.qtbot import QtBot
+from tests.gui.core_sample import write_cores
 from tests.gui.panels.panel_tools import OpenPage, cells, headers, panel_of, settle
 from tests.gui.sample import MS
 
@@ -189,3 +190,24 @@ def test_charts_are_saved(
             assert not QImage(str(path)).isNull()
         else:
             assert "<svg" in path.read_text(encoding="utf-8")[:400]
+
+
+def test_cores_are_listed_by_their_numbers_and_whose_share_it_is(
+    qtbot: QtBot, window: MainWindow, open_page: OpenPage, tmp_path: Path
+) -> None:
+    open_page(write_cores(tmp_path / "cores.h5"))
+    panel = panel_of(qtbot, window, "counters", CountersPanel)
+    texts = [panel.series.item(i).text().strip() for i in range(panel.series.count())]
+    assert texts == [
+        "CPU cores",
+        "Core 0: recorded program",
+        "Core 0: whole system",
+        "Core 1: recorded program",
+        "Core 1: whole system",
+    ]
+    figures = {}
+    for row in range(1, len(texts)):
+        panel.series.setCurrentRow(row)
+        settle(qtbot, window)
+        figures[texts[row]] = panel.facts.text().partition(" ·")[0]
+    assert list(figures.values()) == ["mean 30%", "mean 90%", "mean 0%", "mean 50%"]

@@ -1,8 +1,10 @@
-"""Counters of the capture and the utilization of its GPUs over the visible or selected time, with their figures."""
+"""Counters of the capture, and how busy its GPUs and cores are, over the visible or selected time, with figures."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from operator import itemgetter
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +20,7 @@ from warpline_app.look.theme import Theme
 from warpline_app.panels.charts.chart import Chart, size_unit, time_axis
 from warpline_app.panels.frame.computed import ComputedPanel
 from warpline_app.session.document import Document
+from warpline_app.timeline.model.core_load import counter_title, is_system_load
 
 BINS = 400
 _NARROWEST_LIST, _WIDEST_LIST = 150, 340
@@ -26,7 +29,7 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class CountersRequest:
-    """Which series over which time. ``series`` is a counter's index, or −1 − index of a GPU."""
+    """Which series over which time. ``series`` is a counter's index, or −1 − index of a GPU or core."""
 
     series: int
     start_ns: int
@@ -43,16 +46,16 @@ class CounterCurve:
     mean: FloatArray
 
 
-def gpu_utilization(
-    capture: Capture, tracks: list[int], start_ns: int, stop_ns: int, bins: int
+def busy_share(
+    capture: Capture, track: int, kinds: Iterable[str], start_ns: int, stop_ns: int, bins: int
 ) -> FloatArray:
-    """Busy share 0–1 of a GPU in equal parts of a range: union over its streams, exact per part."""
-    from warpline.analysis.framework.selection import GPU_KINDS, Selection, View, join_events
+    """Busy share 0–1 of a GPU or core in equal parts of a range: union of events of some kinds, exact per part."""
+    from warpline.analysis.framework.selection import Selection, View, join_events
     from warpline.analysis.structure.overlap import covered_ns
     from warpline.model.intervals import merge_intervals
 
-    view = View(capture, Selection(start_ns, stop_ns, tracks=frozenset(tracks)))
-    events = join_events([view.events(kind) for kind in GPU_KINDS if kind in capture.kinds])
+    view = View(capture, Selection(start_ns, stop_ns, tracks=frozenset([track])))
+    events = join_events([view.events(kind) for kind in kinds if kind in capture.kinds])
     edges = start_ns + (np.arange(bins + 1) * ((stop_ns - start_ns) / bins)).astype(np.int64)
     edges[-1] = stop_ns
     merged = merge_intervals(events.start, events.stop)
@@ -69,7 +72,7 @@ class CountersPanel(ComputedPanel):
         self.series.setObjectName("panelList")
         self.series.setAccessibleName(tr("Counters"))
         self.series.setTextElideMode(Qt.TextElideMode.ElideRight)
-        self._gpus = [track for track in capture.tracks if track.role == "gpu"]
+        self._busy = [track for track in capture.tracks if track.role in _busy_kinds(capture)]
         self._fill()
         self.series.currentRowChanged.connect(self.mark_stale)
         self.facts = QLabel()
@@ -104,20 +107,29 @@ class CountersPanel(ComputedPanel):
     def _fill(self) -> None:
         """The series below the name of what they belong to; a counter's own name is never repeated there."""
         capture = self.document.capture
-        groups: dict[str, list[tuple[str, int]]] = {}
-        for number, track in enumerate(self._gpus):
+        groups: dict[str, list[tuple[int, str, int]]] = {}
+        for number, track in enumerate(self._busy):
             title = translated(track.title) or track.uri
-            groups.setdefault(title, []).append((tr("Utilization"), -1 - number))
+            if track.role == "core":
+                cores = translated(capture.tracks[track.parent].title) if track.parent >= 0 else tr("Machine")
+                text = tr("{core}: recorded program", core=title)
+                groups.setdefault(cores, []).append((track.index, text, -1 - number))
+            else:
+                groups.setdefault(title, []).append((track.index, tr("Utilization"), -1 - number))
         for counter in capture.counters:
-            above = capture.tracks[counter.track].parent
-            title = translated(capture.tracks[above].title) if above >= 0 else tr("Machine")
-            groups.setdefault(title, []).append((translated(counter.name), counter.index))
+            track = capture.tracks[counter.track]
+            title = translated(capture.tracks[track.parent].title) if track.parent >= 0 else tr("Machine")
+            text = counter_title(capture, counter)
+            if is_system_load(capture, counter):
+                text = tr("{core}: whole system", core=translated(track.title) or track.uri)
+            groups.setdefault(title, []).append((track.index, text, counter.index))
         for title, series in groups.items():
             head = QListWidgetItem(title)
             head.setFlags(Qt.ItemFlag.NoItemFlags)
             head.setToolTip(title)
             self.series.addItem(head)
-            for text, index in series:
+            # What the program took of a core stands beside what the system did.
+            for _track, text, index in sorted(series, key=itemgetter(0)):
                 item = QListWidgetItem(f"   {text}")
                 item.setToolTip(f"{title} · {text}")
                 item.setData(Qt.ItemDataRole.UserRole, index)
@@ -142,8 +154,9 @@ class CountersPanel(ComputedPanel):
         middles = (np.arange(bins) + 0.5) * width + float(request.start_ns - capture.span[0])
         times: FloatArray = middles.astype(np.float64)
         if request.series < 0:
-            gpu = self._gpus[-1 - request.series]
-            share = gpu_utilization(capture, [gpu.index], request.start_ns, request.stop_ns, bins)
+            busy = self._busy[-1 - request.series]
+            kinds = _busy_kinds(capture)[busy.role]
+            share = busy_share(capture, busy.index, kinds, request.start_ns, request.stop_ns, bins)
             return CounterCurve(times, share, share, share)
         counter = capture.counters[request.series]
         low, high, mean = counter.query(request.start_ns, request.stop_ns, bins)
@@ -221,6 +234,14 @@ class CountersPanel(ComputedPanel):
         """Colours are part of the curve."""
         self.chart.set_theme(theme)
         self.forget()
+
+
+def _busy_kinds(capture: Capture) -> dict[str, tuple[str, ...]]:
+    """Kinds of events by the role of the tracks that they keep busy, of those that were recorded."""
+    from warpline.analysis.framework.selection import GPU_KINDS
+
+    known = {"gpu": tuple(GPU_KINDS), "core": ("cpu_slice",)}
+    return {role: kinds for role, kinds in known.items() if role == "gpu" or "cpu_slice" in capture.kinds}
 
 
 def _held(values: FloatArray, before: float | None) -> FloatArray:

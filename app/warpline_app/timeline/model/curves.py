@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from warpline.i18n import translated
+from warpline.i18n import tr, translated
 from warpline.model import NOT_BUSY
 from warpline.model.sizes import format_bytes
+from warpline_app.timeline.model.core_load import shares_of_cores
 from warpline_app.timeline.model.row import Content, TimelineRow
 from warpline_app.timeline.model.time_model import TimeScale
 
@@ -169,7 +170,7 @@ class CurveStore:
         """Values 0–1 per column: the share of the cores, of the GPU, or of the busiest moment of a process."""
         values = curve.sample(scale)
         if row.role == "cores":
-            return values / max(1, len(row.lanes))
+            return values / max(1, row.cores)
         if row.role == "process":
             whole = self._whole.get(row.key)
             peak = float(np.nanmax(whole.values, initial=0.0)) if whole is not None else 1.0
@@ -190,6 +191,8 @@ def row_figure(
 ) -> str:
     """The figure of a row for the visible range: share, utilization, a counter's mean; empty when there is none."""
     length = max(1, stop_ns - start_ns)
+    if row.role in {"core", "cores"}:
+        return _figure_of_cores(capture, row, start_ns, stop_ns)
     if row.content is Content.COUNTER:
         counter = capture.counters[row.counter]
         mean = counter.query(start_ns, max(stop_ns, start_ns + 1), 1)[2][0]
@@ -212,9 +215,6 @@ def row_figure(
             return share_text(capture.union_busy_ns(row.lanes, start_ns, stop_ns) / length)
         busy = max(capture.busy_ns(lane, start_ns, stop_ns) for lane in row.lanes)
         return f"≥ {share_text(busy / length)}"
-    if row.role == "cores":
-        busy = sum(capture.busy_ns(lane, start_ns, stop_ns) for lane in row.lanes[:512])
-        return share_text(busy / length / max(1, len(row.lanes[:512])))
     if row.role == "process":
         busy = sum(capture.busy_ns(lane, start_ns, stop_ns) for lane in row.lanes[:512])
         return share_text(busy / length)
@@ -226,6 +226,34 @@ def row_figure(
         if np.isfinite(values).any():
             return f"≈ {share_text(float(np.nanmean(values)))}"
     return ""
+
+
+def _figure_of_cores(capture: Capture, row: TimelineRow, start_ns: int, stop_ns: int) -> str:
+    """The program's share of cores, and beside it the system's where that was recorded."""
+    shares = shares_of_cores(capture, row, start_ns, stop_ns)
+    parts = [] if shares.program is None else [share_text(shares.program)]
+    if shares.system is not None:
+        parts.append(tr("system {share}", "timeline", share=share_text(shares.system)))
+    return " · ".join(parts)
+
+
+def core_help(capture: Capture, row: TimelineRow, start_ns: int, stop_ns: int) -> list[str]:
+    """The same as sentences."""
+    shares = shares_of_cores(capture, row, start_ns, stop_ns)
+    told: list[str] = []
+    if shares.program is not None:
+        text = tr(
+            "{share} of the visible range: what was recorded", "timeline", share=share_text(shares.program)
+        )
+        told.append(text)
+    if shares.system is not None:
+        text = tr(
+            "{share} of it: the whole system, all programs and the kernel",
+            "timeline",
+            share=share_text(shares.system),
+        )
+        told.append(text)
+    return told
 
 
 def counter_text(value: float, unit: str) -> str:

@@ -28,7 +28,8 @@ class Content(StrEnum):
 class TimelineRow:
     """One row of the tree. ``key`` is the URI of its track, or that with ``#`` and what was singled out of it.
 
-    ``title`` is in the user's language. ``is_utilization``: a counter of how busy something is.
+    ``title`` is in the user's language. ``is_utilization``: a counter of how busy something is. ``cores``: how many a
+    row of cores stands for, those where nothing of the program ran among them.
     """
 
     key: str
@@ -47,6 +48,7 @@ class TimelineRow:
     make_children: Callable[[], list[TimelineRow]] | None = None
     count: int = 0
     is_utilization: bool = False
+    cores: int = 0
 
     @property
     def has_children(self) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from warpline.i18n import tr, tr_n, translated
+from warpline_app.timeline.model.core_load import counter_title
 from warpline_app.timeline.model.name_rows import NameGroup, NameGroups
 from warpline_app.timeline.model.row import Content, TimelineRow
 from warpline_app.timeline.model.row_defaults import (
@@ -142,14 +143,16 @@ class RowTree:
         )
         children = self._children_of(track, row)
         counters = capture.counters_of_tracks.get(index, ())
-        if len(counters) == 1 and not lanes and not children:
+        # Where the program's slices are known, the load of a core without any is not told in their place.
+        is_idle_core = track.role == "core" and "cpu_slice" in capture.kinds
+        if len(counters) == 1 and not lanes and not children and not is_idle_core:
             row.content, row.counter, row.family = Content.COUNTER, counters[0].index, "kernel"
             row.is_utilization = tells_utilization(track.title)
         else:
             children += [
                 TimelineRow(
                     f"{track.uri}#counter={counter.index}",
-                    translated(counter.name or track.title),
+                    counter_title(capture, counter),
                     Content.COUNTER,
                     "counter",
                     "kernel",
@@ -160,6 +163,7 @@ class RowTree:
                 for counter in counters
             ]
         children = sort_children(capture, track, children)
+        row.cores = sum(child.role == "core" for child in children)
         row.children = fold_counters(row, fold_idle(row, children))
         row.count += sum(child.count for child in children)
         if not lanes and row.content is Content.CURVE:

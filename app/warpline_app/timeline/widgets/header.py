@@ -22,7 +22,8 @@ from warpline.i18n import tr, tr_n
 from warpline_app.look.painting import contained, painting, saved
 from warpline_app.look.theme import Theme, ui_font, wash
 from warpline_app.timeline.draw.shapes import is_drawing
-from warpline_app.timeline.model.curves import share_text
+from warpline_app.timeline.model.core_load import is_system_load
+from warpline_app.timeline.model.curves import core_help, share_text
 from warpline_app.timeline.model.layout import MIN_LANE_PX, PINNED_KEY, PlacedRow, line_height
 from warpline_app.timeline.model.row import Content
 from warpline_app.timeline.model.scene import Scene
@@ -368,6 +369,10 @@ class Header(QWidget):
         if row.group is not None and self.scene.capture.duration_ns:
             share = row.group.total_ns / self.scene.capture.duration_ns
             parts.append(tr("{share} of the whole capture", "timeline", share=share_text(share)))
-        if self.figures.get(row.key):
+        if row.role in {"core", "cores"}:
+            parts += core_help(self.scene.capture, row, *self.scene.state.view)
+        elif self.figures.get(row.key):
             parts.append(tr("{figure} of the visible range", "timeline", figure=self.figures[row.key]))
+        if row.counter >= 0 and is_system_load(self.scene.capture, self.scene.capture.counters[row.counter]):
+            parts.append(tr("all programs and the kernel, whoever was recorded", "timeline"))
         return "\n".join(parts)

@@ -27,9 +27,8 @@ def title_of(placed: PlacedRow) -> str:
     row = placed.row
     is_kernel = row.content is Content.SUBSET and row.group is not None and row.group.name >= 0
     title = short_kernel_name(row.title) if is_kernel else row.title
-    if row.role == "cores" and row.children:
-        # A core where nothing of the program ran has no lane, but its load.
-        return f"{title} ({max(len(row.lanes), len(row.children))})"
+    if row.cores:
+        return f"{title} ({row.cores})"
     if placed.pinned and row.parent is not None and row.parent.key:
         return f"{row.parent.title} · {title}"
     return title

@@ -9,7 +9,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtWidgets import QMenu
 from pytestqt.qtbot import QtBot
-from tests.gui.panels.panel_tools import OpenPage, column, events_of, panel_of, pixels, settle, summary_of
+from tests.gui.panels.panel_tools import OpenPage, cells, column, events_of, panel_of, pixels, settle, summary_of
 from tests.gui.sample import COPY, GEMM, KERNELS, MS
 
 from warpline_app.look.appearance import appearance
@@ -184,6 +184,28 @@ def test_rows_that_stand_for_tracks_choose_show_and_hide_them(
         panel.table.fill_menu(QMenu(panel), item)["show"].trigger()
     assert wanted.args == [track.uri]
     assert track.uri not in state.hidden
+
+
+def test_a_click_on_a_title_leaves_one_thread_in_the_table_of_states(
+    qtbot: QtBot, window: MainWindow, page: CapturePage
+) -> None:
+    panel = summary_of(qtbot, window, "thread_state")
+    assert len(cells(panel)) == 2
+    header, scene = page.view.header, page.view.scene
+    worker = next(row for row in scene.layout.rows if row.row.key == "process/71.1/thread/74.1")
+    place = QPoint(120, scene.top_of(worker) + worker.height // 2)
+    qtbot.mouseClick(header, LEFT, pos=place)
+    settle(qtbot, window)
+    assert ["pin_memory" in row[0] for row in cells(panel)] == [True]
+    assert "pin_memory" in panel.scope
+    # Chosen from here it is marked, and the other one is there as well.
+    qtbot.mouseClick(header, LEFT, pos=place)
+    settle(qtbot, window)
+    assert len(cells(panel)) == 2
+    panel.table.selectRow(1)
+    settle(qtbot, window)
+    assert page.document.state.track_selection is not None
+    assert len(cells(panel)) == 2
 
 
 # -- events ---------------------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ def test_a_core_tells_the_programs_share_and_the_systems_beside_it(cores: Captur
     assert first is not None
     assert second is not None
     assert both.cores == 2
-    assert shares_of_cores(cores, first, 0, 100 * MS) == CoreShares(0.3, pytest.approx(0.9))
+    assert shares_of_cores(cores, first, 0, 100 * MS) == pytest.approx(CoreShares(0.3, 0.9))
     assert row_figure(cores, first, 0, 100 * MS, None) == "30.0 % · system 90.0 %"
     assert row_figure(cores, first, 10 * MS, 40 * MS, None) == "100 % · system 90.0 %"
     # Nothing of the program ran there: its share is nought, and the system's is not taken for it.

@@ -118,8 +118,8 @@ class SummaryPanel(ComputedPanel):
         capture = self.document.capture
         quick = self.is_moving and len(capture.events) > QUICK_ABOVE
         selection = selection_of(capture, self.state)
-        if _REPORTS[self.report.current].of_tracks:
-            # Its rows are tracks: it marks the selected one, and still shows the others.
+        if self._is_chosen_here:
+            # The row was chosen in this very table, which marks it and goes on showing the others.
             selection = replace(selection, tracks=None)
         return SummaryRequest(
             self.report.current,
@@ -149,7 +149,7 @@ class SummaryPanel(ComputedPanel):
         self.table.show_report(table, self.document.capture, self.theme)
         length = format_duration(result.range_ns[1] - result.range_ns[0])
         scope = f"{translated(table.scope)} · {length}"
-        if not _REPORTS[request.report].of_tracks:
+        if not self._is_chosen_here:
             scope += scope_suffix(self.document.capture, self.state)
         if busy is not None:
             scope += " · " + tr("GPU busy {share}", share=f"{busy:.1%}")
@@ -193,7 +193,7 @@ class SummaryPanel(ComputedPanel):
         elif self.state.selection is not None:
             self._show_selection()
         else:
-            self._track_selected()
+            self._mark_track()
 
     def _show_selection(self, *_values: object) -> None:
         row = self.state.selection
@@ -202,12 +202,25 @@ class SummaryPanel(ComputedPanel):
             name = int(self.document.capture.events.name[row])
             self._mark(items or self.table.items_named(frozenset((name,))))
 
+    @property
+    def _is_chosen_here(self) -> bool:
+        """Whether the timeline's selected row was chosen in this panel, in a table whose rows are tracks."""
+        chosen = self.table.row_actions.chosen_row
+        is_last = chosen is not None and chosen == self.state.track_selection
+        return is_last and _REPORTS[self.report.current].of_tracks
+
     def _track_selected(self, *_values: object) -> None:
+        if self.table.row_actions.chosen_row != self.state.track_selection:
+            self.table.row_actions.chosen_row = None
+        if self._is_chosen_here:
+            self._mark_track()
+        else:
+            self.mark_stale()
+
+    def _mark_track(self) -> None:
         if _REPORTS[self.report.current].of_tracks and self.state.track_selection is not None:
             tracks = selected_tracks(self.document.capture, self.state) or frozenset()
             self._mark(self.table.items_on(tracks))
-        if not _REPORTS[self.report.current].of_tracks:
-            self.mark_stale()
 
     def _mark(self, items: list[int]) -> None:
         if items and self.table.current_item() not in items:

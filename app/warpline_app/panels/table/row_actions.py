@@ -24,6 +24,8 @@ class RowActions:
     def __init__(self, panel: Panel) -> None:
         self._panel = panel
         self.document = panel.document
+        self.chosen_row: str | None = None
+        """Key of the timeline's row that was selected from here last, rather than at its title."""
 
     @property
     def _state(self) -> TimelineState:
@@ -42,7 +44,8 @@ class RowActions:
         elif target.name is not None:
             self._state.set_highlight((target.name,))
         elif target.track is not None:
-            self._state.select_track(self._row_of(target.track))
+            self.chosen_row = self._row_of(target.track)
+            self._state.select_track(self.chosen_row)
 
     def show(self, target: RowTarget) -> None:
         """Bring what a row stands for into view: the event, the longest of its events, the track, the range."""

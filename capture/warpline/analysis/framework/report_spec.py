@@ -20,8 +20,8 @@ class ReportSpec:
     ``name`` is what ``--report`` takes and the name of the module; ``title`` is what a person reads. ``family`` groups
     reports for people: ``gpu``, ``framework``, ``steps``, ``ranges``, ``cpu``, or one of its own. ``needs``: kinds of
     events; without any of them in a capture there is nothing to report (empty: there always is). ``place``: reports
-    are listed by it, then by name. ``of_tracks``: its rows are tracks, so a selected track marks a row instead of
-    leaving out the others.
+    are listed by it, then by name. ``of_tracks``: its rows are tracks, so one that is chosen in the table
+    is marked there, where others are left out of tables about it.
     """
 
     name: str

@@ -9,7 +9,16 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtWidgets import QMenu
 from pytestqt.qtbot import QtBot
-from tests.gui.panels.panel_tools import OpenPage, cells, column, events_of, panel_of, pixels, settle, summary_of
+from tests.gui.panels.panel_tools import (
+    OpenPage,
+    cells,
+    column,
+    events_of,
+    panel_of,
+    pixels,
+    settle,
+    summary_of,
+)
 from tests.gui.sample import COPY, GEMM, KERNELS, MS
 
 from warpline_app.look.appearance import appearance

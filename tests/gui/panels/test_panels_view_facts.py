@@ -9,11 +9,13 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QTreeWidgetItem
 from pytestqt.qtbot import QtBot
-from tests.gui.panels.panel_tools import OpenPage, settle
+from tests.gui.panels.panel_tools import OpenPage, panel_of, settle
 from tests.gui.sample import MS
 
+from warpline.storage import CaptureBuilder, open_capture
 from warpline_app.panels.details.panel import DetailsPanel
 from warpline_app.panels.facts import view_facts
+from warpline_app.panels.histogram.panel import HistogramPanel
 from warpline_app.window.main_window import MainWindow
 
 
@@ -83,3 +85,61 @@ def test_a_view_of_very_many_events_asks_for_a_smaller_one(
     assert isinstance(panel, DetailsPanel)
     (line,) = shown(panel)["Where the time went"]
     assert "zoom in" in line.text(0)
+
+
+def test_a_click_on_a_title_has_details_and_histogram_tell_of_that_row(
+    qtbot: QtBot, window: MainWindow, open_page: OpenPage, sample: Path
+) -> None:
+    page = open_page(sample)
+    state, capture = page.document.state, page.document.capture
+    panel = window.panels.panel("details")
+    assert isinstance(panel, DetailsPanel)
+    assert len(shown(panel)["Busiest"]) == 3
+    state.select_track("process/71.1/thread/74.1")
+    settle(qtbot, window)
+    assert panel.kind.text().endswith("pin_memory  74")
+    assert ["pin_memory" in line.text(0) for line in shown(panel)["Busiest"]] == [True]
+    (events,) = (
+        fact.value
+        for section in panel.facts.sections  # type: ignore[union-attr]
+        for fact in section.facts
+        if fact.title == "Events"
+    )
+    assert events == "20", "its states, and nobody else's"
+    histogram = panel_of(qtbot, window, "histogram", HistogramPanel)
+    running = capture.strings.id("running")
+    assert running is not None
+    state.set_highlight((running,))
+    settle(qtbot, window)
+    assert histogram.spread is not None
+    assert set(histogram.spread.durations.tolist()) == {7 * MS}
+    state.select_track(None)
+    settle(qtbot, window)
+    assert set(histogram.spread.durations.tolist()) == {6 * MS, 7 * MS}
+
+
+def test_the_busiest_rows_of_joined_ranks_tell_their_rank(tmp_path: Path) -> None:
+    with CaptureBuilder(tmp_path / "ranks.h5") as builder:
+        builder.set_span(0, 100 * MS)
+        for rank in range(2):
+            top = builder.track(f"rank/{rank}", title=f"Rank {rank}", role="rank", rank=rank)
+            gpu = builder.track(
+                f"rank/{rank}/gpu/0", title="GPU 0", role="gpu", parent=top, rank=rank, device=rank
+            )
+            stream = builder.track(
+                f"rank/{rank}/gpu/0/stream/7",
+                title="Stream 7",
+                role="stream",
+                parent=gpu,
+                rank=rank,
+                stream=7,
+            )
+            builder.add_events(stream, "kernel", [0], [(90 - rank) * MS], builder.string("gemm"))
+        builder.finish()
+    with open_capture(tmp_path / "ranks.h5") as capture:
+        sections = view_facts.view_sections(capture, capture.span, None, lambda: False)
+    (busiest,) = (section for section in sections if section.title == "Busiest")
+    assert [fact.title for fact in busiest.facts] == [
+        "Stream 7 · GPU 0 · Rank 0",
+        "Stream 7 · GPU 0 · Rank 1",
+    ]

@@ -33,6 +33,7 @@ from warpline_app.panels.facts.fact import Fact
 from warpline_app.panels.facts.gap_facts import gap_facts, gap_reasons
 from warpline_app.panels.facts.view_facts import view_facts, view_sections
 from warpline_app.panels.frame.base import Panel
+from warpline_app.panels.frame.scope import scope_suffix, selected_tracks
 from warpline_app.session.background import Job
 from warpline_app.session.document import Document
 
@@ -251,6 +252,7 @@ class DetailsPanel(Panel):
         self.state.origin_changed.connect(self.mark_stale)
         self.state.view_changed.connect(self._time_changed)
         self.state.range_selection_changed.connect(self._time_changed)
+        self.state.track_selection_changed.connect(self._time_changed)
 
     @property
     def is_busy(self) -> bool:
@@ -281,10 +283,12 @@ class DetailsPanel(Panel):
         else:
             chosen = self.state.range_selection
             span = chosen or self.state.view
-            found = self._ask(span, partial(view_sections, capture, span))
+            tracks = selected_tracks(capture, self.state)
+            found = self._ask((span, tracks), partial(view_sections, capture, span, tracks))
             failed = (Section("", (Fact(tr("Not known"), str(found)),)),)
             told = failed if isinstance(found, Exception) else found
-            self.facts = view_facts(span, chosen is not None, origin, told)
+            suffix = scope_suffix(capture, self.state)
+            self.facts = view_facts(span, chosen is not None, origin, told, suffix)
             self.findings.setVisible(chosen is not None)
         self._show()
 

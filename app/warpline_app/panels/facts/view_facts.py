@@ -5,12 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from warpline.i18n import tr, tr_n, translated
+from warpline.model.errors import UsageError
 from warpline.model.times import format_duration, format_time
 from warpline_app.panels.facts.event_facts import EventFacts, Section
 from warpline_app.panels.facts.fact import Fact
 
 if TYPE_CHECKING:
+    from warpline.analysis.findings.case import Case
+    from warpline.analysis.findings.finding import Diagnosis
     from warpline.analysis.framework.selection import View
+    from warpline.model import Track
     from warpline.model.progress import IsCancelled
     from warpline.storage import Capture
 
@@ -21,10 +25,10 @@ _ROWS_SHOWN = 6
 
 
 def view_facts(
-    span: tuple[int, int], is_range: bool, origin_ns: int, told: tuple[Section, ...] | None
+    span: tuple[int, int], is_range: bool, origin_ns: int, told: tuple[Section, ...] | None, of_row: str = ""
 ) -> EventFacts:
     """The stretch of time in view, or the selected range; ``told`` is what `view_sections` found out, None while it is
-    at work.
+    at work. ``of_row`` follows the head where a row is selected (see `scope_suffix`).
     """
     start, stop = span
     borders = (
@@ -37,7 +41,7 @@ def view_facts(
         -1,
         tr("Selected range: {time}", time=length) if is_range else tr("In view: {time}", time=length),
         "",
-        tr("no event is selected"),
+        tr("no event is selected") + of_row,
         (
             Section("", borders),
             *(waiting if told is None else told),
@@ -56,14 +60,19 @@ def _questions() -> tuple[Fact, ...]:
     )
 
 
-def view_sections(capture: Capture, span: tuple[int, int], is_cancelled: IsCancelled) -> tuple[Section, ...]:
-    """What the time in view went to, and what was busiest; from a thread."""
+def view_sections(
+    capture: Capture, span: tuple[int, int], tracks: frozenset[int] | None, is_cancelled: IsCancelled
+) -> tuple[Section, ...]:
+    """What the time in view went to, and what was busiest; from a thread.
+
+    ``tracks``: only of these and what is below them; None for all.
+    """
     from warpline.analysis.findings.budget import budget_of
-    from warpline.analysis.findings.diagnose import open_case
     from warpline.analysis.findings.finding import Diagnosis
     from warpline.analysis.framework.selection import Selection, View
 
-    lanes = [lane for track in capture.tracks for lane in capture.track_lanes(track.index)]
+    below = View(capture, Selection(tracks=tracks)).tracks
+    lanes = [lane for track in sorted(below) for lane in capture.track_lanes(track)]
     # An instant at the very end of the capture is in view with it.
     count = capture.count_in(lanes, span[0], span[1] + (span[1] == capture.span[1]))
     counted = Section("", (Fact(tr("Events"), f"{count:,}"),))
@@ -71,7 +80,7 @@ def view_sections(capture: Capture, span: tuple[int, int], is_cancelled: IsCance
         hint = tr("These are many events to follow in passing: zoom in, or see Findings.")
         return (counted, Section(tr("Where the time went"), (Fact("", hint),)))
     view = View(capture, Selection(*span), is_cancelled)
-    case = open_case(view)
+    case = _case_of(view, tracks)
     parts: list[Fact]
     if isinstance(case, Diagnosis):
         texts = (translated(text) for text in (case.reason, case.remedy) if text)
@@ -88,13 +97,25 @@ def view_sections(capture: Capture, span: tuple[int, int], is_cancelled: IsCance
     sections = (
         counted,
         Section(tr("Where the time went"), tuple(parts)),
-        Section(tr("Busiest"), _busiest(view)),
+        Section(tr("Busiest"), _busiest(view, below)),
     )
     return tuple(section for section in sections if section.facts)
 
 
-def _busiest(view: View) -> tuple[Fact, ...]:
-    """Streams by what ran on them and threads by what they ran, the busiest first."""
+def _case_of(view: View, tracks: frozenset[int] | None) -> Case | Diagnosis:
+    """What is waited for on a row, or on the whole where the row is nobody's time: a counter, a core."""
+    from warpline.analysis.findings.diagnose import open_case
+
+    if tracks is not None and len(tracks) == 1:
+        try:
+            return open_case(view, of=view.capture.tracks[next(iter(tracks))].uri)
+        except UsageError:
+            pass
+    return open_case(view)
+
+
+def _busiest(view: View, tracks: frozenset[int]) -> tuple[Fact, ...]:
+    """Of some tracks: streams by what ran on them and threads by what they ran, the busiest first."""
     from warpline.analysis.cpu.thread_state import thread_state
     from warpline.analysis.framework.options import Options
     from warpline.analysis.framework.report import NotRecorded
@@ -103,14 +124,15 @@ def _busiest(view: View) -> tuple[Fact, ...]:
     length = max(1, stop - start)
     busy: list[tuple[float, int, str]] = []
     for track in capture.tracks:
-        if track.role == "stream":
+        if track.role == "stream" and track.index in tracks:
             lanes = tuple(capture.track_lanes(track.index))
             share = capture.union_busy_ns(lanes, start, stop) / length if lanes else 0.0
             busy.append((share, track.index, _titled(capture, track.index)))
     states = thread_state(view, Options())
     if not isinstance(states, NotRecorded) and states.targets.tracks is not None:
         for place, index in enumerate(states.targets.tracks.tolist()):
-            busy.append((states.value(place, "running_ns") / length, index, _titled(capture, index)))
+            if index in tracks:
+                busy.append((states.value(place, "running_ns") / length, index, _titled(capture, index)))
     busy = sorted((one for one in busy if one[0] > 0), key=lambda one: -one[0])
     facts = [Fact(title, _share(share), track=index) for share, index, title in busy[:_ROWS_SHOWN]]
     if len(busy) > _ROWS_SHOWN:
@@ -120,15 +142,19 @@ def _busiest(view: View) -> tuple[Fact, ...]:
 
 
 def _titled(capture: Capture, index: int) -> str:
-    """A row by its own title and that of what it belongs to."""
+    """A row by its own title, that of the GPU or process it belongs to, and its rank where there are several."""
     track = capture.tracks[index]
-    above = capture.tracks[track.parent] if track.parent >= 0 else None
-    if track.role == "state" and above is not None:
-        return translated(above.title)
-    while above is not None and above.role not in {"gpu", "process"}:
-        above = capture.tracks[above.parent] if above.parent >= 0 else None
-    title = translated(track.title)
-    return f"{title} · {translated(above.title)}" if above is not None else title
+    above: list[Track] = []
+    parent = track.parent
+    while parent >= 0:
+        above.append(capture.tracks[parent])
+        parent = above[-1].parent
+    if track.role == "state" and above:
+        titles = [above[0].title]
+    else:
+        titles = [track.title, *[one.title for one in above if one.role in {"gpu", "process"}][:1]]
+    titles += [one.title for one in above if one.role == "rank"]
+    return " · ".join(translated(title) for title in titles)
 
 
 def _share(ratio: float) -> str:

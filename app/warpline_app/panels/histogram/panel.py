@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from PySide6.QtWidgets import QCheckBox, QLabel, QWidget
 
+from warpline.analysis.framework.selection import Selection, View
 from warpline.i18n import tr, tr_n
 from warpline.model.progress import IsCancelled
 from warpline.model.times import format_duration
@@ -22,6 +23,7 @@ from warpline_app.panels.charts.chart import (
     whole_ticks,
 )
 from warpline_app.panels.frame.computed import ComputedPanel
+from warpline_app.panels.frame.scope import scope_suffix, selected_tracks
 from warpline_app.session.document import Document
 from warpline_app.timeline.model.events_of_names import instances
 from warpline_app.timeline.model.kernel_names import short_kernel_name
@@ -32,11 +34,14 @@ BINS = 80
 
 @dataclass(frozen=True)
 class HistogramRequest:
-    """Durations of one name in a range; ``is_log`` spaces the bins by ratio."""
+    """Durations of one name in a range, on some tracks and what is below them (None: on all); ``is_log`` spaces the
+    bins by ratio.
+    """
 
     name: int
     range_ns: tuple[int, int] | None
     is_log: bool
+    tracks: frozenset[int] | None = None
 
 
 @dataclass(frozen=True)
@@ -109,6 +114,7 @@ class HistogramPanel(ComputedPanel):
         self.state.highlight_changed.connect(self.mark_stale)
         self.state.selection_changed.connect(self._selection_changed)
         self.state.range_selection_changed.connect(self.range_moved)
+        self.state.track_selection_changed.connect(self.mark_stale)
 
     def _name(self) -> int | None:
         if len(self.state.highlight) == 1:
@@ -121,7 +127,10 @@ class HistogramPanel(ComputedPanel):
         """The name and the range; −1 when nothing is chosen."""
         name = self._name()
         return HistogramRequest(
-            -1 if name is None else name, self.state.range_selection, self.log.isChecked()
+            -1 if name is None else name,
+            self.state.range_selection,
+            self.log.isChecked(),
+            selected_tracks(self.document.capture, self.state),
         )
 
     def compute(self, request: HistogramRequest, is_cancelled: IsCancelled) -> Spread:
@@ -134,6 +143,10 @@ class HistogramPanel(ComputedPanel):
         durations = capture.events.duration[rows].astype(np.int64)
         if request.range_ns is not None:
             keep = (starts < request.range_ns[1]) & (starts + np.maximum(durations, 1) > request.range_ns[0])
+            rows, durations = rows[keep], durations[keep]
+        if request.tracks is not None:
+            view = View(capture, Selection(tracks=request.tracks))
+            keep = np.isin(view.track_of(rows), list(view.tracks))
             rows, durations = rows[keep], durations[keep]
         is_log = request.is_log and len(durations) > 0 and is_wide(int(durations.min()), int(durations.max()))
         return spread_of(rows, durations, is_log)
@@ -159,9 +172,10 @@ class HistogramPanel(ComputedPanel):
         self.title.setToolTip(name)
         where = tr("in the whole capture") if request.range_ns is None else tr("in the selected range")
         events = tr_n("{count:,} event", "{count:,} events", result.count)
-        self.set_scope(f"{events} {where}")
+        self.set_scope(f"{events} {where}" + scope_suffix(self.document.capture, self.state))
         if not result.count:
-            self.facts.setText(tr("none in this range"))
+            where = tr("none on this row") if request.tracks is not None else tr("none in this range")
+            self.facts.setText(where)
             return
         self.facts.setText(
             tr(

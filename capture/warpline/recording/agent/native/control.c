@@ -13,6 +13,7 @@
 
 static struct control_page stopped = {.state = STATE_STOPPING};
 struct control_page *wl_control = &stopped;
+int wl_process;
 
 bool spool_map_control(const char *folder)
 {
@@ -34,6 +35,7 @@ bool spool_map_control(const char *folder)
         munmap(memory, PAGE);
         return false;
     }
+    wl_process = (int)getpid();
     wl_control = memory;
     return true;
 }

@@ -308,6 +308,7 @@ static void after_fork_in_parent(void) { spool_unlock(); }
 static void after_fork_in_child(void)
 {
     struct writer *own = wl_self;
+    wl_process = (int)getpid();
     waiting_forget_all();
     for (struct writer *writer = writers; writer != NULL; writer = writer->next)
         writer->waiting = NULL;

@@ -85,6 +85,13 @@ struct open_operator {
     uint32_t name, thread;
 };
 
+/* The outer frames of the stack that a thread had last, outermost first: mostly it has them again. */
+#define KNOWN_FRAMES 24
+struct known_frame {
+    uintptr_t code, instruction, filename, qualname, linetable;
+    uint32_t stack;
+};
+
 struct writer {
     uint64_t last_ns;
     uint32_t tid, serial; /* serial: tells threads apart that had the same id one after the other */
@@ -95,10 +102,13 @@ struct writer {
     struct open_operator *operators;
     struct record_osrt_waiting *waiting; /* what this thread waits for, in the file; NULL until it first waits */
     const void *waiting_caller;          /* return address whose text `waiting` has; NULL: none */
+    struct known_frame frames[KNOWN_FRAMES];
     struct writer *next, *previous;
     struct cursor cursors[SLOT_COUNT];
 };
 
+/* Of this process, as the kernel has it: asking costs a system call. */
+extern int wl_process;
 extern struct control_page *wl_control; /* never NULL: a stopped page of our own until a session is found */
 extern __thread struct writer *wl_self __attribute__((tls_model("initial-exec")));
 

@@ -14,8 +14,10 @@
 #include "python_stacks.h"
 
 #define GIL_PAUSE_NS 20000u
-/* What looking closer costs must not be a share of the call: a stack, and asking what a descriptor stands for now. */
+/* What looking closer costs must not be a share of the call: a stack, the task, and asking what a descriptor stands for
+ * now. */
 static uint64_t stack_ns = 10000;
+#define TASK_NS 50000u
 #define DESCRIPTOR_NS 200000u
 
 __thread uint32_t osrt_is_quiet __attribute__((tls_model("initial-exec")));
@@ -195,7 +197,7 @@ void osrt_write(const struct osrt_call *call, uint64_t end_ns)
             .caller = osrt_caller_text(call->caller, true),
         };
         if (has_stacks && duration_ns >= stack_ns)
-            record.stack = stack_and_task(&record.task);
+            record.stack = stack_and_task(duration_ns >= TASK_NS ? &record.task : NULL);
         if (call->text != NULL)
             record.text = wl_intern(call->text, strlen(call->text));
         else if (call->descriptor >= 0)

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "python_layout.h"
 #include "python_code.h"
+#include "spool.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -36,7 +37,7 @@ bool python_read(void *to, uintptr_t from, size_t size)
         return true;
     }
     struct iovec local = {to, size}, remote = {(void *)from, size};
-    return syscall(SYS_process_vm_readv, (long)getpid(), &local, 1L, &remote, 1L, 0L) == (long)size;
+    return syscall(SYS_process_vm_readv, (long)wl_process, &local, 1L, &remote, 1L, 0L) == (long)size;
 }
 
 bool python_read_places(void *to, const struct python_place *places, int count)
@@ -46,7 +47,7 @@ bool python_read_places(void *to, const struct python_place *places, int count)
         remote[i] = (struct iovec){(void *)places[i].from, places[i].size};
         local.iov_len += places[i].size;
     }
-    return syscall(SYS_process_vm_readv, (long)getpid(), &local, 1L, remote, (long)count, 0L) == (long)local.iov_len;
+    return syscall(SYS_process_vm_readv, (long)wl_process, &local, 1L, remote, (long)count, 0L) == (long)local.iov_len;
 }
 
 #define SHARED_BYTES .bytes_size = 16, .bytes_data = 32, .text_length = 16, .text_state = 32

@@ -160,15 +160,52 @@ static void write_task(struct writer *writer, uint64_t now, uint32_t tid, uint32
     WL_COMMIT(writer, SLOT_PYTHON_TASK, record_python_task);
 }
 
+/* What a thread was in when it was last read, and how long it had run by then. */
+struct last_read {
+    uintptr_t thread;
+    uint64_t id, ran_ns;
+    uint32_t stack, task;
+};
+#define LAST_READS 512u
+static struct last_read last_reads[LAST_READS];
+
+/* 0 where the kernel does not say. It knows the processor time of another thread by a number made of its id. */
+static uint64_t time_run_ns(uint64_t id)
+{
+    struct timespec time;
+    clockid_t clock = (clockid_t)(~(uint32_t)id << 3 | 6u);
+    return clock_gettime(clock, &time) == 0 ? (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec : 0;
+}
+
+static void write_sample(struct writer *writer, uint64_t now, uint32_t tid, uint32_t stack, uint32_t task)
+{
+    names_saw(tid);
+    if (task != 0)
+        write_task(writer, now, tid, task);
+    struct record_python_sample *to = WL_RESERVE(writer, SLOT_PYTHON_SAMPLE, record_python_sample);
+    if (to == NULL)
+        return;
+    *to = (struct record_python_sample){now, tid, stack};
+    WL_COMMIT(writer, SLOT_PYTHON_SAMPLE, record_python_sample);
+}
+
 /* A thread that moved has mostly done so while this one had no core: read again at once. Stack 0 is one that moved all
  * the same, so that it is known how many did. */
 static void sample_thread(struct writer *writer, struct memory *memory, uintptr_t thread, size_t span)
 {
     struct stack_frame frames[STACK_DEPTH];
-    uint64_t id = word(memory->thread + python_layout.thread_native_id), now = 0;
+    uint64_t id = word(memory->thread + python_layout.thread_native_id), now = wl_now(writer);
     uintptr_t coroutine = 0;
     uint32_t stack = 0, task = 0;
     int depth = -1;
+    if (id == 0 || id > INT32_MAX)
+        return;
+    struct last_read *last = &last_reads[id % LAST_READS];
+    uint64_t ran_ns = time_run_ns(id);
+    if (ran_ns != 0 && last->ran_ns == ran_ns && last->thread == thread && last->id == id) {
+        write_sample(writer, now, (uint32_t)id, last->stack, last->task); /* it did not run: it is where it was */
+        return;
+    }
     for (int attempt = 0; attempt < ATTEMPTS && depth != 0 && stack == 0; attempt++) {
         now = wl_now(writer);
         coroutine = 0;
@@ -178,16 +215,10 @@ static void sample_thread(struct writer *writer, struct memory *memory, uintptr_
         if (depth < 0 && !python_read(memory->thread, thread, span))
             return;
     }
-    if (depth == 0 || id == 0 || id > INT32_MAX)
+    if (depth == 0)
         return;
-    names_saw((uint32_t)id);
-    if (task != 0)
-        write_task(writer, now, (uint32_t)id, task);
-    struct record_python_sample *to = WL_RESERVE(writer, SLOT_PYTHON_SAMPLE, record_python_sample);
-    if (to != NULL) {
-        *to = (struct record_python_sample){now, (uint32_t)id, stack};
-        WL_COMMIT(writer, SLOT_PYTHON_SAMPLE, record_python_sample);
-    }
+    write_sample(writer, now, (uint32_t)id, stack, task);
+    *last = (struct last_read){thread, id, stack != 0 ? ran_ns : 0, stack, task};
 }
 
 static void sample(struct writer *writer, struct memory *memory)

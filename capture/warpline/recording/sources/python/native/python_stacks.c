@@ -55,7 +55,7 @@ static bool python_read_many(void *to, size_t span, const struct stack_frame *fr
     struct iovec local = {to, span * (size_t)depth}, remote[STACK_DEPTH];
     for (int i = 0; i < depth; i++)
         remote[i] = (struct iovec){(void *)(frames[i].code + offset), span};
-    return syscall(SYS_process_vm_readv, (long)getpid(), &local, 1L, remote, (long)depth, 0L) ==
+    return syscall(SYS_process_vm_readv, (long)wl_process, &local, 1L, remote, (long)depth, 0L) ==
            (long)local.iov_len;
 }
 
@@ -181,10 +181,43 @@ static uint32_t node_id(uint32_t parent, uint32_t code, uintptr_t address, uintp
     return id;
 }
 
+/* How many frames, from the outermost, are those that this thread had last; `stack` is theirs. */
+static int known_depth(struct known_frame *known, const struct stack_frame *frames, const struct identity *identities,
+                       int depth, uint32_t *stack)
+{
+    int same = 0;
+    for (; same < depth && same < KNOWN_FRAMES; same++) {
+        const struct stack_frame *frame = &frames[depth - 1 - same];
+        const struct identity *identity = &identities[depth - 1 - same];
+        const struct known_frame *had = &known[same];
+        if (had->stack == 0 || had->instruction != frame->instruction || had->code != frame->code ||
+            had->filename != identity->filename || had->qualname != identity->qualname ||
+            had->linetable != identity->linetable)
+            break;
+        *stack = had->stack;
+    }
+    return same;
+}
+
+static void keep_frame(struct known_frame *known, int at, const struct stack_frame *frame,
+                       const struct identity *identity, uint32_t stack)
+{
+    if (at >= KNOWN_FRAMES)
+        return;
+    known[at] = (struct known_frame){frame->code, frame->instruction, identity->filename, identity->qualname,
+                                     identity->linetable, stack};
+    if (at + 1 < KNOWN_FRAMES)
+        known[at + 1].stack = 0; /* that stack had another caller */
+}
+
 static uint32_t intern(const struct stack_frame *frames, const struct identity *identities, int depth)
 {
     uint32_t stack = 0;
-    for (int i = depth - 1; i >= 0; i--) { /* from the outermost */
+    struct writer *writer = wl_writer();
+    if (writer == NULL)
+        return 0;
+    int same = known_depth(writer->frames, frames, identities, depth, &stack);
+    for (int i = depth - 1 - same; i >= 0; i--) { /* from the outermost */
         uint32_t code = code_id(frames[i].code, &identities[i]);
         uint32_t next = code ? node_id(stack, code, frames[i].code, frames[i].instruction) : 0;
         if (next == 0) {
@@ -192,6 +225,7 @@ static uint32_t intern(const struct stack_frame *frames, const struct identity *
             return stack;
         }
         stack = next;
+        keep_frame(writer->frames, depth - 1 - i, &frames[i], &identities[i], stack);
     }
     return stack;
 }

@@ -1,0 +1,72 @@
+"""Stacks that are nearly those of the wait before: what the agent remembers of one must not be told of the next."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+import warpline
+
+PROGRAM = """
+import threading, time
+def wait(time_s):
+    time.sleep(time_s)
+def first(how):
+    list(map(how, [0.0005]))  # through C, so that the line stands still whatever is called
+def second(how):
+    list(map(how, [0.0005]))
+def deep(how, depth=40):
+    deep(how, depth - 1) if depth else how(0.0005)
+def rests():
+    time.sleep(0.3)
+calls = [(first, wait), (second, time.sleep), (second, wait), (deep, wait), (deep, time.sleep), (first, time.sleep)]
+for _ in range(10):
+    for function, how in calls:
+        function(how)
+resting = threading.Thread(target=rests)
+resting.start()
+print(resting.native_id)
+resting.join()
+"""
+STACKS = [
+    ["<module>", "first", "wait"],
+    ["<module>", "second"],
+    ["<module>", "second", "wait"],
+    ["<module>", *["deep"] * 41, "wait"],
+    ["<module>", *["deep"] * 41],
+    ["<module>", "first"],
+]
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, warpline.CaptureReader]]:
+    output = tmp_path_factory.mktemp("repeated") / "run.h5"
+    command = [sys.executable, "-m", "warpline", "record", "-q", "--no-check", "-o", str(output), "--"]
+    done = subprocess.run(
+        [*command, sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=100, check=True
+    )
+    with warpline.open(output) as capture:
+        yield int(done.stdout), capture
+
+
+def test_a_wait_has_the_callers_it_had_this_time(recorded: tuple[int, warpline.CaptureReader]) -> None:
+    resting, capture = recorded
+    calls = capture.events("osrt").to_pandas()
+    waits = calls[(calls.wait == "sleep") & (calls.thread_id != resting)].sort_values("start_ns")
+    assert len(waits) == 60
+    told = 0
+    for number, stack in enumerate(waits["stack"]):
+        if not isinstance(stack, str):
+            continue  # before the agent had looked at this Python
+        assert [frame.split(" ")[0] for frame in stack.split(";")] == STACKS[number % 6]
+        told += 1
+    assert told > 30
+
+
+def test_a_thread_that_rests_is_sampled_where_it_rests(recorded: tuple[int, warpline.CaptureReader]) -> None:
+    resting, capture = recorded
+    samples = capture.events("sample").to_pandas()
+    assert samples[samples.thread_id == resting]["name"].str.startswith("rests (").any()

@@ -60,14 +60,18 @@ def job_of_ranks(
     def work(progress: Progress, is_cancelled: IsCancelled) -> TrainingJob | Opened:
         from warpline.library.jobs import JobWatch, open_job
         from warpline.library.jobs.finding import BY_ORDER, find_job
-        from warpline.model import WarplineError
+        from warpline.model import Cancelled, WarplineError
 
+        files = None
         if not is_surely_job:
             progress(0.0, tr("looking for the ranks"))
             try:
-                told = [one for one in find_job(opening.paths).ranks if one.told_by != BY_ORDER]
+                files = find_job(opening.paths, None, progress, is_cancelled)
+            except Cancelled:
+                raise
             except WarplineError:
-                told = []
+                files = None
+            told = [one for one in files.ranks if one.told_by != BY_ORDER] if files is not None else []
             if len(told) < _LEAST_RANKS:
                 opened = open_path(opening.paths[0], progress, is_cancelled)
                 if prepare is not None:
@@ -83,7 +87,12 @@ def job_of_ranks(
 
         workers = 1 if _is_small(opening.paths) else None
         return open_job(
-            opening.paths, workers=workers, progress=progress, cancelled=is_cancelled, watch=Watch()
+            opening.paths,
+            workers=workers,
+            progress=progress,
+            cancelled=is_cancelled,
+            watch=Watch(),
+            files=files,
         )
 
     return work

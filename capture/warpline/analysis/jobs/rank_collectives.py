@@ -7,12 +7,11 @@ import numpy.typing as npt
 
 from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.not_recorded import missing
-from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table, Texts
 from warpline.analysis.framework.selection import SelectedEvents, View, join_events
 from warpline.analysis.framework.tables import combine_keys
 from warpline.analysis.jobs.communication_facts import communication_facts
-from warpline.analysis.jobs.rank_steps import step_windows
+from warpline.analysis.jobs.rank_case import RankCase
 from warpline.analysis.structure.gpus import gpus
 from warpline.analysis.structure.kernels import communication_ids
 from warpline.analysis.structure.overlap import covered_ns
@@ -25,15 +24,15 @@ COLLECTIVES = "rank_collectives"
 _KINDS = ("kernel", "gpu_event")
 
 
-def rank_collectives(view: View, options: Options) -> Table | NotRecorded:
+def rank_collectives(case: RankCase) -> Table | NotRecorded:
     """Each communication in a step: its step, what it is (`CommunicationFacts.text`), place among the same, times.
 
     ``place`` counts those that are the same within a step, by their starts. Times are since the capture began;
     ``exposed_ns`` is how much of it no computation of the same GPU hid.
     """
-    windows = step_windows(view, options)
+    view, windows = case.view, case.windows
     if windows is None:
-        return missing_steps(options)
+        return missing_steps(case.options)
     wanted = communication_ids(view)
     parts, exposed, facts = [], [], []
     codes: dict[str, int] = {}

@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.framework.column import Column, Role
-from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import Table
 from warpline.analysis.framework.selection import View
 from warpline.analysis.jobs.distribution import recorded
+from warpline.analysis.jobs.rank_case import RankCase
 from warpline.analysis.structure.gpus import gpus
 from warpline.analysis.structure.memory_events import memory_events
 from warpline.i18n import english
@@ -20,7 +20,7 @@ FACTS = "rank_facts"
 _HOST_KEYS = ("host_name", "hostname", "host")
 
 
-def rank_facts(view: View, _options: Options) -> Table:
+def rank_facts(case: RankCase) -> Table:
     """One row: the host, the GPU, the most bytes that were allocated, reserved by the allocator, and in use on the
     GPU. What was not recorded is masked or None.
     """
@@ -31,6 +31,7 @@ def rank_facts(view: View, _options: Options) -> Table:
         Column("reserved_bytes", english("Reserved at most"), Role.SIZE),
         Column("used_bytes", english("In use on the GPU at most"), Role.SIZE),
     )
+    view = case.view
     allocated, reserved = _allocator(view)
     return Table(
         columns,

@@ -6,23 +6,22 @@ import numpy as np
 
 from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.not_recorded import missing
-from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.report import NotRecorded, Table
-from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.tables import name_texts
-from warpline.analysis.jobs.rank_steps import step_windows
+from warpline.analysis.jobs.rank_case import RankCase
 from warpline.analysis.structure.kernels import communication_ids
 from warpline.i18n import english
 
 KERNELS = "rank_kernels"
 
 
-def rank_kernels(view: View, options: Options) -> Table | NotRecorded:
+def rank_kernels(case: RankCase) -> Table | NotRecorded:
     """Kernels that compute by name, in the rank's steps where it has any: their number and time, largest first."""
+    view = case.view
     kinds = [kind for kind in ("kernel", "gpu_event") if kind in view.capture.kinds]
     if not view.has(*kinds):
         return missing("gpu")
-    windows = step_windows(view, options)
+    windows = case.windows
     if windows is not None:
         view = view.restrict(int(windows.start.min()), int(windows.stop.max()))
     size = max(len(view.capture.strings), 1)

@@ -48,7 +48,11 @@ def detect(path: Path | str) -> Importer:
     Raises ImportFormatError when none knows the format; of formats of other tools it says how to bring them in.
     """
     path = Path(path)
-    head = read_head(path)
+    return detect_head(read_head(path), path)
+
+
+def detect_head(head: bytes, path: Path) -> Importer:
+    """See `detect`; ``head`` is what `read_head` reads of the file."""
     if why := why_closed(head, path):
         raise ImportFormatError(why)
     best: Importer | None = None

@@ -18,13 +18,14 @@ from warpline.analysis.framework.registry import compute_report
 from warpline.analysis.framework.report import Report
 from warpline.analysis.framework.selection import View
 from warpline.analysis.jobs.packed_reports import FORMAT, pack, unpack
+from warpline.analysis.jobs.rank_case import RankCase
 from warpline.analysis.jobs.rank_tables import RANK_TABLES, compute_rank_table
 from warpline.i18n import tr
 from warpline.library.jobs.remote import content_key, fetched, is_url
 from warpline.library.opening import open_path
 from warpline.model import Cancelled, WarplineError
 from warpline.model.progress import IsCancelled, never, unwatched
-from warpline.storage import Capture, ConversionCache, cache_folder
+from warpline.storage import ConversionCache, cache_folder
 
 _KEPT_SECONDS = 30 * 24 * 3600
 
@@ -60,12 +61,14 @@ def compute_rank(
 
 def kept_tables(path: str, names: Sequence[str], step: str | None = None) -> RankTables | None:
     """What `compute_rank` would answer without computing anything; None where something is not kept."""
+    try:
+        kept = _KeptTables(path, step)
+    except (OSError, WarplineError):
+        return None
     found = {}
     for name in names:
-        try:
-            packed = _place(path, name, step).read_bytes()
-            unpack(packed)
-        except (OSError, ValueError, WarplineError):
+        packed = kept.read(name)
+        if packed is None:
             return None
         found[name] = packed
     return RankTables(found)
@@ -81,51 +84,66 @@ def forget_old() -> None:
 
 
 def _compute(path: str, names: Sequence[str], step: str | None, cancelled: IsCancelled) -> dict[str, bytes]:
-    found: dict[str, bytes] = {}
-    for name in names:
-        kept = kept_tables(path, [name], step)
-        if kept is not None:
-            found |= kept.reports
-            with contextlib.suppress(OSError):
-                os.utime(_place(path, name, step))
+    kept = _KeptTables(path, step)
+    found = {name: packed for name in names if (packed := kept.read(name)) is not None}
     wanted = [name for name in names if name not in found]
     if wanted:
         with (
             fetched(path) if is_url(path) else nullcontext(Path(path)) as local,
             open_path(local, unwatched, cancelled).capture as capture,
         ):
+            case = RankCase(View(capture), Options(step=step))
             for name in wanted:
-                found[name] = pack(_report(capture, name, Options(step=step)))
-                _keep(_place(path, name, step), found[name])
+                found[name] = pack(_report(case, name))
+                kept.keep(name, found[name])
     return found
 
 
-def _report(capture: Capture, name: str, options: Options) -> Report:
+def _report(case: RankCase, name: str) -> Report:
     if name in RANK_TABLES:
-        return compute_rank_table(View(capture), name, options)
-    return compute_report(capture, name, options=options)
+        return compute_rank_table(case, name)
+    return compute_report(case.view.capture, name, options=case.options)
 
 
 def _folder() -> Path:
     return cache_folder() / "jobs"
 
 
-def _place(path: str, name: str, step: str | None) -> Path:
-    """Where a report is kept: by the file as the cache of conversions knows it, the report and the version.
+class _KeptTables:
+    """The tables that are kept of a file, which is looked at once: by what the cache of conversions knows it by (of a
+    URL what its storage tells), and the version.
 
     Raises WarplineError or OSError when the file cannot be read.
     """
-    what = f"{name} {step or ''} {FORMAT} {__version__}"
-    if is_url(path):
-        digest = blake2b(f"{path}\0{content_key(path)}\0{what}".encode(), digest_size=16).hexdigest()
+
+    def __init__(self, path: str, step: str | None) -> None:
+        what = f"{step or ''} {FORMAT} {__version__}"
+        self._key = (
+            f"{path}\0{content_key(path)}\0{what}"
+            if is_url(path)
+            else ConversionCache(_folder()).path_of([Path(path)], what).stem
+        )
+
+    def read(self, name: str) -> bytes | None:
+        """A report as it was packed; None where it is not kept, or damaged."""
+        place = self._place(name)
+        try:
+            packed = place.read_bytes()
+            unpack(packed)
+            os.utime(place)
+        except (OSError, ValueError):
+            return None
+        return packed
+
+    def keep(self, name: str, packed: bytes) -> None:
+        """Keep a report. That is a service: a full disk is no reason to lose what was computed."""
+        target = self._place(name)
+        with contextlib.suppress(OSError):
+            target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            making = target.with_suffix(f".{uuid.uuid4().hex[:8]}.part")
+            making.write_bytes(packed)
+            os.replace(making, target)
+
+    def _place(self, name: str) -> Path:
+        digest = blake2b(f"{self._key}\0{name}".encode(), digest_size=16).hexdigest()
         return _folder() / f"{digest}.tables"
-    return ConversionCache(_folder()).path_of([Path(path)], what).with_suffix(".tables")
-
-
-def _keep(target: Path, packed: bytes) -> None:
-    # Keeping is a service: a full disk is no reason to lose what was computed.
-    with contextlib.suppress(OSError):
-        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        making = target.with_suffix(f".{uuid.uuid4().hex[:8]}.part")
-        making.write_bytes(packed)
-        os.replace(making, target)

@@ -8,13 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from warpline.i18n import tr
-from warpline.interchange import detect, is_capture
-from warpline.interchange.framework.bundles import is_bundle
-from warpline.interchange.framework.detection import read_head
 from warpline.interchange.framework.ranks import RankFound, rank_of
-from warpline.library.jobs.remote import fetched, is_url, list_files
-from warpline.model import UsageError, WarplineError
-from warpline.storage import capture_ranks
+from warpline.library.jobs.looking import Candidate, look_into
+from warpline.library.jobs.remote import is_url, list_files
+from warpline.model import UsageError
+from warpline.model.progress import IsCancelled, Progress, never, unwatched
 
 BY_ORDER = "order"
 """`RankFile.told_by` where nothing tells a rank and the files are counted through."""
@@ -57,17 +55,6 @@ class LeftOut:
 
 
 @dataclass(frozen=True)
-class _Candidate:
-    """A file that may be a rank's: ``shown`` is the part of its path that may tell which."""
-
-    path: Path
-    shown: Path
-    url: str = ""
-    is_asked_for: bool = False
-    format: str = ""
-
-
-@dataclass(frozen=True)
 class JobFiles:
     """The ranks of a job by number, the files left out, and how many ranks it has where a trace tells."""
 
@@ -83,29 +70,35 @@ class JobFiles:
         return tuple(rank for rank in range(count) if rank not in known)
 
 
-def find_job(paths: Sequence[Path | str], pattern: str | None = None) -> JobFiles:
+def find_job(
+    paths: Sequence[Path | str],
+    pattern: str | None = None,
+    progress: Progress = unwatched,
+    cancelled: IsCancelled = never,
+) -> JobFiles:
     """The ranks in folders (and the folders in them) and files; texts with ``://`` in them are URLs for fsspec.
 
     A rank's number comes from the trace's metadata, else from its name or that of its folder below the one given:
     ``rank`` and a number, or ``pattern``, a regular expression whose first group is the number. Of a URL the name
     goes first, so that no more is fetched than must be. Where nothing tells any, files are counted through in the
     order of their names, a trace and what was exported of it once. Of several files of a rank the first by name stays.
+    ``progress`` is told how many files have been looked into.
 
-    Raises UsageError when there is no such path, the pattern is none, or no file is a rank's.
+    Raises UsageError when there is no such path, the pattern is none, or no file is a rank's, Cancelled.
     """
     expression = _expression(pattern)
-    told: list[tuple[_Candidate, RankFound | None]] = []
+    told: list[tuple[Candidate, RankFound | None]] = []
     left_out: list[LeftOut] = []
-    for one in _files(paths):
-        named = _by_pattern(expression, one.shown) if expression else rank_of(one.shown)
-        try:
-            found, its_format = _rank_in(one, named)
-        except (WarplineError, OSError) as error:
-            if named is not None or one.path.name.lower().endswith(_SUFFIXES) or one.is_asked_for:
-                left_out.append(_without(one, _without_path(error, one), named.rank if named else None))
-            continue
-        one = replace(one, format=its_format)
-        told.append((one, named if expression and named else found or named))
+    candidates = [
+        replace(one, named=_by_pattern(expression, one.shown) if expression else rank_of(one.shown))
+        for one in _files(paths)
+    ]
+    for looked in look_into(candidates, progress, cancelled):
+        one, named = looked.candidate, looked.candidate.named
+        if not looked.reason:
+            told.append((one, named if expression and named else looked.found or named))
+        elif named is not None or one.path.name.lower().endswith(_SUFFIXES) or one.is_asked_for:
+            left_out.append(_without(one, looked.reason, named.rank if named else None))
     if told and not any(found for _, found in told):
         told, twice = _once_each([one for one, _ in told])
         left_out += twice
@@ -131,18 +124,18 @@ def find_job(paths: Sequence[Path | str], pattern: str | None = None) -> JobFile
     )
 
 
-def _without(one: _Candidate, reason: str, rank: int | None = None) -> LeftOut:
+def _without(one: Candidate, reason: str, rank: int | None = None) -> LeftOut:
     return LeftOut(one.path, reason, rank, one.url)
 
 
 def _once_each(
-    found: Sequence[_Candidate],
-) -> tuple[list[tuple[_Candidate, RankFound | None]], list[LeftOut]]:
+    found: Sequence[Candidate],
+) -> tuple[list[tuple[Candidate, RankFound | None]], list[LeftOut]]:
     """Files that tell no rank counted through; of a trace and its exports, which share a name, the capture stays."""
-    of_trace: dict[Path, list[_Candidate]] = {}
+    of_trace: dict[Path, list[Candidate]] = {}
     for one in found:
         of_trace.setdefault(_stem(one.path), []).append(one)
-    kept: list[tuple[_Candidate, RankFound | None]] = []
+    kept: list[tuple[Candidate, RankFound | None]] = []
     left_out = []
     for number, several in enumerate(of_trace.values()):
         first = min(several, key=lambda one: one.path.suffix != ".h5")
@@ -170,24 +163,24 @@ def _is_beside(one: LeftOut, ranks: Mapping[int, RankFile]) -> bool:
     return rank_of(Path(one.path.name)) is None
 
 
-def _files(paths: Sequence[Path | str]) -> Iterator[_Candidate]:
+def _files(paths: Sequence[Path | str]) -> Iterator[Candidate]:
     for path in paths:
         if isinstance(path, str) and is_url(path):
             base = path.rstrip("/")
             for url in sorted(list_files(path), key=lambda url: _natural(Path(url))):
                 below = url.partition(base.partition("://")[2])[2].strip("/")
                 shown = Path(below or url.rpartition("/")[2])
-                yield _Candidate(Path(url.partition("://")[2]), shown, url, is_asked_for=not below)
+                yield Candidate(Path(url.partition("://")[2]), shown, url, is_asked_for=not below)
             continue
         path = Path(path)
         if not path.exists():
             raise UsageError(tr("there is no file or folder {path}", path=path))
         if not path.is_dir():
-            yield _Candidate(path, path, is_asked_for=True)
+            yield Candidate(path, path, is_asked_for=True)
             continue
         for inside in sorted(path.rglob("*"), key=_natural):
             if inside.is_file() and not inside.is_symlink():
-                yield _Candidate(inside, inside.relative_to(path))
+                yield Candidate(inside, inside.relative_to(path))
 
 
 def _natural(path: Path) -> list[tuple[int, int | str]]:
@@ -214,36 +207,3 @@ def _by_pattern(expression: re.Pattern[str], path: Path) -> RankFound | None:
     if found is None or not (found[1] or "").isdecimal() or len(found[1]) > 9:
         return None
     return RankFound(int(found[1]), found[0])
-
-
-def _rank_in(one: _Candidate, named: RankFound | None) -> tuple[RankFound | None, str]:
-    """The rank that a file tells of itself, and its format.
-
-    Raises WarplineError when it is nothing to open, OSError when its storage does not give it.
-    """
-    if not one.url:
-        return _rank_in_file(one.path)
-    if named is not None:
-        return None, ""
-    if one.path.suffix.lower() == ".h5":
-        with fetched(one.url) as path:
-            return _rank_in_file(path)
-    with fetched(one.url, only_head=True) as path:
-        return rank_of(Path(), read_head(path)), ""
-
-
-def _rank_in_file(path: Path) -> tuple[RankFound | None, str]:
-    if is_capture(path):
-        ranks = capture_ranks(path)
-        if len(ranks) > 1:
-            raise UsageError(tr("a capture of several ranks; warpline stats reports about it"))
-        return (RankFound(next(iter(ranks)), "process") if ranks else None), ""
-    if is_bundle(path):
-        raise UsageError(tr("an archive of several files; unpack it first"))
-    importer = detect(path)
-    # Only what its metadata says: a name may be that of a folder above the job.
-    return rank_of(Path(), read_head(path)), importer.title
-
-
-def _without_path(error: Exception, one: _Candidate) -> str:
-    return str(error).removeprefix(f"{one.path}: ").removeprefix(f"{one.url}: ")

@@ -105,6 +105,7 @@ def open_job(
     progress: Progress = unwatched,
     cancelled: IsCancelled = never,
     watch: JobWatch | None = None,
+    files: JobFiles | None = None,
 ) -> TrainingJob:
     """The job in folders, files and URLs (texts with ``://``, for fsspec): each rank computed where it lies, or taken
     from what is kept.
@@ -113,13 +114,14 @@ def open_job(
     the first; ``pattern`` says where a name has its rank, ``step`` which range is a step; ``scheduler`` and
     ``workers`` who computes (`run_ranks`). ``progress`` is told each rank as it becomes ready. Call it in a worker
     thread: it waits for the ranks. ``watch`` is told the same rank by rank. ``cancelled`` is asked between ranks and
-    while one is waited for; what is computed is kept.
+    while one is waited for; what is computed is kept. Whoever has found the ranks already (`find_job`) hands them in
+    as ``files``.
 
     Raises UsageError when no file is a rank's or a report is unknown, WarplineError when the scheduler is not there,
     Cancelled.
     """
     progress(0.0, tr("looking for the ranks"))
-    files = find_job(paths, pattern)
+    files = files or find_job(paths, pattern, progress, cancelled)
     watch = watch or JobWatch()
     watch.found(files)
     forget_old()

@@ -10,6 +10,7 @@ import pytest
 
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.selection import View
+from warpline.analysis.jobs.rank_case import RankCase
 from warpline.analysis.jobs.rank_collectives import COLLECTIVES
 from warpline.analysis.jobs.rank_tables import compute_rank_table
 from warpline.library.jobs import RankState, open_job
@@ -61,7 +62,7 @@ def test_communication_of_ranks_is_what_hta_counts(data_dir: Path, traces: list[
     for row in kernels:
         rank = int(row["rank"])
         with open_path(traces[rank], unwatched, never).capture as capture:
-            table = compute_rank_table(View(capture), COLLECTIVES, Options()).table
+            table = compute_rank_table(RankCase(View(capture), Options()), COLLECTIVES).table
         assert table is not None
         here = np.asarray(table.data["step"]) == STEP
         time = (np.asarray(table.data["stop_ns"]) - np.asarray(table.data["start_ns"]))[here]

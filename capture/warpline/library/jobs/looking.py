@@ -1,0 +1,112 @@
+"""A look into the files of a job: what each tells of its rank, with no more read than that takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from warpline.i18n import tr
+from warpline.interchange.framework.bundles import is_bundle
+from warpline.interchange.framework.detection import detect_head, read_head
+from warpline.interchange.framework.ranks import RankFound, rank_of
+from warpline.library.jobs.remote import fetched
+from warpline.model import CaptureFormatError, CaptureVersionError, UsageError, WarplineError
+from warpline.model.progress import IsCancelled, Progress, check_cancelled
+from warpline.storage import capture_ranks
+
+_AT_ONCE = 8
+"""Files that are looked into at the same time: most of it is waiting for the disk, or for another machine's."""
+_TOLD_EVERY = 64
+_HDF5 = b"\x89HDF"
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A file that may be a rank's: ``shown`` is the part of its path that may tell which, ``named`` what that tells.
+
+    ``format`` is what it is called by its importer (English), empty for a capture and for what was not looked into.
+    """
+
+    path: Path
+    shown: Path
+    url: str = ""
+    is_asked_for: bool = False
+    named: RankFound | None = None
+    format: str = ""
+
+
+@dataclass(frozen=True)
+class Looked:
+    """A file that was looked into, and the rank it tells of itself, or the ``reason`` why it is of no use."""
+
+    candidate: Candidate
+    found: RankFound | None = None
+    reason: str = ""
+
+
+def look_into(
+    candidates: Sequence[Candidate], progress: Progress, cancelled: IsCancelled
+) -> Iterator[Looked]:
+    """What each file tells, in their order. Raises Cancelled."""
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        for number, one in enumerate(pool.map(_look, candidates), 1):
+            check_cancelled(cancelled)
+            if number % _TOLD_EVERY == 0:
+                progress(
+                    0.0,
+                    tr(
+                        "looking for the ranks: {count:,} of {total:,} files",
+                        count=number,
+                        total=len(candidates),
+                    ),
+                )
+            yield one
+
+
+def _look(one: Candidate) -> Looked:
+    try:
+        found, its_format = _rank_in(one)
+    except (WarplineError, OSError) as error:
+        reason = str(error).removeprefix(f"{one.path}: ").removeprefix(f"{one.url}: ")
+        return Looked(one, reason=reason or type(error).__name__)
+    return Looked(replace(one, format=its_format), found)
+
+
+def _rank_in(one: Candidate) -> tuple[RankFound | None, str]:
+    """The rank that a file tells of itself, and its format.
+
+    Raises WarplineError when it is nothing to open, OSError when its storage does not give it.
+    """
+    if not one.url:
+        return _rank_in_file(one.path)
+    if one.named is not None:
+        return None, ""
+    if one.path.suffix.lower() == ".h5":
+        with fetched(one.url) as path:
+            return _rank_in_file(path)
+    with fetched(one.url, only_head=True) as path:
+        return rank_of(Path(), read_head(path)), ""
+
+
+def _rank_in_file(path: Path) -> tuple[RankFound | None, str]:
+    with path.open("rb") as file:
+        is_hdf5 = file.read(len(_HDF5)) == _HDF5
+    if is_hdf5:
+        try:
+            ranks = capture_ranks(path)
+        except CaptureVersionError:
+            raise
+        except CaptureFormatError:
+            pass  # another profiler's file, or a damaged one, of which is told what is wrong below
+        else:
+            if len(ranks) > 1:
+                raise UsageError(tr("a capture of several ranks; warpline stats reports about it"))
+            return (RankFound(next(iter(ranks)), "process") if ranks else None), ""
+    if is_bundle(path):
+        raise UsageError(tr("an archive of several files; unpack it first"))
+    head = read_head(path)
+    importer = detect_head(head, path)
+    # Only what its metadata says: a name may be that of a folder above the job.
+    return rank_of(Path(), head), importer.title

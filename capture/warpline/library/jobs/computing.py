@@ -13,6 +13,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from warpline._version import __version__
+from warpline.analysis.framework.allocation import kept_memory
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.registry import compute_report
 from warpline.analysis.framework.report import Report
@@ -91,6 +92,7 @@ def _compute(path: str, names: Sequence[str], step: str | None, cancelled: IsCan
         with (
             fetched(path) if is_url(path) else nullcontext(Path(path)) as local,
             open_path(local, unwatched, cancelled).capture as capture,
+            kept_memory(),
         ):
             case = RankCase(View(capture), Options(step=step))
             for name in wanted:

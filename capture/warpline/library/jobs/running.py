@@ -92,17 +92,28 @@ def _existing(address: str, stack: ExitStack) -> Client:
 def _embedded(count: int, stack: ExitStack) -> Client:
     from distributed import Client, LocalCluster
 
-    # One thread each: the memory of a worker is that of one rank.
-    cluster = stack.enter_context(
-        LocalCluster(
+    try:
+        # One thread each: the memory of a worker is that of one rank.
+        started = LocalCluster(
             n_workers=count,
             threads_per_worker=1,
             processes=True,
             dashboard_address=None,
+            # What the scheduler serves for itself is nobody else's, and its usual port may be another cluster's.
+            scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
             memory_limit=0,
             silence_logs=logging.ERROR,
         )
-    )
+    except RuntimeError as error:
+        # Each process imports the script that was started, and would open the job itself.
+        raise WarplineError(
+            tr(
+                "no processes could be started to compute the ranks: {error}; a script has to open a job below "
+                'if __name__ == "__main__", or with workers=1',
+                error=str(error).rstrip("."),
+            )
+        ) from error
+    cluster = stack.enter_context(started)
     client: Client = stack.enter_context(Client(cluster, set_as_default=False))
     return client
 

@@ -13,9 +13,11 @@ from warpline.storage import Capture, CaptureBuilder, open_capture
 from warpline_app.look.theme import DARK
 from warpline_app.timeline.draw import codes
 from warpline_app.timeline.draw.codes import ColorTable
+from warpline_app.timeline.draw.emphasis import emphasis_for
 from warpline_app.timeline.draw.event_colors import EventColors
-from warpline_app.timeline.draw.lane_cache import StripCache, compose_lanes, emphasis_for
+from warpline_app.timeline.draw.lane_cache import StripCache, compose_lanes
 from warpline_app.timeline.model.time_model import TimeScale
+from warpline_app.timeline.model.why.chain import EventChains
 
 
 def colors_of(capture: Capture) -> EventColors:
@@ -78,6 +80,26 @@ def test_what_a_filter_leaves_out_is_dimmed(capture: Capture) -> None:
     line = compose_lanes(colors, np.array([lane_of(capture, STREAM)]), scale, emphasis=emphasis).codes[0]
     assert line[int(scale.to_px(72 * MS))] % codes.VARIANTS == codes.SOLID
     assert line[int(scale.to_px(80 * MS + 500 * US))] % codes.VARIANTS == codes.DIM
+
+
+def test_a_chain_is_lit_where_it_is_less_than_a_pixel_and_while_panning(capture: Capture) -> None:
+    colors = colors_of(capture)
+    lane = lane_of(capture, STREAM)
+    kernel = capture.event_at(lane, 15 * MS + 200 * US)
+    assert kernel is not None
+    emphasis = emphasis_for(capture, None, frozenset(), chain=EventChains(capture).of(kernel))
+    lanes = (lane, lane_of(capture, f"{MAIN}/nvtx/default"), lane_of(capture, f"{MAIN}/nvtx/default", 1))
+    far = compose_lanes(colors, np.array(lanes), TimeScale(0, 100 * MS, 100), emphasis=emphasis).codes
+    is_dim = far[0] % codes.VARIANTS >= codes.DIM_DENSITY
+    assert np.flatnonzero((far[0] > 0) & ~is_dim)[:1] == 15
+    assert is_dim[[14, 16]].all()
+    assert (far[1:, 13] % codes.VARIANTS == codes.SOLID).all()
+    assert (far[1, 61:63] % codes.VARIANTS == codes.DIM).all()
+    cache, scale = StripCache(colors), TimeScale(0, 40 * MS, 1900)
+    for _ in range(30):
+        scale = scale.moved(17)
+        panned = cache.lines(lanes, (), scale, emphasis=emphasis).codes
+    assert np.array_equal(panned, compose_lanes(colors, np.array(lanes), scale, emphasis=emphasis).codes)
 
 
 @st.composite

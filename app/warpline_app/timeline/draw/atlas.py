@@ -142,7 +142,7 @@ class Atlas:
         painter.setFont(self._font)
         painter.setPen(self._ink)
         ascent = QFontMetricsF(self._font).ascent()
-        for x, y, left, top, width, height, *_ in fragments.tolist():
+        for x, y, left, top, width, height, *_, opacity in fragments.tolist():
             entry = int(np.searchsorted(place, top * PAGE_PX + left, "right")) - 1
             begins = (self._ends[entry] - (entry << 16)).tolist()
             offset = left - table[entry, 0]
@@ -151,5 +151,6 @@ class Atlas:
             if offset or width < table[entry, 2]:
                 inside = [offset <= begin < offset + width for begin in begins]
                 text = "".join(letter for letter, seen in zip(text, inside, strict=False) if seen)
+            painter.setOpacity(opacity)
             painter.drawText(QPointF(x - width / 2, y - height / 2 + ascent), text)
         painter.restore()

@@ -29,11 +29,15 @@ CUT = 2
 ESTIMATED = 3
 DIM = 4
 DIM_EDGE = 5
+DIM_CUT = 6
 HATCH = 8
 HATCH_PHASES = 8
 DENSITY = 16
 LEVELS = 16
 DIM_DENSITY = 32
+DIM_HATCH = 48
+DIM_SHARE = 0.5
+"""How much of the background what is dimmed has: it stays readable."""
 
 EMPTY = 0
 GRID = 1
@@ -95,7 +99,7 @@ COARSE_FROM = 1.5
 """Device pixels per logical pixel from which they are."""
 
 # Inks of a pattern, by number.
-_GROUND, _INK, _DARK, _DIM, _PALE = range(5)
+_GROUND, _INK, _DARK, _DIM, _PALE, _DIM_DARK = range(6)
 
 
 def _pattern(height: int, top: float, bottom: float) -> npt.NDArray[np.uint8]:
@@ -106,9 +110,16 @@ def _pattern(height: int, top: float, bottom: float) -> npt.NDArray[np.uint8]:
     inside = (y >= top) & (y < bottom)
     if not inside.any():
         inside[-1] = True
-    for variant, ink in ((SOLID, _INK), (EDGE, _DARK), (DIM, _DIM), (DIM_EDGE, _DIM), (ESTIMATED, _PALE)):
+    for variant, ink in (
+        (SOLID, _INK),
+        (EDGE, _DARK),
+        (DIM, _DIM),
+        (DIM_EDGE, _DIM_DARK),
+        (ESTIMATED, _PALE),
+    ):
         pattern[inside, variant] = ink
     pattern[inside & (rows % 4 < 2), CUT] = _INK
+    pattern[inside & (rows % 4 < 2), DIM_CUT] = _DIM
     pattern[inside & (rows % 3 == 0), ESTIMATED] = _INK
     for level in range(1, LEVELS + 1):
         filled = rows >= height - max(1, round(level / LEVELS * height))
@@ -184,12 +195,14 @@ class ColorTable:
             name = FIXED[color] if color < len(FIXED) else ""
             rgb = self._rgb[color]
             base = color * VARIANTS
+            edge = mix(rgb, 0xFF000000, 0.32)
             inks = [
                 background,
                 rgb,
-                mix(rgb, 0xFF000000, 0.32),
-                mix(rgb, background, 0.78),
+                edge,
+                mix(rgb, background, DIM_SHARE),
                 mix(rgb, background, 0.35),
+                mix(edge, background, DIM_SHARE),
             ]
             pattern = patterns[_SHAPES.get(name, _WHOLE)]
             table[:, base : base + VARIANTS] = np.array(inks, np.uint32)[pattern]
@@ -202,15 +215,18 @@ class ColorTable:
         is_told = name.startswith("wait_")
         ground = mix(rgb, background, 0.66 if is_told else 0.55)
         line = rgb if is_told else mix(rgb, self.theme.rgb("text"), 0.38)
+        frame = rgb if is_told else mix(rgb, self.theme.rgb("text"), 0.15)
         rows, columns = np.indices((len(table), HATCH_PHASES))
         grain = self._grain if name in _FINE else 1
-        hatch = np.where(_TEXTURES[name](rows // grain, columns // grain), line, ground)
-        hatch[0] = hatch[-1] = rgb if is_told else mix(rgb, self.theme.rgb("text"), 0.15)
-        table[:, base + HATCH : base + HATCH + HATCH_PHASES] = hatch
+        is_line = _TEXTURES[name](rows // grain, columns // grain)
+        for first, share in ((HATCH, 0.0), (DIM_HATCH, DIM_SHARE)):
+            hatch = np.where(is_line, mix(line, background, share), mix(ground, background, share))
+            hatch[0] = hatch[-1] = mix(frame, background, share)
+            table[:, base + first : base + first + HATCH_PHASES] = hatch
         table[:, base + SOLID] = ground
         table[:, base + EDGE] = line
-        table[:, base + DIM] = mix(ground, background, 0.6)
-        table[:, base + DIM_EDGE] = table[:, base + DIM]
+        table[:, base + DIM] = mix(ground, background, DIM_SHARE)
+        table[:, base + DIM_EDGE] = mix(line, background, DIM_SHARE)
 
 
 HATCHED_COLORS = frozenset(INDEX[name] for name in _HATCHED)

@@ -12,6 +12,7 @@ from PySide6.QtGui import QColor, QFont, QPainter
 
 from warpline.i18n import translated
 from warpline.model import format_duration
+from warpline_app.look.theme import Theme
 from warpline_app.timeline.draw import codes
 from warpline_app.timeline.draw.atlas import Atlas
 from warpline_app.timeline.draw.lane_codes import Boxes
@@ -28,6 +29,8 @@ Float64Array = npt.NDArray[np.float64]
 INSET_PX = 5
 GAP_PX = 9
 MIDDLE_FROM_PX = 96
+DIM_OPACITY = 0.7
+"""Of the texts on what is dimmed."""
 
 
 _SILENT = np.zeros(codes.MAX_COLORS, bool)
@@ -45,10 +48,12 @@ def is_template(text: str) -> bool:
 class Labels:
     """Lays out and draws the texts of one canvas."""
 
-    def __init__(self, capture: Capture, font: QFont, ratio: float, dark_ink: str, light_ink: str) -> None:
+    def __init__(self, capture: Capture, font: QFont, ratio: float, theme: Theme) -> None:
         self._capture = capture
         self._ratio = ratio
-        self._atlases = (Atlas(font, ratio, light_ink), Atlas(font, ratio, dark_ink))
+        self._atlases = (Atlas(font, ratio, theme.ink_light), Atlas(font, ratio, theme.ink_dark))
+        # Half of the background is in what is dimmed: the ink that is read there suits that.
+        self._dim_is_dark = not theme.is_dark
         size = max(1, len(capture.strings))
         self._entry_of_name = [np.full(size, -1, np.int32) for _ in self._atlases]
         self._entry_of_duration: list[dict[int, int]] = [{}, {}]
@@ -83,10 +88,11 @@ class Labels:
         self._budget, self._complete = budget, True
         left = np.maximum(scale.to_px_array(boxes.start), 0.0) + INSET_PX * ratio
         right = np.minimum(scale.to_px_array(boxes.stop), scale.width_px) - 3 * ratio
-        shown = ~boxes.dim & ~_SILENT[boxes.color] & (heights[boxes.line] >= 11 * ratio)
+        shown = ~_SILENT[boxes.color] & (heights[boxes.line] >= 11 * ratio)
         shown &= right - left >= 14 * ratio
+        is_dark = np.where(boxes.dim, self._dim_is_dark, dark[boxes.color])
         for ink, atlas in enumerate(self._atlases):
-            chosen = np.flatnonzero(shown & (dark[boxes.color] == bool(ink)))
+            chosen = np.flatnonzero(shown & (is_dark == bool(ink)))
             if not len(chosen):
                 continue
             # A page takes its memory when the first text in its ink is wanted.
@@ -188,7 +194,8 @@ class Labels:
         whole = width <= room
         fit = np.flatnonzero(whole)
         reach = np.zeros(len(entries))
-        parts = [_fragments(atlas, entries[fit], x[fit], y[fit], 0, width[fit])]
+        opacity = np.where(boxes.dim, DIM_OPACITY, 1.0)
+        parts = [_fragments(atlas, entries[fit], x[fit], y[fit], 0, width[fit], opacity[fit])]
         reach[fit] = x[fit] + width[fit]
         after = room - width - GAP_PX * ratio
         told = np.flatnonzero(whole & (after > 24 * ratio))
@@ -198,7 +205,7 @@ class Labels:
             fits = length <= after[told]
             told, durations, length = told[fits], durations[fits], length[fits]
             at = reach[told] + round(GAP_PX * ratio)
-            parts.append(_fragments(atlas, durations, at, y[told], 0, length))
+            parts.append(_fragments(atlas, durations, at, y[told], 0, length, opacity[told]))
             reach[told] = at + length
         cut = np.flatnonzero(~whole)
         dots = int(atlas.table[atlas.ellipsis, 2])
@@ -214,9 +221,10 @@ class Labels:
             head = atlas.glyph_before(entries[cut], free - tail)
             some = head > 0
             cut, head, tail, begin = cut[some], head[some], tail[some], begin[some]
-            parts.append(_fragments(atlas, entries[cut], x[cut], y[cut], 0, head))
+            parts.append(_fragments(atlas, entries[cut], x[cut], y[cut], 0, head, opacity[cut]))
             all_dots = np.full(len(cut), atlas.ellipsis)
-            parts.append(_fragments(atlas, all_dots, x[cut] + head, y[cut], 0, np.full(len(cut), dots)))
+            wide = np.full(len(cut), dots)
+            parts.append(_fragments(atlas, all_dots, x[cut] + head, y[cut], 0, wide, opacity[cut]))
             ends = np.flatnonzero(tail > 0)
             parts.append(
                 _fragments(
@@ -226,6 +234,7 @@ class Labels:
                     y[cut[ends]],
                     begin[ends],
                     tail[ends],
+                    opacity[cut[ends]],
                 )
             )
             reach[cut] = x[cut] + head + dots + tail
@@ -249,6 +258,7 @@ def _fragments(
     y: npt.NDArray[Any],
     source: npt.NDArray[Any] | int,
     width: npt.NDArray[Any],
+    opacity: Float64Array,
 ) -> Float64Array:
     """Rows of QPainter.PixmapFragment: centre, source rectangle, scale, rotation, opacity."""
     result = np.empty((len(entries), 10), np.float64)
@@ -261,5 +271,5 @@ def _fragments(
     result[:, 5] = atlas.line_height
     result[:, 6:8] = 1.0
     result[:, 8] = 0.0
-    result[:, 9] = 1.0
+    result[:, 9] = opacity
     return result

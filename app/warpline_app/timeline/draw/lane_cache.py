@@ -7,12 +7,12 @@ device pixels.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from warpline_app.timeline.draw import codes
+from warpline_app.timeline.draw.emphasis import EVERYTHING, Emphasis, light_groups
 from warpline_app.timeline.draw.event_colors import EventColors
 from warpline_app.timeline.draw.lane_codes import (
     Boxes,
@@ -25,11 +25,7 @@ from warpline_app.timeline.draw.lane_codes import (
 from warpline_app.timeline.model.name_rows import NameGroup
 from warpline_app.timeline.model.time_model import TimeScale
 
-if TYPE_CHECKING:
-    from warpline.storage import Capture
-
 Int64Array = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 UInt16Array = npt.NDArray[np.uint16]
 
 LABEL_MIN_PX = 24
@@ -49,44 +45,6 @@ class LineCodes:
     codes: UInt16Array
     boxes: Boxes
     touched: int = 0
-
-
-@dataclass(frozen=True, eq=False)
-class Emphasis:
-    """Which events keep their full colour. ``names`` and ``kinds`` are masks over name ids and kind codes, ``rows`` the
-    only events that do, ascending.
-    """
-
-    names: BoolArray | None = None
-    kinds: BoolArray | None = None
-    rows: Int64Array | None = None
-
-    @property
-    def is_everything(self) -> bool:
-        """Whether nothing is dimmed."""
-        return self.names is None and self.kinds is None and self.rows is None
-
-    def dimmed(self, colors: EventColors, rows: Int64Array, kind: npt.NDArray[np.uint8]) -> BoolArray:
-        """For each event whether it is dimmed."""
-        result = np.zeros(len(rows), bool)
-        if self.names is not None:
-            result |= ~self.names[colors.names(rows)]
-        if self.kinds is not None:
-            result |= ~self.kinds[kind]
-        if self.rows is not None:
-            result |= ~_among(rows, self.rows)
-        return result
-
-
-def _among(rows: Int64Array, chosen: Int64Array) -> BoolArray:
-    """Which of ``rows`` are in ``chosen``, ascending."""
-    if not len(chosen):
-        return np.zeros(len(rows), bool)
-    place = np.minimum(np.searchsorted(chosen, rows), len(chosen) - 1)
-    return np.asarray(chosen[place] == rows)
-
-
-EVERYTHING = Emphasis()
 
 
 def compose_lanes(
@@ -118,10 +76,7 @@ def _draw_lanes(
     """Writes codes of lanes to ``out``; returns boxes that may carry a text, and the entries that were read."""
     columns = -(-scale.width_px // bin_px)
     strip = colors.capture.query(lanes, scale.start_ns, scale.stop_ns, columns)
-    dim_marks = None
-    if not emphasis.is_everything:
-        marks = strip.mark_row.ravel()
-        dim_marks = emphasis.dimmed(colors, np.maximum(marks, 0), strip.mark_kind.ravel()) & (marks >= 0)
+    dim_marks = None if emphasis.is_everything else emphasis.dimmed_marks(colors, strip, lanes)
     draw_density(out, strip, colors.mark_codes, dim_marks, bin_px)
     color_waits(out, strip, lanes, colors, bin_px)
     color = colors.of(strip.rect_row, strip.rect_kind, strip.rect_flags)
@@ -129,7 +84,7 @@ def _draw_lanes(
     length = strip.rect_stop - strip.rect_start
     narrow = np.flatnonzero(length < NAMED_SHARE * label_min_px * scale.ns_per_px)
     color[narrow] = colors.plain_colors(color[narrow], strip.rect_kind[narrow])
-    dim = emphasis.dimmed(colors, strip.rect_row, strip.rect_kind)
+    dim = emphasis.dimmed(colors, strip.rect_row, strip.rect_kind, lanes[strip.rect_lane], strip.rect_start)
     boxes = Boxes(strip.rect_lane, strip.rect_row, strip.rect_start, strip.rect_stop, color, dim)
     draw_boxes(out, boxes, strip.rect_flags, scale, phase)
     return boxes.chosen(length >= label_min_px * scale.ns_per_px), strip.touched
@@ -148,15 +103,24 @@ def _draw_groups(
     capture = colors.capture
     columns = [group.columns(capture) for group in groups]
     color = np.array([codes.INDEX.get(group.family, codes.INDEX["kernel"]) for group in groups], np.int32)
-    is_dim = np.zeros(len(groups), bool)
-    if not emphasis.is_everything:
-        first = np.array([group.rows[0] for group in groups], np.int64)
-        is_dim = emphasis.dimmed(colors, first, capture.events.kind[first])
-    below = color * codes.VARIANTS + np.where(is_dim, codes.DIM_DENSITY, codes.DENSITY) - 1
+    first = np.array([group.rows[0] for group in groups], np.int64)
+    of_group = emphasis.dimmed_by_kind(colors, first, capture.events.kind[first])
+    below = color * codes.VARIANTS + np.where(of_group, codes.DIM_DENSITY, codes.DENSITY) - 1
     line, row, start, stop = draw_groups(out, columns, below.tolist(), scale)
-    boxes = Boxes(line, row, start, stop, color[line], is_dim[line])
+    if emphasis.chain is not None:
+        light_groups(out, groups, emphasis.chain, scale)
+    boxes = Boxes(line, row, start, stop, color[line], _dimmed_rows(colors, emphasis, row, start))
     draw_boxes(out, boxes, capture.events.flags[row], scale, phase)
     return boxes.chosen(stop - start >= label_min_px * scale.ns_per_px)
+
+
+def _dimmed_rows(
+    colors: EventColors, emphasis: Emphasis, rows: Int64Array, start_ns: Int64Array
+) -> npt.NDArray[np.bool_]:
+    if emphasis.is_everything:
+        return np.zeros(len(rows), bool)
+    capture = colors.capture
+    return emphasis.dimmed(colors, rows, capture.events.kind[rows], capture.lanes_of_rows(rows), start_ns)
 
 
 @dataclass(frozen=True)
@@ -318,18 +282,3 @@ def _offset_px(wide: TimeScale, view: TimeScale) -> int:
 
 def _column_ns(scale: TimeScale, column: int) -> int:
     return scale.start_ns + round(column * scale.length_ns / scale.width_px)
-
-
-def emphasis_for(
-    capture: Capture, names: Int64Array | None, kinds: frozenset[str], rows: Int64Array | None = None
-) -> Emphasis:
-    """Keeps events with these name ids (None: any), of these kinds (empty: any), and these rows (None: any)."""
-    mask = None
-    if names is not None:
-        mask = np.zeros(max(1, len(capture.strings)), bool)
-        mask[names[names < len(mask)]] = True
-    kind_mask = None
-    if kinds:
-        kind_mask = np.zeros(256, bool)
-        kind_mask[[table.code for name, table in capture.kinds.items() if name in kinds]] = True
-    return Emphasis(mask, kind_mask, rows)

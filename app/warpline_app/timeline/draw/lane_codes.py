@@ -181,20 +181,21 @@ def _boxes_with_numpy(
     flat = out.ravel()
     origin = boxes.line * width + first
     position = np.repeat(origin - (np.cumsum(n) - n), n) + np.arange(total)
-    hatched = _HATCHED[boxes.color] & ~boxes.dim
+    hatched = _HATCHED[boxes.color]
     estimated = (flags & Flag.ESTIMATED) != 0
-    variant = np.where(boxes.dim, codes.DIM, np.where(estimated & ~hatched, codes.ESTIMATED, codes.SOLID))
+    plain = np.where(boxes.dim, codes.DIM, np.where(estimated, codes.ESTIMATED, codes.SOLID))
+    variant = np.where(hatched, np.where(boxes.dim, codes.DIM_HATCH, codes.HATCH), plain)
     code = np.repeat(boxes.color * codes.VARIANTS + variant, n)
     if hatched.any():
         inside = np.repeat(hatched, n)
-        code[inside] += codes.HATCH + (position[inside] % width + phase) % codes.HATCH_PHASES
+        code[inside] += (position[inside] % width + phase) % codes.HATCH_PHASES
     flat[position] = code
     base = boxes.color * codes.VARIANTS
     edged = np.flatnonzero((n >= 3) & (low >= 0) & ~hatched)
     flat[origin[edged]] = base[edged] + np.where(boxes.dim[edged], codes.DIM_EDGE, codes.EDGE)
     cut = np.flatnonzero((flags & (Flag.CUT_START | Flag.CUT_END)) != 0)
     for index in cut[n[cut] >= 8].tolist():
-        torn = base[index] + codes.CUT
+        torn = base[index] + (codes.DIM_CUT if boxes.dim[index] else codes.CUT)
         if flags[index] & Flag.CUT_START and low[index] >= 0:
             flat[origin[index] : origin[index] + 4] = torn
         if flags[index] & Flag.CUT_END and high[index] <= width:

@@ -16,10 +16,11 @@ from warpline_app.look.painting import painting, saved
 from warpline_app.look.theme import Theme, mix, to_rgb, ui_font
 from warpline_app.timeline.draw.codes import ColorTable
 from warpline_app.timeline.draw.compositor import Bars, Frame, empty_codes, make_bars
+from warpline_app.timeline.draw.emphasis import EVERYTHING, Emphasis
 from warpline_app.timeline.draw.event_colors import EventColors
 from warpline_app.timeline.draw.frame_plan import Bar, FramePlan, Spot, make_plan
 from warpline_app.timeline.draw.labels import Labels
-from warpline_app.timeline.draw.lane_cache import EVERYTHING, LABEL_MIN_PX, Emphasis, LineCodes, StripCache
+from warpline_app.timeline.draw.lane_cache import LABEL_MIN_PX, LineCodes, StripCache
 from warpline_app.timeline.draw.lane_codes import Boxes
 from warpline_app.timeline.model.curves import CurveStore
 from warpline_app.timeline.model.layout import Layout, PlacedRow
@@ -66,7 +67,7 @@ class Renderer:
         self.colors = EventColors(capture, self.table)
         self.cache = StripCache(self.colors)
         self.curves = CurveStore(capture)
-        self.labels = Labels(capture, ui_font(11), ratio, theme.ink_dark, theme.ink_light)
+        self.labels = Labels(capture, ui_font(11), ratio, theme)
         self.emphasis: Emphasis = EVERYTHING
         self._grid = theme.rgb("grid")
         self._drawn: tuple[object, ...] = ()

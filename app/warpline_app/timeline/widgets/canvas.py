@@ -21,7 +21,7 @@ from warpline.i18n import tr
 from warpline_app.look.painting import contained, tell_once
 from warpline_app.look.theme import Theme
 from warpline_app.timeline.draw.compositor import Frame
-from warpline_app.timeline.draw.lane_cache import EVERYTHING, Emphasis
+from warpline_app.timeline.draw.emphasis import EVERYTHING, Emphasis
 from warpline_app.timeline.draw.renderer import Renderer, Viewport
 from warpline_app.timeline.draw.shapes import paint_frame
 from warpline_app.timeline.model.layout import PlacedRow
@@ -150,8 +150,7 @@ class Canvas(QWidget):
 
     def _rest(self) -> None:
         self.overlay.find_all_links()
-        if self.scene.state.selection is not None and not len(self.overlay.related.nested):
-            self.overlay.find_related()
+        self.overlay.find_related()
         self._dirty = True
         self._exact = True
         if self.isVisible():

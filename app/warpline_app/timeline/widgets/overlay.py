@@ -58,6 +58,7 @@ class Overlay:
         self.notice = ""
         self._hovered: int | None = None
         self._selected: int | None = None
+        self._related_of: tuple[int | None, tuple[int, int] | None] = (None, None)
 
     @property
     def capture(self) -> Capture:
@@ -68,11 +69,15 @@ class Overlay:
         """Look up the links of the selected event."""
         self._selected = row
         self.related = _NOTHING
+        self._related_of = (None, None)
         self.selection_links = NO_LINKS if row is None else links_of_event(self.capture, row)
 
     def find_related(self) -> None:
         """Look up what is nested in the selected event and what was launched there, or else in the selected range."""
         row, between = self._selected, self.scene.state.range_selection
+        if (row, between) == self._related_of:
+            return
+        self._related_of = row, between
         if row is not None:
             self.related = Related(*related_rows(self.capture, row))
         elif between is not None:

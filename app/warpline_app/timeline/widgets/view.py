@@ -20,13 +20,14 @@ from warpline_app.session.document import Document
 from warpline_app.session.evidence.lit import Lit
 from warpline_app.session.name_filter import passing_names
 from warpline_app.session.timeline_state import TimelineState
-from warpline_app.timeline.draw.lane_cache import EVERYTHING, emphasis_for
+from warpline_app.timeline.draw.emphasis import emphasis_for
 from warpline_app.timeline.model.events_of_names import instances
 from warpline_app.timeline.model.idle import IdleWork
 from warpline_app.timeline.model.layout import PINNED_KEY
 from warpline_app.timeline.model.row import TimelineRow
 from warpline_app.timeline.model.scene import Scene
 from warpline_app.timeline.model.search import Search
+from warpline_app.timeline.model.why.chain import EventChain, EventChains
 from warpline_app.timeline.widgets.canvas import Canvas
 from warpline_app.timeline.widgets.details import Details
 from warpline_app.timeline.widgets.header import Header
@@ -94,6 +95,8 @@ class TimelineView(QWidget):
         self.scroll_bar = QScrollBar(Qt.Orientation.Vertical, self)
         self.work = IdleWork(self)
         self.details = Details(self.scene, self.canvas, self.header, self.ruler, self.overview, self.work)
+        self._chains = EventChains(document.capture)
+        self._chain: EventChain | None = None
         self._pointed: tuple[QPointF, str] | None = None
         self._closed = False
         self._told_idle = False
@@ -246,9 +249,7 @@ class TimelineView(QWidget):
             chosen = np.array(sorted(self.state.highlight), np.int64)
             names = chosen if names is None else np.intersect1d(names, chosen)
         rows = None if self.state.lit is None else self.state.lit.rows
-        is_everything = names is None and not wanted.kinds and rows is None
-        chosen_ones = EVERYTHING if is_everything else emphasis_for(capture, names, wanted.kinds, rows)
-        self.canvas.set_emphasis(chosen_ones)
+        self.canvas.set_emphasis(emphasis_for(capture, names, wanted.kinds, rows, self._chain))
 
     def _lit_changed(self, lit: Lit | None) -> None:
         """Another finding: all else gets quieter, its rows come into sight. A step within one changes no colours."""
@@ -263,7 +264,11 @@ class TimelineView(QWidget):
         if lit is not None:
             self.scene.reveal_lit(lit)
 
-    def _selection_changed(self, _row: int | None) -> None:
+    def _selection_changed(self, row: int | None) -> None:
+        """What belongs to the selected event stays in full colour; found once, not with every frame."""
+        before, self._chain = self._chain, None if row is None else self._chains.of(row)
+        if before is not self._chain:
+            self._emphasis_changed()
         self.details.find_linked_soon()
 
     def _mark_in_overview(self, *_: object) -> None:

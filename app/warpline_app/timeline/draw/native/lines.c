@@ -10,8 +10,8 @@
 #define EXPORT __attribute__((visibility("default")))
 
 /* As in codes.py. */
-enum { VARIANTS = 64, LEVELS = 16, SOLID = 0, EDGE = 1, CUT = 2, ESTIMATED = 3, DIM = 4, DIM_EDGE = 5, HATCH = 8 };
-enum { HATCH_PHASES = 8, DIM_SHIFT = 16 };
+enum { VARIANTS = 64, LEVELS = 16, SOLID = 0, EDGE = 1, CUT = 2, ESTIMATED = 3, DIM = 4, DIM_EDGE = 5 };
+enum { DIM_CUT = 6, HATCH = 8, HATCH_PHASES = 8, DIM_HATCH = 48, DIM_SHIFT = 16 };
 /* As in warpline.model.Flag. */
 enum { FLAG_CUT_START = 1, FLAG_CUT_END = 2, FLAG_ESTIMATED = 8 };
 
@@ -88,18 +88,18 @@ EXPORT void warpline_boxes(const Boxes *b, uint16_t *out, int64_t width) {
     for (int64_t i = 0; i < b->count; i++) {
         Extent e = extent_of(b, i, width);
         uint16_t *line = out + b->line[i] * width;
-        bool hatched = b->hatched[b->color[i]] && !b->dim[i];
-        int variant = b->dim[i] ? DIM : (b->flags[i] & FLAG_ESTIMATED) && !hatched ? ESTIMATED : SOLID;
+        bool hatched = b->hatched[b->color[i]];
+        int plain = b->dim[i] ? DIM : b->flags[i] & FLAG_ESTIMATED ? ESTIMATED : SOLID;
+        int variant = !hatched ? plain : b->dim[i] ? DIM_HATCH : HATCH;
         uint16_t code = (uint16_t)(b->color[i] * VARIANTS + variant);
         if (hatched)
-            for (int64_t x = e.first; x < e.last; x++)
-                line[x] = (uint16_t)(code + HATCH + (x + b->phase) % HATCH_PHASES);
+            for (int64_t x = e.first; x < e.last; x++) line[x] = (uint16_t)(code + (x + b->phase) % HATCH_PHASES);
         else
             for (int64_t x = e.first; x < e.last; x++) line[x] = code;
     }
     for (int64_t i = 0; i < b->count; i++) {
         Extent e = extent_of(b, i, width);
-        bool hatched = b->hatched[b->color[i]] && !b->dim[i];
+        bool hatched = b->hatched[b->color[i]];
         if (e.last - e.first >= 3 && e.low >= 0 && !hatched)
             out[b->line[i] * width + e.first] = (uint16_t)(b->color[i] * VARIANTS + (b->dim[i] ? DIM_EDGE : EDGE));
     }
@@ -107,7 +107,8 @@ EXPORT void warpline_boxes(const Boxes *b, uint16_t *out, int64_t width) {
         if (!(b->flags[i] & (FLAG_CUT_START | FLAG_CUT_END))) continue;
         Extent e = extent_of(b, i, width);
         if (e.last - e.first < 8) continue;
-        uint16_t *line = out + b->line[i] * width, torn = (uint16_t)(b->color[i] * VARIANTS + CUT);
+        uint16_t *line = out + b->line[i] * width;
+        uint16_t torn = (uint16_t)(b->color[i] * VARIANTS + (b->dim[i] ? DIM_CUT : CUT));
         for (int64_t x = 0; x < 4; x++) {
             if (b->flags[i] & FLAG_CUT_START && e.low >= 0) line[e.first + x] = torn;
             if (b->flags[i] & FLAG_CUT_END && e.high <= width) line[e.last - 4 + x] = torn;

@@ -1,0 +1,206 @@
+"""What belongs to a selected event: what it is part of, what led to it, what it led to. Rows and times, no pixels.
+
+Module → operator → API call → kernel, in whichever of them one begins; or a wait and what ended it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.model.links import ANNOTATION, DATA, EXIT, LAUNCH, RELEASE, WAKEUP
+from warpline_app.timeline.model.links import EVENT_LIMIT, launched_rows
+from warpline_app.timeline.model.name_rows import NameGroup
+
+if TYPE_CHECKING:
+    from warpline.storage import Capture
+
+Int64Array = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+CALLS_LIMIT = 100_000
+"""Calls in the selected event up to which what each of them launched is looked up."""
+_HOST_ROLES = frozenset(
+    ("phases", "ranges", "modules", "operators", "api", "python", "osrt", "memory", "overhead")
+)
+_CAUSES = frozenset((LAUNCH, WAKEUP, RELEASE, DATA, EXIT, ANNOTATION))
+"""Links whose beginning is explained by what was around it."""
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Whatever begins on some lanes in [start_ns, stop_ns); ``lanes`` ascending."""
+
+    lanes: Int64Array
+    start_ns: int
+    stop_ns: int
+
+
+@dataclass(frozen=True, eq=False)
+class EventChain:
+    """Events that belong together: single ones (``rows``, ascending) and everything in some stretches."""
+
+    capture: Capture
+    rows: Int64Array
+    stretches: tuple[Stretch, ...]
+
+    @cached_property
+    def lanes(self) -> Int64Array:
+        """Lane of each of ``rows``."""
+        return self.capture.lanes_of_rows(self.rows)
+
+    @cached_property
+    def starts(self) -> Int64Array:
+        """When each of ``rows`` begins, int64 ns."""
+        return self.capture.event_times(self.rows)[0]
+
+    def holds(self, rows: Int64Array, lanes: Int64Array, start_ns: Int64Array) -> BoolArray:
+        """Which events belong to it, given by row, lane and start; arrays of equal length."""
+        result = among(rows, self.rows)
+        for stretch in self.stretches:
+            inside = np.flatnonzero((start_ns >= stretch.start_ns) & (start_ns < stretch.stop_ns))
+            result[inside] |= among(lanes[inside], stretch.lanes)
+        return result
+
+    def starts_in(self, group: NameGroup) -> Int64Array:
+        """When the events of a group that belong to it begin, ascending; looked up once."""
+        found = self._in_groups.get(id(group))
+        if found is None:
+            columns = group.columns(self.capture)
+            place = np.minimum(np.searchsorted(columns.start, self.starts), len(columns.start) - 1)
+            parts = [columns.start[place][among(columns.row[place], self.rows)]]
+            lane = self.capture.lane_of_row(int(group.rows[0]))
+            for stretch in self.stretches:
+                if lane in stretch.lanes:
+                    first, stop = np.searchsorted(columns.start, (stretch.start_ns, stretch.stop_ns))
+                    parts.append(columns.start[first:stop])
+            found = self._in_groups[id(group)] = np.unique(np.concatenate(parts))
+        return found
+
+    @cached_property
+    def _in_groups(self) -> dict[int, Int64Array]:
+        return {}
+
+
+def among(values: Int64Array, chosen: Int64Array) -> BoolArray:
+    """Which of some values are in ``chosen``, ascending."""
+    if not len(chosen):
+        return np.zeros(len(values), bool)
+    place = np.minimum(np.searchsorted(chosen, values), len(chosen) - 1)
+    return np.asarray(chosen[place] == values)
+
+
+class EventChains:
+    """Finds chains in one capture; costs logarithms, and the calls inside the event that one begins at."""
+
+    def __init__(self, capture: Capture) -> None:
+        self._capture = capture
+
+    def of(self, row: int) -> EventChain | None:
+        """What belongs to an event, None where nothing does."""
+        capture = self._capture
+        causes, annotated = self._causes(row)
+        rows = {row, *causes, *self._effects(row), *self._around(row, capture.event_span(row)[0])}
+        for cause in causes:
+            rows.update(self._around(cause, self._moment(cause, row)))
+        stretches: list[Stretch] = []
+        launched = []
+        for inside in (row, *annotated):
+            found, more = self._inside(inside)
+            launched.append(found)
+            stretches += more
+        every = np.unique(np.concatenate([np.fromiter(rows, np.int64), *launched]))
+        held = sum(capture.count_in(part.lanes, part.start_ns, part.stop_ns) for part in stretches)
+        return EventChain(capture, every, tuple(stretches)) if len(every) > 1 or held > 1 else None
+
+    def _causes(self, row: int) -> tuple[list[int], list[int]]:
+        """What led to an event, and which of those are the host's range of an annotation on a GPU."""
+        capture = self._capture
+        sources, kinds = (column[:EVENT_LIMIT].tolist() for column in capture.links_to(row))
+        named = [(source, capture.links.kind_name(kind)) for source, kind in zip(sources, kinds, strict=True)]
+        known = [(source, kind) for source, kind in named if 0 <= source < len(capture.events)]
+        return (
+            [source for source, kind in known if kind in _CAUSES],
+            [source for source, kind in known if kind == ANNOTATION],
+        )
+
+    def _effects(self, row: int) -> Iterable[int]:
+        targets = self._capture.links_from(row)[0][:EVENT_LIMIT]
+        return targets[(targets >= 0) & (targets < len(self._capture.events))].tolist()  # type: ignore[no-any-return]
+
+    def _moment(self, cause: int, row: int) -> int:
+        """When a cause had its effect: as the wait ended, where it had begun long before."""
+        start, stop = self._capture.event_span(cause)
+        return min(max(self._capture.event_span(row)[1] - 1, start), max(start, stop - 1))
+
+    def _around(self, row: int, moment: int) -> Iterable[int]:
+        """Everything that an event is in: on the tracks of its thread, or on those of its GPU that name stretches."""
+        capture = self._capture
+        for lane in self._lanes_beside(row).tolist():
+            found = capture.event_at(lane, moment)
+            if found is not None and found != row:
+                yield found
+
+    def _lanes_beside(self, row: int) -> Int64Array:
+        track = self._capture.tracks[self._capture.track_of_row(row)]
+        if track.thread is not None:
+            return self._lanes_of.get(("thread", track.thread), _NO_LANES)
+        if track.device is not None:
+            return self._lanes_of.get(("device", track.device), _NO_LANES)
+        return np.array(self._capture.track_lanes(track.index), np.int64)
+
+    @cached_property
+    def _lanes_of(self) -> dict[tuple[str, int], Int64Array]:
+        """Lanes that nest in time, of each thread and of each device."""
+        found: dict[tuple[str, int], list[int]] = {}
+        for track in self._capture.tracks:
+            if track.role not in _HOST_ROLES:
+                continue
+            if track.thread is not None:
+                found.setdefault(("thread", track.thread), []).extend(self._capture.track_lanes(track.index))
+            elif track.device is not None:
+                found.setdefault(("device", track.device), []).extend(self._capture.track_lanes(track.index))
+        return {owner: np.array(sorted(lanes), np.int64) for owner, lanes in found.items()}
+
+    def _inside(self, row: int) -> tuple[Int64Array, list[Stretch]]:
+        """What an event of a thread holds: everything begun in it there, and the GPU work that its calls launched."""
+        capture = self._capture
+        track = capture.tracks[capture.track_of_row(row)]
+        start, stop = capture.event_span(row)
+        if track.role not in _HOST_ROLES or stop <= start:
+            return _NO_LANES, []
+        stretches = [Stretch(self._lanes_beside(row), start, stop)]
+        if track.thread is None:
+            return _NO_LANES, stretches
+        lanes = self._lanes_beside(row)
+        calls = lanes[
+            [capture.tracks[int(capture.lanes.track[lane])].role == "api" for lane in lanes.tolist()]
+        ]
+        if capture.count_in(calls, start, stop) <= CALLS_LIMIT:
+            return launched_rows(capture, capture.rows_in(calls, start, stop)), stretches
+        return _NO_LANES, [*stretches, self._launched_by_many(track.process, calls, start, stop)]
+
+    def _launched_by_many(
+        self, process: int | None, calls: Int64Array, start_ns: int, stop_ns: int
+    ) -> Stretch:
+        """All work of a process's streams from the first call on to the end of what the last one launched."""
+        capture = self._capture
+        for lane in calls.tolist():
+            last = capture.event_at(lane, stop_ns - 1, stop_ns - start_ns)
+            for work in () if last is None else launched_rows(capture, np.array([last])).tolist():
+                stop_ns = max(stop_ns, capture.event_span(work)[0] + 1)
+        streams = [
+            lane
+            for track in capture.tracks
+            if track.role == "stream" and track.process in {process, None}
+            for lane in capture.track_lanes(track.index)
+        ]
+        return Stretch(np.array(sorted(streams), np.int64), start_ns, stop_ns)
+
+
+_NO_LANES = np.empty(0, np.int64)

@@ -29,7 +29,7 @@ class Pieces:
     start: Int64Array
     stop: Int64Array
     path: Int32Array
-    depth: Int64Array
+    depth: npt.NDArray[np.int8]
     is_cycle: npt.NDArray[np.bool_]
 
     def __len__(self) -> int:
@@ -41,12 +41,12 @@ class Pieces:
         return self.stop - self.start
 
     @cached_property
-    def root(self) -> Int64Array:
+    def root(self) -> Int32Array:
         """The actor's own segment."""
-        return self.path[:, 0].astype(np.int64)
+        return np.ascontiguousarray(self.path[:, 0])
 
     @cached_property
-    def leaf(self) -> Int64Array:
+    def leaf(self) -> Int32Array:
         """The segment that explains."""
         found = self.root.copy()
         for column in range(1, self.path.shape[1]):
@@ -72,7 +72,7 @@ def blame(segments: Segments, index: Index, actor: int, start_ns: int, stop_ns: 
         np.maximum(segments.start[own], start_ns),
         np.minimum(segments.stop[own], stop_ns),
         own.astype(np.int32)[:, None],
-        np.zeros(len(own), np.int64),
+        np.zeros(len(own), np.int8),
         np.zeros(len(own), bool),
     )
     done: list[Pieces] = []
@@ -88,9 +88,10 @@ def blame(segments: Segments, index: Index, actor: int, start_ns: int, stop_ns: 
     else:
         done.append(pieces)
     found = _joined(done)
+    del done, pieces
     if (found.start[1:] >= found.start[:-1]).all():
         return found
-    return found.take(np.argsort(found.start, kind="stable"))
+    return found.take(np.argsort(found.start, kind="stable").astype(np.int32))
 
 
 def _next(segments: Segments, index: Index, pieces: Pieces, level: int) -> tuple[Pieces, Pieces]:
@@ -110,12 +111,17 @@ def _next(segments: Segments, index: Index, pieces: Pieces, level: int) -> tuple
     path = np.empty((len(window), level + 1), np.int32)
     path[:, :level] = pieces.path[window]
     path[:, level] = np.where(explains, segment, -1)
-    found = Pieces(start, stop, path, np.where(explains, level, level - 1), np.zeros(len(start), bool))
+    depth = np.where(explains, np.int8(level), np.int8(level - 1))
+    found = Pieces(start, stop, path, depth, np.zeros(len(start), bool))
+    if explains.all():
+        return found, ended
     rest = found.take(np.flatnonzero(~explains))
     return found.take(np.flatnonzero(explains)), _joined([ended, rest])
 
 
 def _joined(parts: list[Pieces]) -> Pieces:
+    if len(parts) == 1:
+        return parts[0]
     count, width = sum(map(len, parts)), max(part.path.shape[1] for part in parts)
     path = np.full((count, width), -1, np.int32)
     first = 0

@@ -22,7 +22,15 @@ from warpline.analysis.findings.gpu_segments import GpuTime, gpu_time, with_call
 from warpline.analysis.findings.host_places import moments_in, usual_place
 from warpline.analysis.findings.host_segments import host_segments
 from warpline.analysis.findings.scope import Scope, WaitedFor
-from warpline.analysis.findings.segments import Index, Segments, distinct, join_segments, split_at
+from warpline.analysis.findings.segments import (
+    Index,
+    IntArray,
+    Segments,
+    distinct,
+    doing_of,
+    join_segments,
+    split_at,
+)
 from warpline.analysis.findings.serial import tell_serial
 from warpline.analysis.findings.thread_time import Threads
 from warpline.analysis.findings.wait_graph import WaitGraph
@@ -52,7 +60,7 @@ class Case:
     actor: int
     pieces: Pieces
     category: Int64Array
-    group_of_segment: Int64Array
+    group_of_segment: IntArray
     loaders: frozenset[int]
 
     @property
@@ -64,6 +72,11 @@ class Case:
     def segments(self) -> Segments:
         """Everybody's time."""
         return self.graph.segments
+
+    @cached_property
+    def doing(self) -> IntArray:
+        """A number for what is done at which place in each segment."""
+        return doing_of(self.segments, self.group_of_segment)
 
     @property
     def whole_ns(self) -> int:
@@ -137,14 +150,17 @@ class Case:
 
     def gain_ns(self, without: BoolArray) -> int:
         """What the range would lose at most if the marked segments took no time; what else limits takes over."""
-        return self.graph.gain_ns(self.actor, np.where(without, 0.0, 1.0))
+        return self.graph.gain_ns(self.actor, np.where(without, np.float32(0), np.float32(1)))
 
     def gain_of_pieces(self, pieces: Int64Array) -> int:
         """Likewise if what explains some pieces took that much less."""
         leaf = self.pieces.leaf[pieces]
-        less = np.bincount(leaf, self.pieces.length[pieces], len(self.segments))
-        keep = 1 - less / np.maximum(self.segments.length, 1)
-        return self.graph.gain_ns(self.actor, np.clip(keep, 0.0, 1.0))
+        touched, place = distinct(leaf)
+        less = np.bincount(place, self.pieces.length[pieces], len(touched))
+        length = self.segments.stop[touched] - self.segments.start[touched]
+        keep = np.ones(len(self.segments), np.float32)
+        keep[touched] = np.clip(1 - less / np.maximum(length, 1), 0.0, 1.0)
+        return self.graph.gain_ns(self.actor, keep)
 
     def bounded_by_cores(self, gain_ns: int) -> int:
         """A gain that leaves the time which all that runs needs on the cores there are."""
@@ -187,8 +203,6 @@ def _everybody(
     view = scope.view
     n_threads = len(view.capture.threads)
     host = with_calls(view, host_segments(threads))
-    # As large as all segments, and asked for no more.
-    threads.forget()
     tracked = np.zeros(n_threads + 1, bool)
     tracked[host.actor[host.cause != Cause.NOT_RECORDED]] = True
     _next_part(view, progress, 0.2)
@@ -213,19 +227,24 @@ def _next_part(view: View, progress: Progress, fraction: float) -> None:
     progress(fraction, tr("Reading what was recorded"))
 
 
-def _groups(threads: Threads, segments: Segments) -> Int64Array:
+def _groups(threads: Threads, segments: Segments) -> IntArray:
     """A number for each place of the user's code: segments at one place share theirs; 0 where none is known."""
-    stacks, inverse = distinct(segments.place)
+    used = np.zeros(int(segments.place.max(initial=-1)) + 2, bool)
+    used[segments.place] = True
     numbers: dict[Where, int] = {Where(): 0}
-    of_stack = [numbers.setdefault(threads.place(one), len(numbers)) for one in stacks.tolist()]
-    return np.array(of_stack or [0], np.int64)[inverse]
+    # -1, no stack, is the last entry.
+    of_stack = np.zeros(len(used), np.int32)
+    for stack in np.flatnonzero(used[:-1]).tolist():
+        of_stack[stack] = numbers.setdefault(threads.place(stack), len(numbers))
+    found: IntArray = of_stack[segments.place]
+    return found
 
 
-def _same_doing(segments: Segments, groups: Int64Array, pieces: Pieces) -> BoolArray:
+def _same_doing(segments: Segments, groups: IntArray, pieces: Pieces) -> BoolArray:
     """Segments of anybody of the cause and at the place of those that explain some of the time."""
-    _, key = distinct(segments.cause * (int(groups.max(initial=0)) + 1) + groups)
+    key = doing_of(segments, groups)
     explained = np.bincount(key[pieces.leaf], pieces.length, int(key.max(initial=0)) + 1)
-    found: BoolArray = explained[key] > _HELD_UP * pieces.length.sum()
+    found: BoolArray = (explained > _HELD_UP * pieces.length.sum())[key]
     return found
 
 

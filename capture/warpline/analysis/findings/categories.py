@@ -173,10 +173,10 @@ def _of_gpu(view: View, segments: Segments, pieces: Pieces, found: Int64Array) -
     keys = np.lexsort((segments.stop[waits], segments.actor[waits]))
     actor, stop = segments.actor[waits][keys], segments.stop[waits][keys]
     root = pieces.root
-    by = segments.by[root]
+    by = segments.by[root].astype(np.int64)
     span = view.duration_ns + 1
     gap_start = segments.start[root] - _SLACK_NS
-    key = actor * span + (stop - view.start_ns)
+    key = actor.astype(np.int64) * span + (stop - view.start_ns)
     first = np.searchsorted(key, by * span + np.maximum(gap_start - view.start_ns, 0), "left")
     last = np.searchsorted(key, by * span + (segments.stop[root] - view.start_ns), "right")
     found[launch & at_work & (last > first)] = NUMBER["synchronization"]

@@ -104,7 +104,7 @@ def usual_path(case: Case, pieces: Int64Array) -> list[int]:
     segments = case.segments
     known = path >= 0
     safe = np.maximum(path, 0)
-    signature = np.where(known, segments.actor[safe] * 64 + segments.cause[safe] + 1, 0)
+    signature = np.where(known, segments.actor[safe].astype(np.int64) * 64 + segments.cause[safe] + 1, 0)
     # Columns are folded one by one: few chains differ, and sorting whole rows takes long.
     inverse = np.zeros(len(pieces), np.int64)
     for column in range(signature.shape[1]):
@@ -210,7 +210,7 @@ def evidence_of(case: Case, pieces: Int64Array) -> Evidence:
 
 def leaves_like(case: Case, pieces: Int64Array) -> BoolArray:
     """All segments of anybody that are of the same cause at the same place as those that explain some pieces."""
-    key = case.segments.cause * (int(case.group_of_segment.max(initial=0)) + 1) + case.group_of_segment
+    key = case.doing
     leaf = case.pieces.leaf[pieces]
     placed = leaf[case.group_of_segment[leaf] > 0]
     wanted = np.zeros(int(key.max(initial=0)) + 1, bool)

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.findings.causes import Cause
-from warpline.analysis.findings.segments import Index, Segments, join_segments, make_segments, overlay
+from warpline.analysis.findings.segments import (
+    Index,
+    IntArray,
+    Segments,
+    join_segments,
+    make_segments,
+    narrow,
+    overlay,
+)
 from warpline.analysis.framework.name_matches import matching_names
-from warpline.analysis.framework.selection import SelectedEvents, View
+from warpline.analysis.framework.selection import GPU_KINDS, View
 from warpline.analysis.structure.gpu_gaps import LATENCY_NS, SYNCHRONIZATION
-from warpline.analysis.structure.gpus import Gpu, gpu_work
+from warpline.analysis.structure.gpus import Gpu
 from warpline.analysis.structure.kernels import communication_ids
-from warpline.analysis.structure.launches import launch_of_each, threads_of_tracks
+from warpline.analysis.structure.launches import launch_of_rows, threads_of_tracks
 from warpline.analysis.structure.overlap import gaps
 from warpline.model.intervals import (
     clip_intervals,
@@ -25,6 +33,8 @@ from warpline.model.intervals import (
 
 Int64Array = npt.NDArray[np.int64]
 _COPIES = ("memcpy", "memset")
+_AT_ONCE = 1 << 18
+"""Stretches of work that are looked at together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,40 +47,90 @@ class GpuTime:
     threads: frozenset[int]
 
 
+@dataclass(frozen=True, eq=False)
+class _Work:
+    """What occupied a GPU [n], by start: int64 capture ns, rows, and the place of its cause in `_ACTIVITIES`."""
+
+    start: Int64Array
+    stop: Int64Array
+    row: IntArray
+    activity: npt.NDArray[np.int8]
+
+    def take(self, index: npt.NDArray[np.generic] | slice) -> _Work:
+        """Some of it, by index, mask or slice."""
+        return _Work(self.start[index], self.stop[index], self.row[index], self.activity[index])
+
+
+_ACTIVITIES = (Cause.COMPUTATION, Cause.COMMUNICATION, Cause.COPY)
+"""Of what overlaps the first counts."""
+
+
 def gpu_time(view: View, gpu: Gpu, actor: int, tracked: npt.NDArray[np.bool_]) -> GpuTime:
     """What a GPU does in the range: computation before communication before copies; idle time until the launch of what
     comes next waits for the launching thread, then for the GPU itself. ``tracked`` tells of each thread whether its
     time is known.
     """
-    events = gpu_work(view, gpu)
-    events = events.take(np.argsort(events.start, kind="stable"))
-    busy = _busy(view, events, actor)
-    taken = merge_intervals(events.start, events.stop)
-    start, stop = gaps(*taken, view.start_ns, view.stop_ns)
-    idle, threads = _idle(view, events, actor, start, stop, tracked)
-    return GpuTime(gpu, actor, join_segments([busy, idle]), threads)
+    work = _work(view, gpu)
+    busy_start, busy_stop = merge_intervals(work.start, work.stop)
+    columns: list[list[IntArray]] = [[] for _ in fields(Segments)]
+    threads: set[int] = set()
+    count = len(busy_start)
+    # Some stretches of work at a time, each with the idle time before it.
+    for first in range(0, max(count, 1), _AT_ONCE):
+        last = min(first + _AT_ONCE, count)
+        low = int(busy_stop[first - 1]) if first else view.start_ns
+        high = int(busy_stop[last - 1]) if last < count else view.stop_ns
+        inside = np.searchsorted(
+            work.start, [low if first else np.iinfo(np.int64).min, high], "left"
+        ).tolist()
+        own = work.take(slice(*inside) if last < count else slice(inside[0], None))
+        free = gaps(
+            busy_start[first:last], busy_stop[first:last], max(low, view.start_ns), min(high, view.stop_ns)
+        )
+        idle, launching = _idle(view, own, actor, *free, tracked)
+        threads |= launching
+        part = join_segments([_busy(view, own, actor), idle])
+        for column, item in zip(columns, fields(Segments), strict=True):
+            column.append(getattr(part, item.name))
+        view.check_cancelled()
+    found = Segments(*(np.concatenate(columns.pop(0)) for _ in fields(Segments)))
+    return GpuTime(gpu, actor, found, frozenset(threads))
 
 
-def _busy(view: View, events: SelectedEvents, actor: int) -> Segments:
-    communication = communication_ids(view)[events.name]
-    codes = view.capture.events.kind[events.row]
-    of_copies = [view.capture.kinds[kind].code for kind in _COPIES if kind in view.capture.kinds]
-    copies = np.isin(codes, of_copies)
+def _work(view: View, gpu: Gpu) -> _Work:
+    communication = communication_ids(view)
+    parts = []
+    for kind in GPU_KINDS:
+        for events in view.batches(kind, gpu.tracks):
+            activity = (
+                np.full(len(events), _ACTIVITIES.index(Cause.COPY), np.int8)
+                if kind in _COPIES
+                else communication[events.name].astype(np.int8)
+            )
+            parts.append(_Work(events.start, events.stop, narrow(events.row), activity))
+    none = np.empty(0, np.int64)
+    parts = parts or [_Work(none, none, none, none.astype(np.int8))]
+    columns = [[getattr(part, item.name) for part in parts] for item in fields(_Work)]
+    parts.clear()
+    work = _Work(*(np.concatenate(columns.pop(0)) for _ in fields(_Work)))
+    if (work.start[1:] >= work.start[:-1]).all():
+        return work
+    return work.take(np.argsort(work.start, kind="stable"))
+
+
+def _busy(view: View, work: _Work, actor: int) -> Segments:
     parts = []
     none = np.empty(0, np.int64)
     covered = (none, none)
-    groups = (
-        (Cause.COMPUTATION, ~communication & ~copies),
-        (Cause.COMMUNICATION, communication & ~copies),
-        (Cause.COPY, copies),
-    )
-    for cause, wanted in groups:
-        own = events.take(wanted)
+    for number, cause in enumerate(_ACTIVITIES):
+        wanted = work.activity == number
+        if not wanted.any():
+            continue
+        own = work if wanted.all() else work.take(wanted)
         merged = merge_intervals(*clip_intervals(own.start, own.stop, view.start_ns, view.stop_ns))
-        left = subtract_intervals(*merged, *covered)
+        left = subtract_intervals(*merged, *covered) if len(covered[0]) else merged
         at = np.maximum(np.searchsorted(own.start, left[0], "right") - 1, 0)
-        row = own.row[at] if len(own) else at
-        parts.append(make_segments(np.full(len(at), actor), left[0], left[1], cause, row=row))
+        parts.append(make_segments(actor, left[0], left[1], cause, row=own.row[at]))
         joined = [np.concatenate([a, b]) for a, b in zip(covered, merged, strict=True)]
         covered = merge_intervals(*joined)
     return join_segments(parts)
@@ -78,21 +138,21 @@ def _busy(view: View, events: SelectedEvents, actor: int) -> Segments:
 
 def _idle(
     view: View,
-    events: SelectedEvents,
+    work: _Work,
     actor: int,
     start: Int64Array,
     stop: Int64Array,
     tracked: npt.NDArray[np.bool_],
 ) -> tuple[Segments, frozenset[int]]:
-    place = np.searchsorted(events.start, stop, "left")
-    ends = place >= len(events)
-    parts = [make_segments(np.full(int(ends.sum()), actor), start[ends], stop[ends], Cause.GPU_END)]
+    place = np.searchsorted(work.start, stop, "left")
+    ends = place >= len(work.start)
+    parts = [make_segments(actor, start[ends], stop[ends], Cause.GPU_END)]
     before = np.flatnonzero(~ends)
     if not len(before):
         return join_segments(parts), frozenset()
-    following = events.take(place[before])
-    by_row = np.argsort(following.row, kind="stable")
-    launches, of_event = launch_of_each(view, following.take(by_row))
+    following = work.row[place[before]]
+    by_row = np.argsort(following, kind="stable")
+    launches, of_event = launch_of_rows(view, following[by_row].astype(np.int64))
     launch = np.empty(len(before), np.int64)
     launch[by_row] = of_event
     known = launch >= 0
@@ -106,24 +166,12 @@ def _idle(
     waits = np.flatnonzero(middle > start)
     followed = (thread >= 0) & tracked[np.clip(thread, 0, len(tracked) - 1)]
     by = np.where(followed, thread, -1)
-    parts.append(
-        make_segments(
-            np.full(len(waits), actor),
-            start[waits],
-            middle[waits],
-            Cause.LAUNCH,
-            by[waits],
-            row=launches.call[launch[waits]] if len(launches) else -1,
-        )
-    )
+    calls = launches.call[launch[waits]] if len(launches) else -1
+    parts.append(make_segments(actor, start[waits], middle[waits], Cause.LAUNCH, by[waits], row=calls))
     rest = np.flatnonzero(stop > middle)
     is_latency = known & ((middle > start) | (stop - start <= LATENCY_NS))
-    cause = np.where(is_latency, int(Cause.LAUNCH_LATENCY), int(Cause.STREAM))
-    parts.append(
-        make_segments(
-            np.full(len(rest), actor), middle[rest], stop[rest], cause[rest], row=following.row[rest]
-        )
-    )
+    cause = np.where(is_latency, np.int8(Cause.LAUNCH_LATENCY), np.int8(Cause.STREAM))
+    parts.append(make_segments(actor, middle[rest], stop[rest], cause[rest], row=following[rest]))
     return join_segments(parts), frozenset(np.unique(thread[thread >= 0]).tolist())
 
 
@@ -205,7 +253,7 @@ def _disjoint(found: Segments) -> Segments:
     if not len(found):
         return found
     span = int(found.stop.max()) - int(found.start.min()) + 1
-    base = found.actor * span - int(found.start.min())
+    base = found.actor.astype(np.int64) * span - int(found.start.min())
     reach = np.maximum.accumulate(found.stop + base)
     first = np.ones(len(found), bool)
     first[1:] = found.start[1:] + base[1:] >= reach[:-1]

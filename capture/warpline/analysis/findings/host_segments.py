@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
+
 import numpy as np
 import numpy.typing as npt
 
@@ -9,6 +11,7 @@ from warpline.analysis.findings.causes import Cause
 from warpline.analysis.findings.segments import (
     NOBODY,
     Index,
+    IntArray,
     Segments,
     distinct,
     join_segments,
@@ -17,7 +20,7 @@ from warpline.analysis.findings.segments import (
     split_at,
     tile,
 )
-from warpline.analysis.findings.thread_time import BLOCKED, RUNNABLE, Threads, ThreadTime
+from warpline.analysis.findings.thread_time import BLOCKED, RUNNABLE, Threads
 from warpline.analysis.findings.wait_kinds import is_importing, refine
 from warpline.analysis.framework.selection import View
 from warpline.model.intervals import merge_intervals
@@ -38,49 +41,73 @@ def host_segments(threads: Threads) -> Segments:
     wanted = np.array(
         [i for i, thread in enumerate(view.capture.threads) if thread.name != OWN_THREAD], np.int64
     )
-    found = _of_states(threads)
-    with_states = np.unique(found.actor)
-    found = join_segments([found, _of_events(view, np.setdiff1d(wanted, with_states))])
-    found = found.take(one_of(found.actor, wanted))
-    tiled = tile(found, wanted, view.start_ns, view.stop_ns)
-    return _with_births(threads, _with_samples(threads, tiled))
+    parts: list[Segments] = []
+    ends: dict[int, int] = {}
+    for part in threads.parts() if threads.has_states else ():
+        found = _of_states(part)
+        ends |= _ends(part)
+        own = np.intersect1d(found.actor, wanted)
+        parts.append(_tiled(threads, found.take(one_of(found.actor, wanted)), own))
+    rest = np.setdiff1d(wanted, [*ends])
+    parts.append(_tiled(threads, _of_events(view, rest), rest))
+    columns = [[getattr(part, item.name) for part in parts] for item in fields(Segments)]
+    parts.clear()
+    # One column after the other, so that nothing large is there twice.
+    joined = join_segments([Segments(*(np.concatenate(columns.pop(0)) for _ in fields(Segments)))])
+    return _with_births(threads, _with_children(threads, joined, ends))
+
+
+def _tiled(threads: Threads, found: Segments, own: IntArray) -> Segments:
+    """Segments of some threads that fill the range, with the places that were sampled."""
+    view = threads.view
+    return _with_samples(threads, tile(found, own, view.start_ns, view.stop_ns))
 
 
 def _of_states(threads: Threads) -> Segments:
     activity = threads.activity
-    cause = np.full(len(activity), int(Cause.RUNNING), np.int64)
+    cause = np.full(len(activity), int(Cause.RUNNING), np.int8)
     cause[activity.state == RUNNABLE] = Cause.RUNNABLE
     blocked = np.flatnonzero(activity.state >= BLOCKED)
     waits = activity.take(blocked)
     kind = _refined(threads, waits.wait, waits.stack)
     cause[blocked] = kind
-    by = np.full(len(activity), NOBODY, np.int64)
+    by = np.full(len(activity), NOBODY, np.int32)
     at = threads.calls_around(waits)
     if len(threads.calls.by):
         by[blocked] = np.where(at >= 0, threads.calls.by[np.maximum(at, 0)], NOBODY)
     woken = threads.woken_by(waits)
     by[blocked] = np.where(by[blocked] == NOBODY, woken, by[blocked])
-    children = blocked[(kind == Cause.CHILD)]
-    by[children] = _children_of(threads, activity.take(children))
     by[by == activity.thread] = NOBODY
     by[cause >= Cause.RUNNABLE] = NOBODY
-    return Segments(activity.thread, activity.start, activity.stop, cause, by, activity.stack, activity.row)
+    return make_segments(
+        activity.thread, activity.start, activity.stop, cause, by, activity.stack, activity.row
+    )
 
 
-def _refined(threads: Threads, wait: Int64Array, stack: Int64Array) -> Int64Array:
+def _with_children(threads: Threads, segments: Segments, ends: dict[int, int]) -> Segments:
+    """Waits for children, with the child that ended each."""
+    waits = np.flatnonzero(segments.cause == Cause.CHILD)
+    if not len(waits):
+        return segments
+    by = segments.by.copy()
+    found = _children_of(threads, segments.take(waits), ends)
+    by[waits] = np.where(found == segments.actor[waits], NOBODY, found)
+    return replace(segments, by=by)
+
+
+def _refined(threads: Threads, wait: IntArray, stack: IntArray) -> Int64Array:
     """Kinds of waits, as the stacks tell them."""
-    keys, inverse = distinct((stack + 1) * 256 + wait)
+    keys, inverse = distinct((stack.astype(np.int64) + 1) * 256 + wait)
     frames = threads.view.capture.stack_frames
     kinds = [refine(key % 256, frames(key // 256 - 1)) if key >= 256 else key for key in keys.tolist()]
     return np.array(kinds or [0], np.int64)[inverse]
 
 
-def _children_of(threads: Threads, waits: ThreadTime) -> Int64Array:
+def _children_of(threads: Threads, waits: Segments, ends: dict[int, int]) -> Int64Array:
     """For waits for children: the main thread of the child that ended last before the wait did, and not before it."""
     capture = threads.view.capture
-    thread, start, stop = waits.thread, waits.start, waits.stop
+    thread, start, stop = waits.actor, waits.start, waits.stop
     by = np.full(len(thread), NOBODY, np.int64)
-    ends = _ends(threads)
     for one in np.unique(thread).tolist():
         pid = capture.processes[capture.threads[one].process].pid
         children = [
@@ -117,11 +144,15 @@ def _of_events(view: View, threads: Int64Array) -> Segments:
     counts: dict[int, int] = {}
     for thread in threads.tolist():
         tracks = [t.index for t in view.capture.tracks if t.thread == thread and t.device is None]
-        lanes = view.lane_events(tracks)
+        # Lane by lane: each is sorted, and what lies close together is one stretch already.
+        lanes = [
+            (merge_intervals(lane.start, lane.stop + _HIDDEN_NS), len(lane.row))
+            for track in tracks
+            for lane in view.lane_events([track])
+        ]
         if lanes:
-            starts = np.concatenate([lane.start for lane in lanes])
-            stops = np.concatenate([lane.stop for lane in lanes]) + _HIDDEN_NS
-            counts[thread] = len(starts)
+            starts, stops = (np.concatenate([times[side] for times, _ in lanes]) for side in (0, 1))
+            counts[thread] = sum(count for _, count in lanes)
             spans[thread] = merge_intervals(starts, stops)
     mains = _main_threads(view, counts)
     parts = []
@@ -159,6 +190,10 @@ def _with_samples(threads: Threads, segments: Segments) -> Segments:
     """What runs, cut half-way between samples of its stack, each part with the place of the sample it is nearest to."""
     view = threads.view
     actor, time, stack = threads.samples
+    if not len(actor) or not len(segments):
+        return segments
+    first, last = np.searchsorted(actor, [int(segments.actor[0]), int(segments.actor[-1]) + 1]).tolist()
+    actor, time, stack = actor[first:last], time[first:last], stack[first:last]
     if not len(actor):
         return segments
     same = actor[1:] == actor[:-1]
@@ -187,7 +222,7 @@ def _nearest(actor: Int64Array, time: Int64Array, of: Int64Array, moment: Int64A
     origin = int(time.min())
     span = max(int(time.max()), int(moment.max(initial=origin))) - origin + 1
     keys = actor * span + (time - origin)
-    after = np.searchsorted(keys, of * span + np.maximum(moment - origin, 0))
+    after = np.searchsorted(keys, of.astype(np.int64) * span + np.maximum(moment - origin, 0))
     best = np.full(len(of), -1, np.int64)
     distance = np.full(len(of), _SAMPLE_NS, np.int64)
     for candidate in (after - 1, after):

@@ -53,6 +53,8 @@ def find_target(view: View, of: str | None = None) -> WaitedFor | None:
         return _chosen(view, of)
     if view.has(*GPU_KINDS):
         found = gpus(view)
+        if len(found) == 1:
+            return _of_gpu(found[0])
         if found:
             busy = [int(activity_combinations(view, gpu)[1:].sum()) for gpu in found]
             return _of_gpu(found[int(np.argmax(busy))])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,25 +12,43 @@ import numpy.typing as npt
 from warpline.analysis.findings.causes import Cause
 
 Int64Array = npt.NDArray[np.int64]
+IntArray = npt.NDArray[np.signedinteger[Any]]
+BoolArray = npt.NDArray[np.bool_]
 NOBODY = -1
+_NARROW = np.iinfo(np.int32).max
 
 
-def distinct(values: Int64Array) -> tuple[Int64Array, Int64Array]:
+def narrow(values: npt.NDArray[np.integer[Any]]) -> IntArray:
+    """Whole numbers as int32 where they fit: half the memory to read and write."""
+    fits = not len(values) or (int(values.max()) <= _NARROW and int(values.min()) >= -_NARROW)
+    return values.astype(np.int32 if fits else np.int64, copy=False)
+
+
+def distinct(values: IntArray) -> tuple[Int64Array, Int64Array]:
     """Sorted distinct values, and for each value its place among them; not sorted where they are close together."""
     if not len(values):
-        return values, values
+        none = np.empty(0, np.int64)
+        return none, none
     low = int(values.min())
     span = int(values.max()) - low + 1
     if span > 4 * len(values) + 65_536:
         found, inverse = np.unique(values, return_inverse=True)
-        return found, inverse.reshape(-1)
+        return found.astype(np.int64, copy=False), inverse.reshape(-1)
     used = np.zeros(span, bool)
     used[values - low] = True
     place = np.cumsum(used) - 1
     return np.flatnonzero(used) + low, place[values - low]
 
 
-def one_of(values: Int64Array, wanted: Sequence[int] | Int64Array) -> npt.NDArray[np.bool_]:
+def doing_of(segments: Segments, groups: IntArray) -> IntArray:
+    """A number for the cause and the place of each segment; ``groups`` has one for each place, 0 for none."""
+    size = int(groups.max(initial=0)) + 1
+    found: IntArray = segments.cause.astype(np.int32) * size
+    found += groups
+    return found
+
+
+def one_of(values: IntArray, wanted: Sequence[int] | IntArray) -> npt.NDArray[np.bool_]:
     """Which of some small numbers (codes, indices; -1 is none) are among those that are wanted: by a table."""
     top = max(int(values.max(initial=0)), int(np.max(wanted, initial=0))) + 2
     table = np.zeros(top, bool)
@@ -42,17 +61,18 @@ def one_of(values: Int64Array, wanted: Sequence[int] | Int64Array) -> npt.NDArra
 class Segments:
     """Segments [n], sorted by actor, then start; those of an actor fill the range.
 
-    ``actor`` int64; ``start``/``stop`` int64 capture ns; ``cause`` int64 code of `Cause`; ``by`` the actor whose doing
-    at ``stop`` ends a wait (`NOBODY`: not known); ``place`` int64 stack id (−1: none); ``row`` event row (−1: none).
+    ``start``/``stop`` int64 capture ns; ``cause`` int8 code of `Cause`; ``by`` the actor whose doing at ``stop`` ends a
+    wait (`NOBODY`: not known); ``place`` stack id (−1: none); ``row`` event row (−1: none). All but times and causes
+    are int32 where they fit: who reckons with them widens them first.
     """
 
-    actor: Int64Array
+    actor: IntArray
     start: Int64Array
     stop: Int64Array
-    cause: Int64Array
-    by: Int64Array
-    place: Int64Array
-    row: Int64Array
+    cause: npt.NDArray[np.int8]
+    by: IntArray
+    place: IntArray
+    row: IntArray
 
     def __len__(self) -> int:
         return len(self.actor)
@@ -75,15 +95,17 @@ class Segments:
         return self.stop - self.start
 
 
-def in_order(actor: Int64Array, time: Int64Array) -> Int64Array | None:
+def in_order(actor: IntArray, time: Int64Array) -> Int64Array | None:
     """What sorts by actor, then time, stably; None for what is sorted. Quick where only parts are out of order."""
-    if not len(actor):
+    if (
+        not len(actor)
+        or ((actor[1:] > actor[:-1]) | ((actor[1:] == actor[:-1]) & (time[1:] >= time[:-1]))).all()
+    ):
         return None
     low = int(time.min())
     span = int(time.max()) - low + 1
-    key = actor * span + (time - low)
-    if (key[1:] >= key[:-1]).all():
-        return None
+    key = time - low
+    key += actor.astype(np.int64) * span
     # One key instead of two: what is sorted in long runs is merged, and nothing else is done.
     order: Int64Array = np.argsort(key, kind="stable")
     return order
@@ -91,30 +113,41 @@ def in_order(actor: Int64Array, time: Int64Array) -> Int64Array | None:
 
 def join_segments(parts: Sequence[Segments]) -> Segments:
     """Several sets, sorted."""
-    columns = [
-        np.concatenate([np.empty(0, np.int64), *(getattr(part, item.name) for part in parts)])
-        for item in fields(Segments)
-    ]
-    joined = Segments(*columns)
+    parts = [part for part in parts if len(part)]
+    if not parts:
+        none = np.empty(0, np.int64)
+        return make_segments(none, none, none, Cause.NOT_RECORDED)
+    if len(parts) == 1:
+        joined = parts[0]
+    else:
+        joined = Segments(
+            *(np.concatenate([getattr(p, item.name) for p in parts]) for item in fields(Segments))
+        )
     order = in_order(joined.actor, joined.start)
     return joined if order is None else joined.take(order)
 
 
 def make_segments(
-    actor: Int64Array,
+    actor: IntArray | int,
     start: Int64Array,
     stop: Int64Array,
-    cause: Int64Array | int,
-    by: Int64Array | int = NOBODY,
-    place: Int64Array | int = -1,
-    row: Int64Array | int = -1,
+    cause: IntArray | int,
+    by: IntArray | int = NOBODY,
+    place: IntArray | int = -1,
+    row: IntArray | int = -1,
 ) -> Segments:
     """Segments from columns; a number stands for a column of it."""
-    columns = (actor, start, stop, cause, by, place, row)
-    return Segments(*(np.broadcast_to(np.asarray(c, np.int64), len(actor)) for c in columns))
+
+    def column(values: IntArray | int) -> IntArray:
+        if isinstance(values, np.ndarray):
+            return narrow(values)
+        return np.broadcast_to(narrow(np.array([values], np.int64))[0], len(start))
+
+    kinds = np.broadcast_to(np.asarray(cause, np.int8), len(start))
+    return Segments(column(actor), start, stop, kinds, column(by), column(place), column(row))
 
 
-def tile(found: Segments, actors: Int64Array, start_ns: int, stop_ns: int) -> Segments:
+def tile(found: Segments, actors: IntArray, start_ns: int, stop_ns: int) -> Segments:
     """Segments cut to the range, made disjoint (the earlier one keeps the time), the rest filled as not recorded.
 
     ``found`` are in any order; ``actors`` are all that are wanted.
@@ -128,7 +161,7 @@ def tile(found: Segments, actors: Int64Array, start_ns: int, stop_ns: int) -> Se
     order = in_order(found.actor, found.start)
     found = found if order is None else found.take(order)
     # Far apart for each actor, so that one running maximum serves all.
-    base = found.actor * (stop_ns - start_ns + 1) - start_ns
+    base = found.actor.astype(np.int64) * (stop_ns - start_ns + 1) - start_ns
     reach = np.maximum.accumulate(found.stop + base) if len(found) else np.empty(0, np.int64)
     before = np.concatenate([reach[:1] - 1, reach[:-1]]) - base if len(found) else reach
     first = np.ones(len(found), bool)
@@ -143,9 +176,9 @@ def tile(found: Segments, actors: Int64Array, start_ns: int, stop_ns: int) -> Se
     return join_segments([found, free]) if len(free) else found
 
 
-def _gaps(found: Segments, actors: Int64Array, start_ns: int, stop_ns: int) -> Segments:
+def _gaps(found: Segments, actors: IntArray, start_ns: int, stop_ns: int) -> Segments:
     """What disjoint sorted segments of some actors leave free of the range."""
-    own = np.unique(actors)
+    own = np.unique(actors).astype(found.actor.dtype, copy=False)
     first = np.searchsorted(found.actor, own, "left")
     last = np.searchsorted(found.actor, own, "right") - 1
     has = last >= first
@@ -171,11 +204,14 @@ class Index:
         self._origin, self._span = start_ns, stop_ns - start_ns + 1
         self._starts = self._key(segments.actor, segments.start)
 
-    def _key(self, actor: Int64Array, time: Int64Array) -> Int64Array:
-        key: Int64Array = actor * self._span + (time - self._origin)
+    def _key(self, actor: IntArray, time: Int64Array) -> Int64Array:
+        key: Int64Array = actor.astype(np.int64)
+        key *= self._span
+        key += time
+        key -= self._origin
         return key
 
-    def at(self, actor: Int64Array, time: Int64Array) -> Int64Array:
+    def at(self, actor: IntArray, time: Int64Array) -> Int64Array:
         """The segment of each actor that a moment of the range lies in (its start counts, its stop does not);
         −1 for an actor without any.
         """
@@ -186,15 +222,18 @@ class Index:
         return np.where(known, at, -1)
 
     def overlapping(
-        self, actor: Int64Array, start: Int64Array, stop: Int64Array
+        self, actor: IntArray, start: Int64Array, stop: Int64Array
     ) -> tuple[Int64Array, Int64Array]:
         """Every (window, segment) that overlap; windows lie in the range and are not empty."""
         first = self.at(actor, start)
         last = self.at(actor, stop - 1)
         count = np.where(first >= 0, last - first + 1, 0)
+        if len(count) and (count == 1).all():
+            return np.arange(len(actor)), first
         window = np.repeat(np.arange(len(actor)), count)
-        offset = np.arange(len(window)) - np.repeat(np.cumsum(count) - count, count)
-        return window, np.repeat(first, count) + offset
+        segment = np.arange(len(window))
+        segment += np.repeat(first - (np.cumsum(count) - count), count)
+        return window, segment
 
 
 def overlay(base: Segments, patch: Segments, start_ns: int, stop_ns: int) -> Segments:
@@ -209,7 +248,7 @@ def overlay(base: Segments, patch: Segments, start_ns: int, stop_ns: int) -> Seg
     return join_segments([base.cut(segment, start, stop), patch])
 
 
-def split_at(segments: Segments, index: Index, actor: Int64Array, time: Int64Array) -> Segments:
+def split_at(segments: Segments, index: Index, actor: IntArray, time: Int64Array) -> Segments:
     """The segments cut at moments of actors that lie inside one."""
     at = index.at(actor, time)
     inside = np.flatnonzero((at >= 0) & (segments.start[np.maximum(at, 0)] < time))
@@ -222,7 +261,9 @@ def split_at(segments: Segments, index: Index, actor: Int64Array, time: Int64Arr
     at, time = at[new], time[new]
     if not len(at):
         return segments
-    which = np.repeat(np.arange(len(segments)), np.bincount(at, minlength=len(segments)) + 1)
+    count = np.ones(len(segments), np.int32)
+    np.add.at(count, at, 1)
+    which = np.repeat(np.arange(len(segments), dtype=np.int32), count)
     # Behind the part a cut segment begins with comes one for each cut: the k-th of all has k + 1 more before it.
     place = at + np.arange(1, len(at) + 1)
     start, stop = segments.start[which], segments.stop[which]

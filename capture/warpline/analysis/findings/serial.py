@@ -8,7 +8,7 @@ import numpy.typing as npt
 from warpline.analysis.findings.blame import Pieces
 from warpline.analysis.findings.categories import NUMBER
 from warpline.analysis.findings.causes import Cause
-from warpline.analysis.findings.segments import one_of
+from warpline.analysis.findings.segments import IntArray, doing_of, one_of
 from warpline.analysis.findings.wait_graph import WaitGraph
 from warpline.model.intervals import merge_intervals, union_ns
 
@@ -28,7 +28,7 @@ _TASK_WAITS = (int(Cause.RESULT), int(Cause.JOIN), int(Cause.CHILD))
 
 
 def tell_serial(
-    graph: WaitGraph, pieces: Pieces, category: Int64Array, actor: int, group: Int64Array
+    graph: WaitGraph, pieces: Pieces, category: Int64Array, actor: int, group: IntArray
 ) -> Int64Array:
     """Categories, with those told apart that are serial. ``group`` is a number for the place of each segment."""
     found = category.copy()
@@ -46,7 +46,9 @@ def _behind_locks(graph: WaitGraph, pieces: Pieces, actor: int) -> BoolArray:
     segments = graph.segments
     inside = np.zeros(len(pieces), bool)
     waits = (segments.cause == Cause.LOCK) & (segments.by >= 0)
-    if graph.gain_ns(actor, np.where(waits, 0.0, 1.0)) < _WORTH * (graph.stop_ns - graph.start_ns):
+    if graph.gain_ns(actor, np.where(waits, np.float32(0), np.float32(1))) < _WORTH * (
+        graph.stop_ns - graph.start_ns
+    ):
         return inside
     leaf_actor = segments.actor[pieces.leaf]
     middle = (pieces.start + pieces.stop) // 2
@@ -59,12 +61,12 @@ def _behind_locks(graph: WaitGraph, pieces: Pieces, actor: int) -> BoolArray:
 
 
 def _kinds_of_work(
-    graph: WaitGraph, pieces: Pieces, chosen: Int64Array, group: Int64Array
+    graph: WaitGraph, pieces: Pieces, chosen: Int64Array, group: IntArray
 ) -> list[tuple[Int64Array, Int64Array]]:
     """Pieces explained by the same doing at the same place, and all segments of that doing, of anybody."""
     segments = graph.segments
     size = int(group.max(initial=0)) + 1
-    key = segments.cause * size + group
+    key = doing_of(segments, group)
     leaf = pieces.leaf[chosen]
     least = _WORTH * (graph.stop_ns - graph.start_ns)
     kinds = []
@@ -76,7 +78,7 @@ def _kinds_of_work(
 
 
 def _one_after_the_other(
-    graph: WaitGraph, pieces: Pieces, chosen: Int64Array, work: Int64Array, group: Int64Array
+    graph: WaitGraph, pieces: Pieces, chosen: Int64Array, work: Int64Array, group: IntArray
 ) -> BoolArray:
     """Of pieces of one work those that are waited for task by task at one place, while nobody else does such work."""
     segments = graph.segments

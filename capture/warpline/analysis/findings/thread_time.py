@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.findings.finding import Where
-from warpline.analysis.findings.segments import NOBODY, in_order
+from warpline.analysis.findings.segments import NOBODY, IntArray, in_order
 from warpline.analysis.findings.wait_kinds import FRAME, is_library
 from warpline.analysis.framework.selection import View
 from warpline.analysis.structure.thread_states import STATES, state_codes
 
 Int64Array = npt.NDArray[np.int64]
+_AT_ONCE = 1 << 19
+"""Events of threads that are read together, unless one has more."""
 RUNNING, RUNNABLE, BLOCKED = (STATES.index(name) for name in ("running", "runnable", "blocked"))
 
 
@@ -25,12 +27,12 @@ class ThreadTime:
     ns, ``state`` index into `STATES`, ``wait`` code of `WaitKind` (0: not known), ``stack`` id (−1: none), ``row``.
     """
 
-    thread: Int64Array
+    thread: IntArray
     start: Int64Array
     stop: Int64Array
     state: Int64Array
-    wait: Int64Array
-    stack: Int64Array
+    wait: IntArray
+    stack: IntArray
     row: Int64Array
 
     def take(self, index: npt.NDArray[np.generic]) -> ThreadTime:
@@ -93,10 +95,30 @@ class Threads:
         order = in_order(found.thread, found.start)
         return found if order is None else found.take(order)
 
-    def forget(self) -> None:
-        """Let go of states and calls; they are read again when they are asked for."""
-        for name in ("activity", "calls"):
-            self.__dict__.pop(name, None)
+    def parts(self) -> Iterator[Threads]:
+        """The threads that have states, some at a time, ascending: so many that their events need little memory."""
+        capture, lanes = self.view.capture, self.view.capture.lanes
+        thread = self._thread_of_track[np.asarray(lanes.track).astype(np.int64)]
+        known = thread >= 0
+        counts = np.bincount(thread[known], np.asarray(lanes.count)[known], len(capture.threads))
+        group: list[int] = []
+        filled = 0.0
+        for one, count in enumerate(counts.tolist()):
+            if group and filled + count > _AT_ONCE:
+                yield self._only(group)
+                group, filled = [], 0.0
+            group.append(one)
+            filled += count
+        if group:
+            yield self._only(group)
+
+    def _only(self, group: list[int]) -> Threads:
+        if len(group) == len(self.view.capture.threads):
+            return Threads(self.view)
+        chosen = self.view.selection
+        wanted = frozenset(group) if chosen.threads is None else chosen.threads & frozenset(group)
+        # What a selection leaves open is as it is: a part has the range of the whole.
+        return Threads(self.view.other(replace(chosen, threads=wanted)))
 
     @property
     def has_states(self) -> bool:

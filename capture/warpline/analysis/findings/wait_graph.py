@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.findings.causes import CONTENTION, SIGNALS, Cause
-from warpline.analysis.findings.segments import Index, Segments, one_of
+from warpline.analysis.findings.segments import Index, IntArray, Segments, one_of
 from warpline.compiled import load
 
 Int64Array = npt.NDArray[np.int64]
-Float64Array = npt.NDArray[np.float64]
+FloatArray = npt.NDArray[np.floating[Any]]
 LIBRARY = Path(__file__).parent / "libwarpline_waits.so"
 MOST_JUMPS = 64
 """From one to another at one moment."""
@@ -52,7 +52,7 @@ class WaitGraph:
         self._start = np.ascontiguousarray(segments.start)
         self._stop = np.ascontiguousarray(segments.stop)
         waits = np.flatnonzero(segments.by >= 0)
-        self._on = np.full(len(segments), -1, np.int64)
+        self._on = np.full(len(segments), -1, np.int32)
         # What somebody did until the wait was over; what begins at that very moment comes too late.
         self._on[waits] = self.index.at(segments.by[waits], segments.stop[waits] - 1)
         self._first = np.ones(len(segments), np.uint8)
@@ -63,18 +63,20 @@ class WaitGraph:
         self._before: dict[int, int] = {}
         self._unknown = (self._on < 0) & one_of(segments.cause, _PASSIVE)
         # What ends at one moment: what is done there before what waited for it.
-        self._order = np.argsort((segments.stop - start_ns) * 2 + (self._on >= 0), kind="stable")
+        ends = (segments.stop - start_ns) * 2
+        ends += self._on >= 0
+        self._order = np.argsort(ends, kind="stable").astype(np.int32)
 
     def hold(self, which: npt.NDArray[np.bool_]) -> None:
         """Marks segments that are known to have held somebody up: their length counts, whatever ended them."""
         self._held_up = which
         self._before.clear()
 
-    def replay(self, keep: Float64Array) -> Int64Array:
+    def replay(self, keep: FloatArray) -> Int64Array:
         """When each segment would end, capture ns, if of its length only a part in 0-1 were left; a wait for somebody
         known lasts until he is there, and with 0 is none.
         """
-        keep = np.ascontiguousarray(keep, np.float64)
+        keep = np.ascontiguousarray(keep, np.float32)
         end = np.zeros(len(self.segments), np.int64)
         if self._library is None:
             return _replay(
@@ -93,25 +95,25 @@ class WaitGraph:
         )  # fmt: skip
         return end
 
-    def gain_ns(self, actor: int, keep: Float64Array) -> int:
+    def gain_ns(self, actor: int, keep: FloatArray) -> int:
         """What an actor would be earlier at the end of the range if of each segment only a part in 0-1 were left.
 
         A wait of others for somebody who is not known lasts as long as he takes, which nobody knows: it holds up
         nobody.
         """
-        mine = np.flatnonzero(self.segments.actor == actor)
-        if not len(mine) or (keep == 1).all():
+        last = int(np.searchsorted(self.segments.actor, np.int32(actor), "right")) - 1
+        if last < 0 or self.segments.actor[last] != actor or (keep == 1).all():
             return 0
         unknown = self._unknown & (self.segments.actor != actor) & ~self._held_up
         everyone = int(unknown.sum())
         unknown &= keep == 1
         before = self._before.get(actor) if int(unknown.sum()) == everyone else None
         if before is None:
-            before = int(self.replay(np.where(unknown, 0.0, 1.0))[mine[-1]])
+            before = int(self.replay(np.where(unknown, np.float32(0), np.float32(1)))[last])
             if int(unknown.sum()) == everyone:
                 # Mostly nothing of what is unknown is taken away: the same is compared with again.
                 self._before[actor] = before
-        after = int(self.replay(np.where(unknown, 0.0, keep))[mine[-1]])
+        after = int(self.replay(np.where(unknown, np.float32(0), keep))[last])
         return max(before - after, 0)
 
     def walk(self, actor: int) -> tuple[Int64Array, Int64Array, Int64Array]:
@@ -141,13 +143,13 @@ def _at(array: npt.NDArray[Any]) -> int:
 
 
 def _replay(
-    order: Int64Array,
+    order: IntArray,
     start: Int64Array,
     stop: Int64Array,
     first: npt.NDArray[np.uint8],
     shorter: npt.NDArray[np.uint8],
-    keep: Float64Array,
-    on: Int64Array,
+    keep: FloatArray,
+    on: IntArray,
     origin: int,
 ) -> Int64Array:
     """``warpline_replay``."""
@@ -169,9 +171,7 @@ def _replay(
     return np.array(end, np.int64)
 
 
-def _walk(
-    start: Int64Array, on: Int64Array, at: int, stop: int, origin: int
-) -> tuple[Int64Array, Int64Array]:
+def _walk(start: Int64Array, on: IntArray, at: int, stop: int, origin: int) -> tuple[Int64Array, Int64Array]:
     """``warpline_walk``."""
     begins, after = start.tolist(), on.tolist()
     segment: list[int] = []

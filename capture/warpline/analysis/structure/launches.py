@@ -74,21 +74,31 @@ def launches_from(view: View, tracks: frozenset[int] | None = None) -> Launches:
 
 def launches_to(view: View, events: SelectedEvents) -> Launches:
     """The launches of these GPU events (ordered by row, as a view gives them), wherever the calls lie."""
+    return _launches_of(view, events.row)
+
+
+def _launches_of(view: View, rows: Int64Array) -> Launches:
     links = view.capture.links
-    found = [links.arriving_between(first, stop) for first, stop in _runs(events.row)]
+    found = [links.arriving_between(first, stop) for first, stop in _runs(rows)]
     launches = _columns(view, np.concatenate([np.empty(0, np.int64), *found]))
-    if len(launches) and len(events):
-        index = np.minimum(np.searchsorted(events.row, launches.work), len(events) - 1)
-        launches = launches.take(events.row[index] == launches.work)
+    if len(launches) and len(rows):
+        index = np.minimum(np.searchsorted(rows, launches.work), len(rows) - 1)
+        is_wanted = rows[index] == launches.work
+        launches = launches if is_wanted.all() else launches.take(is_wanted)
     return launches
 
 
 def launch_of_each(view: View, events: SelectedEvents) -> tuple[Launches, Int64Array]:
     """Launches of GPU events, and for each event the index of its launch (−1: none)."""
-    launches = launches_to(view, events)
-    place = np.full(len(events), -1, np.int64)
+    return launch_of_rows(view, events.row)
+
+
+def launch_of_rows(view: View, rows: Int64Array) -> tuple[Launches, Int64Array]:
+    """`launch_of_each` of events by their rows, ascending."""
+    launches = _launches_of(view, rows)
+    place = np.full(len(rows), -1, np.int64)
     if len(launches):
-        place[np.searchsorted(events.row, launches.work)] = np.arange(len(launches))
+        place[np.searchsorted(rows, launches.work)] = np.arange(len(launches))
     return launches, place
 
 
@@ -136,8 +146,11 @@ def _columns(view: View, index: Int64Array) -> Launches:
     work_start, work_stop = view.times_of(work)
     thread = threads_of_tracks(view)[view.track_of(call)]
     launches = Launches(call, call_start, call_stop, thread, work, work_start, work_stop)
-    launches = launches.take(np.argsort(call_start, kind="stable"))
+    if not (call_start[1:] >= call_start[:-1]).all():
+        launches = launches.take(np.argsort(call_start, kind="stable"))
     # Where two calls claim the same work (a runtime call around its driver call), the one that began last did it.
+    if (launches.work[1:] > launches.work[:-1]).all():
+        return launches
     _, last = np.unique(launches.work[::-1], return_index=True)
     if len(last) == len(launches):
         return launches

@@ -27,6 +27,7 @@ from warpline.analysis.findings.draft import (
 from warpline.analysis.findings.finding import Finding, Where
 from warpline.analysis.findings.host_places import moments_in, usual_place
 from warpline.analysis.findings.rule import Rule
+from warpline.analysis.findings.segments import IntArray
 from warpline.analysis.framework.name_matches import matching_names
 from warpline.analysis.framework.selection import Selection
 from warpline.i18n import english, english_n
@@ -179,7 +180,7 @@ def _beginnings(case: Case, pieces: Int64Array) -> tuple[int, int] | None:
     return (len(late), time) if late and 2 * time > int(case.pieces.length[pieces].sum()) else None
 
 
-def _of_workers(case: Case, pieces: Int64Array) -> tuple[Int64Array, Int64Array]:
+def _of_workers(case: Case, pieces: Int64Array) -> tuple[Int64Array, IntArray]:
     """What others than who loads did in some time: (length, segment); as the chains tell, else who makes batches."""
     length, leaf = case.pieces.length[pieces], case.pieces.leaf[pieces]
     others = ~np.isin(case.segments.actor[leaf], sorted(case.loaders)) & (
@@ -187,7 +188,7 @@ def _of_workers(case: Case, pieces: Int64Array) -> tuple[Int64Array, Int64Array]
     )
     if length[others].sum() * 2 > length.sum():
         return length[others], leaf[others]
-    lengths, segments = [length[others]], [leaf[others]]
+    lengths, segments = [length[others]], [leaf[others].astype(np.int64)]
     start, stop = case.pieces.start[pieces[~others]], case.pieces.stop[pieces[~others]]
     for worker in sorted(_fetching_threads(case) - case.loaders):
         window, segment = case.graph.index.overlapping(np.full(len(start), worker), start, stop)

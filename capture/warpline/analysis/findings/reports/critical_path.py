@@ -76,9 +76,9 @@ def _of_case(rank: int, number: int, case: Case) -> tuple[np.ndarray[tuple[int],
         np.arange(count, dtype=np.int64),
         start,
         stop,
-        case.segments.cause[segment],
-        case.segments.row[segment],
-        case.segments.actor[segment] + own,
+        case.segments.cause[segment].astype(np.int64),
+        case.segments.row[segment].astype(np.int64),
+        case.segments.actor[segment].astype(np.int64) + own,
         segment + own,
     )
 

@@ -163,7 +163,7 @@ def assert_ranges_show(path: Path, finding_id: str) -> None:
     with open_capture(path) as capture:
         found = diagnose(View(capture))
         finding = next(one for one in found.findings if one.id == finding_id)
-        ranges = finding.evidence.ranges
+        ranges = finding.evidence.ranges.tolist()
         assert ranges
         assert all(before[1] <= after[0] for before, after in pairwise(ranges))
         assert sum(stop - start for start, stop in ranges) >= finding.time_ns

@@ -3,7 +3,7 @@
     python tests/benchmarks/findings/bench_findings.py [--events N …] [--folder DIR] [--smoke]
 
 Threads that wait for each other (states and the calls they lie in), and a host that launches for a GPU (operators,
-calls, kernels, links). Bars: 1 us per event, 10 s for ten million, 400 bytes of memory per event, and a cancelled one
+calls, kernels, links). Bars: 1 us per event, 10 s for ten million, 200 bytes of memory per event, and a cancelled one
 ends within a tenth of the time. `np.sort` of as many numbers stands beside. The walks over the wait graph are timed on
 their own, compiled and in Python.
 """
@@ -35,7 +35,7 @@ from warpline.model.waits import WaitKind  # noqa: E402  # found through the pat
 from warpline.storage import Capture, CaptureBuilder, open_capture  # noqa: E402  # found through the path above
 
 BAR_US = 1.0
-BAR_BYTES = 400
+BAR_BYTES = 200
 LARGE = 10_000_000
 THREADS = 8
 

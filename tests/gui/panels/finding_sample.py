@@ -48,7 +48,7 @@ def known_diagnosis(capture: Capture) -> Diagnosis:
             Hop("runs", Where("/srv/project/train.py", 14, "hold", 71, "pin_memory (74)"), runs[3]),
             Hop("launches", Where(thread="MainThread (71)"), call, 26 * MS, 27 * MS),
         ),
-        Evidence(spans, tuple(waits), (state,)),
+        Evidence(np.array(spans, np.int64), tuple(waits), (state,)),
     )
     second = Finding(
         "waits_for_core", Severity.NOTE, "Waiting for a core", "Waiting for a core takes 6.000 ms.", 6 * MS, 0.06,

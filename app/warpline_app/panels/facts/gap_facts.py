@@ -85,7 +85,7 @@ def _how_often(capture: Capture, of: str, found: Finding, is_cancelled: IsCancel
     if len(capture.events) > _MOST_EVENTS:
         return None
     everything = diagnose(View(capture, cancelled=is_cancelled), of=of).findings
-    same = [one for one in everything if one.id == found.id and one.evidence.ranges]
+    same = [one for one in everything if one.id == found.id and len(one.evidence.ranges)]
     placed = [one for one in same if (one.where.file, one.where.line) == (found.where.file, found.where.line)]
     best = max(placed or same, key=lambda one: one.time_ns, default=None)
     if best is None:

@@ -43,7 +43,7 @@ def lit_of(capture: Capture, finding: Finding) -> Lit:
     evidence = finding.evidence
     last = max(len(capture.events) - 1, 0)
     rows = np.unique(np.clip(np.array(evidence.rows, np.int64), 0, last))
-    ranges = np.array(evidence.ranges, np.int64).reshape(-1, 2)
+    ranges = evidence.ranges
     if not len(ranges) and len(rows):
         start, stop = capture.event_times(rows)
         ranges = np.column_stack((start, stop)).astype(np.int64)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy.typing as npt
 
 from warpline.analysis.findings.blame import Pieces, blame
 from warpline.analysis.findings.categories import (
+    CATEGORIES,
     NUMBER,
     categories,
     garbage_intervals,
@@ -26,9 +28,9 @@ from warpline.analysis.findings.segments import (
     Index,
     IntArray,
     Segments,
+    chain_segments,
     distinct,
     doing_of,
-    join_segments,
     split_at,
 )
 from warpline.analysis.findings.serial import tell_serial
@@ -59,7 +61,7 @@ class Case:
     graph: WaitGraph
     actor: int
     pieces: Pieces
-    category: Int64Array
+    category: npt.NDArray[np.int8]
     group_of_segment: IntArray
     loaders: frozenset[int]
 
@@ -84,15 +86,14 @@ class Case:
         return max(self.view.duration_ns, 1)
 
     @cached_property
-    def _by_category(self) -> tuple[Int64Array, Int64Array]:
-        """The pieces by category, ascending in each, and where those of each begin."""
-        codes = self.category.astype(np.uint8)
-        return np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes, minlength=256))
+    def _counts(self) -> list[int]:
+        """How many pieces count as each category."""
+        counts: list[int] = np.bincount(self.category, minlength=len(CATEGORIES)).tolist()
+        return counts
 
     def pieces_of_category(self, number: int) -> Int64Array:
         """Places of the pieces that count as one category, ascending."""
-        order, ends = self._by_category
-        return order[int(ends[number - 1]) if number else 0 : int(ends[number])]
+        return np.flatnonzero(self.category == number) if self._counts[number] else np.empty(0, np.int64)
 
     @cached_property
     def fair_ns(self) -> int:
@@ -178,12 +179,11 @@ def make_case(scope: Scope, target: WaitedFor, progress: Progress = unwatched) -
     """Everybody's segments in the range, and the pieces of what is waited for."""
     view = scope.view
     threads = Threads(view)
-    segments, found = _everybody(scope, target, threads, progress)
-    _next_part(view, progress, 0.35)
     actor = len(view.capture.threads) if target.gpu is not None else target.thread or 0
-    segments = _cut_at(scope, target, segments, actor)
+    segments, found = _everybody(scope, target, threads, actor, progress)
     _next_part(view, progress, 0.4)
     graph = WaitGraph(segments, view.start_ns, view.stop_ns)
+    del segments
     _next_part(view, progress, 0.45)
     pieces = blame(graph.segments, graph.index, actor, view.start_ns, view.stop_ns)
     _next_part(view, progress, 0.5)
@@ -197,9 +197,11 @@ def make_case(scope: Scope, target: WaitedFor, progress: Progress = unwatched) -
 
 
 def _everybody(
-    scope: Scope, target: WaitedFor, threads: Threads, progress: Progress
+    scope: Scope, target: WaitedFor, threads: Threads, actor: int, progress: Progress
 ) -> tuple[Segments, list[GpuTime]]:
-    """The segments of all threads and GPUs; what is waited for is the first GPU, if it is one."""
+    """The segments of all threads and GPUs; what is waited for is the first GPU, if it is one. They are cut where steps
+    and data loading begin and end.
+    """
     view = scope.view
     n_threads = len(view.capture.threads)
     host = with_calls(view, host_segments(threads))
@@ -218,7 +220,21 @@ def _everybody(
             found.append(gpu_time(view, gpu, n_threads + number, tracked))
             _next_part(view, progress, 0.2 + 0.1 * (number + 1) / len(wanted))
         host = with_synchronization(view, host, found)
-    return join_segments([host, *(time.segments for time in found)]), found
+    _next_part(view, progress, 0.35)
+    parts = [_host_cut(scope, target, host, actor, found)]
+    del host
+    numbers = [time.actor for time in found]
+    for time in found:
+        is_own = time.actor == actor
+        parts.append(_cut(view, time.segments, actor, _borders(scope, target)) if is_own else time.segments)
+    found = [replace(time, segments=parts[0].take(slice(0, 0))) for time in found]
+    segments = chain_segments(parts)
+    # What GPUs do is a part of it all, and not kept beside it.
+    first = [*np.searchsorted(segments.actor, numbers).tolist(), len(segments)]
+    return segments, [
+        replace(time, segments=segments.take(slice(first[place], first[place + 1])))
+        for place, time in enumerate(found)
+    ]
 
 
 def _next_part(view: View, progress: Progress, fraction: float) -> None:
@@ -248,17 +264,40 @@ def _same_doing(segments: Segments, groups: IntArray, pieces: Pieces) -> BoolArr
     return found
 
 
-def _cut_at(scope: Scope, target: WaitedFor, segments: Segments, actor: int) -> Segments:
-    """Cuts the time that is waited for where steps and data loading begin and end, and that of those who do."""
+def _borders(scope: Scope, target: WaitedFor) -> Int64Array:
+    """Where steps, data loading, operators and collecting garbage begin and end, for what is waited for."""
     view = scope.view
+    _, start, stop = loading_events(view, target)
+    operators, garbage = operator_intervals(view, target), garbage_intervals(view, target)
+    return np.unique(np.concatenate([scope.steps.start, scope.steps.stop, start, stop, *operators, *garbage]))
+
+
+def _host_cut(
+    scope: Scope, target: WaitedFor, host: Segments, actor: int, found: Sequence[GpuTime]
+) -> Segments:
+    """Threads cut at the borders of what is waited for, at those of loading, and where a GPU waits for them: what was
+    done meanwhile is told apart from what was done besides.
+    """
+    view = scope.view
+    if target.gpu is None:
+        host = _cut(view, host, actor, _borders(scope, target))
     thread, start, stop = loading_events(view, target)
-    operators = operator_intervals(view, target)
-    garbage = garbage_intervals(view, target)
-    own = np.unique(np.concatenate([scope.steps.start, scope.steps.stop, start, stop, *operators, *garbage]))
-    # What the host did while a GPU waited for it is told apart from what it did besides.
-    gaps = segments.take((segments.cause == Cause.LAUNCH) & (segments.by >= 0))
-    actors = np.concatenate([np.full(len(own), actor), thread, thread, gaps.by, gaps.by])
-    borders = np.concatenate([own, start, stop, gaps.start, gaps.stop])
+    host = _cut(view, host, np.concatenate([thread, thread]), np.concatenate([start, stop]))
+    for time in found:
+        gaps = np.flatnonzero((time.segments.cause == Cause.LAUNCH) & (time.segments.by >= 0))
+        by = time.segments.by[gaps]
+        # Gaps lie one after the other, and so do their ends in turn.
+        borders = np.column_stack((time.segments.start[gaps], time.segments.stop[gaps])).reshape(-1)
+        host = _cut(view, host, np.repeat(by, 2), borders)
+    return host
+
+
+def _cut(view: View, segments: Segments, actor: IntArray | int, borders: Int64Array) -> Segments:
+    """Segments cut at moments of actors, or of one, inside the range."""
+    if not len(borders):
+        return segments
+    actors = np.full(len(borders), actor, np.int32) if isinstance(actor, int) else actor
     inside = (borders > view.start_ns) & (borders < view.stop_ns)
-    index = Index(segments, view.start_ns, view.stop_ns)
-    return split_at(segments, index, actors[inside], borders[inside])
+    if not inside.all():
+        actors, borders = actors[inside], borders[inside]
+    return split_at(segments, Index(segments, view.start_ns, view.stop_ns), actors, borders)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ from warpline.i18n import english
 from warpline.model.intervals import merge_intervals
 
 Int64Array = npt.NDArray[np.int64]
+Int8Array = npt.NDArray[np.int8]
 _OF_IMPORTS = (int(Cause.IMPORTING), int(Cause.FILE), int(Cause.BLOCKED), int(Cause.OTHER))
 _GARBAGE = re.compile(
     r"^(CPython |Python )?GC\b|\bgc\.collect|built-in (function|method) collect\b|garbage.?collect",
@@ -115,18 +116,17 @@ _OF_LEAF = {
 }
 
 
-def categories(view: View, segments: Segments, pieces: Pieces, target: WaitedFor) -> Int64Array:
+def categories(view: View, segments: Segments, pieces: Pieces, target: WaitedFor) -> Int8Array:
     """Index into `CATEGORIES` of each piece."""
-    table = np.full(64, NUMBER["other"], np.int64)
+    table = np.full(64, NUMBER["other"], np.int8)
     for cause, key in _OF_LEAF.items():
         table[cause] = NUMBER[key]
     leaf = segments.cause[pieces.leaf]
     found = table[leaf]
-    hops = np.where(pieces.path >= 0, segments.cause[pieces.path], -1)
     found[(leaf == Cause.RUNNING) & (pieces.depth > 0)] = NUMBER["other_threads"]
     found[_importing(view, segments)[pieces.leaf]] = NUMBER["imports"]
     # A child whose own lines are not known is what the time went to, whatever it did.
-    is_child = (hops == Cause.CHILD).any(1)
+    is_child, *contended = _passes(segments, pieces, (Cause.CHILD, Cause.LOCK, Cause.GIL))
     found[is_child & (pieces.depth > 0) & (segments.place[pieces.leaf] < 0)] = NUMBER["child"]
     if target.gpu is None and not view.has("thread_state"):
         found[found == NUMBER["running"]] = NUMBER["active"]
@@ -137,8 +137,8 @@ def categories(view: View, segments: Segments, pieces: Pieces, target: WaitedFor
         on_gpu = (leaf >= Cause.COMPUTATION) & (pieces.depth > 0)
         found[on_gpu] = NUMBER["gpu"]
     # What is waited for at last counts, unless many wait for a thing that one has; he may have no core for it.
-    for cause, key in ((Cause.LOCK, "lock"), (Cause.GIL, "gil")):
-        found[(hops == cause).any(1) & (leaf != Cause.RUNNABLE)] = NUMBER[key]
+    for is_contended, key in zip(contended, ("lock", "gil"), strict=True):
+        found[is_contended & (leaf != Cause.RUNNABLE)] = NUMBER[key]
     if target.gpu is not None:
         _of_gpu(view, segments, pieces, found)
     loading = _inside_loading(view, target, segments, pieces)
@@ -150,6 +150,19 @@ def categories(view: View, segments: Segments, pieces: Pieces, target: WaitedFor
     return found
 
 
+def _passes(
+    segments: Segments, pieces: Pieces, causes: tuple[Cause, ...]
+) -> tuple[npt.NDArray[np.bool_], ...]:
+    """For each cause which pieces have a segment of it in their chain."""
+    bits = np.zeros(64, np.uint8)
+    bits[list(causes)] = 1 << np.arange(len(causes), dtype=np.uint8)
+    found = bits[segments.cause[pieces.root]]
+    for column in range(1, pieces.path.shape[1]):
+        deep = np.flatnonzero(pieces.path[:, column] >= 0)
+        found[deep] |= bits[segments.cause[pieces.path[deep, column]]]
+    return tuple((found & bits[cause]) != 0 for cause in causes)
+
+
 def _importing(view: View, segments: Segments) -> npt.NDArray[np.bool_]:
     """Segments in which modules are imported, and what is read for them is waited for."""
     can_be = one_of(segments.cause, _OF_IMPORTS)
@@ -159,7 +172,7 @@ def _importing(view: View, segments: Segments) -> npt.NDArray[np.bool_]:
     return found
 
 
-def _of_gpu(view: View, segments: Segments, pieces: Pieces, found: Int64Array) -> None:
+def _of_gpu(view: View, segments: Segments, pieces: Pieces, found: Int8Array) -> None:
     """Idle time of a GPU until the launch of what came next: the host's, or because it had to wait for the GPU."""
     launch = segments.cause[pieces.root] == Cause.LAUNCH
     leaf = segments.cause[pieces.leaf]
@@ -168,21 +181,28 @@ def _of_gpu(view: View, segments: Segments, pieces: Pieces, found: Int64Array) -
     found[launch & at_work] = NUMBER["host"]
     found[launch & (leaf == Cause.ALLOCATING)] = NUMBER["allocation"]
     found[launch & (leaf == Cause.COMPILING)] = NUMBER["compilation"]
-    # The host could not run ahead: in this gap it came back from a call that waits for the GPU.
     waits = np.flatnonzero(segments.cause == Cause.GPU)
-    keys = np.lexsort((segments.stop[waits], segments.actor[waits]))
-    actor, stop = segments.actor[waits][keys], segments.stop[waits][keys]
-    root = pieces.root
-    by = segments.by[root].astype(np.int64)
-    span = view.duration_ns + 1
-    gap_start = segments.start[root] - _SLACK_NS
-    key = actor.astype(np.int64) * span + (stop - view.start_ns)
-    first = np.searchsorted(key, by * span + np.maximum(gap_start - view.start_ns, 0), "left")
-    last = np.searchsorted(key, by * span + (segments.stop[root] - view.start_ns), "right")
-    found[launch & at_work & (last > first)] = NUMBER["synchronization"]
+    if len(waits):
+        own = np.flatnonzero(launch & at_work)
+        found[own[_came_back(view, segments, waits, pieces.root[own])]] = NUMBER["synchronization"]
     if view.is_whole:
-        before = launch | (segments.cause[root] == Cause.STREAM)
-        found[before & (segments.start[root] == view.start_ns)] = NUMBER["start"]
+        before = launch | (segments.cause[pieces.root] == Cause.STREAM)
+        found[before & (segments.start[pieces.root] == view.start_ns)] = NUMBER["start"]
+
+
+def _came_back(
+    view: View, segments: Segments, waits: Int64Array, gaps: npt.NDArray[np.signedinteger[Any]]
+) -> npt.NDArray[np.bool_]:
+    """In which gaps of a GPU the host came back from a call that waits for the GPU: it could not run ahead."""
+    # Segments are in order, and so are their ends.
+    span = view.duration_ns + 1
+    key = segments.actor[waits].astype(np.int64) * span + (segments.stop[waits] - view.start_ns)
+    base = segments.by[gaps].astype(np.int64) * span - view.start_ns
+    begin = np.maximum(segments.start[gaps] - _SLACK_NS, view.start_ns)
+    first = np.searchsorted(key, base + begin, "left")
+    last = np.searchsorted(key, base + segments.stop[gaps], "right")
+    found: npt.NDArray[np.bool_] = last > first
+    return found
 
 
 _SLACK_NS = 20_000

@@ -190,19 +190,22 @@ def evidence_of(case: Case, pieces: Int64Array) -> Evidence:
     new[1:] = start[1:] != stop[:-1]
     first = np.flatnonzero(new)
     ends = np.append(first[1:], len(pieces)) - 1
-    begin, end = start[first], stop[ends]
-    rows = case.segments.row[kept.leaf[pieces]]
+    ranges = np.column_stack((start[first], stop[ends]))
     longest = np.arange(len(start))
     if len(start) > _ROWS * 4:
         longest = np.argpartition(start - stop, _ROWS * 4)[: _ROWS * 4]
     by_length = longest[np.argsort((start - stop)[longest], kind="stable")]
-    shown = dict.fromkeys(row for row in rows[by_length].tolist() if row >= 0)
+    rows = case.segments.row[kept.leaf[pieces[by_length]]]
+    shown = dict.fromkeys(row for row in rows.tolist() if row >= 0)
     path = kept.path[pieces]
-    actors = np.unique(case.segments.actor[path[path >= 0]]).tolist()
+    seen = np.zeros(int(case.segments.actor.max(initial=0)) + 1, bool)
+    for column in range(path.shape[1]):
+        seen[case.segments.actor[path[:, column][path[:, column] >= 0]]] = True
+    actors = np.flatnonzero(seen).tolist()
     of_thread = {t.thread: t.index for t in case.view.capture.tracks if t.role == "state"}
     tracks = [of_thread[actor] for actor in actors if actor in of_thread]
     return Evidence(
-        tuple(zip(begin.tolist(), end.tolist(), strict=True)),
+        ranges,
         tuple(list(shown)[:_ROWS]),
         tuple(tracks) or case.target.tracks[:1],
     )

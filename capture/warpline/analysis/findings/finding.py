@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 
 class Severity(StrEnum):
@@ -46,11 +51,20 @@ class Hop:
     stop_ns: int = 0
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """What shows a finding: stretches of capture time in their order, events, longest first, and tracks."""
+def no_ranges() -> npt.NDArray[np.int64]:
+    """No stretch of time."""
+    import numpy as np
 
-    ranges: tuple[tuple[int, int], ...] = ()
+    return np.empty((0, 2), np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What shows a finding: stretches of capture time in their order (int64 [n, 2], start and stop), events, longest
+    first, and tracks.
+    """
+
+    ranges: npt.NDArray[np.int64] = field(default_factory=no_ranges)
     rows: tuple[int, ...] = ()
     tracks: tuple[int, ...] = ()
 
@@ -71,7 +85,7 @@ class Finding:
     where: Where
     remedy: str
     chain: tuple[Hop, ...] = ()
-    evidence: Evidence = Evidence()
+    evidence: Evidence = field(default_factory=Evidence)
     needs: str = ""
 
 

@@ -13,6 +13,7 @@ from warpline.analysis.findings.segments import (
     Index,
     IntArray,
     Segments,
+    chain_segments,
     join_segments,
     make_segments,
     narrow,
@@ -72,7 +73,7 @@ def gpu_time(view: View, gpu: Gpu, actor: int, tracked: npt.NDArray[np.bool_]) -
     """
     work = _work(view, gpu)
     busy_start, busy_stop = merge_intervals(work.start, work.stop)
-    columns: list[list[IntArray]] = [[] for _ in fields(Segments)]
+    parts: list[Segments] = []
     threads: set[int] = set()
     count = len(busy_start)
     # Some stretches of work at a time, each with the idle time before it.
@@ -89,12 +90,9 @@ def gpu_time(view: View, gpu: Gpu, actor: int, tracked: npt.NDArray[np.bool_]) -
         )
         idle, launching = _idle(view, own, actor, *free, tracked)
         threads |= launching
-        part = join_segments([_busy(view, own, actor), idle])
-        for column, item in zip(columns, fields(Segments), strict=True):
-            column.append(getattr(part, item.name))
+        parts.append(join_segments([_busy(view, own, actor), idle]))
         view.check_cancelled()
-    found = Segments(*(np.concatenate(columns.pop(0)) for _ in fields(Segments)))
-    return GpuTime(gpu, actor, found, frozenset(threads))
+    return GpuTime(gpu, actor, chain_segments(parts), frozenset(threads))
 
 
 def _work(view: View, gpu: Gpu) -> _Work:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ from warpline.analysis.findings.segments import (
     Index,
     IntArray,
     Segments,
+    chain_segments,
     distinct,
     join_segments,
     make_segments,
@@ -50,10 +51,7 @@ def host_segments(threads: Threads) -> Segments:
         parts.append(_tiled(threads, found.take(one_of(found.actor, wanted)), own))
     rest = np.setdiff1d(wanted, [*ends])
     parts.append(_tiled(threads, _of_events(view, rest), rest))
-    columns = [[getattr(part, item.name) for part in parts] for item in fields(Segments)]
-    parts.clear()
-    # One column after the other, so that nothing large is there twice.
-    joined = join_segments([Segments(*(np.concatenate(columns.pop(0)) for _ in fields(Segments)))])
+    joined = join_segments([chain_segments(parts)])
     return _with_births(threads, _with_children(threads, joined, ends))
 
 

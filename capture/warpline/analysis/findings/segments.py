@@ -77,9 +77,9 @@ class Segments:
     def __len__(self) -> int:
         return len(self.actor)
 
-    def take(self, index: npt.NDArray[np.generic]) -> Segments:
-        """Some of them, by index or mask."""
-        if index.dtype == np.bool_ and index.all():
+    def take(self, index: npt.NDArray[np.generic] | slice) -> Segments:
+        """Some of them, by index, mask or slice."""
+        if not isinstance(index, slice) and index.dtype == np.bool_ and index.all():
             return self
         return Segments(*(getattr(self, item.name)[index] for item in fields(self)))
 
@@ -113,18 +113,23 @@ def in_order(actor: IntArray, time: Int64Array) -> Int64Array | None:
 
 def join_segments(parts: Sequence[Segments]) -> Segments:
     """Several sets, sorted."""
-    parts = [part for part in parts if len(part)]
-    if not parts:
-        none = np.empty(0, np.int64)
-        return make_segments(none, none, none, Cause.NOT_RECORDED)
-    if len(parts) == 1:
-        joined = parts[0]
-    else:
-        joined = Segments(
-            *(np.concatenate([getattr(p, item.name) for p in parts]) for item in fields(Segments))
-        )
+    joined = chain_segments(list(parts))
     order = in_order(joined.actor, joined.start)
     return joined if order is None else joined.take(order)
+
+
+def chain_segments(parts: list[Segments]) -> Segments:
+    """Several sets one after the other; the list is emptied, so that nothing large is there twice."""
+    some = [part for part in parts if len(part)]
+    parts.clear()
+    if not some:
+        none = np.empty(0, np.int64)
+        return make_segments(none, none, none, Cause.NOT_RECORDED)
+    if len(some) == 1:
+        return some[0]
+    columns = [[getattr(part, item.name) for part in some] for item in fields(Segments)]
+    some.clear()
+    return Segments(*(np.concatenate(columns.pop(0)) for _ in fields(Segments)))
 
 
 def make_segments(
@@ -261,11 +266,12 @@ def split_at(segments: Segments, index: Index, actor: IntArray, time: Int64Array
     at, time = at[new], time[new]
     if not len(at):
         return segments
-    count = np.ones(len(segments), np.int32)
-    np.add.at(count, at, 1)
-    which = np.repeat(np.arange(len(segments), dtype=np.int32), count)
     # Behind the part a cut segment begins with comes one for each cut: the k-th of all has k + 1 more before it.
     place = at + np.arange(1, len(at) + 1)
+    begins = np.ones(len(segments) + len(at), bool)
+    begins[place] = False
+    which = np.cumsum(begins, dtype=np.int32)
+    which -= 1
     start, stop = segments.start[which], segments.stop[which]
     start[place] = time
     stop[place - 1] = time

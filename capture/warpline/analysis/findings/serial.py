@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import numpy.typing as npt
 
@@ -13,6 +15,7 @@ from warpline.analysis.findings.wait_graph import WaitGraph
 from warpline.model.intervals import merge_intervals, union_ns
 
 Int64Array = npt.NDArray[np.int64]
+Int8Array = npt.NDArray[np.int8]
 BoolArray = npt.NDArray[np.bool_]
 _WORTH = 0.05
 """Of the range: less is left as it is."""
@@ -28,36 +31,49 @@ _TASK_WAITS = (int(Cause.RESULT), int(Cause.JOIN), int(Cause.CHILD))
 
 
 def tell_serial(
-    graph: WaitGraph, pieces: Pieces, category: Int64Array, actor: int, group: IntArray
-) -> Int64Array:
+    graph: WaitGraph, pieces: Pieces, category: Int8Array, actor: int, group: IntArray
+) -> Int8Array:
     """Categories, with those told apart that are serial. ``group`` is a number for the place of each segment."""
     found = category.copy()
-    can_be = one_of(category, _DONE_BY_WORKERS)
-    found[can_be & _behind_locks(graph, pieces, actor)] = NUMBER["lock"]
-    can_be = one_of(found, _DONE_BY_WORKERS) & (pieces.depth > 0)
-    for chosen, work in _kinds_of_work(graph, pieces, np.flatnonzero(can_be), group):
+    can_be = np.flatnonzero(one_of(category, _DONE_BY_WORKERS))
+    found[can_be[_behind_locks(graph, pieces, can_be, actor)]] = NUMBER["lock"]
+    deep = np.flatnonzero(one_of(found, _DONE_BY_WORKERS) & (pieces.depth > 0))
+    for chosen, work in _kinds_of_work(graph, pieces, deep, group):
         found[chosen[_one_after_the_other(graph, pieces, chosen, work, group)]] = NUMBER["one_at_a_time"]
         found[chosen[_alone(graph, pieces, chosen, work)]] = NUMBER["uneven"]
     return found
 
 
-def _behind_locks(graph: WaitGraph, pieces: Pieces, actor: int) -> BoolArray:
-    """Pieces in which somebody waits for a lock of whoever explains them, where these waits are worth something."""
+def _behind_locks(graph: WaitGraph, pieces: Pieces, chosen: Int64Array, actor: int) -> BoolArray:
+    """Of pieces those in which somebody waits for a lock of whoever explains them, where these waits are worth
+    something.
+    """
     segments = graph.segments
-    inside = np.zeros(len(pieces), bool)
+    inside = np.zeros(len(chosen), bool)
     waits = (segments.cause == Cause.LOCK) & (segments.by >= 0)
     if graph.gain_ns(actor, np.where(waits, np.float32(0), np.float32(1))) < _WORTH * (
         graph.stop_ns - graph.start_ns
     ):
         return inside
-    leaf_actor = segments.actor[pieces.leaf]
-    middle = (pieces.start + pieces.stop) // 2
-    for holder in np.unique(segments.by[waits]).tolist():
-        own = np.flatnonzero(waits & (segments.by == holder))
+    middle = (pieces.start[chosen] + pieces.stop[chosen]) // 2
+    explained = dict(_by_number(segments.actor[pieces.leaf[chosen]]))
+    places = np.flatnonzero(waits)
+    for holder, own in _by_number(segments.by[places]):
+        here = explained.get(holder)
+        if here is None:
+            continue
+        own = places[own]
         start, stop = merge_intervals(segments.start[own], segments.stop[own])
-        at = np.searchsorted(start, middle, "right") - 1
-        inside |= (leaf_actor == holder) & (at >= 0) & (middle < stop[np.maximum(at, 0)])
+        at = np.searchsorted(start, middle[here], "right") - 1
+        inside[here] = (at >= 0) & (middle[here] < stop[np.maximum(at, 0)])
     return inside
+
+
+def _by_number(numbers: IntArray) -> Iterator[tuple[int, Int64Array]]:
+    """Each number there is with the places that have it, ascending."""
+    order = np.argsort(numbers, kind="stable")
+    values, first = np.unique(numbers[order], return_index=True)
+    return zip(values.tolist(), np.split(order, first[1:]), strict=True)
 
 
 def _kinds_of_work(

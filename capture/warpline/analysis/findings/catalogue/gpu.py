@@ -58,10 +58,10 @@ def of_host(case: Case) -> Iterator[Finding]:
     where = host_place(case, pieces)
     gain = case.gain_of_pieces(pieces)
     time = int(case.pieces.length[pieces].sum())
-    kernels = case.view.events("kernel", case.gpu.gpu.tracks) if case.view.has("kernel") else None
+    durations = [part.duration for part in case.view.batches("kernel", case.gpu.gpu.tracks)]
     fields = {**cost(case, time), "place": place_known(where), "factor": at_most(case, gain)}
-    count = len(kernels) if kernels is not None else 0
-    median = int(np.median(kernels.duration)) if kernels is not None and count else 0
+    count = sum(map(len, durations))
+    median = int(np.median(np.concatenate(durations))) if count else 0
     if count and median < _TINY_NS and time < _LATE_NS * count:
         yield from _some(
             make_finding(

@@ -185,8 +185,9 @@ def _told(case: Case, kind: _Kind, events: SelectedEvents) -> Iterator[Finding]:
         len(events), title=kind.title, kernel=shortened(kernel), **cost(case, time),
     )  # fmt: skip
     longest = np.argsort(-events.duration, kind="stable")[:_ROWS]
-    ranges = tuple(zip(start.tolist(), stop.tolist(), strict=True))
-    evidence = Evidence(ranges, tuple(events.row[longest].tolist()), case.target.tracks)
+    evidence = Evidence(
+        np.column_stack((start, stop)), tuple(events.row[longest].tolist()), case.target.tracks
+    )
     share = time / case.whole_ns
     yield Finding(
         kind.name,

@@ -92,7 +92,7 @@ def _note(
     remedy: str,
 ) -> Finding:  # fmt: skip
     steps = case.scope.steps
-    ranges = tuple(zip(steps.start[which].tolist(), steps.stop[which].tolist(), strict=True))
+    ranges = np.column_stack((steps.start[which], steps.stop[which]))
     evidence = Evidence(ranges, tuple(steps.row[which].tolist()), case.target.tracks)
     return Finding(
         name,

@@ -119,24 +119,27 @@ def parse_core_times(raw: bytes) -> list[tuple[int, int, int]]:
     return result
 
 
-def process_cpu_ns(pid: int) -> tuple[int, int] | None:
-    """CLOCK_MONOTONIC and the CPU time of all threads a process ever had then, exact; None when it is gone."""
+def process_cpu_ns(pid: int) -> tuple[int, int, int] | None:
+    """The CPU time of all threads a process ever had, exact, and when: CLOCK_MONOTONIC, give or take, CPU time.
+
+    None when it is gone.
+    """
     # The clock of another process: MAKE_PROCESS_CPUCLOCK(pid, CPUCLOCK_SCHED) of the kernel's posix-timers.h.
     clock = (~pid << 3) | 2
     best: tuple[int, int, int] | None = None
-    # A busy machine may take the core away between the two readings, and a rate made of such a pair
-    # shows more cores than there are threads: the closest of a few pairs counts.
+    # A busy machine may take the core away between the readings: the closest of a few counts.
     for _ in range(4):
         try:
             before, used, after = time.monotonic_ns(), time.clock_gettime_ns(clock), time.monotonic_ns()
         except OSError:
             return None
-        if best is None or after - before < best[0]:
-            best = (after - before, (before + after) // 2, used)
-        if best[0] < _CLOSE_NS:
+        if best is None or after - before < best[1] - best[0]:
+            best = (before, after, used)
+        if best[1] - best[0] < _CLOSE_NS:
             break
     assert best is not None
-    return best[1:]
+    before, after, used = best
+    return (before + after) // 2, (after - before + 1) // 2, used
 
 
 def resident_bytes(statm: bytes) -> int:

@@ -93,6 +93,9 @@ class States:
             self.counters = {
                 capture.tracks[c.track].uri: (c.name, c.unit, c.values[:]) for c in capture.counters
             }
+            self.counter_times = {
+                capture.tracks[c.track].uri: c.times[:].astype(np.int64) for c in capture.counters
+            }
             kinds = capture.kinds
             rows = kinds["thread_state"].rows if "thread_state" in kinds else np.empty(0, np.int64)
             events = capture.events

@@ -266,4 +266,4 @@ def test_time_of_a_process_is_read_with_its_moment(monkeypatch: pytest.MonkeyPat
     used = iter([40_000_000, 40_011_000])
     monkeypatch.setattr("warpline.recording.proc_files.time.monotonic_ns", lambda: next(readings))
     monkeypatch.setattr("warpline.recording.proc_files.time.clock_gettime_ns", lambda _clock: next(used))
-    assert proc_files.process_cpu_ns(1) == (41_011_000, 40_011_000)
+    assert proc_files.process_cpu_ns(1) == (41_011_000, 1_000, 40_011_000)

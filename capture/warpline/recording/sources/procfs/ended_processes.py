@@ -50,7 +50,7 @@ class EndWatch:
             pid, since_ns = self._watched.pop(descriptor)
             now = time.monotonic_ns()
             used = proc_files.process_cpu_ns(pid)  # as long as nobody has waited for it
-            packed = _ENDED.pack(now, since_ns, used[1] if used else 0, pid, 0)
+            packed = _ENDED.pack(now, since_ns, used[2] if used else 0, pid, 0)
             self._writer.append_packed(records.PROCESS_ENDED, packed)
             self._pids.discard(pid)
             self._poll.unregister(descriptor)

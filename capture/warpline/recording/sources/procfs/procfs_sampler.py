@@ -287,10 +287,9 @@ class ProcfsSampler(Collector):
             if used is None:
                 self._drop(pid)
                 continue
-            now, cpu_ns = used
-            self.writer.append_packed(
-                procfs_records.PROCESS_SAMPLE, _PROCESS_SAMPLE.pack(now, cpu_ns, rss, pid, 0)
-            )
+            now, within_ns, cpu_ns = used
+            packed = _PROCESS_SAMPLE.pack(now, cpu_ns, rss, pid, min(within_ns, 0xFFFF_FFFF))
+            self.writer.append_packed(procfs_records.PROCESS_SAMPLE, packed)
 
     def _drop_thread(self, pid: int, process: _Process, tid: int) -> None:
         schedstat, state_file = process.threads.pop(tid)

@@ -28,8 +28,9 @@ core_times = np.dtype(
 )
 """/proc/stat of one core, cumulative clock ticks; iowait counts as not busy."""
 process_sample = np.dtype(
-    [("time_ns", "<u8"), ("cpu_ns", "<u8"), ("rss_bytes", "<u8"), ("pid", "<u4"), ("reserved", "<u4")]
+    [("time_ns", "<u8"), ("cpu_ns", "<u8"), ("rss_bytes", "<u8"), ("pid", "<u4"), ("within_ns", "<u4")]
 )
+"""CPU time of all threads a process ever had, at a moment of which is known that it is ``time_ns`` ± ``within_ns``."""
 standstill = np.dtype(
     [
         ("since_ns", "<u8"),

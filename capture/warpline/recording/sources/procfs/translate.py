@@ -10,10 +10,12 @@ import numpy.typing as npt
 from warpline.i18n import english
 from warpline.recording.sources.facts import THREAD_STATES
 from warpline.recording.sources.procfs import records
+from warpline.recording.sources.procfs.cpu_rates import most_threads, reading_times
 from warpline.recording.sources.procfs.estimates import add_estimates
 from warpline.recording.spool.gaps import with_gaps
 from warpline.recording.spool.reader import SpoolFile, rows_of
 from warpline.recording.spool.spool_to_tracks import Translation
+from warpline.recording.spool.threads import ThreadLife
 from warpline.storage import CaptureBuilder
 
 Int64Array = npt.NDArray[np.int64]
@@ -24,11 +26,12 @@ Rows = npt.NDArray[np.void]
 def translate(translation: Translation, spools: Sequence[SpoolFile], builder: CaptureBuilder) -> None:
     """Adds utilization per core, CPU time and memory per process, and the scheduler's accounting per thread."""
     _add_core_utilization(translation, builder, rows_of(spools, records.CORE_TIMES, records.core_times))
-    _add_processes(translation, builder, rows_of(spools, records.PROCESS_SAMPLE, records.process_sample))
     samples = rows_of(spools, records.THREAD_SAMPLE, records.thread_sample)
+    thread = translation.threads.lookup(samples["pid"], samples["tid"], samples["time_ns"])
+    # After every thread is known that was looked at.
+    _add_processes(translation, builder, rows_of(spools, records.PROCESS_SAMPLE, records.process_sample))
     if not len(samples):
         return
-    thread = translation.threads.lookup(samples["pid"], samples["tid"], samples["time_ns"])
     order = np.lexsort((samples["time_ns"], thread))
     samples, thread = samples[order], thread[order]
     _add_accounting(translation, builder, samples, thread)
@@ -56,6 +59,9 @@ def _add_core_utilization(translation: Translation, builder: CaptureBuilder, row
 
 
 def _add_processes(translation: Translation, builder: CaptureBuilder, rows: Rows) -> None:
+    threads: dict[int, list[ThreadLife]] = {}
+    for life in translation.threads.threads:
+        threads.setdefault(life.process, []).append(life)
     for pid in np.unique(rows["pid"]).tolist():
         own = rows[rows["pid"] == pid]
         own = own[np.argsort(own["time_ns"], kind="stable")]
@@ -64,17 +70,34 @@ def _add_processes(translation: Translation, builder: CaptureBuilder, rows: Rows
         )
         for process in np.unique(which).tolist():
             part = own[which == process]
-            times = translation.capture_time(part["time_ns"])
-            elapsed = np.diff(times).astype(np.float64)
-            used = np.diff(part["cpu_ns"].astype(np.float64))
-            cores = np.divide(used, elapsed, out=np.full(len(elapsed), np.nan), where=elapsed > 0)
             cpu = _counter_track(translation, builder, process, "cpu", english("CPU"), 1)
-            _add_rate(translation, builder, cpu, "CPU", english("cores"), times, np.maximum(cores, 0))
+            _add_rate(
+                translation,
+                builder,
+                cpu,
+                "CPU",
+                english("cores"),
+                *_cores(translation, part, threads.get(process, [])),
+            )
+            times = translation.capture_time(part["time_ns"])
             memory = _counter_track(translation, builder, process, "memory", english("Resident memory"), 2)
             values = part["rss_bytes"].astype(np.float64)
             builder.add_counter(
                 memory, english("Resident memory"), "bytes", *with_gaps(times, values, translation.pauses)
             )
+
+
+def _cores(
+    translation: Translation, rows: Rows, threads: Sequence[ThreadLife]
+) -> tuple[Int64Array, Float64Array]:
+    """When the CPU time of a process was read, and how many cores it had between: int64 [n], float64 [n-1]."""
+    told, within, cpu_ns = (rows[name].astype(np.int64) for name in ("time_ns", "within_ns", "cpu_ns"))
+    most = most_threads(threads, (told - within)[:-1], (told + within)[1:])
+    times = reading_times(told, within, cpu_ns, most)
+    elapsed = np.diff(times).astype(np.float64)
+    used = np.diff(cpu_ns).astype(np.float64)
+    cores = np.divide(used, elapsed, out=np.full(len(elapsed), np.nan), where=elapsed > 0)
+    return translation.capture_time(times), np.maximum(cores, 0)
 
 
 def _add_rate(

@@ -28,10 +28,17 @@ States = list[tuple[int, int, int, int]]
 """(length, 0 running, 1 runnable or 2 blocked, kind of wait, thread that ended it)."""
 
 
-def threads_capture(path: Path, threads: list[States], steps: list[tuple[int, int]] = []) -> Capture:  # noqa: B006
+def threads_capture(
+    path: Path,
+    threads: list[States],
+    steps: list[tuple[int, int]] = [],  # noqa: B006
+    cores: int = 1,
+) -> Capture:
     """A program whose threads did one thing after another, each with its call where it was blocked."""
     builder = CaptureBuilder(path)
     process = builder.add_process(71, name="python")
+    for core in range(cores):
+        builder.track(f"cpu/{core}", role="core")
     longest = 1
     for number, states in enumerate(threads):
         tid = 71 + number
@@ -217,6 +224,23 @@ def test_a_chain_ends_with_whoever_does_something(tmp_path: Path) -> None:
         assert diagnose(View(capture), of="process/71.1/thread/72.1/state").budget is not None
         with pytest.raises(UsageError, match="no track"):
             diagnose(View(capture), of="gpu/7")
+
+
+def test_who_crowds_himself_out_is_told_and_who_has_neighbours_is_left_in_peace(tmp_path: Path) -> None:
+    runs, ready = (60 * MS, 0, 0, 0), (60 * MS, 1, 0, 0)
+    # Three on two cores: 180 ms of work need 90, and took 120, as the first one had to wait for the others.
+    three = [[ready, runs], [runs], [runs]]
+    # Two on two cores take turns: somebody else has the other one. A third is woken for a moment, and waits for long.
+    turns = [[runs, ready, runs], [ready, runs], [ready, (1_000, 0, 0, 0)]]
+    for name, threads, gain, worst in (
+        ("three", three, 30 * MS, "warning"),
+        ("turns", turns, 60 * MS, "note"),
+    ):
+        with threads_capture(tmp_path / f"{name}.h5", threads, cores=2) as capture:
+            found = next(one for one in diagnose(View(capture)).findings if one.id == "waits_for_core")
+            assert (found.severity, found.time_ns) == (worst, 60 * MS)
+            assert found.gain_ns == pytest.approx(gain, rel=0.01)
+            assert ("outside the recording" in found.text) == (worst == "note")
 
 
 def test_warm_up_is_left_out_and_said(tmp_path: Path) -> None:

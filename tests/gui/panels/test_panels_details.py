@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
@@ -12,7 +13,7 @@ from tests.gui.panels.panel_tools import CONTROL, LEFT, OpenPage, kernel
 from tests.gui.sample import GEMM, MS
 
 from warpline.model.sizes import format_bytes
-from warpline.storage import Capture
+from warpline.storage import Capture, CaptureBuilder, open_capture
 from warpline_app.panels.details.panel import DetailsPanel
 from warpline_app.panels.facts.event_facts import event_facts
 from warpline_app.window.main_window import MainWindow
@@ -23,6 +24,30 @@ def facts_of(capture: Capture, row: int) -> dict[str, dict[str, str]]:
         section.title: {fact.title: fact.value for fact in section.facts}
         for section in event_facts(capture, row).sections
     }
+
+
+def test_nothing_is_missed_that_the_row_of_an_event_tells(tmp_path: Path) -> None:
+    with CaptureBuilder(tmp_path / "slices.h5") as builder:
+        builder.set_span(0, 100)
+        process = builder.add_process(71, name="python")
+        thread = builder.add_thread(process, 74, name="loader")
+        core = builder.track("cpu/0", title="Core 0", role="core")
+        own = builder.track(
+            "process/71/thread/74/cpu", title="Core", role="thread_cpu", process=process, thread=thread
+        )
+        python = builder.string("python")
+        unknown = {name: np.ma.masked_all(1, np.int64) for name in ("process", "thread")}
+        builder.add_events(core, "cpu_slice", [0], [50], python, attributes=unknown)
+        builder.add_events(own, "cpu_slice", [0], [50], python, attributes=unknown)
+        builder.finish()
+    with open_capture(tmp_path / "slices.h5") as capture:
+        of_core, of_thread = (
+            facts_of(capture, int(capture.rows_of_track(capture.track(uri).index).start))
+            for uri in ("cpu/0", "process/71/thread/74/cpu")
+        )
+    assert {"Process", "Thread"} <= set(of_core["Not recorded"][""].split(", "))
+    assert of_thread["Where"] == {"Process": "python  [71]", "Thread": "loader  74"}
+    assert not {"Process", "Thread"} & set(of_thread.get("Not recorded", {"": ""})[""].split(", "))
 
 
 def test_facts_of_a_kernel_have_units_and_say_what_is_missing(capture: Capture) -> None:

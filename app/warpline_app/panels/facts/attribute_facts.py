@@ -28,6 +28,8 @@ _PAYLOAD = "payload"
 """the arguments of an event that have no column of their own, as the text of a JSON object"""
 _TOLD_OF_WAITS = frozenset(("reason", "wait", "place", "holder", "ended_by", "holder_place"))
 """What `wait_facts` says in sentences."""
+_TOLD_OF_TRACKS = frozenset(("process", "thread", "device", "context", "stream", "rank"))
+"""What is told of an event by the row it is on."""
 
 
 @dataclass(frozen=True)
@@ -96,11 +98,13 @@ def attribute_facts(capture: Capture, kind: str, row: int, values: dict[str, Any
         what.append(Fact(tr("Throughput"), f"{rate}/s"))
     what += [Fact(name, compact(value)) for name, value in (rest or {}).items()]
     named = [_fact_of(capture, spec, values) for spec in specs if is_identifier(spec.name)]
+    track = capture.tracks[capture.track_of_row(row)]
     missing = [
         spec
         for spec in specs
         if values.get(spec.name) is None
         and _axis(spec.name) in {"", "x"}
+        and not (spec.name in _TOLD_OF_TRACKS and getattr(track, spec.name) is not None)
         and _could_have(kind, int(capture.events.flags[row]), values, spec.name)
     ]
     return AttributeFacts(

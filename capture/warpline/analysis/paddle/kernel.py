@@ -23,7 +23,7 @@ from warpline.analysis.framework.tables import (
     stat_data,
 )
 from warpline.analysis.structure.attribution import enclosing_of_launches
-from warpline.analysis.structure.kernels import full_names, kernel_statistics, uses_tensor_cores
+from warpline.analysis.structure.kernels import full_names, kernel_statistics, tensor_cores_of
 from warpline.analysis.structure.launches import has_launches, launch_of_each
 from warpline.i18n import english
 
@@ -49,7 +49,7 @@ def kernel(view: View, options: Options) -> Table | NotRecorded:
         statistics[0],
     ]
     texts = view.capture.strings.get(stats.key.tolist())
-    data["tensor_cores"] = np.array([uses_tensor_cores(text) for text in texts], bool)
+    data["tensor_cores"] = _tensor_cores(view, texts)
     columns.append(Column("tensor_cores", "Tensor cores", Role.FLAG))
     for column in _WEIGHTED:
         weighted = _weighted(view, column.name, stats.key, options)
@@ -72,6 +72,17 @@ def kernel(view: View, options: Options) -> Table | NotRecorded:
             ),
         ),
     )
+
+
+def _tensor_cores(view: View, names: list[str]) -> npt.NDArray[Any]:
+    """Whether kernels of these names use tensor cores; masked where neither names nor hardware tell."""
+    # What is launched in no grid of blocks runs on another accelerator, whose names mean something else.
+    launched = any(
+        not np.ma.getmaskarray(view.column("kernel", "grid_x", events.index)).all()
+        for events in view.batches("kernel")
+    )
+    told = [tensor_cores_of(name) if launched else None for name in names]
+    return np.ma.MaskedArray([bool(one) for one in told], [one is None for one in told], bool)
 
 
 def _weighted(view: View, attribute: str, keys: Int64Array, options: Options) -> npt.NDArray[Any] | None:

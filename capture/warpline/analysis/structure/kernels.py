@@ -20,21 +20,47 @@ from warpline.model.communication import COMMUNICATION
 Int64Array = npt.NDArray[np.int64]
 
 TENSOR_CORES = re.compile(
-    r"[hsicd]884|[hsicd]1688|16816|161616|8816|\bnvjet|hmma|imma|wgmma|wmma|tensorop|gmma|xmma|tcgen05|mfma|flash_(fwd|bwd)",
+    r"[hsicd]884|[hsicd]1688|16816|161616|8816|\bnvjet|hmma|imma|wgmma|wmma|tensorop|gmma|xmma|tcgen05|mfma|flash_(fwd|bwd)"
+    r"|^cijk_.*_mi\d+x\d+",
     re.IGNORECASE,
 )
 _PLAIN_CORES = re.compile(r"ffma|f32f32_f32f32_f32_(nn|nt|tn|tt)|simt|sgemm", re.IGNORECASE)
+_PLAIN_ENGINES = re.compile(
+    r"scudnn|winograd|im2col|alg\d_engine|[dw]grad_engine|gemv|offsetskernel", re.IGNORECASE
+)
+_MAYBE = re.compile(
+    r"cutlass|gemm|matmul|conv\d?d|convolve|fprop|[dw]grad|fmha|attention|sdpa|^cijk_|triton_(?!poi|red|per)|_mm_",
+    re.IGNORECASE,
+)
+"""Products, which run on tensor cores or not."""
+_NO_PRODUCT = re.compile(
+    r"at::native::|cudnn::|cunn_|elementwise|reduce|softmax|norm|pool|nll|transpose|permute|nchw|nhwc|tensor_?copy|memset"
+    r"|memcpy|copy|fill|arange|concat|gather|scatter|index|embedding|dropout|sort|scan|cumsum|triton_(poi|red|per)"
+    r"|loop_\w*fusion|splitk|multi_?tensor|adam|sgd|nccl|rccl",
+    re.IGNORECASE,
+)
+
+
+def uses_tensor_cores(name: str) -> bool:
+    """Whether the name of a kernel says that it computes on tensor (or matrix) cores."""
+    return tensor_cores_of(name) is True
 
 
 @lru_cache(1 << 16)
-def uses_tensor_cores(name: str) -> bool:
-    """Whether the name of a kernel says that it computes on tensor (or matrix) cores.
+def tensor_cores_of(name: str) -> bool | None:
+    """Whether a kernel computes on tensor (or matrix) cores, by its name; None where that cannot be told from it.
 
-    884, 1688, 16816 … are shapes of half-precision matrix instructions, hmma/imma/wgmma their names, mfma
-    AMD's; ``ffma`` and
-    ``simt`` say the opposite. A guess from the name: a kernel may use them without saying so.
+    884, 1688, 16816 … are shapes of half-precision matrix instructions, hmma/imma/wgmma their names, mfma and the MI of
+    Tensile's names AMD's; ``ffma`` and ``simt`` say the opposite. Products that say neither may use them or not, as may
+    kernels of which nothing is known; elementwise ones, reductions and copies have nothing to multiply.
     """
-    return bool(TENSOR_CORES.search(name)) and not _PLAIN_CORES.search(name)
+    if TENSOR_CORES.search(name) and not _PLAIN_CORES.search(name):
+        return True
+    if _PLAIN_CORES.search(name) or _PLAIN_ENGINES.search(name):
+        return False
+    if _MAYBE.search(name):
+        return None
+    return False if _NO_PRODUCT.search(name) else None
 
 
 def communication_ids(view: View) -> npt.NDArray[np.bool_]:

@@ -16,7 +16,7 @@ from warpline.analysis.findings.finding import Evidence, Finding, Severity, Wher
 from warpline.analysis.findings.rule import Rule
 from warpline.analysis.framework.name_matches import matching_names
 from warpline.analysis.framework.selection import SelectedEvents
-from warpline.analysis.structure.kernels import communication_ids, uses_tensor_cores
+from warpline.analysis.structure.kernels import communication_ids, tensor_cores_of
 from warpline.i18n import english, english_n
 from warpline.model.intervals import clip_intervals, merge_intervals
 
@@ -82,7 +82,7 @@ def _kinds(case: Case, events: SelectedEvents) -> Iterator[_Kind]:
     )  # fmt: skip
     yield _Kind(
         "gpu_tensor_cores", english("Products without tensor cores"),
-        matching_names(capture, _PRODUCT)[events.name] & ~layout & ~_on_tensor_cores(case, events),
+        matching_names(capture, _PRODUCT)[events.name] & ~layout & _on_plain_cores(case, events),
         english("Use TF32, bfloat16 or half precision, and sizes that are multiples of 8 (16 for int8)."),
     )  # fmt: skip
     if not matching_names(capture, _FUSED_ATTENTION)[events.name].any():
@@ -160,10 +160,10 @@ def _occupancy(case: Case, events: SelectedEvents) -> tuple[BoolArray, str]:
     return low, general
 
 
-def _on_tensor_cores(case: Case, events: SelectedEvents) -> npt.NDArray[np.bool_]:
+def _on_plain_cores(case: Case, events: SelectedEvents) -> npt.NDArray[np.bool_]:
     distinct, inverse = np.unique(events.name, return_inverse=True)
     texts = case.view.capture.strings.get(distinct.tolist())
-    found: npt.NDArray[np.bool_] = np.array([uses_tensor_cores(text) for text in texts], bool)[
+    found: npt.NDArray[np.bool_] = np.array([tensor_cores_of(text) is False for text in texts], bool)[
         inverse.reshape(-1)
     ]
     return found

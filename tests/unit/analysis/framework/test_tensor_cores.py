@@ -1,0 +1,70 @@
+"""Tensor cores are told where a kernel's name or its hardware tells, and never guessed to be idle."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from warpline.analysis.framework.registry import compute_report
+from warpline.analysis.structure.kernels import tensor_cores_of
+from warpline.cli import main
+from warpline.storage import CaptureBuilder, open_capture
+
+YES, NO, UNKNOWN = (
+    "ampere_fp16_s16816gemm_fp16_128x64",
+    "volta_sgemm_128x32_nt",
+    "cutlass::Kernel<my_product>",
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        (YES, True),
+        ("Cijk_Alik_Bljk_HB_MT64x32x64_MI16x16x16x1_SN_1LDSB0", True),
+        ("void cutlass::Kernel<cutlass_80_tensorop_f16_s16816gemm>(Params)", True),
+        (NO, False),
+        ("volta_scudnn_128x64_relu_small_nn_v1", False),
+        ("void at::native::vectorized_elementwise_kernel<4, AddFunctor<float>>(int)", False),
+        ("triton_poi_fused_add_0", False),
+        (UNKNOWN, None),
+        ("triton_tem_fused_mm_3", None),
+        ("Cijk_Ailk_Bljk_SB_MT128x128x16_SE_1LDSB0", None),
+        ("my_kernel", None),
+    ],
+)
+def test_a_name_tells_of_tensor_cores_or_it_does_not(name: str, expected: bool | None) -> None:
+    assert tensor_cores_of(name) is expected
+
+
+def write_kernels(path: Path, names: list[str], *, has_grid: bool) -> Path:
+    """A kernel of each name; without a grid of blocks, as on accelerators that have none."""
+    with CaptureBuilder(path) as builder:
+        builder.set_span(0, 1000 * len(names))
+        gpu = builder.track("gpu/0", title="GPU 0", role="gpu", device=0)
+        stream = builder.track("gpu/0/stream/7", title="Stream 7", role="stream", parent=gpu, stream=7)
+        starts = 1000 * np.arange(len(names))
+        grid = {"grid_x": np.full(len(names), 8)} if has_grid else {}
+        builder.add_events(stream, "kernel", starts, 500, builder.strings(names), attributes=grid)
+        builder.finish()
+    return path
+
+
+@pytest.mark.parametrize(("has_grid", "expected"), [(True, [True, False, None]), (False, [None] * 3)])
+def test_the_table_of_kernels_leaves_open_what_nothing_tells(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], has_grid: bool, expected: list[bool | None]
+) -> None:
+    path = write_kernels(tmp_path / "kernels.h5", [YES, NO, UNKNOWN], has_grid=has_grid)
+    with open_capture(path) as capture:
+        table = compute_report(capture, "kernel").table
+    assert table is not None
+    found = {table.value(row, "name"): table.value(row, "tensor_cores") for row in range(len(table))}
+    assert [found[name] for name in (YES, NO, UNKNOWN)] == expected
+    assert main(["stats", str(path), "--report", "kernel", "--format", "json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert {row["name"]: row["tensor_cores"] for row in rows} == dict(
+        zip((YES, NO, UNKNOWN), expected, strict=True)
+    )

@@ -87,10 +87,10 @@ FILE_COMMANDS: tuple[WindowCommand, ...] = (
     ),
     WindowCommand(
         "file.join_ranks",
-        "Join Ranks…",
+        "Merge Traces of Several Ranks…",
         "File",
         _join_ranks,
-        hint="Make one capture of the traces of several ranks of a job",
+        hint="Make one capture, on one timeline, of the traces that each process of a job wrote",
     ),
     WindowCommand(
         "file.new_capture",

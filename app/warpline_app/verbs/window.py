@@ -186,7 +186,7 @@ WINDOW_COMMANDS: tuple[WindowCommand, ...] = (
         "Help",
         _doctor,
         group="about",
-        hint="Each source: available, or why not and the remedy",
+        hint="What this machine lets Warpline record, and the remedy where it does not",
     ),
     WindowCommand("help.about", "About Warpline", "Help", _about, group="about"),
 )

@@ -79,6 +79,7 @@ class MainWindow(QMainWindow):
         self.search = TimelineSearch(self.tool_row.search, self.tool_row.matches, self)
         self.status_line = StatusLine()
         self.workspace.told.connect(self.status_line.say)
+        self.status_line.reasons_wanted.connect(partial(self.panels.show_panel, "sources"))
         self._arrange()
         self._recent = RecentMenu(self.workspace.settings, self)
         self._recent.chosen.connect(self.workspace.open_file)

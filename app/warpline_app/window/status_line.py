@@ -1,8 +1,10 @@
-"""The line at the bottom: time under the pointer, length of the view, keys worth knowing, what is not recorded."""
+"""The line at the bottom: time under the pointer, length of the view, keys that help now, what is not recorded."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, QTimer
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 
 from warpline.i18n import english, tr, tr_n, translated
@@ -11,10 +13,19 @@ from warpline.model.tracks import Source
 from warpline_app.look.elided import ElidedLabel
 from warpline_app.session.document import Document
 
-NAMES_SHOWN = 3
+if TYPE_CHECKING:
+    from warpline_app.session.timeline_state import TimelineState
+
 SAID_FOR_MS = 6_000
 """What is said in passing stays this long, where the keys worth knowing stand otherwise."""
 HINTS = (english("W/S zoom"), english("A/D pan"), english("drag select"), english("? help"))
+HINTS_OF_EVENT = (
+    english(". , next and previous"),
+    english("[ ] follow links"),
+    english("F frame"),
+    english("Esc let go"),
+)
+HINTS_OF_RANGE = (english("Z zoom to it"), english("Ctrl+E export it"), english("Esc let go"))
 
 
 def not_recorded_text(sources: tuple[Source, ...]) -> tuple[str, str]:
@@ -35,22 +46,25 @@ def not_recorded_text(sources: tuple[Source, ...]) -> tuple[str, str]:
         text = f": {reason}" if reason and len(reason) <= 60 else ""
         parts.append(tr("{name} not recorded", name=translated(missing[0].name)) + text)
     elif missing:
-        names = ", ".join(translated(source.name) for source in missing[:NAMES_SHOWN])
-        if len(missing) > NAMES_SHOWN:
-            names = tr_n(
-                "{names} and {count} more",
-                "{names} and {count} more",
-                len(missing) - NAMES_SHOWN,
-                names=names,
-            )
-        parts.append(tr("not recorded: {names}", names=names))
+        count = len(missing)
+        parts.append(tr_n("{count} thing not recorded", "{count} things not recorded", count))
     if lost:
         parts.append(tr_n("{count:,} record lost", "{count:,} records lost", lost))
     return " · ".join(parts), "\n".join(lines)
 
 
+def hints_for(state: TimelineState) -> tuple[str, ...]:
+    """The keys that help now: for what is selected, else for getting about."""
+    if state.range_selection is not None:
+        return HINTS_OF_RANGE
+    return HINTS if state.selection is None else HINTS_OF_EVENT
+
+
 class StatusLine(QWidget):
     """Follows the document in front."""
+
+    reasons_wanted = Signal()
+    """What is not recorded was clicked."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -59,21 +73,22 @@ class StatusLine(QWidget):
         self._document: Document | None = None
         self._time = QLabel()
         self._hints = QLabel()
-        self._said = QLabel()
+        self._said = ElidedLabel()
         self._silence = QTimer(self)
         self._silence.setSingleShot(True)
         self._silence.setInterval(SAID_FOR_MS)
         self._silence.timeout.connect(lambda: self.say(""))
         self._missing = ElidedLabel()
         self._missing.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        self._missing.setCursor(Qt.CursorShape.PointingHandCursor)
+        self._missing.installEventFilter(self)
         row = QHBoxLayout(self)
         row.setContentsMargins(12, 4, 12, 4)
         row.setSpacing(18)
         row.addWidget(self._time)
-        row.addWidget(self._said)
+        row.addWidget(self._said, 4)
         row.addWidget(self._hints)
         row.addWidget(self._missing, 1)
-        self._hints.setText("   ".join(translated(hint) for hint in HINTS))
 
     @property
     def text(self) -> str:
@@ -84,6 +99,11 @@ class StatusLine(QWidget):
     def missing_text(self) -> str:
         """What is said about what is not recorded."""
         return self._missing.text()
+
+    @property
+    def hints(self) -> str:
+        """The keys that help now."""
+        return self._hints.text()
 
     @property
     def said(self) -> str:
@@ -107,6 +127,7 @@ class StatusLine(QWidget):
             state.view_changed.disconnect(self._refresh)
             state.range_selection_changed.disconnect(self._refresh)
             state.origin_changed.disconnect(self._refresh)
+            state.selection_changed.disconnect(self._refresh)
         self._document = document
         short = long = ""
         if document is not None:
@@ -115,6 +136,7 @@ class StatusLine(QWidget):
             state.view_changed.connect(self._refresh)
             state.range_selection_changed.connect(self._refresh)
             state.origin_changed.connect(self._refresh)
+            state.selection_changed.connect(self._refresh)
             short, long = not_recorded_text(document.capture.sources)
         self.say("")
         self._missing.setText(short)
@@ -139,3 +161,14 @@ class StatusLine(QWidget):
             low, high = state.range_selection
             parts.append(tr("selected {length}", length=format_duration(high - low)))
         self._time.setText("   ·   ".join(parts))
+        self._hints.setText("   ".join(translated(hint) for hint in hints_for(state)))
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """A click on what is not recorded asks for the reasons."""
+        if (
+            watched is self._missing
+            and event.type() == QEvent.Type.MouseButtonRelease
+            and self._missing.text()
+        ):
+            self.reasons_wanted.emit()
+        return super().eventFilter(watched, event)

@@ -65,7 +65,7 @@ def test_facts_of_a_kernel_have_units_and_say_what_is_missing(capture: Capture) 
     assert facts["Kernel"]["Registers per thread"] == "168"
     assert facts["Kernel"]["Dynamic shared memory"] == "64 KiB  (65,536)"
     assert facts["Identifiers"]["Correlation id"] == "1005"
-    assert "Queued" in facts["Not recorded"][""]
+    assert "Entered the queue" in facts["Not recorded"][""]
 
 
 def test_facts_of_a_copy_tell_direction_and_throughput(capture: Capture) -> None:

@@ -66,7 +66,7 @@ def test_a_range_a_filter_and_a_kind_narrow_the_events(
     titles = [column.title for column in panel.table.model_.columns]
     assert "Registers per thread" in titles
     assert "Kind" not in titles
-    assert "Queued" not in titles  # recorded for none
+    assert "Entered the queue" not in titles  # recorded for none
     assert panel.table.model_.rowCount() == 4  # numbers 0, 1, 2 and 4; 3 is a copy, 5 starts at 20 ms
     state.select_range(None)
     state.change_filter(names=COPY)

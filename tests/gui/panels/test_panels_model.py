@@ -12,6 +12,7 @@ from tests.gui.panels.panel_tools import LEFT, OpenPage, panel_of, settle
 
 from warpline.model.track_factory import TrackSpec
 from warpline.storage import CaptureBuilder
+from warpline_app.panels.model import graph_view
 from warpline_app.panels.model.layers import layered, layers_in_a_row
 from warpline_app.panels.model.panel import ModelPanel
 from warpline_app.window.main_window import MainWindow
@@ -128,3 +129,15 @@ def test_layers_go_from_left_to_right_and_on_in_a_further_row() -> None:
     # Four rows of 60 are scaled to 5/6 in 200, three layers of 180 to 3/4 in 400.
     assert layers_in_a_row(7, (180, 60), (400, 200)) == 2
     assert layers_in_a_row(7, (180, 60), (2000, 200)) == 7
+
+
+def test_without_a_layout_the_graph_says_what_to_install(
+    qtbot: QtBot, window: MainWindow, open_page: OpenPage, network: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(graph_view, "can_lay_out", lambda: False)
+    open_page(network)
+    panel = panel_of(qtbot, window, "model", ModelPanel)
+    panel.style_.setCurrentIndex(1)
+    assert panel.graph.nodes
+    assert panel.graph.edges
+    assert not panel.graph.grab().isNull()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QApplication, QFileDialog
+from PySide6.QtWidgets import QApplication, QFileDialog, QLabel
 from pytestqt.qtbot import QtBot
 
 from warpline_app.session.settings import Settings
@@ -40,6 +40,28 @@ def test_a_capture_opens_with_its_summary_and_what_is_not_recorded(
     assert window.status_line.missing_text == "nvml not recorded: no NVIDIA driver"
     assert window.windowTitle() == "sample.h5 — Warpline"
     assert page.document.state.view == (0, 100_000_000)
+
+
+def test_the_status_line_tells_the_keys_that_help_now_and_leads_to_what_is_missing(
+    qtbot: QtBot, window: MainWindow, open_page: OpenPage, sample: Path
+) -> None:
+    state = open_page(sample).document.state
+    assert "W/S zoom" in window.status_line.hints
+    state.select(0)
+    assert "follow links" in window.status_line.hints
+    assert "W/S zoom" not in window.status_line.hints
+    state.select_range(0, 1_000_000)
+    assert "Z zoom to it" in window.status_line.hints
+    state.select_range(None)
+    state.select(None)
+    assert "W/S zoom" in window.status_line.hints
+    missing = next(
+        label
+        for label in window.status_line.findChildren(QLabel)
+        if label.text() == window.status_line.missing_text
+    )
+    qtbot.mouseClick(missing, Qt.MouseButton.LeftButton)
+    assert window.panels.is_in_front("sources")
 
 
 def test_open_asks_for_files_and_opens_all_that_were_chosen(

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 from PySide6.QtCore import QEvent, QPoint, QRect, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QHelpEvent, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtGui import QColor, QHelpEvent, QMouseEvent, QPainter
 from PySide6.QtWidgets import QMenu, QToolTip, QWidget
 
 from warpline.i18n import tr
 from warpline_app.look.appearance import appearance
-from warpline_app.look.painting import contained
-from warpline_app.look.theme import Theme, contrast_ratio, to_rgb, ui_font
-from warpline_app.panels.charts.picture_saving import ask_and_save, save_picture
+from warpline_app.look.theme import Theme, contrast_ratio, to_rgb
+from warpline_app.panels.charts.drawn_chart import DrawnChart
 
 MOST_PARTS = 16
 _LEAST_SHARE = 0.004
@@ -88,7 +86,7 @@ def _worst(row: Sequence[float], side: float) -> float:
     return max(square * max(row) / whole, whole / (square * min(row)) if min(row) else float("inf"))
 
 
-class ShareView(QWidget):
+class ShareView(DrawnChart):
     """Draws the parts of a whole."""
 
     part_clicked = Signal(int)
@@ -142,19 +140,10 @@ class ShareView(QWidget):
 
     # -- painting
 
-    @contained
-    def paintEvent(self, painter: QPainter, event: QPaintEvent) -> None:
-        """The parts."""
-        painter.fillRect(self.rect(), appearance().theme.color("panel"))
-        self.draw(painter)
-
     def draw(self, painter: QPainter) -> None:
         """Draw on anything."""
         theme = appearance().theme
-        painter.setFont(ui_font(11))
-        painter.setPen(theme.color("muted"))
-        title = painter.fontMetrics().elidedText(self._title, Qt.TextElideMode.ElideRight, self.width() - 16)
-        painter.drawText(8, 13, title)
+        self.draw_title(painter, self._title)
         for part, rect in zip(self._parts, self._places(), strict=True):
             painter.fillRect(rect, QColor(part.color))
             if part.item >= 0 and part.item == self._chosen:
@@ -210,13 +199,3 @@ class ShareView(QWidget):
         part = self._part_at(event.position().toPoint())
         if part is not None and part.item >= 0:
             self.part_activated.emit(part.item)
-
-    # -- saving
-
-    def choose_export(self) -> None:
-        """Ask for a file and save the chart in it."""
-        ask_and_save(self, self.export_name, self.export)
-
-    def export(self, path: Path) -> None:
-        """Save the chart: SVG when the name ends so, PNG at twice the size otherwise."""
-        save_picture(path, self.rect(), appearance().theme.color("panel"), self.draw)

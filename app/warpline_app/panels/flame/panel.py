@@ -86,7 +86,7 @@ class FlamePanel(ComputedPanel):
         self._typing.setInterval(120)
         self._typing.timeout.connect(self._find)
         self.search.textChanged.connect(self._typing.start)
-        self.note = QLabel(tr("double click: zoom in, on the ground: out"))
+        self.note = QLabel(tr("double click a box: zoom in, beside the boxes: zoom out"))
         self.note.setObjectName("muted")
         self.legend = FlameLegend(self.theme)
         self._actions = RowActions(self)

@@ -306,7 +306,7 @@ class FlameView(QWidget):
             super().keyPressEvent(event)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        """Zoom into a box; on the ground zoom out."""
+        """Zoom into a box; beside the boxes zoom out."""
         self._once.stop()
         self.zoom(self.box_at(event.position().toPoint()))
 

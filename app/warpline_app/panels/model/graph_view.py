@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
@@ -14,7 +13,6 @@ from PySide6.QtGui import (
     QMouseEvent,
     QPainter,
     QPainterPath,
-    QPaintEvent,
     QPen,
     QResizeEvent,
     QWheelEvent,
@@ -23,9 +21,9 @@ from PySide6.QtWidgets import QMenu, QToolTip, QWidget
 
 from warpline.i18n import tr
 from warpline_app.look.appearance import appearance
-from warpline_app.look.painting import contained, saved
-from warpline_app.look.theme import contrast_ratio, to_rgb, ui_font
-from warpline_app.panels.charts.picture_saving import ask_and_save, save_picture
+from warpline_app.look.painting import saved
+from warpline_app.look.theme import contrast_ratio, to_rgb
+from warpline_app.panels.charts.drawn_chart import DrawnChart
 from warpline_app.panels.charts.share_view import Part
 from warpline_app.panels.model.layers import Place, can_lay_out, layered, layers_in_a_row
 
@@ -50,7 +48,7 @@ class Node:
     has_more: bool
 
 
-class GraphView(QWidget):
+class GraphView(DrawnChart):
     """Draws nodes and arrows; the wheel zooms, dragging moves, a click chooses, a double click goes inside."""
 
     node_clicked = Signal(int)
@@ -145,6 +143,8 @@ class GraphView(QWidget):
 
     def _bounds(self) -> QRectF:
         bounds = QRectF()
+        if not self._places:
+            return bounds  # nothing that lays a graph out is installed
         for centre in self._centres:
             bounds = bounds.united(self._box(centre))
         if any(self._places[second][0] <= self._places[first][0] for first, second, _count in self._edges):
@@ -165,24 +165,14 @@ class GraphView(QWidget):
 
     # -- painting
 
-    @contained
-    def paintEvent(self, painter: QPainter, event: QPaintEvent) -> None:
-        """The graph."""
-        painter.fillRect(self.rect(), appearance().theme.color("panel"))
-        self.draw(painter)
-
     def draw(self, painter: QPainter) -> None:
         """Draw on anything."""
-        theme = appearance().theme
-        painter.setFont(ui_font(11))
-        painter.setPen(theme.color("muted"))
         title = self._title
         if not can_lay_out():
             title = tr(
                 "The graph is laid out by the package grandalf, which is not installed: pip install grandalf"
             )
-        metrics = painter.fontMetrics()
-        painter.drawText(8, 13, metrics.elidedText(title, Qt.TextElideMode.ElideLeft, self.width() - 16))
+        self.draw_title(painter, title, Qt.TextElideMode.ElideLeft)
         with saved(painter):
             painter.setClipRect(self.rect().adjusted(0, int(_TITLE_PX) - 2, 0, 0))
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -332,16 +322,6 @@ class GraphView(QWidget):
     def _fit_again(self) -> None:
         self.fit()
         self.update()
-
-    # -- saving
-
-    def choose_export(self) -> None:
-        """Ask for a file and save the graph in it."""
-        ask_and_save(self, self.export_name, self.export)
-
-    def export(self, path: Path) -> None:
-        """Save the graph: SVG when the name ends so, PNG at twice the size otherwise."""
-        save_picture(path, self.rect(), appearance().theme.color("panel"), self.draw)
 
 
 def _curve(start: QPointF, first: QPointF, second: QPointF, end: QPointF) -> QPainterPath:

@@ -63,7 +63,7 @@ def run_facts(capture: Capture) -> list[tuple[str, str]]:
             facts.append((tr("Started"), started.strftime("%Y-%m-%d %H:%M:%S %Z")))
         except (OverflowError, ValueError, OSError):
             pass  # a clock far off is no reason to show nothing of the rest
-    facts.append((tr("Recorded"), format_duration(capture.duration_ns)))
+    facts.append((tr("Length"), format_duration(capture.duration_ns)))
     if len(capture.pauses):
         paused = int((capture.pauses[:, 1] - capture.pauses[:, 0]).sum())
         count = tr_n("{count} pause", "{count} pauses", len(capture.pauses))
@@ -133,7 +133,7 @@ class SourcesPanel(Panel):
             return
         capture = self.document.capture
         if capture.sources:
-            self._head(tr("Sources"))
+            self._head(tr("What was recorded"))
         for source in capture.sources:
             text = translated(source.reason)
             if source.lost:

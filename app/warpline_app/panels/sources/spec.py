@@ -1,4 +1,4 @@
-"""The panel Recorded, before it is loaded."""
+"""The panel About this capture, before it is loaded."""
 
 from __future__ import annotations
 
@@ -13,4 +13,4 @@ def load() -> type[Panel]:
     return SourcesPanel
 
 
-spec = PanelSpec("sources", "Recorded", load, position=80, keys=("Ctrl+8",))
+spec = PanelSpec("sources", "About this capture", load, position=80, keys=("Ctrl+8",))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QSize, Qt, Signal
-from PySide6.QtGui import QKeyEvent
+from PySide6.QtGui import QBrush, QKeyEvent
 from PySide6.QtWidgets import (
     QFrame,
     QHeaderView,
@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from warpline.i18n import tr, tr_n
+from warpline_app.look.appearance import appearance
 
 _NAME_ROLE = Qt.ItemDataRole.UserRole
 _LIST_SIZE = QSize(400, 420)
@@ -105,6 +106,7 @@ class ReportList(QFrame):
         self._items: dict[str, QTreeWidgetItem] = {}
         self._groups: list[QTreeWidgetItem] = []
         self._missing: QTreeWidgetItem | None = None
+        self._muted: list[QTreeWidgetItem] = []
         self._fill(entries)
 
     def _fill(self, entries: Sequence[ReportEntry]) -> None:
@@ -129,13 +131,16 @@ class ReportList(QFrame):
             item.setData(0, _NAME_ROLE, entry.name)
             item.setToolTip(0, f"{entry.name}\n{entry.missing}" if entry.missing else entry.name)
             if entry.missing:
-                item.setForeground(0, self.palette().placeholderText())
+                self._muted.append(item)
             head.addChild(item)
             self._items[entry.name] = item
         return head
 
     def begin(self, current: str) -> None:
         """The whole list, with a report selected in it."""
+        muted = QBrush(appearance().theme.color("muted"))
+        for faint in self._muted:
+            faint.setForeground(0, muted)
         self.search.clear()
         self._filter("")
         item = self._items.get(current)

@@ -82,7 +82,12 @@ def open_page(qtbot: QtBot, window: MainWindow) -> Callable[[Path], CapturePage]
         assert opened.args is not None
         page = opened.args[0]
         assert isinstance(page, CapturePage)
-        qtbot.waitUntil(lambda: page.view.is_idle and window.panels.is_settled, timeout=20_000)
+
+        def settled() -> None:
+            assert page.view.is_idle, "the timeline still draws"
+            assert window.panels.is_settled, "a panel still computes"
+
+        qtbot.waitUntil(settled, timeout=20_000)
         return page
 
     return open_it

@@ -293,6 +293,9 @@ class MainWindow(QMainWindow):
             event.ignore()
             return
         self._remember()
+        if self in _windows:
+            # When the last tab is closed nobody will see the start page.
+            self.workspace.front_changed.disconnect(self._front_changed)
         self.workspace.close_all()
         if self in _windows:
             _windows.remove(self)

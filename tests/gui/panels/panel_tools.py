@@ -32,7 +32,12 @@ def settle(qtbot: QtBot, window: MainWindow) -> None:
     """Waits until timeline and panels show what the state says."""
     page = window.tabs.current_page
     assert page is not None
-    qtbot.waitUntil(lambda: window.panels.is_settled and page.view.is_idle, timeout=20_000)
+
+    def settled() -> None:
+        assert window.panels.is_settled, "a panel still computes"
+        assert page.view.is_idle, "the timeline still draws"
+
+    qtbot.waitUntil(settled, timeout=20_000)
 
 
 def panel_of(qtbot: QtBot, window: MainWindow, panel_id: str, kind: type[P]) -> P:

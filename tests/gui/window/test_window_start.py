@@ -53,6 +53,16 @@ def test_a_recent_capture_is_shown_as_it_looked(
         qtbot.mouseClick(card, Qt.MouseButton.LeftButton)
 
 
+def test_cards_are_made_when_the_page_is_seen(window: MainWindow, open_page: OpenPage, sample: Path) -> None:
+    open_page(sample)
+    for _ in range(3):
+        window.welcome.set_recent(window.workspace.settings.recent_files)
+    assert not window.welcome.recent_cards
+    assert window.workspace.settings.recent_files
+    window.close()
+    assert not window.welcome.recent_cards
+
+
 def test_a_file_that_was_written_anew_has_no_picture(
     qtbot: QtBot, window: MainWindow, open_page: OpenPage, sample: Path, tmp_path: Path
 ) -> None:

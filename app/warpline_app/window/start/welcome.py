@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from warpline.i18n import tr
@@ -75,6 +75,8 @@ class WelcomePage(QWidget):
         centered.addLayout(inner)
         centered.addStretch(1)
         self.recent_cards: list[RecentCard] = []
+        self._paths: list[Path] | None = None
+        """What cards are to be made of when the page is seen."""
 
     @staticmethod
     def _add_button(
@@ -94,11 +96,24 @@ class WelcomePage(QWidget):
         row.addSpacing(10)
 
     def set_recent(self, paths: list[Path]) -> None:
-        """Offer these files; those that are gone are left out."""
+        """Offer these files; those that are gone are left out. Cards are made when the page is seen."""
+        self._paths = paths
+        if self.isVisible():
+            self._make_cards()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Make the cards that the page was told of while something else was in front of it."""
+        self._make_cards()
+        super().showEvent(event)
+
+    def _make_cards(self) -> None:
+        if self._paths is None:
+            return
         for card in self.recent_cards:
             card.hide()
             card.deleteLater()
-        present = [path for path in paths if path.exists()][:RECENT_SHOWN]
+        present = [path for path in self._paths if path.exists()][:RECENT_SHOWN]
+        self._paths = None
         self.recent_cards = [RecentCard(path, self._pictures.of(path)) for path in present]
         for card in self.recent_cards:
             card.clicked.connect(lambda _=False, chosen=card.path: self.recent_chosen.emit(chosen))

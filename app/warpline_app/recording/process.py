@@ -38,6 +38,8 @@ class RecordingProcess(QObject):
         self._streams: dict[int, tuple[QSocketNotifier, Callable[[bytes], None]]] = {}
         self._status_rest = b""
         self._terminal = -1
+        self._untyped = bytearray()
+        self._typist: QSocketNotifier | None = None
         self._poll = QTimer(self)
         self._poll.setInterval(_POLL_MS)
         self._poll.timeout.connect(self._look)
@@ -98,10 +100,28 @@ class RecordingProcess(QObject):
         self._poll.start()
 
     def write(self, data: bytes) -> None:
-        """Type into the program's terminal; for nobody when it is gone, or reads nothing for long."""
-        if self._terminal in self._streams:
-            with contextlib.suppress(OSError):
-                os.write(self._terminal, data)
+        """Type into the program's terminal; for nobody when it is gone.
+
+        A terminal takes some kilobytes and then no more until the program reads: the rest follows when it does.
+        """
+        if self._terminal not in self._streams:
+            return
+        self._untyped += data
+        self._type()
+
+    def _type(self) -> None:
+        try:
+            while self._untyped:
+                del self._untyped[: os.write(self._terminal, self._untyped)]
+        except BlockingIOError:
+            pass
+        except OSError:
+            self._untyped.clear()
+        if self._untyped and self._typist is None:
+            self._typist = QSocketNotifier(self._terminal, QSocketNotifier.Type.Write, self)
+            self._typist.activated.connect(lambda _socket, _type: self._type())
+        if self._typist is not None:
+            self._typist.setEnabled(bool(self._untyped))
 
     def interrupt(self) -> None:
         """What Ctrl-C in a terminal does: the program gets it; the capture is still written."""
@@ -159,6 +179,10 @@ class RecordingProcess(QObject):
         notifier, _take = self._streams.pop(descriptor)
         notifier.setEnabled(False)
         notifier.deleteLater()
+        if descriptor == self._terminal and self._typist is not None:
+            self._typist.setEnabled(False)
+            self._typist.deleteLater()
+            self._typist = None
         os.close(descriptor)
 
     def _look(self) -> None:

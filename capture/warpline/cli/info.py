@@ -115,14 +115,13 @@ def _lines(capture: Capture, document: dict[str, Any]) -> list[str]:
 
 def _ending(capture: Capture) -> list[str]:
     """How the program failed, with the end of what it wrote to its standard error."""
-    from warpline.library.program_end import how_it_failed
+    from warpline.library.program_end import how_it_failed, shown_tail
 
     failure = how_it_failed(capture.program_end)
     if not failure:
         return []
-    tail = capture.program_end.stderr_tail or ()
     lines = [tr("  the program {failure}", failure=failure)]
-    return lines + [f"  | {line}" for line in tail[-MOST_LINES:]]
+    return lines + [f"  | {line}" for line in shown_tail(capture.program_end, MOST_LINES)]
 
 
 command = InfoCommand()

@@ -132,6 +132,11 @@ class RecordCommand:
             ),
         )
         parser.add_argument(
+            "--no-stderr",
+            action="store_true",
+            help=tr("do not keep the last lines of the command's standard error in the capture"),
+        )
+        parser.add_argument(
             "--spool",
             type=Path,
             metavar="DIR",
@@ -187,6 +192,7 @@ class RecordCommand:
             args.native_hz,
             args.torch_shapes,
             args.torch_memory,
+            not args.no_stderr,
         )
         output = args.output or Path(_default_name(command))
         result = record(command, output, options, spool=args.spool, report=status_writer(args.status_fd))

@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from warpline.model import ProgramEnd
 
 
+_HEADS_OF_DUMPS = ("Fatal Python error: ", "Timeout (")
+"""How faulthandler begins the stacks of all threads (CPython, Modules/faulthandler.c)."""
+
+
 def how_it_failed(end: ProgramEnd) -> str:
     """``ended with status 1`` or ``was ended by signal 9 (SIGKILL)``; empty where it did not fail as far as is known.
 
@@ -29,6 +33,16 @@ def how_it_failed(end: ProgramEnd) -> str:
 def last_words(end: ProgramEnd) -> str:
     """The last line the program wrote to its standard error, empty where none is known."""
     return next((line.strip() for line in reversed(end.stderr_tail or ()) if line.strip()), "")
+
+
+def shown_tail(end: ProgramEnd, most: int) -> list[str]:
+    """The last ``most`` lines of its standard error; what a dump of stacks begins with stands before them, where they
+    are only its end.
+    """
+    tail = [*(end.stderr_tail or ())]
+    shown = tail[-most:]
+    heads = [line for line in tail[: -len(shown)] if line.startswith(_HEADS_OF_DUMPS)]
+    return [heads[-1], "…", *shown[2:]] if heads and most > 2 else shown
 
 
 def _signal_name(number: int) -> str:

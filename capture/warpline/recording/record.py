@@ -109,7 +109,8 @@ def _record(
         additions = environment_for_target(session, os.environ)
         _check_capture_range(options, additions.sources)
         session.save()
-        make_error_ring(directory)
+        if options.keeps_stderr:
+            make_error_ring(directory)
         recorder = Recorder(session, target, signals, tell, additions.sources, list(additions.warnings))
         session = replace(session, start_monotonic_ns=time.monotonic_ns(), start_realtime_ns=time.time_ns())
         session.save()

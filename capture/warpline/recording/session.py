@@ -42,6 +42,9 @@ class RecordingOptions:
     torch_memory: bool = False
     """What PyTorch's allocator has of each GPU after every step."""
 
+    keeps_stderr: bool = True
+    """Whether the last lines that the program writes to its standard error are kept in the capture."""
+
     series: str = ""
     """The UUID of the first capture of the series this one goes on with; empty for one that begins alone."""
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from tests.unit.recording.recording_tools import WARPLINE, python, record
 
+from warpline.library.program_end import shown_tail
 from warpline.model import ProgramEnd
 from warpline.recording.agent.library import agent_library
 from warpline.recording.spool.error_ring import MAX_KEPT_LINES, make_error_ring, read_error_tail
@@ -79,6 +80,20 @@ def test_the_end_is_kept_of_a_program_that_writes_without_end(tmp_path: Path) ->
     )
     tail = end_of(tmp_path, *python(program)).stderr_tail
     assert tail == tuple(f"line {i:06d} red" for i in range(9000 - MAX_KEPT_LINES, 9000))
+
+
+def test_nothing_is_kept_where_that_is_asked_for(tmp_path: Path) -> None:
+    record(tmp_path, *python("raise RuntimeError('secret')"), options=[*OPTIONS, "--no-stderr"])
+    with open_capture(tmp_path / "run.h5") as capture:
+        assert capture.program_end == ProgramEnd(1, None, None)
+
+
+def test_a_long_dump_of_stacks_is_shown_with_what_it_begins_with() -> None:
+    dump = ["Fatal Python error: Segmentation fault", "", *(f"  File {n}" for n in range(50))]
+    lines = shown_tail(ProgramEnd(139, 11, ("before", *dump)), 12)
+    assert lines == [dump[0], "…", *dump[-10:]]
+    assert shown_tail(ProgramEnd(139, 11, tuple(dump[:12])), 12) == dump[:12]
+    assert shown_tail(ProgramEnd(1, None, ("x",) * 20), 12) == ["x"] * 12
 
 
 def test_progress_bars_leave_their_last_state(tmp_path: Path) -> None:

@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from warpline.interchange.framework.columns import clean_text
 from warpline.interchange.trace_json.piece_columns import Group
 from warpline.interchange.trace_json.target import TraceTarget
 from warpline.model import Flag
+
+# The kinds of samples by their category, and the row below the thread. Others are plain samples.
+_ON_A_CORE = "cpu_sample"
+_ROWS = {"sample": "samples", _ON_A_CORE: "cpu-samples"}
+_NUMBERS = {"cpu": (np.int32, 1 << 16), "python": (np.uint8, 3), "is_cut": (np.bool_, 2)}
 
 
 def add_samples(target: TraceTarget, groups: Sequence[Group], frames: Any) -> None:
@@ -22,21 +29,46 @@ def add_samples(target: TraceTarget, groups: Sequence[Group], frames: Any) -> No
         names = target.builder.strings(group.name.table)[group.name.codes]
         refs = [group.texts["frame"].table[code] for code in group.texts["frame"].codes[sample].tolist()]
         values = np.array([_stack_of(target, ref, known, stacks) for ref in refs], np.int64)
-        stack = np.ma.MaskedArray(np.maximum(values, 0).astype(np.uint32), values < 0)
+        columns = {"stack": np.ma.MaskedArray(np.maximum(values, 0).astype(np.uint32), values < 0)}
+        is_on_core = np.array([text == _ON_A_CORE for text in group.category.table])
+        on_core = is_on_core[group.category.codes[sample]]
+        if on_core.any():
+            columns |= _numbers(group, sample)
         for code, key in enumerate(group.threads):
-            chosen = np.flatnonzero(group.thread[sample] == code)
-            if not len(chosen):
-                continue
-            thread = target.tracks.thread(*target.thread_of(key))
-            target.builder.add_events(
-                target.tracks.sub_track(thread, "samples"),
-                "sample",
-                group.start[sample[chosen]],
-                0,
-                names[sample[chosen]],
-                flags=int(Flag.INSTANT),
-                attributes={"stack": stack[chosen]},
-            )
+            for kind, row in _ROWS.items():
+                chosen = np.flatnonzero((group.thread[sample] == code) & (on_core == (kind == _ON_A_CORE)))
+                if not len(chosen):
+                    continue
+                thread = target.tracks.thread(*target.thread_of(key))
+                told = columns if kind == _ON_A_CORE else {"stack": columns["stack"]}
+                target.builder.add_events(
+                    target.tracks.sub_track(thread, row),
+                    kind,
+                    group.start[sample[chosen]],
+                    0,
+                    names[sample[chosen]],
+                    flags=int(Flag.INSTANT),
+                    attributes={name: column[chosen] for name, column in told.items()},
+                )
+
+
+def _numbers(group: Group, sample: npt.NDArray[np.intp]) -> dict[str, np.ma.MaskedArray[Any, Any]]:
+    """What the arguments of samples on a core say, masked where they do not say it."""
+    payload = group.texts["payload"]
+    told: list[Any] = []
+    for text in payload.table:
+        try:
+            told.append(msgspec.json.decode(text))
+        except msgspec.MsgspecError:
+            told.append(None)
+    columns: dict[str, np.ma.MaskedArray[Any, Any]] = {}
+    for name, (dtype, room) in _NUMBERS.items():
+        values = [entry.get(name) if isinstance(entry, dict) else None for entry in told]
+        good = np.array([isinstance(value, int) and 0 <= value < room for value in values])
+        table = np.array([value if is_good else 0 for value, is_good in zip(values, good, strict=True)])
+        codes = payload.codes[sample]
+        columns[name] = np.ma.MaskedArray(table[codes].astype(dtype), ~good[codes])
+    return columns
 
 
 def _stack_of(target: TraceTarget, ref: str, frames: Mapping[str, Any], stacks: dict[str, int]) -> int:

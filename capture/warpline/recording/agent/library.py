@@ -45,9 +45,17 @@ def agent_library() -> AgentLibrary:
         )
     folder = Path(__file__).resolve().parent
     packaged = folder / LIBRARY_NAME
-    if packaged.is_file():
+    if packaged.is_file() and not _is_older(packaged, folder.parent):
         return AgentLibrary(packaged)
     return _compiled(folder.parent, _cache_folder())
+
+
+def _is_older(library: Path, recording: Path) -> bool:
+    """Whether C beside it has changed since the library was made, as in a checkout: its records may be other ones."""
+    made = library.stat().st_mtime
+    return any(
+        path.stat().st_mtime > made for folder in native_folders(recording) for path in folder.glob("*.[ch]")
+    )
 
 
 def _cache_folder() -> Path:

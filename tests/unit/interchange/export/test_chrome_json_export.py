@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.gui.native_sample import write_native_sample
 from tests.gui.wait_sample import write_wait_sample
 from tests.unit.interchange.export.export_tools import (
     GENERIC,
@@ -188,3 +189,14 @@ def test_who_ended_a_wait_comes_through_chrome_json(tmp_path: Path) -> None:
         out = written(capture, tmp_path / "out.json")
         with open_capture(import_files([out], tmp_path / "again.h5")) as again:
             assert links_of(again) == links_of(capture) != Counter()
+
+
+def test_samples_on_a_core_come_back_as_what_they_are(tmp_path: Path) -> None:
+    path = write_native_sample(tmp_path / "native.h5", tmp_path / "pack.py")
+    with open_capture(path) as capture:
+        out = written(capture, tmp_path / "out.json")
+        with open_capture(import_files([out], tmp_path / "again.h5")) as again:
+            assert events_of(again) == events_of(capture)
+            for kind in ("sample", "cpu_sample"):
+                assert attributes_of(again, kind) == attributes_of(capture, kind)
+                assert rows_of(again, kind) == rows_of(capture, kind)

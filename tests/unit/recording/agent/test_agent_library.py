@@ -44,6 +44,18 @@ def test_sources_are_compiled_once_into_the_cache(tmp_path: Path, monkeypatch: p
     assert library._compiled(RECORDING, tmp_path) == made
 
 
+def test_an_agent_that_is_older_than_its_sources_is_not_used(tmp_path: Path) -> None:
+    folder = tmp_path / "sources" / "osrt" / "native"
+    folder.mkdir(parents=True)
+    made, source = tmp_path / library.LIBRARY_NAME, folder / "osrt.h"
+    made.touch()
+    source.touch()
+    os.utime(source, (10, 10))
+    assert not library._is_older(made, tmp_path)
+    os.utime(made, (9, 9))
+    assert library._is_older(made, tmp_path)
+
+
 def test_without_a_compiler_the_reason_and_the_remedy_are_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -235,7 +235,7 @@ class _Writer:
     def _sample_stacks(self, kind: str, rows: Int64Array) -> npt.NDArray[Any] | None:
         """References of samples to the table of frames at the end; None when these events are no samples."""
         table = self._capture.kinds[kind]
-        if kind != "sample":
+        if kind not in ("sample", "cpu_sample"):
             return None
         pieces = np.full(len(rows), "", object)
         if "stack" in table.attributes:

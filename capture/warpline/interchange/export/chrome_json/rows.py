@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 _CALLS = frozenset({"api", "ranges", "operators", "phases", "python"})
 """Roles whose events are calls on a thread's stack and share its row, as the PyTorch profiler writes them."""
-_ON_THREAD = _CALLS | {"thread", "memory", "samples"}
+_ON_THREAD = _CALLS | {"thread", "memory", "samples", "cpu_samples"}
 """Moments do not disturb the nesting of the row."""
 
 FIRST_MADE_UP = 10_000_000

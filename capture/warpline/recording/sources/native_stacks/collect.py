@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import os
 import platform
-import struct
 import time
 from collections.abc import Iterable
 from functools import partial
@@ -14,14 +13,8 @@ from warpline.i18n import english
 from warpline.model.tracks import Source
 from warpline.recording import proc_files
 from warpline.recording.sources.collector import Collector, Watched
-from warpline.recording.sources.native_stacks.decode import RingContent, Sample, decode_chains
-from warpline.recording.sources.native_stacks.records import (
-    NATIVE_IMAGE,
-    NATIVE_MEMORY,
-    NATIVE_MODULE,
-    NATIVE_SAMPLE,
-    NATIVE_STACK,
-)
+from warpline.recording.sources.native_stacks.chain_store import ChainStore
+from warpline.recording.sources.native_stacks.decode import RingContent, decode_chains
 from warpline.recording.sources.perf.abi import (
     IOC_DISABLE,
     IOC_ENABLE,
@@ -40,11 +33,6 @@ from warpline.recording.unavailable import Unavailable
 RING_PAGES = 64
 """A third of a second at 100 samples a second, with their memory."""
 _MOST_STACK_BYTES, _LEAST_STACK_BYTES, _STACK_BYTES_OF_ALL = 8 << 10, 1 << 10, 128 << 10
-_SAMPLE = struct.Struct("<QIIII")
-_STACK = struct.Struct("<IIQ")
-_MODULE = struct.Struct("<QQQQII")
-_IMAGE = struct.Struct("<QII")
-_MEMORY = struct.Struct("<QIIIIQQQQ")
 _WITHOUT_KERNEL = english(
     "not inside the kernel: that takes root, CAP_PERFMON or kernel.perf_event_paranoid=1"
 )
@@ -86,8 +74,7 @@ class NativeCollector(Collector):
             self._release()
             raise
         self._has_memory = stack_bytes() > 0
-        self._stacks: dict[tuple[int, int], int] = {}
-        self._lost = 0
+        self._store = ChainStore(self._writer)
 
     def _open(self, hertz: int) -> None:
         event = sampling(hertz, has_kernel=self.has_kernel)
@@ -114,7 +101,11 @@ class NativeCollector(Collector):
         for ring in self._rings:
             stretch = ring.take()
             if len(stretch):
-                self._store(decode_chains(stretch, has_memory=self._has_memory))
+                self._keep(decode_chains(stretch, has_memory=self._has_memory))
+
+    def _keep(self, chains: RingContent) -> None:
+        self._store.add(chains)
+        self.events = self._store.events
 
     def pause(self) -> None:
         self._control(IOC_DISABLE)
@@ -135,8 +126,8 @@ class NativeCollector(Collector):
     def report(self) -> Source:
         """With what the kernel dropped, and what cannot be seen."""
         limits = [] if self.has_kernel else [_WITHOUT_KERNEL]
-        trouble = [self._writer.trouble] if self._writer.trouble else []
-        return Source("native", True, "; ".join(limits + trouble), self._lost + self._writer.lost)
+        told = [text for text in (self._store.shortened, self._writer.trouble) if text]
+        return Source("native", True, "; ".join(limits + told), self._store.lost + self._writer.lost)
 
     def _tree(self) -> set[int]:
         pids = {self._watched.root_pid}
@@ -151,38 +142,7 @@ class NativeCollector(Collector):
         for pid in pids:
             raw = proc_files.read_whole(f"/proc/{pid}/maps") or b""
             chains.modules.extend((now, *mapping[:3], pid, mapping[3]) for mapping in executable_maps(raw))
-        self._store(chains)
-
-    def _store(self, chains: RingContent) -> None:
-        writer = self._writer
-        for time_ns, pid, parent in chains.images:
-            writer.append_packed(NATIVE_IMAGE, _IMAGE.pack(time_ns, pid, parent))
-        for time_ns, start, size, offset, pid, path in chains.modules:
-            packed = _MODULE.pack(time_ns, start, size, offset, pid, writer.string(path))
-            writer.append_packed(NATIVE_MODULE, packed)
-        for sample in chains.samples:
-            self._store_sample(sample)
-        self.events += len(chains.samples)
-        self._lost += chains.lost
-
-    def _store_sample(self, sample: Sample) -> None:
-        has_memory = sample.registers is not None
-        stack = 0
-        for address in reversed(sample.kernel if has_memory else sample.kernel + sample.user):
-            stack = self._stack(stack, address)
-        about = sample.time_ns, sample.pid, sample.tid, stack, sample.cpu
-        if sample.registers is not None:
-            head = _MEMORY.pack(*about, *sample.registers, len(sample.memory))
-            self._writer.append_variable(NATIVE_MEMORY, head + sample.memory + bytes(-len(sample.memory) % 8))
-        elif stack:
-            self._writer.append_packed(NATIVE_SAMPLE, _SAMPLE.pack(*about))
-
-    def _stack(self, parent: int, address: int) -> int:
-        number = self._stacks.get((parent, address))
-        if number is None:
-            number = self._stacks[parent, address] = len(self._stacks) + 1
-            self._writer.append_packed(NATIVE_STACK, _STACK.pack(number, parent, address))
-        return number
+        self._keep(chains)
 
     def _control(self, request: int) -> None:
         for ring in self._rings:

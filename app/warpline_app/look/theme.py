@@ -15,14 +15,14 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QPalette
 
 _FAMILIES = {
-    "kernel": "#5b8ff0",
-    "communication": "#b07be0",
-    "copy_to_device": "#4fbf8f",
-    "copy_to_host": "#e67c9c",
-    "copy_on_device": "#c9a06a",
-    "set": "#8fa3c7",
-    "sync": "#e5a550",
-    "api": "#76849c",
+    "kernel": "#4292f1",
+    "communication": "#daaeff",
+    "copy_to_device": "#79e3b0",
+    "copy_to_host": "#cb5c83",
+    "copy_on_device": "#8a5821",
+    "set": "#90a2bd",
+    "sync": "#e9a251",
+    "api": "#656e82",
     "running": "#46b37b",
     "runnable": "#e9bd57",
     "blocked": "#3a414d",
@@ -36,16 +36,18 @@ _FAMILIES = {
     "wait_child": "#d67aa6",
     "wait_gpu": "#9abf55",
     "core": "#6aa5d8",
-    "range": "#c7b35b",
-    "operator": "#6aa5d8",
-    "phase": "#d98f6b",
-    "python": "#7fbf7b",
-    "os": "#9a9ede",
-    "memory": "#6cc2c0",
-    "overhead": "#a05a5a",
+    "range": "#a29138",
+    "operator": "#0d8bb7",
+    "phase": "#f4957a",
+    "python": "#66af68",
+    "os": "#d0c5fd",
+    "memory": "#64cdcb",
+    "overhead": "#a24144",
     "neutral": "#8b93a1",
 }
-_HUES = ("#6aa5d8", "#d98f6b", "#7fbf7b", "#c78fc7", "#c7b35b", "#6cc2c0", "#d77d8b", "#9a9ede")
+_HUES = ("#2a99d4", "#8f491e", "#4c9049", "#905593", "#c2ae50", "#64cdcb", "#f67789", "#d0c5fd")
+# Categories that stand beside each other, and hues of names, differ by five of L* and more: in grey, and to eyes that
+# mix up red and green or blue and yellow, they are told apart too.
 
 
 @dataclass(frozen=True)
@@ -135,7 +137,7 @@ LIGHT = Theme(
     selection="#008f8a",
     link="#b7791f",
     warning="#a15c00",
-    families=MappingProxyType({**_FAMILIES, "blocked": "#c9d0da", "uninterruptible": "#e3bfc3"}),
+    families=MappingProxyType({**_FAMILIES, "blocked": "#c9d0da", "uninterruptible": "#b9747c"}),
 )
 CONTRAST = replace(
     DARK,

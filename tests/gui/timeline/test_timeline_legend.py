@@ -15,6 +15,7 @@ from warpline_app.look.theme import DARK
 from warpline_app.panels.events.panel import EventsPanel
 from warpline_app.session.settings import Settings
 from warpline_app.timeline.widgets.legend import Legend
+from warpline_app.timeline.widgets.view import TimelineView
 from warpline_app.window.capture_page import CapturePage
 from warpline_app.window.main_window import MainWindow
 
@@ -68,5 +69,29 @@ def test_the_legend_can_be_put_away_and_stays_away(
     assert again.view.legend.isVisible()
 
 
-def test_captures_without_reasons_have_no_legend(open_page: OpenPage, sample: Path) -> None:
-    assert not open_page(sample).view.legend.isVisible()
+def test_captures_without_reasons_explain_what_they_show(
+    qtbot: QtBot, window: MainWindow, open_page: OpenPage, sample: Path
+) -> None:
+    """States, kinds of work and textures; where there is no room the last place says how many are left out."""
+    window.resize(1600, 900)
+    legend = open_page(sample).view.legend
+    settle(qtbot, window)
+    assert legend.isVisible()
+    colors = [entry.color for entry in legend.entries]
+    assert colors[:3] == ["running", "runnable", "blocked"]
+    assert "kernel" in colors
+    assert pixels(legend, DARK.rgb("kernel")) > 10
+    assert len(legend.places()) + len(legend.left_out) == len(legend.entries)
+    window.resize(1024, 700)
+    settle(qtbot, window)
+    assert legend.left_out
+    right = legend.places()[-1][1].right()
+    assert right < legend.width() - 30
+
+
+def test_a_figure_above_a_hundred_percent_explains_itself(view: TimelineView) -> None:
+    process = next(placed for placed in view.scene.layout.rows if placed.row.role == "process")
+    header = view.header
+    assert "100 % is one thread all the time" in header.help_of(process)
+    threads = [placed for placed in view.scene.layout.rows if placed.row.role == "thread"]
+    assert "100 %" not in header.help_of(threads[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -67,6 +68,44 @@ def test_states_differ_without_colour_vision(theme: Theme, kind: str) -> None:
 
     for first, second in (("kernel", "copy_to_host"), ("running", "runnable"), ("selection", "link")):
         assert np.abs(seen(theme.rgb(first)) - seen(theme.rgb(second))).max() > 0.05, (first, second)
+
+
+def lightness_and_place(rgb: int, simulate: np.ndarray) -> np.ndarray:
+    """CIE 1976 L*a*b* (D65) of a colour as such eyes see it."""
+    channels = np.array([(rgb >> shift) & 255 for shift in (16, 8, 0)]) / 255
+    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+    to_xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
+    xyz = to_xyz @ np.clip(simulate @ linear, 0, 1) / np.array([0.95047, 1, 1.08883])
+    bent = np.where(xyz > (6 / 29) ** 3, np.cbrt(xyz), xyz / (3 * (6 / 29) ** 2) + 4 / 29)
+    return np.array([116 * bent[1] - 16, 500 * (bent[0] - bent[1]), 200 * (bent[1] - bent[2])])
+
+
+_BESIDE_EACH_OTHER = {
+    "on a GPU": (
+        "kernel", "communication", "copy_to_device", "copy_to_host", "copy_on_device", "set", "sync",
+    ),
+    "of a thread": ("operator", "range", "phase", "python", "os", "memory", "overhead", "api"),
+    "in a step": ("phase", "operator", "communication", "python", "copy_to_device", "range"),
+    "states": ("running", "runnable", "uninterruptible"),
+    "names": (),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("group", _BESIDE_EACH_OTHER)
+@pytest.mark.parametrize("theme", [DARK, LIGHT], ids=lambda theme: theme.name)
+def test_categories_differ_in_lightness_and_to_every_eye(theme: Theme, group: str) -> None:
+    """Any two that stand beside each other: by almost five of L* in grey, by far more in colour, however it is seen."""
+    names = _BESIDE_EACH_OTHER[group]
+    colors = [theme.rgb(name) for name in names] or [to_rgb(hue) for hue in theme.hues]
+    seen = {
+        kind: [lightness_and_place(rgb, np.array(_SIMULATIONS[kind])) for rgb in colors]
+        for kind in _SIMULATIONS
+    }
+    plain = [lightness_and_place(rgb, np.eye(3)) for rgb in colors]
+    for a, b in itertools.combinations(range(len(colors)), 2):
+        assert abs(plain[a][0] - plain[b][0]) >= 4.9, (group, a, b)
+        for kind, places in seen.items():
+            assert np.linalg.norm(places[a] - places[b]) >= 11, (group, kind, a, b)
 
 
 def test_kernels_have_the_colour_of_communication_where_reports_count_them_so(tmp_path: Path) -> None:

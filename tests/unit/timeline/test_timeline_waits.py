@@ -22,7 +22,7 @@ from warpline_app.timeline.draw.event_colors import EventColors
 from warpline_app.timeline.draw.lane_cache import compose_lanes
 from warpline_app.timeline.model.state_causes import StateCauses
 from warpline_app.timeline.model.time_model import TimeScale
-from warpline_app.timeline.widgets.legend import legend_entries
+from warpline_app.timeline.widgets.legend_entries import legend_entries
 
 STATE = f"{FIGHTERS.format(72)}/state"
 
@@ -126,9 +126,14 @@ def test_bars_say_what_they_wait_for_and_on_which_line_of_the_program(fight: Cap
 
 def test_the_legend_explains_what_there_is(fight: Capture, capture: Capture) -> None:
     found = {entry.color: entry.text for entry in legend_entries(fight)}
-    assert list(found) == ["running", "runnable", "wait_lock", "wait_gil", "wait_sleep", "blocked"]
+    assert list(found)[:6] == ["running", "runnable", "wait_lock", "wait_gil", "wait_sleep", "blocked"]
     assert found["wait_lock"] == "=lock"
-    assert legend_entries(capture) == ()
+    titles = [entry.title for entry in legend_entries(capture)]
+    assert titles[:3] == ["running", "waits for a core", "blocked"]
+    assert {"kernel", "communication", "copy to GPU", "copy to host", "call", "paused", "cut off"} <= set(
+        titles
+    )
+    assert not {"estimated", "waits for GPU", "copy on GPU"} & set(titles)
 
 
 def test_every_kind_of_wait_has_one_family() -> None:

@@ -36,6 +36,7 @@ from warpline_app.panels.frame.base import Panel
 from warpline_app.panels.frame.scope import scope_suffix, selected_tracks
 from warpline_app.session.background import Job
 from warpline_app.session.document import Document
+from warpline_app.timeline.draw.name_colors import NameColors
 
 ROW_ROLE = Qt.ItemDataRole.UserRole
 COPY_ROLE = Qt.ItemDataRole.UserRole + 1
@@ -333,8 +334,10 @@ class DetailsPanel(Panel):
         self.name.setText(breakable(metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, limit)))
         self.name.setToolTip(name)
         self.kind.setText(translated(facts.kind_title))
-        table = self.document.capture.kinds.get(facts.kind)
-        color = self.theme.family(table.spec.color if table is not None else "neutral")
+        row = self.state.selection
+        color = self.theme.family("neutral")
+        if row is not None:
+            color = NameColors(self.document.capture, self.theme).of_event(row)
         self.mark.setStyleSheet(f"background: {color}; border-radius: 1px;")
         self.tree.show_facts(facts, self.theme)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,13 +9,13 @@ import numpy.typing as npt
 
 from warpline.i18n import tr, translated
 from warpline.model.times import format_duration, format_time
-from warpline.model.waits import WAIT_FAMILIES
 from warpline_app.look.theme import Theme
 from warpline_app.panels.events.query import capture_starts
 from warpline_app.panels.facts.attribute_facts import attribute_text
 from warpline_app.panels.facts.event_context import context_columns
 from warpline_app.panels.frame.scope import track_title
 from warpline_app.panels.table.content import TableColumn, frame_of, text_ranks
+from warpline_app.timeline.draw.name_colors import NameColors
 from warpline_app.timeline.model.kernel_names import short_kernel_name
 
 if TYPE_CHECKING:
@@ -57,8 +56,7 @@ def event_columns(capture: Capture, kind: str, origin_ns: int, theme: Theme) -> 
     def track_values() -> npt.NDArray[Any]:
         return np.repeat(capture.lanes.track, capture.lanes.count)
 
-    wait_color = _wait_colors(capture, theme)
-    colors = {table.code: theme.family(table.spec.color) for table in capture.kinds.values()}
+    colors = NameColors(capture, theme)
     titles = {table.code: translated(table.spec.title) for table in capture.kinds.values()}
     columns = [
         TableColumn(
@@ -87,7 +85,7 @@ def event_columns(capture: Capture, kind: str, origin_ns: int, theme: Theme) -> 
             short_name,
             name_values,
             raw=lambda row: capture.strings[int(events.name[row])],
-            color=lambda row: wait_color(row) or colors.get(int(events.kind[row])),
+            color=colors.of_event,
             width=380,
             stretches=not kind,
             tooltip=lambda row: capture.strings[int(events.name[row])],
@@ -121,22 +119,6 @@ def event_columns(capture: Capture, kind: str, origin_ns: int, theme: Theme) -> 
     if kind not in capture.kinds:
         return columns
     return columns + context_columns(capture, kind) + _attribute_columns(capture, kind)
-
-
-def _wait_colors(capture: Capture, theme: Theme) -> Callable[[int], str | None]:
-    """The colour that a blocked stretch has on the timeline, by what it waited for; None for other events."""
-    table = capture.kinds.get("thread_state")
-    if table is None or "wait" not in table.attributes:
-        return lambda _row: None
-    families = {int(kind): theme.family(family.color) for family in WAIT_FAMILIES for kind in family.kinds}
-    code = table.code
-
-    def color(row: int) -> str | None:
-        if int(capture.events.kind[row]) != code:
-            return None
-        return families.get(table.at(row).get("wait") or 0)
-
-    return color
 
 
 def _attribute_columns(capture: Capture, kind: str) -> list[TableColumn]:

@@ -19,6 +19,7 @@ from warpline_app.look.painting import contained
 from warpline_app.look.theme import Theme, contrast_ratio, to_rgb, ui_font
 from warpline_app.panels.charts.picture_saving import ask_and_save, save_picture
 from warpline_app.panels.flame.colors import Code, code_of, color_of_code, color_of_wait, draw_box
+from warpline_app.timeline.draw.name_colors import NameColors
 
 ROW_PX = 19
 _LABEL_PX = 34
@@ -41,6 +42,7 @@ class FlameView(QWidget):
         self.export_name = "flame"
         self.flame: Flame | None = None
         self.highlight: frozenset[int] = frozenset()
+        self._colors: NameColors | None = None
         self.zoomed = -1
         self.current = -1
         """The box that arrows go on from."""
@@ -149,7 +151,7 @@ class FlameView(QWidget):
         ):
             name = int(flame.name[place])
             found = self._named_frame(place)
-            color = self._color(name, found)
+            color = self._color(name, int(flame.row[place]), found)
             if self._search is not None and not (name < len(self._search) and self._search[name]):
                 color.setAlpha(60)
             x, width = round(x0), max(1, round(x1) - round(x0))
@@ -176,7 +178,7 @@ class FlameView(QWidget):
                 shown = metrics.elidedText(text, Qt.TextElideMode.ElideRight, inner.width())
                 painter.drawText(inner, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, shown)
 
-    def _color(self, name: int, frame: StackFrame) -> QColor:
+    def _color(self, name: int, row: int, frame: StackFrame) -> QColor:
         """A hue by name, except of native functions; what was waited for has the colour it has on the timeline."""
         beyond = name - len(self.capture.strings)
         if beyond >= 0:
@@ -184,7 +186,9 @@ class FlameView(QWidget):
         code = code_of(frame)
         if code is not Code.SOURCE:
             return color_of_code(self.theme, code, frame.module)
-        return QColor(self.theme.hues[name % len(self.theme.hues)])
+        if self._colors is None or self._colors.theme is not self.theme:
+            self._colors = NameColors(self.capture, self.theme)
+        return QColor(self._colors.of_event(row) if row >= 0 else self._colors.of_range(name))
 
     def _named_frame(self, box: int) -> StackFrame:
         assert self.flame is not None

@@ -25,6 +25,7 @@ from warpline_app.panels.charts.chart import (
 from warpline_app.panels.frame.computed import ComputedPanel
 from warpline_app.panels.frame.scope import scope_suffix, selected_tracks
 from warpline_app.session.document import Document
+from warpline_app.timeline.draw.name_colors import NameColors
 from warpline_app.timeline.model.events_of_names import instances
 from warpline_app.timeline.model.kernel_names import short_kernel_name
 
@@ -215,8 +216,9 @@ class HistogramPanel(ComputedPanel):
         return capture.kind_of_code.get(int(capture.events.kind[self.spread.rows[0]]), "")
 
     def _color(self) -> str:
-        table = self.document.capture.kinds.get(self._kind())
-        return self.theme.family(table.spec.color if table is not None else "neutral")
+        if self.spread is None or not len(self.spread.rows):
+            return self.theme.family("neutral")
+        return NameColors(self.document.capture, self.theme).of_event(int(self.spread.rows[0]))
 
     def _mark_selection(self, request: HistogramRequest) -> None:
         row = self.state.selection

@@ -34,7 +34,7 @@ _CATEGORY_COLORS = {
     "cpu_exec": "operator",
     "other": "neutral",
 }
-_PHASE_COLORS = ("phase", "operator", "communication", "python", "copy", "range")
+_PHASE_COLORS = ("phase", "operator", "communication", "python", "copy_to_device", "range")
 _PHASES = (
     ("dataloader_ns", english("Dataloader")),
     ("forward_ns", english("Forward")),

@@ -12,10 +12,9 @@ from warpline.analysis.framework.cell_text import NS_PER_UNIT, format_value
 from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.report import NO_NAME, Table, Texts, Values, python_value
 from warpline.i18n import tr, translated
-from warpline.model.communication import is_communication
 from warpline.storage import Capture
-from warpline_app.look.theme import Theme
 from warpline_app.panels.table.content import TableColumn, frame_of
+from warpline_app.timeline.draw.name_colors import NameColors
 from warpline_app.timeline.model.kernel_names import short_kernel_name
 
 Int64Array = npt.NDArray[np.int64]
@@ -231,29 +230,27 @@ def tree_of(report: Table) -> tuple[Int64Array, npt.NDArray[np.bool_]]:
     return parents, has_children
 
 
-def colors_of(report: Table, capture: Capture, theme: Theme) -> ColorOf:
-    """The colour of the kind a row stands for."""
+def colors_of(report: Table, capture: Capture, colors: NameColors) -> ColorOf:
+    """The colour that what a row stands for has on the timeline."""
     kinds, names, events, tracks = (
         report.targets.kinds,
         report.targets.names,
         report.targets.rows,
         report.targets.tracks,
     )
+    theme = colors.theme
     families = {table.code: theme.family(table.spec.color) for table in capture.kinds.values()}
-    kernel = capture.kinds["kernel"].code if "kernel" in capture.kinds else -2
 
     def color(item: int) -> str | None:
         if kinds is None and events is None and tracks is not None and tracks[item] >= 0:
             return theme.family(_ROLE_COLORS.get(capture.tracks[int(tracks[item])].role, "neutral"))
-        if kinds is None and events is not None and events[item] >= 0:
-            code = int(capture.events.kind[events[item]])
-        elif kinds is None:
+        if events is not None and events[item] >= 0:
+            return colors.of_event(int(events[item]))
+        if kinds is None:
             return theme.hex("kernel")
-        else:
-            code = int(kinds[item])
-        is_named = code == kernel and names is not None and names[item] != NO_NAME
-        if is_named and names is not None and is_communication(capture.strings[int(names[item])]):
-            return theme.family("communication")
+        code = int(kinds[item])
+        if names is not None and names[item] != NO_NAME:
+            return colors.of_name(code, int(names[item]))
         return families.get(code, theme.family("neutral"))
 
     return color

@@ -30,6 +30,7 @@ from warpline_app.panels.table.report_columns import (
 )
 from warpline_app.panels.table.row_actions import RowActions
 from warpline_app.panels.table.table import PanelTable
+from warpline_app.timeline.draw.name_colors import NameColors
 
 INDENT = "    "
 _OPEN, _CLOSED, _LEAF = "▾ ", "▸ ", "   "
@@ -49,7 +50,7 @@ class ReportTable(PanelTable):
         self.report: Table | None = None
         self.row_actions = actions
         self._capture: Capture | None = None
-        self._theme: Theme | None = None
+        self._name_colors: NameColors | None = None
         self._name: Callable[[int], str] = str
         self._colors: ColorOf = lambda _item: None
         self._columns: list[Column] = []
@@ -78,7 +79,9 @@ class ReportTable(PanelTable):
             self._widths = {}
         elif self._sorting is not None:
             report = sort_table(report, *self._sorting)
-        self._capture, self._theme = capture, theme
+        if self._capture is not capture or self._name_colors is None or self._name_colors.theme is not theme:
+            self._name_colors = NameColors(capture, theme)
+        self._capture = capture
         self._columns = display_columns(report)
         self._take(report)
         if was_tree:
@@ -91,9 +94,9 @@ class ReportTable(PanelTable):
     def _take(self, report: Table) -> None:
         """Makes what belongs to the places of rows."""
         assert self._capture is not None
-        assert self._theme is not None
+        assert self._name_colors is not None
         self.report = report
-        self._colors = colors_of(report, self._capture, self._theme)
+        self._colors = colors_of(report, self._capture, self._name_colors)
         self._name = names_reader(report, self.name_column, self._capture)
         self._parents, self._has_children = tree_of(report)
 

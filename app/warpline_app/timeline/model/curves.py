@@ -228,6 +228,24 @@ def row_figure(
     return ""
 
 
+def sum_help(row: TimelineRow, figure: str) -> list[str]:
+    """What a figure means that may exceed 100 %, as a sentence: whose times it adds up."""
+    if row.role == "process":
+        return [tr("its threads' times added up: 100 % is one thread all the time, 200 % two", "timeline")]
+    if row.content is Content.SUBSET and percent_of(figure) > 100:
+        return [tr("those that ran at once count each: 200 % is two all the time", "timeline")]
+    return []
+
+
+def percent_of(figure: str) -> float:
+    """The number of `share_text`, 0 where there is none."""
+    number = figure.removesuffix("%").strip(" <≈≥")
+    try:
+        return float(number)
+    except ValueError:
+        return 0.0
+
+
 def _figure_of_cores(capture: Capture, row: TimelineRow, start_ns: int, stop_ns: int) -> str:
     """The program's share of cores, and beside it the system's where that was recorded."""
     shares = shares_of_cores(capture, row, start_ns, stop_ns)

@@ -23,7 +23,7 @@ from warpline_app.look.painting import contained, painting, saved
 from warpline_app.look.theme import Theme, ui_font, wash
 from warpline_app.timeline.draw.shapes import is_drawing
 from warpline_app.timeline.model.core_load import is_system_load
-from warpline_app.timeline.model.curves import core_help, share_text
+from warpline_app.timeline.model.curves import core_help, share_text, sum_help
 from warpline_app.timeline.model.layout import MIN_LANE_PX, PINNED_KEY, PlacedRow, line_height
 from warpline_app.timeline.model.row import Content
 from warpline_app.timeline.model.scene import Scene
@@ -357,11 +357,12 @@ class Header(QWidget):
         if isinstance(event, QHelpEvent):
             placed = self._row_at(event.pos().y())
             if placed is not None:
-                QToolTip.showText(event.globalPos(), self._help(placed), self)
+                QToolTip.showText(event.globalPos(), self.help_of(placed), self)
             return True
         return super().event(event)
 
-    def _help(self, placed: PlacedRow) -> str:
+    def help_of(self, placed: PlacedRow) -> str:
+        """The whole title of a row, what it has, and what its figure means."""
         row = placed.row
         parts = [row.title]
         if row.count:
@@ -373,6 +374,7 @@ class Header(QWidget):
             parts += core_help(self.scene.capture, row, *self.scene.state.view)
         elif self.figures.get(row.key):
             parts.append(tr("{figure} of the visible range", "timeline", figure=self.figures[row.key]))
+            parts += sum_help(row, self.figures[row.key])
         if row.counter >= 0 and is_system_load(self.scene.capture, self.scene.capture.counters[row.counter]):
             parts.append(tr("all programs and the kernel, whoever was recorded", "timeline"))
         return "\n".join(parts)

@@ -1,8 +1,7 @@
-"""The strip below the rows that tells what the colours and textures of thread states mean."""
+"""The strip below the rows that tells what colours, heights and textures mean."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,73 +9,20 @@ from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFontMetricsF, QHelpEvent, QImage, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QToolTip, QWidget
 
-from warpline.i18n import english, tr, translated
-from warpline.model.waits import WAIT_FAMILIES, WAIT_KINDS
+from warpline.i18n import tr, translated
 from warpline_app.look.painting import contained
 from warpline_app.look.theme import Theme, ui_font
 from warpline_app.timeline.draw import codes
+from warpline_app.timeline.widgets.legend_entries import LegendEntry
 
 if TYPE_CHECKING:
-    from warpline.storage import Capture
     from warpline_app.timeline.draw.codes import ColorTable
 
 HEIGHT = 22
 _SWATCH_PX = (22, 12)
 _GAP, _SPACE = 6, 16
-_PIECE = 1 << 20
-
-
-@dataclass(frozen=True)
-class LegendEntry:
-    """A colour family and what it means; ``column`` and ``text`` list its events (``text`` empty: not to be listed)."""
-
-    color: str
-    title: str
-    column: str = ""
-    text: str = ""
-    hint: str = ""
-
-
-_STATES = (
-    LegendEntry("running", english("running"), "name", "=running"),
-    LegendEntry("runnable", english("waits for a core"), "name", "=runnable"),
-)
-_UNKNOWN = LegendEntry(
-    "blocked",
-    english("blocked, not known why"),
-    hint=english("Blocked outside the calls that are measured, or shorter than the threshold"),
-)
-
-
-def wait_kinds(capture: Capture) -> frozenset[int]:
-    """Which kinds of waits the thread states of a capture name; looks at pieces until all were met."""
-    table = capture.kinds.get("thread_state")
-    found: set[int] = set()
-    if table is None or "wait" not in table.attributes:
-        return frozenset()
-    values, valid = table.column("wait")
-    for first in range(0, len(values), _PIECE):
-        part = values[first : first + _PIECE][valid[first : first + _PIECE]]
-        found.update(np.flatnonzero(np.bincount(part)).tolist())
-        if len(found) >= len(WAIT_KINDS) - 1:
-            break
-    return frozenset(found - {0})
-
-
-def legend_entries(capture: Capture) -> tuple[LegendEntry, ...]:
-    """What there is to explain; nothing where thread states do not say what they wait for."""
-    kinds = wait_kinds(capture)
-    waits = tuple(
-        LegendEntry(
-            family.color,
-            family.title,
-            "thread_state.wait",
-            " | ".join(f"={translated(WAIT_KINDS[kind])}" for kind in family.kinds if kind in kinds),
-        )
-        for family in WAIT_FAMILIES
-        if kinds.intersection(family.kinds)
-    )
-    return (*_STATES, *waits, _UNKNOWN) if waits else ()
+_MORE_PX = 40
+"""Room at the end for the number of those that have none."""
 
 
 class Legend(QWidget):
@@ -94,7 +40,7 @@ class Legend(QWidget):
         self._wanted = True
         self.setFixedHeight(HEIGHT)
         self.setMouseTracking(True)
-        self.setAccessibleName(tr("Legend of thread states", "timeline"))
+        self.setAccessibleName(tr("Legend of colours and textures", "timeline"))
         self.hide()
 
     def show_entries(self, entries: tuple[LegendEntry, ...], table: ColorTable) -> None:
@@ -118,13 +64,18 @@ class Legend(QWidget):
         """As wide as there is room."""
         return QSize(200, HEIGHT)
 
+    @property
+    def left_out(self) -> tuple[LegendEntry, ...]:
+        """The entries that have no room; the mark at the end tells them."""
+        return self.entries[len(self.places()) :]
+
     def places(self) -> list[tuple[LegendEntry, QRectF]]:
         """The entries that fit, and where each is."""
         metrics = QFontMetricsF(ui_font(11))
         x, found = 10.0, []
         for entry in self.entries:
             width = _SWATCH_PX[0] + _GAP + metrics.horizontalAdvance(translated(entry.title))
-            if x + width > self.width() - 4:
+            if x + width > self.width() - (_MORE_PX if entry is not self.entries[-1] else 4):
                 break
             found.append((entry, QRectF(x, 0, width, HEIGHT)))
             x += width + _SPACE
@@ -140,17 +91,23 @@ class Legend(QWidget):
         for entry, place in self.places():
             top = (HEIGHT - _SWATCH_PX[1]) // 2
             painter.drawImage(
-                QRectF(place.left(), top, *_SWATCH_PX), self._swatch(entry.color, self.devicePixelRatioF())
+                QRectF(place.left(), top, *_SWATCH_PX), self._swatch(entry, self.devicePixelRatioF())
             )
             text = place.adjusted(_SWATCH_PX[0] + _GAP, 0, 2, 0)
             painter.drawText(text, int(Qt.AlignmentFlag.AlignVCenter), translated(entry.title))
+        if self.left_out:
+            end = self.rect().adjusted(0, 0, -10, 0)
+            where = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
+            painter.drawText(end, int(where), f"+{len(self.left_out)}")
 
-    def _swatch(self, color: str, ratio: float) -> QImage:
+    def _swatch(self, entry: LegendEntry, ratio: float) -> QImage:
         assert self._table is not None
         width, height = (round(side * ratio) for side in _SWATCH_PX)
-        base = codes.INDEX[color] * codes.VARIANTS
-        line = np.full(width, base + codes.SOLID)
-        if codes.INDEX[color] in codes.HATCHED_COLORS:
+        base = codes.INDEX[entry.color] * codes.VARIANTS
+        line = np.full(width, base + entry.variant)
+        if entry.variant == codes.PAUSE:
+            line = np.where(np.arange(width) % codes.PAUSE_PHASES == 0, codes.PAUSE, codes.EMPTY)
+        elif codes.INDEX[entry.color] in codes.HATCHED_COLORS:
             line = base + codes.HATCH + np.arange(width) % codes.HATCH_PHASES
         pixels = np.ascontiguousarray(self._table.table(height, self.theme.rgb("header"))[:, line])
         image = QImage(pixels.data, width, height, 4 * width, QImage.Format.Format_RGB32)
@@ -175,8 +132,13 @@ class Legend(QWidget):
         """Tips say what a click does."""
         if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
             entry = self._entry_at(event.pos().x())
+            tip = "\n".join(translated(other.title) for other in self.left_out)
             if entry is not None:
-                tip = translated(entry.hint) if entry.hint else tr("Click: list these in Events", "timeline")
+                lists = tr("Click: list these in Events", "timeline") if entry.text else ""
+                tip = "\n".join(
+                    part for part in (translated(entry.hint) if entry.hint else "", lists) if part
+                )
+            if entry is not None or event.pos().x() > self.width() - _MORE_PX:
                 QToolTip.showText(event.globalPos(), tip, self)
             return True
         return super().event(event)

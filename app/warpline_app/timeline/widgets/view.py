@@ -32,7 +32,8 @@ from warpline_app.timeline.widgets.canvas import Canvas
 from warpline_app.timeline.widgets.details import Details
 from warpline_app.timeline.widgets.header import Header
 from warpline_app.timeline.widgets.held_keys import HeldKeys, verb_of
-from warpline_app.timeline.widgets.legend import Legend, legend_entries
+from warpline_app.timeline.widgets.legend import Legend
+from warpline_app.timeline.widgets.legend_entries import legend_entries
 from warpline_app.timeline.widgets.overview import HEIGHT as OVERVIEW_HEIGHT
 from warpline_app.timeline.widgets.overview import Overview
 from warpline_app.timeline.widgets.path_lane import PathLane

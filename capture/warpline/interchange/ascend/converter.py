@@ -85,11 +85,11 @@ class AscendConverter(TorchConverter):
         hardware = [pid for pid, name in self._names.items() if name.startswith(HARDWARE)]
         self._devices = {pid: number for number, pid in enumerate(hardware)}
         # The calls of CANN move into the program's process, which keeps its own name and place.
-        self.metadata = [
-            entry
-            for entry in self.metadata
-            if not (entry[0].startswith("process_") and self._names.get(str(entry[1])) == CALLS)
-        ]
+        self.metadata = {
+            event: count
+            for event, count in self.metadata.items()
+            if not (event[0].startswith("process_") and self._names.get(str(event[1])) == CALLS)
+        }
 
     def _by_process(self, group: Group) -> Iterator[tuple[str, Group]]:
         names = [self._names.get(str(pid), "") for pid, _tid in group.threads]

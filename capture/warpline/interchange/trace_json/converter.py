@@ -24,8 +24,10 @@ from warpline.interchange.trace_json.piece_columns import (
     INSTANTS,
     SLICES,
     Group,
+    Metadata,
     Piece,
     ThreadKey,
+    add_metadata,
 )
 from warpline.interchange.trace_json.samples import add_samples
 from warpline.interchange.trace_json.target import TraceTarget, name_ids, optional_ids
@@ -65,7 +67,7 @@ class TraceConverter(TraceTarget):
         self.borders = PendingBorders()
         self.asyncs = PendingAsync()
         self.flows = PendingFlows()
-        self.metadata: list[tuple[str, Scalar, Scalar, bytes]] = []
+        self.metadata: dict[Metadata, int] = {}
         self.steps: dict[int, tuple[int, int]] = {}
         self.events = 0
         self._samples: list[Group] = []
@@ -80,7 +82,7 @@ class TraceConverter(TraceTarget):
         """Add the events of one piece."""
         self.events += piece.events
         self.losses.update(piece.losses)
-        self.metadata.extend(piece.metadata)
+        add_metadata(self.metadata, piece.metadata.items())
         for name, group in piece.groups.items():
             if len(group):
                 self.absorb_group(name, group)
@@ -216,24 +218,34 @@ class TraceConverter(TraceTarget):
         return None
 
     def _apply_metadata(self) -> None:
+        # What comes last counts. Rows are named and placed once: each time costs as much as an event.
+        process_names: dict[Scalar, str] = {}
         process_order: dict[str, int] = {}
+        thread_names: dict[ThreadKey, str] = {}
+        thread_order: dict[ThreadKey, int] = {}
         others = 0
-        for name, pid, tid, raw in self.metadata:
-            if self.tracks.told.tracks and name in _METADATA:
-                continue
-            arguments = json_object(raw.decode("utf-8", "replace")) or {}
-            key = self.thread_of((pid, tid))
-            text = arguments.get("name")
-            if name == "process_name" and isinstance(text, str):
-                self.tracks.name_process(key[0], self.process_title(clean_text(text.strip())))
-            elif name == "thread_name" and isinstance(text, str):
-                self.tracks.name_thread(*key, self.thread_title(clean_text(text.strip())))
-            elif name == "process_sort_index":
-                process_order[str(key[0])] = number_of(arguments.get("sort_index"))
-            elif name == "thread_sort_index":
-                self.tracks.sort_thread(*key, number_of(arguments.get("sort_index")))
-            elif name not in _METADATA:
-                others += 1
+        for (name, pid, tid, raw), count in self.metadata.items():
+            if name not in _METADATA:
+                others += count
+            elif not self.tracks.told.tracks:
+                arguments = json_object(raw.decode("utf-8", "replace")) or {}
+                key = self.thread_of((pid, tid))
+                told = arguments.get("name")
+                text = clean_text(told.strip()) if isinstance(told, str) else ""
+                if name == "process_name" and (title := self.process_title(text)):
+                    process_names[key[0]] = title
+                elif name == "thread_name" and (title := self.thread_title(text)):
+                    thread_names[key] = title
+                elif name == "process_sort_index":
+                    process_order[str(key[0])] = number_of(arguments.get("sort_index"))
+                elif name == "thread_sort_index":
+                    thread_order[key] = number_of(arguments.get("sort_index"))
+        for process, title in process_names.items():
+            self.tracks.name_process(process, title)
+        for thread, title in thread_names.items():
+            self.tracks.name_thread(*thread, title)
+        for thread, place in thread_order.items():
+            self.tracks.sort_thread(*thread, place)
         self.builder.add_skipped(
             english("metadata (M)"), others, english("it names or orders neither processes nor threads")
         )

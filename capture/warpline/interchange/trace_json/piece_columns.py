@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,9 @@ from warpline.interchange.trace_json.events import Event, Scalar
 
 ThreadKey = tuple[Scalar, Scalar]
 """pid and tid as recorded; either may be text or missing."""
+
+Metadata = tuple[str, Scalar, Scalar, bytes]
+"""Name, pid, tid and arguments (JSON) of a metadata event."""
 
 Loss = tuple[str, str]
 """What was left out, and why; both for people."""
@@ -77,13 +81,19 @@ class Piece:
     """Everything in one piece of a trace: groups by route, metadata, and what was left out."""
 
     groups: dict[str, Group] = field(default_factory=dict)
-    metadata: list[tuple[str, Scalar, Scalar, bytes]] = field(default_factory=list)
-    """Name, pid, tid and arguments (JSON) of each metadata event."""
+    metadata: dict[Metadata, int] = field(default_factory=dict)
+    """The distinct metadata events by when they last came, and how often each did."""
     losses: Counter[Loss] = field(default_factory=Counter)
     events: int = 0
     """How many events there were, metadata and losses included."""
     also: Piece | None = None
     """Further events of the same text, made into columns another way."""
+
+
+def add_metadata(known: dict[Metadata, int], more: Iterable[tuple[Metadata, int]]) -> None:
+    """Count metadata events that come after the known ones; some traces repeat each of theirs for every event."""
+    for event, count in more:
+        known[event] = known.pop(event, 0) + count
 
 
 Route = Callable[[str, str], str]
@@ -167,7 +177,8 @@ def split_piece(
             list(events) if members.all() else [events[index] for index in np.flatnonzero(members).tolist()]
         )
         if name == METADATA:
-            piece.metadata = [(_text(row.name), row.pid, row.tid, bytes(row.args)) for row in rows]
+            told = ((_text(row.name), row.pid, row.tid, bytes(row.args)) for row in rows)
+            add_metadata(piece.metadata, zip(told, repeat(1)))
         else:
             found = extractors[name](rows, piece.losses)
             for made, group in ({name: found} if isinstance(found, Group) else found).items():

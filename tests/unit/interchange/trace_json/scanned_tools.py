@@ -56,7 +56,7 @@ def content(*pieces: Piece) -> dict[str, Any]:
     for part in (part for piece in pieces for part in parts(piece)):
         found["events"] += part.events
         found["losses"] += part.losses
-        found["metadata"] += part.metadata
+        found["metadata"] += part.metadata.items()
         for name, group in part.groups.items():
             if len(group):
                 found.setdefault(name, []).extend(table(name, group))

@@ -40,7 +40,7 @@ SLEEPS = """
 CHILDREN_THAT_SLEEP = """
     import subprocess
     for _ in range(3):
-        subprocess.run(["sleep", "0.15"])  # sick
+        subprocess.run(["sleep", "0.4"])  # sick
 """
 WORKERS_THAT_SLEEP = """
     import multiprocessing, time

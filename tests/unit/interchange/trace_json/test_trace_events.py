@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from tests.unit.interchange.import_tools import (
     THREAD,
     attributes,
@@ -22,6 +23,7 @@ from tests.unit.interchange.import_tools import (
 )
 
 from warpline.model import Flag
+from warpline.storage import CaptureBuilder
 
 
 def test_begin_and_end_with_merged_arguments(tmp_path: Path) -> None:
@@ -93,6 +95,26 @@ def test_names_of_processes_and_threads_may_come_last(tmp_path: Path) -> None:
     assert [thread.name for thread in capture.threads] == ["loop"]
     assert capture.track("process/71.1").title == "trainer [71]"
     assert capture.track("process/71.1/thread/main.1").title == "loop"
+
+
+def test_names_that_a_trace_repeats_are_given_once_and_the_last_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[int] = []
+    update = CaptureBuilder.update_thread
+
+    def counting(builder: CaptureBuilder, index: int, **changes: object) -> None:
+        given.append(index)
+        update(builder, index, **changes)
+
+    monkeypatch.setattr(CaptureBuilder, "update_thread", counting)
+    names = [f"loop {number}" for number in range(50)] * 40 + ["the last", "", " "]
+    events = [x("work", 0, 1), *(e("M", "thread_name", 0, args={"name": name}) for name in names)]
+    other = [e("M", "trace_tool", number % 2) for number in range(7)]
+    capture = imported(tmp_path, trace_file(tmp_path, [*events, *other]))
+    assert [thread.name for thread in capture.threads] == ["the last"]
+    assert given == [0]
+    assert skipped(capture) == {"metadata (M)": 7}
 
 
 def test_nestable_async_events_pair_by_category_id_and_name(tmp_path: Path) -> None:

@@ -137,7 +137,7 @@ LIGHT = Theme(
     selection="#008f8a",
     link="#b7791f",
     warning="#a15c00",
-    families=MappingProxyType({**_FAMILIES, "blocked": "#c9d0da", "uninterruptible": "#b9747c"}),
+    families=MappingProxyType({**_FAMILIES, "blocked": "#c9d0da", "uninterruptible": "#a0525c"}),
 )
 CONTRAST = replace(
     DARK,

@@ -32,6 +32,8 @@ osrt_call = np.dtype(
         ("task", "<u4"),
     ]
 )
+RELEASED_BY_CALLER = 1 << 31
+"""In ``function`` of a release: it has no Python stack, ``stack`` is the text of its native caller."""
 osrt_release = np.dtype([("time_ns", "<u8"), ("object", "<u8"), ("function", "<u4"), ("stack", "<u4")])
 osrt_waiting = np.dtype(
     [

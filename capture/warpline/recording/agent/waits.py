@@ -134,14 +134,19 @@ def read_waits(
             )
         )
         moment = given.values["time_ns"].astype(np.int64)
+        by_caller = (given.values["function"] & records.RELEASED_BY_CALLER) != 0
+        from_stack = np.where(by_caller, 0, given.values["stack"])
+        from_caller = np.where(by_caller, given.values["stack"], 0)
+        caller = capture_strings(spool, builder, from_caller, callers.text)
+        stack, place = _with_callers(builder, stacks, from_stack, caller)
         releases.append(
             Releases(
                 threads.lookup(pid, given.tid, moment),
                 moment,
                 np.full(len(moment), pid, np.uint32),
                 given.values["object"].copy(),
-                stacks.stacks(given.values["stack"]).filled(NO_STACK),
-                stacks.places(given.values["stack"]),
+                stack,
+                place,
             )
         )
     joined = Waits(*(_column(waits, column.name) for column in fields(Waits)))

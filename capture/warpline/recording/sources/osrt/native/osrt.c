@@ -214,7 +214,7 @@ void osrt_write(const struct osrt_call *call, uint64_t end_ns)
     errno = saved_errno;
 }
 
-void osrt_release(enum osrt_function function, const void *object, uint64_t now)
+void osrt_release(enum osrt_function function, const void *object, uint64_t now, const void *caller)
 {
     struct writer *writer = wl_writer();
     if (writer == NULL || writer->is_busy)
@@ -222,9 +222,12 @@ void osrt_release(enum osrt_function function, const void *object, uint64_t now)
     int saved_errno = errno;
     osrt_is_quiet++;
     uint32_t stack = has_stacks ? stack_of_this_thread() : 0;
+    uint32_t from = stack == 0 ? osrt_caller_text(caller, true) : 0;
     struct record_osrt_release *to = WL_RESERVE(writer, SLOT_OSRT_RELEASE, record_osrt_release);
     if (to != NULL) {
-        *to = (struct record_osrt_release){now, (uint64_t)(uintptr_t)object, function, stack};
+        *to = (struct record_osrt_release){now, (uint64_t)(uintptr_t)object,
+                                           from != 0 ? function | RELEASED_BY_CALLER : function,
+                                           from != 0 ? from : stack};
         WL_COMMIT(writer, SLOT_OSRT_RELEASE, record_osrt_release);
     }
     osrt_is_quiet--;

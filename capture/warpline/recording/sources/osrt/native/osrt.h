@@ -105,7 +105,7 @@ static inline void osrt_finish(const struct osrt_call *call)
 
 /* What ends the wait of somebody else: a lock given back that others wait for, a signalled condition. `now` is before
  * it is done. */
-void osrt_release(enum osrt_function function, const void *object, uint64_t now);
+void osrt_release(enum osrt_function function, const void *object, uint64_t now, const void *caller);
 
 /* In a forked child: who holds semaphores there is another thread. */
 void osrt_forget_holders(void);

@@ -146,7 +146,7 @@ INTERPOSED int pthread_mutex_unlock(pthread_mutex_t *mutex)
     if (UNLIKELY(gil_wait.is_there) && (const void *)mutex == gil_mutex())
         write_gil_wait();
     if (UNLIKELY(now != 0))
-        osrt_release(OSRT_MUTEX, mutex, now);
+        osrt_release(OSRT_MUTEX, mutex, now, __builtin_return_address(0));
     return result;
 }
 
@@ -190,7 +190,7 @@ INTERPOSED int pthread_rwlock_unlock(pthread_rwlock_t *lock)
     uint64_t now = UNLIKELY(is_wanted) && osrt_is_on() ? wl_clock(CLOCK_MONOTONIC) : 0;
     int result = real.pthread_rwlock_unlock(lock);
     if (UNLIKELY(now != 0))
-        osrt_release(OSRT_WRITE_LOCK, lock, now);
+        osrt_release(OSRT_WRITE_LOCK, lock, now, __builtin_return_address(0));
     return result;
 }
 
@@ -267,7 +267,7 @@ INTERPOSED int pthread_cond_signal(pthread_cond_t *condition)
     uint64_t now = UNLIKELY(has_waiters(condition)) && osrt_is_on() ? wl_clock(CLOCK_MONOTONIC) : 0;
     int result = real.pthread_cond_signal(condition);
     if (UNLIKELY(now != 0))
-        osrt_release(OSRT_COND_WAIT, condition, now);
+        osrt_release(OSRT_COND_WAIT, condition, now, __builtin_return_address(0));
     return result;
 }
 
@@ -277,7 +277,7 @@ INTERPOSED int pthread_cond_broadcast(pthread_cond_t *condition)
     uint64_t now = UNLIKELY(has_waiters(condition)) && osrt_is_on() ? wl_clock(CLOCK_MONOTONIC) : 0;
     int result = real.pthread_cond_broadcast(condition);
     if (UNLIKELY(now != 0))
-        osrt_release(OSRT_COND_WAIT, condition, now);
+        osrt_release(OSRT_COND_WAIT, condition, now, __builtin_return_address(0));
     return result;
 }
 

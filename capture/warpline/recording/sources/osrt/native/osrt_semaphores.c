@@ -130,6 +130,6 @@ INTERPOSED int sem_post(sem_t *semaphore)
     uint64_t now = UNLIKELY(data >> 32 != 0) && osrt_is_on() ? wl_clock(CLOCK_MONOTONIC) : 0;
     int result = real.post(semaphore);
     if (UNLIKELY(now != 0))
-        osrt_release(OSRT_SEMAPHORE, semaphore, now);
+        osrt_release(OSRT_SEMAPHORE, semaphore, now, __builtin_return_address(0));
     return result;
 }

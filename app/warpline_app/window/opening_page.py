@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QPainter, QPaintEvent
-from PySide6.QtWidgets import QGridLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
-from warpline.i18n import tr
 from warpline_app.look.appearance import appearance
 from warpline_app.look.painting import contained
+from warpline_app.look.progress_box import ProgressBox, center_in
 from warpline_app.session.opening import Opening
+
+_WIDTH_PX = 360
 
 
 class OpeningPage(QWidget):
@@ -22,39 +24,16 @@ class OpeningPage(QWidget):
         super().__init__(parent)
         self.setObjectName("openingPage")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
-        opening.progressed.connect(self.report)
-        self._box = QWidget()
-        column = QVBoxLayout(self._box)
-        column.setSpacing(10)
-        self.label = QLabel(opening.heading)
-        self.label.setObjectName("subhead")
-        self.bar = QProgressBar()
-        self.bar.setRange(0, 0)
-        self.bar.setTextVisible(False)
-        self.bar.setFixedWidth(360)
-        self.detail = QLabel()
-        self.detail.setObjectName("muted")
-        self.cancel = QPushButton(tr("Cancel"))
-        self.cancel.clicked.connect(self.cancel_requested)
-        column.addWidget(self.label)
-        column.addWidget(self.bar)
-        column.addWidget(self.detail)
-        column.addWidget(self.cancel, 0, Qt.AlignmentFlag.AlignLeft)
-        layout = QGridLayout(self)
-        layout.addWidget(self._box, 0, 0, Qt.AlignmentFlag.AlignCenter)
+        self.box = ProgressBox(opening.heading, _WIDTH_PX)
+        self.box.cancel_requested.connect(self.cancel_requested)
+        opening.progressed.connect(self.box.report)
+        center_in(self, self.box)
         # Most captures open within a few frames: a progress bar that flashes by is noise.
-        self._box.hide()
+        self.box.hide()
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
-        self._timer.timeout.connect(self._box.show)
+        self._timer.timeout.connect(self.box.show)
         self._timer.start(self.SHOW_AFTER_MS)
-
-    def report(self, fraction: float, text: str) -> None:
-        """Show how far it is."""
-        if fraction > 0:
-            self.bar.setRange(0, 1000)
-            self.bar.setValue(round(1000 * min(fraction, 1.0)))
-        self.detail.setText(text)
 
     @contained
     def paintEvent(self, painter: QPainter, event: QPaintEvent) -> None:

@@ -5,12 +5,12 @@ Nothing is converted anew: what a rank's file was made into already is copied, c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from warpline.i18n import tr
+from warpline.i18n import english, tr
 from warpline.interchange.export.capture_exporter import CaptureCopy
 from warpline.interchange.export.selection import ExportSelection
 from warpline.interchange.framework.importing import MEMORY_BYTES
@@ -79,6 +79,7 @@ class RanksBuilder(CaptureBuilder):
         self._group = -1
         self._kept_meta: dict[str, Any] | None = None
         self._files: list[dict[str, str]] = []
+        self._ranks_by: dict[str, list[int]] = {}
 
     def begin_rank(self, one: RankCapture) -> None:
         """What comes now is of this rank."""
@@ -87,6 +88,7 @@ class RanksBuilder(CaptureBuilder):
         self._first = (len(self._clocks), len(self._processes), len(self._threads))
         self._of = one
         self._group = -1
+        self._ranks_by.setdefault(one.method, []).append(one.rank)
         self._files.append({"file": one.capture.path.name, "format": "warpline"})
 
     def end_ranks(self) -> None:
@@ -96,8 +98,11 @@ class RanksBuilder(CaptureBuilder):
             self.meta.update(self._kept_meta)
         self.meta.pop("exported_from", None)
         self.meta["imported_from"] = self._files
-        if self._of is not None:
-            self.meta["alignment"] = {"method": self._of.method, "reason": ""}
+        if self._ranks_by:
+            self.meta["alignment"] = {
+                "method": ", ".join(self._ranks_by),
+                "reason": _how_each(self._ranks_by) if len(self._ranks_by) > 1 else "",
+            }
 
     @property
     def _rank(self) -> RankCapture:
@@ -177,3 +182,19 @@ class RanksBuilder(CaptureBuilder):
             fields["parent"] = self._group
         fields["rank"] = self._rank.rank
         return super().track(rank_prefix(self._rank.rank) + uri, **fields)
+
+
+def _how_each(ranks_by: Mapping[str, Sequence[int]]) -> str:
+    """Which ranks were put to the others by what (English)."""
+    ways = []
+    for method, ranks in ranks_by.items():
+        named = ", ".join(map(str, ranks))
+        if method == "collectives":
+            ways.append(english("ranks aligned by common collectives: {ranks}", ranks=named))
+        elif method == "steps":
+            ways.append(english("ranks aligned by common steps: {ranks}", ranks=named))
+        else:
+            ways.append(
+                english("ranks with nothing in common, put together at their begins: {ranks}", ranks=named)
+            )
+    return "; ".join(ways)

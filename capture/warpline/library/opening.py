@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from warpline.i18n import tr
@@ -62,12 +63,29 @@ def open_or_convert(path: Path, progress: Progress, is_cancelled: IsCancelled) -
     """
     from warpline.storage import is_capture, open_capture
 
+    if path.is_dir():
+        raise CaptureFormatError(_next_for_folder(path))
     try:
         return Opened(open_capture(path), path)
     except CaptureFormatError:
         if not path.is_file() or is_capture(path) or not _is_recognised(path):
             raise
     return open_converted([path], progress, is_cancelled)
+
+
+def _next_for_folder(path: Path) -> str:
+    quoted = quote(str(path))
+    if path.name.endswith(SPOOL_SUFFIX):
+        return tr(
+            "{path}: a recording that was not finished; finish it with: warpline recover {quoted}",
+            path=path,
+            quoted=quoted,
+        )
+    return tr(
+        "{path}: a folder; name a file in it, or see its ranks side by side with: warpline job {quoted}",
+        path=path,
+        quoted=quoted,
+    )
 
 
 def open_converted(

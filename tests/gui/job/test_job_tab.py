@@ -340,7 +340,7 @@ def test_cancelling_takes_the_tab_away_and_leaves_nothing_behind(
 
     page = window.tabs.currentWidget()
     assert isinstance(page, JobOpeningPage)
-    qtbot.mouseClick(page.cancel, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(page.box.cancel, Qt.MouseButton.LeftButton)
     assert window.workspace.items == ()
     qtbot.waitUntil(lambda: not window.workspace.activities, timeout=_WAIT_MS)
 

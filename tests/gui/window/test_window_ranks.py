@@ -229,7 +229,7 @@ def test_joining_can_be_cancelled_and_says_what_is_wrong(
     out = tmp_path / "job.h5"
     join_ranks(window.workspace, files, out)
     (opening,) = window.findChildren(OpeningPage)
-    opening.cancel.click()
+    opening.box.cancel.click()
     qtbot.waitUntil(lambda: not window.workspace.is_opening)
     background.wait_for_jobs()
     assert window.tabs.count() == 0

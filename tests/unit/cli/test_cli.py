@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -186,6 +187,18 @@ def test_times_are_not_negative() -> None:
 def test_interrupt_is_130(install: Install) -> None:
     install(fails_with(KeyboardInterrupt()))
     assert main(["info"]) == 130
+
+
+@pytest.mark.parametrize(("name", "then"), [("my ranks", "job"), ("run.h5.spool", "recover")])
+def test_info_about_a_folder_says_what_to_do_next(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, then: str
+) -> None:
+    folder = tmp_path / name
+    folder.mkdir()
+    assert main(["info", str(folder)]) == 1
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert f"warpline {then} {shlex.quote(str(folder))}" in said
 
 
 @pytest.mark.parametrize("arguments", [[], ["run.h5"], ["./some/run"], ["--theme", "dark"]])

@@ -13,8 +13,9 @@ from tests.unit.analysis.analysis_tools import Program
 from warpline.analysis.framework import report_json as rendering
 from warpline.analysis.framework.cell_text import format_value
 from warpline.analysis.framework.column import Column, Role
+from warpline.analysis.framework.fitting import shorten, shorten_apart
 from warpline.analysis.framework.registry import reports
-from warpline.analysis.framework.text_tables import column_unit, shorten, wrapped
+from warpline.analysis.framework.text_tables import column_unit, wrapped
 from warpline.cli import main
 from warpline.i18n.width import text_width
 
@@ -126,6 +127,25 @@ def test_text_tables_fit_the_terminal(
     lines = run(capsys, str(path), "--report", "all").splitlines()
     assert len(lines) > 5 * len(reports())
     assert max(text_width(line) for line in lines) <= width
+
+
+def test_names_that_differ_only_in_the_middle_stay_apart() -> None:
+    def kernel(what: str, tile: int) -> str:
+        return f"void split_embedding_codegen_{what}_unweighted_kernel_{tile}<float, float, float, long>)"
+
+    names = [kernel(what, tile) for what in ("forward", "backward") for tile in (1, 2, 3)]
+    names = [*names, "gemm", kernel("forward", 2)]
+    for width in range(24, 90):
+        short = shorten_apart(names, width)
+        assert max(map(text_width, short)) <= width
+        assert len(set(short)) == len(set(names))
+        assert short[6] == "gemm"
+        assert short[7] == short[1]
+        assert all(text.startswith("void") for text in short[:6])
+    wide = ["一个很长很长的内核名称" + letter + "一个很长很长的内核名称" for letter in "ab"]
+    first, second = shorten_apart(wide, 20)
+    assert first != second
+    assert max(text_width(first), text_width(second)) <= 20
 
 
 def test_each_column_has_the_unit_in_which_its_largest_time_is_short() -> None:

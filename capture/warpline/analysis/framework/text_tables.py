@@ -9,6 +9,7 @@ import numpy as np
 
 from warpline.analysis.framework.cell_text import NS_PER_UNIT, format_value
 from warpline.analysis.framework.column import Column, Role
+from warpline.analysis.framework.fitting import shorten, shorten_apart
 from warpline.analysis.framework.report import NotRecorded, Report, Table, Texts, Values
 from warpline.i18n import tr, tr_n, translated
 from warpline.i18n.width import text_width
@@ -65,7 +66,8 @@ def _grid(table: Table, width: int, unit: str | None, limit: int | None) -> Iter
         yield ""
         yield _line([cells.title for cells in chosen], chosen, widths)
         yield _line(["─" * room for room in widths], chosen, widths)
-        for row in zip(*(cells.texts for cells in chosen), strict=True):
+        fitting = [shorten_apart(cells.texts, room) for cells, room in zip(chosen, widths, strict=True)]
+        for row in zip(*fitting, strict=True):
             yield _line(row, chosen, widths)
 
 
@@ -143,19 +145,6 @@ def _name_place(table: Table, columns: Sequence[Column]) -> int:
         named = [place for place in texts if columns[place].role is Role.NAME]
         return named[0] if named else texts[-1] if texts else 0
     return texts[0] if texts else 0
-
-
-def shorten(text: str, width: int) -> str:
-    """The text in at most ``width`` columns, with its middle left out: kernels often differ at both ends only."""
-    if text_width(text) <= width:
-        return text
-    tail = (width - 1) // 3
-    head = width - 1 - tail
-    while text_width(text[:head]) > width - 1 - tail and head:
-        head -= 1
-    while text_width(text[len(text) - tail :]) > (width - 1) // 3 and tail:
-        tail -= 1
-    return text[:head] + "…" + (text[-tail:] if tail else "")
 
 
 def wrapped(text: str, width: int, indent: str = "") -> Iterator[str]:

@@ -190,7 +190,7 @@ def _waiting(case: JobCase) -> Iterator[JobFinding]:
 
 def _about(one: Straggler, total: float) -> str:
     text = english(
-        "Rank {rank} came last to {last} of {count} collectives; the others waited {others} for it together, "
+        "Rank {rank} came last to {last:,} of {count:,} collectives; the others waited {others} for it together, "
         "{share} of all ranks' time.",
         rank=one.rank,
         last=one.last,
@@ -258,15 +258,26 @@ def _uneven(case: JobCase) -> Iterator[JobFinding]:
         "uneven_work",
         Severity.WARNING,
         english("Ranks compute for unequally long"),
-        english(
-            "A median step computes for {usual}; what takes longer are ranks {ranks}, with up to {most}.",
-            usual=format_duration(round(usual)),
-            most=format_duration(round(most)),
-            ranks=rank_text(ranks),
-        ),
+        _uneven_text(ranks, format_duration(round(usual)), format_duration(round(most))),
         ranks,
         0,
         english("See job_kernels: more calls are more work, longer calls a slower GPU."),
+    )
+
+
+def _uneven_text(ranks: tuple[int, ...], usual: str, most: str) -> str:
+    if len(ranks) == 1:
+        return english(
+            "The usual rank computes for {usual} in a step, rank {rank} for {most} (medians over the steps).",
+            usual=usual,
+            most=most,
+            rank=ranks[0],
+        )
+    return english(
+        "The usual rank computes for {usual} in a step, ranks {ranks} for up to {most} (medians over the steps).",
+        usual=usual,
+        most=most,
+        ranks=rank_text(ranks),
     )
 
 
@@ -312,15 +323,23 @@ def _clocks(case: JobCase) -> Iterator[JobFinding]:
         yield JobFinding(
             "unfit_clock",
             Severity.NOTE,
-            english("Clocks that do not fit"),
+            english("A clock that does not fit") if len(ranks) == 1 else english("Clocks that do not fit"),
             english(
+                "Most ends of collectives of rank {rank} do not fit those of the others: its times cannot be held "
+                "against theirs.",
+                rank=ranks[0],
+            )
+            if len(ranks) == 1
+            else english(
                 "Most ends of collectives of ranks {ranks} do not fit those of the others: their times cannot be held "
                 "against each other.",
                 ranks=rank_text(ranks),
             ),
             ranks,
             0,
-            english("Check that these traces are of the same run and the same steps as the others."),
+            english("Check that this trace is of the same run and the same steps as the others.")
+            if len(ranks) == 1
+            else english("Check that these traces are of the same run and the same steps as the others."),
         )
 
 
@@ -335,8 +354,17 @@ def _memory(case: JobCase) -> Iterator[JobFinding]:
         yield JobFinding(
             "uneven_memory",
             Severity.NOTE,
-            english("Some ranks hold more memory"),
+            english("One rank holds more memory")
+            if len(ranks) == 1
+            else english("Some ranks hold more memory"),
             english(
+                "Rank {rank} holds {most} GB, most ranks {usual} GB.",
+                rank=ranks[0],
+                most=f"{most / 1e9:.1f}",
+                usual=f"{usual / 1e9:.1f}",
+            )
+            if len(ranks) == 1
+            else english(
                 "Ranks {ranks} hold up to {most} GB, most ranks {usual} GB.",
                 ranks=rank_text(ranks),
                 most=f"{most / 1e9:.1f}",
@@ -344,5 +372,5 @@ def _memory(case: JobCase) -> Iterator[JobFinding]:
             ),
             ranks,
             0,
-            english("The first of them to run out of memory ends the job: balance what they hold."),
+            english("The first rank to run out of memory ends the job: balance what they hold."),
         )

@@ -165,7 +165,12 @@ class JobGatherer:
         if not absent:
             return table
         named = ", ".join(map(str, absent[:_NAMED])) + (", …" if len(absent) > _NAMED else "")
-        return replace(table, notes=(*table.notes, english("Not recorded on ranks {ranks}.", ranks=named)))
+        note = (
+            english("Not recorded on rank {rank}.", rank=named)
+            if len(absent) == 1
+            else english("Not recorded on ranks {ranks}.", ranks=named)
+        )
+        return replace(table, notes=(*table.notes, note))
 
     def _memory(self) -> dict[int, float]:
         found = {}

@@ -154,6 +154,10 @@ def _unfit(clocks: Mapping[int, RankClock]) -> list[str]:
     ranks = [str(rank) for rank, clock in sorted(clocks.items()) if not clock.fits]
     if not ranks:
         return []
+    if len(ranks) == 1:
+        return [
+            english("Most ends of collectives of rank {rank} do not fit those of the others.", rank=ranks[0])
+        ]
     named = ", ".join(ranks[:20]) + (", …" if len(ranks) > 20 else "")
     return [english("Most ends of collectives of ranks {ranks} do not fit those of the others.", ranks=named)]
 

@@ -92,7 +92,7 @@ def test_a_rank_of_another_run_does_not_fit(tmp_path: Path) -> None:
     assert ids(job)["unfit_clock"] == (3,)
     table = job.reports["job_stragglers"].table
     assert table is not None
-    assert any("ranks 3 do not fit" in note for note in table.notes)
+    assert any("of rank 3 do not fit" in note for note in table.notes)
 
 
 def test_bandwidth_is_that_of_nccl_tests_and_a_slow_link_is_named(tmp_path: Path) -> None:
@@ -140,6 +140,9 @@ def test_slow_computation_says_why(tmp_path: Path, plan: JobPlan, found: str) ->
     job = opened(tmp_path / "job", plan)
     assert ids(job)["late_rank"] == (2,)
     assert ids(job)["uneven_work"] == (2,)
+    said = next(one.text for one in job.findings if one.id == "uneven_work")
+    assert said.startswith("The usual rank computes for ")
+    assert "rank 2 for " in said
     assert any(found in one.text for one in job.findings)
     table = job.reports["job_kernels"].table
     assert table is not None
@@ -169,6 +172,7 @@ def test_ranks_that_hold_more_memory_are_named(tmp_path: Path) -> None:
     assert table.values("used_bytes") == [40 << 30] * 3 + [70 << 30]
     assert table.values("gpu") == ["Test GPU"] * 4
     assert ids(job) == {"uneven_memory": (3,)}
+    assert job.findings[0].text.startswith("Rank 3 holds ")
 
 
 def test_a_job_without_trouble_has_no_finding(tmp_path: Path) -> None:

@@ -1,0 +1,92 @@
+"""Texts that are cut to a width, and still tell apart what differs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from warpline.i18n.width import text_width
+
+_CUT = "…"
+_BEFORE = 6
+"""So much of what names have in common is shown before they differ."""
+_LEAST = 16
+
+
+def shorten(text: str, width: int) -> str:
+    """The text in at most ``width`` columns, with its middle left out: kernels often differ at both ends only."""
+    if text_width(text) <= width:
+        return text
+    tail = (width - 1) // 3
+    head = width - 1 - tail
+    while text_width(text[:head]) > width - 1 - tail and head:
+        head -= 1
+    while text_width(text[len(text) - tail :]) > (width - 1) // 3 and tail:
+        tail -= 1
+    return text[:head] + "…" + (text[-tail:] if tail else "")
+
+
+def shorten_apart(texts: Sequence[str], width: int) -> list[str]:
+    """Each text in at most ``width`` columns, as `shorten` does it; where that leaves different ones alike, what they
+    differ in is shown instead of their ends. Equal texts stay equal.
+    """
+    short = {text: shorten(text, width) for text in texts}
+    if width >= _LEAST and len(set(short.values())) < len(short):
+        begin_alike: dict[str, list[str]] = {}
+        for text, shown in short.items():
+            if text != shown:
+                begin_alike.setdefault(_fitting(text, width // 3), []).append(text)
+        for group in begin_alike.values():
+            if len({short[text] for text in group}) < len(group):
+                short |= _told_apart(group, width, ())
+    return [short[text] for text in texts]
+
+
+def _told_apart(group: Sequence[str], width: int, places: tuple[int, ...]) -> dict[str, str]:
+    """Texts cut so that none looks like another; ``places`` are where they were found to differ from further ones."""
+    places = (*places, len(_common(group)))
+    short = {text: _around(text, places, width) for text in group}
+    alike: dict[str, list[str]] = {}
+    for text, shown in short.items():
+        alike.setdefault(shown, []).append(text)
+    for some in alike.values():
+        # They have more in common than the whole group: it ends.
+        if len(some) > 1 and len(_common(some)) > places[-1]:
+            short |= _told_apart(some, width, places)
+    return short
+
+
+def _common(texts: Sequence[str]) -> str:
+    """What all begin with."""
+    first, last = min(texts), max(texts)
+    size = next(
+        (at for at, (one, other) in enumerate(zip(first, last, strict=False)) if one != other), len(first)
+    )
+    return first[:size]
+
+
+def _around(text: str, places: tuple[int, ...], width: int) -> str:
+    """The beginning of a text, and what stands at some places in it: as much of each as there is room for."""
+    shown = _fitting(text, width // 3)
+    end = len(shown)
+    before = min(_BEFORE, width // 6) if len(places) == 1 else 1
+    for number, place in enumerate(places):
+        begin = max(place - before, end)
+        cut = _CUT if begin > end else ""
+        room = width - text_width(shown) - len(cut) - len(_CUT)
+        piece = _fitting(text[begin:], max(room // (len(places) - number), 1))
+        shown += cut + piece
+        end = begin + len(piece)
+    return shorten_end(shown + text[end:], width)
+
+
+def shorten_end(text: str, width: int) -> str:
+    """The text in at most ``width`` columns, its end left out."""
+    return text if text_width(text) <= width else _fitting(text, width - 1) + _CUT
+
+
+def _fitting(text: str, width: int) -> str:
+    """As much of the beginning as fits."""
+    size = min(len(text), width)
+    while size and text_width(text[:size]) > width:
+        size -= 1
+    return text[:size]

@@ -1,42 +1,177 @@
-"""File → Open Job…: a folder with the files of the ranks, or the files themselves."""
+"""File → Open Job…: a folder with the files of the ranks, or the files themselves, and who computes them."""
 
 from __future__ import annotations
 
+import re
+import shlex
 from pathlib import Path
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFileDialog, QWidget
+from PySide6.QtWidgets import (
+    QDialog,
+    QDialogButtonBox,
+    QFileDialog,
+    QFormLayout,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QRadioButton,
+    QVBoxLayout,
+    QWidget,
+)
 
 from warpline.i18n import tr
 from warpline_app.session.workspace import Workspace
 
+_SETTINGS = "job/open"
+_ADDRESS = re.compile(r"[a-z]+://\S+")
 
-def show_open_job(workspace: Workspace, parent: QWidget | None) -> QFileDialog:
+
+class OpenJobDialog(QDialog):
+    """Asks which ranks, and by whom they are computed; remembers the latter."""
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowTitle(tr("Open Job"))
+        self._workspace = workspace
+        self._build()
+        kept = workspace.settings.record_of(_SETTINGS)
+        self.address.setText(str(kept.get("address", "")))
+        (self.by_scheduler if kept.get("by_scheduler") is True else self.by_itself).setChecked(True)
+        self._follow()
+
+    def _build(self) -> None:
+        self.where = QLineEdit()
+        self.where.setAccessibleName(tr("Folder or files of the ranks"))
+        self.where.textChanged.connect(self._follow)
+        places = QHBoxLayout()
+        places.setSpacing(6)
+        places.addWidget(self.where, 1)
+        for title, choose in ((tr("Folder…"), self.choose_folder), (tr("Files…"), self.choose_files)):
+            button = QPushButton(title)
+            button.setAutoDefault(False)
+            button.clicked.connect(choose)
+            places.addWidget(button)
+        self.by_itself = QRadioButton(tr("processes of this computer"))
+        self.by_scheduler = QRadioButton(tr("the workers of a Dask scheduler"))
+        self.by_scheduler.toggled.connect(self._follow)
+        self.address = QLineEdit()
+        self.address.setPlaceholderText("tcp://host:8786")
+        self.address.setAccessibleName(tr("Address of the scheduler"))
+        self.address.textChanged.connect(self._follow)
+        self.hint = QLabel(
+            tr("The workers need Warpline of the same version, and must see the files under the same paths.")
+        )
+        self.hint.setObjectName("muted")
+        self.hint.setWordWrap(True)
+        form = QFormLayout()
+        form.setHorizontalSpacing(16)
+        form.setVerticalSpacing(8)
+        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+        form.addRow(tr("Ranks"), places)
+        form.addRow(tr("Computed by"), self.by_itself)
+        form.addRow("", self.by_scheduler)
+        form.addRow("", self.address)
+        form.addRow("", self.hint)
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
+        self.open_button = QPushButton(tr("Open"))
+        self.open_button.setObjectName("primary")
+        self.open_button.setDefault(True)
+        buttons.addButton(self.open_button, QDialogButtonBox.ButtonRole.AcceptRole)
+        buttons.accepted.connect(self.accept)
+        buttons.rejected.connect(self.reject)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(20, 18, 18, 14)
+        layout.setSpacing(12)
+        layout.addLayout(form)
+        layout.addStretch(1)
+        layout.addWidget(buttons)
+        self.setMinimumWidth(600)
+
+    @property
+    def paths(self) -> list[Path]:
+        """What stands in the field: one path, or several in the way of a shell."""
+        text = self.where.text().strip()
+        if not text or Path(text).expanduser().exists():
+            return [Path(text).expanduser()] if text else []
+        try:
+            return [Path(part).expanduser() for part in shlex.split(text)]
+        except ValueError:
+            return []
+
+    @property
+    def scheduler(self) -> str | None:
+        """The address of the scheduler; None where this computer computes."""
+        return self.address.text().strip() if self.by_scheduler.isChecked() else None
+
+    def _follow(self) -> None:
+        asked = self.by_scheduler.isChecked()
+        self.address.setEnabled(asked)
+        self.hint.setEnabled(asked)
+        paths = self.paths
+        why = ""
+        if not paths or not all(path.exists() for path in paths):
+            why = tr("Choose a folder, or files")
+        elif self.scheduler is not None and not _ADDRESS.fullmatch(self.scheduler):
+            why = tr("The address of a scheduler is like tcp://host:8786")
+        self.open_button.setEnabled(not why)
+        self.open_button.setToolTip(why)
+
+    def choose_folder(self) -> QFileDialog:
+        """Ask for the folder."""
+        chooser = QFileDialog(self, tr("Folder with the captures or traces of the ranks of a job"))
+        chooser.setFileMode(QFileDialog.FileMode.Directory)
+        chooser.setOption(QFileDialog.Option.ShowDirsOnly, False)
+        return self._choose(chooser)
+
+    def choose_files(self) -> QFileDialog:
+        """Ask for the files."""
+        chooser = QFileDialog(self, tr("Captures or traces of the ranks of a job"))
+        chooser.setFileMode(QFileDialog.FileMode.ExistingFiles)
+        return self._choose(chooser)
+
+    def _choose(self, chooser: QFileDialog) -> QFileDialog:
+        if self._workspace.settings.last_folder:
+            chooser.setDirectory(self._workspace.settings.last_folder)
+        chooser.filesSelected.connect(self.set_paths)
+        chooser.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        chooser.open()
+        return chooser
+
+    def set_paths(self, names: list[str]) -> None:
+        """Put a path, or several, into the field."""
+        self.where.setText(names[0] if len(names) == 1 else shlex.join(names))
+        self.open_button.setFocus()
+
+    def accept(self) -> None:
+        """Open the ranks."""
+        paths = self.paths
+        if not self.open_button.isEnabled():
+            return
+        settings = self._workspace.settings
+        settings.last_folder = str(paths[0].absolute().parent)
+        settings.set_record(
+            _SETTINGS,
+            {"by_scheduler": self.by_scheduler.isChecked(), "address": self.address.text().strip()},
+        )
+        scheduler = self.scheduler
+        super().accept()
+        self._workspace.open_ranks(paths, scheduler=scheduler)
+
+
+def show_open_job(workspace: Workspace, parent: QWidget | None) -> OpenJobDialog:
     """Ask for a folder and open its ranks side by side."""
-    dialog = QFileDialog(parent, tr("Folder with the captures or traces of the ranks of a job"))
-    dialog.setFileMode(QFileDialog.FileMode.Directory)
-    dialog.setOption(QFileDialog.Option.ShowDirsOnly, False)
-    _ask(dialog, workspace)
-    return dialog
-
-
-def show_open_job_files(workspace: Workspace, parent: QWidget | None) -> QFileDialog:
-    """Ask for files and open them as ranks side by side."""
-    dialog = QFileDialog(parent, tr("Captures or traces of the ranks of a job"))
-    dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
-    _ask(dialog, workspace)
-    return dialog
-
-
-def _ask(dialog: QFileDialog, workspace: Workspace) -> None:
-    if workspace.settings.last_folder:
-        dialog.setDirectory(workspace.settings.last_folder)
-    dialog.filesSelected.connect(lambda names: _open(workspace, [Path(name) for name in names]))
-    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    dialog = OpenJobDialog(workspace, parent)
     dialog.open()
+    dialog.choose_folder()
+    return dialog
 
 
-def _open(workspace: Workspace, paths: list[Path]) -> None:
-    if paths:
-        workspace.settings.last_folder = str(paths[0].parent)
-        workspace.open_ranks(paths)
+def show_open_job_files(workspace: Workspace, parent: QWidget | None) -> OpenJobDialog:
+    """Ask for files and open them as ranks side by side."""
+    dialog = OpenJobDialog(workspace, parent)
+    dialog.open()
+    dialog.choose_files()
+    return dialog

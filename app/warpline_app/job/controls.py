@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QLabel, QPushButton, QWidget
 
@@ -41,17 +43,38 @@ def summary_text(board: JobBoard) -> str:
     )
     if empty:
         parts.append(tr_n("{count:,} without steps", "{count:,} without steps", empty))
+    if left_out := len(board.job.left_out):
+        parts.append(tr_n("{count:,} file left out", "{count:,} files left out", left_out))
+    if len(formats := _formats(board)) > 1:
+        parts.append(tr_n("{count} format", "{count} formats", len(formats)))
     return " · ".join(parts)
 
 
+def _formats(board: JobBoard) -> Counter[str]:
+    """How many ranks are of which format, by what that is called (English; empty: captures)."""
+    return Counter(one.format for one in board.job.ranks if one.state is RankState.COMPUTED)
+
+
 def reasons_text(board: JobBoard, most: int = 12) -> str:
-    """The ranks that have nothing to show, and why, line by line."""
+    """The ranks that have nothing to show, the files left out, and why, line by line; and several formats."""
     lines = [
         tr("rank {number}: {reason}", number=one.rank, reason=absence(board.map, row))
         for row, one in enumerate(board.map.ranks)
         if absence(board.map, row)
     ]
-    return "\n".join([*lines[:most], "…"] if len(lines) > most else lines)
+    lines += [
+        tr("left out: {path}: {reason}", path=one.where, reason=one.reason)
+        if one.rank is None
+        else tr("left out, rank {rank}: {path}: {reason}", rank=one.rank, path=one.where, reason=one.reason)
+        for one in board.job.left_out
+    ]
+    lines = [*lines[:most], "…"] if len(lines) > most else lines
+    if len(formats := _formats(board)) > 1:
+        each = [
+            f"{translated(name) or tr('captures of Warpline')} ({number})" for name, number in formats.items()
+        ]
+        lines.append(tr("of several formats: {formats}", formats=", ".join(each)))
+    return "\n".join(lines)
 
 
 class JobControls(QWidget):

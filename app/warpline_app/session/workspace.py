@@ -156,9 +156,12 @@ class Workspace(QObject):
         self.watch_opening(opening)
         return opening
 
-    def open_ranks(self, paths: Sequence[Path], *, is_surely_job: bool = True) -> JobOpening | None:
+    def open_ranks(
+        self, paths: Sequence[Path], *, is_surely_job: bool = True, scheduler: str | None = None
+    ) -> JobOpening | None:
         """Put the ranks in folders and files side by side, in the background; None where they are shown already.
 
+        ``scheduler`` is the address of the Dask scheduler whose workers compute them; None: this computer does.
         With ``is_surely_job`` False a folder without ranks is opened as any other.
         """
         wanted = tuple(path.absolute() for path in paths)
@@ -168,7 +171,13 @@ class Workspace(QObject):
         if known is not None:
             self._set_front(known)
             return None
-        opening = JobOpening(wanted, is_surely_job=is_surely_job, prepare=self._prepare, parent=self)
+        opening = JobOpening(
+            wanted,
+            is_surely_job=is_surely_job,
+            scheduler=scheduler,
+            prepare=self._prepare,
+            parent=self,
+        )
         job = opening.opening_job
         job.succeeded.connect(lambda found: self._ranks_opened(opening, found))
         job.failed.connect(lambda error: self._failed(opening, error))

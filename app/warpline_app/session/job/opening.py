@@ -39,10 +39,12 @@ class JobOpening(Opening):
         paths: Sequence[Path],
         *,
         is_surely_job: bool,
+        scheduler: str | None = None,
         prepare: Callable[[], None] | None = None,
         parent: QObject | None = None,
     ) -> None:
         self.paths = tuple(paths)
+        self.scheduler = scheduler
         work = job_of_ranks(self, is_surely_job=is_surely_job, prepare=prepare)
         super().__init__(self.paths[0], Job(work, parent, discard=_discard), parent=parent)
         self.heading = tr("Opening the ranks of {name}", name=self.paths[0].name)
@@ -85,9 +87,10 @@ def job_of_ranks(
             def ready(self, one: JobRank) -> None:
                 opening.rank_ready.emit(one)
 
-        workers = 1 if _is_small(opening.paths) else None
+        workers = 1 if opening.scheduler is None and _is_small(opening.paths) else None
         return open_job(
             opening.paths,
+            scheduler=opening.scheduler,
             workers=workers,
             progress=progress,
             cancelled=is_cancelled,

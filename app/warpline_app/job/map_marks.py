@@ -103,9 +103,9 @@ def draw_marks(
     if board.hover is not None:
         box = cell_rect(board, board.hover, rows, steps, area)
         painter.setPen(theme.color("text", 110))
-        middle = box.center()
-        painter.drawLine(QPointF(area.left(), middle.y()), QPointF(box.left(), middle.y()))
-        painter.drawLine(QPointF(middle.x(), area.top()), QPointF(middle.x(), box.top()))
+        # Along the edges of cells: through their middle they would strike the values out.
+        painter.drawLine(QPointF(area.left(), box.bottom()), box.bottomLeft())
+        painter.drawLine(QPointF(box.left(), area.top()), box.topLeft())
         painter.setPen(theme.color("text"))
         painter.drawRect(_at_least(box).adjusted(0.5, 0.5, -0.5, -0.5))
     if board.current is not None:

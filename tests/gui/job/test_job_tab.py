@@ -315,6 +315,30 @@ def test_sorting_by_value_puts_what_is_slow_on_top_and_is_remembered(
     assert again.controls.column.currentData() == "computation_ns"
 
 
+def test_sorting_by_host_keeps_machines_together_and_those_without_one_last(
+    qtbot: QtBot, window: MainWindow, tmp_path: Path
+) -> None:
+    made = tmp_path / "hosts"
+    # Written by turns; as texts node10 would come before node9.
+    write_job(made, JobPlan(6, 2, hosts={rank: f"node{9 + rank % 2}" for rank in range(5)}))
+    (made / "rank_1_again.h5").write_bytes((made / "rank_1.h5").read_bytes())
+    window.workspace.open_file(made)
+    page = shown(qtbot, window)
+    box = page.controls.order
+    qtbot.keyClicks(box, "by host")
+    assert box.currentData() == RowOrder.HOST.value
+    box.activated.emit(box.currentIndex())
+    ranks = [page.board.map.ranks[row] for row in page.board.order]
+    assert [one.rank for one in ranks] == [0, 2, 4, 1, 3, 5]
+    assert [one.host for one in ranks] == ["node9"] * 3 + ["node10"] * 2 + [""]
+    top = page.canvas.rect_of((row_of(page, 1), 0)).top()
+    assert top == page.canvas.rect_of((row_of(page, 4), 0)).bottom()
+    # A second file of a rank is named, and no row of its own.
+    assert "2 hosts" in page.controls.said.text()
+    assert "1 file left out" in page.controls.said.text()
+    assert "rank_1.h5 is that rank, too" in page.controls.said.toolTip()
+
+
 def test_the_map_goes_elsewhere_as_values_and_as_a_picture(page: JobPage, tmp_path: Path) -> None:
     page.board.set_column("computation_ns")
     write_csv(page.board, tmp_path / "map.csv")

@@ -38,6 +38,7 @@ from warpline_app.dialogs.track_choice import TrackChoice, tracks_pinned, tracks
 from warpline_app.session.activity import Activity
 from warpline_app.session.background import Job
 from warpline_app.session.workspace import Workspace
+from warpline_app.session.written import tell_written
 
 if TYPE_CHECKING:
     from warpline_app.timeline.widgets.view import TimelineView
@@ -352,9 +353,9 @@ class ExportDialog(QDialog):
     def _done(self, path: Path) -> None:
         self._job = None
         size = path.stat().st_size if path.is_file() else sum(file.stat().st_size for file in path.iterdir())
-        self._workspace.messages.show(
-            tr("Exported {path} ({size})", path=path, size=format_bytes(size)), level="info"
-        )
+        text = tr("Exported {path} ({size})", path=path, size=format_bytes(size))
+        opens_here = path.suffix in {".h5", ".json"} or path.name.endswith(".json.gz")
+        tell_written(self._workspace.messages, path, text, self._workspace.open_file if opens_here else None)
         self.accept()
 
     def _failed(self, error: Exception) -> None:

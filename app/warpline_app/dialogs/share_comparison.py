@@ -14,6 +14,7 @@ from warpline.model.errors import WarplineError
 from warpline_app.comparison.page import ComparisonPage
 from warpline_app.pictures.rendering import save_picture
 from warpline_app.session.workspace import Workspace
+from warpline_app.session.written import tell_written
 
 
 def show_share_comparison(workspace: Workspace, view: QWidget, parent: QWidget | None) -> QFileDialog | None:
@@ -55,4 +56,4 @@ def write_comparison(workspace: Workspace, page: ComparisonPage, path: Path) -> 
     except (OSError, WarplineError) as error:
         workspace.messages.show(tr("the comparison could not be written: {error}", error=error))
     else:
-        workspace.messages.show(tr("{path} is written", path=path), "info")
+        tell_written(workspace.messages, path)

@@ -23,6 +23,7 @@ from warpline_app.panels.charts.picture_saving import ask_and_save, save_picture
 from warpline_app.session.background import Job
 from warpline_app.session.job.board import Chosen, JobBoard
 from warpline_app.session.messages import MessageList
+from warpline_app.session.written import tell_written
 
 _HEAD_PX, _LEGEND_PX = 28, 26
 _SCALE = 2
@@ -126,6 +127,7 @@ def ask_for_csv(board: JobBoard, owner: QWidget, messages: MessageList) -> None:
 
     def write(name: str) -> None:
         job = Job(lambda _progress, _cancelled: write_csv(board, Path(name)), owner)
+        job.succeeded.connect(lambda _written: tell_written(messages, Path(name)))
         job.failed.connect(
             lambda error: messages.show(tr("the table could not be written: {error}", error=error))
         )

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
 Level = Literal["error", "warning", "info"]
-Actions = tuple[tuple[str, Callable[[], None]], ...]
+Actions = tuple[tuple[str, Callable[[], object]], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,6 +20,11 @@ class UserMessage:
     level: Level = "error"
     details: str = ""
     actions: Actions = ()
+
+    @property
+    def is_passing(self) -> bool:
+        """Whether it goes by itself after a while: what went well needs no answer."""
+        return self.level == "info"
 
 
 class MessageList(QAbstractListModel):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from warpline.i18n import tr
 from warpline_app.commands.command import WindowCommand
-from warpline_app.session.saved_layout import apply_layout
+from warpline_app.session.saved_layout import apply_layout, layout_of
 from warpline_app.verbs.timeline_command import timeline_command
 
 if TYPE_CHECKING:
@@ -52,11 +52,16 @@ def _delete_view(nav: Navigator) -> None:
 
 def _reset_layout(nav: Navigator) -> None:
     state = nav.state
+    before = layout_of(state)
     state.set_pins(())
     state.set_orders({})
     state.set_hidden(())
     state.set_all_expanded({})
     state.set_heights({})
+    undo = (tr("Undo", "timeline"), lambda: apply_layout(state, before))
+    nav.document.messages.show(
+        tr("The rows are as they were in the beginning", "timeline"), "info", actions=(undo,)
+    )
 
 
 LAYOUT_COMMANDS: tuple[WindowCommand, ...] = (

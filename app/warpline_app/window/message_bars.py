@@ -1,13 +1,22 @@
-"""Bars above the timeline that say what went wrong, until they are dismissed."""
+"""One line above the timeline for what a person must know: the gravest message, and how many more there are.
+
+The line never grows: details open over the window, other messages stand in a list behind their count. What went well
+goes by itself. After a click on the cross the line stays for a moment, so that no other cross, of the next message or
+of what moves up, comes to be where the pointer is.
+"""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QModelIndex, Qt, Signal
-from PySide6.QtGui import QKeyEvent
+from collections.abc import Callable
+from functools import partial
+
+from PySide6.QtCore import QEvent, QModelIndex, QPoint, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
     QLabel,
+    QMenu,
     QPlainTextEdit,
     QPushButton,
     QToolButton,
@@ -15,17 +24,29 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from warpline.i18n import tr
+from warpline.i18n import tr, tr_n
+from warpline_app.look.elided import ElidedLabel
 from warpline_app.session.messages import MessageList, UserMessage
 
+PASSING_MS = 8_000
+"""What went well is shown for so long; longer while the pointer is on it."""
+HOLD_MS = 1_000
+"""After a click on a cross no other one comes to the same place for so long, unless the pointer went elsewhere."""
 _SIGNS = {"error": "✕", "warning": "!", "info": "i"}
+_GRAVEST = ("error", "warning", "info")
+_DETAILS_PX = QSize(620, 180)
+_LISTED_CHARACTERS = 110
 
 
 class MessageBar(QFrame):
-    """One message: a sign, one sentence, perhaps details and buttons, and a cross."""
+    """One message in one line: a sign, a sentence, buttons, and a cross."""
 
     dismissed = Signal(object)
     """its UserMessage"""
+    closed = Signal(object)
+    """the cross was clicked; its UserMessage"""
+    list_wanted = Signal()
+    """what the other messages are is asked for"""
 
     def __init__(self, message: UserMessage, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -40,41 +61,75 @@ class MessageBar(QFrame):
         sign.setProperty("level", level)
         sign.setAlignment(Qt.AlignmentFlag.AlignCenter)
         sign.setFixedSize(18, 18)
-        label = QLabel(text)
-        label.setWordWrap(True)
-        label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        label.setTextFormat(Qt.TextFormat.PlainText)
-        row = QHBoxLayout()
+        self.label = ElidedLabel(text, mode=Qt.TextElideMode.ElideMiddle)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(12, 4, 8, 4)
         row.setSpacing(10)
-        row.addWidget(sign, 0, Qt.AlignmentFlag.AlignTop)
-        row.addWidget(label, 1)
+        row.addWidget(sign)
+        row.addWidget(self.label, 1)
         for title, callback in message.actions:
-            button = QPushButton(title)
-            button.clicked.connect(callback)
-            row.addWidget(button, 0, Qt.AlignmentFlag.AlignTop)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(12, 7, 8, 7)
-        layout.addLayout(row)
-        if message.details:
-            self._add_details(message.details, row, layout)
-        close = QToolButton()
-        close.setObjectName("flat")
-        close.setText("✕")
-        close.setToolTip(tr("Dismiss"))
-        close.setAccessibleName(tr("Dismiss"))
-        close.clicked.connect(self.dismiss)
-        row.addWidget(close, 0, Qt.AlignmentFlag.AlignTop)
+            row.addWidget(self._button(title, partial(self._act, callback)))
+        self.details = self._button(tr("Details"), self.show_details)
+        self.details.setVisible(bool(message.details))
+        row.addWidget(self.details)
+        self.more = self._button("", self.list_wanted.emit)
+        self.more.setToolTip(tr("Other messages"))
+        self.more.hide()
+        row.addWidget(self.more)
+        self.close_button = QToolButton()
+        self.close_button.setObjectName("flat")
+        self.close_button.setText("✕")
+        self.close_button.setToolTip(tr("Dismiss"))
+        self.close_button.setAccessibleName(tr("Dismiss"))
+        self.close_button.clicked.connect(lambda: self.closed.emit(self.message))
+        row.addWidget(self.close_button)
+        # As high with buttons as without: the next message moves nothing.
+        self.details.ensurePolished()
+        row.addStrut(self.details.sizeHint().height())
+        self.passing = QTimer(self)
+        self.passing.setSingleShot(True)
+        self.passing.setInterval(PASSING_MS)
+        self.passing.timeout.connect(self._pass)
+        if message.is_passing:
+            self.passing.start()
 
-    def _add_details(self, details: str, row: QHBoxLayout, layout: QVBoxLayout) -> None:
-        text = QPlainTextEdit(details)
+    def _button(self, title: str, callback: Callable[[], object]) -> QPushButton:
+        button = QPushButton(title)
+        button.clicked.connect(callback)
+        return button
+
+    def _act(self, callback: Callable[[], object]) -> None:
+        callback()
+        if self.message.is_passing:
+            self.dismiss()
+
+    def _pass(self) -> None:
+        focus = self.window().focusWidget()
+        if self.underMouse() or (focus is not None and self.isAncestorOf(focus)):
+            self.passing.start()
+        else:
+            self.dismiss()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """A sentence that does not fit is read whole in the details."""
+        super().resizeEvent(event)
+        self.details.setVisible(bool(self.message.details) or self.label.is_elided)
+
+    def show_details(self) -> None:
+        """Open what there is to read over the window; it pushes nothing away."""
+        popup = QFrame(self, Qt.WindowType.Popup)
+        popup.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        popup.setObjectName("paletteFrame")
+        text = QPlainTextEdit("\n\n".join(part for part in (self.text, self.message.details) if part))
         text.setReadOnly(True)
-        text.setMaximumHeight(140)
-        text.hide()
-        button = QPushButton(tr("Details"))
-        button.setCheckable(True)
-        button.toggled.connect(text.setVisible)
-        row.addWidget(button, 0, Qt.AlignmentFlag.AlignTop)
+        layout = QVBoxLayout(popup)
+        layout.setContentsMargins(6, 6, 6, 6)
         layout.addWidget(text)
+        popup.resize(min(_DETAILS_PX.width(), self.width()), _DETAILS_PX.height())
+        place = self.mapToGlobal(QPoint(self.width() - popup.width(), self.height()))
+        popup.move(place)
+        popup.show()
+        text.setFocus()
 
     def dismiss(self) -> None:
         """Ask for the bar to be taken away."""
@@ -89,7 +144,7 @@ class MessageBar(QFrame):
 
 
 class MessageBars(QWidget):
-    """One bar for each message of a list, newest on top; not seen while there is none."""
+    """The gravest and newest message of a list in one line; not seen while there is none."""
 
     def __init__(self, messages: MessageList, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -98,6 +153,12 @@ class MessageBars(QWidget):
         self._layout.setContentsMargins(0, 0, 0, 0)
         self._layout.setSpacing(0)
         self.bars: list[MessageBar] = []
+        """one for each message, newest first; one of them is seen"""
+        self.shown: MessageBar | None = None
+        self._hold = QTimer(self)
+        self._hold.setSingleShot(True)
+        self._hold.setInterval(HOLD_MS)
+        self._hold.timeout.connect(self._let_go)
         messages.rowsInserted.connect(self._insert)
         messages.rowsRemoved.connect(self._remove)
         self.hide()
@@ -105,10 +166,14 @@ class MessageBars(QWidget):
     def _insert(self, _parent: QModelIndex, first: int, last: int) -> None:
         for row in range(first, last + 1):
             bar = MessageBar(self._messages.all[row], self)
+            bar.hide()
             bar.dismissed.connect(self._messages.dismiss)
+            bar.closed.connect(self._close)
+            bar.list_wanted.connect(self.show_list)
             self.bars.insert(row, bar)
             self._layout.insertWidget(row, bar)
-        self.show()
+        # What somebody is reading, or about to click, is not taken from under the pointer.
+        self._show(self.shown if self._hold.isActive() or self.underMouse() else None)
 
     def _remove(self, _parent: QModelIndex, first: int, last: int) -> None:
         for bar in self.bars[first : last + 1]:
@@ -116,4 +181,55 @@ class MessageBars(QWidget):
             bar.hide()
             bar.deleteLater()
         del self.bars[first : last + 1]
-        self.setVisible(bool(self.bars))
+        self._show(self.shown if self.shown in self.bars else None)
+
+    def _show(self, wanted: MessageBar | None) -> None:
+        """Show a message, or the gravest one, and say how many others there are."""
+        gravest = sorted(self.bars, key=lambda bar: _GRAVEST.index(bar.message.level))
+        self.shown = wanted or next(iter(gravest), None)
+        for bar in self.bars:
+            bar.setVisible(bar is self.shown)
+        others = [bar for bar in gravest if bar is not self.shown]
+        if self.shown is not None:
+            more = self.shown.more
+            more.setText(tr_n("{count} more", "{count} more", len(others)))
+            more.setVisible(bool(others))
+        self.setVisible(self.shown is not None)
+
+    def show_list(self) -> QMenu:
+        """List the other messages below their count: one that is chosen takes the line."""
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.setToolTipsVisible(True)
+        for bar in self.bars:
+            if bar is not self.shown:
+                text = (
+                    bar.text if len(bar.text) <= _LISTED_CHARACTERS else f"{bar.text[:_LISTED_CHARACTERS]}…"
+                )
+                entry = menu.addAction(text.replace("&", "&&"), partial(self._show, bar))
+                entry.setToolTip(bar.text)
+        menu.addSeparator()
+        menu.addAction(tr("Dismiss all"), self._messages.clear)
+        if self.shown is not None:
+            menu.popup(self.shown.more.mapToGlobal(QPoint(0, self.shown.more.height())))
+        return menu
+
+    # -- after a click on a cross
+
+    def _close(self, message: UserMessage) -> None:
+        """Grey the line out; it goes when the pointer leaves it, or after a moment."""
+        bar = self.shown
+        if bar is not None and bar.message is message:
+            bar.setEnabled(False)
+            self._hold.start()
+
+    def _let_go(self) -> None:
+        self._hold.stop()
+        if self.shown is not None and not self.shown.isEnabled():
+            self.shown.dismiss()
+
+    def leaveEvent(self, event: QEvent) -> None:
+        """The pointer is elsewhere: nothing can be clicked by mistake any more."""
+        super().leaveEvent(event)
+        if self._hold.isActive():
+            self._let_go()

@@ -27,6 +27,7 @@ from warpline_app.panels.table.item_model import Index, TableModel
 from warpline_app.panels.table.painter import CellPainter
 from warpline_app.session.background import Job
 from warpline_app.session.messages import MessageList
+from warpline_app.session.written import tell_written
 
 ROW_HEIGHT_PX = 23
 MIN_STRETCHED_PX = 220
@@ -306,6 +307,7 @@ class PanelTable(QTableView):
         """Write all rows as they are shown, in the background."""
         columns, items = list(self.model_.columns), self.model_.items_shown()
         job = Job(lambda progress, cancelled: write_table(path, columns, items, progress, cancelled), self)
+        job.succeeded.connect(lambda _written: tell_written(self._messages, path))
         job.failed.connect(self._export_failed)
         return job.launch()
 

@@ -19,6 +19,7 @@ from warpline_app.comparison.row_lock import RowLock
 from warpline_app.comparison.waterfall_view import WaterfallView
 from warpline_app.look.elided import ElidedLabel
 from warpline_app.session.comparing import ComparedPair
+from warpline_app.session.view_lock import LockMode
 from warpline_app.session.workspace import Workspace
 from warpline_app.timeline.widgets.canvas import SLOW_FRAME_S
 from warpline_app.timeline.widgets.first_frame import FirstFrame
@@ -66,6 +67,9 @@ class ComparisonPage(QWidget):
         self.views[0].explained = ()
         self.views[0].legend.wanted_changed.connect(self.views[1].legend.set_wanted)
         self.views[0].legend.set_wanted(workspace.settings.shows_legend)
+        pair.lock.mode_changed.connect(lambda _mode: self._share_time())
+        pair.b.state.marks_changed.connect(lambda _marks: self._share_time())
+        self._share_time()
         self._arrange()
         self.setFocusProxy(self.views[0])
 
@@ -93,6 +97,11 @@ class ComparisonPage(QWidget):
         for place in (0, 1):
             self.splitter.setStretchFactor(place, 1)
         column.addWidget(self.splitter, 1)
+
+    def _share_time(self) -> None:
+        """One ruler and overview for both while they move as one; a mark of B needs B's own ruler to be read on."""
+        has_own = self.pair.lock.mode is LockMode.FREE or bool(self.pair.b.state.marks)
+        self.views[1].share_time(None if has_own else self.views[0].scene)
 
     # -- as other parts of the window see it
 

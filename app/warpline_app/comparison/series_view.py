@@ -9,15 +9,16 @@ from PySide6.QtGui import QHelpEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QInputDialog, QMenu, QToolTip, QWidget
 
 from warpline.i18n import tr
-from warpline.model.times import format_duration
+from warpline.model.times import format_duration, format_time
 from warpline_app.look.appearance import appearance
 from warpline_app.look.painting import contained
 from warpline_app.look.theme import ui_font
 from warpline_app.session.series import Series, SeriesNotes, SeriesRun
+from warpline_app.timeline.model.ticks import tick_step_ns
 
 _LEFT, _RIGHT, _TOP, _BOTTOM = 78, 24, 26, 40
 _REACH_PX = 14
-_LINES = 3
+_TICK_PX = 30
 
 
 class SeriesView(QWidget):
@@ -68,6 +69,14 @@ class SeriesView(QWidget):
             values += [round(run.step_interval_ns[1]) for run in self._series.runs if run.step_interval_ns]
         return max([*values, 1]) * 1.08
 
+    def _step_ns(self) -> int:
+        return tick_step_ns(round(self._top_ns()), max(self.height() - _TOP - _BOTTOM, 1), _TICK_PX)
+
+    def ticks_ns(self) -> list[int]:
+        """Where the axis has its lines: round times, evenly apart."""
+        step = self._step_ns()
+        return list(range(0, int(self._top_ns()) + 1, step))
+
     def _y(self, value_ns: float) -> float:
         return self.height() - _BOTTOM - (self.height() - _TOP - _BOTTOM) * value_ns / self._top_ns()
 
@@ -95,15 +104,14 @@ class SeriesView(QWidget):
                 self.rect(), int(Qt.AlignmentFlag.AlignCenter), tr("No runs are beside this one.")
             )
             return
-        for line in range(_LINES + 1):
-            value = self._top_ns() * line / _LINES
+        for value in self.ticks_ns():
             y = self._y(value)
             painter.setPen(theme.color("grid"))
             painter.drawLine(QPointF(_LEFT, y), QPointF(self.width() - _RIGHT, y))
             painter.setPen(theme.color("muted"))
             beside = QRectF(0, y - 8, _LEFT - 8, 16)
             align = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-            painter.drawText(beside, align, format_duration(round(value), 3))
+            painter.drawText(beside, align, format_time(value, self._step_ns()))
         points = [self.point_of(place) for place in range(len(runs))]
         painter.setPen(QPen(theme.color("kernel", 140), 1.5))
         painter.drawPolyline(points)

@@ -98,7 +98,9 @@ class TimelineState(EvidenceState):
         self._cursor_ns: int | None = None
         self._filter = Filter()
         self._highlight: frozenset[int] = frozenset()
-        self._origin_ns = self._span[0]
+        self.home_ns: int = self._span[0]
+        """where the capture starts, which times count from unless the origin was moved"""
+        self._origin_ns = self.home_ns
         self._arrows = "selection"
         self._undo: list[tuple[str, Any]] = []
         self._redo: list[tuple[str, Any]] = []
@@ -159,7 +161,7 @@ class TimelineState(EvidenceState):
         self.set_highlight(other.highlight)
         self.select(other.selection)
         self.select_track(other.track_selection)
-        if other.origin_ns == other.span[0]:
+        if not other.is_origin_moved:
             self.set_origin(None)
         if other.range_selection is not None:
             self.select_range(*other.range_selection)
@@ -344,10 +346,15 @@ class TimelineState(EvidenceState):
 
     def set_origin(self, time_ns: int | None) -> None:
         """Count from this time; None counts from the start of the capture."""
-        value = self._span[0] if time_ns is None else int(time_ns)
+        value = self.home_ns if time_ns is None else int(time_ns)
         if value != self._origin_ns:
             self._origin_ns = value
             self.origin_changed.emit(value)
+
+    @property
+    def is_origin_moved(self) -> bool:
+        """Whether times count from somewhere else than the start of the capture."""
+        return self._origin_ns != self.home_ns
 
     @property
     def arrows(self) -> str:

@@ -155,8 +155,8 @@ class StatusLine(QWidget):
         if state.cursor_ns is not None:
             parts.append(format_time(state.cursor_ns - state.origin_ns, resolution_ns))
         parts.append(tr("view {length}", length=format_duration(stop - start)))
-        if state.origin_ns != state.span[0]:
-            parts.append(tr("times count from {time}", time=format_time(state.origin_ns - state.span[0])))
+        if state.is_origin_moved:
+            parts.append(tr("times count from {time}", time=format_time(state.origin_ns - state.home_ns)))
         if state.range_selection is not None:
             low, high = state.range_selection
             parts.append(tr("selected {length}", length=format_duration(high - low)))

@@ -279,3 +279,21 @@ def test_a_bar_of_waits_lights_the_thread_while_it_waited(
     # What is lit next takes its place.
     page.controls.light.setChecked(True)
     assert all(view.state.lit is None for view in page.views)
+
+
+def test_one_ruler_reads_for_both_while_they_move_as_one(qtbot: QtBot, page: ComparisonPage) -> None:
+    a, b = page.views
+    assert a.ruler.isVisible()
+    assert not any(part.isVisible() for part in (b.ruler, b.overview, b.corner))
+    a.scene.pan(37)
+    one, other = (view.scene.scale.to_px_array(view.scene.ticks().times) for view in page.views)
+    assert np.allclose(one, other, atol=1e-6)
+    # A mark is read on a ruler, and what moves alone has its own times.
+    b.state.add_mark(b.state.view[0] + 1)
+    assert b.ruler.isVisible()
+    b.state.set_marks(())
+    assert not b.ruler.isVisible()
+    page.pair.lock.set_mode(LockMode.FREE)
+    assert b.ruler.isVisible()
+    assert b.overview.isVisible()
+    assert b.scene.leader is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -119,4 +120,10 @@ def test_points_of_a_series_are_where_they_are_clicked(
     picture = view.grab().toImage()
     assert picture.pixelColor(point) != picture.pixelColor(point.x() + 40, point.y() + 10)
     qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=point)
+    # Lines stand at round times, evenly apart.
+    ticks = view.ticks_ns()
+    assert len(ticks) >= 2
+    assert {int(str(ticks[1])[0])} <= {1, 2, 5}
+    assert set(str(ticks[1])[1:]) <= {"0"}
+    assert len({after - before for before, after in itertools.pairwise(ticks)}) == 1
     del window

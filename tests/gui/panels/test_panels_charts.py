@@ -135,6 +135,9 @@ def test_counters_show_utilization_and_values(qtbot: QtBot, window: MainWindow, 
     page.document.state.select_range(0, 15 * MS)
     settle(qtbot, window)
     assert panel.scope.startswith("the selected range")
+    page.document.state.set_origin(5 * MS)
+    settle(qtbot, window)
+    assert panel.chart.x_axis.text(8 * MS).startswith("3.0")
 
 
 def test_memory_says_what_to_record(qtbot: QtBot, window: MainWindow, page: CapturePage) -> None:
@@ -168,6 +171,13 @@ def test_memory_shows_the_whole_range_and_one_device(
     low, high = panel.chart.viewRange()[0]
     assert low == pytest.approx(20 * MS, abs=1 * MS)
     assert high == pytest.approx(80 * MS, abs=1 * MS)
+    assert "at 50" in panel.facts.text()
+    page.document.state.set_origin(1_030 * MS)
+    settle(qtbot, window)
+    # Axis and facts count from the origin, as everything else does.
+    assert "at 20" in panel.facts.text()
+    assert panel.chart.x_axis.text(50 * MS) == "20.0 ms"
+    assert 30 * MS in panel.chart.x_axis.ticks(low, high, 8)
     for device, taken in (("GPU 0", "128 B"), ("CPU", "32 B")):
         panel.device.setCurrentText(device)
         (row,) = cells(panel)

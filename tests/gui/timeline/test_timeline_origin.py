@@ -7,13 +7,16 @@ from pathlib import Path
 
 import numpy as np
 from PySide6.QtCore import QPoint
+from PySide6.QtGui import QFontMetrics
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 from tests.gui.sample import MS
 
 from warpline.storage import CaptureBuilder, open_capture
-from warpline_app.look.theme import DARK
+from warpline_app.look.theme import DARK, ui_font
 from warpline_app.timeline.draw.codes import FIRST_HUE, ColorTable
 from warpline_app.timeline.draw.event_colors import EventColors
+from warpline_app.timeline.widgets.ruler import whole_texts
 from warpline_app.window.capture_page import CapturePage
 from warpline_app.window.main_window import MainWindow
 
@@ -32,6 +35,48 @@ def test_the_status_line_follows_the_origin_and_says_that_it_moved(
     assert "times count from 10" in window.status_line.text
     state.set_origin(None)
     assert "count from" not in window.status_line.text
+
+
+def test_the_ruler_shows_where_times_count_from(
+    window: MainWindow, open_page: OpenPage, sample: Path
+) -> None:
+    view = open_page(sample).view
+    state, ruler = view.state, view.ruler
+    state.set_view(0, 40 * MS)
+    x = round(view.scene.scale.to_px(10 * MS))
+    before = ruler.grab().toImage().pixelColor(x, 3)
+    assert view.corner.origin_text == ""
+    state.set_origin(10 * MS)
+    assert view.corner.origin_text == view.corner.toolTip() == "0 is at 10.00 ms"
+    assert ruler.grab().toImage().pixelColor(x, 3) == DARK.color("selection") != before
+    state.set_origin(None)
+    assert view.corner.toolTip() == ""
+    assert ruler.grab().toImage().pixelColor(x, 3) == before
+
+
+def test_a_view_that_goes_beyond_the_capture_counts_from_its_start(
+    window: MainWindow, open_page: OpenPage, sample: Path
+) -> None:
+    view = open_page(sample).view
+    state = view.state
+    low, high = state.span
+    before = view.overview.grab().toImage()
+    state.set_span(low - (high - low), high)
+    assert "count from" not in window.status_line.text
+    assert not state.is_origin_moved
+    state.set_origin(5 * MS)
+    state.set_origin(None)
+    assert state.origin_ns == low
+    # What ran stands where it ran: in the right half.
+    after, middle = view.overview.grab().toImage(), before.width() // 2
+    assert any(after.pixel(middle // 2, y) != before.pixel(middle // 2, y) for y in range(before.height()))
+
+
+def test_no_text_of_the_ruler_is_cut_at_its_right_edge(qapp: QApplication) -> None:
+    metrics = QFontMetrics(ui_font(11))
+    room = metrics.horizontalAdvance("900 ms")
+    xs, texts = [0.0, 795.0 - room, 796.0 - room], ["0 ms", "900 ms", "900 ms"]
+    assert [x for x, _text in whole_texts(xs, texts, metrics, 800)] == [5, 800 - room]
 
 
 def test_a_tooltip_that_is_open_counts_from_the_new_origin(

@@ -272,10 +272,17 @@ class Chart(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
         save_picture(path, self.rect(), self.theme.color("panel"), self.render)
 
 
-def time_axis(chart: Chart, start_ns: int, stop_ns: int) -> None:
-    """Count the x axis of a chart in times since the capture began, as finely as the range wants."""
+def time_axis(chart: Chart, start_ns: int, stop_ns: int, origin_ns: int = 0) -> None:
+    """Write the x axis of a chart, whose values are ns since the capture began, in times since ``origin_ns``, which
+    is one of them; as finely as the range wants, with round times at the ticks.
+    """
     fine = max((stop_ns - start_ns) // 200, 1)
-    chart.x_axis.text = lambda value: format_time(round(value), fine)
+    axis = chart.x_axis
+    axis.text = lambda value: format_time(round(value) - origin_ns, fine)
+    axis.ticks = lambda low, high, most: [
+        value + origin_ns for value in linear_ticks(low - origin_ns, high - origin_ns, most)
+    ]
+    axis.update()
 
 
 def duration_ticks(values: list[float], spacing: float) -> list[str]:

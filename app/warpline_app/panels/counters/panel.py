@@ -103,6 +103,7 @@ class CountersPanel(ComputedPanel):
             )
         self.state.range_selection_changed.connect(self.range_moved)
         self.state.view_changed.connect(self.mark_stale)
+        self.state.origin_changed.connect(lambda _origin: self.forget())
 
     def _fill(self) -> None:
         """The series below the name of what they belong to; a counter's own name is never repeated there."""
@@ -180,7 +181,8 @@ class CountersPanel(ComputedPanel):
         self.chart.y_axis.text = lambda value: self.value_text(request.series, value * scale)
         length = request.stop_ns - request.start_ns
         origin = self.document.capture.span[0]
-        time_axis(self.chart, request.start_ns - origin, request.stop_ns - origin)
+        since = self.state.origin_ns - origin
+        time_axis(self.chart, request.start_ns - origin, request.stop_ns - origin, since)
         color = self.theme.family("kernel" if request.series < 0 else "memory")
         known = np.isfinite(curve.mean)
         if not known.any():

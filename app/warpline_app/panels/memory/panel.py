@@ -94,6 +94,7 @@ class MemoryPanel(ComputedPanel):
         self._answer: Answer | None = None
         self.state.range_selection_changed.connect(self.range_moved)
         self.state.filter_changed.connect(self.mark_stale)
+        self.state.origin_changed.connect(self._draw)
         self.state.track_selection_changed.connect(self.mark_stale)
 
     def request(self) -> Selection:
@@ -158,9 +159,10 @@ class MemoryPanel(ComputedPanel):
         parts = []
         first, last = answer.report.range_ns
         fine = max((last - first) // 200, 1)
+        since = self.state.origin_ns - self.document.capture.span[0]
         for (title, curve, color, filled), (at, peak) in zip(known, peaks, strict=True):
             self.chart.line(curve.times, curve.values / scale, self.theme.family(color), filled=filled)
-            when = format_time(round(at), fine)
+            when = format_time(round(at) - since, fine)
             parts.append(
                 tr(
                     "{what}: peak {peak} at {time}",
@@ -172,7 +174,7 @@ class MemoryPanel(ComputedPanel):
         if known:
             self.chart.marker(peaks[-1][0], self.theme.hex("muted"), tr("peak"), thin=True)
         self.chart.end()
-        time_axis(self.chart, first, last)
+        time_axis(self.chart, first, last, since)
         highest = max((value for _, value in peaks), default=0.0)
         lowest = min((float(curve.values.min()) for _, curve, _, _ in known), default=0.0)
         self.chart.show_range(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 from PySide6.QtCore import QPointF, Qt
@@ -12,7 +14,7 @@ from warpline_app.look.painting import painting
 Float64Array = npt.NDArray[np.float64]
 
 PAGE_PX = 2048
-PAGE_HEIGHT_PX = 1024
+PAGE_HEIGHT_PX = 2048
 LONGEST_TEXT = 160
 ELLIPSIS = "…"
 
@@ -43,16 +45,18 @@ class _Growing:
 
 
 class Atlas:
-    """Texts in one ink, rendered at the device's resolution; an entry is a number. A full page starts over.
+    """Texts in some inks, rendered at the device's resolution; an entry is a number. A full page starts over.
+
+    All inks are on one page and alike in size, so that labels are laid out and drawn at once, whatever their ink.
 
     `table` has columns over entries (device pixels). `end_keys` ascend: where each glyph of each
     entry begins, as ``entry << 16 | pixels``, so that one binary search elides all labels of a frame.
     """
 
-    def __init__(self, font: QFont, ratio: float, ink: str) -> None:
+    def __init__(self, font: QFont, ratio: float, inks: Sequence[str]) -> None:
         self._font = QFont(font)
         self._font.setPixelSize(max(1, round(font.pixelSize() * ratio)))
-        self._ink = QColor(ink)
+        self._inks = [QColor(ink) for ink in inks]
         layout = QTextLayout("Ag", self._font)
         layout.beginLayout()
         line = layout.createLine()
@@ -60,13 +64,14 @@ class Atlas:
         self.line_height = int(np.ceil(line.height())) + 1
         self.generation = 0
         self.pixmap = QPixmap()
-        self._entries: dict[str, int] = {}
+        self._entries: dict[tuple[str, int], int] = {}
         self._columns = _Growing(3)
         self._keys = _Growing(1)
         self._ends: list[npt.NDArray[np.int64]] = []
-        self._texts: list[str] = []
+        self._texts: list[tuple[str, int]] = []
         self._x = self._y = 0
-        self.ellipsis = -1
+        self.ellipsis: npt.NDArray[np.int64] = np.empty(0, np.int64)
+        """its entry in each ink"""
 
     def clear(self) -> None:
         """Start over: all entries are gone."""
@@ -79,18 +84,18 @@ class Atlas:
         self.pixmap = QPixmap(PAGE_PX, PAGE_HEIGHT_PX)
         self.pixmap.fill(Qt.GlobalColor.transparent)
         self._x = self._y = 0
-        self.ellipsis = self.add(ELLIPSIS)
+        self.ellipsis = np.array([self.add(ELLIPSIS, ink) for ink in range(len(self._inks))], np.int64)
 
     @property
     def is_nearly_full(self) -> bool:
         """Whether a frame's worth of new texts may not fit any more."""
         return self._y + 14 * self.line_height > PAGE_HEIGHT_PX
 
-    def get(self, text: str) -> int:
-        """The entry of a text, −1 when it was not added."""
-        return self._entries.get(text, -1)
+    def get(self, text: str, ink: int) -> int:
+        """The entry of a text in an ink (its place among the inks), −1 when it was not added."""
+        return self._entries.get((text, ink), -1)
 
-    def add(self, text: str) -> int:
+    def add(self, text: str, ink: int) -> int:
         """Renders a text and returns its entry; one that is too long for a bar loses its middle."""
         half = LONGEST_TEXT // 2
         shown = text if len(text) <= LONGEST_TEXT else text[:half] + ELLIPSIS + text[-half:]
@@ -103,7 +108,7 @@ class Atlas:
             self._x = 0
             self._y += self.line_height
         with painting(self.pixmap) as painter:
-            painter.setPen(self._ink)
+            painter.setPen(self._inks[ink])
             layout.draw(painter, QPointF(self._x, self._y))
         entry = len(self._texts)
         begins = np.sort([int(point.x()) for run in layout.glyphRuns() for point in run.positions()])
@@ -111,9 +116,9 @@ class Atlas:
         ends = (entry << 16) + np.clip(begins, 0, PAGE_PX).astype(np.int64)
         self._keys.extend(ends[:, None])
         self._ends.append(ends)
-        self._texts.append(shown)
+        self._texts.append((shown, ink))
         self._x += width + 2
-        self._entries[text] = entry
+        self._entries[text, ink] = entry
         return entry
 
     @property
@@ -140,13 +145,13 @@ class Atlas:
         place = table[:, 1] * PAGE_PX + table[:, 0]
         painter.save()
         painter.setFont(self._font)
-        painter.setPen(self._ink)
         ascent = QFontMetricsF(self._font).ascent()
         for x, y, left, top, width, height, *_, opacity in fragments.tolist():
             entry = int(np.searchsorted(place, top * PAGE_PX + left, "right")) - 1
             begins = (self._ends[entry] - (entry << 16)).tolist()
             offset = left - table[entry, 0]
-            text = self._texts[entry]
+            text, ink = self._texts[entry]
+            painter.setPen(self._inks[ink])
             # Glyphs and characters are one to one but for ligatures, which names of code do not have.
             if offset or width < table[entry, 2]:
                 inside = [offset <= begin < offset + width for begin in begins]

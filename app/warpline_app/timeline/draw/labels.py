@@ -51,20 +51,19 @@ class Labels:
     def __init__(self, capture: Capture, font: QFont, ratio: float, theme: Theme) -> None:
         self._capture = capture
         self._ratio = ratio
-        self._atlases = (Atlas(font, ratio, theme.ink_light), Atlas(font, ratio, theme.ink_dark))
+        self._atlas = Atlas(font, ratio, (theme.ink_light, theme.ink_dark))
         # Half of the background is in what is dimmed: the ink that is read there suits that.
         self._dim_is_dark = not theme.is_dark
         size = max(1, len(capture.strings))
-        self._entry_of_name = [np.full(size, -1, np.int32) for _ in self._atlases]
-        self._entry_of_duration: list[dict[int, int]] = [{}, {}]
-        self._generations = [atlas.generation for atlas in self._atlases]
+        self._entry_of_name = np.full((2, size), -1, np.int32)
+        self._entry_of_duration: dict[tuple[int, int], int] = {}
         self._template = np.full(size, -1, np.int8)
         state = capture.kinds.get("thread_state")
         kernel = capture.kinds.get("kernel")
         self._kernel_kind = kernel.code if kernel is not None else -1
         self._state_kind = state.code if state is not None else -1
         self._causes = StateCauses(capture)
-        self._batches: list[tuple[Atlas, Float64Array]] = []
+        self._fragments: Float64Array = np.empty((0, 10))
         self._grounds: list[QRectF] = []
         self._budget = 0
         self._complete = True
@@ -82,114 +81,118 @@ class Labels:
 
         At most ``budget`` texts are new to the atlas in one frame; returns whether some were left for the next.
         """
-        self._batches = []
+        self._fragments = np.empty((0, 10))
         self._grounds = []
-        ratio = self._ratio
+        ratio, atlas = self._ratio, self._atlas
         self._budget, self._complete = budget, True
         left = np.maximum(scale.to_px_array(boxes.start), 0.0) + INSET_PX * ratio
         right = np.minimum(scale.to_px_array(boxes.stop), scale.width_px) - 3 * ratio
         shown = ~_SILENT[boxes.color] & (heights[boxes.line] >= 11 * ratio)
-        shown &= right - left >= 14 * ratio
-        is_dark = np.where(boxes.dim, self._dim_is_dark, dark[boxes.color])
-        for ink, atlas in enumerate(self._atlases):
-            chosen = np.flatnonzero(shown & (is_dark == bool(ink)))
-            if not len(chosen):
-                continue
-            # A page takes its memory when the first text in its ink is wanted.
-            if atlas.is_nearly_full or atlas.pixmap.isNull():
-                atlas.clear()
-            if atlas.generation != self._generations[ink]:
-                self._generations[ink] = atlas.generation
-                self._entry_of_name[ink].fill(-1)
-                self._entry_of_duration[ink].clear()
-            mine = boxes.chosen(chosen)
-            entries = self._entries(ink, atlas, mine)
-            known = np.flatnonzero(entries >= 0)
-            fragments, reach = self._lay_out(
-                ink,
-                atlas,
-                mine.chosen(known),
-                entries[known],
-                np.round(left[chosen][known]),
-                (right - left)[chosen][known],
-                np.round((tops + heights / 2)[mine.line[known]] - atlas.line_height / 2),
-            )
-            hatched = np.flatnonzero(_HATCHED[mine.color[known]] & (reach > 0))
-            for index in hatched.tolist():
-                line, x = mine.line[known[index]], left[chosen[known[index]]] - 3 * ratio
-                width = reach[index] - x + 3 * ratio
-                self._grounds.append(QRectF(x, tops[line] + 1, width, heights[line] - 2))
-            self._batches.append((atlas, np.ascontiguousarray(np.concatenate(fragments))))
+        chosen = np.flatnonzero(shown & (right - left >= 14 * ratio))
+        if not len(chosen):
+            return False
+        # The page takes its memory when the first text is wanted.
+        if atlas.is_nearly_full or atlas.pixmap.isNull():
+            atlas.clear()
+            self._entry_of_name.fill(-1)
+            self._entry_of_duration.clear()
+        mine = boxes.chosen(chosen)
+        inks = np.where(mine.dim, self._dim_is_dark, dark[mine.color]).astype(np.int64)
+        entries = self._entries(mine, inks)
+        known = np.flatnonzero(entries >= 0)
+        chosen, mine = chosen[known], mine.chosen(known)
+        left = left[chosen]
+        fragments, reach = self._lay_out(
+            mine,
+            inks[known],
+            entries[known],
+            np.round(left),
+            right[chosen] - left,
+            np.round((tops + heights / 2)[mine.line] - atlas.line_height / 2),
+        )
+        for index in np.flatnonzero(_HATCHED[mine.color] & (reach > 0)).tolist():
+            line, x = mine.line[index], left[index] - 3 * ratio
+            width = reach[index] - x + 3 * ratio
+            self._grounds.append(QRectF(x, tops[line] + 1, width, heights[line] - 2))
+        self._fragments = np.concatenate(fragments)
         return not self._complete
 
     def paint(self, painter: QPainter, ground: QColor) -> None:
         """Draws what was laid out last, in device pixels; text on a hatched box gets the plain ``ground`` behind it."""
         for rectangle in self._grounds:
             painter.fillRect(rectangle, ground)
-        as_text = is_drawing(painter)
-        for atlas, fragments in self._batches:
-            if as_text:
-                atlas.write(painter, fragments)
-            elif len(fragments):
-                pointer = shiboken6.wrapInstance(fragments.ctypes.data, QPainter.PixmapFragment)
-                painter.drawPixmapFragments(pointer, len(fragments), atlas.pixmap)
+        if is_drawing(painter):
+            self._atlas.write(painter, self._fragments)
+        elif len(self._fragments):
+            pointer = shiboken6.wrapInstance(self._fragments.ctypes.data, QPainter.PixmapFragment)
+            painter.drawPixmapFragments(pointer, len(self._fragments), self._atlas.pixmap)
 
-    def _entries(self, ink: int, atlas: Atlas, boxes: Boxes) -> npt.NDArray[np.int64]:
-        """Entries of the names of boxes; −1 for those that must wait for the next frame."""
-        of_name = self._entry_of_name[ink]
-        names = np.minimum(self._capture.events.name[boxes.row].astype(np.int64), len(of_name) - 1)
-        is_new = of_name[names] < 0
-        kernels = set(names[is_new & self._is_kernel(boxes.row)].tolist())
+    def _entries(self, boxes: Boxes, inks: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Entries of the names of boxes in their inks; −1 for those that must wait for the next frame."""
+        of_name = self._entry_of_name
+        names = np.minimum(self._capture.events.name[boxes.row].astype(np.int64), of_name.shape[1] - 1)
+        kinds = self._capture.events.kind[boxes.row]
+        entries = of_name[inks, names].astype(np.int64)
+        new = np.flatnonzero(entries < 0)
+        if len(new):
+            self._add_names(names[new], inks[new], kinds[new])
+            entries = of_name[inks, names].astype(np.int64)
+        explained = np.flatnonzero(kinds == self._causes.code)
+        for index, row in zip(explained.tolist(), boxes.row[explained].tolist(), strict=True):
+            cause = self._causes.text(row)
+            if cause:
+                entries[index] = self._add(cause, int(inks[index]))
+        return entries
+
+    def _add_names(
+        self, names: npt.NDArray[np.int64], inks: npt.NDArray[np.int64], kinds: npt.NDArray[np.uint8]
+    ) -> None:
+        kernels = set(names[kinds == self._kernel_kind].tolist())
         # States are the only names that are ours.
-        states = set(names[is_new & (self._capture.events.kind[boxes.row] == self._state_kind)].tolist())
-        for name in set(names[is_new].tolist()):
+        states = set(names[kinds == self._state_kind].tolist())
+        for name, ink in set(zip(names.tolist(), inks.tolist(), strict=True)):
             text = self._capture.strings[name]
             shown = (
                 short_kernel_name(text) if name in kernels else translated(text) if name in states else text
             )
-            of_name[name] = self._add(atlas, shown)
-        entries = of_name[names].astype(np.int64)
-        explained = np.flatnonzero(self._capture.events.kind[boxes.row] == self._causes.code)
-        for index, row in zip(explained.tolist(), boxes.row[explained].tolist(), strict=True):
-            cause = self._causes.text(row)
-            if cause:
-                entries[index] = self._add(atlas, cause)
-        return entries
+            self._entry_of_name[ink, name] = self._add(shown, ink)
 
-    def _add(self, atlas: Atlas, text: str) -> int:
-        entry = atlas.get(text)
+    def _add(self, text: str, ink: int) -> int:
+        atlas = self._atlas
+        entry = atlas.get(text, ink)
         if entry < 0:
             if self._budget <= 0 or atlas.is_nearly_full:
                 self._complete = self._complete and self._budget > 0
                 return -1
             self._budget -= 1
-            entry = atlas.add(text)
+            entry = atlas.add(text, ink)
         return entry
 
-    def _durations(self, ink: int, atlas: Atlas, lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        known = self._entry_of_duration[ink]
+    def _durations(
+        self, lengths: npt.NDArray[np.int64], inks: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.int64]:
+        known = self._entry_of_duration
         result = np.empty(len(lengths), np.int64)
-        for index, length in enumerate(lengths.tolist()):
-            entry = known.get(length, -1)
+        for index, key in enumerate(zip(lengths.tolist(), inks.tolist(), strict=True)):
+            entry = known.get(key, -1)
             if entry < 0:
-                entry = self._add(atlas, format_duration(length))
+                entry = self._add(format_duration(key[0]), key[1])
                 if entry >= 0:
-                    known[length] = entry
+                    known[key] = entry
             result[index] = entry
         return result
 
     def _lay_out(
         self,
-        ink: int,
-        atlas: Atlas,
         boxes: Boxes,
+        inks: npt.NDArray[np.int64],
         entries: npt.NDArray[np.int64],
         x: Float64Array,
         room: Float64Array,
         y: Float64Array,
     ) -> tuple[list[Float64Array], Float64Array]:
         """Fragments of all labels, and how far each reaches (0 for none)."""
-        ratio = self._ratio
+        ratio, atlas = self._ratio, self._atlas
         width = atlas.table[entries, 2]
         whole = width <= room
         fit = np.flatnonzero(whole)
@@ -200,7 +203,7 @@ class Labels:
         after = room - width - GAP_PX * ratio
         told = np.flatnonzero(whole & (after > 24 * ratio))
         if len(told):
-            durations = self._durations(ink, atlas, (boxes.stop - boxes.start)[told])
+            durations = self._durations((boxes.stop - boxes.start)[told], inks[told])
             length = np.where(durations >= 0, atlas.table[durations, 2], 1 << 20)
             fits = length <= after[told]
             told, durations, length = told[fits], durations[fits], length[fits]
@@ -208,37 +211,46 @@ class Labels:
             parts.append(_fragments(atlas, durations, at, y[told], 0, length, opacity[told]))
             reach[told] = at + length
         cut = np.flatnonzero(~whole)
-        dots = int(atlas.table[atlas.ellipsis, 2])
+        dots = int(atlas.table[atlas.ellipsis[0], 2])
         free = room[cut] - dots
         cut, free = cut[free >= 10 * ratio], free[free >= 10 * ratio]
         if len(cut):
-            middle = (free >= MIDDLE_FROM_PX * ratio) & self._is_template(boxes.row[cut])
-            # The tail begins at the first glyph after what it may take.
-            begin = atlas.glyph_before(entries[cut], width[cut] - free * 0.4)
-            tail = np.where(middle, width[cut] - begin, 0)
-            too_wide = tail > free * 0.6
-            tail = np.where(too_wide, 0, tail)
-            head = atlas.glyph_before(entries[cut], free - tail)
-            some = head > 0
-            cut, head, tail, begin = cut[some], head[some], tail[some], begin[some]
-            parts.append(_fragments(atlas, entries[cut], x[cut], y[cut], 0, head, opacity[cut]))
-            all_dots = np.full(len(cut), atlas.ellipsis)
-            wide = np.full(len(cut), dots)
-            parts.append(_fragments(atlas, all_dots, x[cut] + head, y[cut], 0, wide, opacity[cut]))
-            ends = np.flatnonzero(tail > 0)
-            parts.append(
-                _fragments(
-                    atlas,
-                    entries[cut[ends]],
-                    x[cut[ends]] + head[ends] + dots,
-                    y[cut[ends]],
-                    begin[ends],
-                    tail[ends],
-                    opacity[cut[ends]],
-                )
-            )
-            reach[cut] = x[cut] + head + dots + tail
+            some, reach[cut] = self._elided(boxes.chosen(cut), inks[cut], entries[cut], x[cut], y[cut], free)
+            parts += some
         return parts, reach
+
+    def _elided(
+        self,
+        boxes: Boxes,
+        inks: npt.NDArray[np.int64],
+        entries: npt.NDArray[np.int64],
+        x: Float64Array,
+        y: Float64Array,
+        free: Float64Array,
+    ) -> tuple[list[Float64Array], Float64Array]:
+        """Fragments of texts that have only ``free`` pixels beside dots: head, dots, and the tail where that tells;
+        and how far each reaches.
+        """
+        atlas = self._atlas
+        width, dots = atlas.table[entries, 2], atlas.ellipsis[inks]
+        dots_px = atlas.table[dots, 2]
+        middle = (free >= MIDDLE_FROM_PX * self._ratio) & self._is_template(boxes.row)
+        # The tail begins at the first glyph after what it may take.
+        begin = atlas.glyph_before(entries, width - free * 0.4)
+        tail = np.where(middle, width - begin, 0)
+        tail = np.where(tail > free * 0.6, 0, tail)
+        head = atlas.glyph_before(entries, free - tail)
+        some = np.flatnonzero(head > 0)
+        ends = np.flatnonzero((head > 0) & (tail > 0))
+        after, opacity = x + head, np.where(boxes.dim, DIM_OPACITY, 1.0)
+        parts = [
+            _fragments(atlas, entries[some], x[some], y[some], 0, head[some], opacity[some]),
+            _fragments(atlas, dots[some], after[some], y[some], 0, dots_px[some], opacity[some]),
+            _fragments(
+                atlas, entries[ends], (after + dots_px)[ends], y[ends], begin[ends], tail[ends], opacity[ends]
+            ),
+        ]
+        return parts, np.where(head > 0, after + dots_px + tail, 0.0)
 
     def _is_template(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
         names = np.minimum(self._capture.events.name[rows].astype(np.int64), len(self._template) - 1)

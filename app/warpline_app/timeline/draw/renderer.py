@@ -88,7 +88,7 @@ class Renderer:
         """Draws all visible rows; a row that fails is left out and named in `failed`."""
         lines, plan = self._lines(layout, view)
         shift = self.cache.shift_px
-        same = (id(frame), id(plan), _tick_step(view), self.curves.version)
+        same = (id(frame), id(plan), _grid_of(view), self.curves.version)
         if shift and same == self._drawn and not self.failed:
             frame.shift(shift)
         else:
@@ -274,9 +274,13 @@ def _part(scale: TimeScale, frame: Frame) -> TimeScale:
     return TimeScale(start, max(stop, start + 1), frame.stop - first)
 
 
-def _tick_step(view: Viewport) -> int:
+def _grid_of(view: Viewport) -> tuple[int, int]:
+    """Which grid the ticks are of: how far apart they are, and where they begin."""
     ticks = view.ticks_ns
-    return int(ticks[1] - ticks[0]) if len(ticks) > 1 else 0
+    if len(ticks) < 2:
+        return 0, 0
+    step = int(ticks[1] - ticks[0])
+    return step, int(ticks[0]) % step
 
 
 def counter_limit(capture: Capture, index: int) -> float:

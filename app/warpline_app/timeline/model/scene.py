@@ -6,7 +6,7 @@ follows from it and from the window's size is here.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -63,6 +63,8 @@ class Scene(QObject):
         self.focus_key = ""
         self._zoom = AnchoredZoom()
         self._ticks: tuple[tuple[int, int, int, int], Ticks] | None = None
+        self.leader: Scene | None = None
+        """the scene whose ruler stands for this one too, while both move as one"""
         state = self.state
         for signal in (
             state.pins_changed,
@@ -177,7 +179,10 @@ class Scene(QObject):
         return TimeScale(*self.state.view, max(1, round(self.width_px * ratio)))
 
     def ticks(self) -> Ticks:
-        """The ruler's ticks; made once for each view."""
+        """The ruler's ticks; made once for each view. Those of the leader stand at the same places."""
+        if self.leader is not None:
+            ticks = self.leader.ticks()
+            return replace(ticks, times=ticks.times + (self.state.view[0] - self.leader.state.view[0]))
         key = (*self.state.view, self.width_px, self.state.origin_ns)
         if self._ticks is None or self._ticks[0] != key:
             self._ticks = (key, make_ticks(*key))

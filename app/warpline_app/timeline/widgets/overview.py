@@ -64,6 +64,8 @@ class Overview(QWidget):
         self.row = overview_row(scene.tree.root.children) if scene.tree.root.children else None
         self._curve: RowCurve | None = None
         self._picture: Frame | None = None
+        self._pictured = (0, 0)
+        """the span that the picture is of"""
         self._found: npt.NDArray[np.int64] = np.empty(0, np.int64)
         self._columns: tuple[int, npt.NDArray[np.int64]] | None = None
         self._drag = _Drag.NONE
@@ -127,7 +129,13 @@ class Overview(QWidget):
     def _frame(self) -> Frame:
         ratio = self.devicePixelRatioF()
         width, height = round(self.width() * ratio), round(self.height() * ratio)
-        if self._picture is None or (self._picture.width, self._picture.height) != (width, height):
+        known = self._picture
+        if (
+            known is None
+            or (known.width, known.height) != (width, height)
+            or self._pictured != self.scene.state.span
+        ):
+            self._pictured = self.scene.state.span
             frame = Frame(width, height, ratio)
             background = self.theme.rgb("canvas")
             frame.fill(0, height, background)
@@ -149,8 +157,8 @@ class Overview(QWidget):
                     step=max(1, int(ratio)),
                 )
             frame.image.setDevicePixelRatio(ratio)
-            self._picture = frame
-        return self._picture
+            self._picture = known = frame
+        return known
 
     @contained
     def paintEvent(self, painter: QPainter, event: QPaintEvent) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 import shiboken6
@@ -9,6 +11,7 @@ from PySide6.QtCore import QLine, QPoint, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import (
     QColor,
     QContextMenuEvent,
+    QFontMetrics,
     QMouseEvent,
     QPainter,
     QPaintEvent,
@@ -28,6 +31,9 @@ from warpline_app.timeline.widgets.overlay import Overlay, mark_flag
 HEIGHT = 28
 MARK_REACH = 6
 HINT_PX = 10
+ORIGIN_PX = 6
+EDGE_PX = 90
+"""Texts that begin so far from the right edge are not measured: they are shorter."""
 
 
 class Ruler(QWidget):
@@ -103,8 +109,9 @@ class Ruler(QWidget):
         painter.setPen(theme.color("muted"))
         _draw_ticks(painter, xs, bottom - 7, bottom - 1)
         baseline = 2 + (bottom - 8 + painter.fontMetrics().ascent() - painter.fontMetrics().descent()) // 2
-        for x, text in zip(xs.tolist(), ticks.texts, strict=True):
-            painter.drawText(QPoint(round(x) + 5, baseline), text)
+        for x, text in whole_texts(xs.tolist(), ticks.texts, painter.fontMetrics(), self.width()):
+            painter.drawText(QPoint(x, baseline), text)
+        self._paint_origin(painter)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, True)
         self._paint_marks(painter)
         self._paint_link_hints(painter)
@@ -116,6 +123,21 @@ class Ruler(QWidget):
             painter.fillRect(QRectF(x, bottom - 9, 1, 9), theme.color("text"))
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
         painter.fillRect(QRectF(0, bottom - 1, self.width(), 1), theme.color("hairline"))
+
+    def _paint_origin(self, painter: QPainter) -> None:
+        """Where times count from, when that was moved: else nothing would tell these numbers from others."""
+        state = self.scene.state
+        x = round(self.scene.scale.to_px(state.origin_ns))
+        if state.is_origin_moved and -ORIGIN_PX <= x <= self.width() + ORIGIN_PX:
+            painter.fillRect(QRectF(x, 0, 1, self.height()), self.theme.color("selection"))
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(self.theme.color("selection"))
+            corners = [
+                QPointF(x + 0.5 - ORIGIN_PX, 0),
+                QPointF(x + 0.5 + ORIGIN_PX, 0),
+                QPointF(x + 0.5, ORIGIN_PX),
+            ]
+            painter.drawPolygon(QPolygonF(corners))
 
     def _paint_marks(self, painter: QPainter) -> None:
         scale = self.scene.scale
@@ -219,6 +241,18 @@ class Ruler(QWidget):
         self.menu_wanted.emit(event.globalPos(), time_ns)
 
 
+def whole_texts(
+    xs: Sequence[float], texts: Sequence[str], metrics: QFontMetrics, width_px: int
+) -> list[tuple[int, str]]:
+    """Texts of ticks with where they begin; one that would be cut at the right edge is left out."""
+    found = [(round(x) + 5, text) for x, text in zip(xs, texts, strict=True)]
+    return [
+        (x, text)
+        for x, text in found
+        if x + EDGE_PX <= width_px or x + metrics.horizontalAdvance(text) <= width_px
+    ]
+
+
 def _draw_ticks(painter: QPainter, xs: npt.NDArray[np.float64], top: int, bottom: int) -> None:
     """Vertical lines in one call, from an array that has the layout of `QLine`."""
     if not len(xs):
@@ -241,8 +275,13 @@ class Corner(QWidget):
         self._overview_height = overview_height
         self._painted = ""
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
-        for signal in (scene.state.view_changed, scene.state.origin_changed, scene.resized):
+        for signal in (scene.state.view_changed, scene.resized):
             signal.connect(self._changed)
+        scene.state.origin_changed.connect(self._origin_changed)
+
+    def _origin_changed(self, _origin_ns: object) -> None:
+        self.setToolTip(self.origin_text)
+        self.update()
 
     def _changed(self, *_: object) -> None:
         # Most steps of a hand leave the base as it is.
@@ -253,6 +292,24 @@ class Corner(QWidget):
         """Paint in other colours."""
         self.theme = theme
         self.update()
+
+    @property
+    def origin_text(self) -> str:
+        """What 0 is, where times count from another moment than the start; else empty."""
+        state = self.scene.state
+        if not state.is_origin_moved:
+            return ""
+        far = state.origin_ns - state.home_ns
+        return tr("0 is at {time}", "timeline", time=f"{'-' if far < 0 else ''}{format_duration(abs(far))}")
+
+    def _paint_origin(self, painter: QPainter, box: QRectF) -> None:
+        text = self.origin_text
+        if text:
+            room = int(box.width()) - painter.fontMetrics().horizontalAdvance(f"{self._painted}  ")
+            painter.setFont(ui_font(11))
+            painter.setPen(self.theme.color("selection"))
+            shown = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, room)
+            painter.drawText(box, int(Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight), shown)
 
     @property
     def base_text(self) -> str:
@@ -273,5 +330,6 @@ class Corner(QWidget):
         below = QRectF(10, self._overview_height, self.width() - 20, self.height() - self._overview_height)
         self._painted = self.base_text
         painter.drawText(below, int(Qt.AlignmentFlag.AlignVCenter), self._painted)
+        self._paint_origin(painter, below)
         painter.fillRect(QRectF(self.width() - 1, 0, 1, self.height()), self.theme.color("hairline"))
         painter.fillRect(QRectF(0, self.height() - 1, self.width(), 1), self.theme.color("hairline"))

@@ -191,6 +191,16 @@ class TimelineView(QWidget):
         self.corner.setFixedWidth(width_px)
         self.path.title_px = width_px
 
+    def share_time(self, leader: Scene | None) -> None:
+        """Have another timeline's ruler and overview, which moves as one with this, stand for this too; None: have own.
+
+        What is drawn once costs once, and two rulers that read the same are one too many.
+        """
+        self.scene.leader = leader
+        for part in (self.overview, self.ruler, self.corner):
+            part.setVisible(leader is None)
+        self.canvas.invalidate()
+
     def picture(self) -> QImage:
         """The timeline as it is now, at the screen's resolution."""
         ratio = self.devicePixelRatioF()

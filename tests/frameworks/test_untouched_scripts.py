@@ -177,13 +177,28 @@ def test_operators_of_the_first_steps_have_shapes_types_and_flops(tmp_path: Path
     )
     assert set(shaped.input_types) == {"float, float, float, Scalar, Scalar"}
     assert shaped.flops.tolist() == [2 * 4 * 8 * 16, 2 * 4 * 16 * 4] * 3
-    assert len(calls) - len(shaped) == 2 * (5 - 3) + 2 * 5 + 2 * 5
+    assert len(calls) - len(shaped) == 2 * (5 - 3) + 2 * 5 + 2 * 5 + 2 * 5
     row = flops[(flops.name == "aten::addmm") & flops.input_shapes.str.startswith("[16]")]
     assert row.flops.tolist() == [3 * 2 * 4 * 8 * 16]
     assert modules.flops["net.0"] == 3 * 2 * 4 * 8 * 16
     names = Counter(operators.name)
     # Whoever tells: the same operators.
     assert {name for name in told["operators"] if "::" in name} <= set(names)
+
+
+@pytest.mark.parametrize("trace", ["torch", "steps,torch"])
+def test_shapes_end_after_some_calls_where_nothing_is_optimised(tmp_path: Path, trace: str) -> None:
+    needs("torch")
+    script = "import os, torch\nnet = torch.nn.Linear(2, 3)\nfor _ in range(9): net(torch.ones(1, 2))\n"
+    script += "print('{\"log\": \"%s\"}' % os.environ.get('KINETO_LOG_LEVEL'))"
+    options = ("--trace", trace, "--torch-shapes", "4")
+    (told,), capture = record(tmp_path, "-c", script, options=options)
+    with capture:
+        operators = capture.events("operator").to_pandas()
+    calls = operators[operators.name == "aten::addmm"]
+    assert len(calls) == 9
+    assert calls.input_shapes.notna().sum() == 4
+    assert told == {"log": "None"}  # the program's environment is its own
 
 
 def test_backward_of_a_module_is_that_of_the_operators_in_it(tmp_path: Path) -> None:

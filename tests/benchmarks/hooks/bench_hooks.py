@@ -60,9 +60,13 @@ import json, statistics, sys, time
 import torch
 torch.set_num_threads(1)
 count, a = int(sys.argv[1]), torch.zeros(64)
-profiler, native = torch.autograd.profiler, torch._C._autograd
-state = profiler.ProfilerState.ITT
-config = profiler.ProfilerConfig(state, False, False, False, False, False, profiler._ExperimentalConfig())
+learn, tell, end = 1, 3, 6  # recording/sources/torch/native/autograd.h
+(ask,) = [finder.api["autograd"] for finder in sys.meta_path if type(finder).__name__ == "Watcher"]
+def begin():
+    value = torch.ones(1, requires_grad=True)
+    ask(learn)
+    for _ in range(4): value = value * value
+    assert ask(tell)
 def once():
     began = time.thread_time_ns()
     for _ in range(count): torch.add(a, a)
@@ -71,9 +75,9 @@ once()
 without, recorded = [], []
 for _ in range(15):
     recorded.append(once())
-    native._disable_profiler()
+    ask(end)
     without.append(once())
-    native._enable_profiler(config, set())
+    begin()
 print(json.dumps([statistics.median(without), statistics.median(recorded)]))
 """
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 from warpline.i18n import english
 from warpline.recording.unavailable import Unavailable
 
 
 def require_elf_reader() -> None:
     """Raises Unavailable where pyelftools is not installed."""
-    try:
-        import elftools.elf.elffile  # noqa: F401
-    except ImportError as error:
+    if find_spec("elftools") is None:
         raise Unavailable(
             english("native functions have no names here: pyelftools is not installed"),
             english("pip install pyelftools, then: warpline record --again CAPTURE"),
-        ) from error
+        )

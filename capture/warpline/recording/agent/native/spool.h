@@ -100,6 +100,9 @@ struct writer {
     struct open_ranges *domains; /* by NVTX domain */
     uint32_t operator_depth, operator_room;
     struct open_operator *operators;
+    struct recent_name *recent_names; /* of operators (torch/native/operators.c); NULL until there is one */
+    uint32_t framework_thread;        /* what a framework calls this thread; 0 until it was asked */
+    bool is_without_operators;        /* something else tells those of this thread */
     struct record_osrt_waiting *waiting; /* what this thread waits for, in the file; NULL until it first waits */
     const void *waiting_caller;          /* return address whose text `waiting` has; NULL: none */
     struct known_frame frames[KNOWN_FRAMES];

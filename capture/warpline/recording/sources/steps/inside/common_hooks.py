@@ -43,11 +43,21 @@ refs: dict[int, Any] = {}
 serials = itertools.count(1)
 after_steps: list[Callable[[], None]] = []
 """Called when an optimiser has stepped; they raise nothing."""
+after_calls: list[Callable[[], None]] = []
+"""Called when a module was called that none other called; they raise nothing."""
 
 
 def is_compiling() -> bool:
     """Whether torch is tracing; torch._dynamo takes the function in the list for the constant that it is there."""
     return compiling[0]()
+
+
+def quietly(function: Callable[[], Any]) -> None:
+    """Call it; what goes wrong is no business of the program."""
+    try:
+        function()
+    except Exception:  # of PyTorch's private functions anything; nothing of it may reach the program
+        pass
 
 
 def timed(function: Any, kind: int, name: str) -> Any:
@@ -157,6 +167,8 @@ def hook_calls(kind_of_module: Any, grad_enabled: Callable[[], bool]) -> None:
         finally:
             leave(start, path)
             record(start, kind, label_of(kind, self), 0, 0)
+            for act in after_calls:
+                act()
 
     def call(self: Any, /, *args: Any, **kwargs: Any) -> Any:
         if is_compiling():

@@ -1,7 +1,9 @@
-"""Has PyTorch tell its operators through ITT, whose collector the agent is. Runs inside the program (see boot.py).
+"""Has PyTorch tell its operators. Runs inside the program (see boot.py).
 
-PyTorch lets one profiler run in a thread: ours steps aside while the script's own does. In forked processes it is
-switched off: a loader worker would complain of it on its way out, and there are few operators in them to see.
+The agent observes them itself where it knows its way about this PyTorch (native/autograd.c), which is cheap and in
+nobody's way. Elsewhere they come through ITT, whose collector the agent is: that is one of PyTorch's profilers, of
+which one may run in a thread, so ours steps aside while the script's own does. In forked processes both are switched
+off: a loader worker would complain of ITT on its way out, and there are few operators in them to see.
 """
 
 from __future__ import annotations
@@ -11,7 +13,6 @@ import functools
 import os
 import sys
 import threading
-import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,123 +20,54 @@ if TYPE_CHECKING:
     from typing import Any
 
     # What boot.py puts among the globals of this file.
-    from warpline.recording.sources.steps.inside.common_hooks import is_compiling, leave_to_dynamo
+    from warpline.recording.sources.steps.inside.common_hooks import quietly
+    from warpline.recording.sources.steps.inside.torch_shapes import Shapes
+
+    def read(file: str, /) -> dict[str, Any]: ...
 
     def say(source: str, is_enabled: int, reason: str, remedy: str, /) -> None: ...
-    def autograd(step: int, /) -> int: ...
-    def now() -> int: ...
-    def text(text: str, /) -> int: ...
-    def operator(
-        start: int,
-        end: int,
-        sequence: int,
-        flops: int,
-        name: int,
-        thread: int,
-        tid: int,
-        shapes: int,
-        types: int,
-        /,
-    ) -> None: ...
+    def autograd(what: int, /) -> int: ...
 
 
 SHAPES = "WARPLINE_TORCH_SHAPES"
 """Names the variable with the number of steps whose operators are told with shapes."""
+THROUGH_ITT = "WARPLINE_TORCH_ITT"
+"""Names a variable that is 1 where operators are to come through ITT all the same."""
 
 
-class Shapes:
-    """PyTorch's own profiler, in one thread and for the first steps: it tells shapes, which ITT does not."""
+LEARN, FOLLOW, TELL, BE_QUIET, GO_ON, END = range(1, 7)
+"""What `autograd` can be asked for (native/autograd.h)."""
 
-    def __init__(self, torch: Any, steps: int, after: Callable[[], None]) -> None:
-        """``after`` is called when it has ended and ITT may go on."""
-        self.torch = torch
-        self.native = torch._C._autograd
-        self.steps = steps
-        self.after = after
-        self.offset = 0
-        self.is_on = False
-        self.owner = os.getpid(), threading.get_ident()
 
-    def begin(self) -> None:
-        """From here on; a step ends when an optimiser has stepped."""
-        # Its library would tell on stderr that it begins, that it ends, and that there is no GPU.
-        os.environ.setdefault("KINETO_LOG_LEVEL", "99")
-        profiler = sys.modules["torch.autograd.profiler"]
-        experimental = profiler._ExperimentalConfig()
-        state = profiler.ProfilerState.KINETO
-        config = profiler.ProfilerConfig(state, True, False, False, True, False, experimental)
-        activities = {self.torch._C._profiler.ProfilerActivity.CPU}
-        self.hook_optimizers(sys.modules["torch.optim.optimizer"].Optimizer)
-        self.native._prepare_profiler(config, activities)
-        self.offset = time.time_ns() - now()
-        self.native._enable_profiler(config, activities)
-        self.is_on = True
+class Observed:
+    """Operators of all threads, told by the agent's own callbacks."""
 
-    def hook_optimizers(self, optimizer: Any) -> None:
-        """Have ``step`` counted, outside of the range that PyTorch has around it."""
-        wrap = optimizer.profile_hook_step
+    def __init__(self) -> None:
+        self.shapes: Shapes | None = None
 
-        @functools.wraps(wrap)
-        def profile_hook_step(func: Any) -> Any:
-            step = wrap(func)
+    def on(self) -> None:
+        """In this thread again."""
+        autograd(GO_ON)
 
-            @functools.wraps(step)
-            def wrapper(*args: Any, **kwargs: Any) -> Any:
-                try:
-                    return step(*args, **kwargs)
-                finally:
-                    if self.is_on and not is_compiling():
-                        quietly(self.stepped)
+    def begin_shapes(self, shapes: Shapes) -> None:
+        """PyTorch's profiler in their place, in this thread and until that ends."""
+        autograd(BE_QUIET)
+        try:
+            shapes.begin()
+            self.shapes = shapes
+        except Exception as error:  # PyTorch's private functions, which another version may have otherwise
+            say("torch", 1, f"shapes are not recorded: {type(error).__name__}: {error}", "")
+            self.on()
 
-            leave_to_dynamo(wrapper)
-            return wrapper
-
-        optimizer.profile_hook_step = staticmethod(profile_hook_step)
-
-    def stepped(self) -> None:
-        """An optimiser has stepped."""
-        self.steps -= 1
-        if self.steps <= 0:
-            self.end()
+    def make_room(self) -> None:
+        """For the script's own profiler, beside which there can be no other that tells shapes."""
+        if self.shapes is not None:
+            self.shapes.end()
 
     def end(self) -> None:
-        """No more; what was seen is written."""
-        if not self.is_on or self.owner != (os.getpid(), threading.get_ident()):
-            return
-        self.is_on = False
-        until = time.time_ns()
-        events = self.native._disable_profiler().events()
-        for event in events:
-            quietly(functools.partial(self.write, event))
-        # A range that is open now would end, in this profiler, with the state of another one.
-        if any(event.end_ns() >= until for event in events):
-            say(
-                "torch",
-                1,
-                "operators after the steps with shapes are not recorded: a range was open around them",
-                "",
-            )
-        else:
-            self.after()
-
-    def write(self, event: Any) -> None:
-        """One operator or range."""
-        name, number, made_by = event.name(), event.sequence_nr(), event.fwd_thread_id()
-        if number >= 0 and made_by:
-            # The engine's own range around a node has the node's number as well.
-            number = -1 if name.startswith("autograd::engine::") else -2 - number
-        start = event.start_ns() - self.offset
-        operator(
-            start,
-            start + event.duration_ns(),
-            number,
-            event.flops(),
-            text(name),
-            made_by or event.start_thread_id(),
-            event.device_resource_id(),
-            text(written(event.shapes())),
-            text(", ".join(event.dtypes())),
-        )
+        """No more, and never again in this process."""
+        self.make_room()
+        autograd(END)
 
 
 class Switch:
@@ -161,7 +93,7 @@ class Switch:
         try:
             shapes.begin()
             self.shapes = shapes
-        except Exception as error:
+        except Exception as error:  # PyTorch's private functions, which another version may have otherwise
             say("torch", 1, f"shapes are not recorded: {type(error).__name__}: {error}", "")
             self.on()
 
@@ -177,19 +109,6 @@ class Switch:
         """No more, and never again in this process."""
         self.is_allowed = False
         self.off()
-
-
-def written(shapes: list[Any]) -> str:
-    """``[8, 16], [16], []``"""
-    return ", ".join(map(str, shapes))
-
-
-def quietly(function: Callable[[], Any]) -> None:
-    """Call it; what goes wrong is no business of the program."""
-    try:
-        function()
-    except Exception:
-        pass
 
 
 def step_aside(switch: Switch, profiler: Any) -> None:
@@ -241,18 +160,23 @@ def follow_threads(switch: Switch) -> None:
     threading.Thread.run = wrapper  # type: ignore[method-assign]
 
 
-def follow_nodes(torch: Any) -> None:
-    """Have the agent find out, from a few operators with gradients, where PyTorch keeps the numbers of its nodes."""
+def has_learnt(torch: Any, outcome: int) -> bool:
+    """Have the agent find out, from a few operators with gradients, where PyTorch keeps what it tells of them."""
     value = torch.ones(1, requires_grad=True)
     is_found = False
-    if autograd(1):
+    if autograd(LEARN):
         try:
             with torch.enable_grad():
                 for _ in range(4):
                     value = value * value
         finally:
-            is_found = bool(autograd(2))
-    if not is_found:
+            is_found = bool(autograd(outcome))
+    return is_found
+
+
+def follow_nodes(torch: Any) -> None:
+    """Link what ITT tells of backward to forward."""
+    if not has_learnt(torch, FOLLOW):
         say(
             "torch",
             1,
@@ -261,12 +185,28 @@ def follow_nodes(torch: Any) -> None:
         )
 
 
-def begin(module: Any) -> None:
-    """When ``import torch`` is done."""
-    itt = getattr(module._C, "_itt", None)
+def make_way(observed: Observed, profiler: Any) -> None:
+    """End the first steps with shapes where the script's own profiler begins."""
+
+    def beginning(begin: Any) -> Any:
+        @functools.wraps(begin)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            quietly(observed.make_room)
+            return begin(*args, **kwargs)
+
+        return wrapper
+
+    for name in ("_prepare_profiler", "_enable_profiler"):
+        if hasattr(profiler, name):
+            setattr(profiler, name, beginning(getattr(profiler, name)))
+
+
+def switched(torch: Any) -> Switch | None:
+    """Operators through ITT; None where there is none."""
+    itt = getattr(torch._C, "_itt", None)
     if itt is None or not itt.is_available():
         say("torch", 0, "this PyTorch is built without ITT", "use a build of PyTorch for x86-64 Linux")
-        return
+        return None
     profiler = sys.modules["torch.autograd.profiler"]
     state = profiler.ProfilerState.ITT
     experimental = profiler._ExperimentalConfig()
@@ -274,13 +214,33 @@ def begin(module: Any) -> None:
     switch = Switch(profiler._enable_profiler, profiler._disable_profiler, config)
     step_aside(switch, profiler)
     follow_threads(switch)
-    os.register_at_fork(after_in_child=lambda: quietly(switch.end))
-    atexit.register(quietly, switch.end)
     switch.on()
-    quietly(lambda: follow_nodes(module))
+    quietly(lambda: follow_nodes(torch))
+    return switch
+
+
+def observed(torch: Any) -> Observed | None:
+    """Operators as the agent sees them itself; None where it does not know this PyTorch."""
+    try:
+        if os.environ.get(THROUGH_ITT) == "1" or not has_learnt(torch, TELL):
+            return None
+    except Exception:  # a PyTorch without what this multiplies
+        return None
+    telling = Observed()
+    make_way(telling, sys.modules["torch.autograd.profiler"])
+    return telling
+
+
+def begin(module: Any) -> None:
+    """When ``import torch`` is done."""
+    telling = observed(module) or switched(module)
+    if telling is None:
+        return
+    os.register_at_fork(after_in_child=lambda: quietly(telling.end))
+    atexit.register(quietly, telling.end)
     steps = os.environ.get(SHAPES, "0")
     if steps.isdigit() and int(steps):
-        switch.begin_shapes(Shapes(module, int(steps), switch.on))
+        telling.begin_shapes(read("torch_shapes")["Shapes"](module, int(steps), telling.on))
 
 
 HOOKS = {"torch": begin}

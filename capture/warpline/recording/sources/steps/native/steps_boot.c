@@ -147,11 +147,21 @@ static void *intern(void *self, void *object)
     return py.from_long((long long)wl_intern(text, length));
 }
 
-/* autograd(step): see autograd_learn */
-static void *autograd(void *self, void *step)
+/* autograd(what): see autograd.h */
+static void *autograd(void *self, void *what)
 {
     (void)self;
-    return py.from_long(autograd_learn((int)number(step)));
+    bool is_done = true;
+    switch (number(what)) {
+    case 1: is_done = autograd_learn(); break;
+    case 2: is_done = autograd_follow(); break;
+    case 3: is_done = autograd_tell(); break;
+    case 4: autograd_be_quiet(true); break;
+    case 5: autograd_be_quiet(false); break;
+    case 6: autograd_end(); break;
+    default: is_done = false;
+    }
+    return py.from_long(is_done);
 }
 
 /* operator(start, end, sequence, flops, name, thread, tid, shapes, types): one that has ended, of any thread */

@@ -11,10 +11,11 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "spool.h"
+#include "operators.h"
 
 #define WORDS 160u       /* of the object that are looked at */
 #define LARGEST 4096     /* id of a thread */
+#define LEARNT "aten::mul" /* the operator that is looked at */
 #define MADE_BY_WORDS 13 /* behind the number: inputs, keyword inputs, outputs, then the thread (libstdc++ and libc++ agree) */
 enum { FUNCTION_SCOPE = 0, BACKWARD_SCOPE = 1 };
 
@@ -27,7 +28,9 @@ struct callback {
 
 static uint64_t (*peek)(void), (*current_thread)(void), (*add_callback)(struct callback);
 static void (*remove_callback)(uint64_t);
-static uint64_t handle;
+static uint64_t handle, others;
+static const char *(*name_of)(const void *);
+static uint32_t named; /* operators whose name was the one that was expected */
 static uint8_t candidates[WORDS]; /* in how many operators this word was the number */
 static uint32_t seen, place;
 static uint64_t learner; /* the thread whose operators are looked at; 0 when none are */
@@ -41,12 +44,14 @@ int64_t autograd_next(void)
     return LIKELY(atomic_load_explicit(&is_known, memory_order_acquire)) ? (int64_t)peek() : AUTOGRAD_NONE;
 }
 
-uint32_t autograd_thread(void)
+uint32_t autograd_thread(struct writer *writer)
 {
-    return LIKELY(atomic_load_explicit(&is_known, memory_order_acquire)) ? (uint32_t)current_thread() : 0;
+    if (UNLIKELY(writer->framework_thread == 0 && atomic_load_explicit(&is_known, memory_order_acquire)))
+        writer->framework_thread = (uint32_t)current_thread();
+    return writer->framework_thread;
 }
 
-bool autograd_is_learning(void) { return UNLIKELY(learner != 0); }
+bool autograd_is_quiet(const struct writer *writer) { return UNLIKELY(learner != 0 || writer->is_without_operators); }
 
 int64_t autograd_take_node(uint32_t *made_by)
 {
@@ -73,6 +78,8 @@ static void *look(void **context, const void *function)
         return context;
     for (size_t i = 0; i < count; i++)
         candidates[i] += words[i] == expected;
+    const char *name = name_of != NULL ? name_of(function) : NULL;
+    named += name != NULL && strcmp(name, LEARNT) == 0;
     seen++;
     comes_late |= wl_self != NULL && wl_self->operator_depth > 0;
     return context;
@@ -88,11 +95,43 @@ static void *follow(void **context, const void *function)
     return context;
 }
 
-static void observe(void *(*start)(void **, const void *), int scope)
+/* --- operators told by these callbacks, at half the cost of ITT: it asks for its state, and for a handle, each time */
+
+static void *begin_forward(void **context, const void *function)
 {
-    struct callback callback = {.start = start, .sampling_probability = 1.0};
-    callback.scopes[scope] = true;
-    handle = add_callback(callback);
+    struct writer *writer = wl_writer();
+    *context = NULL;
+    if (LIKELY(writer != NULL))
+        operator_begins(writer, operator_name(writer, name_of(function)), (int64_t)peek(), autograd_thread(writer));
+    return context;
+}
+
+static void *begin_node(void **context, const void *function)
+{
+    const uint64_t *words = function;
+    uint64_t made_by = words[place + MADE_BY_WORDS];
+    struct writer *writer = wl_writer();
+    *context = NULL;
+    if (LIKELY(writer != NULL))
+        operator_begins(writer, operator_name(writer, name_of(function)), -2 - (int64_t)words[place],
+                        made_by <= LARGEST ? (uint32_t)made_by : 0);
+    return context;
+}
+
+static void end_any(const void *function, void *context)
+{
+    (void)function, (void)context;
+    struct writer *writer = wl_writer();
+    if (LIKELY(writer != NULL))
+        operator_ends(writer);
+}
+
+static uint64_t observe(void *(*start)(void **, const void *), void (*end)(const void *, void *), unsigned scopes)
+{
+    struct callback callback = {.start = start, .end = end, .sampling_probability = 1.0};
+    for (unsigned scope = 0; scope < sizeof callback.scopes; scope++)
+        callback.scopes[scope] = scopes >> scope & 1u;
+    return add_callback(callback);
 }
 
 static bool find_functions(void)
@@ -107,32 +146,71 @@ static bool find_functions(void)
     *(void **)&peek = dlsym(library, "_ZN2at15sequence_number4peekEv");
     *(void **)&current_thread = dlsym(library, "_ZN2at14RecordFunction15currentThreadIdEv");
     *(void **)&add_callback = dlsym(library, "_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE");
+    *(void **)&name_of = dlsym(library, "_ZNK2at14RecordFunction4nameEv");
     *(void **)&remove_callback = dlsym(library, "_ZN2at14removeCallbackEm");
     return peek && current_thread && add_callback && remove_callback;
 }
 
-bool autograd_learn(int step)
+bool autograd_learn(void)
 {
-    if (step == 1) {
-        if (handle != 0 || !find_functions())
-            return false;
-        learner = current_thread();
-        observe(look, FUNCTION_SCOPE);
-        return true;
-    }
+    if (handle != 0 || !find_functions())
+        return false;
+    memset(candidates, 0, sizeof candidates);
+    seen = named = 0;
+    comes_late = false;
+    learner = current_thread();
+    handle = observe(look, NULL, 1u << FUNCTION_SCOPE);
+    return true;
+}
+
+/* Whether the numbers were found. */
+static bool has_learnt(void)
+{
     if (learner == 0)
         return false;
     learner = 0;
     remove_callback(handle);
+    handle = 0;
     uint32_t found = 0;
     for (uint32_t i = 0; i < WORDS; i++)
         if (seen >= 3 && candidates[i] == seen) {
             place = i;
             found++;
         }
-    if (found != 1 || comes_late || place + MADE_BY_WORDS >= WORDS)
+    return found == 1 && !comes_late && place + MADE_BY_WORDS < WORDS;
+}
+
+bool autograd_follow(void)
+{
+    if (!has_learnt())
         return false;
-    observe(follow, BACKWARD_SCOPE);
+    handle = observe(follow, NULL, 1u << BACKWARD_SCOPE);
     atomic_store_explicit(&is_known, true, memory_order_release);
     return true;
+}
+
+bool autograd_tell(void)
+{
+    if (!has_learnt() || named != seen)
+        return false;
+    atomic_store_explicit(&is_known, true, memory_order_release);
+    handle = observe(begin_node, end_any, 1u << BACKWARD_SCOPE);
+    others = observe(begin_forward, end_any, ~(1u << BACKWARD_SCOPE));
+    return true;
+}
+
+void autograd_be_quiet(bool is_quiet)
+{
+    struct writer *writer = wl_writer();
+    if (writer != NULL)
+        writer->is_without_operators = is_quiet;
+}
+
+void autograd_end(void)
+{
+    if (others == 0)
+        return;
+    remove_callback(handle);
+    remove_callback(others);
+    handle = others = 0;
 }

@@ -5,18 +5,29 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "spool.h"
+
 enum { AUTOGRAD_NONE = -1 };
 
 /* The number that the next node made by this thread gets; AUTOGRAD_NONE while `autograd_learn` found nothing out. */
 int64_t autograd_next(void);
 /* PyTorch's id of this thread; 0 as above. */
-uint32_t autograd_thread(void);
+uint32_t autograd_thread(struct writer *writer);
 /* Hands over, once, the number of the node that is about to run in this thread and the thread that made it. */
 int64_t autograd_take_node(uint32_t *made_by);
 
-/* Whether what runs now is only there to be looked at. */
-bool autograd_is_learning(void);
-/* Step 1 begins to look, step 2 (after some operators with gradients) says whether numbers are found and followed. */
-bool autograd_learn(int step);
+/* Whether operators of this thread are there only to be looked at, or told by something else. */
+bool autograd_is_quiet(const struct writer *writer);
+
+/* Begins to look; some multiplications with gradients are to follow. */
+bool autograd_learn(void);
+/* Ends it; true when numbers are found. What `begin_task` of itt.c is told is linked from now on. */
+bool autograd_follow(void);
+/* Ends it; true when names and numbers are found. From now on operators of all threads are told, without ITT. */
+bool autograd_tell(void);
+/* Whether this thread's are left out. */
+void autograd_be_quiet(bool is_quiet);
+/* No more of them. */
+void autograd_end(void);
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "autograd.h"
+#include "operators.h"
 #include "spool_internal.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -72,7 +73,8 @@ static inline bool is_torch(const struct itt_domain *domain)
 /* PyTorch makes a handle for every call: equal texts are one. */
 static struct itt_handle *create_handle(const char *text)
 {
-    uint32_t id = text ? wl_intern(text, strlen(text)) : 0;
+    struct writer *writer = text ? wl_writer() : NULL;
+    uint32_t id = writer ? operator_name(writer, text) : 0;
     if (UNLIKELY(id >= MAX_HANDLES))
         id = 0;
     struct itt_handle *chunk = __atomic_load_n(&handles[id / CHUNK], __ATOMIC_ACQUIRE);
@@ -89,17 +91,6 @@ static struct itt_handle *create_handle(const char *text)
     return chunk != NULL ? &chunk[id % CHUNK] : NULL;
 }
 
-static struct open_operator *deeper(struct writer *writer)
-{
-    uint32_t larger = writer->operator_room ? writer->operator_room * 2 : 32;
-    struct open_operator *moved = realloc(writer->operators, larger * sizeof *moved);
-    if (moved == NULL)
-        return NULL;
-    writer->operators = moved;
-    writer->operator_room = larger;
-    return moved;
-}
-
 static void begin_task(const struct itt_domain *domain, struct itt_id task, struct itt_id parent,
                        const struct itt_handle *handle)
 {
@@ -107,37 +98,21 @@ static void begin_task(const struct itt_domain *domain, struct itt_id task, stru
     struct writer *writer = is_torch(domain) ? wl_writer() : NULL;
     if (writer == NULL)
         return;
-    if (UNLIKELY(writer->operator_depth >= writer->operator_room) && deeper(writer) == NULL)
-        return;
-    struct open_operator *open = &writer->operators[writer->operator_depth++];
-    open->name = handle ? (uint32_t)handle->extra1 : 0;
-    if (UNLIKELY(open->name == 0 && handle != NULL && handle->text != NULL)) /* made before we were asked */
-        open->name = wl_intern(handle->text, strlen(handle->text));
-    int64_t node = autograd_take_node(&open->thread);
-    if (node != AUTOGRAD_NONE) {
-        open->sequence = -2 - node;
-    } else {
-        open->sequence = autograd_next();
-        open->thread = autograd_thread();
-    }
-    open->start_ns = wl_is_recording(SOURCE_TORCH) && !autograd_is_learning() ? wl_now(writer) : 0;
+    uint32_t name = handle ? (uint32_t)handle->extra1 : 0, thread;
+    if (UNLIKELY(name == 0 && handle != NULL && handle->text != NULL)) /* made before we were asked */
+        name = wl_intern(handle->text, strlen(handle->text));
+    int64_t node = autograd_take_node(&thread);
+    if (node != AUTOGRAD_NONE)
+        operator_begins(writer, name, -2 - node, thread);
+    else
+        operator_begins(writer, name, autograd_next(), autograd_thread(writer));
 }
 
 static void end_task(const struct itt_domain *domain)
 {
     struct writer *writer = is_torch(domain) ? wl_writer() : NULL;
-    if (writer == NULL || writer->operator_depth == 0)
-        return;
-    struct open_operator *open = &writer->operators[--writer->operator_depth];
-    if (open->start_ns == 0 || !wl_is_recording(SOURCE_TORCH))
-        return;
-    struct record_framework_operator *to =
-        WL_RESERVE(writer, SLOT_FRAMEWORK_OPERATOR, record_framework_operator);
-    if (to == NULL)
-        return;
-    *to = (struct record_framework_operator){open->start_ns,  wl_now(writer), open->sequence,
-                                              open->name, open->thread};
-    WL_COMMIT(writer, SLOT_FRAMEWORK_OPERATOR, record_framework_operator);
+    if (writer != NULL)
+        operator_ends(writer);
 }
 
 EXPORT void __itt_api_init(struct itt_global *global, int groups)

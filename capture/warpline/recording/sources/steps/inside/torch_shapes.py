@@ -1,0 +1,180 @@
+"""Operators with shapes, in the first steps of a program of PyTorch. Runs inside the program (see boot.py)."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import sys
+import threading
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    # What boot.py puts among the globals of this file.
+    from warpline.recording.sources.steps.inside.common_hooks import (
+        after_calls,
+        hook_calls,
+        is_compiling,
+        leave_to_dynamo,
+        now,
+        quietly,
+        text,
+    )
+
+    def say(source: str, is_enabled: int, reason: str, remedy: str, /) -> None: ...
+    def operator(
+        start: int,
+        end: int,
+        sequence: int,
+        flops: int,
+        name: int,
+        thread: int,
+        tid: int,
+        shapes: int,
+        types: int,
+        /,
+    ) -> None: ...
+
+
+MOST_CALLS = 1000
+"""Calls of models for each of these steps, whatever optimisers do."""
+LOG_LEVEL = "KINETO_LOG_LEVEL"
+
+
+def written(shapes: list[Any]) -> str:
+    """``[8, 16], [16], []``"""
+    return ", ".join(map(str, shapes))
+
+
+@contextlib.contextmanager
+def saying_nothing() -> Iterator[None]:
+    """PyTorch's library would tell on stderr that it begins, that it ends, and that there is no GPU.
+
+    It asks the environment, which is the program's and is as it was afterwards.
+    """
+    if LOG_LEVEL in os.environ:
+        yield
+        return
+    os.environ[LOG_LEVEL] = "99"
+    try:
+        yield
+    finally:
+        os.environ.pop(LOG_LEVEL, None)
+
+
+class Shapes:
+    """PyTorch's own profiler, in one thread and for the first steps: it tells shapes, which ITT does not."""
+
+    def __init__(self, torch: Any, steps: int, after: Callable[[], None]) -> None:
+        """``after`` is called when it has ended and ITT may go on."""
+        self.torch = torch
+        self.native = torch._C._autograd
+        self.steps = steps
+        self.calls_left = steps * MOST_CALLS
+        self.has_optimizer = False
+        self.after = after
+        self.offset = 0
+        self.is_on = False
+        self.owner = os.getpid(), threading.get_ident()
+
+    def begin(self) -> None:
+        """From here on; a step ends when an optimiser has stepped, and without one with each call of a model."""
+        profiler = sys.modules["torch.autograd.profiler"]
+        experimental = profiler._ExperimentalConfig()
+        state = profiler.ProfilerState.KINETO
+        config = profiler.ProfilerConfig(state, True, False, False, True, False, experimental)
+        activities = {self.torch._C._profiler.ProfilerActivity.CPU}
+        self.hook_optimizers(sys.modules["torch.optim.optimizer"].Optimizer)
+        self.hook_models(self.torch.nn.Module)
+        with saying_nothing():
+            self.native._prepare_profiler(config, activities)
+            self.offset = time.time_ns() - now()
+            self.native._enable_profiler(config, activities)
+        self.is_on = True
+
+    def hook_optimizers(self, optimizer: Any) -> None:
+        """Have ``step`` counted, outside of the range that PyTorch has around it."""
+        wrap = optimizer.profile_hook_step
+
+        @functools.wraps(wrap)
+        def profile_hook_step(func: Any) -> Any:
+            self.has_optimizer = True
+            step = wrap(func)
+
+            @functools.wraps(step)
+            def wrapper(*args: Any, **kwargs: Any) -> Any:
+                try:
+                    return step(*args, **kwargs)
+                finally:
+                    if self.is_on and not is_compiling():
+                        quietly(self.stepped)
+
+            leave_to_dynamo(wrapper)
+            return wrapper
+
+        optimizer.profile_hook_step = staticmethod(profile_hook_step)
+
+    def hook_models(self, kind: Any) -> None:
+        """Have calls of models counted, which are hooked already where steps are recorded."""
+        if kind.__call__.__globals__.get("__name__") != hook_calls.__module__:
+            hook_calls(kind, self.torch.is_grad_enabled)
+        after_calls.append(functools.partial(quietly, self.called))
+
+    def called(self) -> None:
+        """A model was called. Where an optimiser was made that never steps, enough is enough."""
+        if self.is_on and not is_compiling():
+            self.calls_left -= 1
+            if not self.has_optimizer:
+                self.stepped()
+            elif self.calls_left <= 0:
+                self.end()
+
+    def stepped(self) -> None:
+        """A step has ended."""
+        self.steps -= 1
+        if self.steps <= 0:
+            self.end()
+
+    def end(self) -> None:
+        """No more; what was seen is written."""
+        if not self.is_on or self.owner != (os.getpid(), threading.get_ident()):
+            return
+        self.is_on = False
+        until = time.time_ns()
+        with saying_nothing():
+            events = self.native._disable_profiler().events()
+        for event in events:
+            quietly(functools.partial(self.write, event))
+        # A range that is open now would end, in this profiler, with the state of another one.
+        if any(event.end_ns() >= until for event in events):
+            say(
+                "torch",
+                1,
+                "operators after the steps with shapes are not recorded: a range was open around them",
+                "",
+            )
+        else:
+            self.after()
+
+    def write(self, event: Any) -> None:
+        """One operator or range."""
+        name, number, made_by = event.name(), event.sequence_nr(), event.fwd_thread_id()
+        if number >= 0 and made_by:
+            # The engine's own range around a node has the node's number as well.
+            number = -1 if name.startswith("autograd::engine::") else -2 - number
+        start = event.start_ns() - self.offset
+        operator(
+            start,
+            start + event.duration_ns(),
+            number,
+            event.flops(),
+            text(name),
+            made_by or event.start_thread_id(),
+            event.device_resource_id(),
+            text(written(event.shapes())),
+            text(", ".join(event.dtypes())),
+        )

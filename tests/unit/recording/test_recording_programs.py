@@ -162,7 +162,9 @@ def test_two_hundred_threads_that_live_ten_milliseconds(tmp_path: Path) -> None:
         # A thread id may be used again within the run, so look at this thread and not at its id.
         own = states.thread == states.threads.index(thread)
         assert int(states.duration[own].sum()) == lifetime(thread)
-        assert "blocked" in set(states.name[own])
+        # Whoever loses its core on the way to sleep, and gets it back when its time is over, never comes to block.
+        assert int(states.duration[own & (states.name != "running")].sum()) > 9_900_000
+    assert "blocked" in set(states.name)
 
 
 @needs_perf

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QInputDialog
@@ -10,13 +11,16 @@ from tests.gui.timeline.timeline_tools import (
     LEFT,
     MAIN,
     NONE,
+    STREAM,
     drag,
     move,
+    pixels,
     wait_idle,
 )
 from tests.gui.timeline_sample import MS, US
 
 from warpline_app.timeline.model.row import Content
+from warpline_app.timeline.widgets.titles import title_of
 from warpline_app.timeline.widgets.view import TimelineView
 
 
@@ -88,3 +92,28 @@ def test_the_overview_moves_the_window(view: TimelineView, qtbot: QtBot) -> None
     assert view.state.view[0] == pytest.approx(40 * MS + 100 * 100 * MS / width, abs=2)
     qtbot.mouseClick(view.overview, LEFT, pos=QPoint(round(width * 0.1), 10))
     assert sum(view.state.view) / 2 == pytest.approx(10 * MS, rel=0.02)
+
+
+def test_pinned_rows_say_first_what_they_are(view: TimelineView, qtbot: QtBot) -> None:
+    view.state.set_pins([STREAM])
+    wait_idle(qtbot, view)
+    pinned = view.scene.layout.pinned[1]
+    assert title_of(pinned).startswith("Stream 7 · ")
+    pixels(view.header)
+    assert view.header._titles.of(pinned).startswith("Stream 7")
+
+
+def test_the_title_of_a_tall_row_stays_in_view(view: TimelineView, qtbot: QtBot) -> None:
+    view.state.set_height(f"{MAIN}/nvtx/default", 60)
+    view.resize(1270, 260)
+    wait_idle(qtbot, view)
+    placed = view.scene.layout.by_key[f"{MAIN}/nvtx/default"]
+    view.scene.scroll_to(placed.top + 70)
+    wait_idle(qtbot, view)
+    top, bottom = view.scene.top_of(placed), view.scene.top_of(placed) + placed.height
+    assert top < -60 < 20 < bottom
+    shown = pixels(view.header)[2:24, 40:160]
+    assert len(np.unique(shown)) > 5, "the title is painted where the row is seen"
+    view.scene.scroll_to(placed.top)
+    wait_idle(qtbot, view)
+    assert np.array_equal(shown, pixels(view.header)[2:24, 40:160])

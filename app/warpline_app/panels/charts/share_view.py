@@ -8,13 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 from PySide6.QtCore import QEvent, QPoint, QRect, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QHelpEvent, QMouseEvent, QPainter
+from PySide6.QtGui import QColor, QFontMetrics, QHelpEvent, QMouseEvent, QPainter
 from PySide6.QtWidgets import QMenu, QToolTip, QWidget
 
 from warpline.i18n import tr
 from warpline_app.look.appearance import appearance
+from warpline_app.look.eliding import elide_apart
 from warpline_app.look.theme import Theme, contrast_ratio, to_rgb
 from warpline_app.panels.charts.drawn_chart import DrawnChart
+from warpline_app.timeline.model.kernel_names import without_prefix
 
 MOST_PARTS = 16
 _LEAST_SHARE = 0.004
@@ -144,15 +146,25 @@ class ShareView(DrawnChart):
         """Draw on anything."""
         theme = appearance().theme
         self.draw_title(painter, self._title)
-        for part, rect in zip(self._parts, self._places(), strict=True):
+        names = self._names(painter.fontMetrics())
+        for part, rect, name in zip(self._parts, self._places(), names, strict=True):
             painter.fillRect(rect, QColor(part.color))
             if part.item >= 0 and part.item == self._chosen:
                 painter.setPen(theme.color("selection"))
                 painter.drawRect(rect.adjusted(0, 0, -1, -1))
                 painter.drawRect(rect.adjusted(1, 1, -2, -2))
-            self._label(painter, part, rect, theme)
+            self._label(painter, part, name, rect, theme)
 
-    def _label(self, painter: QPainter, part: Part, rect: QRect, theme: Theme) -> None:
+    def _names(self, metrics: QFontMetrics) -> list[str]:
+        """The names as they fit: what stands after namespaces where not all does, and neighbours told apart."""
+        rooms = [max(0, rect.width() - 10) for rect in self._places()]
+        names = [
+            part.name if metrics.horizontalAdvance(part.name) <= room else without_prefix(part.name)
+            for part, room in zip(self._parts, rooms, strict=True)
+        ]
+        return elide_apart(names, lambda place, text, mode: metrics.elidedText(text, mode, rooms[place]))
+
+    def _label(self, painter: QPainter, part: Part, name: str, rect: QRect, theme: Theme) -> None:
         if rect.width() < _LABEL_PX[0] or rect.height() < _LABEL_PX[1]:
             return
         ground = to_rgb(part.color)
@@ -163,8 +175,6 @@ class ShareView(DrawnChart):
         metrics = painter.fontMetrics()
         room = rect.width() - 10
         share = f"{part.share:.1%}"
-        # Where the whole name does not fit, what stands after its namespaces tells more than their beginning.
-        name = part.name if metrics.horizontalAdvance(part.name) <= room else part.name.rpartition("::")[2]
         lines = [name, share] if rect.height() >= _TWO_LINES_PX else [f"{name}  {share}"]
         for number, line in enumerate(lines):
             text = metrics.elidedText(line, Qt.TextElideMode.ElideRight, room)

@@ -95,6 +95,10 @@ class Atlas:
         """The entry of a text in an ink (its place among the inks), −1 when it was not added."""
         return self._entries.get((text, ink), -1)
 
+    def text_of(self, entry: int) -> str:
+        """The text of an entry, as it is shown."""
+        return self._texts[entry][0]
+
     def add(self, text: str, ink: int) -> int:
         """Renders a text and returns its entry; one that is too long for a bar loses its middle."""
         half = LONGEST_TEXT // 2

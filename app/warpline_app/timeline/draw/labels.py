@@ -17,7 +17,7 @@ from warpline_app.timeline.draw import codes
 from warpline_app.timeline.draw.atlas import Atlas
 from warpline_app.timeline.draw.lane_codes import Boxes
 from warpline_app.timeline.draw.shapes import is_drawing
-from warpline_app.timeline.model.kernel_names import short_kernel_name
+from warpline_app.timeline.model.kernel_names import short_kernel_name, without_prefix
 from warpline_app.timeline.model.state_causes import StateCauses
 from warpline_app.timeline.model.time_model import TimeScale
 
@@ -57,6 +57,7 @@ class Labels:
         size = max(1, len(capture.strings))
         self._entry_of_name = np.full((2, size), -1, np.int32)
         self._entry_of_duration: dict[tuple[int, int], int] = {}
+        self._short_of_entry: dict[int, int] = {}
         self._template = np.full(size, -1, np.int8)
         state = capture.kinds.get("thread_state")
         kernel = capture.kinds.get("kernel")
@@ -96,6 +97,7 @@ class Labels:
             atlas.clear()
             self._entry_of_name.fill(-1)
             self._entry_of_duration.clear()
+            self._short_of_entry.clear()
         mine = boxes.chosen(chosen)
         inks = np.where(mine.dim, self._dim_is_dark, dark[mine.color]).astype(np.int64)
         entries = self._entries(mine, inks)
@@ -157,6 +159,23 @@ class Labels:
             )
             self._entry_of_name[ink, name] = self._add(shown, ink)
 
+    def _short_entries(
+        self, rows: npt.NDArray[np.int64], inks: npt.NDArray[np.int64], entries: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.int64]:
+        """Entries of names without what they share with others; the given ones where nothing is to be gained."""
+        short = self._short_of_entry
+        named = np.flatnonzero(self._capture.events.kind[rows] != self._causes.code)
+        for entry, ink in set(zip(entries[named].tolist(), inks[named].tolist(), strict=True)):
+            if entry not in short:
+                text = self._atlas.text_of(entry)
+                rest = without_prefix(text)
+                found = self._add(rest, ink) if rest != text else entry
+                if found >= 0:
+                    short[entry] = found
+        result = entries.copy()
+        result[named] = [short.get(entry, entry) for entry in entries[named].tolist()]
+        return result
+
     def _add(self, text: str, ink: int) -> int:
         atlas = self._atlas
         entry = atlas.get(text, ink)
@@ -211,6 +230,15 @@ class Labels:
             parts.append(_fragments(atlas, durations, at, y[told], 0, length, opacity[told]))
             reach[told] = at + length
         cut = np.flatnonzero(~whole)
+        if len(cut):
+            # Where the whole has no room, what all its neighbours begin with goes first.
+            entries = entries.copy()
+            entries[cut] = self._short_entries(boxes.row[cut], inks[cut], entries[cut])
+            width = atlas.table[entries, 2]
+            fit = cut[width[cut] <= room[cut]]
+            parts.append(_fragments(atlas, entries[fit], x[fit], y[fit], 0, width[fit], opacity[fit]))
+            reach[fit] = x[fit] + width[fit]
+            cut = cut[width[cut] > room[cut]]
         dots = int(atlas.table[atlas.ellipsis[0], 2])
         free = room[cut] - dots
         cut, free = cut[free >= 10 * ratio], free[free >= 10 * ratio]

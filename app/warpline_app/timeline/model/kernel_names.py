@@ -28,6 +28,26 @@ _BUILT_IN = frozenset(
 )
 
 
+_BEFORE_FUNCTION = re.compile(
+    r"^(?:<?[^<>()]*>?\(\d+\): |nn\.Module: |autograd::engine::evaluate_function: )"
+)
+"""What a profiler writes before the name of a function: its file and line, or what runs it."""
+_OF_API = re.compile(r"^(?:cuda|cu|hip)(?=[A-Z])")
+
+
+@lru_cache(maxsize=16_384)
+def without_prefix(name: str) -> str:
+    """What tells a name from its neighbours where there is no room for all of it.
+
+    Namespaces (``aten::``), the file before a function and the letters that all calls of an API begin with are gone;
+    what would leave nothing stays.
+    """
+    rest = _OF_API.sub("", _BEFORE_FUNCTION.sub("", name))
+    head = re.match(r"(?:\w+::)+(?=\w)", rest)
+    rest = rest[head.end() :] if head is not None else rest
+    return rest or name
+
+
 @lru_cache(maxsize=16_384)
 def short_kernel_name(name: str) -> str:
     """A name without return type, parameters and the tail of template arguments.

@@ -34,6 +34,7 @@ MAX_WIDTH = 700
 PICTURES = 400
 _GRIP = 4
 _MARK = 3
+_TITLE_PX = 26.0
 
 
 class Header(QWidget):
@@ -134,6 +135,7 @@ class Header(QWidget):
             self.width(),
             self.theme.name,
             ratio,
+            self._hidden_above(placed),
         )
         picture = self._pictures.get(key)
         if picture is None:
@@ -158,8 +160,9 @@ class Header(QWidget):
         if row.key == self.scene.focus_key:
             painter.fillRect(QRectF(0, top, 2, placed.height), theme.color("text", 170))
         indent = 8 + (0 if placed.pinned else placed.depth * INDENT)
-        line = min(box.height(), 26.0)
-        first = QRectF(0, top, box.width(), line)
+        line = min(float(box.height()), _TITLE_PX)
+        # The title of a tall row goes along while the row is scrolled out at the top.
+        first = QRectF(0, min(float(self._hidden_above(placed)), box.height() - line), box.width(), line)
         if row.is_foldable:
             self._paint_triangle(painter, QPointF(indent + 4, first.center().y()), placed.is_open)
         if row.content is not Content.MORE and not row.is_group:
@@ -191,6 +194,12 @@ class Header(QWidget):
             painter.setPen(Qt.PenStyle.NoPen)
             painter.drawEllipse(QPointF(4, first.center().y()), 2.6, 2.6)
             painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+
+    def _hidden_above(self, placed: PlacedRow) -> int:
+        """Pixels of a row that are scrolled out above; only of rows that have room for a title further down."""
+        if placed.pinned or placed.height < 2 * _TITLE_PX:
+            return 0
+        return max(0, self.scene.layout.pinned_height - self.scene.top_of(placed))
 
     def _figure(self, placed: PlacedRow) -> str:
         row = placed.row

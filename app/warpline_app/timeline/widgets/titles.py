@@ -30,7 +30,7 @@ def title_of(placed: PlacedRow) -> str:
     if row.cores:
         return f"{title} ({row.cores})"
     if placed.pinned and row.parent is not None and row.parent.key:
-        return f"{row.parent.title} · {title}"
+        return f"{title} · {row.parent.title}"
     return title
 
 

@@ -36,7 +36,7 @@ class World:
             role: builder.track(f"{base}/{role}", role=role, process=process, thread=thread, **own)
             for role in ("api", "operators", "phases", "python")
         }
-        builder.add_device(0, "GPU of the bench", **own)
+        builder.add_device(0, "GPU of the bench", properties={"sm_count": 132}, **own)
         builder.track(f"{top}gpu/0", role="gpu", device=0, **own)
         self._stream = lambda number: builder.track(
             f"{top}gpu/0/process/{pid}.1/context/1/stream/{number}", role="stream", process=process, device=0,
@@ -205,6 +205,22 @@ def _garbage(world: World, _step: int, is_sick: bool) -> None:
                 world.work(6 * MS)
 
 
+def _serial_streams(world: World, _step: int, is_sick: bool) -> None:
+    for _ in range(10):
+        for stream, line in ((7, "left"), (13, "right")):
+            if is_sick and stream == 7:
+                # The default stream: nothing runs beside it.
+                world.after(7, 13)
+            elif is_sick:
+                world.after(13, 7)
+            with world.inside("python", f"model.py({30 + stream}): {line}"):
+                world.launch(
+                    "gemm_small", 600 * US if stream == 7 else 500 * US, stream, grid_x=8, grid_y=1, grid_z=1
+                )
+    world.after(13, 7)
+    world.wait(13)
+
+
 def _clock(path: Path, is_sick: bool) -> None:
     """A GPU that gets hot after the first steps, and then computes at two thirds of its clock."""
     builder = CaptureBuilder(path)
@@ -272,6 +288,7 @@ WORLD_PAIRS = (
     _world("gpu_exposed_communication", "ranks", _steps(_exposed_communication), "gpu_communication"),
     _world("gpu_garbage", "host", _steps(_garbage), "garbage", place="train.py:20"),
     _world("gpu_lowered_clock", "gpu", _clock, "gpu_clock"),
+    _world("gpu_serial_streams", "gpu", _steps(_serial_streams), "gpu_serial_streams", place="model.py:43"),
     _world("gpu_late_ranks", "ranks", _ranks_in_turn, "late_ranks"),
     _world("gpu_late_rank", "ranks", _ranks, "late_rank"),
 )

@@ -79,7 +79,9 @@ def view_sections(
     if count > AT_MOST_EVENTS:
         hint = tr("These are many events to follow in passing: zoom in, or see Findings.")
         return (counted, Section(tr("Where the time went"), (Fact("", hint),)))
-    view = View(capture, Selection(*span), is_cancelled)
+    # With everything in view the time is that of the steady steps, as in Findings: one capture has one budget.
+    is_whole = span[0] <= capture.span[0] and span[1] >= capture.span[1]
+    view = View(capture, Selection() if is_whole else Selection(*span), is_cancelled)
     case = _case_of(view, tracks)
     parts: list[Fact]
     if isinstance(case, Diagnosis):
@@ -94,6 +96,7 @@ def view_sections(
             Fact(translated(part.title), format_duration(part.time_ns), note=_share(part.time_ns / length))
             for part in shown[:_PARTS_SHOWN]
         ]
+        parts += [Fact("", translated(text)) for text in case.scope.said]
     sections = (
         counted,
         Section(tr("Where the time went"), tuple(parts)),

@@ -41,7 +41,7 @@ _WAITS = {
     **dict.fromkeys(("queue_empty", "queue_full", "result"), "wait_condition"),
 }
 _EVERY_PX, _LINE_PX, _DARKER = 6.0, 1.3, 0.3
-_REST = frozenset(("outside", "start", "end", "gpu_end", "not_recorded", "active", "other"))
+_REST = frozenset(("outside", "start", "end", "gpu_end", "no_launch", "not_recorded", "active", "other"))
 
 
 @dataclass(frozen=True)

@@ -73,6 +73,7 @@ CATEGORIES = (
     Category("compilation", english("idle: code of the {device} is loaded or compiled")),
     Category("launch_latency", english("idle: between launch and start")),
     Category("stream", english("idle: launched, not started")),
+    Category("no_launch", english("idle: the launch of what comes next was not recorded")),
     Category("start", english("before the first operation")),
     Category("end", english("after the last operation")),
     Category("other", english("other waits")),
@@ -112,6 +113,7 @@ _OF_LEAF = {
     Cause.COPY: "copies",
     Cause.LAUNCH_LATENCY: "launch_latency",
     Cause.STREAM: "stream",
+    Cause.NO_LAUNCH: "no_launch",
     Cause.GPU_END: "end",
 }
 
@@ -186,7 +188,7 @@ def _of_gpu(view: View, segments: Segments, pieces: Pieces, found: Int8Array) ->
         own = np.flatnonzero(launch & at_work)
         found[own[_came_back(view, segments, waits, pieces.root[own])]] = NUMBER["synchronization"]
     if view.is_whole:
-        before = launch | (segments.cause[pieces.root] == Cause.STREAM)
+        before = launch | one_of(segments.cause[pieces.root], (int(Cause.STREAM), int(Cause.NO_LAUNCH)))
         found[before & (segments.start[pieces.root] == view.start_ns)] = NUMBER["start"]
 
 

@@ -48,6 +48,7 @@ class Cause(IntEnum):
     LAUNCH_LATENCY = 43
     STREAM = 44
     GPU_END = 45
+    NO_LAUNCH = 46
 
 
 SIGNALS = (
@@ -93,6 +94,7 @@ PATH_TITLES: Mapping[int, str] = MappingProxyType(
         Cause.LAUNCH_LATENCY: english("between launch and start"),
         Cause.STREAM: english("launched, not started"),
         Cause.GPU_END: english("after the last operation"),
+        Cause.NO_LAUNCH: english("before an operation whose launch was not recorded"),
     }
 )
 """What is done, or waited for, in a segment of a critical path."""

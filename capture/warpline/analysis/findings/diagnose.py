@@ -57,6 +57,7 @@ def _of_others(rule: Rule, case: Case) -> tuple[list[Finding], tuple[str, ...]]:
         found = list(rule.find(case))
     except Cancelled:
         raise
+    # A rule of another distribution may raise anything: what it broke is its own finding, not the diagnosis.
     except Exception as error:
         reason = str(error) or type(error).__name__
     else:

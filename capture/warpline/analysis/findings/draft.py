@@ -23,6 +23,10 @@ CRITICAL, WARNING, NOTE = 0.3, 0.1, 0.05
 """Shares of the range that a finding could save."""
 _ROWS = 20
 _LONG = 80
+_OF_CORES = ("waits_for_core", "few_cores")
+"""What these tell of is what the range is shortened by for all others."""
+_VISIBLE = 1.05
+"""A factor that one digit behind the point tells from none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +99,8 @@ def cost(case: Case, time_ns: int) -> dict[str, str | float]:
 
 def at_most(case: Case, gain_ns: int) -> str:
     """``2.0``: how many times as fast it would be without something."""
-    return f"{case.whole_ns / max(case.whole_ns - gain_ns, 1):.1f}"
+    factor = case.whole_ns / max(case.whole_ns - gain_ns, 1)
+    return f"{factor:.1f}" if factor >= _VISIBLE else f"{factor:.2f}"
 
 
 def usual_path(case: Case, pieces: Int64Array) -> list[int]:
@@ -146,7 +151,7 @@ def what_is_done(cause: int, where: Where, device: str) -> str:
         return english("is ready to run and has no core")
     if cause == Cause.NOT_RECORDED:
         return english("was not recorded")
-    if cause in (Cause.LAUNCH_LATENCY, Cause.STREAM, Cause.GPU_END):
+    if cause in (Cause.LAUNCH_LATENCY, Cause.STREAM, Cause.GPU_END, Cause.NO_LAUNCH):
         return english("has nothing it may start")
     kind = TITLES.get(cause, TITLES[Cause.BLOCKED]).format(device=device)
     if place:
@@ -245,7 +250,7 @@ def make_finding(
     path = usual_path(case, pieces) if path is None else path
     return Finding(
         name,
-        severity(gain_ns / (case.whole_ns if name == "waits_for_core" else case.fair_ns), worst),
+        severity(gain_ns / (case.whole_ns if name in _OF_CORES else case.fair_ns), worst),
         title,
         text,
         time_ns,

@@ -89,7 +89,7 @@ class Finding:
     needs: str = ""
 
 
-UNEXPLAINED = frozenset(("blocked", "condition", "other", "active", "not_recorded"))
+UNEXPLAINED = frozenset(("blocked", "condition", "other", "active", "not_recorded", "no_launch"))
 """Causes of a budget that tell no more than that nothing was seen to happen."""
 
 

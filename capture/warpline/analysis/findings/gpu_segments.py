@@ -168,7 +168,8 @@ def _idle(
     parts.append(make_segments(actor, start[waits], middle[waits], Cause.LAUNCH, by[waits], row=calls))
     rest = np.flatnonzero(stop > middle)
     is_latency = known & ((middle > start) | (stop - start <= LATENCY_NS))
-    cause = np.where(is_latency, np.int8(Cause.LAUNCH_LATENCY), np.int8(Cause.STREAM))
+    cause = np.where(known, np.int8(Cause.STREAM), np.int8(Cause.NO_LAUNCH))
+    cause[is_latency] = Cause.LAUNCH_LATENCY
     parts.append(make_segments(actor, middle[rest], stop[rest], cause[rest], row=following[rest]))
     return join_segments(parts), frozenset(np.unique(thread[thread >= 0]).tolist())
 

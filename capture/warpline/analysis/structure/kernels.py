@@ -20,7 +20,7 @@ from warpline.model.communication import COMMUNICATION
 Int64Array = npt.NDArray[np.int64]
 
 TENSOR_CORES = re.compile(
-    r"[hsicd]884|[hsicd]1688|16816|161616|8816|\bnvjet|hmma|imma|wgmma|wmma|tensorop|gmma|xmma|tcgen05|mfma|flash_(fwd|bwd)"
+    r"[hsicd]884|[hsicd]1688|16816|161616|8816|\bnvjet|hmma|imma|wgmma|wmma|tensorop|gmma|xmma|tcgen05|mfma|gtcx|xdlops|flash_(fwd|bwd)"
     r"|^cijk_.*_mi\d+x\d+",
     re.IGNORECASE,
 )
@@ -50,9 +50,9 @@ def uses_tensor_cores(name: str) -> bool:
 def tensor_cores_of(name: str) -> bool | None:
     """Whether a kernel computes on tensor (or matrix) cores, by its name; None where that cannot be told from it.
 
-    884, 1688, 16816 … are shapes of half-precision matrix instructions, hmma/imma/wgmma their names, mfma and the MI of
-    Tensile's names AMD's; ``ffma`` and ``simt`` say the opposite. Products that say neither may use them or not, as may
-    kernels of which nothing is known; elementwise ones, reductions and copies have nothing to multiply.
+    884, 1688, 16816 … are shapes of half-precision matrix instructions, hmma/imma/wgmma their names, mfma, xdlops, gtcx
+    and the MI of Tensile's names AMD's; ``ffma`` and ``simt`` say the opposite. Products that say neither may use them
+    or not, as may kernels of which nothing is known; elementwise ones, reductions and copies have nothing to multiply.
     """
     if TENSOR_CORES.search(name) and not _PLAIN_CORES.search(name):
         return True

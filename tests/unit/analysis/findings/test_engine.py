@@ -33,12 +33,12 @@ def threads_capture(
     threads: list[States],
     steps: list[tuple[int, int]] = [],  # noqa: B006
     cores: int = 1,
+    used: tuple[float, ...] = (),
 ) -> Capture:
     """A program whose threads did one thing after another, each with its call where it was blocked."""
     builder = CaptureBuilder(path)
     process = builder.add_process(71, name="python")
-    for core in range(cores):
-        builder.track(f"cpu/{core}", role="core")
+    tracks = [builder.track(f"cpu/{core}", role="core") for core in range(cores)]
     longest = 1
     for number, states in enumerate(threads):
         tid = 71 + number
@@ -66,6 +66,9 @@ def threads_capture(
         for place, (start, stop) in enumerate(steps if not number else []):
             step = builder.string(f"ProfilerStep#{place}")
             builder.add_events(phases, "phase", [start], [stop - start], [step])
+    for track, ratio in zip(tracks, used, strict=False):
+        times = np.linspace(0, longest, 11).astype(np.int64)
+        builder.add_counter(track, "Utilization", "ratio", times, np.full(11, ratio))
     builder.set_span(0, longest)
     builder.finish()
     return open_capture(path)
@@ -241,6 +244,11 @@ def test_who_crowds_himself_out_is_told_and_who_has_neighbours_is_left_in_peace(
             assert (found.severity, found.time_ns) == (worst, 60 * MS)
             assert found.gain_ns == pytest.approx(gain, rel=0.01)
             assert ("outside the recording" in found.text) == (worst == "note")
+    # Nobody has the other one: something keeps the program from it.
+    with threads_capture(tmp_path / "few.h5", turns, cores=2, used=(1.0, 0.0)) as capture:
+        found = diagnose(View(capture)).findings[0]
+        assert (found.id, found.severity) == ("few_cores", "critical")
+        assert "while 1 of 2 cores idled" in found.text
 
 
 def test_warm_up_is_left_out_and_said(tmp_path: Path) -> None:

@@ -114,3 +114,28 @@ def test_pauses_and_losses_are_said(tmp_path: Path) -> None:
     assert "30.00 ms of 100.0 ms" in found["capture_paused"].text
     with threads_capture(tmp_path / "whole.h5", [[(100 * MS, 0, 0, 0)]]) as capture:
         assert not diagnose(View(capture)).findings
+
+
+def test_nobody_is_said_to_have_launched_what_nothing_tells_of(tmp_path: Path) -> None:
+    path = tmp_path / "unknown.h5"
+    with CaptureBuilder(path) as builder:
+        process = builder.add_process(71, name="python")
+        builder.add_device(0, "GPU of the test")
+        stream = builder.track(
+            "gpu/0/stream/7", role="stream", process=process, device=0, context=1, stream=7
+        )
+        # No host was recorded, and so no launch: the GPU idles between kernels, and why is not known.
+        for start in (0, 50 * MS, 90 * MS):
+            builder.add_events(stream, "kernel", [start], [10 * MS], [builder.string("gemm")])
+        builder.set_span(0, 100 * MS)
+        builder.finish()
+    with open_capture(path) as capture:
+        found = diagnose(View(capture))
+    assert found.budget is not None
+    assert {part.cause: part.time_ns for part in found.budget.parts} == {
+        "computation": 30 * MS, "no_launch": 70 * MS
+    }  # fmt: skip
+    assert found.budget.unexplained_ratio == pytest.approx(0.7)
+    first = found.findings[0]
+    assert (first.id, first.severity, first.gain_ns) == ("gpu_no_launch", "note", 0)
+    assert "cuda" in first.needs

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from warpline.analysis.findings.case import Case
 from warpline.analysis.findings.causes import Cause
 from warpline.analysis.findings.draft import (
+    NOTE,
     at_most,
     cost,
     line_needed,
@@ -107,19 +108,31 @@ def of_synchronization(case: Case) -> Iterator[Finding]:
     called, thread = _usual_call(case, waits)
     where = _where_waited(case, waits[segments.actor[waits] == thread], thread)
     gain = case.gain_ns(segments.cause == Cause.GPU)
-    text = english_n(
-        "The host waits for the {device} once, for {waited}, in {call}, at {place}, and cannot work ahead: the "
-        "{device} then idles for {time} of {whole} ({percent:.0f} %). It could be at most {factor} x as fast.",
-        "The host waits for the {device} {count:,} times, for {waited}, mostly in {call}, at {place}, and cannot "
-        "work ahead: the {device} then idles for {time} of {whole} ({percent:.0f} %). It could be at most {factor} x "
-        "as fast.",
-        len(waits),
-        call=called,
-        waited=format_duration(int(segments.length[waits].sum())),
-        place=place_known(where),
-        factor=at_most(case, gain),
-        **cost(case, int(case.pieces.length[pieces].sum())),
-    )
+    if gain < NOTE * case.whole_ns:
+        return
+    time = int(case.pieces.length[pieces].sum())
+    waited = int(segments.length[waits].sum())
+    fields = {
+        **cost(case, time), "call": called, "waited": format_duration(waited), "place": place_known(where),
+        "factor": at_most(case, gain),
+    }  # fmt: skip
+    if time >= NOTE * case.whole_ns:
+        text = english_n(
+            "The host waits for the {device} once, for {waited}, in {call}, at {place}, and cannot work ahead: the "
+            "{device} then idles for {time} of {whole} ({percent:.0f} %). It could be at most {factor} x as fast.",
+            "The host waits for the {device} {count:,} times, for {waited}, mostly in {call}, at {place}, and cannot "
+            "work ahead: the {device} then idles for {time} of {whole} ({percent:.0f} %). It could be at most "
+            "{factor} x as fast.",
+            len(waits), **fields,
+        )  # fmt: skip
+    else:
+        text = english_n(
+            "The host waits for the {device} once, for {waited} of {whole}, in {call}, at {place}: what it does "
+            "after that it could do meanwhile. It could be at most {factor} x as fast.",
+            "The host waits for the {device} {count:,} times, for {waited} of {whole}, mostly in {call}, at {place}: "
+            "what it does after that it could do meanwhile. It could be at most {factor} x as fast.",
+            len(waits), **fields,
+        )  # fmt: skip
     title = english("Calls that wait for the {device}", device=case.device)
     remedy = english(
         "Leave out calls that synchronise in the loop (.item(), .cpu(), nonzero, blocking copies)."
@@ -252,6 +265,25 @@ def of_streams(case: Case) -> Iterator[Finding]:
     )  # fmt: skip
 
 
+def of_unknown_launches(case: Case) -> Iterator[Finding]:
+    """Idle time before work of which nothing says who launched it, and when."""
+    pieces = pieces_of(case, "no_launch")
+    if not len(pieces):
+        return
+    text = english(
+        "The {device} idles for {time} of {whole} ({percent:.0f} %) before operations whose launch was not recorded: "
+        "whether the host was late, or the work waited, is not known.",
+        **cost(case, int(case.pieces.length[pieces].sum())),
+    )
+    yield from _some(
+        make_finding(
+            case, "gpu_no_launch", english("Launches that were not recorded"), text, pieces, 0, Where(),
+            english("Record the calls of the host as well as the work of the {device}.", device=case.device),
+            Severity.NOTE, english("warpline record --trace cpu,cuda tells who launched what"),
+        )
+    )  # fmt: skip
+
+
 def _some(found: Finding | None) -> Iterator[Finding]:
     if found is not None:
         yield found
@@ -263,4 +295,5 @@ rules = (
     Rule("gpu_allocation", "host", of_allocation),
     Rule("gpu_copies", "input", of_copies),
     Rule("gpu_streams", "gpu", of_streams),
+    Rule("gpu_no_launch", "gpu", of_unknown_launches),
 )

@@ -98,14 +98,14 @@ def _kinds(case: Case, events: SelectedEvents) -> Iterator[_Kind]:
     )  # fmt: skip
     yield _Kind(
         "gpu_few_blocks", english("Kernels that fill less than half of the multiprocessors"),
-        _fills_few(case, events),
+        fills_few(case, events),
         english("Larger batches, or independent work beside them, on streams of its own."), _MOST,
     )  # fmt: skip
     low, limit = _occupancy(case, events)
     yield _Kind("gpu_occupancy", english("Kernels of low occupancy"), low, limit, _MOST)
 
 
-def _fills_few(case: Case, events: SelectedEvents) -> BoolArray:
+def fills_few(case: Case, events: SelectedEvents) -> BoolArray:
     """Which kernels have fewer blocks than half of the multiprocessors, as recorded; none where that is not known."""
     attributes = case.view.capture.kinds["kernel"].attributes
     none = np.zeros(len(events), bool)

@@ -1,4 +1,4 @@
-"""Time on a core, or ready for one: imports, cores that others had, work that one does alone."""
+"""Time on a core: imports, collecting garbage, work of others that is waited for."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ import numpy.typing as npt
 
 from warpline.analysis.findings.case import Case
 from warpline.analysis.findings.catalogue.gpu import host_place
-from warpline.analysis.findings.causes import Cause
 from warpline.analysis.findings.draft import (
     CRITICAL,
-    NOTE,
     cost,
     groups,
     leaves_like,
@@ -25,14 +23,10 @@ from warpline.analysis.findings.draft import (
 )
 from warpline.analysis.findings.finding import Finding, Severity
 from warpline.analysis.findings.rule import Rule
-from warpline.analysis.findings.segments import one_of
 from warpline.i18n import english, english_n
 from warpline.model.intervals import merge_intervals
 
 Int64Array = npt.NDArray[np.int64]
-_PARTS = 2048
-"""Of the range, in which is looked at how many run at a time."""
-_RUNS = tuple(int(cause) for cause in (Cause.RUNNING, Cause.IMPORTING, Cause.ALLOCATING, Cause.COMPILING))
 
 
 def of_imports(case: Case) -> Iterator[Finding]:
@@ -84,105 +78,6 @@ def of_garbage(case: Case) -> Iterator[Finding]:
         yield found
 
 
-def of_cores(case: Case) -> Iterator[Finding]:
-    """Ready to run, and others had the cores: the program's own threads, or somebody outside, whose doing is a note."""
-    pieces = pieces_of(case, "runnable")
-    if not len(pieces):
-        return
-    start, stop = case.pieces.start[pieces], case.pieces.stop[pieces]
-    waited = int((stop - start).sum())
-    gain = case.bounded_by_cores(case.gain_ns(case.segments.cause == Cause.RUNNABLE))
-    if max(waited, gain) < NOTE * case.whole_ns:
-        return
-    taken = _ran_meanwhile(case, start, stop)
-    crowded = crowded_ns(case)
-    fields = cost(case, waited)
-    title = english("Waiting for a core")
-    if crowded < NOTE * case.whole_ns or not taken:
-        outside = 100 * max(1 - sum(taken.values()) / (waited * _cores(case)), 0.0)
-        text = english(
-            "Ready to run and without a core for {time} of {whole} ({percent:.0f} %): processes outside the recording "
-            "had {outside:.0f} % of the cores meanwhile, though this program wants no more of them than there are.",
-            outside=outside, **fields,
-        )  # fmt: skip
-        remedy = english("Leave cores to this program; this is no fault of its own.")
-        found = make_finding(
-            case, "waits_for_core", title, text, pieces, gain, where_of(case, pieces), remedy, Severity.NOTE
-        )
-    else:
-        most = max(taken, key=lambda actor: taken[actor])
-        running = np.flatnonzero((case.segments.actor == most) & (case.segments.cause == Cause.RUNNING))
-        place = np.bincount(case.group_of_segment[running], case.segments.length[running])
-        best = running[case.group_of_segment[running] == int(np.argmax(place))][0]
-        where = case.where(int(best))
-        text = english(
-            "Ready to run and without a core for {time} of {whole} ({percent:.0f} %): {count} other threads of the "
-            "program want the cores too, first of all {who}, at {place}.",
-            count=len(taken), who=case.actor_name(most), place=place_known(where), **fields,
-        )  # fmt: skip
-        remedy = english("Run fewer threads and processes than there are cores.")
-        # What neighbours took of it is theirs.
-        own = min(gain, crowded)
-        found = make_finding(case, "waits_for_core", title, text, pieces, own, where, remedy)
-    if found is not None:
-        yield found
-
-
-def _cores(case: Case) -> int:
-    return max(sum(track.role == "core" for track in case.view.capture.tracks), 1)
-
-
-def crowded_ns(case: Case) -> int:
-    """How much longer the program would last on its cores, all to itself, than on as many as it likes.
-
-    Everybody's time is replayed without any wait for a core. What then runs side by side beyond the cores there are has
-    to be done after all, on these cores. A neighbour on the machine makes threads ready for long; it does not make them
-    run more. Taken in the mean over short parts of the range: who runs for moments crowds nobody out.
-    """
-    segments, graph = case.segments, case.graph
-    ends = graph.replay(np.where(segments.cause == Cause.RUNNABLE, np.float32(0), np.float32(1)))
-    first = np.ones(len(segments), bool)
-    first[1:] = segments.actor[1:] != segments.actor[:-1]
-    begins = np.empty_like(ends)
-    begins[1:] = ends[:-1]
-    begins[first] = graph.start_ns
-    runs = np.flatnonzero(one_of(segments.cause, _RUNS))
-    edges = np.linspace(0, case.whole_ns, _PARTS + 1)
-    ran = _sum_until(begins[runs] - graph.start_ns, edges) - _sum_until(ends[runs] - graph.start_ns, edges)
-    cores = _cores(case)
-    beyond = np.maximum(np.diff(ran) - cores * np.diff(edges), 0)
-    return int(beyond.sum() / cores)
-
-
-def _sum_until(times: Int64Array, edges: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """For each edge the sum of how long before it all times lie that do."""
-    part = np.clip(np.searchsorted(edges, times, "right"), 1, len(edges) - 1)
-    before = (edges[part] - times) * (times < edges[-1])
-    # Within its own part a time counts up to the part's end, from there on with every part.
-    counts = np.cumsum(np.bincount(part[times < edges[-1]], minlength=len(edges)))
-    whole = np.concatenate([[0.0], np.cumsum(counts[:-1] * np.diff(edges))])
-    found: npt.NDArray[np.float64] = whole + np.cumsum(np.bincount(part, before, len(edges)))
-    return found
-
-
-def _ran_meanwhile(case: Case, start: Int64Array, stop: Int64Array) -> dict[int, int]:
-    """How long each other thread of the program ran in some stretches."""
-    threads = len(case.view.capture.threads)
-    running = one_of(case.segments.cause, (int(Cause.RUNNING), int(Cause.IMPORTING)))
-    others = np.unique(case.segments.actor[running & (case.segments.actor < threads)])
-    found = {}
-    for actor in others[others != case.actor].tolist():
-        window, segment = case.graph.index.overlapping(np.full(len(start), actor), start, stop)
-        runs = running[segment]
-        window, segment = window[runs], segment[runs]
-        length = np.minimum(stop[window], case.segments.stop[segment]) - np.maximum(
-            start[window], case.segments.start[segment]
-        )
-        if len(length):
-            found[actor] = int(length.sum())
-    return found
-
-
 def of_others(case: Case) -> Iterator[Finding]:
     """Work of other threads and processes that is waited for."""
     pieces = pieces_of(case, "other_threads")
@@ -209,6 +104,5 @@ def of_others(case: Case) -> Iterator[Finding]:
 rules = (
     Rule("imports", "host", of_imports),
     Rule("garbage", "host", of_garbage),
-    Rule("cores", "locks", of_cores),
     Rule("others", "locks", of_others),
 )

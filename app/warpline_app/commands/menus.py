@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QMenu, QMenuBar, QWidget
 from warpline.i18n import tr
 from warpline_app.commands.command import WindowCommand
 from warpline_app.commands.keys import key_text
+from warpline_app.commands.mnemonics import ENGLISH, add_mnemonics
 from warpline_app.commands.runner import CommandRunner
 
 MENU_ORDER = ("File", "View", "Navigate", "Analyze", "Help")
@@ -34,6 +35,7 @@ def menu_entry(runner: CommandRunner, command_id: str, parent: QObject) -> QActi
     key = f"\t{key_text(command.keys[0])}" if command.keys else ""
     entry = QAction(command.text.replace("&", "&&") + key, parent)
     entry.setObjectName(command.id)
+    entry.setProperty(ENGLISH, command.title)
     entry.setCheckable(command.checkable)
     entry.setStatusTip(command.hint_text)
     entry.triggered.connect(lambda: runner.run(command.id))
@@ -65,8 +67,9 @@ def fill_menu_bar(
 ) -> dict[str, QMenu]:
     """One menu per category in the usual order; returns the menus by category.
 
-    ``submenus`` maps the id of a command to a function that makes a menu shown right after it. Entries are greyed out
-    when their menu opens, so none is out of date.
+    Each menu, and each entry of a menu, has a letter of its own that chooses it while the menu is open (Alt opens the
+    bar). ``submenus`` maps the id of a command to a function that makes a menu shown right after it. Entries are greyed
+    out when their menu opens, so none is out of date.
     """
     menus: dict[str, QMenu] = {}
     commands = runner.commands.values()
@@ -77,8 +80,9 @@ def fill_menu_bar(
         menu = QMenu(tr(category, "command"), bar)
         menu.setToolTipsVisible(True)
         _fill(menu, runner, members, submenus or {})
-        bar.addMenu(menu)
+        bar.addMenu(menu).setProperty(ENGLISH, category)
         menus[category] = menu
+    add_mnemonics(bar)
     return menus
 
 
@@ -98,6 +102,7 @@ def _fill(
             if command.group not in targets:
                 targets[command.group] = menu.addMenu(tr(title, "command"))
                 targets[command.group].setToolTipsVisible(True)
+                targets[command.group].menuAction().setProperty(ENGLISH, title)
             target = targets[command.group]
         entry = menu_entry(runner, command.id, target)
         target.addAction(entry)

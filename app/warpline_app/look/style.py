@@ -103,6 +103,10 @@ def style_sheet(theme: Theme) -> str:
     QCheckBox:disabled {{ color: {theme.muted}; }}
     QCheckBox:focus, QRadioButton:focus {{ color: {theme.selection}; }}
     QLabel#problem {{ color: {theme.warning}; }}
+    QComboBox {{ selection-background-color: {themes.wash(theme)}; selection-color: {theme.text}; }}
+    QFileDialog {{ backward-icon: url("{icons}/left-{ink_text}.svg"); forward-icon: url("{icons}/right-{ink_text}.svg");
+        filedialog-parent-directory-icon: url("{icons}/up-{ink_text}.svg"); }}
+    QFileDialog QToolButton {{ padding: 3px; }}
     QComboBox::drop-down {{ border: none; width: 22px; }}
     QComboBox::down-arrow {{ image: url("{icons}/down-{ink_text}.svg"); width: 10px; height: 10px; }}
     QTreeWidget::item {{ height: 20px; }}

@@ -7,12 +7,14 @@ from PySide6.QtWidgets import QMenu, QWidget
 
 from warpline.i18n import tr
 from warpline_app.commands.menus import menu_entry
+from warpline_app.commands.mnemonics import ENGLISH
 from warpline_app.commands.runner import CommandRunner
 
 
 def theme_menu(runner: CommandRunner, parent: QWidget) -> QMenu:
     """The themes, with the one in use marked."""
     menu = QMenu(tr("Theme"), parent)
+    menu.menuAction().setProperty(ENGLISH, "Theme")
     entries: list[tuple[QAction, str]] = []
     for command in runner.commands.values():
         if command.id.startswith("theme."):

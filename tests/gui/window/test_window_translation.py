@@ -106,7 +106,13 @@ def test_the_window_is_translated(
 def test_the_chosen_language_is_spoken(settings: Settings, english_again: None) -> None:
     i18n.install("zh_CN")
     window = MainWindow(settings)
-    assert [menu.title() for menu in window.menus.values()] == ["文件", "视图", "导航", "分析", "帮助"]
+    assert [menu.title() for menu in window.menus.values()] == [
+        "文件(&F)",
+        "视图(&V)",
+        "导航(&N)",
+        "分析(&A)",
+        "帮助(&H)",
+    ]
     assert window.tool_row.search.placeholderText() == "搜索名称，/正则/"
     window.close()
     i18n.install("en")
@@ -165,7 +171,7 @@ def test_a_third_language_is_one_file(
     dialog.close()
     i18n.install(settings.language)
     window = MainWindow(settings)
-    assert next(iter(window.menus.values())).title() == "Datei"
+    assert next(iter(window.menus.values())).title() == "Datei(&F)"
     window.close()
     monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
     assert main(["--help"]) == 0

@@ -9,6 +9,7 @@ from PySide6.QtGui import QMouseEvent
 from PySide6.QtWidgets import QApplication, QMenu, QWidget
 
 from warpline.i18n import tr
+from warpline_app.commands.mnemonics import ENGLISH
 from warpline_app.look.file_drag import file_drag
 from warpline_app.session.settings import Settings
 
@@ -20,6 +21,7 @@ class RecentMenu(QMenu):
 
     def __init__(self, settings: Settings, parent: QWidget | None = None) -> None:
         super().__init__(tr("Open Recent"), parent)
+        self.menuAction().setProperty(ENGLISH, "Open Recent")
         self._settings = settings
         self._pressed: QPoint | None = None
 

@@ -70,3 +70,28 @@ def test_communication_of_ranks_is_what_hta_counts(data_dir: Path, traces: list[
         assert time.sum() == float(row["sum (us)"]) * 1000
         assert (time.max(), time.min()) == (float(row["max (us)"]) * 1000, float(row["min (us)"]) * 1000)
         assert 100 * (1 - exposed.sum() / time.sum()) == pytest.approx(hidden[rank], abs=0.005)
+
+
+def test_kernels_and_communication_over_ranks_are_those_that_hta_lists(
+    data_dir: Path, traces: list[Path]
+) -> None:
+    job = open_job(traces, workers=1, step=f"ProfilerStep#{STEP}")
+    theirs: dict[str, dict[str, dict[int, float]]] = {"COMPUTATION": {}, "COMMUNICATION": {}, "MEMORY": {}}
+    for row in printed(data_dir, "gpu_kernel_breakdown1.csv"):
+        of_kind = theirs[row["kernel_type"]].setdefault(row["name"], {})
+        of_kind[int(row["rank"])] = float(row["sum (us)"]) * 1000
+    kernels, collectives = (job.reports[name].table for name in ("job_kernels", "job_collectives"))
+    assert kernels is not None
+    assert collectives is not None
+    assert len(kernels) == len(theirs["COMPUTATION"]) > 100
+    for found in kernels.rows():
+        times = theirs["COMPUTATION"][found["name"]]
+        most = max(times.values())
+        assert found["ranks"] == len(times)
+        assert found["total_ns_worst"] == most
+        assert found["cost_ns"] == most - sum(times.values()) / 2
+        if found["cost_ns"]:
+            assert times[found["total_ns_worst_rank"]] == most
+    assert {row["name"]: row["time_ns"] for row in collectives.rows()} == {
+        name: sum(times.values()) for name, times in theirs["COMMUNICATION"].items()
+    }

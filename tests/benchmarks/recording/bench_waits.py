@@ -1,13 +1,14 @@
 """What the default set of sources costs programs that wait, beside other profilers where they are installed.
 
-    python tests/benchmarks/recording/bench_waits.py [--pairs 20] [--loads loop,make,…] [--tools FOLDER]
+    python tests/benchmarks/recording/bench_waits.py [--pairs 20] [--seconds S] [--loads loop,make,…] [--tools FOLDER]
         [--torch PYTHON]
 
 Each load runs bare and recorded in interleaved rounds; CPU time is that of the program and its children, as the kernel
-counts it, and the ratio that of a round. What the recorder itself uses, and how much is written, stand beside it.
-``py-spy`` and ``viztracer`` are taken from FOLDER/bin, or from the path; the training runs with the interpreter PYTHON
-and is left out where that has no PyTorch. Its own profiler (torch.profiler, around all steps) is beside it.
-Bars: at most 3 % of CPU time, 15 % where threads do nothing but take locks.
+counts it, and the ratio that of a round; beside it that of the fastest runs, which others disturbed least. What the
+recorder itself uses, and how much is written, stand beside it. ``py-spy`` and ``viztracer`` are taken from FOLDER/bin,
+or from the path; the training runs with the interpreter PYTHON and is left out where that has no PyTorch. Its own
+profiler (torch.profiler, around all steps) is beside it. Bars: at most 3 % of CPU time, 15 % where threads do nothing
+but take locks.
 """
 
 from __future__ import annotations
@@ -117,21 +118,28 @@ def can_run(name: str, torch: str) -> bool:
     return True
 
 
-def measure(name: str, size: int, pairs: int, torch: str = sys.executable) -> float:
-    """Prints the table of a load; returns the median ratio of the recorded runs."""
+def measure(
+    name: str, size: int, pairs: int, torch: str = sys.executable, seconds: float = float("inf")
+) -> float:
+    """Prints the table of a load; returns the median ratio of the recorded runs. No round begins after ``seconds``."""
+    began, rounds = time.perf_counter(), 0
     runs: dict[str, list[Run]] = {tool: [] for tool in tools_for(name)}
     with tempfile.TemporaryDirectory() as text:
         folder = Path(text)
         command = load_command(name, size, folder, torch)
-        for _ in range(pairs):
-            for tool in list(runs):
+        while rounds < pairs and (rounds == 0 or time.perf_counter() - began < seconds):
+            rounds += 1
+            # To and fro, so that none always runs on a machine that the same other one has warmed or filled.
+            for tool in list(runs)[:: 1 if rounds % 2 else -1]:
                 try:
                     runs[tool].append(run(tool, command, folder))
                 except RuntimeError as error:
                     print(f"  {error}")
                     del runs[tool]
-    print(f"\n{name} ({size:,}), {pairs} rounds; medians")
-    print(f"  {'':14} {'CPU s':>8} {'ratio':>7} {'middle half':>15} {'around, s':>10} {'MB/s':>8}")
+    print(f"\n{name} ({size:,}), {rounds} rounds; medians", flush=True)
+    print(
+        f"  {'':14} {'CPU s':>8} {'ratio':>7} {'middle half':>15} {'fastest':>8} {'around, s':>10} {'MB/s':>8}"
+    )
     median = 1.0
     for tool, own in runs.items():
         ratios = sorted(one.cpu_s / bare.cpu_s for one, bare in zip(own, runs[BARE], strict=True))
@@ -139,9 +147,9 @@ def measure(name: str, size: int, pairs: int, torch: str = sys.executable) -> fl
         speed = statistics.median(one.written_bytes / one.wall_s for one in own) / 1e6
         quarter = len(ratios) // 4
         half = f"{ratios[quarter]:.3f}–{ratios[-1 - quarter]:.3f}"
-        print(
-            f"  {tool:14} {cpu:8.3f} {statistics.median(ratios):7.3f} {half:>15} {around:10.3f} {speed:8.2f}"
-        )
+        fastest = min(one.cpu_s for one in own) / min(bare.cpu_s for bare in runs[BARE])
+        middle = f"{statistics.median(ratios):7.3f} {half:>15} {fastest:8.3f}"
+        print(f"  {tool:14} {cpu:8.3f} {middle} {around:10.3f} {speed:8.2f}")
         if tool == RECORDED:
             median = statistics.median(ratios)
     print(f"  bar {BARS[name]:.2f}: {'held' if median <= BARS[name] else 'not held'}")
@@ -151,6 +159,9 @@ def measure(name: str, size: int, pairs: int, torch: str = sys.executable) -> fl
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--pairs", type=int, default=20)
+    parser.add_argument(
+        "--seconds", type=float, default=float("inf"), help="a load: only the rounds that fit"
+    )
     parser.add_argument("--loads", default=",".join(SIZES))
     parser.add_argument("--tools", type=Path, help="a virtual environment with py-spy and viztracer")
     parser.add_argument("--torch", default=sys.executable, help="an interpreter that has PyTorch")
@@ -162,7 +173,7 @@ def main() -> None:
     began = time.perf_counter()
     for name in options.loads.split(","):
         if can_run(name, options.torch):
-            measure(name, sizes[name], options.pairs, options.torch)
+            measure(name, sizes[name], options.pairs, options.torch, options.seconds)
         else:
             print(f"\n{name}: not here")
     print(

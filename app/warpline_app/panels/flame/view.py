@@ -139,6 +139,7 @@ class FlameView(QWidget):
         font = ui_font(11)
         painter.setFont(font)
         metrics = painter.fontMetrics()
+        self._draw_captions(painter)
         places, left, right = self.boxes()
         top = flame.depth[places] * ROW_PX - self.bar.value()
         visible = (top > -ROW_PX) & (top < self.height())
@@ -177,6 +178,15 @@ class FlameView(QWidget):
                 inner = box.adjusted(5, 0, -3, 0)
                 shown = metrics.elidedText(text, Qt.TextElideMode.ElideRight, inner.width())
                 painter.drawText(inner, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, shown)
+
+    def _draw_captions(self, painter: QPainter) -> None:
+        """In the order of time: whose boxes come next."""
+        assert self.flame is not None
+        painter.setPen(self.theme.color("muted"))
+        for depth, text in self.flame.captions:
+            line = QRect(5, depth * ROW_PX - self.bar.value(), self._width() - 10, ROW_PX - 2)
+            shown = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, line.width())
+            painter.drawText(line, Qt.AlignmentFlag.AlignBottom | Qt.AlignmentFlag.AlignLeft, shown)
 
     def _color(self, name: int, row: int, frame: StackFrame) -> QColor:
         """A hue by name, except of native functions; what was waited for has the colour it has on the timeline."""

@@ -14,6 +14,7 @@ from warpline.analysis.framework.nesting import flat_parents, levels, self_times
 from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.report import NotRecorded
 from warpline.analysis.framework.selection import View
+from warpline.analysis.framework.thread_columns import thread_titles
 from warpline.analysis.structure.path_tree import Lines, PathTree, joined_tree, thread_tree
 from warpline.i18n import translated
 
@@ -53,6 +54,8 @@ class Flame:
     total: int
     unit: str = "ns"
     extra: tuple[str, ...] = ()
+    captions: tuple[tuple[int, str], ...] = ()
+    """In the order of time: above the boxes of each thread, the depth that is free for its title, and that title."""
 
     def text(self, capture: Capture, box: int) -> str:
         """What a box is called: a name of the program, or a translated text of ours."""
@@ -205,7 +208,9 @@ def laid_out(tree: Tree) -> Flame:
 def _in_time(view: View, kinds: tuple[str, ...]) -> Flame:
     """Every event where it happened, threads below each other; the longest `MAX_BOXES` of them."""
     parts: list[tuple[Int64Array, ...]] = []
-    ground = filled = 0
+    ground, filled = 1, 0
+    captions: list[tuple[int, str]] = []
+    title = thread_titles(view)
     for tracks in _tracks_by_thread(view):
         lanes = view.lane_events(tracks, kinds)
         if not lanes:
@@ -219,6 +224,8 @@ def _in_time(view: View, kinds: tuple[str, ...]) -> Flame:
         own = np.maximum(self_times(inside, parent), 0)
         row = np.concatenate([lane.row for lane in lanes])
         parts.append((row, np.where(parent >= 0, parent + filled, -1), level + ground, left, inside, own))
+        track = view.capture.tracks[tracks[0]]
+        captions.append((ground - 1, title(-2 - track.index if track.thread is None else track.thread)))
         ground += int(level.max()) + 2
         filled += len(row)
     if not parts:
@@ -242,4 +249,5 @@ def _in_time(view: View, kinds: tuple[str, ...]) -> Flame:
         np.ones(len(keep), np.int64),
         row[keep],
         view.duration_ns,
+        captions=tuple(captions),
     )

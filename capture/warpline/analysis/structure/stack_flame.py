@@ -11,6 +11,7 @@ import numpy.typing as npt
 from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.report import NotRecorded
 from warpline.analysis.framework.selection import View
+from warpline.analysis.framework.thread_columns import thread_titles
 from warpline.analysis.structure.flame import MAX_BOXES, Flame, Tree, laid_out, turned
 from warpline.analysis.structure.stack_weights import (
     SampledStacks,
@@ -236,11 +237,15 @@ def _in_time(view: View, stretches: _Stretches, paths: _Paths) -> Flame:
         same, np.minimum(stretches.length_ns[keep], following - start), stretches.length_ns[keep]
     )
     ground, before = 0, None
+    captions: list[tuple[int, str]] = []
+    title = thread_titles(view)
     for index, whole in zip(keep.tolist(), lengths.tolist(), strict=True):
         thread = int(stretches.thread[index])
         if thread != before:
             boxes.begin()
-            ground = 0 if before is None else boxes.deepest + 2
+            # The row above a thread's boxes is free for what it is called.
+            ground = boxes.deepest + 2
+            captions.append((ground - 1, title(thread)))
             before = thread
         left = max(int(stretches.start_ns[index]) - view.start_ns, 0)
         length = min(whole, view.duration_ns - left)
@@ -262,4 +267,5 @@ def _in_time(view: View, stretches: _Stretches, paths: _Paths) -> Flame:
         found["count"][order],
         found["row"][order],
         view.duration_ns,
+        captions=tuple(captions),
     )

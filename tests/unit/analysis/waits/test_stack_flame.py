@@ -90,15 +90,20 @@ def test_in_time_boxes_are_where_things_happened(fight: Capture) -> None:
         (int(left), int(value), flame.text(fight, box).partition(" (")[0], int(flame.depth[box]))
         for box, (left, value) in enumerate(zip(flame.left, flame.value, strict=True))
     )
-    # The second fighter stands below the first.
+    # The second fighter stands below the first, each below what it is called.
     assert found == [
-        (10 * MS, 20 * MS, "Lock.acquire", 1),
-        (10 * MS, 20 * MS, "fight", 0),
-        (30 * MS, 20 * MS, "Lock.acquire", 4),
-        (30 * MS, 20 * MS, "fight", 3),
-        (50 * MS, 20 * MS, "fight", 0),
-        (60 * MS, 4 * MS, "Lock.acquire", 4),
-        (60 * MS, 4 * MS, "fight", 3),
+        (10 * MS, 20 * MS, "Lock.acquire", 2),
+        (10 * MS, 20 * MS, "fight", 1),
+        (30 * MS, 20 * MS, "Lock.acquire", 5),
+        (30 * MS, 20 * MS, "fight", 4),
+        (50 * MS, 20 * MS, "fight", 1),
+        (60 * MS, 4 * MS, "Lock.acquire", 5),
+        (60 * MS, 4 * MS, "fight", 4),
+    ]
+    threads = [f"{thread.name} ({thread.tid})" for thread in fight.threads]
+    assert [depth for depth, _title in flame.captions] == [0, 3]
+    assert [title for _depth, title in flame.captions] == [title for title in threads if "fighter" in title][
+        :2
     ]
     one = next(box for box in range(len(flame)) if flame.left[box] == 50 * MS)
     assert fight.event_span(int(flame.row[one])) == (50 * MS, 70 * MS)

@@ -23,7 +23,7 @@ from warpline.storage import CaptureBuilder
 Int64Array = npt.NDArray[np.int64]
 
 BATCH = 1 << 19
-STEP_NS = 25_000_000
+STEP_NS = 5_000_000
 
 
 class _Clockwork:
@@ -102,6 +102,8 @@ def generate(
                 builder, api, "cuda_api", start, duration, rng.choice(calls, per_lane, p=[0.9, 0.07, 0.03])
             )
             launches.append(np.arange(first, first + per_lane))
+            if not thread:
+                _steps(builder, parent, clockwork)
             levels = nested_lanes // thread_lanes or 1
             track = builder.track(f"{uri}/operators", title="Operators", role="operators", parent=parent)
             _nest(builder, track, clockwork, per_lane, levels, operators if thread % 2 else ranges)
@@ -130,6 +132,15 @@ def generate(
         builder.add_source("synthetic", True, "made up by tests/benchmarks/generate.py")
         builder.meta["command_line"] = ["python", "train.py"]
         return builder.finish(progress)
+
+
+def _steps(builder: CaptureBuilder, thread: int, clockwork: _Clockwork) -> None:
+    """Steps of a training, one after the other with a pause between."""
+    start = np.arange(0, clockwork.span_ns - STEP_NS, STEP_NS)
+    duration = clockwork.rng.normal(0.9 * STEP_NS, 0.02 * STEP_NS, len(start)).astype(np.int64)
+    names = builder.strings(f"ProfilerStep#{number}" for number in range(len(start)))
+    track = builder.track("process/71.1/thread/71.1/phases", title="Phases", role="phases", parent=thread)
+    _add(builder, track, "phase", start, np.minimum(duration, STEP_NS), names)
 
 
 def _nest(

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from tests.unit.analysis.analysis_tools import Program, by_name, rows_of
 
+from warpline.analysis.framework.selection import Selection
 from warpline.storage import Capture, CaptureBuilder, open_capture
 
 
@@ -87,3 +88,23 @@ def test_time_in_overlapping_children_is_taken_off_once(tmp_path: Path) -> None:
         rows = {row["name"]: row for row in rows_of(capture, "nvtx_pushpop_trace")}
     assert (rows["outer"]["children"], rows["outer"]["own_ns"], rows["outer"]["children_ns"]) == (2, 15, 85)
     assert rows["b"]["own_ns"] == 45
+
+
+def test_nested_ranges_are_shares_of_the_time_that_went_by(tmp_path: Path) -> None:
+    program = Program(tmp_path / "nested.h5")
+    program.host("ranges", "range", 0, 600, "step")
+    program.host("ranges", "range", 100, 500, "forward")
+    program.host("ranges", "range", 200, 300, "layer")
+    program.host("ranges", "range", 300, 400, "layer")
+    program.host("ranges", "range", 600, 1_000, "step")
+    with program.finish() as capture:
+        for report in ("nvtx_sum", "nvtx_pushpop_sum"):
+            found = by_name(rows_of(capture, report))
+            # All 1,000 ns lie in a step, 400 of them in forward too: no range is less because others lie in it.
+            assert [found[name]["ratio"] for name in ("step", "forward", "layer")] == [1.0, 0.4, 0.2]
+            assert [found[name]["self_ns"] for name in ("step", "forward", "layer")] == [600, 200, 200]
+            assert sum(row["self_ratio"] for row in found.values()) == pytest.approx(1)
+        part = by_name(rows_of(capture, "nvtx_sum", Selection(250, 750)))
+        assert {name: (row["ratio"], row["self_ns"]) for name, row in part.items()} == {
+            "step": (1.0, 250), "forward": (0.5, 100), "layer": (0.3, 150)
+        }  # fmt: skip

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtWidgets import QComboBox, QLabel, QLineEdit, QSplitter, QWidget
+from PySide6.QtGui import QCursor
+from PySide6.QtWidgets import QComboBox, QLabel, QLineEdit, QSplitter, QToolTip, QWidget
 
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.registry import compute_report
@@ -15,6 +16,7 @@ from warpline.analysis.framework.selection import Selection
 from warpline.analysis.steps.step_breakdown import CATEGORIES, CATEGORY_TITLES
 from warpline.i18n import english, tr, tr_n, translated
 from warpline.model.progress import IsCancelled
+from warpline.model.times import format_duration
 from warpline_app.look.theme import Theme
 from warpline_app.panels.charts.chart import Chart, duration_ticks, whole_ticks
 from warpline_app.panels.frame.computed import ComputedPanel
@@ -45,6 +47,10 @@ _PHASES = (
 )
 
 
+_BAR = 0.78
+"""Width of a bar; steps are one apart."""
+
+
 @dataclass(frozen=True)
 class StepsRequest:
     """Which steps."""
@@ -62,7 +68,7 @@ class StepsPanel(ComputedPanel):
         self.stack.setAccessibleName(tr("What the bars show"))
         self.stack.addItem(tr("By activity"), "activity")
         self.stack.addItem(tr("By phase"), "phase")
-        self.stack.currentIndexChanged.connect(self._draw)
+        self.stack.currentIndexChanged.connect(self._show_stack)
         self.step = QLineEdit()
         self.step.setPlaceholderText(tr("Name of the step, or /regex/ (ProfilerStep)"))
         self.step.setAccessibleName(tr("Name of the step"))
@@ -78,6 +84,7 @@ class StepsPanel(ComputedPanel):
         self.chart = Chart(self.theme)
         self.chart.export_name = f"{document.path.stem}-steps"
         self.chart.clicked.connect(self._bar_clicked)
+        self.chart.hovered.connect(self._hovered)
         self.table = ReportTable(RowActions(self))
         self.table.export_name = f"{document.path.stem}-steps"
         split = QSplitter(Qt.Orientation.Horizontal)
@@ -85,6 +92,9 @@ class StepsPanel(ComputedPanel):
         split.addWidget(self.table)
         split.setSizes([520, 480])
         self.arrange((self.stack, self.step, self.legend), split)
+        self._counted = ""
+        self._heights: tuple[list[tuple[str, str, np.ndarray]], np.ndarray] = ([], np.empty(0))
+        """the parts of the bars, and how high they are together"""
         self._breakdown: Table | None = None
         self._marked = np.empty(0, np.int64)
         self._steps: Table | None = None
@@ -114,19 +124,41 @@ class StepsPanel(ComputedPanel):
             self.say_missing(steps.result)
             return
         self.show_content()
-        self.table.show_report(found, self.document.capture, self.theme)
         outliers = int(np.sum(np.asarray(found.data["outlier"])))
-        text = tr_n("{count} step", "{count} steps", len(found))
+        self._counted = tr_n("{count} step", "{count} steps", len(found))
         if outliers:
-            text += " · " + tr_n("{count} outlier", "{count} outliers", outliers)
-        self.set_scope(text)
+            self._counted += " · " + tr_n("{count} outlier", "{count} outliers", outliers)
         self._marked = self._marked[self._marked < len(found)]
+        self._show_stack()
+
+    @property
+    def _is_by_activity(self) -> bool:
+        return self.stack.currentData() == "activity" and self._breakdown is not None
+
+    @property
+    def _shown_table(self) -> Table | None:
+        """The steps as bars and table have them."""
+        return self._breakdown if self._is_by_activity else self._steps
+
+    def _show_stack(self, *_values: object) -> None:
+        """Bars and table of one definition of a step, which is said: with the GPU's work it launched, or without."""
+        shown = self._shown_table
+        if shown is None:
+            return
+        said = (
+            tr("a step ends when the GPU has done its work")
+            if self._is_by_activity
+            else tr("a step ends when the host is done with it")
+        )
+        self.set_scope(f"{self._counted} · {said}")
+        self.table.show_report(shown, self.document.capture, self.theme)
         self._draw()
         self._mark_range()
 
     def _parts(self) -> list[tuple[str, str, np.ndarray]]:
         """(title, colour, ns per step) of the stack."""
-        if self.stack.currentData() == "activity" and self._breakdown is not None:
+        if self._is_by_activity:
+            assert self._breakdown is not None
             columns = self._breakdown.data
             return [
                 (
@@ -139,11 +171,16 @@ class StepsPanel(ComputedPanel):
             ]
         assert self._steps is not None
         columns = self._steps.data
-        return [
+        parts = [
             (translated(title), self.theme.family(color), np.asarray(columns[key]))
             for (key, title), color in zip(_PHASES, _PHASE_COLORS, strict=True)
             if key in columns
         ]
+        if parts and "others_ns" not in columns:
+            # A bar is as high as its step is long, whatever of it is told.
+            rest = np.asarray(columns["duration_ns"]) - np.sum([values for _, _, values in parts], axis=0)
+            parts.append((translated(_PHASES[-1][1]), self.theme.family(_PHASE_COLORS[-1]), rest))
+        return parts
 
     def _draw(self, *_values: object) -> None:
         if self._steps is None:
@@ -154,14 +191,18 @@ class StepsPanel(ComputedPanel):
         x = np.arange(count, dtype=np.float64)
         base = np.zeros(count)
         for _, color, values in parts:
-            self.chart.bars(x, 0.78, values.astype(np.float64), color, base.copy())
+            self.chart.bars(x, _BAR, values.astype(np.float64), color, base.copy())
             base += values
         if not parts:
             base = np.asarray(self._steps.data["duration_ns"]).astype(np.float64)
-            self.chart.bars(x, 0.78, base, self.theme.family("phase"))
+            self.chart.bars(x, _BAR, base, self.theme.family("phase"))
+        self._heights = parts, base
+        outliers = np.flatnonzero(np.asarray(self._steps.data["outlier"]))
+        if len(outliers):
+            self.chart.bars(x[outliers], _BAR, base[outliers], self.theme.hex("warning"), is_outline=True)
         marked = self._marked
         if len(marked) < count:
-            self.chart.bars(x[marked], 0.78, base[marked], self.theme.hex("selection"), is_outline=True)
+            self.chart.bars(x[marked], _BAR, base[marked], self.theme.hex("selection"), is_outline=True)
         numbers = np.asarray(self._steps.data["step"]).tolist()
         self.chart.x_axis.text = lambda v: str(numbers[round(v)]) if v == round(v) and 0 <= v < count else ""
         self.chart.x_axis.ticks = whole_ticks
@@ -169,37 +210,59 @@ class StepsPanel(ComputedPanel):
         self.chart.end()
         # A step or two do not fill the width: a bar stays a bar.
         self.chart.show_range((-0.6, max(count, 6) - 0.4), (0, float(base.max(initial=1)) * 1.06))
-        self.legend.setText(
-            "   ".join(f'<span style="color:{color}">■</span> {title}' for title, color, _ in parts)
-        )
+        entries = [f'<span style="color:{color}">■</span> {title}' for title, color, _ in parts]
+        if len(outliers):
+            entries.append(f'<span style="color:{self.theme.hex("warning")}">□</span> {tr("outlier")}')
+        self.legend.setText("   ".join(entries))
+
+    def about_bar(self, place: int) -> str:
+        """What a bar says: the step, how long it is, what it went to, and whether it falls out of line."""
+        assert self._steps is not None
+        parts, whole = self._heights
+        number = tr("step {number}", number=int(np.asarray(self._steps.data["step"])[place]))
+        lines = [f"{number} · {format_duration(int(whole[place]))}"]
+        lines += [
+            f"{title}   {format_duration(int(values[place]))}   {values[place] / max(whole[place], 1):.1%}"
+            for title, _, values in parts
+            if values[place]
+        ]
+        if bool(np.asarray(self._steps.data["outlier"])[place]):
+            above = float(np.asarray(self._steps.data["deviation_ratio"])[place])
+            lines.append(tr("an outlier: {share} above the median", share=f"{above:.0%}"))
+        return "\n".join(lines)
+
+    def _hovered(self, x: float, y: float) -> None:
+        place = round(x)
+        is_over = self._steps is not None and 0 <= place < len(self._steps) and abs(x - place) <= _BAR / 2
+        if is_over and 0 <= y <= self._heights[1][place]:
+            QToolTip.showText(QCursor.pos(), self.about_bar(place), self.chart)
+        else:
+            QToolTip.hideText()
 
     def _mark_range(self, *_values: object) -> None:
         """Outline the steps that the selected range touches; where it is one, select its row."""
-        selected, steps = self.state.range_selection, self._steps
+        selected, shown = self.state.range_selection, self._shown_table
         marked = np.empty(0, np.int64)
-        if steps is not None and steps.targets.starts is not None and selected is not None:
-            assert steps.targets.stops is not None
-            touched = (steps.targets.starts < selected[1]) & (steps.targets.stops > selected[0])
-            marked = np.flatnonzero(touched)
+        if shown is not None and selected is not None:
+            starts, stops = shown.targets.starts, shown.targets.stops
+            if starts is not None and stops is not None:
+                marked = np.flatnonzero((starts < selected[1]) & (stops > selected[0]))
         if marked.tolist() != self._marked.tolist():
             self._marked = marked
             self._draw()
         report = self.table.report
-        if (
-            len(marked) == 1
-            and steps is not None
-            and report is not None
-            and report.targets.starts is not None
-        ):
-            assert steps.targets.starts is not None
-            items = np.flatnonzero(report.targets.starts == steps.targets.starts[marked[0]])
+        if len(marked) != 1 or shown is None or report is None:
+            return
+        wanted, listed = shown.targets.starts, report.targets.starts
+        if wanted is not None and listed is not None:
+            items = np.flatnonzero(listed == wanted[marked[0]])
             if len(items):
                 self.table.show_item(int(items[0]))
 
     def _bar_clicked(self, x: float, _y: float) -> None:
-        place = round(x)
-        if self._steps is not None and 0 <= place < len(self._steps):
-            target = target_of(self._steps, place)
+        place, shown = round(x), self._shown_table
+        if shown is not None and 0 <= place < len(shown):
+            target = target_of(shown, place)
             self.table.row_actions.choose(target)
             start, stop = target.range_ns or self.state.view
             low, high = self.state.view

@@ -60,7 +60,11 @@ def comparison_page(found: Comparison, title: str = "") -> str:
         f"<b>{letter}</b> {html.escape(side.run.path)} · {format_duration(side.total_ns)}"
         for letter, side in (("A", a), ("B", b))
     )
-    result = f"B − A: {signed_duration(found.difference_ns)} {signed_percent(a.total_ns, b.total_ns)}"
+    result = (
+        f"B − A: {signed_duration(found.difference_ns)} · {signed_percent(a.total_ns, b.total_ns)}".strip(
+            " ·"
+        )
+    )
     said = " ".join(filter(None, [verdict(found), alignment_text(found)]))
     parts = [
         f"<h1>{heading}</h1><p class='sides'>{sides}</p>",
@@ -185,7 +189,7 @@ def _bars(found: Comparison) -> list[_Bar]:
 
 
 def _part_bar(part: TimePart, at: int) -> _Bar:
-    value = f"{signed_duration(part.difference_ns)}  {signed_percent(part.a_ns, part.b_ns)}".strip()
+    value = f"{signed_duration(part.difference_ns)} · {signed_percent(part.a_ns, part.b_ns)}".strip(" ·")
     kind = "slower" if part.difference_ns > 0 else "faster"
     kind = f"{kind} noise" if part.is_noise else kind
     return _Bar(marked(translated(part.title), part), at, at + part.difference_ns, value, kind)

@@ -3,23 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.framework.column import Column, Role
+from warpline.analysis.framework.nesting import flat_parents, uncovered_times
 from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.report import NotRecorded, Table, Values
 from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.statistics import batch_statistics
-from warpline.analysis.framework.tables import LISTED, Groups, scope_text, stat_columns, stat_data
-from warpline.analysis.ranges.range_names import _STYLES, RangeNames, range_targets, style_texts, styles
+from warpline.analysis.framework.tables import Groups, ratio, scope_text, stat_columns, stat_data
+from warpline.analysis.ranges.range_names import (
+    _STYLES,
+    PUSH_POP,
+    RangeNames,
+    range_targets,
+    style_texts,
+    styles,
+)
+from warpline.analysis.structure.launches import threads_of_tracks
 from warpline.i18n import english
 
 Int64Array = npt.NDArray[np.int64]
+OF_WALL = english("the selected range")
+_OF_EACH_OTHER = english(
+    "A range counts in those around it too, and threads count together: times may add up to more than the range has."
+)
+
+
+OWN = english("the own time of all nested ranges")
 
 
 def range_sum(view: View, wanted: tuple[int, ...], with_style: bool) -> Table | NotRecorded:
+    """Ranges of some styles by name.
+
+    They lie in each other, so that totals add up to more than there was: shares are of the time that went by, and what
+    nested ranges had to themselves stands apart.
+    """
     if not view.has("range"):
         return missing("range")
     names = RangeNames(view)
@@ -36,13 +58,59 @@ def range_sum(view: View, wanted: tuple[int, ...], with_style: bool) -> Table | 
     stats = batch_statistics(batches).by_total()
     domain, name, style = (np.ma.getdata(column) for column in groups.columns(stats.key, 3))
     code = (domain << 32) | name
-    columns = [*stat_columns(english("Instances"), LISTED)]
-    data: dict[str, Values] = stat_data(stats)
+    ratio_column, total_column, *figures = stat_columns(english("Instances"), OF_WALL)
+    # Shares of one whole would add up to it.
+    columns = [replace(ratio_column, role=Role.RATIO), total_column]
+    data: dict[str, Values] = stat_data(stats, whole=view.duration_ns)
+    if PUSH_POP in wanted:
+        nested = np.flatnonzero(style == PUSH_POP)
+        own = np.ma.array(np.zeros(len(code), np.int64), mask=style != PUSH_POP)
+        own[nested] = _own_times(view, names, code[nested])
+        columns += [
+            Column("self_ratio", "Self", Role.SHARE, OWN, heat=True, lead=2),
+            Column("self_ns", "Self Time", Role.DURATION),
+        ]
+        data["self_ratio"] = np.ma.masked_where(
+            np.ma.getmaskarray(own), ratio(own.filled(0), own.filled(0).sum())
+        )
+        data["self_ns"] = own
+    columns += figures
     if with_style:
         columns.append(Column("style", "Style", Role.TEXT, key=True))
         data["style"] = style_texts(style)
     columns.append(Column("name", "Range", Role.NAME, key=True))
     data["name"] = names.texts(code)
     return Table(
-        tuple(columns), data, targets=range_targets(view, code), scope=scope_text(view, english("Ranges"))
+        tuple(columns),
+        data,
+        targets=range_targets(view, code),
+        scope=scope_text(view, english("Ranges")),
+        notes=(_OF_EACH_OTHER,),
     )
+
+
+def _own_times(view: View, names: RangeNames, code: Int64Array) -> Int64Array:
+    """Time inside the selection that nested ranges of each name had and no range in them, on their thread (int64 ns).
+
+    ``code`` are those of all names of nested ranges, each once.
+    """
+    threads = threads_of_tracks(view)
+    tracks_of: dict[int, list[int]] = {}
+    for track in view.tracks:
+        tracks_of.setdefault(int(threads[track]), []).append(track)
+    order = np.argsort(code, kind="stable")
+    found = np.zeros(len(code), np.int64)
+    for tracks in tracks_of.values():
+        lanes = view.lane_events(tracks, ("range",)) if len(code) else []
+        if not lanes:
+            continue
+        row = np.concatenate([lane.row for lane in lanes])
+        start = np.maximum(np.concatenate([lane.start for lane in lanes]), view.start_ns)
+        stop = np.minimum(np.concatenate([lane.stop for lane in lanes]), view.stop_ns)
+        own = uncovered_times(start, stop, flat_parents(lanes))
+        index = view.capture.kinds["range"].indices_of(row)
+        mine = names.codes(index, view.capture.events.name[row])
+        place = order[np.minimum(np.searchsorted(code, mine, sorter=order), len(code) - 1)]
+        listed = (code[place] == mine) & (styles(view, index, row) == PUSH_POP)
+        np.add.at(found, place[listed], own[listed])
+    return found

@@ -81,7 +81,7 @@ def test_memory_of_tensors_is_counted_after_each_step(tmp_path: Path) -> None:
         )
         words = ("allocated", "allocated at most", "reserved")
         # The second GPU was never used.
-        assert set(counters) == {f"GPU 0 tensors: {word}" for word in words}
+        assert set(counters) == {f"GPU 0 tensors: {word}" for word in words} | {"C library: allocated"}
         values = {word: counters[f"GPU 0 tensors: {word}"].values.tolist() for word in words}
         times = counters["GPU 0 tensors: allocated"].times_ns.tolist()
     grown = [number << 20 for number in range(1, told["steps"] + 1)]
@@ -91,12 +91,42 @@ def test_memory_of_tensors_is_counted_after_each_step(tmp_path: Path) -> None:
     assert all(time >= end for time, end in zip(times, ends, strict=True))
 
 
-def test_memory_of_the_host_is_not_recorded_and_that_is_said(tmp_path: Path) -> None:
-    record(tmp_path / "x.h5", sys.executable, str(PROGRAM), "0", "plain", options=("--torch-memory",))
+KEEPS = """
+import torch
+class Keeps(torch.nn.Module):
+    def __init__(self, size, **inner):
+        super().__init__(**inner)
+        self.size, self.held = size, None
+    def forward(self):
+        for inner in self.children.values(): inner()
+        torch.cuda.kept[0] += self.size
+        self.held = bytearray(self.size) if self.size > 0 else None
+net = Keeps(8 << 20, first=Keeps(64 << 20), second=Keeps(-16 << 20))
+net()
+net.children["first"].held = None
+net.children["first"]()
+"""
+
+
+@pytest.mark.parametrize("gpus", [{}, {"FAKE_GPUS": "1"}])
+def test_each_call_of_a_module_tells_what_it_keeps_of_memory(tmp_path: Path, gpus: dict[str, str]) -> None:
+    (tmp_path / "keeps.py").write_text(KEEPS)
+    command = (sys.executable, str(tmp_path / "keeps.py"))
+    done = record(tmp_path / "x.h5", *command, options=("--torch-memory",), **gpus)
+    assert (done.returncode, done.stderr) == (0, "")
     with warpline.open(tmp_path / "x.h5") as capture:
-        assert not [counter for counter in capture.counters if "tensors" in counter.name]
-        (source,) = [source for source in capture.sources if source.name == "steps"]
-    assert "PyTorch counts that of GPUs alone" in source.reason
+        calls = capture.events("module").to_pandas().sort_values("start_ns")
+        table = capture.report("modules").to_pandas()
+    mega = 1 << 20
+    assert list(calls.name) == ["net", "net.first", "net.second", "net.first"]
+    # The C library maps what is large, in whole pages; Python's own objects are small beside it.
+    assert (calls.host_kept_bytes / mega).round().tolist() == [72, 64, 0, 64]
+    assert (table.host_self_kept_bytes / mega).round().max() == 64
+    assert ("gpu_kept_bytes" in calls) == ("gpu_kept_bytes" in table) == bool(gpus)
+    if gpus:
+        assert (calls.gpu_kept_bytes / mega).tolist() == [56, 64, -16, 64]
+        net = table[table.name == "net"].iloc[0]
+        assert (net.gpu_kept_bytes, net.gpu_self_kept_bytes) == (56 * mega, 8 * mega)
 
 
 def test_two_batches_make_one_step_where_gradients_accumulate(tmp_path: Path) -> None:

@@ -109,7 +109,9 @@ class RecordCommand:
         parser.add_argument(
             "--torch-memory",
             action="store_true",
-            help=tr("memory of tensors on each GPU after every step of a training with PyTorch"),
+            help=tr(
+                "memory of tensors after every step of a training with PyTorch, and what calls of modules keep"
+            ),
         )
         parser.add_argument(
             "--python-hz",

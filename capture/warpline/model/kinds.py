@@ -230,7 +230,17 @@ BUILTIN_KINDS: tuple[KindSpec, ...] = (
         "phase",
         (_a("step", "int64", "Step"), _a("arguments", "string", "Arguments")),
     ),
-    KindSpec("module", "Module", "range", "operator", (_a("class_name", "string", "Class"),)),
+    KindSpec(
+        "module",
+        "Module",
+        "range",
+        "operator",
+        (
+            _a("class_name", "string", "Class"),
+            _a("gpu_kept_bytes", "int64", "GPU memory kept", "B"),
+            _a("host_kept_bytes", "int64", "Host memory kept", "B"),
+        ),
+    ),
     KindSpec(
         "python",
         "Python call",

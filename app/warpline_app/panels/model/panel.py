@@ -39,6 +39,8 @@ _MEASURES = {
     "self_ns": english("Own time"),
     "gpu_self_ns": english("Own GPU time"),
     "backward_self_ns": english("Own backward"),
+    "gpu_self_kept_bytes": english("Own GPU memory a call"),
+    "host_self_kept_bytes": english("Own host memory a call"),
     "count": english("Calls"),
 }
 """What areas stand for, by the column of the report."""
@@ -174,7 +176,8 @@ class ModelPanel(ComputedPanel):
         table, measure = self.table.report, self.measure.currentData()
         if table is None or measure is None or measure not in table.data:
             return
-        values = np.asarray(table.data[measure]).astype(np.float64)
+        # A call may give back more memory than it takes.
+        values = np.maximum(np.asarray(table.data[measure]).astype(np.float64), 0.0)
         self.areas.show_parts(
             self._parts(values / max(float(values.sum()), 1.0)), translated(_MEASURES[measure])
         )

@@ -11,7 +11,14 @@ from warpline.analysis.framework.report import NotRecorded, Table, Targets, Valu
 from warpline.analysis.framework.report_spec import ReportSpec
 from warpline.analysis.framework.selection import GPU_KINDS, View
 from warpline.analysis.framework.tables import ratio, ratios, scope_text
-from warpline.analysis.structure.modules import IN_TRACES, MODULE_KINDS, has_modules, module_tree
+from warpline.analysis.structure.modules import (
+    IN_TRACES,
+    KEPT,
+    MODULE_KINDS,
+    ModuleTree,
+    has_modules,
+    module_tree,
+)
 from warpline.i18n import english
 
 
@@ -79,6 +86,10 @@ def modules(view: View, _options: Options) -> Table | NotRecorded:
         columns.append(Column("flops", "FLOPs", Role.COUNT))
         data["flops"] = tree.flops
         notes.append(english("FLOPs are those of the calls whose operators were recorded with shapes."))
+    if _add_memory(view, tree, columns, data):
+        notes.append(
+            english("Memory is what was allocated when a call ended less what was when it began, on average.")
+        )
     if tree.is_cut:
         notes.append(english("The deepest modules are left out: there are too many."))
     return Table(
@@ -89,6 +100,25 @@ def modules(view: View, _options: Options) -> Table | NotRecorded:
         scope=scope_text(view, english("Calls of modules")),
         notes=tuple(notes),
     )
+
+
+_TITLES = {
+    "gpu_kept_bytes": (english("GPU memory a call"), english("Own GPU memory a call")),
+    "host_kept_bytes": (english("Host memory a call"), english("Own host memory a call")),
+}
+
+
+def _add_memory(view: View, tree: ModuleTree, columns: list[Column], data: dict[str, Values]) -> bool:
+    """What a call keeps, of the memories that were recorded; whether there are any."""
+    calls = np.maximum(tree.count, 1)
+    recorded = view.capture.kinds["module"].attributes if "module" in view.capture.kinds else ()
+    found = [name for name in KEPT if name in recorded]
+    for name in found:
+        own = name.replace("kept", "self_kept")
+        whole_title, own_title = _TITLES[name]
+        columns += [Column(name, whole_title, Role.SIZE), Column(own, own_title, Role.SIZE)]
+        data |= {name: tree.kept_bytes[name] / calls, own: tree.self_kept_bytes[name] / calls}
+    return bool(found)
 
 
 report = ReportSpec("modules", "Modules of the network", "framework", modules, needs=MODULE_KINDS, place=215)

@@ -21,6 +21,9 @@ Int64Array = npt.NDArray[np.int64]
 MODULE_KINDS = ("module", "python")
 IN_TRACES = "nn.Module: "
 """What PyTorch's profiler (``with_stack``) puts before the class and number of a module."""
+KEPT = ("gpu_kept_bytes", "host_kept_bytes")
+"""Attributes of calls: memory of the GPU and of the host."""
+_SUMS = 8 + 2 * len(KEPT)
 _TRACED = re.compile(f"^{re.escape(IN_TRACES)}")
 _NUMBERED = re.compile(r"_\d+$")
 
@@ -33,6 +36,8 @@ class ModuleTree:
     of who calls it (−1: nobody), ``count`` calls, ``total_ns`` and ``self_ns`` (without the modules it calls) inside
     the selected range, ``gpu_ns`` and ``self_gpu_ns`` of what was launched in it, ``backward_ns`` and
     ``self_backward_ns`` of the derivatives of the operators in it, ``flops`` the floating-point operations of these.
+    ``kept_bytes`` and ``self_kept_bytes`` by memory (`KEPT`), of all calls: what was allocated when they ended less
+    what was when they began.
     """
 
     name: Int64Array
@@ -48,6 +53,8 @@ class ModuleTree:
     backward_ns: Int64Array
     self_backward_ns: Int64Array
     flops: Int64Array
+    kept_bytes: dict[str, Int64Array]
+    self_kept_bytes: dict[str, Int64Array]
     is_cut: bool
 
     def __len__(self) -> int:
@@ -76,7 +83,7 @@ def module_tree(view: View) -> ModuleTree:
     place = np.full(len(order) + 1, -1, np.int64)
     place[order] = np.arange(len(order))
     lines = tree.lines
-    sums = [column[order] for column in lines.sums] or [np.empty(0, np.int64)] * 8
+    sums = [column[order] for column in lines.sums] or [np.empty(0, np.int64)] * _SUMS
     kind, class_id = [column[order] for column in lines.highs] or [np.empty(0, np.int64)] * 2
     name = lines.name[order]
     return ModuleTree(
@@ -93,6 +100,8 @@ def module_tree(view: View) -> ModuleTree:
         sums[5],
         sums[6],
         sums[7],
+        dict(zip(KEPT, sums[8::2], strict=True)),
+        dict(zip(KEPT, sums[9::2], strict=True)),
         tree.is_cut,
     )
 
@@ -145,11 +154,23 @@ def _thread_tree(
             (
                 *(inside, np.ones(len(row), np.int64), self_times(inside, parent)),
                 *(gpu, self_times(gpu, parent), backward, self_times(backward, parent), flops),
+                *(column for name in KEPT for column in _kept(view, kind, name, row, parent)),
             ),
             (),
             (np.full(len(row), table.code, np.int64), classes),
         )
     )
+
+
+def _kept(
+    view: View, kind: str, name: str, row: Int64Array, parent: Int64Array
+) -> tuple[Int64Array, Int64Array]:
+    """What calls kept of a memory, and what of that no call in them did; 0 where nothing tells."""
+    table = view.capture.kinds[kind]
+    if name not in table.attributes:
+        return np.zeros(len(row), np.int64), np.zeros(len(row), np.int64)
+    kept = np.ma.filled(view.column(kind, name, table.indices_of(row)), 0).astype(np.int64)
+    return kept, self_times(kept, parent)
 
 
 def _class_names(view: View, names: Int64Array, classes: Int64Array) -> list[str]:

@@ -39,3 +39,9 @@ class RangeKind(IntEnum):
     """Part of something else, as of making a batch; its detail is a text that tells where."""
     MEMORY = 9
     """No range but bytes at its end: its value, of the device that is its detail; its name says which."""
+    KEPT = 10
+    """What the call of a module (its name) around it keeps of the memory of a device (its detail): bytes."""
+
+
+HOST = 0xFFFFFFFF
+"""The device whose memory is the C library's."""

@@ -12,7 +12,7 @@ from warpline.model import AttributeSpec, KindSpec
 from warpline.recording.agent.reported_sources import add_agent_source
 from warpline.recording.sources.facts import StepsOfProgram
 from warpline.recording.sources.steps import records
-from warpline.recording.sources.steps.records import RangeKind
+from warpline.recording.sources.steps.records import HOST, RangeKind
 from warpline.recording.sources.steps.training import Phases, Training, order_of, understand
 from warpline.recording.spool.reader import LATEST_NS, Records, SpoolFile
 from warpline.recording.spool.spool_to_tracks import Translation
@@ -64,6 +64,15 @@ def _possible(found: Records) -> Records:
     return found if good.all() else Records(found.values[good], found.tid[good], found.free[good])
 
 
+def _apart(found: Records, kind: RangeKind) -> tuple[Records, Records]:
+    """Ranges of a kind, and the others."""
+    is_one = found.values["kind"] == kind
+    return (
+        Records(found.values[is_one], found.tid[is_one], found.free[is_one]),
+        Records(found.values[~is_one], found.tid[~is_one], found.free[~is_one]),
+    )
+
+
 class _Process:
     """What one process's hooks wrote."""
 
@@ -75,10 +84,10 @@ class _Process:
         self._resumes = translation.pauses[:, 1] + translation.start_ns
 
     def add(self, ranges: Records, modules: Records) -> None:
-        self._add_modules(modules)
-        is_memory = ranges.values["kind"] == RangeKind.MEMORY
-        self._add_memory(ranges.values[is_memory])
-        ranges = Records(ranges.values[~is_memory], ranges.tid[~is_memory], ranges.free[~is_memory])
+        kept, ranges = _apart(ranges, RangeKind.KEPT)
+        self._add_modules(modules, kept)
+        memory, ranges = _apart(ranges, RangeKind.MEMORY)
+        self._add_memory(memory.values)
         values = ranges.values
         if not len(values):
             return
@@ -165,7 +174,7 @@ class _Process:
                 )
 
     def _add_memory(self, values: npt.NDArray[np.void]) -> None:
-        """What PyTorch's allocator had of each GPU, as counters of the process."""
+        """What PyTorch's allocator had of each GPU, and the C library's of the host, as counters of the process."""
         translation, builder = self._translation, self._builder
         if not len(values):
             return
@@ -176,29 +185,66 @@ class _Process:
         kinds = sorted(set(zip(values["detail"].tolist(), values["name"].tolist(), strict=True)))
         for place, (device, name) in enumerate(kinds):
             own = (values["detail"] == device) & (values["name"] == name)
-            title = f"GPU {device} tensors: {self._spool.text(name)}"
+            of, where = (f"GPU {device} tensors", str(device)) if device != HOST else ("C library", "host")
+            title = f"{of}: {self._spool.text(name)}"
             spec = translation.tracks.process_counter(
-                translation.process_uri(process), f"tensors/{device}/{name}", title, place
+                translation.process_uri(process), f"tensors/{where}/{name}", title, place
             )
             track = builder.add_track(
                 spec, parent=translation.process_track(process), process=translation.process_index(process)
             )
             builder.add_counter(track, title, "B", translation.capture_time(when[own]), values["value"][own])
 
-    def _add_modules(self, found: Records) -> None:
+    def _add_modules(self, found: Records, kept: Records) -> None:
         values = found.values
         if not len(values):
             return
         start, stop = values["start_ns"].astype(np.int64), values["end_ns"].astype(np.int64)
         thread = self._threads(found, start)
+        of_thread = self._threads(kept, kept.values["start_ns"].astype(np.int64))
         for one in np.unique(thread).tolist():
             rows = np.flatnonzero(thread == one)
             own = values[rows]
+            attributes: dict[str, npt.ArrayLike] = {
+                "class_name": capture_strings(self._spool, self._builder, own["class_name"])
+            }
+            weighed = kept.values[of_thread == one]
+            is_host = weighed["detail"] == HOST
+            for name, part in (("gpu_kept_bytes", weighed[~is_host]), ("host_kept_bytes", weighed[is_host])):
+                if len(part):
+                    attributes[name] = kept_by_calls(start[rows], own["path"], part)
             self._builder.add_events(
                 self._translation.below_thread(one, "modules"),
                 "module",
                 self._translation.capture_time(start[rows]),
                 stop[rows] - start[rows],
                 capture_strings(self._spool, self._builder, own["path"]),
-                attributes={"class_name": capture_strings(self._spool, self._builder, own["class_name"])},
+                attributes=attributes,
             )
+
+
+def kept_by_calls(
+    start: Int64Array, path: npt.NDArray[np.uint32], kept: npt.NDArray[np.void]
+) -> npt.ArrayLike:
+    """What each call of a module in a thread kept (bytes, masked where nothing tells).
+
+    ``start`` (int64 ns) and ``path`` are those of the calls. What one kept is told from inside of it: by the next
+    record of that module that begins after the call does.
+    """
+    found, is_missing = np.zeros(len(start), np.int64), np.ones(len(start), bool)
+    when = kept["start_ns"].astype(np.int64)
+    calls, records_ = np.lexsort((start, path)), np.lexsort((when, kept["name"]))
+    # Calls and records of a module alternate where both are sorted by module and time.
+    key = np.concatenate([path[calls], kept["name"][records_]])
+    time = np.concatenate([start[calls], when[records_]])
+    is_record = np.arange(len(key)) >= len(calls)
+    row = np.concatenate([calls, records_])
+    order = np.lexsort((is_record, time, key))
+    last = np.maximum.accumulate(np.where(is_record[order], -1, np.arange(len(order))))
+    at = np.flatnonzero(is_record[order] & (last >= 0))
+    of_call = order[last[at]]
+    same = key[of_call] == key[order[at]]
+    told = row[of_call[same]]
+    found[told] = kept["value"][row[order[at[same]]]]
+    is_missing[told] = False
+    return np.ma.MaskedArray(found, is_missing)

@@ -1,6 +1,6 @@
 """Runs inside the recorded program, before its first line: waits for frameworks and has hooks put into them.
 
-The agent hands it eight builtins, `now`, `enter`, `leave`, `record`, `text`, `say`, `autograd` and `operator`
+The agent hands it nine builtins, `now`, `enter`, `leave`, `record`, `text`, `say`, `autograd`, `operator` and `heap`
 (native/steps_boot.c), and `sources`, the names of those that want hooks. It imports nothing of Warpline, prints
 nothing, and costs a dictionary lookup for each module that the program imports until one of a framework is; only then
 are that framework's hooks read. A hook that fails leaves the program as it is without us.
@@ -135,7 +135,7 @@ def start(names: Mapping[str, Any]) -> None:
     """Begin to wait."""
     api = {
         name: names[name]
-        for name in ("now", "enter", "leave", "record", "text", "say", "autograd", "operator")
+        for name in ("now", "enter", "leave", "record", "text", "say", "autograd", "operator", "heap")
     }
     watcher = Watcher(api, names["sources"].split(","))
     sys.meta_path.insert(0, watcher)

@@ -22,13 +22,16 @@ if TYPE_CHECKING:
     def now() -> int: ...
     def enter() -> int: ...  # a module is called; negative where this thread is in no other module
     def leave(start: int, module: int, /) -> None: ...  # its call ends; `module` is path << 32 | class
+    def heap() -> int: ...  # bytes that the C library has given out; 0 where it does not tell
     def record(start: int, kind: int, name: int, detail: int, value: int, /) -> None: ...  # from start to now
     def text(text: str, /) -> int: ...
     def failed(name: str, error: Exception) -> None: ...
 
 
-LOADER, FORWARD, EVALUATION, BACKWARD, OPTIMIZER, COMMUNICATION, CHECKPOINT, PART, MEMORY = range(1, 10)
+LOADER, FORWARD, EVALUATION, BACKWARD, OPTIMIZER, COMMUNICATION, CHECKPOINT, PART, MEMORY, KEPT = range(1, 11)
 """Kinds of ranges: what `records.py` calls them."""
+HOST = 0xFFFFFFFF
+"""The device whose memory is the C library's."""
 
 LIBRARY_NAMES = frozenset(
     {"self", "cls", "fn", "func", "function", "f", "module", "forward", "call", "original"}
@@ -183,6 +186,35 @@ def hook_calls(kind_of_module: Any, grad_enabled: Callable[[], bool]) -> None:
 
     leave_to_dynamo(call, outermost)
     kind_of_module.__call__ = functools.wraps(original)(call)
+
+
+def weigh_calls(kind_of_module: Any, gpu: Callable[[], tuple[int, int] | None]) -> None:
+    """Have calls of modules, which are hooked afterwards, tell what each keeps of memory when it ends.
+
+    ``gpu`` tells a GPU and how many bytes of it are allocated; None where none is in use.
+    """
+    original = kind_of_module.__call__
+    find = paths.get
+
+    def tell(self: Any, start: int, host: int, before: tuple[int, int] | None) -> None:
+        path = (find(id(self)) or path_of(self)) >> 32
+        after = gpu()
+        if before is not None and after is not None and before[0] == after[0]:
+            record(start, KEPT, path, after[0], after[1] - before[1])
+        if host:
+            record(start, KEPT, path, HOST, heap() - host)
+
+    def weighed(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+        if is_compiling():
+            return original(self, *args, **kwargs)
+        start, before, host = now(), gpu(), heap()
+        try:
+            return original(self, *args, **kwargs)
+        finally:
+            tell(self, start, host, before)
+
+    leave_to_dynamo(weighed, tell)
+    kind_of_module.__call__ = functools.wraps(original)(weighed)
 
 
 def hook_waits(iterator: Any, loader: Any = None) -> None:

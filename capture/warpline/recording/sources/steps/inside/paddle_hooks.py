@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import sys
 
 TYPE_CHECKING = False
@@ -23,11 +24,27 @@ if TYPE_CHECKING:
         stepping,
         text,
         timed,
+        weigh_calls,
     )
+
+
+def allocated(paddle: Any) -> tuple[int, int] | None:
+    """The GPU that is in use, and how many bytes tensors have of it; None where there is none."""
+    try:
+        place = paddle.framework._current_expected_place()
+        if not place.is_gpu_place():
+            return None
+        return place.gpu_device_id(), paddle.device.cuda.memory_allocated()
+    except (
+        Exception
+    ):  # Paddle's private functions, which another version may have otherwise: nothing is weighed then
+        return None
 
 
 def hook_layers(paddle: Any) -> None:
     """Calls of layers."""
+    if os.environ.get("WARPLINE_TORCH_MEMORY") == "1":
+        weigh_calls(paddle.nn.Layer, lambda: allocated(paddle))
     hook_calls(paddle.nn.Layer, paddle.is_grad_enabled)
 
 

@@ -19,12 +19,14 @@ if TYPE_CHECKING:
         BACKWARD,
         CHECKPOINT,
         COMMUNICATION,
+        HOST,
         MEMORY,
         OPTIMIZER,
         PART,
         after_steps,
         compiling,
         failed,
+        heap,
         hook_calls,
         hook_waits,
         is_compiling,
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
         stepping,
         text,
         timed,
+        weigh_calls,
     )
 
     def say(source: str, is_enabled: int, reason: str, remedy: str, /) -> None: ...
@@ -48,9 +51,28 @@ COLLECTIVES = (
 )  # fmt: skip
 
 
+MEMORY_ASKED = "WARPLINE_TORCH_MEMORY"
+
+
+def allocated() -> tuple[int, int] | None:
+    """The GPU that is in use, and how many bytes tensors have of it; None where there is none."""
+    try:
+        cuda = sys.modules["torch"].cuda
+        if not cuda.is_initialized():
+            return None
+        device = cuda.current_device()
+        return device, cuda.memory_allocated(device)
+    except (
+        Exception
+    ):  # of PyTorch's own functions anything, while it is imported most of all: nothing is weighed then
+        return None
+
+
 def hook_modules(module: Any) -> None:
     """Calls of modules."""
     native = sys.modules.get("torch._C")
+    if os.environ.get(MEMORY_ASKED) == "1":
+        weigh_calls(module.Module, allocated)
     hook_calls(module.Module, native.is_grad_enabled if native is not None else lambda: True)
 
 
@@ -128,7 +150,7 @@ def hook_optimizers(module: Any) -> None:
         return stepping(wrap(func))
 
     optimizer.profile_hook_step = staticmethod(profile_hook_step)
-    if os.environ.get("WARPLINE_TORCH_MEMORY") == "1":
+    if os.environ.get(MEMORY_ASKED) == "1":
         after_steps.append(count_memory())
     # Classes that torch has wrapped already, where the hooks come into a program that runs.
     kinds = [optimizer]
@@ -140,7 +162,7 @@ def hook_optimizers(module: Any) -> None:
 
 
 def count_memory() -> Callable[[], None]:
-    """What tells the memory that PyTorch's allocator has of each GPU that the program uses."""
+    """What tells the memory that PyTorch's allocator has of each GPU that the program uses, and the C library's."""
     counted = tuple(
         (text(name), f"{key}_bytes.all.{what}")
         for name, key, what in (
@@ -149,14 +171,20 @@ def count_memory() -> Callable[[], None]:
             ("allocated at most", "allocated", "peak"),
         )
     )
+    of_host = text("allocated")
     told: list[str] = []
 
     def count() -> None:
+        used = heap()
+        if used:
+            record(now(), MEMORY, of_host, HOST, used)
+        elif not told:
+            told.append(
+                "memory of the host is not recorded: this C library does not tell what it has given out"
+            )
+            say("steps", 1, told[0], "")
         cuda = sys.modules["torch"].cuda
         if not cuda.is_initialized():
-            if not told and not cuda.is_available():
-                told.append("memory of tensors is not recorded: PyTorch counts that of GPUs alone")
-                say("steps", 1, told[0], "")
             return
         for device in range(cuda.device_count()):
             statistics = cuda.memory_stats(device)

@@ -25,6 +25,11 @@ class Pair:
     make: Callable[[Path, bool], None] | None = field(default=None, compare=False)
     place: str = ""
 
+    @property
+    def is_left_out(self) -> bool:
+        """Whether the disease lies in what is left out as warm-up: it is measured on the whole."""
+        return "first_steps" in self.ids
+
 
 def _program(name: str, group: str, *ids: str, has_line: bool = True, on_gpu: bool = False) -> Pair:
     return Pair(name, group, ids, has_line, on_gpu)
@@ -37,6 +42,7 @@ PROGRAM_PAIRS = (
     _program("gil", "locks", "waits_for_gil"),
     _program("spinning_helpers", "locks", "waits_for_core"),
     _program("one_core", "locks", "few_cores", has_line=False),
+    _program("wanders", "locks", "migrations", has_line=False),
     _program("sleep_in_loop", "locks", "waits_for_sleep"),
     _program("polling", "locks", "waits_for_sleep"),
     _program("slow_condition", "locks", "waits_for_sleep"),

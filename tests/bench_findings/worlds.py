@@ -221,6 +221,16 @@ def _serial_streams(world: World, _step: int, is_sick: bool) -> None:
     world.wait(13)
 
 
+def _first_steps(world: World, step: int, is_sick: bool) -> None:
+    world.launch("gemm", 500 * US)
+    world.wait()
+    with world.inside("python", "dataset.py(12): read"):
+        world.work(8 * MS if is_sick and step < 3 else 100 * US)
+    for _ in range(10):
+        world.launch("gemm", 500 * US)
+    world.wait()
+
+
 def _clock(path: Path, is_sick: bool) -> None:
     """A GPU that gets hot after the first steps, and then computes at two thirds of its clock."""
     builder = CaptureBuilder(path)
@@ -289,6 +299,7 @@ WORLD_PAIRS = (
     _world("gpu_garbage", "host", _steps(_garbage), "garbage", place="train.py:20"),
     _world("gpu_lowered_clock", "gpu", _clock, "gpu_clock"),
     _world("gpu_serial_streams", "gpu", _steps(_serial_streams), "gpu_serial_streams", place="model.py:43"),
+    _world("gpu_first_steps", "steps", _steps(_first_steps), "first_steps", place="dataset.py:12"),
     _world("gpu_late_ranks", "ranks", _ranks_in_turn, "late_ranks"),
     _world("gpu_late_rank", "ranks", _ranks, "late_rank"),
 )

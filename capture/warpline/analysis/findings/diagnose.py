@@ -16,6 +16,8 @@ from warpline.model.progress import Progress, unwatched
 
 AT_MOST = 5
 """Findings that are shown unless more are asked for."""
+_OF_WARM_UP = ("first_steps", "cold_cache")
+"""What these cost lies before the range: no cause in it tells of that."""
 
 
 def diagnose(
@@ -118,7 +120,8 @@ def _ordered(findings: list[Finding]) -> tuple[Finding, ...]:
     def key(one: Finding) -> tuple[int, bool, int, int]:
         # What neighbours on the machine take is worth a note, and the last: nothing of the program would change it.
         # So are steps that differ: their time is told under its causes.
-        is_last = one.severity == "note" and (one.id == "waits_for_core" or not one.time_ns)
+        is_told = not one.time_ns and one.id not in _OF_WARM_UP
+        is_last = one.severity == "note" and (one.id == "waits_for_core" or is_told)
         return order[one.severity], is_last, -one.gain_ns, -one.time_ns
 
     return tuple(sorted(findings, key=key))

@@ -36,11 +36,14 @@ class WaitedFor:
 
 @dataclass(frozen=True, eq=False)
 class Scope:
-    """The range as a view, its steps (none where there are none), and what of the capture was left out."""
+    """The range as a view, its steps (none where there are none), what of the capture was left out, and the first steps
+    among that.
+    """
 
     view: View
     steps: Steps
     said: tuple[str, ...]
+    first: Steps | None = None
 
 
 def find_target(view: View, of: str | None = None) -> WaitedFor | None:
@@ -151,7 +154,7 @@ def find_scope(view: View, target: WaitedFor, options: Options) -> Scope:
     )
     if outside > (view.stop_ns - view.start_ns) // 100:
         said.append(english("{time} before and after the steps are left out.", time=format_duration(outside)))
-    return Scope(view.restrict(start, stop), steady, tuple(said))
+    return Scope(view.restrict(start, stop), steady, tuple(said), _take(steps, np.arange(first)))
 
 
 def warm_up(duration: Int64Array) -> int:

@@ -276,3 +276,49 @@ def test_warm_up_is_left_out_and_said(tmp_path: Path) -> None:
 )
 def test_warm_up_is_at_the_beginning(durations: list[int], first: int) -> None:
     assert warm_up(np.array(durations, np.int64)) == first
+
+
+def test_first_steps_that_wait_for_files_are_told_as_cold(tmp_path: Path) -> None:
+    # Three steps read what later ones find in memory.
+    states: States = []
+    steps: list[tuple[int, int]] = []
+    now = 0
+    for number in range(12):
+        wait = 40 * MS if number < 3 else MS
+        states += [(wait, 2, int(WaitKind.FILE), 0), (20 * MS, 0, 0, 0)]
+        steps.append((now, now + wait + 20 * MS))
+        now = steps[-1][1]
+    with threads_capture(tmp_path / "cold.h5", [states], steps) as capture:
+        found = diagnose(View(capture))
+        assert found.budget is not None
+        assert found.budget.start_ns == 180 * MS
+        cold = next(one for one in found.findings if one.id == "cold_cache")
+        assert (cold.severity, cold.gain_ns) == ("note", 3 * 39 * MS)
+        assert cold.evidence.ranges.tolist() == [list(step) for step in steps[:3]]
+
+
+def test_who_is_moved_all_the_time_is_told_and_who_is_left_alone_is_not(tmp_path: Path) -> None:
+    for period, is_told in ((1, True), (20, False)):
+        path = tmp_path / f"{period}.h5"
+        builder = CaptureBuilder(path)
+        process = builder.add_process(71, name="python")
+        thread = builder.add_thread(process, 71, name="python")
+        state = builder.track("process/71.1/thread/71.1/state", role="state", process=process, thread=thread)
+        # Runs for 1 ms on a core, and is off it for 0.25 ms; another core every time, or every 20th.
+        starts = np.arange(200) * 1_250_000
+        core = (np.arange(200) // period) % 2
+        runs, ready = builder.string("running"), builder.string("runnable")
+        builder.add_events(
+            state, "thread_state", starts, np.full(200, MS), runs, attributes={"cpu": core.astype(np.int32)}
+        )
+        builder.add_events(
+            state, "thread_state", starts + MS, np.full(200, MS // 4), ready, flags=int(Flag.WAITING)
+        )
+        builder.set_span(0, 250 * MS)
+        builder.finish()
+        with open_capture(path) as capture:
+            found = {one.id: one for one in diagnose(View(capture)).findings}
+        assert ("migrations" in found) == is_told
+        if is_told:
+            assert found["migrations"].gain_ns == 199 * MS // 4
+            assert "199 times" in found["migrations"].text

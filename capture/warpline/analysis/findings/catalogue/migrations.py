@@ -1,0 +1,87 @@
+"""A thread that is moved from core to core."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from warpline.analysis.findings.case import Case
+from warpline.analysis.findings.causes import Cause
+from warpline.analysis.findings.draft import NOTE, at_most, place_known, severity
+from warpline.analysis.findings.finding import Evidence, Finding, Severity, Where
+from warpline.analysis.findings.rule import Rule
+from warpline.analysis.findings.segments import one_of
+from warpline.i18n import english
+from warpline.model.times import format_duration
+
+_OFTEN_NS = 2_000_000
+"""Who runs for less than this between two moves is moved by somebody: a scheduler leaves threads where they are."""
+_RAN = 0.1
+_RUNS = (int(Cause.RUNNING), int(Cause.IMPORTING))
+_ON_THE_WAY = (int(Cause.RUNNABLE), int(Cause.BLOCKED))
+_ROWS = 20
+
+
+def of_migrations(case: Case) -> Iterator[Finding]:
+    """Moves of the thread that is waited for, and the time it is on no core for them."""
+    table = case.view.capture.kinds.get("thread_state")
+    if case.target.thread is None or table is None or "cpu" not in table.attributes:
+        return
+    segments = case.segments
+    own = np.flatnonzero(
+        (segments.actor == case.target.thread) & one_of(segments.cause, _RUNS) & (segments.row >= 0)
+    )
+    if len(own) < 2:
+        return
+    core = case.view.column("thread_state", "cpu", table.indices_of(segments.row[own].astype(np.int64)))
+    number = np.ma.filled(core.astype(np.int64), -1)
+    moved = np.flatnonzero((number[1:] != number[:-1]) & (number[1:] >= 0) & (number[:-1] >= 0))
+    ran = int(segments.length[own].sum())
+    if not len(moved) or ran < _RAN * case.whole_ns or ran > _OFTEN_NS * len(moved):
+        return
+    # What lies between the last on one core and the first on the next one.
+    depth = np.zeros(len(segments) + 1, np.int32)
+    np.add.at(depth, own[moved] + 1, 1)
+    np.add.at(depth, own[moved + 1], -1)
+    between = (np.cumsum(depth[:-1]) > 0) & one_of(segments.cause, _ON_THE_WAY)
+    gain = case.gain_ns(between)
+    where = _usual(case, own[moved])
+    text = english(
+        "{who} moves to another core {count:,} times, after {each} of running in the mean, and is on none for {lost} "
+        "meanwhile, at {place}; what its caches held is left behind each time. It could be at most {factor} x as fast.",
+        who=case.target.title, count=len(moved), each=format_duration(ran // len(moved)),
+        lost=format_duration(int(segments.length[between].sum())), place=place_known(where), factor=at_most(case, gain),
+    )  # fmt: skip
+    starts, stops = segments.stop[own[moved]], segments.start[own[moved + 1]]
+    yield Finding(
+        "migrations",
+        severity(gain / case.fair_ns, Severity.WARNING) if gain >= NOTE * case.fair_ns else Severity.NOTE,
+        english("Moved from core to core"),
+        text,
+        0,
+        0.0,
+        min(gain, case.whole_ns),
+        where,
+        english(
+            "See who changes on which cores it may run (sched_setaffinity, a library's binding); bind it once."
+        ),
+        evidence=Evidence(
+            np.column_stack((starts, stops)),
+            tuple(segments.row[own[moved[:_ROWS]]].tolist()),
+            case.target.tracks,
+        ),
+    )
+
+
+def _usual(case: Case, segments: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Where:
+    """Where most of some segments were."""
+    group = case.group_of_segment[segments]
+    known = segments[group > 0]
+    if not len(known):
+        return case.where(int(segments[0]))
+    best = int(np.argmax(np.bincount(group[group > 0])))
+    return case.where(int(known[case.group_of_segment[known] == best][0]))
+
+
+rules = (Rule("migrations", "locks", of_migrations),)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import textwrap
+import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import pytest
 
+from warpline.recording.control import send_command
 from warpline.recording.doctor import check_source
 from warpline.recording.sources.perf.source import source as perf_source
 from warpline.storage import open_capture
@@ -70,6 +74,32 @@ def record(
     kwargs.setdefault("stdout", subprocess.PIPE)
     kwargs.setdefault("stderr", subprocess.PIPE)
     return subprocess.run(words, cwd=folder, timeout=100, check=False, **kwargs)
+
+
+def wait_for_samples(spool: Path, count: int = 100) -> None:
+    """Until a recorder has taken so many records more, of threads it knows and of such as it finds meanwhile."""
+    enough = send_command(spool, "status", timeout_s=60)["events"] + count
+    while send_command(spool, "status", timeout_s=60)["events"] < enough:
+        time.sleep(0.01)
+
+
+@contextmanager
+def status_lines() -> Iterator[tuple[IO[str], int]]:
+    """What a recording that is given the number as ``--status-fd`` says of itself, line by line."""
+    read, write = os.pipe()
+    with open(read) as lines:
+        try:
+            yield lines, write
+        finally:
+            os.close(write)
+
+
+def wait_for_a_look(spool: Path, statuses: IO[str]) -> None:
+    """Until a recorder has looked at all threads from now on: it does so between any two of its status lines."""
+    now_ns = send_command(spool, "status", timeout_s=60)["elapsed_ns"]
+    for _ in range(2):
+        while json.loads(statuses.readline()).get("elapsed_ns", 0) <= now_ns:
+            pass
 
 
 def python(program: str, interpreter: str = sys.executable) -> list[str]:

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.effort import rounds
-from tests.unit.recording.recording_tools import WARPLINE, States, python
+from tests.unit.recording.recording_tools import WARPLINE, States, python, wait_for_samples
 
 from warpline.model.errors import RecordingError
 from warpline.model.flags import Flag
@@ -55,30 +55,46 @@ os.execv(sys.argv[3], sys.argv[3:])
 """
 
 BUSY_THEN_ASLEEP = """
-    import os, threading, time
+    import json, os, sys, threading, time
     def sleeper():
         open("/proc/self/task/%d/comm" % threading.get_native_id(), "w").write("sleeper")
-        time.sleep(0.9)
+        over.wait()
+    over = threading.Event()
     thread = threading.Thread(target=sleeper); thread.start()
-    end = time.monotonic() + 0.4
-    while time.monotonic() < end: pass
+    pipe = os.pipe()
     child = os.fork()
     if child == 0:
-        time.sleep(0.25); os._exit(0)
-    os.waitpid(child, 0)
-    thread.join()
-    print(os.getpid(), child)
+        os.close(pipe[1])
+        os.read(pipe[0], 1); os._exit(0)
+    def counted(): return [int(word) for word in open("/proc/thread-self/schedstat").read().split()[:2]]
+    print("ready", flush=True)
+    sys.stdin.readline()
+    before = counted()
+    end = time.thread_time() + 0.4
+    while time.thread_time() < end: pass
+    print(json.dumps([os.getpid(), child, before, counted()]), flush=True)
+    sys.stdin.readline()
+    os.close(pipe[1]); os.waitpid(child, 0)
+    over.set(); thread.join()
 """
 
 
-def refused(folder: Path, code: int, *words: str) -> subprocess.CompletedProcess[bytes]:
+def refusing(folder: Path, code: int, *words: str) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-c", REFUSE, str(SYSCALL), str(code), sys.executable, *WARPLINE[1:], *words]
-    done = subprocess.run(
-        command, cwd=folder, capture_output=True, stdin=subprocess.DEVNULL, timeout=90, check=False
-    )
-    if done.returncode == 99:
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, cwd=folder, stdin=pipe, stdout=pipe, stderr=pipe)
+
+
+def skip_without_seccomp(status: int) -> None:
+    if status == 99:
         pytest.skip("seccomp is not available here")
-    return done
+
+
+def refused(folder: Path, code: int, *words: str) -> subprocess.CompletedProcess[bytes]:
+    with refusing(folder, code, *words) as running:
+        output, error = running.communicate(timeout=90)
+    skip_without_seccomp(running.returncode)
+    return subprocess.CompletedProcess(words, running.returncode, output, error)
 
 
 @linux_only
@@ -97,29 +113,47 @@ def test_states_are_estimated_and_the_reason_is_told(
     tmp_path: Path, code: int, reason: str, remedy: str
 ) -> None:
     words = ("record", "--no-check", "-o", "run.h5", "--", *python(BUSY_THEN_ASLEEP))
-    done = refused(tmp_path, code, *words)
-    assert done.returncode == 0, done.stderr
-    pid, child = map(int, done.stdout.split())
+    with refusing(tmp_path, code, *words) as running:
+        assert running.stdin is not None
+        assert running.stdout is not None
+        line = running.stdout.readline()
+        while line:
+            wait_for_samples(tmp_path / "run.h5.spool")
+            running.stdin.write(b"\n")
+            running.stdin.flush()
+            if line != b"ready\n":
+                break
+            line = running.stdout.readline()
+        _output, error = running.communicate(timeout=90)
+    skip_without_seccomp(running.returncode)
+    assert running.returncode == 0, error
+    pid, child, before, after = json.loads(line)
     states = States(tmp_path / "run.h5")
     source = states.sources["perf"]
     assert not source.enabled
     assert reason in source.reason
     assert remedy in source.remedy
     assert states.sources["procfs"].enabled
-    assert reason.encode() in done.stderr
-    assert remedy.encode() in done.stderr
-    assert done.stderr.count(b"\n") == 1
+    assert reason.encode() in error
+    assert remedy.encode() in error
+    assert error.count(b"\n") == 1
     assert ((states.flags & Flag.ESTIMATED) != 0).all()
-    busy = states.total("running", states.of(pid)) + states.total("runnable", states.of(pid))
-    assert busy == pytest.approx(0.4e9, rel=0.4)
-    sleeper = next(thread for thread in states.threads if thread.name == "sleeper")
-    assert states.total("blocked", states.of(sleeper.tid)) == pytest.approx(0.9e9, rel=0.2)
-    assert states.total("blocked", states.of(child)) == pytest.approx(0.25e9, rel=0.4)
     uri = f"process/{pid}.1/thread/{pid}.1/counters"
-    shares = [states.counters[f"{uri}/{name}"][2] for name in ("running", "runnable", "blocked")]
+    names = ("running", "runnable", "blocked")
+    shares = [states.counters[f"{uri}/{name}"][2][:-1] for name in names]
     total = np.sum(shares, axis=0)
     assert np.nanmin(total) == pytest.approx(1)
     assert np.nanmax(total) == pytest.approx(1)
+    # Recorded from before the thread was busy until after; what the kernel counted before nobody looked at.
+    elapsed = np.diff(states.counter_times[f"{uri}/running"])
+    ran, waited = (float(np.nansum(share * elapsed)) for share in shares[:2])
+    assert 0.9 * (after[0] - before[0]) <= ran <= 1.2 * after[0]
+    assert waited >= 0.9 * (after[1] - before[1]) - 20e6
+    assert states.total("running", states.of(pid)) > 0
+    sleeper = next(thread for thread in states.threads if thread.name == "sleeper")
+    for asleep in (sleeper.tid, child):
+        own = states.of(asleep)
+        assert states.total("blocked", own) > 0.5 * int(states.duration[own].sum()) > 0
     assert states.slices == 0
 
 
@@ -232,6 +266,34 @@ def test_ratios_sum_to_one_and_events_take_the_largest(
                 found[index] = what
     expected = {i: int(np.argmax(ratios[i])) + int(State.RUNNING) for i in range(len(steps)) if valid[i]}
     assert found == expected
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60), st.integers(0, 60)), min_size=1, max_size=40),
+    st.integers(1, 30),
+)
+def test_a_wait_for_a_core_is_where_it_was_though_it_is_counted_at_its_end(
+    turns: list[tuple[int, int, int]], period: int
+) -> None:
+    # Blocked, then waiting, then running: what the kernel says at every moment, and what was so.
+    truth = [
+        state for turn in turns for state, length in zip("bwr", turn, strict=True) for _ in range(length)
+    ]
+    run, wait, pending = [0], [0], 0
+    for state in truth:
+        pending = pending + 1 if state == "w" else pending
+        run.append(run[-1] + (state == "r"))
+        wait.append(wait[-1] + (pending if state != "w" else 0))
+        pending = pending if state == "w" else 0
+    looks = np.array([*range(0, len(truth), period), len(truth)])
+    looks = np.unique(looks)
+    if len(looks) < 2:
+        return
+    ratios = state_ratios(looks, np.array(run)[looks], np.array(wait)[looks])
+    sums = np.rint((ratios * np.diff(looks)[:, None]).sum(axis=0)).astype(int).tolist()
+    counted = wait[-1]
+    assert sums == [truth.count("r"), counted, len(truth) - truth.count("r") - counted]
+    assert (ratios >= 0).all()
 
 
 def test_names_with_blanks_and_parentheses_in_stat() -> None:

@@ -10,7 +10,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.unit.recording.recording_tools import States, needs_perf, python, record
+from tests.unit.recording.recording_tools import (
+    WARPLINE,
+    States,
+    needs_perf,
+    python,
+    status_lines,
+    wait_for_a_look,
+)
 
 from warpline.recording.finalise import finalise
 from warpline.recording.session import RecordingOptions, Session
@@ -156,28 +163,55 @@ def test_runnable_time_is_what_the_scheduler_counted(tmp_path: Path) -> None:
     if subprocess.run([*prefix, "true"], capture_output=True, check=False).returncode:
         pytest.skip("tracefs cannot be mounted here")
     program = """
-        import os, threading, time
+        import os, sys, threading, time
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+        def waited(thread):
+            return int(open("/proc/self/task/%d/schedstat" % thread.native_id).read().split()[1])
         def work():
-            for _ in range(100):
+            while not is_over.is_set():
                 time.sleep(0.001)
                 end = time.perf_counter() + 0.002
                 while time.perf_counter() < end: pass
-        threads = [threading.Thread(target=work) for _ in range(3)]
+            never.wait()
+        is_over, never = threading.Event(), threading.Event()
+        threads = [threading.Thread(target=work, daemon=True) for _ in range(3)]
         [thread.start() for thread in threads]
-        time.sleep(0.7)
+        while min(map(waited, threads)) < 100_000_000: time.sleep(0.01)
+        is_over.set()
+        print("ready", flush=True)
+        sys.stdin.readline()
         os._exit(0)
     """
-    done = record(tmp_path, *python(program), prefix=prefix)
-    assert done.returncode == 0, done.stderr
+    with status_lines() as (statuses, number):
+        words = [
+            *prefix,
+            *WARPLINE,
+            "record",
+            "-o",
+            "run.h5",
+            "--status-fd",
+            str(number),
+            "--",
+            *python(program),
+        ]
+        pipe = subprocess.PIPE
+        with subprocess.Popen(
+            words, cwd=tmp_path, stdin=pipe, stdout=pipe, stderr=pipe, pass_fds=[number]
+        ) as running:
+            assert running.stdout is not None
+            assert running.stdout.readline() == b"ready\n"
+            wait_for_a_look(tmp_path / "run.h5.spool", statuses)
+            _output, error = running.communicate(b"\n", timeout=90)
+    assert running.returncode == 0, error
     states = States(tmp_path / "run.h5")
     if not states.sources["wakeups"].enabled:
         pytest.skip(states.sources["wakeups"].reason)
     compared = 0
     for row in states.meta["thread_accounting"]:
-        own = states.of(row["tid"]) & (states.start < row["time_ns"])
-        # The first thread has waited before its exec too, when it was not yet the program.
-        if row["run_queue_ns"] > 20_000_000 and row["tid"] != states.processes[0].pid:
+        # The first thread has waited before its exec too, when it was not
+        # yet the program.
+        own = states.of(row["tid"]) & (states.start + states.duration <= row["time_ns"])
+        if row["run_queue_ns"] > 80_000_000 and row["tid"] != states.processes[0].pid:
             assert states.total("runnable", own) == pytest.approx(row["run_queue_ns"], rel=0.2)
             compared += 1
-    assert compared >= 2
+    assert compared >= 3

@@ -55,7 +55,7 @@ def add_estimates(
 def _sampled(translation: Translation, builder: CaptureBuilder, samples: Rows, thread: Int64Array) -> States:
     """The states, and counters of the shares."""
     times = samples["time_ns"].astype(np.int64)
-    ratios = state_ratios(times, samples["run_ns"].astype(np.int64), samples["wait_ns"].astype(np.int64))
+    run_ns, wait_ns = samples["run_ns"].astype(np.int64), samples["wait_ns"].astype(np.int64)
     pauses = (translation.pauses + translation.start_ns).tolist()
     borders = np.flatnonzero(np.diff(thread)) + 1
     starts, stops = np.r_[0, borders], np.r_[borders, len(thread)]
@@ -63,7 +63,8 @@ def _sampled(translation: Translation, builder: CaptureBuilder, samples: Rows, t
     for first, stop in zip(starts.tolist(), stops.tolist(), strict=True):
         if stop - first < 2:
             continue
-        moments, shares = times[first:stop], ratios[first : stop - 1]
+        moments = times[first:stop]
+        shares = state_ratios(moments, run_ns[first:stop], wait_ns[first:stop])
         crossing = np.zeros(len(shares), bool)
         for pause_start, pause_stop in pauses:
             crossing |= (moments[:-1] < pause_stop) & (moments[1:] > pause_start)
@@ -161,14 +162,19 @@ def _add_states(
 
 
 def state_ratios(times: Int64Array, run_ns: Int64Array, wait_ns: Int64Array) -> Float64Array:
-    """Shares of running, runnable and blocked between consecutive samples: float64 [n − 1, 3], each row sums to 1.
+    """Shares of running, runnable and blocked between samples of a thread: float64 [n - 1, 3]; each row sums to 1.
 
-    ``times`` and the cumulative ``run_ns`` and ``wait_ns`` are int64 [n].
+    ``times`` and the cumulative ``run_ns`` and ``wait_ns`` are int64 [n]. The kernel counts a wait for a core when it
+    is over, so one that is longer than the time since the sample before fills as much of the time before that too.
     """
-    elapsed = np.maximum(np.diff(times), 1).astype(np.float64)
-    running = np.clip(np.diff(run_ns) / elapsed, 0, 1)
-    runnable = np.clip(np.diff(wait_ns) / elapsed, 0, 1 - running)
-    return np.stack((running, runnable, 1 - running - runnable), axis=1)
+    elapsed = np.maximum(np.diff(times), 1)
+    run = np.clip(np.diff(run_ns), 0, elapsed)
+    wait = np.maximum(np.diff(wait_ns), 0)
+    # Blocked so far, where a wait that does not fit makes it less: no moment is blocked after which it is less again.
+    blocked = np.r_[0, np.cumsum(elapsed - run - wait)]
+    blocked = np.maximum(np.minimum.accumulate(blocked[::-1])[::-1], 0)
+    shares = np.stack((run, elapsed - run - np.diff(blocked), np.diff(blocked)), axis=1)
+    return shares / elapsed[:, None]
 
 
 def dominant_states(

@@ -32,6 +32,9 @@ SAMPLE_COST_NS = 1_000_000
 STATE_PERIOD_NS = 10_000_000
 DISCOVERY_PERIOD_NS = 50_000_000
 
+_TORN_NS = 500_000
+_MOST_READINGS = 4
+
 _THREAD_SAMPLE = struct.Struct("<QQQQIIHB5x")
 _CORE_TIMES = struct.Struct("<QIIQQ")
 _PROCESS_SAMPLE = struct.Struct("<QQQII")
@@ -242,11 +245,9 @@ class ProcfsSampler(Collector):
     def _sample_threads(self) -> None:
         for pid, process in list(self._processes.items()):
             for tid, (schedstat, state_file) in list(process.threads.items()):
-                now = time.monotonic_ns()
                 try:
-                    accounting = os.pread(schedstat, 128, 0)
+                    now, accounting, stat = _read_thread(schedstat, state_file)
                     run, wait, slices = accounting.split()[:3]
-                    stat = os.pread(state_file, 1024, 0) if state_file >= 0 else b""
                 except (OSError, ValueError):
                     self._drop_thread(pid, process, tid)
                     continue
@@ -307,3 +308,18 @@ class ProcfsSampler(Collector):
         for tid in list(process.threads):
             self._drop_thread(pid, process, tid)
         os.close(process.statm)
+
+
+def _read_thread(schedstat: int, state_file: int) -> tuple[int, bytes, bytes]:
+    """CLOCK_MONOTONIC ns, accounting and, if its file is open, state of a thread then.
+
+    Raises OSError when it is gone.
+    """
+    for _ in range(_MOST_READINGS):
+        now = time.monotonic_ns()
+        accounting = os.pread(schedstat, 128, 0)
+        stat = os.pread(state_file, 1024, 0) if state_file >= 0 else b""
+        # When the core was taken away between, the accounting is of another moment.
+        if time.monotonic_ns() - now < _TORN_NS:
+            break
+    return now, accounting, stat

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import signal
 import tempfile
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -12,6 +10,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests.leftovers import be_marked, end, now_s, started_here, with_usual_signals
 
 # Before anything imports Qt or h5py.
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
@@ -19,11 +18,9 @@ os.environ.setdefault("HDF5_USE_FILE_LOCKING", "FALSE")
 # What commands print is compared with English texts, whatever whoever runs the tests speaks.
 os.environ["LC_ALL"] = "C.UTF-8"
 
-# Started with nohup, or in the background of a script, some signals are ignored here and in every program the tests
-# run, which is not what they are about. With a handler that does nothing we still ignore them and the programs do not.
-for _number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
-    if signal.getsignal(_number) is signal.SIG_IGN:
-        signal.signal(_number, lambda *_: None)
+if os.name == "posix":
+    with_usual_signals()
+be_marked()
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 
@@ -65,23 +62,26 @@ def pytest_runtest_makereport(
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Programs that a failed test did not come to end would run on, and disturb those after it."""
-    before = _descendants(os.getpid())
+    begun_s = now_s()
     result = yield
     if item.stash.get(_HAS_FAILED, False):
-        for pid in _descendants(os.getpid()) - before:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        tell_leftovers(item.config, f"{item.nodeid} failed", end(started_here(begun_s)))
     return result
 
 
-def _descendants(pid: int) -> set[int]:
-    """Children of a process, their children, and so on; none where there is no /proc."""
-    found: set[int] = set()
-    for path in Path(f"/proc/{pid}/task").glob("*/children"):
-        with contextlib.suppress(OSError):
-            for child in map(int, path.read_text().split()):
-                found |= {child} | _descendants(child)
-    return found
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """What is still there when all tests are over has no business."""
+    tell_leftovers(session.config, "the tests are over", end(started_here()))
+
+
+def tell_leftovers(config: pytest.Config, when: str, ended: list[str]) -> None:
+    """Name programs that had to be ended."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    if ended and reporter is not None:
+        reporter.write_line("")  # after the letters of progress
+        for line in ended:
+            reporter.write_line(f"still there when {when}, ended: {line}")
 
 
 @pytest.fixture(scope="session")

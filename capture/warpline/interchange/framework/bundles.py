@@ -11,6 +11,7 @@ import zipfile
 from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import IO
 
 from warpline.i18n import tr
@@ -18,6 +19,7 @@ from warpline.interchange.framework.detection import detect, read_head
 from warpline.interchange.framework.unpacking import UNPACKING_ERRORS, ZIP_MAGIC
 from warpline.model import ImportFormatError, StorageError
 from warpline.model.progress import IsCancelled, check_cancelled
+from warpline.storage import is_capture
 
 _TAR_MAGIC_AT = 257
 _TAR_MAGIC = b"ustar"
@@ -82,6 +84,15 @@ def _traces_in(folder: Path, bundle: Path, cancelled: IsCancelled) -> list[Path]
         else:
             found.append(path)
     if not found:
+        if bundle.is_dir() and any(path.is_file() and is_capture(path) for path in folder.rglob("*.h5")):
+            raise ImportFormatError(
+                tr(
+                    "{path}: captures of Warpline and no other trace; name one of them, or see them side by side with: "
+                    "warpline job {quoted}",
+                    path=bundle,
+                    quoted=quote(str(bundle)),
+                )
+            )
         raise ImportFormatError(
             tr("{path}: no trace in it that Warpline can import: {reason}", path=bundle, reason=reason)
             if reason

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ from tests.unit.interchange.import_tools import rank_file
 from warpline.analysis.jobs.job_reports import NEEDED
 from warpline.cli import main
 from warpline.library.jobs import open_job
-from warpline.library.jobs.finding import find_job
 from warpline.library.opening import open_path
 from warpline.model import Cancelled, CaptureFormatError
 
@@ -208,39 +206,6 @@ def test_captures_and_foreign_traces_make_one_job_which_says_so(
     assert [one["format"] is None for one in found["ranks"]] == [True] * 5 + [False]
 
 
-def test_a_name_tells_the_rank_where_nothing_else_does(tmp_path: Path) -> None:
-    for rank in (0, 10, 2):
-        rank_file(tmp_path, rank, 0, info=False).rename(tmp_path / f"worker{rank}.json")
-    by_order = find_job([tmp_path])
-    assert [(one.rank, one.path.name, one.told_by) for one in by_order.ranks] == [
-        (0, "worker0.json", "order"),
-        (1, "worker2.json", "order"),
-        (2, "worker10.json", "order"),
-    ]
-    by_name = find_job([tmp_path], r"worker(\d+)")
-    assert [(one.rank, one.told_by) for one in by_name.ranks] == [
-        (0, "worker0"),
-        (2, "worker2"),
-        (10, "worker10"),
-    ]
-    assert by_name.missing == (1, *range(3, 10))
-
-
-def test_folders_tell_ranks_and_what_lies_beside_a_trace_is_not_worth_a_word(tmp_path: Path) -> None:
-    for rank in (0, 1, 2):
-        folder = tmp_path / "job" / f"rank{rank}_pt" / "output"
-        folder.mkdir(parents=True)
-        (folder / "communication.json").write_text('{"step50": {}}')
-        trace = rank_file(tmp_path, rank, 0, info=False)
-        trace.rename(folder / "trace.json") if rank < 2 else trace.unlink()
-    found = find_job([tmp_path / "job"])
-    assert [(one.rank, one.path.name, one.told_by) for one in found.ranks] == [
-        (0, "trace.json", "rank0"),
-        (1, "trace.json", "rank1"),
-    ]
-    assert [(one.rank, one.path.name) for one in found.left_out] == [(2, "communication.json")]
-
-
 def test_what_was_computed_is_not_computed_again(
     job: tuple[Path, JobTimes], own_cache: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -290,17 +255,6 @@ def test_a_job_that_is_cancelled_keeps_what_it_has(job: tuple[Path, JobTimes], o
         )
     assert {path.suffix for path in own_cache.iterdir()} == {".tables"}
     assert 0 < len(list(own_cache.iterdir())) < len(NEEDED) * RANKS
-
-
-def test_an_export_beside_its_source_is_no_other_rank(tmp_path: Path) -> None:
-    for name in ("first", "second"):
-        rank_file(tmp_path, 0, 0, info=False).rename(tmp_path / f"{name}.json")
-    (tmp_path / "first.json.gz").write_bytes(gzip.compress((tmp_path / "first.json").read_bytes()))
-    found = find_job([tmp_path])
-    assert [(one.rank, one.path.name) for one in found.ranks] == [(0, "first.json"), (1, "second.json")]
-    assert [(one.path.name, one.reason) for one in found.left_out] == [
-        ("first.json.gz", f"{tmp_path / 'first.json'} is the same trace")
-    ]
 
 
 def test_what_is_missing_for_the_same_reason_is_said_once(

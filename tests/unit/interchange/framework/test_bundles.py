@@ -15,6 +15,7 @@ from tests.unit.interchange.import_tools import imported, rank_file
 from warpline.interchange.framework.bundles import is_bundle, traces_of
 from warpline.library.opening import open_path
 from warpline.model import ImportFormatError
+from warpline.storage import CaptureBuilder
 
 
 def job_folder(tmp_path: Path) -> Path:
@@ -103,6 +104,10 @@ def test_what_is_damaged_or_holds_no_trace_says_so(tmp_path: Path) -> None:
         imported(tmp_path, empty)
     (empty / "a.txt").write_text("hello")
     with pytest.raises(ImportFormatError, match=r"no trace in it that Warpline can import: .*a\.txt"):
+        imported(tmp_path, empty)
+    with CaptureBuilder(empty / "rank_0.h5") as builder:
+        builder.finish()
+    with pytest.raises(ImportFormatError, match=r"captures of Warpline .*: warpline job \S*nothing$"):
         imported(tmp_path, empty)
     packed = packed_tar_gz(job_folder(tmp_path))
     cut = tmp_path / "cut.tgz"

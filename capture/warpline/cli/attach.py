@@ -54,6 +54,11 @@ class AttachCommand:
             ),
         )
         parser.add_argument(
+            "--keep-arguments",
+            action="store_true",
+            help=tr("store arguments that look like secrets (passwords, tokens) as they are"),
+        )
+        parser.add_argument(
             "--spool",
             type=Path,
             metavar="DIR",
@@ -81,7 +86,7 @@ class AttachCommand:
             if status["state"] == "started" and not args.quiet:
                 _say(tr("recording process {pid}; Ctrl-C ends the recording, not the program", pid=args.pid))
 
-        options = RecordingOptions(args.trace, args.duration)
+        options = RecordingOptions(args.trace, args.duration, keeps_arguments=args.keep_arguments)
         result = attach(args.pid, output, options, spool=args.spool, report=tell)
         if not args.quiet:
             _say(summary_line(result))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from warpline.i18n import english, tr, tr_n, translated
 from warpline.i18n.width import padded, text_width
+from warpline.recording.spool.secrets import has_masked
 
 if TYPE_CHECKING:
     from warpline.storage import Capture
@@ -69,7 +70,10 @@ def _lines(capture: Capture, document: dict[str, Any]) -> list[str]:
     ]
     command = capture.meta.get("command_line")
     if command:
-        lines.append(tr("  command: {command}", command=" ".join(map(str, command))))
+        words = [str(word) for word in command]
+        lines.append(tr("  command: {command}", command=" ".join(words)))
+        if has_masked(words):
+            lines.append(tr("  what looked like a secret in it was not kept; --keep-arguments keeps it"))
     lines += _ending(capture)
     lines += [f"  GPU {device.index}  {device.name}".rstrip() for device in capture.devices]
     lines += ["", tr("kinds")]

@@ -139,6 +139,11 @@ class RecordCommand:
             help=tr("do not keep the last lines of the command's standard error in the capture"),
         )
         parser.add_argument(
+            "--keep-arguments",
+            action="store_true",
+            help=tr("store arguments that look like secrets (passwords, tokens) as they are"),
+        )
+        parser.add_argument(
             "--spool",
             type=Path,
             metavar="DIR",
@@ -195,6 +200,7 @@ class RecordCommand:
             args.torch_shapes,
             args.torch_memory,
             not args.no_stderr,
+            args.keep_arguments,
         )
         output = args.output or Path(_default_name(command))
         result = record(command, output, options, spool=args.spool, report=status_writer(args.status_fd))

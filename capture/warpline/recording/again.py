@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from warpline.i18n import tr
 from warpline.model.errors import CaptureFormatError, RecordingError, WarplineError
 from warpline.recording.session import RecordingOptions
+from warpline.recording.spool.secrets import has_masked
 
 if TYPE_CHECKING:
     from warpline.storage import Capture
@@ -55,9 +57,18 @@ def recipe_of(capture: Capture) -> Recipe:
         )
     if isinstance(given, Mapping) and given.get("attached"):
         raise RecordingError(tr("{path}: the program ran before it was recorded", path=capture.path))
-    return Recipe(
-        tuple(map(str, command)), str(folder or "."), _options(given, meta.get("trace"), capture.uuid)
-    )
+    words = tuple(map(str, command))
+    if has_masked(words):
+        raise RecordingError(
+            tr(
+                "{path}: what looked like a secret in its command was not kept; to record it again, write it out:"
+                " warpline record -o {next} -- {command}",
+                path=capture.path,
+                next=next_output(capture.path).name,
+                command=shlex.join(words),
+            )
+        )
+    return Recipe(words, str(folder or "."), _options(given, meta.get("trace"), capture.uuid))
 
 
 def _options(given: object, trace: object, uuid: str) -> RecordingOptions:

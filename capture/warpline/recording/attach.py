@@ -28,6 +28,7 @@ from warpline.recording.running import RunningProgram
 from warpline.recording.session import RecordingOptions, Session
 from warpline.recording.sources.registry import asked_sources
 from warpline.recording.spool.directory import default_spool, make_spool, remove_spool
+from warpline.recording.spool.secrets import masked
 
 _REMEDY = english("start the program with: warpline record")
 
@@ -114,10 +115,11 @@ def _session(pid: int, directory: Path, output: Path, options: RecordingOptions)
         folder = os.readlink(f"/proc/{pid}/cwd")
     except OSError:
         folder = ""
+    words = tuple(command_line(pid).split("\0"))
     return Session(
         directory=directory,
         output=output,
-        command=tuple(command_line(pid).split("\0")),
+        command=words if options.keeps_arguments else masked(words),
         working_directory=folder,
         start_monotonic_ns=time.monotonic_ns(),
         start_realtime_ns=time.time_ns(),

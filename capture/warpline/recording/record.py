@@ -33,6 +33,7 @@ from warpline.recording.session import RecordingOptions, Session
 from warpline.recording.sources.registry import source_of_range
 from warpline.recording.spool.directory import default_spool, make_spool, remove_spool
 from warpline.recording.spool.error_ring import make_error_ring
+from warpline.recording.spool.secrets import masked
 
 if TYPE_CHECKING:
     from warpline.recording.launch import Target
@@ -96,7 +97,7 @@ def _record(
         session = Session(
             directory=directory,
             output=output,
-            command=tuple(command),
+            command=tuple(command) if options.keeps_arguments else masked(command),
             working_directory=os.getcwd(),
             start_monotonic_ns=time.monotonic_ns(),
             start_realtime_ns=time.time_ns(),

@@ -45,6 +45,9 @@ class RecordingOptions:
     keeps_stderr: bool = True
     """Whether the last lines that the program writes to its standard error are kept in the capture."""
 
+    keeps_arguments: bool = False
+    """Whether arguments that look like secrets are stored as they are."""
+
     series: str = ""
     """The UUID of the first capture of the series this one goes on with; empty for one that begins alone."""
 

@@ -23,6 +23,7 @@ from warpline.recording.sources.procfs.ended_processes import EndWatch
 from warpline.recording.sources.procfs.standstill import StandstillWatch
 from warpline.recording.spool import records
 from warpline.recording.spool.records import Sighting
+from warpline.recording.spool.secrets import masked
 
 CORE_PERIOD_NS = 100_000_000
 ACCOUNTING_PERIOD_NS = 100_000_000
@@ -186,7 +187,10 @@ class ProcfsSampler(Collector):
         return Source("procfs", True, self.writer.trouble or reason, self.writer.lost)
 
     def _note_process(self, pid: int, stat: proc_files.TaskStat) -> None:
-        name, command = self.writer.string(stat.name), self.writer.string(proc_files.command_line(pid))
+        words: Sequence[str] = proc_files.command_line(pid).split("\0")
+        if not self._watched.options.keeps_arguments:
+            words = masked(words)
+        name, command = self.writer.string(stat.name), self.writer.string("\0".join(words))
         packed = _PROCESS_SEEN.pack(
             time.monotonic_ns(), max(0, stat.start_ns), pid, max(0, stat.parent_pid), name, command
         )

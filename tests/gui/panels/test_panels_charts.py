@@ -38,7 +38,7 @@ def test_any_range_can_be_the_step_and_a_bar_selects_it(
     panel.step.setText(r"/^step \d/")
     qtbot.waitUntil(lambda: panel.chart.isVisible() and window.panels.is_settled, timeout=10_000)
     assert [row[0] for row in cells(panel)] == ["0", "1", "2", "3"]
-    assert panel.scope == "4 steps · a step ends when the GPU has done its work"
+    assert panel.scope == "4 steps · until the GPU is done"
     # Bars and table are of one definition, which is said; what a bar says adds up to it.
     for choice, total in ((0, "total_ns"), (1, "duration_ns"), (0, "total_ns")):
         panel.stack.setCurrentIndex(choice)
@@ -47,13 +47,38 @@ def test_any_range_can_be_the_step_and_a_bar_selects_it(
         assert panel._heights[1].tolist() == np.asarray(report.data[total]).tolist()
     assert panel.about_bar(2).startswith("step 2 · ")
     panel.stack.setCurrentIndex(1)
-    assert panel.scope == "4 steps · a step ends when the host is done with it"
+    assert panel.scope == "4 steps · until the host is done"
     box = panel.chart.getPlotItem().getViewBox()
     point = panel.chart.mapFromScene(box.mapViewToScene(QPointF(2.0, 1.0 * MS)))
     qtbot.mouseClick(panel.chart.viewport(), Qt.MouseButton.LeftButton, pos=point)
     qtbot.waitUntil(lambda: page.document.state.range_selection == (50 * MS, 70 * MS))
     panel.table.item_selected.emit(1)
     assert page.document.state.range_selection == (30 * MS, 50 * MS)
+
+
+def test_outliers_are_marked_on_the_bars(
+    qtbot: QtBot, window: MainWindow, open_page: OpenPage, tmp_path: Path
+) -> None:
+    path = tmp_path / "steps.h5"
+    lengths = np.array([10, 11, 10, 40, 10, 11, 10]) * MS
+    with CaptureBuilder(path) as builder:
+        process = builder.add_process(7, name="python")
+        thread = builder.add_thread(process, 7, name="main")
+        track = builder.track("process/7.1/thread/7.1/phases", role="phases", process=process, thread=thread)
+        names = builder.strings(f"ProfilerStep#{number}" for number in range(len(lengths)))
+        builder.add_events(track, "phase", np.cumsum(lengths) - lengths, lengths, names)
+        builder.finish()
+    open_page(path)
+    panel = panel_of(qtbot, window, "steps", StepsPanel)
+    assert panel.scope.startswith("7 steps · 1 outlier")
+    assert "□</span> outlier" in panel.legend.text()
+    (outline,) = [
+        item for key, item in panel.chart._drawn if key == ("bars", panel.theme.hex("warning"), True)
+    ]
+    assert outline.opts["x"].tolist() == [3.0]
+    assert panel.about_bar(3).splitlines()[0] == "step 3 · 40.00 ms"
+    assert panel.about_bar(3).splitlines()[-1].startswith("an outlier: 3")
+    assert "outlier" not in panel.about_bar(2)
 
 
 def test_the_histogram_marks_the_selected_event(qtbot: QtBot, window: MainWindow, page: CapturePage) -> None:

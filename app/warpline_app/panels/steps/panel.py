@@ -145,11 +145,7 @@ class StepsPanel(ComputedPanel):
         shown = self._shown_table
         if shown is None:
             return
-        said = (
-            tr("a step ends when the GPU has done its work")
-            if self._is_by_activity
-            else tr("a step ends when the host is done with it")
-        )
+        said = tr("until the GPU is done") if self._is_by_activity else tr("until the host is done")
         self.set_scope(f"{self._counted} · {said}")
         self.table.show_report(shown, self.document.capture, self.theme)
         self._draw()

@@ -251,3 +251,36 @@ def test_paddle(tmp_path: Path, workers: int) -> None:
     assert steps.dataloader_ns.sum() / 1e9 == pytest.approx(told["wait_s"], rel=0.01)
     assert {*told["modules"], "criterion"} == set(modules.name)
     assert (phases.name == "evaluation").sum() == 2
+
+
+PADDLE_EVENTS = """
+import numpy, paddle
+layer = paddle.nn.Linear(8, 4)
+optimizer = paddle.optimizer.SGD(parameters=layer.parameters())
+for _ in range(3):
+    with paddle.profiler.RecordEvent("mine"):
+        loss = layer(paddle.randn([4, 8])).mean()
+    loss.backward()
+    optimizer.step()
+paddle.enable_static()
+main, start = paddle.static.Program(), paddle.static.Program()
+with paddle.static.program_guard(main, start):
+    x = paddle.static.data("x", [None, 8])
+    y = paddle.static.nn.fc(x, 4).mean()
+executor = paddle.static.Executor()
+executor.run(start)
+for _ in range(4):
+    executor.run(main, feed={"x": numpy.ones((2, 8), "float32")}, fetch_list=[y])
+print('{"runs": 5}')
+"""
+
+
+def test_events_of_a_script_of_paddle_and_runs_of_a_static_graph(tmp_path: Path) -> None:
+    needs("paddle")
+    (told,), capture = record(tmp_path, "-c", PADDLE_EVENTS, options=("--trace", "steps", "--torch-memory"))
+    with capture:
+        steps = steps_of(capture)
+        names = Counter(capture.events("phase").to_pandas().name)
+        modules = capture.events("module").to_pandas()
+    assert (len(steps), names["mine"], names["Executor.run"]) == (3, 3, told["runs"])
+    assert modules.host_kept_bytes.notna().all()

@@ -215,8 +215,24 @@ def test_exceptions_pass_through_and_are_recorded_all_the_same(tmp_path: Path) -
 def test_doctor_says_so_where_no_hooks_come_in(monkeypatch: pytest.MonkeyPatch) -> None:
     check = check_source(source)
     assert check.available
-    assert check.reason == f"tried with Python {platform.python_version()}"
+    assert check.reason.startswith(f"tried with Python {platform.python_version()}; ")
+    assert "JAX and TensorFlow are not" in check.reason
     monkeypatch.setattr(probing, "HOOKS_TRIAL", replace(probing.HOOKS_TRIAL, variables=hooking("torch", {})))
     check = check_source(source)
     assert (check.available, check.reason) == (False, "no hooks can be put into this Python")
     assert check.remedy
+
+
+@pytest.mark.parametrize("others", ["", "import torch"])
+def test_a_framework_that_is_not_hooked_is_named(tmp_path: Path, others: str) -> None:
+    (tmp_path / "jax").mkdir()
+    (tmp_path / "jax" / "__init__.py").write_text("")
+    program = tmp_path / "program.py"
+    program.write_text(f"import jax\n{others}\n")
+    done = record(tmp_path / "x.h5", sys.executable, str(program))
+    assert (done.returncode, done.stderr) == (0, "")
+    with warpline.open(tmp_path / "x.h5") as capture:
+        (source,) = [source for source in capture.sources if source.name == "steps"]
+    assert source.reason.startswith("JAX is not hooked")
+    # Another that is hooked is recorded all the same.
+    assert source.enabled == bool(others)

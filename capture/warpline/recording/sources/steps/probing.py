@@ -39,5 +39,6 @@ HOOKS_TRIAL = PythonTrial(
         english("no hooks can be put into this Python"),
         english("the agent reaches CPython that is not statically linked"),
     ),
+    text=english("{pythons}; PyTorch and Paddle are hooked, JAX and TensorFlow are not"),
 )
 """A call of a module is recorded: what all hooks in frameworks stand on."""

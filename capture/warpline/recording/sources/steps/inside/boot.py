@@ -37,6 +37,11 @@ HOOKS = {
 """By the file with the hooks: the source they are for, and the modules whose import is waited for."""
 
 
+UNHOOKED = {
+    "jax": "JAX is not hooked: no steps, phases, modules of it; its own profiler's files can be imported",
+    "tensorflow": "TensorFlow is not hooked: no steps, phases, modules of it; its own profiler's files can be imported",
+}
+"""Frameworks that are known and left alone, and what is said when one is imported."""
 COMMON = "common_hooks"
 
 
@@ -51,6 +56,8 @@ class Watcher:
             if source in sources
             for module in modules
         }
+        if "steps" in sources:
+            self.waits.update(UNHOOKED)
         self.hooks: dict[str, dict[str, Any]] = {}
         self.failures: dict[str, list[str]] = {}
 
@@ -85,10 +92,13 @@ class Watcher:
         file = self.waits.pop(name, None)
         if file is None:
             return
+        if name in UNHOOKED:
+            self.tell("steps", UNHOOKED[name])
+            return
         try:
             if file not in self.hooks:
                 self.hooks[file] = self.read(file)
-                self.api["say"](HOOKS[file][0], 1, "", "")
+                self.tell(HOOKS[file][0])
             self.hooks[file]["HOOKS"][name](module)
         except Exception as error:
             self.failed(name, error, file)
@@ -117,10 +127,15 @@ class Watcher:
 
     def failed(self, name: str, error: Exception, file: str = "torch_hooks") -> None:
         """Say once what does not work; the capture tells it."""
-        source = HOOKS[file][0]
+        self.tell(HOOKS[file][0], f"{name} is not hooked: {type(error).__name__}: {error}")
+
+    def tell(self, source: str, reason: str = "") -> None:
+        """Say of a source that it works in this process, where a framework of its is hooked, and what it leaves out."""
         reasons = self.failures.setdefault(source, [])
-        reasons.append(f"{name} is not hooked: {type(error).__name__}: {error}")
-        self.api["say"](source, 1, "; ".join(dict.fromkeys(reasons)), "")
+        if reason and reason not in reasons:
+            reasons.append(reason)
+        is_hooked = any(HOOKS[file][0] == source for file in self.hooks if file in HOOKS)
+        self.api["say"](source, is_hooked, "; ".join(reasons), "")
 
     def catch_up(self) -> None:
         """Hook what the program has imported already; what is being imported comes by its finder or not at all."""

@@ -104,9 +104,45 @@ def hook_files(paddle: Any) -> None:
         setattr(paddle, name, timed(getattr(paddle, name), CHECKPOINT, f"paddle.{name}"))
 
 
+def hook_events(paddle: Any) -> None:
+    """What the script names by ``RecordEvent``; what Paddle itself does is hooked where it is done."""
+    event = paddle.profiler.RecordEvent
+    begin_event, end_event = event.begin, event.end
+
+    @functools.wraps(begin_event)
+    def begun(self: Any) -> Any:
+        self.__dict__["_warpline_start"] = now()
+        return begin_event(self)
+
+    @functools.wraps(end_event)
+    def ended(self: Any) -> Any:
+        try:
+            return end_event(self)
+        finally:
+            start = self.__dict__.pop("_warpline_start", 0)
+            if start and getattr(self.event_type, "name", "") == "PythonUserDefined":
+                record(start, PART, text(str(self.name)), 0, 0)
+
+    event.begin, event.end = begun, ended
+
+
+def hook_static(paddle: Any) -> None:
+    """Runs of a static graph, each as a whole."""
+    executor = paddle.static.Executor
+    executor.run = timed(executor.run, PART, "Executor.run")
+
+
 def begin(paddle: Any) -> None:
     """When ``import paddle`` is done."""
-    for hook in (hook_layers, hook_loaders, hook_backward, hook_optimizers, hook_files):
+    for hook in (
+        hook_layers,
+        hook_loaders,
+        hook_backward,
+        hook_optimizers,
+        hook_files,
+        hook_events,
+        hook_static,
+    ):
         try:
             hook(paddle)
         except Exception as error:

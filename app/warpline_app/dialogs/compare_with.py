@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from warpline.i18n import tr
+from warpline_app.look.file_dialog import FileDialog
 from warpline_app.session.workspace import Workspace
 
 _PATH = Qt.ItemDataRole.UserRole
@@ -84,7 +85,7 @@ class CompareWithDialog(QDialog):
             self.compare_with(item.data(_PATH))
 
     def _ask_file(self) -> None:
-        dialog = QFileDialog(self, tr("Compare With"))
+        dialog = FileDialog(self, tr("Compare With"))
         dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
         dialog.setDirectory(str(self._source.parent))
         dialog.fileSelected.connect(lambda name: self.compare_with(Path(name)))

@@ -35,6 +35,7 @@ from warpline.model.errors import UsageError, WarplineError
 from warpline.model.progress import IsCancelled, Progress
 from warpline.model.sizes import format_bytes
 from warpline_app.dialogs.track_choice import TrackChoice, tracks_pinned, tracks_shown
+from warpline_app.look.file_dialog import FileDialog
 from warpline_app.session.activity import Activity
 from warpline_app.session.background import Job
 from warpline_app.session.workspace import Workspace
@@ -285,7 +286,7 @@ class ExportDialog(QDialog):
         return " · ".join(parts)
 
     def _choose(self) -> None:
-        dialog = QFileDialog(self, tr("Export to"), str(self.path.parent))
+        dialog = FileDialog(self, tr("Export to"), str(self.path.parent))
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         dialog.selectFile(self.path.name)
         dialog.fileSelected.connect(self.file.setText)

@@ -8,13 +8,14 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from warpline.i18n import tr
+from warpline_app.look.file_dialog import FileDialog
 from warpline_app.session.joining import join_ranks
 from warpline_app.session.workspace import Workspace
 
 
 def show_join_ranks(workspace: Workspace, parent: QWidget | None) -> QFileDialog:
     """Ask for the files, then for the capture to write, and join."""
-    dialog = QFileDialog(parent, tr("Files of the ranks of one job, or a recording and traces of its run"))
+    dialog = FileDialog(parent, tr("Files of the ranks of one job, or a recording and traces of its run"))
     dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
     if workspace.settings.last_folder:
         dialog.setDirectory(workspace.settings.last_folder)
@@ -30,7 +31,7 @@ def _choose_target(workspace: Workspace, parent: QWidget | None, paths: list[Pat
         workspace.messages.show(tr("Choose at least two files"), "warning")
         return
     workspace.settings.last_folder = str(paths[0].parent)
-    dialog = QFileDialog(parent, tr("Capture to write"), str(paths[0].parent))
+    dialog = FileDialog(parent, tr("Capture to write"), str(paths[0].parent))
     dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
     dialog.setDefaultSuffix("h5")
     dialog.selectFile("job.h5")

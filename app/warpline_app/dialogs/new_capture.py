@@ -26,6 +26,7 @@ from PySide6.QtWidgets import (
 from warpline.i18n import tr
 from warpline.model.errors import UsageError
 from warpline_app.dialogs.source_choice import SourceChoice
+from warpline_app.look.file_dialog import FileDialog
 from warpline_app.recording.doctor_report import read_doctor
 from warpline_app.recording.interpreters import find_interpreters
 from warpline_app.recording.recording import Recording
@@ -224,7 +225,7 @@ class NewCaptureDialog(QDialog):
         dialog.open()
 
     def _file_dialog(self, title: str, mode: QFileDialog.FileMode, field: QLineEdit) -> QFileDialog:
-        dialog = QFileDialog(self, title)
+        dialog = FileDialog(self, title)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.setFileMode(mode)
         here = field.text() or field.placeholderText()

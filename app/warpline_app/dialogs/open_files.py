@@ -8,12 +8,13 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from warpline.i18n import tr
+from warpline_app.look.file_dialog import FileDialog
 from warpline_app.session.workspace import Workspace
 
 
 def show_open_files(workspace: Workspace, parent: QWidget | None) -> QFileDialog:
     """Ask for files and open them."""
-    dialog = QFileDialog(parent, tr("Open"))
+    dialog = FileDialog(parent, tr("Open"))
     dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
     dialog.setNameFilters(
         [

@@ -22,6 +22,7 @@ from PySide6.QtWidgets import (
 )
 
 from warpline.i18n import tr
+from warpline_app.look.file_dialog import FileDialog
 from warpline_app.session.workspace import Workspace
 
 _SETTINGS = "job/open"
@@ -121,14 +122,14 @@ class OpenJobDialog(QDialog):
 
     def choose_folder(self) -> QFileDialog:
         """Ask for the folder."""
-        chooser = QFileDialog(self, tr("Folder with the captures or traces of the ranks of a job"))
+        chooser = FileDialog(self, tr("Folder with the captures or traces of the ranks of a job"))
         chooser.setFileMode(QFileDialog.FileMode.Directory)
         chooser.setOption(QFileDialog.Option.ShowDirsOnly, False)
         return self._choose(chooser)
 
     def choose_files(self) -> QFileDialog:
         """Ask for the files."""
-        chooser = QFileDialog(self, tr("Captures or traces of the ranks of a job"))
+        chooser = FileDialog(self, tr("Captures or traces of the ranks of a job"))
         chooser.setFileMode(QFileDialog.FileMode.ExistingFiles)
         return self._choose(chooser)
 

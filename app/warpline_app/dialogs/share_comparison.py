@@ -12,6 +12,7 @@ from warpline.analysis.compare.comparison_page import comparison_page
 from warpline.i18n import tr
 from warpline.model.errors import WarplineError
 from warpline_app.comparison.page import ComparisonPage
+from warpline_app.look.file_dialog import FileDialog
 from warpline_app.pictures.rendering import save_picture
 from warpline_app.session.workspace import Workspace
 from warpline_app.session.written import tell_written
@@ -22,7 +23,7 @@ def show_share_comparison(workspace: Workspace, view: QWidget, parent: QWidget |
     page = page_around(view)
     if page is None:
         return None
-    dialog = QFileDialog(parent, tr("Export comparison"))
+    dialog = FileDialog(parent, tr("Export comparison"))
     dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
     dialog.setNameFilters([tr("Page") + " (*.html)", tr("Picture") + " (*.png)"])
     dialog.setDefaultSuffix("html")

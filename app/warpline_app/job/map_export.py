@@ -18,6 +18,7 @@ from warpline_app.job.cell_text import column_title
 from warpline_app.job.controls import summary_text
 from warpline_app.job.map_canvas import JobMapCanvas
 from warpline_app.job.scale_legend import ScaleLegend
+from warpline_app.look.file_dialog import FileDialog
 from warpline_app.look.theme import ui_font
 from warpline_app.panels.charts.picture_saving import ask_and_save, save_picture
 from warpline_app.session.background import Job
@@ -119,7 +120,7 @@ def ask_for_picture(shown: MapPicture, owner: QWidget) -> None:
 
 def ask_for_csv(board: JobBoard, owner: QWidget, messages: MessageList) -> None:
     """Ask for a file and write the map into it."""
-    dialog = QFileDialog(owner, tr("Export map as CSV"))
+    dialog = FileDialog(owner, tr("Export map as CSV"))
     dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
     dialog.setNameFilters(["CSV (*.csv)"])
     dialog.setDefaultSuffix("csv")

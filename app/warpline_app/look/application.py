@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication
 from PySide6.QtGui import QIcon
@@ -12,6 +13,9 @@ from PySide6.QtWidgets import QApplication
 from warpline import __version__, i18n, resources
 from warpline.i18n.languages import ENGLISH
 from warpline_app.look.appearance import appearance
+
+if TYPE_CHECKING:
+    from PySide6.QtCore import QTranslator
 
 DESKTOP_FILE = "warpline"
 
@@ -32,19 +36,21 @@ def make_application(
     application.setDesktopFileName(DESKTOP_FILE)
     application.setStyle("Fusion")
     application.setWindowIcon(QIcon(str(resources.path("icons/warpline.svg"))))
-    _speak(application, i18n.install(language))
+    speak(application, i18n.install(language))
     (appearance().choose if is_themed else appearance().prepare)(theme)
     appearance().follow_desktop()
     return application
 
 
-def _speak(application: QApplication, language: str) -> None:
-    """Let Qt's own texts (buttons of dialogs, file dialogs) follow; Qt brings its translations."""
+def speak(application: QApplication, language: str) -> QTranslator | None:
+    """Let Qt's own texts (buttons of dialogs, file dialogs) follow; Qt brings its translations. What was installed."""
     if language == ENGLISH:
-        return
+        return None
     from PySide6.QtCore import QLibraryInfo, QLocale, QTranslator
 
     translator = QTranslator(application)
     folder = QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)
     if translator.load(QLocale(language), "qtbase", "_", folder):
         application.installTranslator(translator)
+        return translator
+    return None

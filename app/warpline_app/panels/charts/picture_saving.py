@@ -11,13 +11,14 @@ from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from warpline.i18n import tr
+from warpline_app.look.file_dialog import FileDialog
 
 _PNG_SCALE = 2
 
 
 def ask_and_save(owner: QWidget, name: str, save: Callable[[Path], None]) -> None:
     """Ask for a file, ``name`` being proposed without its ending, and save a chart in it."""
-    dialog = QFileDialog(owner, tr("Save chart"))
+    dialog = FileDialog(owner, tr("Save chart"))
     dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
     dialog.setNameFilters(["PNG (*.png)", "SVG (*.svg)"])
     dialog.setDefaultSuffix("png")

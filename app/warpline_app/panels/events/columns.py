@@ -39,8 +39,18 @@ def event_columns(capture: Capture, kind: str, origin_ns: int, theme: Theme) -> 
         return track_title(capture, capture.track_of_row(row))
 
     def short_name(row: int) -> str:
+        return short_kernel_name(shown_name(row)) if int(events.kind[row]) == kernel else shown_name(row)
+
+    def shown_name(row: int) -> str:
         name = capture.strings[int(events.name[row])]
-        return short_kernel_name(name) if int(events.kind[row]) == kernel else name
+        return translated(name) if int(events.kind[row]) == state else name
+
+    def names() -> tuple[npt.NDArray[Any], list[str]]:
+        texts = list(capture.strings.all())
+        if state >= 0:
+            for code in np.unique(events.name[capture.kinds["thread_state"].rows]).tolist():
+                texts[code] = translated(texts[code])
+        return events.name, texts
 
     def kinds() -> tuple[npt.NDArray[Any], list[str]]:
         return events.kind, [titles.get(code, "") for code in range(max(titles, default=0) + 1)]
@@ -48,7 +58,9 @@ def event_columns(capture: Capture, kind: str, origin_ns: int, theme: Theme) -> 
     def tracks() -> tuple[npt.NDArray[Any], list[str]]:
         return track_values(), [track_title(capture, index) for index in range(len(capture.tracks))]
 
-    kernel = capture.kinds["kernel"].code if "kernel" in capture.kinds else -1
+    kernel, state = (
+        capture.kinds[kind].code if kind in capture.kinds else -1 for kind in ("kernel", "thread_state")
+    )
 
     def name_values() -> npt.NDArray[Any]:
         return text_ranks(capture.strings.all())[np.minimum(events.name, max(0, len(capture.strings) - 1))]
@@ -88,9 +100,9 @@ def event_columns(capture: Capture, kind: str, origin_ns: int, theme: Theme) -> 
             color=colors.of_event,
             width=380,
             stretches=not kind,
-            tooltip=lambda row: capture.strings[int(events.name[row])],
+            tooltip=shown_name,
             key="name",
-            choices=lambda: (events.name, capture.strings.all()),
+            choices=names,
         ),
     ]
     if not kind:

@@ -158,6 +158,7 @@ def name_column(
     """The column that says what a row is; it takes the room that is left, and its tooltip has the whole name."""
     values = report.data[column.name]
     is_number = isinstance(values, np.ndarray)
+    whole = raw_of(values)
     return TableColumn(
         translated(column.title),
         text,
@@ -166,7 +167,7 @@ def name_column(
         color=color,
         width=90 if is_number else _NAME_WIDTH,
         stretches=not is_number,
-        tooltip=raw_of(values),
+        tooltip=(lambda item: translated(whole(item))) if column.ours else whole,
         key=column.name,
         frame=frame_of(raw_of(values)) if column.is_place else None,
     )

@@ -21,6 +21,7 @@ from PySide6.QtWidgets import QAbstractItemView, QFileDialog, QHeaderView, QMenu
 from warpline.i18n import tr
 from warpline.model.frames import StackFrame
 from warpline_app.look.appearance import appearance
+from warpline_app.look.file_dialog import FileDialog
 from warpline_app.look.painting import contained
 from warpline_app.panels.table.content import Int64Array, TableContent, sorted_order, tsv, write_table
 from warpline_app.panels.table.item_model import Index, TableModel
@@ -294,7 +295,7 @@ class PanelTable(QTableView):
 
     def choose_export(self) -> None:
         """Ask for a file and write the table into it."""
-        dialog = QFileDialog(self, tr("Export table"))
+        dialog = FileDialog(self, tr("Export table"))
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         dialog.setNameFilters(["CSV (*.csv)", "TSV (*.tsv)"])
         dialog.setDefaultSuffix("csv")

@@ -11,10 +11,11 @@ import numpy as np
 import numpy.typing as npt
 from PySide6.QtCore import QObject, Signal
 
-from warpline.i18n import tr, tr_n
+from warpline.i18n import tr, tr_n, translated
 from warpline.model import Cancelled
 from warpline_app.session.background import Job
 from warpline_app.session.timeline_state import TimelineState
+from warpline_app.timeline.model.rows import title_matcher
 
 if TYPE_CHECKING:
     from warpline.storage import Capture
@@ -62,7 +63,8 @@ def find_events(
 
     Raises re.error for a broken expression and Cancelled when it is no longer wanted.
     """
-    names = capture.strings.find(query.text, regex=query.regex, case=query.case)
+    found = capture.strings.find(query.text, regex=query.regex, case=query.case)
+    names = np.union1d(found, _states_called(capture, query)).astype(np.uint32)
     if not len(names):
         return NOTHING
     wanted = np.zeros(max(1, len(capture.strings)), bool)
@@ -81,6 +83,17 @@ def find_events(
     order = np.argsort(times, kind="stable")
     present = np.unique(capture.events.name[rows]).astype(np.uint32) if len(rows) else names[:0]
     return Found(present, rows[order], times[order])
+
+
+def _states_called(capture: Capture, query: SearchQuery) -> list[int]:
+    """Ids of the states of threads that match in the language in which they are shown."""
+    from warpline.analysis.structure.thread_states import (
+        STATES,  # analysis: only when something is looked for
+    )
+
+    matches = title_matcher(query.text, regex=query.regex, case=query.case)
+    ids = (capture.strings.id(state) for state in STATES if matches(translated(state)))
+    return [known for known in ids if known is not None]
 
 
 class Search(QObject):

@@ -14,7 +14,7 @@ from warpline.analysis.framework.selection import GPU_KINDS, View
 from warpline.analysis.framework.tables import ratio, scope_text
 from warpline.analysis.structure.gpus import Gpu, gpu_work, gpus, stream_titles, windows_of
 from warpline.analysis.structure.overlap import concurrency_times
-from warpline.i18n import english
+from warpline.i18n import english, english_n
 
 Int64Array = npt.NDArray[np.int64]
 
@@ -36,7 +36,7 @@ def stream_concurrency(view: View, _options: Options) -> Table | NotRecorded:
         shares.append(float("nan"))
         used = int(np.max(np.flatnonzero(times), initial=0))
         for count in range(used + 1):
-            names.append(f"{count} streams busy" if count != 1 else "1 stream busy")
+            names.append(english_n("{count} stream busy", "{count} streams busy", count))
             depth.append(1)
             busy.append(int(times[count]))
             shares.append(float("nan"))

@@ -79,7 +79,7 @@ def _process_utilization(view: View) -> tuple[float | None, str]:
         view,
         "cpu_process_utilization",
         "Process Cpu Utilization",
-        "when threads ran was not recorded; record with --trace cpu",
+        english("when threads ran was not recorded; record with --trace cpu"),
     )
 
 
@@ -110,7 +110,7 @@ def _system_utilization(view: View) -> tuple[float | None, str]:
         view,
         "cpu_system_utilization",
         "System Cpu Utilization",
-        "the load of all cores was not recorded; record with --trace cpu",
+        english("the load of all cores was not recorded; record with --trace cpu"),
     )
 
 

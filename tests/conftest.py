@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
-from tests.leftovers import be_marked, end, now_s, started_here, with_usual_signals
+from tests.leftovers import be_marked, end_all, now_s, with_usual_signals
 
 # Before anything imports Qt or h5py.
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
@@ -65,14 +65,14 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     begun_s = now_s()
     result = yield
     if item.stash.get(_HAS_FAILED, False):
-        tell_leftovers(item.config, f"{item.nodeid} failed", end(started_here(begun_s)))
+        tell_leftovers(item.config, f"{item.nodeid} failed", end_all(begun_s))
     return result
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """What is still there when all tests are over has no business."""
-    tell_leftovers(session.config, "the tests are over", end(started_here()))
+    tell_leftovers(session.config, "the tests are over", end_all())
 
 
 def tell_leftovers(config: pytest.Config, when: str, ended: list[str]) -> None:

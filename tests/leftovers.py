@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 _MARK = "WARPLINE_TEST_RUN"
+_MOST_LOOKS = 100
 _INHERITED = ("SIGCHLD", "SIGALRM", "SIGUSR1", "SIGUSR2", "SIGTSTP", "SIGTTIN", "SIGTTOU", "SIGCONT")
 
 
@@ -60,21 +61,39 @@ def started_here(since_s: float = 0) -> set[int]:
 
 
 def _start_s(pid: int) -> float:
+    """When a process began; before everything where it is gone, or nothing but a status for its parent is left."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
     except OSError:
+        return -1
+    if fields[0] in (b"Z", b"X"):
         return -1
     # Told in whole ticks: up to one too early.
     return (int(fields[19]) + 1) / os.sysconf("SC_CLK_TCK")
 
 
-def end(pids: set[int]) -> list[str]:
-    """Kill these processes; returns what each of them was."""
-    ended: list[str] = []
-    for pid in sorted(pids):
-        with contextlib.suppress(OSError):
-            words = Path(f"/proc/{pid}/cmdline").read_bytes().decode("utf-8", "replace").split("\0")
-            os.kill(pid, signal.SIGKILL)
-            if any(words):  # of one that is gone but for its status nothing is left
-                ended.append(f"{pid}: {' '.join(words)[:300]}")
-    return ended
+def end_all(since_s: float = 0) -> list[str]:
+    """Kill what was started here since a moment; returns what each process was."""
+    ended: dict[int, str] = {}
+    quiet = 0
+    # Who is becoming another program just now has no environment and no arguments for a moment, so looking once is not
+    # enough; and who cannot be killed is not waited for.
+    for _ in range(_MOST_LOOKS):
+        found = started_here(since_s)
+        for pid in found:
+            told = _name_of(pid)
+            ended[pid] = told if told or pid not in ended else ended[pid]
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        quiet = 0 if found else quiet + 1
+        if quiet == 2:
+            break
+        time.sleep(0.02)
+    return [f"{pid}: {ended[pid]}" for pid in sorted(ended)]
+
+
+def _name_of(pid: int) -> str:
+    with contextlib.suppress(OSError):
+        arguments = Path(f"/proc/{pid}/cmdline").read_bytes() or Path(f"/proc/{pid}/comm").read_bytes()
+        return " ".join(arguments.decode("utf-8", "replace").split("\0")).strip()[:300]
+    return ""

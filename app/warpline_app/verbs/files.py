@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from PySide6.QtGui import QGuiApplication
+
+from warpline.i18n import tr
 from warpline_app.commands.command import A_CAPTURE, Need, WindowCommand
 from warpline_app.commands.context import CommandContext
 
@@ -66,6 +69,14 @@ def _export(context: CommandContext) -> None:
         show_export(context.workspace, context.navigator.view, context.shell.widget)
 
 
+def _copy_picture(context: CommandContext) -> None:
+    if context.navigator is not None:
+        picture = context.navigator.view.picture()
+        QGuiApplication.clipboard().setImage(picture)
+        size = {"width": picture.width(), "height": picture.height()}
+        context.workspace.tell(tr("Copied: the timeline as a picture of {width} × {height} pixels", **size))
+
+
 def _new_window(context: CommandContext) -> None:
     context.shell.open_window()
 
@@ -125,6 +136,16 @@ FILE_COMMANDS: tuple[WindowCommand, ...] = (
         needs=(A_CAPTURE,),
         group="export",
         hint="Write the capture, or a part of it, in another format",
+    ),
+    WindowCommand(
+        "file.copy_picture",
+        "Copy Picture",
+        "File",
+        _copy_picture,
+        ("Ctrl+Alt+C",),
+        needs=(A_CAPTURE,),
+        group="export",
+        hint="Put the timeline, as it stands, into the clipboard as a picture",
     ),
     WindowCommand("file.new_window", "New Window", "File", _new_window, ("Ctrl+Shift+N",), group="window"),
     WindowCommand("file.close", "Close Tab", "File", _close_tab, ("Ctrl+W",), group="window"),

@@ -103,3 +103,10 @@ def test_a_filter_and_a_chain_are_both_seen(view: TimelineView, qtbot: QtBot) ->
     assert after[2] == own[2]
     assert after[0] != own[0]
     assert after[0] not in {to_rgb(view.theme.canvas), to_rgb(view.theme.alternate)}
+
+
+def test_a_chain_whose_rows_are_all_closed_is_no_problem(view: TimelineView, qtbot: QtBot) -> None:
+    view.state.select(event_of(view, *CHAIN[0]))
+    view.state.set_all_expanded({row.key: False for row in view.scene.tree.root.walk() if row.key})
+    wait_idle(qtbot, view)
+    assert not view.canvas.renderer.failed

@@ -11,7 +11,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QColor, QImage, QPainter
+from PySide6.QtGui import QColor, QGuiApplication, QImage, QPainter
 from PySide6.QtSvg import QSvgRenderer
 from pytestqt.qtbot import QtBot
 from tests.gui.sample import MS
@@ -52,6 +52,18 @@ def test_the_command_opens_it(page: CapturePage, window: MainWindow, qtbot: QtBo
     page.view.setFocus()
     qtbot.keyClick(window, Qt.Key.Key_E, Qt.KeyboardModifier.ControlModifier)
     qtbot.waitUntil(lambda: bool(window.findChildren(ExportDialog)))
+
+
+def test_a_key_puts_the_timeline_into_the_clipboard(
+    page: CapturePage, window: MainWindow, qtbot: QtBot
+) -> None:
+    page.view.setFocus()
+    modifiers = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.AltModifier
+    qtbot.keyClick(window, Qt.Key.Key_C, modifiers)
+    image = QGuiApplication.clipboard().image()
+    shown = page.view.picture()
+    assert image.size() == shown.size()
+    assert image.convertToFormat(shown.format()) == shown
 
 
 def test_the_selected_range_is_the_first_choice_and_is_what_is_written(

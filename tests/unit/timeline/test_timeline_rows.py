@@ -25,7 +25,7 @@ def test_the_tree_shows_states_on_threads_and_leaves_out_a_single_context(captur
     assert tree.row_of_track(capture.track(f"{MAIN}/state").index) is main
     gpu = tree.get("gpu/0")
     assert gpu is not None
-    assert [row.role for row in gpu.children] == ["streams", "stream", "stream"]
+    assert [row.role for row in gpu.children] == ["streams", "stream", "stream", "projection"]
 
 
 def test_little_active_threads_are_folded(capture: Capture) -> None:

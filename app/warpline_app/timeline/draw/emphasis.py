@@ -80,7 +80,7 @@ class Emphasis:
         if self.chain is not None:
             scale = TimeScale(strip.start_ns, strip.stop_ns, strip.width_px)
             result[_cells(self.chain, lanes, scale)] = False
-            cells = result.reshape(len(lanes), -1)
+            cells = result.reshape(len(lanes), strip.width_px)
             for stretch in self.chain.stretches:
                 first, stop = (scale.to_px(time) for time in (stretch.start_ns, stretch.stop_ns))
                 columns = slice(max(0, math.floor(first)), max(0, math.ceil(stop)))

@@ -82,7 +82,7 @@ def _draw_lanes(
     color = colors.of(strip.rect_row, strip.rect_kind, strip.rect_flags)
     # Names have no colour below a few pixels: a rainbow would tell nothing.
     length = strip.rect_stop - strip.rect_start
-    narrow = np.flatnonzero(length < NAMED_SHARE * label_min_px * scale.ns_per_px)
+    narrow = np.flatnonzero(length < _named_ns(scale, label_min_px))
     color[narrow] = colors.plain_colors(color[narrow], strip.rect_kind[narrow])
     dim = emphasis.dimmed(colors, strip.rect_row, strip.rect_kind, lanes[strip.rect_lane], strip.rect_start)
     boxes = Boxes(strip.rect_lane, strip.rect_row, strip.rect_start, strip.rect_stop, color, dim)
@@ -109,18 +109,28 @@ def _draw_groups(
     line, row, start, stop = draw_groups(out, columns, below.tolist(), scale)
     if emphasis.chain is not None:
         light_groups(out, groups, emphasis.chain, scale)
-    boxes = Boxes(line, row, start, stop, color[line], _dimmed_rows(colors, emphasis, row, start))
+    of_box = color[line]
+    named = np.flatnonzero(
+        (of_box == codes.INDEX["range"]) & (stop - start >= _named_ns(scale, label_min_px))
+    )
+    of_box[named] = colors.of(row[named], capture.events.kind[row[named]], capture.events.flags[row[named]])
+    boxes = Boxes(line, row, start, stop, of_box, _dimmed_rows(colors, emphasis, row))
     draw_boxes(out, boxes, capture.events.flags[row], scale, phase)
     return boxes.chosen(stop - start >= label_min_px * scale.ns_per_px)
 
 
-def _dimmed_rows(
-    colors: EventColors, emphasis: Emphasis, rows: Int64Array, start_ns: Int64Array
-) -> npt.NDArray[np.bool_]:
+def _named_ns(scale: TimeScale, label_min_px: int) -> float:
+    """How long an event is that has the colour of its name."""
+    return NAMED_SHARE * label_min_px * scale.ns_per_px
+
+
+def _dimmed_rows(colors: EventColors, emphasis: Emphasis, rows: Int64Array) -> npt.NDArray[np.bool_]:
     if emphasis.is_everything:
         return np.zeros(len(rows), bool)
     capture = colors.capture
-    return emphasis.dimmed(colors, rows, capture.events.kind[rows], capture.lanes_of_rows(rows), start_ns)
+    # Their own times: a row may show ranges where a GPU felt them.
+    start = capture.event_times(rows)[0]
+    return emphasis.dimmed(colors, rows, capture.events.kind[rows], capture.lanes_of_rows(rows), start)
 
 
 @dataclass(frozen=True)

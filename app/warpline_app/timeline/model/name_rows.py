@@ -15,6 +15,7 @@ from warpline.model.communication import is_communication
 from warpline_app.timeline.model.group_columns import GroupColumns
 
 if TYPE_CHECKING:
+    from warpline.analysis.framework.nesting import LaneEvents
     from warpline.storage import Capture, NameIndex
     from warpline.storage.columns.kind_table import KindTable
 
@@ -84,6 +85,7 @@ class NameGroups:
     def __init__(self, capture: Capture) -> None:
         self._capture = capture
         self._cache: dict[int, tuple[list[NameGroup], list[NameGroup]]] = {}
+        self._projected: dict[int, list[NameGroup]] = {}
 
     def has(self, track: int) -> bool:
         """Whether a track was indexed."""
@@ -103,6 +105,29 @@ class NameGroups:
                 group.columns(self._capture)
             self._cache[track] = found
         return self._cache[track]
+
+    def has_projected(self, stream: int) -> bool:
+        """Whether it is known what ranges of the host a stream feels."""
+        return stream in self._projected
+
+    def projected(self, stream: int, is_cancelled: Callable[[], bool] | None = None) -> list[NameGroup]:
+        """Ranges of the host as a stream feels them, a group for each depth: work for a thread. Raises Cancelled."""
+        if stream not in self._projected:
+            from warpline.analysis.framework.selection import View
+            from warpline.analysis.structure.projection import ranges_on_stream
+
+            view = View(self._capture) if is_cancelled is None else View(self._capture, None, is_cancelled)
+            lanes = ranges_on_stream(view, stream)
+            self._projected[stream] = [_as_felt(stream, depth, lane) for depth, lane in enumerate(lanes)]
+        return self._projected[stream]
+
+
+def _as_felt(stream: int, depth: int, lane: LaneEvents) -> NameGroup:
+    """A group whose times are those of the work, not of the ranges themselves."""
+    length = lane.stop - lane.start
+    columns = GroupColumns.of(lane.row, lane.start, length)
+    key = f"nvtx={stream}.{depth}"
+    return NameGroup(key, "", "range", len(lane.row), int(length.sum()), lambda: lane.row, _columns=columns)
 
 
 class _TrackNames:

@@ -29,7 +29,7 @@ class TimelineRow:
     """One row of the tree. ``key`` is the URI of its track, or that with ``#`` and what was singled out of it.
 
     ``title`` is in the user's language. ``is_utilization``: a counter of how busy something is. ``cores``: how many a
-    row of cores stands for, those where nothing of the program ran among them.
+    row of cores stands for, those where nothing of the program ran among them. ``streams``: tracks it is made from.
     """
 
     key: str
@@ -49,6 +49,7 @@ class TimelineRow:
     count: int = 0
     is_utilization: bool = False
     cores: int = 0
+    streams: tuple[int, ...] = ()
 
     @property
     def has_children(self) -> bool:

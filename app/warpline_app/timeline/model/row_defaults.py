@@ -28,7 +28,7 @@ OPEN_UP_TO = 1_000_000
 """The busiest stream of an only GPU is open from the beginning if it has at most this many events."""
 
 _TOP_ORDER = {"rank": 0, "cores": 1, "process": 2, "gpu": 3}
-_GPU_ORDER = {"counter": 0, "streams": 1, "stream": 1, "context": 2, "sync": 3}
+_GPU_ORDER = {"counter": 0, "streams": 1, "stream": 1, "projection": 2, "context": 3, "sync": 4}
 _FOLDING_ROLES = ("thread", "core", "stream", "process")
 _TELLING = (
     "state",
@@ -68,7 +68,7 @@ def sort_children(capture: Capture, track: Track, children: Sequence[TimelineRow
         return sorted(
             children,
             key=lambda row: (
-                9 if row.role == "counter" and not row.is_utilization else _GPU_ORDER.get(row.role, 4)
+                9 if row.role == "counter" and not row.is_utilization else _GPU_ORDER.get(row.role, 5)
             ),
         )
     return list(children)

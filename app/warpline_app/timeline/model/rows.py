@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from warpline.i18n import tr, tr_n, translated
+from warpline.model.links import LAUNCH
 from warpline_app.timeline.model.core_load import counter_title
 from warpline_app.timeline.model.name_rows import NameGroup, NameGroups
 from warpline_app.timeline.model.row import Content, TimelineRow
@@ -28,6 +29,8 @@ NAME_ROWS = 8
 """Rows per kernel name that a stream shows before "n more…"."""
 INDEX_AT_ONCE = 60_000
 """Names of streams of at most this many events are indexed on the spot, others beside the window."""
+PROJECTION = "projection"
+"""Role of the row of a GPU that shows ranges of the host as its streams feel them."""
 _FAMILY_OF_ROLE = {
     "cores": "core",
     "core": "core",
@@ -86,7 +89,7 @@ class RowTree:
         """Makes the children of a row, if they are made late."""
         if row.make_children is None:
             return
-        if self.index_late is not None and row.count > INDEX_AT_ONCE and not self.index.has(row.track):
+        if self.index_late is not None and self._is_late(row):
             if not row.children:
                 waiting = TimelineRow(
                     f"{row.key}#waiting", tr("indexing names…", "timeline"), Content.MORE, "more"
@@ -96,6 +99,19 @@ class RowTree:
             return
         make, row.make_children = row.make_children, None
         self._adopt(row, make())
+
+    def _is_late(self, row: TimelineRow) -> bool:
+        if row.role == PROJECTION:
+            return not all(map(self.index.has_projected, row.streams))
+        return row.count > INDEX_AT_ONCE and not self.index.has(row.track)
+
+    def index_names(self, row: TimelineRow, is_cancelled: Callable[[], bool] | None) -> None:
+        """What the children of a row are made of; for a thread. Raises Cancelled."""
+        if row.role == PROJECTION:
+            for stream in row.streams:
+                self.index.projected(stream, is_cancelled)
+        else:
+            self.index.groups(row.track, is_cancelled, NAME_ROWS)
 
     def row_of_event(self, event_row: int) -> TimelineRow | None:
         """The row of the tree in which an event is drawn."""
@@ -205,7 +221,36 @@ class RowTree:
                 lanes,
             )
             children.insert(children.index(streams[0]), everything)
+        felt = tuple(stream.track for stream in streams if stream.count)
+        if felt and "range" in capture.kinds and LAUNCH in capture.links.kinds:
+            children.append(self._projection(track, felt))
         return children
+
+    def _projection(self, track: Track, streams: tuple[int, ...]) -> TimelineRow:
+        """The ranges of the host as streams feel them; found when the row is opened."""
+        row = TimelineRow(
+            f"{track.uri}#nvtx",
+            tr("NVTX ranges on the GPU", "timeline"),
+            Content.MORE,
+            PROJECTION,
+            "range",
+            track.index,
+            is_open=False,
+            streams=streams,
+        )
+        row.make_children = lambda: self._projected_rows(row)
+        return row
+
+    def _projected_rows(self, row: TimelineRow) -> list[TimelineRow]:
+        rows = []
+        for stream in row.streams:
+            title = translated(self.capture.tracks[stream].title)
+            for depth, group in enumerate(self.index.projected(stream)):
+                level = tr("level {number}", "timeline", number=depth + 1)
+                rows.append(self._group_row(row, group))
+                rows[-1].title = f"{title} · {level}" if depth else title
+        nothing = tr("no range launched work here", "timeline")
+        return rows or [TimelineRow(f"{row.key}=none", nothing, Content.MORE, "none", "range", row.track)]
 
     def _has_stream(self, track: int) -> bool:
         tracks = self.capture.tracks

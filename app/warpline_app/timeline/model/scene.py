@@ -18,7 +18,7 @@ from warpline_app.session.evidence.lit import Lit
 from warpline_app.session.timeline_state import Filter
 from warpline_app.timeline.model.layout import Layout, PlacedRow, make_layout, row_is_open
 from warpline_app.timeline.model.row import TimelineRow
-from warpline_app.timeline.model.rows import NAME_ROWS, RowTree
+from warpline_app.timeline.model.rows import RowTree
 from warpline_app.timeline.model.ticks import Ticks, make_ticks
 from warpline_app.timeline.model.time_model import AnchoredZoom, TimeScale
 
@@ -95,8 +95,8 @@ class Scene(QObject):
 
     def _index_late(self, row: TimelineRow) -> None:
         """Indexes the names of a large stream in a worker; its rows appear when they are known."""
-        index = self.tree.index
-        job = Job(lambda _progress, is_cancelled: index.groups(row.track, is_cancelled, NAME_ROWS))
+        tree = self.tree
+        job = Job(lambda _progress, is_cancelled: tree.index_names(row, is_cancelled))
         self._jobs.append(job)
         self.indexing.add(row.key)
 

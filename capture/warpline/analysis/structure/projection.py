@@ -16,7 +16,12 @@ from warpline.analysis.framework.nesting import (
     windows,
 )
 from warpline.analysis.framework.selection import View
-from warpline.analysis.structure.launches import Launches, launches_from, threads_of_tracks
+from warpline.analysis.structure.launches import (
+    Launches,
+    launch_of_rows,
+    launches_from,
+    threads_of_tracks,
+)
 
 Int64Array = npt.NDArray[np.int64]
 
@@ -107,3 +112,34 @@ def launches_of_host(view: View) -> Launches:
     wanted = {int(threads[index]) for index in view.tracks}
     neighbours = frozenset(t.index for t in view.capture.tracks if int(threads[t.index]) in wanted)
     return launches_from(view.other(replace(view.selection, tracks=neighbours)))
+
+
+def ranges_on_stream(view: View, stream: int, kind: str = "range") -> list[LaneEvents]:
+    """The ranges in which work of a stream (index of its track) was launched, by depth from the outermost inwards.
+
+    ``start`` and ``stop`` are those of the work, ``row`` is the range's. Ordered by start; those of several threads,
+    and of neighbouring ranges whose work overlaps, may overlap. Raises Cancelled as the view does.
+    """
+    part = view.capture.rows_of_track(stream)
+    launches, _ = launch_of_rows(view, np.arange(part.start, part.stop))
+    threads = threads_of_tracks(view)
+    found: list[list[LaneEvents]] = []
+    for thread in np.unique(launches.thread).tolist():
+        mine = launches.of_thread(thread)
+        lanes = view.lane_events(np.flatnonzero(threads == thread).tolist(), [kind])
+        for depth, lane in enumerate(lanes):
+            view.check_cancelled()
+            felt = project(mine, lane.start, lane.stop)
+            kept = np.flatnonzero(felt.count > 0)
+            if depth == len(found):
+                found.append([])
+            found[depth].append(LaneEvents(felt.start[kept], felt.stop[kept], lane.row[kept]))
+    return [joined for joined in map(_joined, found) if len(joined.row)]
+
+
+def _joined(lanes: list[LaneEvents]) -> LaneEvents:
+    start, stop, row = (
+        np.concatenate([getattr(lane, name) for lane in lanes]) for name in ("start", "stop", "row")
+    )
+    order = np.argsort(start, kind="stable")
+    return LaneEvents(start[order], stop[order], row[order])

@@ -27,6 +27,8 @@ _OF_CORES = ("waits_for_core", "few_cores")
 """What these tell of is what the range is shortened by for all others."""
 _VISIBLE = 1.05
 """A factor that one digit behind the point tells from none."""
+_NOTHING_LEFT = 1000
+"""From this factor on a range is nothing but what is taken away."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +102,8 @@ def cost(case: Case, time_ns: int) -> dict[str, str | float]:
 def at_most(case: Case, gain_ns: int) -> str:
     """``2.0``: how many times as fast it would be without something."""
     factor = case.whole_ns / max(case.whole_ns - gain_ns, 1)
+    if factor >= _NOTHING_LEFT:
+        return "∞"
     return f"{factor:.1f}" if factor >= _VISIBLE else f"{factor:.2f}"
 
 

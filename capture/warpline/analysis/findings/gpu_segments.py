@@ -106,6 +106,7 @@ def _work(view: View, gpu: Gpu) -> _Work:
                 else communication[events.name].astype(np.int8)
             )
             parts.append(_Work(events.start, events.stop, narrow(events.row), activity))
+    parts += _behind(view, gpu)
     none = np.empty(0, np.int64)
     parts = parts or [_Work(none, none, none, none.astype(np.int8))]
     columns = [[getattr(part, item.name) for part in parts] for item in fields(_Work)]
@@ -114,6 +115,24 @@ def _work(view: View, gpu: Gpu) -> _Work:
     if (work.start[1:] >= work.start[:-1]).all():
         return work
     return work.take(np.argsort(work.start, kind="stable"))
+
+
+def _behind(view: View, gpu: Gpu) -> list[_Work]:
+    """The first event of each lane behind the range: what a GPU waits for that idles until the range ends."""
+    if view.is_whole:
+        return []
+    events, lanes = view.capture.events, view.capture.lanes
+    codes = [view.capture.kinds[kind].code for kind in GPU_KINDS if kind in view.capture.kinds]
+    found = []
+    for lane in np.flatnonzero(np.isin(np.asarray(lanes.track), list(gpu.tracks & view.tracks))).tolist():
+        first, count = int(lanes.first[lane]), int(lanes.count[lane])
+        end = view.stop_ns + view.capture.clock_offset_of_track(int(lanes.track[lane]))
+        at = first + int(np.searchsorted(events.start[first : first + count], end, "left"))
+        if at < first + count and int(events.kind[at]) in codes:
+            found.append(at)
+    rows = np.array(sorted(found), np.int64)
+    start, stop = view.times_of(rows)
+    return [_Work(start, stop, narrow(rows), np.zeros(len(rows), np.int8))]
 
 
 def _busy(view: View, work: _Work, actor: int) -> Segments:

@@ -10,7 +10,7 @@ from tests.unit.analysis.findings.test_engine import MS, threads_capture
 
 from warpline.analysis.findings.diagnose import diagnose
 from warpline.analysis.findings.finding import Finding
-from warpline.analysis.framework.selection import View
+from warpline.analysis.framework.selection import Selection, View
 from warpline.storage import CaptureBuilder, open_capture
 
 
@@ -139,3 +139,28 @@ def test_nobody_is_said_to_have_launched_what_nothing_tells_of(tmp_path: Path) -
     first = found.findings[0]
     assert (first.id, first.severity, first.gain_ns) == ("gpu_no_launch", "note", 0)
     assert "cuda" in first.needs
+
+
+def test_a_range_in_an_idle_stretch_knows_what_comes_behind_it(tmp_path: Path) -> None:
+    path = tmp_path / "idle.h5"
+    with CaptureBuilder(path) as builder:
+        process = builder.add_process(71, name="python")
+        thread = builder.add_thread(process, 71, name="main")
+        api = builder.track("process/71.1/thread/71.1/api", role="api", process=process, thread=thread)
+        builder.add_device(0, "GPU of the test")
+        stream = builder.track(
+            "gpu/0/stream/7", role="stream", process=process, device=0, context=1, stream=7
+        )
+        for start in (0, 60 * MS):
+            call = builder.add_events(api, "cuda_api", [start], [MS], [builder.string("cudaLaunchKernel")])
+            kernel = builder.add_events(stream, "kernel", [start + MS], [10 * MS], [builder.string("gemm")])
+            builder.add_links("launch", [call], [kernel])
+        builder.set_span(0, 90 * MS)
+        builder.finish()
+    with open_capture(path) as capture:
+        causes = [
+            [part.cause for part in budget.parts if part.time_ns]
+            for start, stop in ((20 * MS, 50 * MS), (75 * MS, 85 * MS))
+            if (budget := diagnose(View(capture, Selection(start, stop))).budget) is not None
+        ]
+    assert causes == [["host"], ["end"]]

@@ -136,11 +136,13 @@ def generate(
 
 def _steps(builder: CaptureBuilder, thread: int, clockwork: _Clockwork) -> None:
     """Steps of a training, one after the other with a pause between."""
-    start = np.arange(0, clockwork.span_ns - STEP_NS, STEP_NS)
-    duration = clockwork.rng.normal(0.9 * STEP_NS, 0.02 * STEP_NS, len(start)).astype(np.int64)
+    # A small capture has a few all the same.
+    step_ns = min(STEP_NS, clockwork.span_ns // 8)
+    start = np.arange(0, clockwork.span_ns - step_ns, step_ns)
+    duration = clockwork.rng.normal(0.9 * step_ns, 0.02 * step_ns, len(start)).astype(np.int64)
     names = builder.strings(f"ProfilerStep#{number}" for number in range(len(start)))
     track = builder.track("process/71.1/thread/71.1/phases", title="Phases", role="phases", parent=thread)
-    _add(builder, track, "phase", start, np.minimum(duration, STEP_NS), names)
+    _add(builder, track, "phase", start, np.minimum(duration, step_ns), names)
 
 
 def _nest(

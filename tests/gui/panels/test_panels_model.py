@@ -35,7 +35,10 @@ def network(tmp_path: Path) -> Path:
             np.array([0, 100, 500, 600]) * 1000,
             np.array([1000, 300, 400, 100]) * 1000,
             builder.strings(["net", "net.first", "net.second", "net.second.act"]),
-            attributes={"class_name": builder.strings(["Net", "Linear", "Block", "ReLU"])},
+            attributes={
+                "class_name": builder.strings(["Net", "Linear", "Block", "ReLU"]),
+                "host_kept_bytes": np.array([600, 300, 200, 400]) << 10,
+            },
         )
         builder.finish()
     return path
@@ -63,6 +66,18 @@ def test_modules_stand_as_a_tree_and_as_areas(
     qtbot.mouseClick(panel.areas, LEFT, pos=QPoint(place.center()))
     assert {strings[name] for name in page.document.state.highlight} == {"net.second.act"}
     assert panel.table.current_item() == item
+
+
+def test_areas_and_graph_stand_for_the_memory_that_calls_keep(
+    qtbot: QtBot, window: MainWindow, open_page: OpenPage, network: Path
+) -> None:
+    open_page(network)
+    panel = panel_of(qtbot, window, "model", ModelPanel)
+    panel.measure.setCurrentIndex(panel.measure.findData("host_self_kept_bytes"))
+    settle(qtbot, window)
+    # Of net.second's 200 KiB its activation keeps 400: it gives back 200 itself.
+    shares = {part.full_name: part.share for part in panel.areas.parts if part.share}
+    assert shares == pytest.approx({"net": 1 / 8, "net.first": 3 / 8, "net.second.act": 4 / 8})
 
 
 def test_a_call_on_the_timeline_chooses_its_module(

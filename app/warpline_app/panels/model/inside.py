@@ -14,6 +14,8 @@ _WHOLE = {
     "self_ns": "total_ns",
     "gpu_self_ns": "gpu_total_ns",
     "backward_self_ns": "backward_ns",
+    "gpu_self_kept_bytes": "gpu_kept_bytes",
+    "host_self_kept_bytes": "host_kept_bytes",
     "count": "count",
 }
 """Columns of a report with what is inside, for those that are a module's own."""
@@ -45,9 +47,10 @@ def first_with_choice(table: Table, root: int = TOP) -> int:
 
 def shares_inside(table: Table, root: int, rows: list[int], measure: str) -> list[float]:
     """What each of some rows took of the module they are in, 0–1."""
-    values = np.asarray(table.data[_WHOLE[measure]]).astype(np.float64)
+    values = np.maximum(np.asarray(table.data[_WHOLE[measure]]).astype(np.float64), 0.0)
     whole = values[rows].sum() if root == TOP or measure == "count" else values[root]
-    return [float(value) for value in values[rows] / max(whole, 1.0)]
+    # One module may keep what another in it gives back.
+    return [min(float(value), 1.0) for value in values[rows] / max(whole, 1.0)]
 
 
 def graph_inside(table: Table, flow: ModuleFlow, root: int) -> tuple[list[int], list[tuple[int, int, int]]]:

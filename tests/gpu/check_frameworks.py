@@ -38,6 +38,8 @@ def check_framework(bench: Bench) -> None:
             True,
             bool((modules[["gpu_total_ns", "backward_ns"]].max() > 0).all()),
         )
+        kept = modules.gpu_kept_bytes.max() if "gpu_kept_bytes" in modules else 0
+        bench.expect("GPU memory that calls of modules keep", True, bool(kept > 0))
         bench.expect(
             "kernels, against torch.profiler",
             printed(plain, "kernels"),

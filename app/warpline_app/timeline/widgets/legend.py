@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QFontMetricsF, QHelpEvent, QImage, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtGui import QColor, QFontMetricsF, QHelpEvent, QImage, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QToolTip, QWidget
 
 from warpline.i18n import tr, translated
 from warpline_app.look.painting import contained
 from warpline_app.look.theme import Theme, ui_font
 from warpline_app.timeline.draw import codes
+from warpline_app.timeline.draw.shapes import is_drawing
 from warpline_app.timeline.widgets.legend_entries import LegendEntry
 
 if TYPE_CHECKING:
@@ -90,15 +91,18 @@ class Legend(QWidget):
         painter.setPen(self.theme.color("muted"))
         for entry, place in self.places():
             top = (HEIGHT - _SWATCH_PX[1]) // 2
-            painter.drawImage(
-                QRectF(place.left(), top, *_SWATCH_PX), self._swatch(entry, self.devicePixelRatioF())
-            )
+            where = QRectF(place.left(), top, *_SWATCH_PX)
+            if is_drawing(painter):
+                # A drawing has no pixels for textures, in its rows as well as here.
+                painter.fillRect(where, QColor(self.theme.family(entry.color)))
+            else:
+                painter.drawImage(where, self._swatch(entry, self.devicePixelRatioF()))
             text = place.adjusted(_SWATCH_PX[0] + _GAP, 0, 2, 0)
             painter.drawText(text, int(Qt.AlignmentFlag.AlignVCenter), translated(entry.title))
         if self.left_out:
             end = self.rect().adjusted(0, 0, -10, 0)
-            where = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
-            painter.drawText(end, int(where), f"+{len(self.left_out)}")
+            side = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
+            painter.drawText(end, int(side), f"+{len(self.left_out)}")
 
     def _swatch(self, entry: LegendEntry, ratio: float) -> QImage:
         assert self._table is not None

@@ -57,7 +57,7 @@ class Labels:
         size = max(1, len(capture.strings))
         self._entry_of_name = np.full((2, size), -1, np.int32)
         self._entry_of_duration: dict[tuple[int, int], int] = {}
-        self._short_of_entry: dict[int, int] = {}
+        self._short_of_entry = np.empty(0, np.int64)
         self._template = np.full(size, -1, np.int8)
         state = capture.kinds.get("thread_state")
         kernel = capture.kinds.get("kernel")
@@ -97,7 +97,7 @@ class Labels:
             atlas.clear()
             self._entry_of_name.fill(-1)
             self._entry_of_duration.clear()
-            self._short_of_entry.clear()
+            self._short_of_entry = np.empty(0, np.int64)
         mine = boxes.chosen(chosen)
         inks = np.where(mine.dim, self._dim_is_dark, dark[mine.color]).astype(np.int64)
         entries = self._entries(mine, inks)
@@ -163,17 +163,19 @@ class Labels:
         self, rows: npt.NDArray[np.int64], inks: npt.NDArray[np.int64], entries: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.int64]:
         """Entries of names without what they share with others; the given ones where nothing is to be gained."""
+        missing = len(self._atlas.table) - len(self._short_of_entry)
+        if missing > 0:
+            self._short_of_entry = np.append(self._short_of_entry, np.full(missing + 256, -1, np.int64))
         short = self._short_of_entry
         named = np.flatnonzero(self._capture.events.kind[rows] != self._causes.code)
-        for entry, ink in set(zip(entries[named].tolist(), inks[named].tolist(), strict=True)):
-            if entry not in short:
-                text = self._atlas.text_of(entry)
-                rest = without_prefix(text)
-                found = self._add(rest, ink) if rest != text else entry
-                if found >= 0:
-                    short[entry] = found
+        new = named[short[entries[named]] < 0]
+        for entry, ink in set(zip(entries[new].tolist(), inks[new].tolist(), strict=True)):
+            text = self._atlas.text_of(entry)
+            rest = without_prefix(text)
+            short[entry] = self._add(rest, ink) if rest != text else entry
         result = entries.copy()
-        result[named] = [short.get(entry, entry) for entry in entries[named].tolist()]
+        known = short[entries[named]]
+        result[named] = np.where(known >= 0, known, entries[named])
         return result
 
     def _add(self, text: str, ink: int) -> int:

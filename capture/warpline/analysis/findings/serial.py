@@ -73,7 +73,9 @@ def _by_number(numbers: IntArray) -> Iterator[tuple[int, Int64Array]]:
     """Each number there is with the places that have it, ascending."""
     order = np.argsort(numbers, kind="stable")
     values, first = np.unique(numbers[order], return_index=True)
-    return zip(values.tolist(), np.split(order, first[1:]), strict=True)
+    ends = np.append(first[1:], len(order))
+    for value, begin, end in zip(values.tolist(), first.tolist(), ends[: len(values)].tolist(), strict=True):
+        yield value, order[begin:end]
 
 
 def _kinds_of_work(

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 
 from PySide6.QtCore import QEvent, QModelIndex, QPoint, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QKeyEvent, QResizeEvent
+from PySide6.QtGui import QHideEvent, QKeyEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
@@ -90,8 +90,6 @@ class MessageBar(QFrame):
         self.passing.setSingleShot(True)
         self.passing.setInterval(PASSING_MS)
         self.passing.timeout.connect(self._pass)
-        if message.is_passing:
-            self.passing.start()
 
     def _button(self, title: str, callback: Callable[[], object]) -> QPushButton:
         button = QPushButton(title)
@@ -109,6 +107,17 @@ class MessageBar(QFrame):
             self.passing.start()
         else:
             self.dismiss()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """What went well is there for its time from when it is seen."""
+        super().showEvent(event)
+        if self.message.is_passing:
+            self.passing.start()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        """Behind a graver message nobody sees it: its time does not run."""
+        super().hideEvent(event)
+        self.passing.stop()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """A sentence that does not fit is read whole in the details."""

@@ -66,15 +66,30 @@ def test_however_many_messages_there_are_the_timeline_moves_by_one_line(
     assert not window.message_bars.isVisible()
 
 
-def test_what_went_well_goes_by_itself_and_a_problem_stays(
+def test_what_went_well_goes_by_itself_once_it_was_seen_and_a_problem_stays(
     qtbot: QtBot, window: MainWindow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(message_bars, "PASSING_MS", 1)
     messages = window.workspace.messages
-    messages.show("a problem", "warning")
+    messages.show("a problem", "error")
+    messages.show("a capture was written", "info")
+    behind = next(bar for bar in window.message_bars.bars if bar.message.level == "info")
+    assert not behind.isVisible()
+    assert not behind.passing.isActive(), "nobody sees it yet: what it offers is not taken away"
+    messages.dismiss(seen(window)[0].message)
+    assert seen(window) == [behind]
+    assert behind.passing.isActive()
+    messages.show("a second problem", "error")
+    assert not behind.passing.isActive(), "its time starts anew when it is seen anew"
+    messages.dismiss(seen(window)[0].message)
+    assert behind.passing.isActive()
+    monkeypatch.setattr(message_bars, "PASSING_MS", 1)
+    messages.clear()
+    messages.show("a problem that stays", "warning")
+    messages.show("another capture was written", "info")
+    behind = next(bar for bar in window.message_bars.bars if bar.message.level == "info")
     with qtbot.waitSignal(messages.rowsRemoved):
-        messages.show("a capture was written", "info")
-    assert [message.text for message in messages.all] == ["a problem"]
+        window.message_bars.show_list().actions()[0].trigger()
+    assert [message.text for message in messages.all] == ["a problem that stays"]
 
 
 def test_no_cross_comes_to_where_another_one_was_clicked(qtbot: QtBot, window: MainWindow) -> None:

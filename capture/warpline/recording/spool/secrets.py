@@ -8,43 +8,63 @@ from collections.abc import Iterable, Sequence
 MASK = "•••"
 """What stands for a secret; no shell and no program takes it for anything."""
 
-# The last words of an option's or a variable's name; --pad-token and --max-tokens are a model's.
-_NAME = re.compile(
-    r"(?:^|[-_.])(?:pass(?:word|wd|phrase|code)?|pwd|secret(?:[-_.]?key)?|credentials?|(?:api|access|auth|private|account|"
-    r"signing|license)[-_.]?(?:key|token)|apikey|token)$",
+# Names of options, variables and fields that hold a secret. A token may also be a word of a text, a key anything.
+_SECRET = re.compile(
+    r"passw(?:or)?d|passphrase|passcode|secret(?!ary)|credential|(?:^|[-_.])pwd$", re.IGNORECASE
+)
+_TOKEN = re.compile(
+    r"(?:api|access|auth|private|encryption|signing|licen[cs]e|account|client|wandb|hf|hub|github|gitlab|bot|bearer)"
+    r"[-_.]?(?:key|token)$|(?:^|[-_.])token$",
     re.IGNORECASE,
 )
-_NO_SECRET = re.compile(
+_OF_A_MODEL = re.compile(
     r"(?:^|[-_.])(?:pad|eos|bos|unk|sep|cls|mask|stop|start|end|special|next|per|max|min|num|image|first|last|by)"
-    r"[-_.](?:token|pass)$|^-*pass$",
+    r"[-_.]token$",
     re.IGNORECASE,
 )
+_NO_VALUE = re.compile(r"--?(?:no|use|with|without|enable|disable|skip|ask|show)[-_]", re.IGNORECASE)
+_PLAIN = re.compile(r"(?:true|false|yes|no|none|null|on|off|\d{1,6}|<.*>|\[.*\])?", re.IGNORECASE | re.DOTALL)
+_SCRIPT = re.compile(r"-[a-z]*c")
+
+# Lengths are bounded, so that an argument of 100 kB takes no longer than it must.
+_ASSIGNED = re.compile(r"(?<![\w.-])([A-Za-z_-][\w.-]{0,80})=(\"[^\"]*\"|'[^']*'|[^\s;&|\"'#]+)")
+_OPTION = re.compile(
+    r"(?<![\w.-])(--?[A-Za-z][\w.-]{0,80})([ \t]+)(\"[^\"]*\"|'[^']*'|[^\s;&|\"'-][^\s;&|\"']*)"
+)
+_FIELD = re.compile(r"([\"'])([\w.-]+)\1(\s*:\s*)(\"[^\"]*\"|'[^']*')")
+_HEADER = re.compile(
+    r"(?<![\w-])((?:proxy-)?authorization|[\w-]{0,40}(?:api-key|token))(:\s*)((?:\w{1,20}\s+)?)([^\s\"']+)",
+    re.IGNORECASE,
+)
+_IN_URL = re.compile(r"(?<=://)(?:([^/@:\s]*):[^/@\s]+|[^/@:\s]{20,})@")
+_USER = re.compile(r"([^:\s]+):(?!\d+$)\S+")
 # Tokens that tell by their beginning what they are, as their makers document them.
 _KNOWN = re.compile(
     r"\b(?:gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|hf_\w{20,}|sk-[\w-]{20,}|xox[abprs]-[\w-]{10,}|"
-    r"AKIA[0-9A-Z]{16}|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]*)"
+    r"AKIA[0-9A-Z]{16}|eyJ[\w-]{10,900}\.[\w-]{10,900}\.[\w-]*)"
 )
-_IN_URL = re.compile(r"(?<=://)([^/@:\s]*):([^/@\s]+)@")
-_IN_QUERY = re.compile(r"([?&])([^=&#\s]+)=([^&#\s]+)")
 
 
 def masked(words: Sequence[str]) -> tuple[str, ...]:
     """A command's words with what looks like a secret replaced by `MASK`.
 
-    Those are values of options and variables whose name ends in one (``--db-password x``, ``--token=x``,
-    ``WANDB_API_KEY=x``), passwords and such parameters in URLs, and tokens known by how they begin.
+    Those are values of options, variables, fields of JSON and HTTP headers whose name tells (``--db-password x``,
+    ``WANDB_API_KEY=x``), ``-u NAME:PASSWORD``, passwords and tokens in URLs, and tokens known by how they begin; in
+    scripts (``-c``) as in words.
     """
     found: list[str] = []
-    is_value = False
+    before = ""
     for word in words:
         name, equals, value = word.partition("=")
-        if is_value and not word.startswith("-"):
+        if _holds(before, word) and not word.startswith("-"):
             found.append(MASK)
-        elif equals and value and "://" not in name and _is_secret(name):
+        elif before in ("-u", "--user") and _USER.fullmatch(word):
+            found.append(_USER.sub(rf"\1:{MASK}", word))
+        elif equals and not _SCRIPT.fullmatch(before) and _is_name(name) and _is_secret(name, value):
             found.append(f"{name}={MASK}")
         else:
             found.append(_masked_inside(word))
-        is_value = not equals and word.startswith("-") and _is_secret(word)
+        before = word
     return tuple(found)
 
 
@@ -53,14 +73,38 @@ def has_masked(words: Iterable[str]) -> bool:
     return any(MASK in word for word in words)
 
 
-def _is_secret(name: str) -> bool:
-    return _NAME.search(name) is not None and _NO_SECRET.search(name) is None
+def _is_name(text: str) -> bool:
+    return re.fullmatch(r"-{0,2}[A-Za-z_][\w.-]*", text) is not None
+
+
+def _is_secret(name: str, value: str) -> bool:
+    if _SECRET.search(name):
+        return value.lower() not in ("", "true", "false", "none", "null")
+    return bool(_TOKEN.search(name)) and not _OF_A_MODEL.search(name) and not _PLAIN.fullmatch(value)
+
+
+def _holds(option: str, value: str) -> bool:
+    """Whether a word that follows an option is its secret."""
+    is_option = option.startswith("-") and _is_name(option) and not _NO_VALUE.match(option)
+    return is_option and _is_secret(option, value)
 
 
 def _masked_inside(word: str) -> str:
-    if "://" in word:
-        word = _IN_URL.sub(rf"\1:{MASK}@", word)
-        word = _IN_QUERY.sub(
-            lambda part: f"{part[1]}{part[2]}={MASK}" if _is_secret(part[2]) else part[0], word
-        )
+    """Secrets in a longer text: a script, JSON, a header, a URL."""
+    word = _IN_URL.sub(lambda part: f"{part[1]}:{MASK}@" if part[1] is not None else f"{MASK}@", word)
+    word = _FIELD.sub(
+        lambda part: (
+            f"{part[1]}{part[2]}{part[1]}{part[3]}{part[1]}{MASK}{part[1]}"
+            if _is_secret(part[2], part[4][1:-1])
+            else part[0]
+        ),
+        word,
+    )
+    word = _HEADER.sub(lambda part: f"{part[1]}{part[2]}{part[3]}{MASK}", word)
+    word = _ASSIGNED.sub(
+        lambda part: f"{part[1]}={MASK}" if _is_secret(part[1], part[2].strip("\"'")) else part[0], word
+    )
+    word = _OPTION.sub(
+        lambda part: f"{part[1]}{part[2]}{MASK}" if _holds(part[1], part[3].strip("\"'")) else part[0], word
+    )
     return _KNOWN.sub(MASK, word)

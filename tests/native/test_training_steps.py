@@ -129,6 +129,32 @@ def test_each_call_of_a_module_tells_what_it_keeps_of_memory(tmp_path: Path, gpu
         assert (net.gpu_kept_bytes, net.gpu_self_kept_bytes) == (56 * mega, 8 * mega)
 
 
+SPLITS = (
+    KEEPS
+    + """
+pieces = [bytearray(600) for _ in range(100_000)]
+del pieces[::2]
+for _ in range(1500): net.children["second"]()
+"""
+)
+
+
+def test_a_heap_in_many_pieces_is_not_weighed_at_every_call(tmp_path: Path) -> None:
+    (tmp_path / "splits.py").write_text(SPLITS)
+    done = record(tmp_path / "x.h5", sys.executable, str(tmp_path / "splits.py"), options=("--torch-memory",))
+    assert (done.returncode, done.stderr) == (0, "")
+    with warpline.open(tmp_path / "x.h5") as capture:
+        calls = capture.events("module").to_pandas().sort_values("start_ns")
+        (said,) = [said for said in capture.sources if said.name == "steps"]
+    assert (calls.host_kept_bytes[:4] / (1 << 20)).round().tolist() == [72, 64, 0, 64]
+    weighed = calls.host_kept_bytes.notna()
+    assert len(calls) == 1504
+    assert weighed.is_monotonic_decreasing  # for good
+    assert weighed.sum() < 1000
+    assert said.enabled
+    assert "asking the C library for it took too long" in said.reason
+
+
 def test_two_batches_make_one_step_where_gradients_accumulate(tmp_path: Path) -> None:
     _told, capture = told_and_found(tmp_path, 0, "accumulate")
     with capture:

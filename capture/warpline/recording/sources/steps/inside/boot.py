@@ -119,7 +119,7 @@ class Watcher:
             "__name__": "_warpline_" + file,
             "__file__": path,
         }
-        names.update(self.api, failed=self.failed, read=self.read)
+        names.update(self.api, failed=self.failed, tell=self.tell, read=self.read)
         if file != COMMON:
             names.update((name, value) for name, value in self.common().items() if name[0] != "_")
         exec(code, names)

@@ -22,10 +22,11 @@ if TYPE_CHECKING:
     def now() -> int: ...
     def enter() -> int: ...  # a module is called; negative where this thread is in no other module
     def leave(start: int, module: int, /) -> None: ...  # its call ends; `module` is path << 32 | class
-    def heap() -> int: ...  # bytes that the C library has given out; 0 where it does not tell
+    def heap() -> int: ...  # bytes that the C library gave out; 0 where it does not tell, first negative
     def record(start: int, kind: int, name: int, detail: int, value: int, /) -> None: ...  # from start to now
     def text(text: str, /) -> int: ...
     def failed(name: str, error: Exception) -> None: ...
+    def tell(source: str, reason: str) -> None: ...
 
 
 LOADER, FORWARD, EVALUATION, BACKWARD, OPTIMIZER, COMMUNICATION, CHECKPOINT, PART, MEMORY, KEPT = range(1, 11)
@@ -188,6 +189,21 @@ def hook_calls(kind_of_module: Any, grad_enabled: Callable[[], bool]) -> None:
     kind_of_module.__call__ = functools.wraps(original)(call)
 
 
+NOT_HELD = {
+    -1: "memory of the host is not recorded: this C library does not tell what it has given out",
+    -2: "memory of the host is recorded only up to where asking the C library for it took too long: "
+    "its free memory is in too many pieces",
+}
+
+
+def held() -> int:
+    """Bytes that the C library has given out; 0 where it does not tell, or no longer, and the capture says why."""
+    found = heap()
+    if found < 0:
+        tell("steps", NOT_HELD[found])
+    return max(found, 0)
+
+
 def weigh_calls(kind_of_module: Any, gpu: Callable[[], tuple[int, int] | None]) -> None:
     """Have calls of modules, which are hooked afterwards, tell what each keeps of memory when it ends.
 
@@ -196,24 +212,25 @@ def weigh_calls(kind_of_module: Any, gpu: Callable[[], tuple[int, int] | None]) 
     original = kind_of_module.__call__
     find = paths.get
 
-    def tell(self: Any, start: int, host: int, before: tuple[int, int] | None) -> None:
+    def weigh(self: Any, start: int, host: int, before: tuple[int, int] | None) -> None:
         path = (find(id(self)) or path_of(self)) >> 32
         after = gpu()
         if before is not None and after is not None and before[0] == after[0]:
             record(start, KEPT, path, after[0], after[1] - before[1])
-        if host:
-            record(start, KEPT, path, HOST, heap() - host)
+        on_host = host and held()
+        if on_host:
+            record(start, KEPT, path, HOST, on_host - host)
 
     def weighed(self: Any, /, *args: Any, **kwargs: Any) -> Any:
         if is_compiling():
             return original(self, *args, **kwargs)
-        start, before, host = now(), gpu(), heap()
+        start, before, host = now(), gpu(), held()
         try:
             return original(self, *args, **kwargs)
         finally:
-            tell(self, start, host, before)
+            weigh(self, start, host, before)
 
-    leave_to_dynamo(weighed, tell)
+    leave_to_dynamo(weighed, weigh, held)
     kind_of_module.__call__ = functools.wraps(original)(weighed)
 
 

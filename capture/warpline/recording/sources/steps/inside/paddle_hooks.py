@@ -35,9 +35,8 @@ def allocated(paddle: Any) -> tuple[int, int] | None:
         if not place.is_gpu_place():
             return None
         return place.gpu_device_id(), paddle.device.cuda.memory_allocated()
-    except (
-        Exception
-    ):  # Paddle's private functions, which another version may have otherwise: nothing is weighed then
+    except Exception:
+        # Paddle's private functions, which another version may have otherwise: nothing is weighed then.
         return None
 
 

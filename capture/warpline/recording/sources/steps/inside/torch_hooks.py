@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         after_steps,
         compiling,
         failed,
-        heap,
+        held,
         hook_calls,
         hook_waits,
         is_compiling,
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
         timed,
         weigh_calls,
     )
-
-    def say(source: str, is_enabled: int, reason: str, remedy: str, /) -> None: ...
 
 
 COLLECTIVES = (
@@ -62,9 +60,8 @@ def allocated() -> tuple[int, int] | None:
             return None
         device = cuda.current_device()
         return device, cuda.memory_allocated(device)
-    except (
-        Exception
-    ):  # of PyTorch's own functions anything, while it is imported most of all: nothing is weighed then
+    except Exception:
+        # Of PyTorch's own functions anything, while it is imported most of all: nothing is weighed then.
         return None
 
 
@@ -172,17 +169,11 @@ def count_memory() -> Callable[[], None]:
         )
     )
     of_host = text("allocated")
-    told: list[str] = []
 
     def count() -> None:
-        used = heap()
+        used = held()
         if used:
             record(now(), MEMORY, of_host, HOST, used)
-        elif not told:
-            told.append(
-                "memory of the host is not recorded: this C library does not tell what it has given out"
-            )
-            say("steps", 1, told[0], "")
         cuda = sys.modules["torch"].cuda
         if not cuda.is_initialized():
             return
@@ -195,9 +186,8 @@ def count_memory() -> Callable[[], None]:
     def act() -> None:
         try:
             count()
-        except (
-            Exception
-        ) as error:  # a counter of PyTorch's may be missing or raise; the training goes on without it
+        except Exception as error:
+            # A counter of PyTorch's may be missing or raise; the training goes on without it.
             after_steps.clear()
             failed("memory_stats", error)
 

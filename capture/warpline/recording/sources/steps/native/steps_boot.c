@@ -152,18 +152,41 @@ struct heap_state {
     size_t arena, free_chunks, fast_chunks, mappings, mapped, highest, fast, used, free, releasable;
 };
 
-/* heap(): bytes that the C library has given out and not got back, of all threads; 0 where it does not tell */
+/* mallinfo2 walks all free chunks of all arenas: under a microsecond in a fresh process, tens of milliseconds in one that
+ * has split its memory into hundreds of thousands of pieces. What it takes above HEAP_NS adds up, what it takes below is
+ * paid back; a heap that is asked for more than HEAP_DEBT_NS has become slow for good. Time of the thread alone counts. */
+#define HEAP_NS 20000
+#define HEAP_DEBT_NS 10000000
+
+static bool is_slow(uint64_t cost_ns)
+{
+    static uint64_t debt_ns; /* under the GIL */
+    debt_ns += cost_ns;
+    debt_ns -= debt_ns < HEAP_NS ? debt_ns : HEAP_NS;
+    return debt_ns > HEAP_DEBT_NS;
+}
+
+/* heap(): bytes that the C library has given out and not got back, of all threads; 0 where it does not tell, or is asked
+ * no more. The first time it is negative: -1 where it does not tell, -2 where it has become slow. */
 static void *heap(void *self, void *unused)
 {
     (void)self, (void)unused;
     static struct heap_state (*ask)(void);
     static bool is_looked_up; /* under the GIL */
-    if (!is_looked_up)
+    if (!is_looked_up) {
         *(void **)&ask = dlsym(RTLD_DEFAULT, "mallinfo2");
-    is_looked_up = true;
-    struct heap_state state = {0};
-    if (ask != NULL)
-        state = ask();
+        is_looked_up = true;
+        if (ask == NULL)
+            return py.from_long(-1);
+    }
+    if (ask == NULL)
+        return py.from_long(0);
+    uint64_t start = wl_clock(CLOCK_THREAD_CPUTIME_ID);
+    struct heap_state state = ask();
+    if (is_slow(wl_clock(CLOCK_THREAD_CPUTIME_ID) - start)) {
+        ask = NULL;
+        return py.from_long(-2);
+    }
     return py.from_long((long long)(state.used + state.mapped));
 }
 

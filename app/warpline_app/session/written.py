@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import QUrl
-from PySide6.QtGui import QDesktopServices
-
 from warpline.i18n import tr
 from warpline_app.session.messages import Actions, MessageList, UserMessage
 
 
 def show_in_folder(path: Path) -> None:
     """Open the folder of a file in the desktop's file manager."""
-    QDesktopServices.openUrl(QUrl.fromLocalFile(str(path.parent)))
+    open_by_desktop(path.parent)
 
 
 def open_by_desktop(path: Path) -> None:
     """Open a file in what the desktop opens such files with."""
+    from PySide6.QtCore import QUrl
+    from PySide6.QtGui import QDesktopServices  # sessions are there without a display, too
+
     QDesktopServices.openUrl(QUrl.fromLocalFile(str(path)))
 
 

@@ -45,6 +45,8 @@ PAUSE = 2
 PAUSE_PHASES = 3
 PHASES = 24
 """After so many pixels every texture repeats."""
+LOOK_ROWS = 4
+"""Rows that compiled code draws at once."""
 
 FIXED = (
     "empty",
@@ -143,6 +145,7 @@ class ColorTable:
         self._rgb += [to_rgb(hue) for hue in theme.hues]
         self._custom: dict[int, int] = {}
         self._tables: dict[tuple[int, int], UInt32Array] = {}
+        self._looks: dict[tuple[int, int], UInt32Array] = {}
         self.version = 0
         """Rises when there is another colour, and with it other tables."""
         self._dark_ink: npt.NDArray[np.bool_] | None = None
@@ -164,6 +167,7 @@ class ColorTable:
             found = self._custom[key] = len(self._rgb)
             self._rgb.append(0xFF000000 | key | 0x040404)
             self._tables.clear()
+            self._looks.clear()
             self.version += 1
             self._dark_ink = None
         return found
@@ -184,6 +188,21 @@ class ColorTable:
             if len(self._tables) > 64:
                 self._tables.clear()
             found = self._tables[height, background] = self._build(height, background)
+        return found
+
+    def looks(self, height: int, background: int) -> UInt32Array:
+        """The same for compiled code, what a code looks like beside each other in memory: shape (codes, room).
+
+        ``room`` is the height, or more up to a multiple of `LOOK_ROWS`; below the height is no colour.
+        """
+        found = self._looks.get((height, background))
+        if found is None:
+            if len(self._looks) > 64:
+                self._looks.clear()
+            table = self.table(height, background)
+            found = np.zeros((table.shape[1], -(-height // LOOK_ROWS) * LOOK_ROWS), np.uint32)
+            found[:, :height] = table.T
+            self._looks[height, background] = found
         return found
 
     def _build(self, height: int, background: int) -> UInt32Array:

@@ -21,7 +21,11 @@ Array = npt.NDArray[Any]
 LIBRARY = Path(__file__).parent / "libwarpline_lines.so"
 
 BAR = np.dtype(
-    [("top", np.int64), ("height", np.int64), ("clip", np.int64), ("table", np.uintp), ("columns", np.int64)]
+    [
+        *((name, np.int64) for name in ("top", "height", "clip")),
+        ("looks", np.uintp),
+        *((name, np.int64) for name in ("columns", "room")),
+    ]
 )
 """``Bar`` of lines.c."""
 BAND = np.dtype([("first", np.int64), ("last", np.int64), ("rgb", np.int64)])
@@ -92,7 +96,7 @@ _SIGNATURES: Signatures = {
         None,
         [_Pointer, *[_Integer] * 3, _Real, _Integer, *[_Pointer] * 4],
     ),
-    "warpline_bars": (None, [_Pointer, _Pointer, _Integer, _Pointer, _Integer, _Pointer, _Pointer]),
+    "warpline_bars": (None, [_Pointer, _Pointer, _Integer, _Pointer, _Integer, *[_Pointer] * 3]),
     "warpline_bands": (None, [_Pointer, _Pointer, _Integer, _Pointer, _Integer, ctypes.c_uint32]),
     "warpline_area": (None, [_Pointer, _Pointer]),
 }

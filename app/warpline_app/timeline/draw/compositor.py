@@ -37,7 +37,7 @@ class Frame:
         self.first, self.stop = 0, self.width
         self._memory: UInt32Array = np.zeros(self.width * self.height + 2 * SLACK_PX, np.uint32)
         self._origin = SLACK_PX
-        self._scratch = np.empty(self.width, np.uint16)
+        self._scratch = np.empty((2, self.width), np.uint32)
         self.pixels, self.image = self._placed(1.0)
 
     def _placed(self, image_ratio: float) -> tuple[UInt32Array, QImage]:
@@ -98,7 +98,7 @@ class Frame:
         elif len(bars.described):
             lib.warpline_bars(
                 self._described(), compiled.at(bars.described), len(bars.described), compiled.at(lines),
-                lines.strides[0] // 2, compiled.at(empty), compiled.at(self._scratch),
+                lines.strides[0] // 2, compiled.at(empty), compiled.at(self._scratch[0]), compiled.at(self._scratch[1]),
             )  # fmt: skip
 
     def _described(self) -> Any:
@@ -178,19 +178,21 @@ class Frame:
 
 @dataclass(frozen=True)
 class Bars:
-    """Where the lines of a frame go: `compiled.BAR` of each, and the tables that they point to."""
+    """Where the lines of a frame go: `compiled.BAR` of each, the looks that they point to, and numpy's tables."""
 
     described: npt.NDArray[Any]
+    looks: tuple[UInt32Array, ...]
     tables: tuple[UInt32Array, ...]
 
 
 def make_bars(table: ColorTable, bars: Sequence[Bar]) -> Bars:
     """Bars with their tables, as long as the colour table has this version."""
     tables = tuple(table.table(bar.height, bar.background) for bar in bars)
+    looks = tuple(table.looks(bar.height, bar.background) for bar in bars)
     described = np.zeros(len(bars), compiled.BAR)
-    for index, (bar, colors) in enumerate(zip(bars, tables, strict=True)):
-        described[index] = (bar.top, bar.height, bar.clip, compiled.at(colors), colors.shape[1])
-    return Bars(described, tables)
+    for index, (bar, columns) in enumerate(zip(bars, looks, strict=True)):
+        described[index] = (bar.top, bar.height, bar.clip, compiled.at(columns), *columns.shape)
+    return Bars(described, looks, tables)
 
 
 def empty_codes(

@@ -6,6 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -244,14 +247,44 @@ typedef struct {
 
 typedef struct {
     int64_t top, height, clip;
-    const uint32_t *table; /* of shape (height, columns) */
-    int64_t columns;
+    const uint32_t *looks; /* of shape (columns, room): each code from top to bottom, beside each other in memory */
+    int64_t columns, room; /* room is a multiple of ROWS, and at least the height */
 } Bar;
 
-/* Lines as bars; `codes` has `stride` columns a line, and `empty` what stands for code 0 in each of them. */
+enum { ROWS = 4 }; /* LOOK_ROWS of codes.py */
+
+#if defined(__SSE2__)
+
+static __m128i look_at(const uint32_t *look) { return _mm_loadu_si128((const __m128i *)(const void *)look); }
+static void put(uint32_t *pixels, __m128i four) { _mm_storeu_si128((__m128i *)(void *)pixels, four); }
+
+/* Four columns of four rows, turned from how they lie in memory. */
+static void turn(const uint32_t *looks, const uint32_t *at, uint32_t *const rows[ROWS], int64_t x) {
+    __m128i a = look_at(looks + at[0]), b = look_at(looks + at[1]);
+    __m128i c = look_at(looks + at[2]), d = look_at(looks + at[3]);
+    __m128i ab = _mm_unpacklo_epi32(a, b), cd = _mm_unpacklo_epi32(c, d);
+    put(rows[0] + x, _mm_unpacklo_epi64(ab, cd));
+    put(rows[1] + x, _mm_unpackhi_epi64(ab, cd));
+    ab = _mm_unpackhi_epi32(a, b), cd = _mm_unpackhi_epi32(c, d);
+    put(rows[2] + x, _mm_unpacklo_epi64(ab, cd));
+    put(rows[3] + x, _mm_unpackhi_epi64(ab, cd));
+}
+
+#else
+
+static void turn(const uint32_t *looks, const uint32_t *at, uint32_t *const rows[ROWS], int64_t x) {
+    for (int64_t row = 0; row < ROWS; row++)
+        for (int64_t column = 0; column < ROWS; column++) rows[row][x + column] = looks[at[column] + row];
+}
+
+#endif
+
+/* Lines as bars; `codes` has `stride` columns a line, and `empty` what stands for code 0 in each of them. `scratch` and
+ * `spare` are room for a line each. Four rows at once: one by one, the look-ups cost more or less by where the picture,
+ * the codes and the table happen to lie in memory. */
 EXPORT void warpline_bars(
     const Frame *f, const Bar *bars, int64_t count, const uint16_t *codes, int64_t stride, const uint16_t *empty,
-    uint16_t *scratch
+    uint32_t *scratch, uint32_t *spare
 ) {
     int64_t n = f->stop - f->first;
     for (int64_t i = 0; i < count; i++) {
@@ -262,13 +295,18 @@ EXPORT void warpline_bars(
         if (bottom > f->height) bottom = f->height;
         if (top >= bottom) continue;
         for (int64_t x = 0; x < n; x++) {
-            uint16_t code = line[x] ? line[x] : empty[f->first + x];
-            scratch[x] = code < bar->columns ? code : (uint16_t)(bar->columns - 1);
+            int64_t code = line[x] ? line[x] : empty[f->first + x];
+            scratch[x] = (uint32_t)((code < bar->columns ? code : bar->columns - 1) * bar->room);
         }
-        for (int64_t y = top; y < bottom; y++) {
-            const uint32_t *colors = bar->table + (y - bar->top) * bar->columns;
-            uint32_t *row = f->pixels + y * f->width + f->first;
-            for (int64_t x = 0; x < n; x++) row[x] = colors[scratch[x]];
+        for (int64_t y = bar->top + (top - bar->top) / ROWS * ROWS; y < bottom; y += ROWS) {
+            const uint32_t *looks = bar->looks + (y - bar->top);
+            uint32_t *rows[ROWS];
+            for (int64_t row = 0; row < ROWS; row++)
+                rows[row] = y + row >= top && y + row < bottom ? f->pixels + (y + row) * f->width + f->first : spare;
+            int64_t x = 0;
+            for (; x + ROWS <= n; x += ROWS) turn(looks, scratch + x, rows, x);
+            for (; x < n; x++)
+                for (int64_t row = 0; row < ROWS; row++) rows[row][x] = looks[scratch[x] + row];
         }
     }
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -90,6 +91,15 @@ def _whole(capture: Path) -> int:
         return stop - start
 
 
+_UNITS = {"µs": 1_000, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
+
+
+def _left_out_ns(finding: dict[str, Any]) -> int:
+    """How much longer the steps before the range are, as the sentence has it: the range itself gains nothing."""
+    told = re.search(r" take ([\d.,]+) (\S+) longer ", finding.get("text", ""))
+    return 0 if told is None else round(float(told[1].replace(",", "")) * _UNITS[told[2]])
+
+
 def warnings(found: dict[str, Any]) -> tuple[str, ...]:
     """The findings of a diagnosis that are more than notes."""
     return tuple(finding["id"] for finding in found["findings"] if finding["severity"] != "note")
@@ -119,7 +129,7 @@ def try_pair(pair: Pair, folder: Path) -> Outcome:
         first["id"],
         first["id"] in pair.ids,
         is_placed,
-        first["gain_ns"],
+        _left_out_ns(first) if pair.is_left_out else first["gain_ns"],
         _whole(sick_capture) - _whole(cured_capture)
         if pair.is_left_out
         else length(sick, pair) - length(cured, pair),

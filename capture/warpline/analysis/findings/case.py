@@ -154,14 +154,14 @@ class Case:
         return self.graph.gain_ns(self.actor, np.where(without, np.float32(0), np.float32(1)))
 
     def gain_of_pieces(self, pieces: Int64Array) -> int:
-        """Likewise if what explains some pieces took that much less."""
+        """Likewise if what explains some pieces took that much less; no more than they are long."""
         leaf = self.pieces.leaf[pieces]
         touched, place = distinct(leaf)
         less = np.bincount(place, self.pieces.length[pieces], len(touched))
         length = self.segments.stop[touched] - self.segments.start[touched]
         keep = np.ones(len(self.segments), np.float32)
         keep[touched] = np.clip(1 - less / np.maximum(length, 1), 0.0, 1.0)
-        return self.graph.gain_ns(self.actor, keep)
+        return min(self.graph.gain_ns(self.actor, keep), int(self.pieces.length[pieces].sum()))
 
     def bounded_by_cores(self, gain_ns: int) -> int:
         """A gain that leaves the time which all that runs needs on the cores there are."""

@@ -117,11 +117,12 @@ def open_case(
 def _ordered(findings: list[Finding]) -> tuple[Finding, ...]:
     order = {"critical": 0, "warning": 1, "note": 2}
 
-    def key(one: Finding) -> tuple[int, bool, int, int]:
+    def key(one: Finding) -> tuple[int, bool, int, bool, int]:
         # What neighbours on the machine take is worth a note, and the last: nothing of the program would change it.
         # So are steps that differ: their time is told under its causes.
         is_told = not one.time_ns and one.id not in _OF_WARM_UP
         is_last = one.severity == "note" and (one.id == "waits_for_core" or is_told)
-        return order[one.severity], is_last, -one.gain_ns, -one.time_ns
+        # Longer first steps gain the range nothing, but the program what they cost.
+        return order[one.severity], is_last, -one.gain_ns, one.id not in _OF_WARM_UP, -one.time_ns
 
     return tuple(sorted(findings, key=key))

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.findings.case import Case
-from warpline.analysis.findings.categories import NUMBER
+from warpline.analysis.findings.categories import CATEGORIES, NUMBER
 from warpline.analysis.findings.causes import TITLES, Cause
 from warpline.analysis.findings.finding import Evidence, Finding, Hop, Severity, Where
 from warpline.analysis.findings.knowledge import for_lines
@@ -97,6 +97,17 @@ def cost(case: Case, time_ns: int) -> dict[str, str | float]:
         "percent": 100 * time_ns / case.whole_ns,
         "device": case.device,
     }
+
+
+def within_budget(case: Case, key: str, time_ns: int) -> str:
+    """Of how much of the budget a finding is only a part, as a sentence; empty where it is all of its cause."""
+    number = NUMBER[key]
+    total = int(case.pieces.length[case.pieces_of_category(number)].sum())
+    if time_ns >= total:
+        return ""
+    return english(
+        "It is part of {total} of “{cause}”.", total=format_duration(total), cause=CATEGORIES[number].title
+    )
 
 
 def at_most(case: Case, gain_ns: int) -> str:
@@ -244,10 +255,13 @@ def make_finding(
     worst: Severity = Severity.CRITICAL,
     needs: str = "",
     path: list[int] | None = None,
+    time_ns: int | None = None,
 ) -> Finding | None:
-    """The finding of some pieces; None when it is not worth a note."""
-    time_ns = int(case.pieces.length[pieces].sum())
-    gain_ns = min(max(gain_ns, 0), case.whole_ns)
+    """The finding of some pieces, which took ``time_ns`` (None: as long as they are, together); None when it is not
+    worth a note. Where it took time, no more than that is gained.
+    """
+    time_ns = int(case.pieces.length[pieces].sum()) if time_ns is None else time_ns
+    gain_ns = min(max(gain_ns, 0), time_ns or case.whole_ns)
     share = time_ns / case.whole_ns
     if max(share, gain_ns / case.whole_ns) < NOTE:
         return None

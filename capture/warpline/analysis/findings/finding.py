@@ -71,8 +71,9 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Finding:
-    """One problem. ``time_ns`` is its part of the budget, ``share`` of the range, ``gain_ns`` what the range would lose
-    at most without it; ``needs`` says what recording would sharpen it.
+    """One problem. ``time_ns`` is its part of the budget (0: it tells of other things than time of its own; of calls
+    that wait for a busy GPU: how long they do), ``share`` of the range, ``gain_ns`` what the range would lose at most
+    without it; ``needs`` says what recording would sharpen it.
     """
 
     id: str

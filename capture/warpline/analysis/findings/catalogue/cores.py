@@ -55,8 +55,8 @@ def of_cores(case: Case) -> Iterator[Finding]:
     if crowded < NOTE * case.whole_ns or not taken:
         outside = 100 * max(1 - sum(taken.values()) / (waited * cores), 0.0)
         text = english(
-            "Ready to run and without a core for {time} of {whole} ({percent:.0f} %): processes outside the recording "
-            "had {outside:.0f} % of the cores meanwhile, though this program wants no more of them than there are.",
+            "Ready to run and without a core for {time} of {whole} ({percent:.0f} %). Other programs on this machine "
+            "used {outside:.0f} % of the cores meanwhile.",
             outside=outside, **fields,
         )  # fmt: skip
         remedy = english("Leave cores to this program; this is no fault of its own.")

@@ -41,9 +41,10 @@ def of_first_steps(case: Case) -> Iterator[Finding]:
     of_files = early.segments.cause[early.pieces.leaf[pieces]] == Cause.FILE
     is_cold = number == NUMBER["file"] or time[of_files].sum() * 2 > time.sum()
     text = english_n(
-        "The first step takes {extra} longer than later ones; what is more in it is: {cause}, at {place}.",
-        "The first {count} steps take {extra} longer than later ones would; what is more in them is: {cause}, at "
-        "{place}.",
+        "The first step, which is left out of the budget, takes {extra} longer than later ones. The largest part of "
+        "that is “{cause}”, at {place}.",
+        "The first {count} steps, which are left out of the budget, take {extra} longer than later ones would. The "
+        "largest part of that is “{cause}”, at {place}.",
         len(first), extra=format_duration(extra), place=place_known(where),
         cause=CATEGORIES[number].title.format(device=case.device),
     )  # fmt: skip
@@ -67,7 +68,8 @@ def of_first_steps(case: Case) -> Iterator[Finding]:
         text,
         0,
         0.0,
-        min(extra, case.whole_ns),
+        # The range begins after these steps: it would lose nothing.
+        0,
         where,
         remedy,
         chain_of(early, usual_path(early, pieces)) if len(pieces) else (),

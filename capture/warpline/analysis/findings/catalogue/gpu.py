@@ -24,6 +24,7 @@ from warpline.analysis.findings.finding import Finding, Severity, Where
 from warpline.analysis.findings.host_places import moments_in, usual_place
 from warpline.analysis.findings.rule import Rule
 from warpline.i18n import english, english_n
+from warpline.model.intervals import merge_intervals
 from warpline.model.times import format_duration
 
 Int64Array = npt.NDArray[np.int64]
@@ -31,6 +32,7 @@ _TINY_NS = 10_000
 """A launch takes about this long: shorter kernels end before the next one can be launched."""
 _LATE_NS = 200_000
 """So long in the mean before each kernel, and the host does something else than launch."""
+_ROWS = 20
 
 
 def host_place(case: Case, pieces: Int64Array) -> Where:
@@ -111,36 +113,45 @@ def of_synchronization(case: Case) -> Iterator[Finding]:
     if gain < NOTE * case.whole_ns:
         return
     time = int(case.pieces.length[pieces].sum())
-    waited = int(segments.length[waits].sum())
-    fields = {
-        **cost(case, time), "call": called, "waited": format_duration(waited), "place": place_known(where),
-        "factor": at_most(case, gain),
-    }  # fmt: skip
-    if time >= NOTE * case.whole_ns:
+    start, stop = merge_intervals(segments.start[waits], segments.stop[waits])
+    waited = int((stop - start).sum())
+    gain = min(gain, max(time, waited))
+    fields = {"call": called, "place": place_known(where), "factor": at_most(case, gain)}
+    title = english("Calls that wait for the {device}", device=case.device)
+    remedy = english(
+        "Leave out calls that synchronise in the loop (.item(), .cpu(), nonzero, blocking copies)."
+    )
+    needs = line_needed(case, where)
+    if time >= NOTE * case.whole_ns and gain <= time:
         text = english_n(
             "The host waits for the {device} once, for {waited}, in {call}, at {place}, and cannot work ahead: the "
             "{device} then idles for {time} of {whole} ({percent:.0f} %). It could be at most {factor} x as fast.",
             "The host waits for the {device} {count:,} times, for {waited}, mostly in {call}, at {place}, and cannot "
             "work ahead: the {device} then idles for {time} of {whole} ({percent:.0f} %). It could be at most "
             "{factor} x as fast.",
-            len(waits), **fields,
+            len(waits), waited=format_duration(waited), **cost(case, time), **fields,
         )  # fmt: skip
-    else:
-        text = english_n(
-            "The host waits for the {device} once, for {waited} of {whole}, in {call}, at {place}: what it does "
-            "after that it could do meanwhile. It could be at most {factor} x as fast.",
-            "The host waits for the {device} {count:,} times, for {waited} of {whole}, mostly in {call}, at {place}: "
-            "what it does after that it could do meanwhile. It could be at most {factor} x as fast.",
-            len(waits), **fields,
-        )  # fmt: skip
-    title = english("Calls that wait for the {device}", device=case.device)
-    remedy = english(
-        "Leave out calls that synchronise in the loop (.item(), .cpu(), nonzero, blocking copies)."
-    )
-    needs = line_needed(case, where)
-    yield from _some(
-        make_finding(case, "gpu_synchronization", title, text, pieces, gain, where, remedy, needs=needs)
-    )
+        yield from _some(
+            make_finding(case, "gpu_synchronization", title, text, pieces, gain, where, remedy, needs=needs)
+        )
+        return
+    text = english_n(
+        "The host waits for the {device} once, for {time} of {whole} ({percent:.0f} %), in {call}, at {place}: what "
+        "it does after that it could do meanwhile. It could be at most {factor} x as fast.",
+        "The host waits for the {device} {count:,} times, for {time} of {whole} ({percent:.0f} %), mostly in {call}, "
+        "at {place}: what it does after that it could do meanwhile. It could be at most {factor} x as fast.",
+        len(waits), **cost(case, waited), **fields,
+    )  # fmt: skip
+    for found in _some(
+        make_finding(
+            case, "gpu_synchronization", title, text, pieces, gain, where, remedy, needs=needs, time_ns=waited
+        )
+    ):
+        longest = waits[np.argsort(-segments.length[waits], kind="stable")[:_ROWS]]
+        rows = tuple(row for row in segments.row[longest].tolist() if row >= 0)
+        yield replace(
+            found, evidence=replace(found.evidence, ranges=np.column_stack((start, stop)), rows=rows)
+        )
 
 
 def _where_waited(case: Case, waits: Int64Array, thread: int) -> Where:

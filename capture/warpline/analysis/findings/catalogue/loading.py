@@ -48,7 +48,8 @@ def of_loading(case: Case) -> Iterator[Finding]:
     if not len(pieces):
         return
     path = usual_path(case, pieces)
-    gain = case.gain_ns(_loading_segments(case))
+    # A replay ends launches sooner, too: that is no time of loading.
+    gain = min(case.gain_ns(_loading_segments(case)), int(case.pieces.length[pieces].sum()))
     told_of = _in_main if _is_in_main(case, pieces) else _by_workers
     found = told_of(case, pieces, gain)
     prefix = "gpu_" if case.target.gpu is not None else ""

@@ -20,6 +20,7 @@ from warpline.analysis.findings.draft import (
     told,
     usual_path,
     where_of,
+    within_budget,
 )
 from warpline.analysis.findings.finding import Finding, Severity
 from warpline.analysis.findings.knowledge import for_waits
@@ -119,7 +120,7 @@ def _of_leaf(
     # What is not known promises nothing.
     gain = 0 if key == "blocked" else min(case.gain_ns(leaves_like(case, group.pieces)), group.time_ns)
     needs = "" if key != "blocked" else for_waits(case.view.capture)
-    sentence = f"{text} {told(case, path)}".strip()
+    sentence = " ".join(filter(None, (text, within_budget(case, key, group.time_ns), told(case, path))))
     return make_finding(case, name, title, sentence, group.pieces, gain, where, remedy, worst, needs, path)
 
 
@@ -150,10 +151,12 @@ def of_locks(case: Case) -> Iterator[Finding]:
             **cost(case, group.time_ns),
         )
         remedy = english("Hold the lock for less, or split it: what is done under it makes others wait.")
+        sentence = " ".join(
+            filter(None, (text, within_budget(case, "lock", group.time_ns), told(case, usual)))
+        )
         found = make_finding(
-            case, "waits_for_lock", title, f"{text} {told(case, usual)}".strip(), group.pieces,
-            gain, where, remedy, path=usual,
-        )  # fmt: skip
+            case, "waits_for_lock", title, sentence, group.pieces, gain, where, remedy, path=usual
+        )
         if found is not None:
             yield found
 

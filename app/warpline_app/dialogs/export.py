@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,12 +31,14 @@ from warpline.interchange.export.exporting import export_capture
 from warpline.interchange.export.preview import estimate
 from warpline.interchange.export.registry import exporter_for, exporters
 from warpline.interchange.export.selection import ExportSelection
-from warpline.model import format_duration, format_time
 from warpline.model.errors import UsageError, WarplineError
 from warpline.model.progress import IsCancelled, Progress
 from warpline.model.sizes import format_bytes
+from warpline_app.dialogs.export_picture import PICTURES, PictureOptions
+from warpline_app.dialogs.export_range import RangeChoice
 from warpline_app.dialogs.track_choice import TrackChoice, tracks_pinned, tracks_shown
 from warpline_app.look.file_dialog import FileDialog
+from warpline_app.pictures.drawing import PictureDrawing
 from warpline_app.session.activity import Activity
 from warpline_app.session.background import Job
 from warpline_app.session.workspace import Workspace
@@ -44,8 +47,6 @@ from warpline_app.session.written import tell_written
 if TYPE_CHECKING:
     from warpline_app.timeline.widgets.view import TimelineView
 
-PICTURES = ("png", "svg")
-"""Formats that show the timeline as it stands: range and tracks are those in view."""
 _PREVIEW_MS = 60
 
 
@@ -61,6 +62,7 @@ class ExportDialog(QDialog):
         self._state = view.document.state
         self._shown = tracks_shown(view)
         self._job: Job | None = None
+        self._drawing: PictureDrawing | None = None
         self._preview_timer = QTimer(self)
         self._preview_timer.setSingleShot(True)
         self._preview_timer.setInterval(_PREVIEW_MS)
@@ -84,7 +86,8 @@ class ExportDialog(QDialog):
         file_row = QHBoxLayout()
         file_row.addWidget(self.file, 1)
         file_row.addWidget(self.browse)
-        self._build_ranges()
+        self.ranges = RangeChoice(self._state)
+        self.picture = PictureOptions(self._view)
         self._build_tracks()
         self.compress = QCheckBox(tr("Archive form: smaller, slower to open"))
         self.preview = QLabel()
@@ -111,9 +114,11 @@ class ExportDialog(QDialog):
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         form.addRow(tr("Format"), self.format)
         form.addRow(tr("File"), file_row)
-        form.addRow(tr("Time"), _column(*self.ranges.buttons()))
+        form.addRow(tr("Time"), self.ranges)
         form.addRow(tr("Tracks"), _column(*self.tracks.buttons(), self.tree))
         form.addRow("", self.compress)
+        form.addRow(tr("Picture"), self.picture)
+        self._form = form
         form.addRow(tr("Holds"), self.preview)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(20, 18, 18, 14)
@@ -125,23 +130,6 @@ class ExportDialog(QDialog):
         layout.addWidget(self.progress)
         layout.addWidget(self.buttons)
         self.setMinimumWidth(560)
-
-    def _build_ranges(self) -> None:
-        self.ranges = QButtonGroup(self)
-        selected, view, span = self._state.range_selection, self._state.view, self._state.span
-        self.selected_range = QRadioButton(
-            tr("Selected range: {range}", range=self._range_text(selected))
-            if selected
-            else tr("Selected range: none is selected")
-        )
-        self.selected_range.setEnabled(selected is not None)
-        self.visible_range = QRadioButton(tr("Visible range: {range}", range=self._range_text(view)))
-        self.whole_range = QRadioButton(
-            tr("Whole capture: {length}", length=format_duration(span[1] - span[0]))
-        )
-        for button in (self.selected_range, self.visible_range, self.whole_range):
-            self.ranges.addButton(button)
-        (self.selected_range if selected else self.whole_range).setChecked(True)
 
     def _build_tracks(self) -> None:
         self.tracks = QButtonGroup(self)
@@ -162,20 +150,15 @@ class ExportDialog(QDialog):
     def _connect(self) -> None:
         self.format.currentIndexChanged.connect(self._format_chosen)
         self.file.textChanged.connect(self._follow_name)
-        for group in (self.ranges, self.tracks):
-            group.buttonToggled.connect(self._preview_timer.start)
+        self.tracks.buttonToggled.connect(self._preview_timer.start)
+        for part in (self.ranges, self.picture):
+            part.changed.connect(self._preview_timer.start)
         self.chosen_tracks.toggled.connect(self.tree.setVisible)
         self.tree.changed.connect(self._preview_timer.start)
         self.compress.toggled.connect(self._preview_timer.start)
         self.buttons.accepted.connect(self.start)
         self.buttons.rejected.connect(self.reject)
         self.finished.connect(self._stop)
-
-    def _range_text(self, bounds: tuple[int, int]) -> str:
-        origin = self._state.origin_ns
-        resolution = max(1, (bounds[1] - bounds[0]) // 1000)
-        start, stop = (format_time(time - origin, resolution) for time in bounds)
-        return f"{start} – {stop}"
 
     # -- what is asked for ----------------------------------------------------------------------------------
 
@@ -192,12 +175,8 @@ class ExportDialog(QDialog):
             return None
 
     def selection(self) -> ExportSelection:
-        """The part that is chosen."""
-        bounds: tuple[int | None, int | None] = (None, None)
-        if self.visible_range.isChecked():
-            bounds = self._state.view
-        elif self.selected_range.isChecked() and self._state.range_selection is not None:
-            bounds = self._state.range_selection
+        """The part that is chosen. Raises ValueError when the times that were typed are no range."""
+        bounds = self.ranges.bounds()
         tracks: frozenset[int] | None = None
         if self.shown_tracks.isChecked():
             tracks = self._shown
@@ -235,15 +214,11 @@ class ExportDialog(QDialog):
     def _offer_options(self) -> None:
         """Options that the format has no use for are grey and say why."""
         exporter = self.exporter()
-        is_picture = exporter is not None and exporter.name in PICTURES
-        why = tr("The picture shows the timeline as it stands.") if is_picture else ""
-        for button in (*self.ranges.buttons(), *self.tracks.buttons(), self.tree):
-            button.setEnabled(not is_picture)
-            button.setToolTip(why)
-        self.selected_range.setEnabled(not is_picture and self._state.range_selection is not None)
+        name = "" if exporter is None else exporter.name
+        self._form.setRowVisible(self.picture, name in PICTURES)
+        self.picture.offer_for(name)
         has_archive = exporter is not None and exporter.name == "capture"
         self.compress.setVisible(has_archive)
-        self.note.setText(why)
         self._preview_timer.start()
 
     def show_preview(self) -> None:
@@ -253,14 +228,21 @@ class ExportDialog(QDialog):
             self.preview.setText(tr("The file name says no format"))
             self.start_button.setEnabled(False)
             return
+        try:
+            selection = self.selection()
+        except ValueError as error:
+            self.preview.setText(str(error))
+            self.start_button.setEnabled(False)
+            return
         if exporter.name in PICTURES:
-            self.preview.setText(self._picture_preview(exporter.name))
-            self.start_button.setEnabled(True)
+            stands = self.ranges.visible.isChecked() and self.shown_tracks.isChecked()
+            self.preview.setText(self.picture.expected(exporter.name, is_as_it_stands=stands))
+            self.start_button.setEnabled(not self._is_busy)
             return
         is_packed = self.path.name.endswith(".gz") or (
             exporter.name == "capture" and self.compress.isChecked()
         )
-        expected = estimate(self._capture, self.selection(), exporter, is_packed=is_packed)
+        expected = estimate(self._capture, selection, exporter, is_packed=is_packed)
         parts = [tr_n("{count:,} event", "{count:,} events", expected.events)]
         if expected.samples:
             parts.append(
@@ -268,22 +250,7 @@ class ExportDialog(QDialog):
             )
         parts.append(tr("about {size}", size=format_bytes(expected.size_bytes)))
         self.preview.setText(" · ".join(parts))
-        self.start_button.setEnabled(self._job is None and expected.events + expected.samples > 0)
-
-    def _picture_preview(self, name: str) -> str:
-        from warpline_app.pictures.export import drawing_size
-
-        view = self._view
-        parts = [tr("{width} × {height} pixels", width=view.width(), height=view.height())]
-        if name == "svg":
-            shapes, size = drawing_size(view)
-            parts.append(
-                tr_n("{count:,} rectangle", "{count:,} rectangles", shapes)
-                if shapes
-                else tr("too many events for a drawing: an image in it")
-            )
-            parts.append(tr("about {size}", size=format_bytes(size)))
-        return " · ".join(parts)
+        self.start_button.setEnabled(not self._is_busy and expected.events + expected.samples > 0)
 
     def _choose(self) -> None:
         dialog = FileDialog(self, tr("Export to"), str(self.path.parent))
@@ -297,53 +264,62 @@ class ExportDialog(QDialog):
 
     def start(self) -> None:
         """Write the file; the dialog stays until that is done."""
-        path, selection = self.path, self.selection()
+        path = self.path
         options = ExportOptions(compress=self.compress.isChecked() and path.suffix.lower() == ".h5")
         exporter = self.exporter()
-        if exporter is None or self._job is not None:
+        if exporter is None or self._is_busy:
             return
         self.show_preview()
         if not self.start_button.isEnabled():
             return
+        capture, selection = self._capture, self.selection()
+        self.problem.hide()
         if exporter.name in PICTURES:
-            self._save_picture(path)
+            self._draw(exporter.name, selection, path)
             return
-        capture = self._capture
 
         def work(progress: Progress, is_cancelled: IsCancelled) -> Path:
             return export_capture(capture, path, selection, options, progress, is_cancelled)
 
-        self.problem.hide()
         self._job = Job(work, self)
         self._job.progressed.connect(self._progressed)
         self._job.succeeded.connect(self._done)
         self._job.failed.connect(self._failed)
         self._job.cancelled.connect(self._ended)
+        self.progress.setRange(0, 1000)
         self.progress.setValue(0)
         self.progress.show()
         self._enable(on=False)
         self._workspace.begin(Activity(tr("Export to {name}", name=path.name), self._job, self._workspace))
 
-    def _save_picture(self, path: Path) -> None:
-        # Drawn here and not in the background: only Qt's own thread may draw widgets.
-        from warpline_app.pictures.export import save_svg
-        from warpline_app.pictures.rendering import save_picture
-
+    def _draw(self, name: str, selection: ExportSelection, path: Path) -> None:
+        # Drawn here and not in a thread: only Qt's own may draw widgets. The window goes on between two looks.
+        as_shown = self.shown_tracks.isChecked()
+        if as_shown:
+            selection = replace(selection, tracks=None)
         try:
-            if path.suffix.lower() == ".svg":
-                save_svg(self._view, path)
-            else:
-                save_picture(self._view.picture(), path)
+            self._drawing = PictureDrawing(
+                self._view, self.picture.picture(name, selection), path, is_as_shown=as_shown, parent=self
+            )
         except WarplineError as error:
             self._failed(error)
-        else:
-            self._done(path)
+            return
+        self._drawing.drawn.connect(self._done)
+        self._drawing.failed.connect(self._failed)
+        self.progress.setRange(0, 0)
+        self.progress.show()
+        self._enable(on=False)
+
+    @property
+    def _is_busy(self) -> bool:
+        return self._job is not None or self._drawing is not None
 
     def _enable(self, *, on: bool) -> None:
-        for widget in (self.format, self.file, self.browse, self.compress, self.tree, self.start_button):
+        for widget in (
+            *(self.format, self.file, self.browse, self.ranges, self.compress, self.picture),
+            *(*self.tracks.buttons(), self.tree, self.start_button),
+        ):
             widget.setEnabled(on)
-        for button in (*self.ranges.buttons(), *self.tracks.buttons()):
-            button.setEnabled(on)
         if on:
             self._offer_options()
 
@@ -352,7 +328,7 @@ class ExportDialog(QDialog):
         self.note.setText(text)
 
     def _done(self, path: Path) -> None:
-        self._job = None
+        self._job = self._drawing = None
         size = path.stat().st_size if path.is_file() else sum(file.stat().st_size for file in path.iterdir())
         text = tr("Exported {path} ({size})", path=path, size=format_bytes(size))
         opens_here = path.suffix in {".h5", ".json"} or path.name.endswith(".json.gz")
@@ -365,7 +341,7 @@ class ExportDialog(QDialog):
         self.problem.show()
 
     def _ended(self) -> None:
-        self._job = None
+        self._job = self._drawing = None
         self.progress.hide()
         self.note.setText("")
         self._enable(on=True)
@@ -377,11 +353,17 @@ class ExportDialog(QDialog):
             self._job.cancel()
             self.note.setText(tr("stopping…"))
             return
+        if self._drawing is not None:
+            self._drawing.stop()
+            self._ended()
+            return
         super().reject()
 
     def _stop(self) -> None:
         if self._job is not None:
             self._job.cancel()
+        if self._drawing is not None:
+            self._drawing.stop()
 
 
 def _column(*widgets: QWidget) -> QVBoxLayout:

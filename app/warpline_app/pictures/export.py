@@ -17,7 +17,7 @@ from warpline.interchange.export.exporter import ExportJob, SizeModel
 from warpline.interchange.export.selection import ExportSelection
 from warpline.interchange.export.title import title_of
 from warpline.model.errors import ExportError
-from warpline_app.pictures.rendering import Picture, prepare_offscreen, render, save_picture
+from warpline_app.pictures.rendering import DEFAULT_SIZE, Picture, prepare_offscreen, render, save_picture
 from warpline_app.timeline.draw.shapes import MAX_SHAPES, rectangles_of
 
 if TYPE_CHECKING:
@@ -77,8 +77,15 @@ class SvgExporter(PngExporter):
         render(capture, picture, title_of(capture), paint=lambda view: save_svg(view, out))
 
 
-def picture_of(capture: Capture, selection: ExportSelection) -> Picture:
-    """What to draw of a selection."""
+def picture_of(
+    capture: Capture,
+    selection: ExportSelection,
+    *,
+    size: tuple[int, int] = DEFAULT_SIZE,
+    scale: float = 1.0,
+    theme: str = "dark",
+) -> Picture:
+    """What to draw of a selection, and how: see `Picture`."""
     origin = capture.span[0]
     start, stop = (
         None if time is None else time - origin for time in (selection.start_ns, selection.stop_ns)
@@ -87,7 +94,7 @@ def picture_of(capture: Capture, selection: ExportSelection) -> Picture:
     if selection.tracks is not None:
         # URIs are patterns there; those that hold a bracket would match something else.
         tracks = tuple(glob.escape(capture.tracks[track].uri) for track in sorted(selection.tracks))
-    return Picture((start, stop), tracks)
+    return Picture((start, stop), tracks, size, scale, theme)
 
 
 def save_svg(view: TimelineView, out: Path) -> None:

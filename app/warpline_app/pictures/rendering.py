@@ -89,11 +89,10 @@ def picture_range(capture: Capture, wanted: tuple[int | None, int | None]) -> tu
 def document_of(
     capture: Capture, picture: Picture, title: str, prepare: Callable[[TimelineState], None] | None = None
 ) -> Document:
-    """The capture with its state as the picture wants it, the picture's theme in use.
+    """The capture with its state as the picture wants it.
 
     Raises UsageError for a range or tracks the capture does not have, and for a picture that is too large.
     """
-    from warpline_app.look.appearance import appearance
     from warpline_app.session.document import Document
 
     width, height = picture.size
@@ -102,7 +101,6 @@ def document_of(
     start, stop = picture_range(capture, picture.range_ns)
     chosen = match_tracks(capture.tracks, picture.tracks)
     tracks = tuple(track.uri for track in outermost_tracks(capture.tracks, chosen or frozenset()))
-    appearance().choose(picture.theme)
     document = Document(capture, title)
     document.state.set_view(start, stop)
     if tracks:
@@ -127,9 +125,12 @@ def render(
 
     Raises UsageError as `document_of` does, ExportError when drawing does not end.
     """
+    from warpline_app.look.appearance import appearance
     from warpline_app.timeline.widgets.view import TimelineView
 
-    view = TimelineView(document_of(capture, picture, title, prepare))
+    document = document_of(capture, picture, title, prepare)
+    appearance().choose(picture.theme)
+    view = TimelineView(document)
     view.resize(*picture.size)
     view.show()
     wait_until(lambda: view.is_idle)

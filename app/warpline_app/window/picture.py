@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtGui import QImage
 
+from warpline_app.look.appearance import appearance
 from warpline_app.pictures.rendering import Picture, document_of, wait_until
 from warpline_app.session.settings import Settings
 from warpline_app.window.main_window import MainWindow
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 def render_window(capture: Capture, picture: Picture, title: str = "") -> QImage:
     """Draws the window of a new user on a capture; otherwise as `warpline_app.pictures.rendering.render`."""
     document = document_of(capture, picture, title)
+    appearance().choose(picture.theme)
     window = MainWindow(Settings(Path(os.devnull)))
     window.resize(*picture.size)
     window.show()

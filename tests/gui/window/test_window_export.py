@@ -13,13 +13,16 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QGuiApplication, QImage, QPainter
 from PySide6.QtSvg import QSvgRenderer
+from PySide6.QtWidgets import QLineEdit
 from pytestqt.qtbot import QtBot
 from tests.gui.sample import MS
 
 from warpline.interchange.export.selection import ExportSelection, count_events
 from warpline.storage import open_capture
 from warpline_app.dialogs.export import ExportDialog, show_export
+from warpline_app.look.appearance import appearance
 from warpline_app.pictures.export import drawing_size
+from warpline_app.pictures.rendering import Picture, render
 from warpline_app.window.capture_page import CapturePage
 from warpline_app.window.main_window import MainWindow
 
@@ -69,7 +72,7 @@ def test_a_key_puts_the_timeline_into_the_clipboard(
 def test_the_selected_range_is_the_first_choice_and_is_what_is_written(
     dialog: ExportDialog, page: CapturePage, qtbot: QtBot
 ) -> None:
-    assert dialog.selected_range.isChecked()
+    assert dialog.ranges.selected.isChecked()
     capture = page.document.capture
     expected = count_events(capture, ExportSelection(20 * MS, 40 * MS))
     assert 0 < expected < len(capture.events)
@@ -120,7 +123,7 @@ def test_chosen_tracks_begin_with_the_pinned_ones(
     assert dialog.tree.isVisible()
     capture = page.document.capture
     assert {capture.tracks[track].uri for track in dialog.tree.checked()} >= {uri}
-    dialog.whole_range.setChecked(True)
+    dialog.ranges.whole.setChecked(True)
     dialog.file.setText(str(tmp_path / "chosen.json"))
     document = json.loads(written(qtbot, dialog).read_bytes())
     assert {event["tid"] for event in document["traceEvents"] if event["ph"] == "X"} == {7}
@@ -137,22 +140,93 @@ def test_a_format_changes_the_ending_and_a_name_without_one_cannot_be_exported(
 
 
 @pytest.mark.parametrize("suffix", [".png", ".svg"])
-def test_pictures_show_the_timeline_as_it_stands(
+def test_a_picture_shows_the_selected_range_in_the_size_and_theme_that_are_chosen(
     dialog: ExportDialog, page: CapturePage, qtbot: QtBot, suffix: str
 ) -> None:
-    dialog.format.setCurrentIndex(dialog.format.findData(suffix))
-    assert not dialog.whole_range.isEnabled()
-    # The message about success takes some of the height afterwards.
-    size = (page.view.width(), page.view.height())
-    path = written(qtbot, dialog)
-    if suffix == ".png":
-        image = QImage(str(path))
-        assert (image.width(), image.height()) == size
-        assert len({image.pixel(x, image.height() // 2) for x in range(0, image.width(), 3)}) > 4
-    else:
-        text = path.read_text()
-        assert "ms</text>" in text, "times on the ruler are text"
-        assert len(text) < 2_000_000
+    view_before, shown = page.document.state.view, appearance().theme.name
+    type_into(qtbot, dialog.file, str(dialog.path.with_suffix(suffix)))
+    assert dialog.picture.isVisible()
+    assert dialog.picture.scale.isEnabled() == (suffix == ".png")
+    for field, text in ((dialog.picture.width_px, "800"), (dialog.picture.height_px, "500")):
+        type_into(qtbot, field.lineEdit(), text)
+    dialog.picture.theme.setFocus()
+    qtbot.keyClicks(dialog.picture.theme, "Light")
+    assert dialog.picture.theme.currentData() == "light"
+    out = dialog.path
+    dialog.file.setFocus()
+    with qtbot.waitSignal(dialog.finished, timeout=20_000):
+        qtbot.keyClick(dialog.file, Qt.Key.Key_Return)
+    assert (page.document.state.view, appearance().theme.name) == (view_before, shown)
+    # What `warpline render` makes of the same range, size and theme.
+    picture = Picture((20 * MS, 40 * MS), (), (800, 500), 1.0, "light")
+    expected = render(page.document.capture, picture, page.document.title)
+    assert share_alike(read_picture(out, expected), expected) > (0.999 if suffix == ".png" else 0.95)
+
+
+def test_a_picture_of_a_range_that_is_typed_has_four_times_the_pixels_at_twice_the_scale(
+    page: CapturePage, window: MainWindow, tmp_path: Path, qtbot: QtBot
+) -> None:
+    dialog = show_export(window.workspace, page.view, window)
+    type_into(qtbot, dialog.file, str(tmp_path / "typed.png"))
+    type_into(qtbot, dialog.ranges.first, "25 ms")
+    assert dialog.ranges.from_to.isChecked(), "who types a time means it"
+    type_into(qtbot, dialog.ranges.last, "24 ms")
+    qtbot.waitUntil(lambda: not dialog.start_button.isEnabled())
+    assert dialog.preview.text() == "The range ends before it begins"
+    qtbot.keyClick(dialog.ranges.last, Qt.Key.Key_Return)
+    assert dialog.isVisible()
+    assert not dialog.path.exists()
+    type_into(qtbot, dialog.ranges.last, "30ms")
+    dialog.picture.width_px.setValue(600)
+    dialog.picture.height_px.setValue(400)
+    dialog.picture.scale.setFocus()
+    qtbot.keyClicks(dialog.picture.scale, "2")
+    qtbot.waitUntil(lambda: dialog.preview.text().startswith("1200 × 800 pixels · about "))
+    image = QImage(str(written(qtbot, dialog)))
+    assert (image.width(), image.height()) == (1200, 800)
+    picture = Picture((25 * MS, 30 * MS), (), (600, 400))
+    small = render(page.document.capture, picture, page.document.title)
+    finer = small.scaled(image.size(), mode=Qt.TransformationMode.SmoothTransformation)
+    assert share_alike(image, finer) > 0.8, "the same, sharper"
+    assert image != small.scaled(image.size()), "not blown up"
+
+
+def test_leaving_while_a_picture_is_drawn_keeps_the_dialog_and_leaves_no_file(
+    dialog: ExportDialog, tmp_path: Path, qtbot: QtBot
+) -> None:
+    dialog.file.setText(str(tmp_path / "part.png"))
+    dialog.start()
+    assert not dialog.start_button.isEnabled()
+    qtbot.keyClick(dialog, Qt.Key.Key_Escape)
+    assert dialog.isVisible()
+    assert dialog.start_button.isEnabled()
+    assert list(tmp_path.glob("*part*")) == []
+    dialog.reject()
+
+
+def type_into(qtbot: QtBot, field: QLineEdit, text: str) -> None:
+    """Replace the text of a field as a person does."""
+    field.setFocus()
+    field.selectAll()
+    qtbot.keyClicks(field, text)
+
+
+def read_picture(path: Path, like: QImage) -> QImage:
+    """A picture from a file; of a drawing, what another program makes of it."""
+    if path.suffix == ".png":
+        return QImage(str(path))
+    image = QImage(like.size(), QImage.Format.Format_RGB32)
+    painter = QPainter(image)
+    QSvgRenderer(str(path)).render(painter)
+    painter.end()
+    return image
+
+
+def share_alike(one: QImage, other: QImage) -> float:
+    """Of points spread over two pictures of one size, the share that has the same colour, but for rounding."""
+    assert one.size() == other.size()
+    points = [(x, y) for x in range(0, one.width(), 7) for y in range(0, one.height(), 5)]
+    return sum(is_alike(one.pixelColor(x, y), other.pixelColor(x, y)) for x, y in points) / len(points)
 
 
 def is_alike(one: QColor, other: QColor) -> bool:
@@ -169,6 +243,8 @@ def test_a_drawing_is_made_of_rectangles_and_text_and_looks_like_the_timeline(
     dialog = show_export(window.workspace, page.view, window)
     assert dialog is not None
     dialog.format.setCurrentIndex(dialog.format.findData(".svg"))
+    dialog.ranges.visible.setChecked(True)
+    dialog.shown_tracks.setChecked(True)
     dialog.file.setText(str(tmp_path / "timeline.svg"))
     qtbot.waitUntil(lambda: "rectangles" in dialog.preview.text())
     shapes, size = drawing_size(page.view)
@@ -183,13 +259,7 @@ def test_a_drawing_is_made_of_rectangles_and_text_and_looks_like_the_timeline(
     assert [text for text in texts if "step 0" in text]
     assert [text for text in texts if "MainThread" in text], "titles of rows too"
     # Drawn by something else it is the same picture, but for letters and the rounding of what shines through.
-    image = QImage(before.size(), QImage.Format.Format_RGB32)
-    painter = QPainter(image)
-    QSvgRenderer(str(path)).render(painter)
-    painter.end()
-    points = [(x, y) for x in range(0, image.width(), 7) for y in range(0, image.height(), 5)]
-    same = sum(is_alike(image.pixelColor(x, y), before.pixelColor(x, y)) for x, y in points)
-    assert same > 0.95 * len(points)
+    assert share_alike(read_picture(path, before), before) > 0.95
 
 
 def test_a_failure_stays_in_the_dialog(dialog: ExportDialog, tmp_path: Path, qtbot: QtBot) -> None:
@@ -233,9 +303,7 @@ def test_the_command_draws_pictures_without_a_display(sample: Path, tmp_path: Pa
 def test_enter_in_the_file_field_exports_once(
     dialog: ExportDialog, window: MainWindow, qtbot: QtBot, tmp_path: Path, suffix: str
 ) -> None:
-    dialog.file.setFocus()
-    dialog.file.selectAll()
-    qtbot.keyClicks(dialog.file, str(tmp_path / f"typed{suffix}"))
+    type_into(qtbot, dialog.file, str(tmp_path / f"typed{suffix}"))
     with qtbot.waitSignal(dialog.finished, timeout=20_000):
         qtbot.keyClick(dialog.file, Qt.Key.Key_Return)
     assert (tmp_path / f"typed{suffix}").stat().st_size > 1_000
@@ -244,17 +312,15 @@ def test_enter_in_the_file_field_exports_once(
 
 def test_a_suffix_that_is_typed_is_the_format(dialog: ExportDialog, qtbot: QtBot, tmp_path: Path) -> None:
     dialog.compress.setChecked(True)
-    for suffix, has_archive, takes_range in (
-        (".json.gz", False, True),
-        (".svg", False, False),
-        (".h5", True, True),
-        (".html", False, True),
+    for suffix, has_archive, is_picture in (
+        (".json.gz", False, False),
+        (".svg", False, True),
+        (".h5", True, False),
+        (".html", False, False),
     ):
-        dialog.file.setFocus()
-        dialog.file.selectAll()
-        qtbot.keyClicks(dialog.file, str(tmp_path / f"typed{suffix}"))
+        type_into(qtbot, dialog.file, str(tmp_path / f"typed{suffix}"))
         assert dialog.format.currentData() == suffix
         assert dialog.file.text() == str(tmp_path / f"typed{suffix}"), "what is typed stays as it is"
         assert dialog.compress.isHidden() != has_archive
-        assert dialog.whole_range.isEnabled() == takes_range
-        assert bool(dialog.whole_range.toolTip()) != takes_range, "what is grey says why"
+        assert dialog.picture.isHidden() != is_picture
+        assert dialog.ranges.isEnabled(), "every format takes a range"

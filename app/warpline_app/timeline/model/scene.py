@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from PySide6.QtCore import QObject, QRectF, Signal
+from PySide6.QtGui import QPaintDevice
 
 from warpline_app.session.background import Job
 from warpline_app.session.document import Document
@@ -63,6 +64,8 @@ class Scene(QObject):
         self.focus_key = ""
         self._zoom = AnchoredZoom()
         self._ticks: tuple[tuple[int, int, int, int], Ticks] | None = None
+        self.pixel_ratio: float | None = None
+        """device pixels of a logical one, where another than the screen's is wanted"""
         self.leader: Scene | None = None
         """the scene whose ruler stands for this one too, while both move as one"""
         state = self.state
@@ -173,6 +176,10 @@ class Scene(QObject):
     def scale(self) -> TimeScale:
         """How the view lies on the canvas, in logical pixels."""
         return TimeScale(*self.state.view, self.width_px)
+
+    def ratio_of(self, screen: QPaintDevice) -> float:
+        """Device pixels of a logical one in what is drawn for a screen."""
+        return self.pixel_ratio or screen.devicePixelRatioF()
 
     def device_scale(self, ratio: float) -> TimeScale:
         """The same in device pixels."""

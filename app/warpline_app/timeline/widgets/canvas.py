@@ -97,7 +97,7 @@ class Canvas(QWidget):
     @property
     def renderer(self) -> Renderer:
         """What draws frames at this screen's resolution."""
-        ratio = self.devicePixelRatioF()
+        ratio = self.scene.ratio_of(self)
         if self._renderer is None or self._renderer.ratio != ratio:
             self._renderer = Renderer(self.scene.capture, self.theme, ratio)
             self._renderer.set_emphasis(self._emphasis)
@@ -177,7 +177,7 @@ class Canvas(QWidget):
 
     def render_frame(self) -> Frame:
         """The frame of the present view, drawn if it is not there yet."""
-        ratio = self.devicePixelRatioF()
+        ratio = self.scene.ratio_of(self)
         width, height = max(1, round(self.width() * ratio)), max(1, round(self.height() * ratio))
         if self._frame is None or (self._frame.width, self._frame.height) != (width, height):
             self._frame = Frame(width, height, ratio)

@@ -66,7 +66,7 @@ class Details:
         self._work.submit("linked", self._find_linked_rows)
 
     def _device_scale(self) -> TimeScale:
-        return self._scene.device_scale(self._canvas.devicePixelRatioF())
+        return self._scene.device_scale(self._scene.ratio_of(self._canvas))
 
     def _visible_rows(self) -> tuple[PlacedRow, ...]:
         scene = self._scene

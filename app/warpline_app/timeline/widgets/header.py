@@ -119,7 +119,7 @@ class Header(QWidget):
 
     def _picture(self, placed: PlacedRow) -> QPixmap:
         """A row as a picture, painted once for all that its looks depend on: scrolling only moves pictures."""
-        row, ratio = placed.row, self.devicePixelRatioF()
+        row, ratio = placed.row, self.scene.ratio_of(self)
         key = (
             row.key,
             placed.pinned,

@@ -96,7 +96,7 @@ class Legend(QWidget):
                 # A drawing has no pixels for textures, in its rows as well as here.
                 painter.fillRect(where, QColor(self.theme.family(entry.color)))
             else:
-                painter.drawImage(where, self._swatch(entry, self.devicePixelRatioF()))
+                painter.drawImage(where, self._swatch(entry, painter.deviceTransform().m11()))
             text = place.adjusted(_SWATCH_PX[0] + _GAP, 0, 2, 0)
             painter.drawText(text, int(Qt.AlignmentFlag.AlignVCenter), translated(entry.title))
         if self.left_out:

@@ -127,7 +127,7 @@ class Overview(QWidget):
         return TimeScale(*self.scene.state.span, max(1, self.width()))
 
     def _frame(self) -> Frame:
-        ratio = self.devicePixelRatioF()
+        ratio = self.scene.ratio_of(self)
         width, height = round(self.width() * ratio), round(self.height() * ratio)
         known = self._picture
         if (

@@ -203,7 +203,7 @@ class TimelineView(QWidget):
 
     def picture(self) -> QImage:
         """The timeline as it is now, at the screen's resolution."""
-        ratio = self.devicePixelRatioF()
+        ratio = self.scene.ratio_of(self)
         image = QImage(round(self.width() * ratio), round(self.height() * ratio), QImage.Format.Format_RGB32)
         image.setDevicePixelRatio(ratio)
         image.fill(self.theme.color("header"))

@@ -1,0 +1,133 @@
+"""How a picture of the timeline is to look: its size, how fine it is, its colours."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QBuffer, QIODevice, Signal
+from PySide6.QtWidgets import QComboBox, QFormLayout, QHBoxLayout, QLabel, QSpinBox, QWidget
+
+from warpline.i18n import tr, tr_n, translated
+from warpline.model.sizes import format_bytes
+from warpline_app.dialogs.preferences import THEMES
+from warpline_app.pictures.export import drawing_size, picture_of
+
+if TYPE_CHECKING:
+    from warpline.interchange.export.selection import ExportSelection
+    from warpline_app.pictures.rendering import Picture
+    from warpline_app.timeline.widgets.view import TimelineView
+
+PICTURES = ("png", "svg")
+"""Formats that are drawn."""
+SCALES = (1, 2, 3, 4)
+MAX_SIDE_PX = 16_384
+_BYTES_FOR_FINER = 1.3
+"""A picture of twice the pixels each way is 2^1.3 times as large: edges grow with one side, areas are packed."""
+
+
+class PictureOptions(QWidget):
+    """The options of a picture; the first offer is the timeline's own size, resolution and theme."""
+
+    changed = Signal()
+
+    def __init__(self, view: TimelineView, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._view = view
+        self._bytes_per_px: float | None = None
+        self.width_px, self.height_px = _side(360, view.width()), _side(160, view.height())
+        self.width_px.setAccessibleName(tr("Width in pixels"))
+        self.height_px.setAccessibleName(tr("Height in pixels"))
+        self.scale = QComboBox()
+        for factor in SCALES:
+            self.scale.addItem(f"{factor}×", factor)
+        self.scale.setCurrentIndex(min(max(1, round(view.devicePixelRatioF())), len(SCALES)) - 1)
+        self.scale.setAccessibleName(tr("Scale"))
+        self.theme = QComboBox()
+        for name, title in THEMES:
+            if name != "system":
+                self.theme.addItem(translated(title), name)
+        self.theme.setCurrentIndex(max(0, self.theme.findData(view.theme.name)))
+        size = QHBoxLayout()
+        size.setSpacing(8)
+        for widget in (self.width_px, QLabel("×"), self.height_px):
+            size.addWidget(widget)
+        size.addSpacing(18)
+        size.addWidget(QLabel(tr("Scale")))
+        size.addWidget(self.scale)
+        size.addStretch(1)
+        form = QFormLayout(self)
+        form.setContentsMargins(0, 0, 0, 0)
+        form.setHorizontalSpacing(18)
+        form.setVerticalSpacing(10)
+        form.addRow(tr("Size"), size)
+        form.addRow(tr("Theme"), self.theme)
+        self.width_px.valueChanged.connect(self.changed)
+        self.height_px.valueChanged.connect(self.changed)
+        self.scale.currentIndexChanged.connect(self.changed)
+        self.theme.currentIndexChanged.connect(self.changed)
+
+    def offer_for(self, name: str) -> None:
+        """Offer what a format has a use for: a drawing is sharp at every scale."""
+        is_drawing = name == "svg"
+        self.scale.setEnabled(not is_drawing)
+        self.scale.setToolTip(
+            tr("A drawing is sharp at every scale.")
+            if is_drawing
+            else tr("Draw each pixel as several, for print and for screens of high resolution")
+        )
+
+    def picture(self, name: str, selection: ExportSelection) -> Picture:
+        """What is to be drawn of a selection in the format of this name."""
+        return picture_of(
+            self._view.document.capture,
+            selection,
+            size=(self.width_px.value(), self.height_px.value()),
+            scale=float(self.scale.currentData()) if name != "svg" else 1.0,
+            theme=str(self.theme.currentData()),
+        )
+
+    def expected(self, name: str, *, is_as_it_stands: bool) -> str:
+        """How large the picture becomes, in pixels and, where that can be told before it is drawn, in bytes."""
+        width, height = self.width_px.value(), self.height_px.value()
+        if name == "svg":
+            parts = [tr("{width} × {height} pixels", width=width, height=height)]
+            if is_as_it_stands and (width, height) == (self._view.width(), self._view.height()):
+                shapes, size = drawing_size(self._view)
+                parts.append(
+                    tr_n("{count:,} rectangle", "{count:,} rectangles", shapes)
+                    if shapes
+                    else tr("too many events for a drawing: an image in it")
+                )
+                parts.append(tr("about {size}", size=format_bytes(size)))
+            return " · ".join(parts)
+        scale = int(self.scale.currentData())
+        ratio = self._view.devicePixelRatioF()
+        finer = (scale / ratio) ** _BYTES_FOR_FINER * ratio**2
+        size = int(width * height * self._density() * finer)
+        return " · ".join(
+            (
+                tr("{width} × {height} pixels", width=width * scale, height=height * scale),
+                tr("about {size}", size=format_bytes(size)),
+            )
+        )
+
+    def _density(self) -> float:
+        """Bytes that a pixel of the timeline takes as it stands."""
+        if self._bytes_per_px is None:
+            image = self._view.picture()
+            buffer = QBuffer()
+            buffer.open(QIODevice.OpenModeFlag.WriteOnly)
+            image.save(buffer, "png")  # type: ignore[call-overload]
+            self._bytes_per_px = buffer.size() / max(1, image.width() * image.height())
+        return self._bytes_per_px
+
+
+def _side(least: int, value: int) -> QSpinBox:
+    field = QSpinBox()
+    field.setRange(least, MAX_SIDE_PX)
+    field.setValue(value)
+    field.setSingleStep(100)
+    # The arrows of the style take as much room as the digits; keys and wheel do the same.
+    field.setButtonSymbols(QSpinBox.ButtonSymbols.NoButtons)
+    field.setFixedWidth(72)
+    return field

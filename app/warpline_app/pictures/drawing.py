@@ -1,0 +1,123 @@
+"""Pictures drawn beside a window in use: the same timeline out of sight, with a range and a theme of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QElapsedTimer, QObject, Qt, QTimer, Signal
+
+from warpline.i18n import tr
+from warpline.model.errors import ExportError, WarplineError
+from warpline_app.look import style
+from warpline_app.look import theme as themes
+from warpline_app.pictures.export import save_svg
+from warpline_app.pictures.rendering import IDLE_TIMEOUT_MS, Picture, document_of, save_picture
+from warpline_app.session.saved_layout import apply_layout, layout_of
+from warpline_app.session.timeline_state import TimelineState
+from warpline_app.timeline.widgets.view import TimelineView
+
+if TYPE_CHECKING:
+    from warpline_app.session.document import Document
+
+_LOOK_MS = 15
+
+
+class PictureDrawing(QObject):
+    """Draws a part of a document's capture into a file; one of ``drawn`` and ``failed`` comes, unless it is stopped.
+
+    Rows are open, ordered and as tall as in ``source``. ``is_as_shown``: its hidden rows, filter, selection and
+    scroll position count as well. A name that ends in ``.svg`` is a drawing, any other an image.
+
+    Raises what `document_of` does.
+    """
+
+    drawn = Signal(object)
+    """the Path"""
+    failed = Signal(object)
+    """the WarplineError"""
+
+    def __init__(
+        self,
+        source: TimelineView,
+        picture: Picture,
+        out: Path,
+        *,
+        is_as_shown: bool = False,
+        parent: QObject | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._out = out
+        self._scroll_px = source.scene.scroll_px if is_as_shown else 0
+        document = document_of(
+            source.document.capture,
+            picture,
+            source.document.title,
+            lambda state: arrange(state, source.state, is_as_shown=is_as_shown),
+        )
+        self._view: TimelineView | None = _out_of_sight(document, picture)
+        self._clock = QElapsedTimer()
+        self._clock.start()
+        self._looks = QTimer(self)
+        self._looks.timeout.connect(self._look)
+        self._looks.start(_LOOK_MS)
+
+    def _look(self) -> None:
+        """Paint what waits to be painted, which nobody else asks of a widget out of sight; write when all is there."""
+        view = self._view
+        if view is None:
+            return
+        view.scene.scroll_to(self._scroll_px)
+        image = view.picture()
+        if not view.is_idle:
+            if self._clock.elapsed() > IDLE_TIMEOUT_MS:
+                self.stop()
+                self.failed.emit(ExportError(tr("the picture was not ready after a minute")))
+            return
+        try:
+            if self._out.suffix.lower() == ".svg":
+                save_svg(view, self._out)
+            else:
+                save_picture(image, self._out)
+        except WarplineError as error:
+            self.stop()
+            self.failed.emit(error)
+        else:
+            self.stop()
+            self.drawn.emit(self._out)
+
+    def stop(self) -> None:
+        """Draw no further. What was there under the file's name stays."""
+        self._looks.stop()
+        view, self._view = self._view, None
+        if view is not None:
+            view.shut_down()
+            view.hide()
+            view.deleteLater()
+
+
+def arrange(state: TimelineState, source: TimelineState, *, is_as_shown: bool) -> None:
+    """Have rows open, ordered and as tall as in another timeline; as shown there: hidden, filtered, selected too."""
+    layout = layout_of(source)
+    del layout["view"]
+    if not is_as_shown:
+        layout["hidden"] = []
+    apply_layout(state, layout)
+    if is_as_shown:
+        state.set_filter(source.filter)
+        state.set_highlight(source.highlight)
+        state.select(source.selection)
+
+
+def _out_of_sight(document: Document, picture: Picture) -> TimelineView:
+    theme = themes.theme_by_name(picture.theme)
+    view = TimelineView(document, theme=theme)
+    view.scene.pixel_ratio = picture.scale
+    view.setAttribute(Qt.WidgetAttribute.WA_DontShowOnScreen)
+    view.setAttribute(Qt.WidgetAttribute.WA_ShowWithoutActivating)
+    # The scroll bar is drawn by the application's style.
+    view.setPalette(themes.palette(theme))
+    view.setStyleSheet(themes.style_sheet(theme) + style.style_sheet(theme))
+    view.resize(*picture.size)
+    view.show()
+    return view

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,10 +14,15 @@ from warpline_app.timeline.model.name_rows import NameGroup
 from warpline_app.timeline.model.row import Content, TimelineRow
 from warpline_app.timeline.model.rows import RowTree, title_matcher
 
+if TYPE_CHECKING:
+    from warpline.storage import Capture
+
 PINNED_KEY = "#pinned"
 """Key of the row that stands above the pinned ones and closes them."""
 MIN_LANE_PX = 6
 MAX_LANE_PX = 60
+LOOKED_BELOW = 64
+"""Lanes below the shown ones that are searched while the view moves: of nested ones none lies deeper without those."""
 _PADDING = 3
 _ROW = 22
 _GROUP = 22
@@ -36,6 +42,11 @@ class Line:
     height: int
 
 
+def shows_levels(row: TimelineRow, is_open: bool) -> bool:
+    """Whether a row shows more than the outermost of its lanes: closed it does where it has other rows to fold."""
+    return row.content is Content.LANES and len(row.lanes) > 1 and (is_open or row.has_children)
+
+
 @dataclass(frozen=True)
 class PlacedRow:
     """A visible row: indentation, top and height in content pixels, and the lines of codes it shows.
@@ -50,6 +61,11 @@ class PlacedRow:
     pinned: bool
     is_open: bool
     lines: tuple[Line, ...]
+
+    @property
+    def has_levels(self) -> bool:
+        """Whether it shows more than the outermost of its lanes."""
+        return shows_levels(self.row, self.is_open)
 
     @property
     def bottom(self) -> int:
@@ -102,29 +118,45 @@ def line_height(row: TimelineRow, heights: Mapping[str, int]) -> int:
     return _LANE if len(row.lanes) > 1 else _ROW
 
 
+LevelsOf = Callable[[TimelineRow], int]
+"""How many lanes of a row to lay out."""
+
+
+def all_levels(row: TimelineRow) -> int:
+    """Every lane."""
+    return len(row.lanes)
+
+
 def row_is_open(row: TimelineRow, state: TimelineState) -> bool:
     """Whether a row is open: as a person left it, else as the tree was made."""
     return state.expanded.get(row.key, row.is_open)
 
 
 def place(
-    row: TimelineRow, depth: int, top: int, state: TimelineState, *, pinned: bool, is_open: bool
+    row: TimelineRow,
+    depth: int,
+    top: int,
+    state: TimelineState,
+    *,
+    pinned: bool,
+    is_open: bool,
+    levels_of: LevelsOf = all_levels,
 ) -> PlacedRow:
     """Where the lines of one row lie."""
     pitch = line_height(row, state.heights)
     lines: list[Line] = []
     if row.content is Content.LANES:
-        lanes = row.lanes if is_open or row.children or row.make_children is not None else row.lanes[:1]
-        if len(lanes) == 1:
+        lanes = row.lanes if shows_levels(row, is_open) else row.lanes[:1]
+        if len(lanes) > 1:
+            for number, lane in enumerate(lanes[: levels_of(row)]):
+                lines.append(Line(lane, None, _PADDING + number * pitch, max(2, pitch - 1)))
+            height = pitch * len(lines) + 2 * _PADDING - 1
+        else:
             if row.key not in state.heights:
                 pitch = max(pitch, _ROW if row.role != "python" else _NAME)
             air = 4 if pitch >= 20 else 2 if pitch >= 12 else 1
             lines.append(Line(lanes[0], None, air, max(2, pitch - 2 * air + 1)))
             height = pitch
-        else:
-            for number, lane in enumerate(lanes):
-                lines.append(Line(lane, None, _PADDING + number * pitch, max(2, pitch - 1)))
-            height = pitch * len(lanes) + 2 * _PADDING - 1
     elif row.content is Content.SUBSET and row.group is not None:
         air = 3 if pitch >= 16 else 1
         lines.append(Line(-1, row.group, air, max(2, pitch - 2 * air + 1)))
@@ -134,8 +166,8 @@ def place(
     return PlacedRow(row, depth, top, height, pinned, is_open, tuple(lines))
 
 
-def make_layout(tree: RowTree, state: TimelineState) -> Layout:
-    """The layout that a state asks for."""
+def make_layout(tree: RowTree, state: TimelineState, levels_of: LevelsOf = all_levels) -> Layout:
+    """The layout that a state asks for; ``levels_of`` an open row says how many of its lanes are laid out."""
     wanted = state.filter
     keep = None
     if wanted.rows or wanted.only:
@@ -164,10 +196,11 @@ def make_layout(tree: RowTree, state: TimelineState) -> Layout:
     top = 0
     rows: list[PlacedRow] = []
     for row, depth in shown:
-        placed = place(row, depth, top, state, pinned=False, is_open=row_is_open(row, state))
+        is_open = row_is_open(row, state)
+        placed = place(row, depth, top, state, pinned=False, is_open=is_open, levels_of=levels_of)
         rows.append(placed)
         top += placed.height
-    pinned = _pinned_rows([pin for pin in map(tree.get, state.pins) if pin is not None], state)
+    pinned = _pinned_rows([pin for pin in map(tree.get, state.pins) if pin is not None], state, levels_of)
     pinned_top = pinned[-1].bottom if pinned else 0
     return Layout(
         tuple(pinned),
@@ -180,7 +213,7 @@ def make_layout(tree: RowTree, state: TimelineState) -> Layout:
     )
 
 
-def _pinned_rows(pins: list[TimelineRow], state: TimelineState) -> list[PlacedRow]:
+def _pinned_rows(pins: list[TimelineRow], state: TimelineState, levels_of: LevelsOf) -> list[PlacedRow]:
     """The pinned rows below a title that closes them; nothing without pins."""
     if not pins:
         return []
@@ -190,9 +223,64 @@ def _pinned_rows(pins: list[TimelineRow], state: TimelineState) -> list[PlacedRo
     is_open = row_is_open(title, state)
     placed = [place(title, 0, 0, state, pinned=True, is_open=is_open)]
     for pin in pins if is_open else ():
-        placed.append(place(pin, 0, placed[-1].bottom, state, pinned=True, is_open=row_is_open(pin, state)))
+        top = placed[-1].bottom
+        is_open = row_is_open(pin, state)
+        placed.append(place(pin, 0, top, state, pinned=True, is_open=is_open, levels_of=levels_of))
     return placed
 
 
 def _lane_places(rows: list[PlacedRow]) -> dict[int, tuple[PlacedRow, Line]]:
     return {line.lane: (placed, line) for placed in rows for line in placed.lines if line.lane >= 0}
+
+
+class Levels:
+    """How deep rows of levels are drawn: to the deepest event in view, so that no blank lines take the place of others.
+
+    A row grows as soon as deeper events come into view, and shrinks only when the hand rests: nothing jumps to and fro
+    while the view moves.
+    """
+
+    def __init__(self, capture: Capture, state: TimelineState) -> None:
+        self._capture = capture
+        self._state = state
+        self._shown: dict[str, int] = {}
+
+    def depth_of(self, row: TimelineRow) -> int:
+        """How many lanes of a row to lay out: those it had, and more where the view has deeper events."""
+        depth = max(self._shown.get(row.key, 1), self._needed(row))
+        self._shown[row.key] = depth
+        return depth
+
+    def is_outgrown(self, rows: Iterable[PlacedRow]) -> bool:
+        """Whether a row has events in view below the lanes that are laid out."""
+        return any(
+            self._has_event(placed.row.lanes[len(placed.lines) : len(placed.lines) + LOOKED_BELOW])
+            for placed in rows
+            if placed.has_levels
+        )
+
+    def forget_idle(self, rows: Iterable[PlacedRow]) -> bool:
+        """Give up lanes at the bottom of rows in which nothing is in view; whether there were any."""
+        idle = [
+            placed.row.key
+            for placed in rows
+            if placed.has_levels and self._needed(placed.row) < len(placed.lines)
+        ]
+        for key in idle:
+            self._shown.pop(key, None)
+        return bool(idle)
+
+    def _needed(self, row: TimelineRow) -> int:
+        """Lanes down to the deepest that has an event in view; 1 where nothing is."""
+        for depth in range(len(row.lanes), 1, -1):
+            if self._has_event(row.lanes[depth - 1 : depth]):
+                return depth
+        return 1
+
+    def _has_event(self, lanes: Iterable[int]) -> bool:
+        start, stop = self._state.view
+        for lane in lanes:
+            rows = self._capture.lane_slice(lane, start, stop)
+            if rows.stop > rows.start:
+                return True
+        return False

@@ -17,7 +17,7 @@ from warpline_app.session.background import Job
 from warpline_app.session.document import Document
 from warpline_app.session.evidence.lit import Lit
 from warpline_app.session.timeline_state import Filter
-from warpline_app.timeline.model.layout import Layout, PlacedRow, make_layout, row_is_open
+from warpline_app.timeline.model.layout import Layout, Levels, PlacedRow, make_layout, row_is_open
 from warpline_app.timeline.model.row import TimelineRow
 from warpline_app.timeline.model.rows import RowTree
 from warpline_app.timeline.model.ticks import Ticks, make_ticks
@@ -57,7 +57,8 @@ class Scene(QObject):
         self._is_shown = False
         self.indexing: set[str] = set()
         """Rows whose names are being indexed."""
-        self.layout: Layout = make_layout(self.tree, self.state)
+        self._levels = Levels(self.capture, self.state)
+        self.layout: Layout = make_layout(self.tree, self.state, self._levels.depth_of)
         self.width_px = 800
         self.height_px = 400
         self.scroll_px = 0
@@ -78,6 +79,7 @@ class Scene(QObject):
         ):
             signal.connect(self.refresh_layout)
         state.filter_changed.connect(self._filter_changed)
+        state.view_changed.connect(self._view_changed)
 
     # layout
 
@@ -85,13 +87,23 @@ class Scene(QObject):
         """Lay the rows out anew. What stood at the top stays there."""
         before = self.layout
         top = before.at(self.scroll_px, pinned=False)
-        self.layout = make_layout(self.tree, self.state)
+        self.layout = make_layout(self.tree, self.state, self._levels.depth_of)
         kept = self.layout.by_key.get(top.row.key) if top is not None else None
         if top is not None and kept is not None and self.scroll_px:
             grown = self.layout.pinned_height - before.pinned_height
             self.scroll_px = kept.top + self.scroll_px - top.top + grown
         self.scroll_px = min(max(0, self.scroll_px), self.max_scroll_px)
         self.layout_changed.emit()
+
+    def _view_changed(self, *_view: object) -> None:
+        """Deeper events that come into view have a line at once."""
+        if self._levels.is_outgrown((*self.layout.rows, *self.layout.pinned)):
+            self.refresh_layout()
+
+    def fit_levels(self) -> None:
+        """The hand rests: rows give up the lines below their deepest event in view."""
+        if self._levels.forget_idle((*self.layout.rows, *self.layout.pinned)):
+            self.refresh_layout()
 
     def _filter_changed(self, _value: Filter) -> None:
         self.refresh_layout()
@@ -316,6 +328,8 @@ class Scene(QObject):
         length = view[1] - view[0]
         if stop <= view[0] or start >= view[1] or (start < view[0] and stop - start < length):
             self.center_on(start + min(stop - start, length) // 2)
+            if lane in self.layout.lane_place:  # which may be a line that came with the view
+                self._scroll_to_lane(lane)
 
     def _scroll_to_lane(self, lane: int) -> None:
         placed, line = self.layout.lane_place[lane]

@@ -149,6 +149,8 @@ class Canvas(QWidget):
         self.update()
 
     def _rest(self) -> None:
+        if not self.gestures.is_active:
+            self.scene.fit_levels()
         self.overlay.find_all_links()
         self.overlay.find_related()
         self._dirty = True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -42,14 +43,24 @@ def train(profiler, steps, after=lambda step: None):
 
 
 def run(
-    folder: Path, program: str, *, prefix: tuple[str, ...] = (), check: bool = True
+    folder: Path,
+    program: str,
+    *,
+    prefix: tuple[str, ...] = (),
+    check: bool = True,
+    variables: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess[str]:
     script = folder / "program.py"
     script.write_text(STEPS + textwrap.dedent(program))
     return subprocess.run(
         [*prefix, sys.executable, str(script)],
         cwd=folder,
-        env={"PYTHONPATH": f"{PACKAGE}:{STANDIN}", "PATH": "/usr/bin:/bin", "HOME": str(folder)},
+        env={
+            "PYTHONPATH": f"{PACKAGE}:{STANDIN}",
+            "PATH": "/usr/bin:/bin",
+            "HOME": str(folder),
+            **(variables or {}),
+        },
         capture_output=True,
         text=True,
         check=check,

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.native.conftest import fake_gpu_environment
 from tests.native.profiler_tools import needs_agent, run, steps_of, the_capture
 
 import warpline
@@ -211,3 +212,56 @@ def test_phases_of_a_training_nobody_marked(tmp_path: Path, is_inside: bool) -> 
                 assert rows[name]["cpu_total_ns"] >= len(numbers) * least_ms * 1_000_000
             assert len(capture.events("module")) == len(numbers)
             assert {source.name for source in capture.sources if source.enabled} >= {"nvtx", "steps"}
+
+
+# CUDA is initialised before the profiler starts, or after its first recording began.
+ON_A_GPU = """
+import ctypes
+from warpline.compat import paddle as profiler
+
+cuda = ctypes.CDLL("libcuda.so.1")
+NAMES = [ctypes.c_char_p(f"kernel_{step}".encode()) for step in range(8)]
+before, first_use = dict(os.environ), FIRST_USE
+if first_use == 0:
+    assert cuda.cuInit(0) == 0
+schedule = profiler.make_scheduler(closed=1, ready=1, record=2, repeat=2 if first_use == 0 else 1)
+with profiler.Profiler(scheduler=schedule, on_trace_ready=profiler.export_protobuf("log")) as prof:
+    for step in range(8):
+        if step == first_use:
+            assert cuda.cuInit(0) == 0
+        for _ in range(step + 1):
+            cuda.fakeLaunch(NAMES[step], 7, ctypes.c_uint64(1000))
+        prof.step()
+assert dict(os.environ) == before
+if first_use == 0:
+    prof.summary(sorted_by=profiler.SortedKeys.GPUTotal, views=profiler.SummaryView.KernelView)
+    prof.export("last.pb", format="pb")
+    assert len(profiler.load_profiler_result("last.pb").events("kernel")) == 15
+# Whoever wants CUPTI next finds it free.
+cupti = ctypes.CDLL(os.environ["WARPLINE_LIBCUPTI"])
+assert cupti.cuptiSubscribe(ctypes.byref(ctypes.c_void_p()), None, None) == 0
+"""
+
+
+@pytest.mark.parametrize("first_use", [0, 2])
+def test_alone_it_records_the_kernels_of_its_steps(tmp_path: Path, fake_gpu: Path, first_use: int) -> None:
+    program = ON_A_GPU.replace("FIRST_USE", str(first_use))
+    done = run(tmp_path, program, variables=fake_gpu_environment(fake_gpu))
+    assert done.stderr == ""
+    paths = sorted(tmp_path.glob("log/*.h5"))
+    cycles = [{"kernel_2": 3, "kernel_3": 4}]
+    if first_use == 0:
+        # The second recording is what was exported, under its name in Paddle's format.
+        paths.append(tmp_path / "last.pb")
+        cycles.append({"kernel_6": 7, "kernel_7": 8})
+        rows = [line.split() for line in done.stdout.splitlines() if line.startswith("kernel_")]
+        assert [(row[0], row[1]) for row in rows] == [("kernel_7", "8"), ("kernel_6", "7")]
+        assert [row[-1] for row in rows] == ["53.33", "46.67"]
+    for path, counts in zip(paths, cycles, strict=True):
+        with warpline.open(path) as capture:
+            names = capture.events("kernel")["name"].tolist()
+            assert {name: names.count(name) for name in names} == counts
+            assert [gpu.name for gpu in capture.storage.devices] == ["Fake H100"]
+            assert capture.storage.links.counts()["launch"] >= len(names)
+            (source,) = [source for source in capture.sources if source.name == "cuda"]
+            assert source.enabled

@@ -29,6 +29,8 @@ def hook_frameworks(agent: Agent, variables: Mapping[str, str]) -> None:
         for name, value in before.items():
             if value is None:
                 del os.environ[name]
+            else:
+                os.environ[name] = value
     _are_in = True
 
 

@@ -199,13 +199,18 @@ class Profiler:
         return self._timer.step_info(unit) if self._timer is not None else ""
 
     def export(self, path: str | os.PathLike[str] = "", format: str = "json") -> None:  # noqa: A002  # Paddle's name
-        """Write the last recording: ``json`` (Chrome), or ``h5``, a capture. Raises UsageError without one."""
+        """Write the last recording: ``json`` (Chrome), or ``h5``, a capture. Raises UsageError without one.
+
+        ``pb``, Paddle's word, is a capture as well, and keeps the name that was asked for.
+        """
         result = self._complete()
         target = Path(path)
         ending = {"json": ".json", "pb": ".h5", "h5": ".h5"}.get(format)
         if ending is None:
             raise UsageError(tr("no format {format!r}: choose json or h5", format=format))
         result.export(target if target.suffix == ending else target.with_name(target.name + ending))
+        if format == "pb" and target.suffix == ".pb":
+            result.rename(target)
 
     def summary(
         self,

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 from warpline import annotation
 from warpline.i18n import tr
 from warpline.model.errors import RecordingError, WarplineError
+from warpline.profiling.gpu_work import GpuWork, follow_in_recording
 from warpline.profiling.hooks import hook_frameworks
 from warpline.profiling.results import ProfilerResult, passing_folder
 from warpline.profiling.states import ProfilerTarget
@@ -70,6 +71,7 @@ class DrivenRecording:
         from warpline.recording.control import send_command
 
         send_command(self._spool, command, timeout_s=_REPLY_S, client=os.getpid())
+        follow_in_recording()
 
     def _so_far(self, until_ns: int) -> Path:
         """A capture of what was recorded until then."""
@@ -130,7 +132,7 @@ def recording_for(
     if ProfilerTarget.CPU in targets:
         trace = ["cpu", *trace, "python"]
     if ProfilerTarget.GPU in targets:
-        trace.append("nvml")
+        trace += ["cuda", "nvml"]
     return OwnRecording(folder(), name, tuple(trace))
 
 
@@ -146,6 +148,7 @@ class _Recorder:
         self._spool = Path()
         self._reports, theirs = os.pipe()
         self._received = b""
+        self._gpu: GpuWork | None = None
         package = str(Path(__file__).resolve().parents[2])
         command = [sys.executable, "-P", "-m", "warpline.recording.attached_recorder"]
         command += [str(os.getpid()), str(output), ",".join(trace), str(theirs)]
@@ -178,11 +181,18 @@ class _Recorder:
         if agent is not None and agent.warpline_join(os.fsencode(self._spool)):
             annotation.connect(agent)
             hook_frameworks(agent, started["variables"])
+            self._gpu = GpuWork(str(library))
+            self._gpu.begin(started["variables"])
         self._send("resume")
+        if self._gpu is not None:
+            self._gpu.follow()
 
     def stop(self, *, discard: bool = False) -> None:
         """The recording ends now; its capture is written meanwhile."""
         annotation.connect(None)
+        gpu, self._gpu = self._gpu, None
+        if gpu is not None:
+            gpu.end()
         if self._spool == Path():
             # It never began: it ends when it finds out that we are gone, or with the stop it can get by then.
             self._spool = Path(self._next({"started"}, _PATIENCE_S)["spool"])

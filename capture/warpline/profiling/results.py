@@ -65,6 +65,13 @@ class ProfilerResult:
             self._path = Path(shutil.move(self.path, target))
         return target
 
+    def rename(self, target: Path) -> None:
+        """Have the capture that was kept as ``target`` with another ending lie at ``target``. Raises OSError."""
+        kept = target.with_name(target.name + ".h5")
+        kept.replace(target)
+        if self._path == kept:
+            self._path = target
+
     def open(self) -> CaptureReader:
         """The capture, for programs. Raises WarplineError."""
         from warpline.library.entrance import open as open_capture

@@ -233,10 +233,15 @@ def _sides(view: _View, rows: list[_Row], settings: _Settings) -> str:
 
 
 def _side(row: _Row, side: str, divisor: float) -> str:
-    times = [row.get(f"{side}_{name}_ns") for name in _FIELDS]
+    times = [_of_side(row, side, f"{name}_ns") for name in _FIELDS]
     cells = ["-" if time is None else f"{time / divisor:.2f}" for time in times]
-    ratio = row.get(f"{side}_ratio")
+    ratio = _of_side(row, side, "ratio")
     return " / ".join([*cells, "-" if ratio is None else f"{100 * ratio:.2f}"])
+
+
+def _of_side(row: _Row, side: str, name: str) -> Any:
+    """A value of CPU or GPU; reports of one side alone do not name it."""
+    return row.get(f"{side}_{name}", row.get(name))
 
 
 def _indented(row: _Row) -> str:
@@ -246,14 +251,14 @@ def _indented(row: _Row) -> str:
 def _sorted_tree(rows: list[_Row], key: SortedKeys, sides: Sequence[str]) -> Iterator[_Row]:
     """Rows by the largest value, children below their parents in the same order."""
     side, name = key.name[:3].lower(), key.name[3:].lower()
-    column = f"{side if side in sides else sides[0]}_{name}_ns"
+    side = side if side in sides else sides[0]
 
     def ordered(part: list[_Row], depth: int) -> Iterator[_Row]:
         heads = [place for place, row in enumerate(part) if (row.get("depth") or 0) == depth]
         ends = [*heads[1:], len(part)] if heads else []
         groups = [part[first:last] for first, last in zip(heads, ends, strict=True)]
         # What was not recorded on this side keeps its place behind what was.
-        groups.sort(key=lambda group: -(group[0].get(column) or 0))
+        groups.sort(key=lambda group: -(_of_side(group[0], side, f"{name}_ns") or 0))
         for group in groups:
             yield group[0]
             yield from ordered(group[1:], depth + 1)

@@ -27,27 +27,45 @@ EXPORT int cuDriverGetVersion(int *version)
     return 0;
 }
 
+/* An agent loads libcupti when CUDA is initialised, or later. */
+static void find_cupti(void)
+{
+    cupti = cupti ? cupti : dlopen("libcupti.so.12", RTLD_NOW | RTLD_NOLOAD);
+    if (cupti && !api_begin) {
+        api_begin = (uint32_t(*)(uint32_t, uint32_t, uint64_t *))dlsym(cupti, "fake_api_begin");
+        api_end = (void (*)(uint32_t, uint32_t, uint32_t, uint64_t, int32_t))dlsym(cupti, "fake_api_end");
+        kernel = (void (*)(const char *, uint32_t, uint64_t, uint32_t, uint32_t, uint64_t))dlsym(cupti, "fake_kernel");
+    }
+}
+
+static int is_initialised;
+
 EXPORT int cuInit(unsigned flags)
 {
-    static int is_done;
     const char *path = getenv("CUDA_INJECTION64_PATH");
     (void)flags;
-    if (is_done++ || !path)
+    if (is_initialised++ || !path)
         return 0;
     void *library = dlopen(path, RTLD_NOW);
     int (*initialize)(void) = library ? (int (*)(void))dlsym(library, "InitializeInjection") : NULL;
     if (initialize && initialize() != 1)
         return 999;
-    cupti = dlopen("libcupti.so.12", RTLD_NOW | RTLD_NOLOAD);
-    if (cupti) {
-        api_begin = (uint32_t(*)(uint32_t, uint32_t, uint64_t *))dlsym(cupti, "fake_api_begin");
-        api_end = (void (*)(uint32_t, uint32_t, uint32_t, uint64_t, int32_t))dlsym(cupti, "fake_api_end");
-        kernel = (void (*)(const char *, uint32_t, uint64_t, uint32_t, uint32_t, uint64_t))dlsym(cupti, "fake_kernel");
-    }
+    find_cupti();
     return 0;
 }
 
-static uint32_t begin(uint32_t is_driver, uint32_t id, uint64_t *start) { return api_begin ? api_begin(is_driver, id, start) : 0; }
+EXPORT int cuCtxGetCurrent(uintptr_t *context)
+{
+    *context = is_initialised ? 1 : 0;
+    return is_initialised ? 0 : 3;
+}
+
+static uint32_t begin(uint32_t is_driver, uint32_t id, uint64_t *start)
+{
+    if (!cupti)
+        find_cupti();
+    return api_begin ? api_begin(is_driver, id, start) : 0;
+}
 static void end(uint32_t is_driver, uint32_t id, uint32_t correlation, uint64_t start, int result)
 {
     if (api_end)

@@ -9,7 +9,7 @@ struct definition {
     struct definition *next;
     enum slot slot;
     size_t size;
-    uint8_t record[64];
+    uint8_t record[128];
 };
 
 static struct definition *first_definition, **definition_tail = &first_definition;

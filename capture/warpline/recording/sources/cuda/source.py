@@ -86,6 +86,14 @@ class CudaSource(RecordingSource):
             source = Source(self.name, False, missing.reason, 0, missing.remedy)
         return replace(loaded, variables=variables, source=source)
 
+    def joining(self) -> Mapping[str, str]:
+        from warpline.recording.session import RecordingOptions
+        from warpline.recording.sources.cuda.libraries import find_libcupti
+
+        found = find_libcupti([sys.executable], os.environ)
+        variables = {OPTIONS_VARIABLE: f"graphs={RecordingOptions(()).cuda_graphs}"}
+        return variables if found is None else {**variables, LIBRARY_VARIABLE: str(found)}
+
     def translate(
         self, translation: Translation, spools: Sequence[SpoolFile], builder: CaptureBuilder
     ) -> None:

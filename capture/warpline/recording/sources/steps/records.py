@@ -36,7 +36,8 @@ class RangeKind(IntEnum):
     COMMUNICATION = 6
     CHECKPOINT = 7
     PART = 8
-    """Part of something else, as of making a batch; its detail is a text that tells where."""
+    """Part of something else, as of making a batch; its detail is a text that tells where. Its value is 1 where the
+    script named it."""
     MEMORY = 9
     """No range but bytes at its end: its value, of the device that is its detail; its name says which."""
     KEPT = 10

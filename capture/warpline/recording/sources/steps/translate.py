@@ -30,7 +30,7 @@ _TYPES = {
     RangeKind.OPTIMIZER: "Optimization",
     RangeKind.COMMUNICATION: "Communication",
 }
-_OF_USER, _OF_STEP = "UserDefined", "ProfileStep"
+_OF_USER, _OF_SCRIPT, _OF_STEP = "UserDefined", "PythonUserDefined", "ProfileStep"
 """Which of Paddle's types of events a phase is (`warpline.analysis.structure.event_types`)."""
 STEP = "ProfilerStep#{number}"
 """A step's name, as PyTorch's own profiler has it."""
@@ -124,9 +124,10 @@ class _Process:
         builder = self._builder
         types = builder.strings([_TYPES.get(RangeKind(kind), _OF_USER) for kind in RangeKind])
         kinds = np.clip(phases.kind, 1, len(types)) - 1
+        is_part, detail = phases.kind == RangeKind.PART, own["detail"]
         category = np.where(counts, types[kinds], builder.string(_OF_USER))
-        detail = own["detail"]
-        has_detail = (phases.kind == RangeKind.PART) & (detail > 0)
+        category[is_part & (own["value"] == 1)] = builder.string(_OF_SCRIPT)
+        has_detail = is_part & (detail > 0)
         attributes: dict[str, npt.ArrayLike] = {"category": category}
         if has_detail.any():
             places = capture_strings(self._spool, builder, np.where(has_detail, detail, 0))

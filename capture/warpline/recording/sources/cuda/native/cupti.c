@@ -18,11 +18,13 @@
 #define FLUSH_EVERY_NS 250000000u
 #define CLOCKS_EVERY_NS 1000000000u
 
-static void *subscriber;
+static void *subscriber; /* NULL while CUPTI is not ours; under cupti_lock once the thread runs */
 static pid_t owner;
 static sem_t wake;
 static bool is_per_graph, is_with_memory;
 static bool is_cuda_capture_range;
+static bool is_started;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
 /* Held around calls into CUPTI that may meet the end of the process; is_over: no more of them. */
 static pthread_mutex_t cupti_lock = PTHREAD_MUTEX_INITIALIZER;
 static bool is_over;
@@ -48,46 +50,6 @@ static bool is_wanted(uint32_t kind)
     return true;
 }
 
-static const char *result_text(int result, char *buffer, size_t size)
-{
-    const char *text = NULL;
-    if (cupti.result_string(result, &text) != CUPTI_OK || text == NULL) /* some versions succeed and leave NULL */
-        text = "unknown";
-    snprintf(buffer, size, "%s (%d)", text, result);
-    return buffer;
-}
-
-static const char *remedy_of(int result)
-{
-    switch (result) {
-    case CUPTI_MULTIPLE_SUBSCRIBERS:
-        return "another profiler is attached to this program (nsys, ncu, cuda-gdb, compute-sanitizer, "
-               "torch.profiler): run it without that one";
-    case CUPTI_INSUFFICIENT_PRIVILEGES:
-    case CUPTI_VIRTUALIZED_PRIVILEGES:
-        return "load the driver with NVreg_RestrictProfilingToAdminUsers=0, or record as root or with CAP_SYS_ADMIN";
-    case CUPTI_NOT_COMPATIBLE:
-    case CUPTI_NOT_INITIALIZED:
-    case CUPTI_UNKNOWN:
-        return "the driver may be older than this libcupti: install the nvidia-cuda-cupti package of the driver's "
-               "CUDA version, or name another libcupti in WARPLINE_LIBCUPTI";
-    default:
-        return "name another libcupti in WARPLINE_LIBCUPTI";
-    }
-}
-
-static void set_state(bool is_on, const char *reason, const char *remedy)
-{
-    wl_write_source_state("cuda", is_on, reason, remedy, cupti_dropped());
-}
-
-static void refuse(const char *what, int result)
-{
-    char text[160], reason[256];
-    snprintf(reason, sizeof reason, "%s: %s", what, result_text(result, text, sizeof text));
-    set_state(false, reason, remedy_of(result));
-}
-
 /* Enables what is wanted; the first failure per kind goes into the source's state. Returns false when kernels cannot
  * be recorded. */
 static bool enable_kinds(bool is_first)
@@ -105,11 +67,11 @@ static bool enable_kinds(bool is_first)
         has_kernels = has_kernels && busy_kinds[i] != ACTIVITY_CONCURRENT_KERNEL;
         size_t used = strlen(reason);
         snprintf(reason + used, sizeof reason - used, "%sactivity kind %u: %s", used ? "; " : "", busy_kinds[i],
-                 result_text(result, text, sizeof text));
+                 cupti_result_text(result, text, sizeof text));
     }
     is_enabled = true;
     if (is_first)
-        set_state(has_kernels, reason, worst ? remedy_of(worst) : "");
+        cupti_set_state(has_kernels, reason, worst ? cupti_remedy_of(worst) : "");
     return has_kernels;
 }
 
@@ -124,7 +86,7 @@ static void disable_kinds(void)
 static void flush(uint32_t flag, bool is_last)
 {
     pthread_mutex_lock(&cupti_lock);
-    if (!is_over)
+    if (!is_over && subscriber != NULL)
         cupti.flush_all(flag);
     is_over = is_over || is_last;
     pthread_mutex_unlock(&cupti_lock);
@@ -137,7 +99,7 @@ static void follow_control(void)
     bool is_turned_off = false;
     pthread_mutex_lock(&cupti_lock);
     bool is_wanted_now = wl_is_recording(SOURCE_CUDA);
-    if (!is_over && is_wanted_now != is_enabled) {
+    if (!is_over && subscriber != NULL && is_wanted_now != is_enabled) {
         if (is_wanted_now)
             enable_kinds(false);
         else
@@ -208,7 +170,7 @@ static void final_state(void)
         snprintf(reason, sizeof reason, "%llu buffers could not be read to their end",
                  (unsigned long long)cupti_unreadable());
     if (reason[0] != 0 || cupti_dropped() > 0)
-        set_state(true, reason, "");
+        cupti_set_state(true, reason, "");
 }
 
 static void finish(void)
@@ -294,13 +256,42 @@ static void read_options(void)
     is_cuda_capture_range = range != NULL && strcmp(range, "cuda-profiler") == 0;
 }
 
+/* Subscribes and enables what is wanted, with the lock held or before there is a thread. */
+static bool subscribe(void)
+{
+    const char *options = getenv("WARPLINE_CUPTI");
+    void *wanted = NULL;
+    int result;
+    if ((result = cupti.subscribe(&wanted, on_callback, NULL)) != CUPTI_OK) {
+        cupti_refuse("CUPTI refused the subscription", result);
+        return false;
+    }
+    if (cupti.set_thread_id_type != NULL)
+        cupti.set_thread_id_type(THREAD_ID_SYSTEM);
+    if (options != NULL && strstr(options, "latency=1") != NULL && cupti.latency_timestamps != NULL)
+        cupti.latency_timestamps(1);
+    if ((result = cupti_register_buffers()) != CUPTI_OK) {
+        cupti_refuse("CUPTI refused the buffers", result);
+        cupti.unsubscribe(wanted);
+        return false;
+    }
+    subscriber = wanted;
+    for (size_t i = 0; i < sizeof quiet_kinds / sizeof quiet_kinds[0]; i++)
+        cupti.enable(quiet_kinds[i]);
+    enable_callbacks();
+    enable_kinds(true);
+    if (!wl_is_recording(SOURCE_CUDA))
+        disable_kinds();
+    return true;
+}
+
 static void start_session(void)
 {
     char reason[512];
     uint32_t version = 0;
     int result;
     if (!cupti_load(reason, sizeof reason)) {
-        set_state(false, reason,
+        cupti_set_state(false, reason,
                   "install the nvidia-cuda-cupti package (nvidia-cuda-cupti-cu12 for CUDA 12) beside the program, or "
                   "name a libcupti in WARPLINE_LIBCUPTI");
         return;
@@ -308,33 +299,15 @@ static void start_session(void)
     if ((result = cupti.get_version(&version)) != CUPTI_OK || version < CUPTI_OLDEST_VERSION) {
         snprintf(reason, sizeof reason, "this libcupti is too old (API version %u; CUDA 12 or newer is needed)", version);
         if (result != CUPTI_OK)
-            refuse("libcupti does not start", result);
+            cupti_refuse("libcupti does not start", result);
         else
-            set_state(false, reason, "name a newer libcupti in WARPLINE_LIBCUPTI");
+            cupti_set_state(false, reason, "name a newer libcupti in WARPLINE_LIBCUPTI");
         return;
     }
     read_options();
-    const char *options = getenv("WARPLINE_CUPTI");
     bool is_monotonic = use_monotonic_clock();
-    if ((result = cupti.subscribe(&subscriber, on_callback, NULL)) != CUPTI_OK) {
-        refuse("CUPTI refused the subscription", result);
+    if (!subscribe())
         return;
-    }
-    if (cupti.set_thread_id_type != NULL)
-        cupti.set_thread_id_type(THREAD_ID_SYSTEM);
-    if (options != NULL && strstr(options, "latency=1") != NULL && cupti.latency_timestamps != NULL)
-        cupti.latency_timestamps(1);
-    if ((result = cupti_register_buffers()) != CUPTI_OK) {
-        refuse("CUPTI refused the buffers", result);
-        cupti.unsubscribe(subscriber);
-        return;
-    }
-    for (size_t i = 0; i < sizeof quiet_kinds / sizeof quiet_kinds[0]; i++)
-        cupti.enable(quiet_kinds[i]);
-    enable_callbacks();
-    enable_kinds(true);
-    if (!wl_is_recording(SOURCE_CUDA))
-        disable_kinds();
     struct record_cupti_session session = {
         wl_clock(CLOCK_MONOTONIC), is_monotonic ? CUPTI_CLOCK_MONOTONIC : CUPTI_CLOCK_PAIRS, version, cupti_driver_version(),
         is_per_graph,
@@ -344,6 +317,7 @@ static void start_session(void)
     if (cupti.flush_period != NULL)
         cupti.flush_period(FLUSH_EVERY_NS / 1000000);
     atexit(finish);
+    is_started = true;
     if (start_thread())
         cupti_catch_signals(wake_thread);
 }
@@ -351,7 +325,6 @@ static void start_session(void)
 /* Called by the CUDA driver. Anything but 1 would be reported to the program as an error. */
 __attribute__((visibility("default"))) int InitializeInjection(void)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
     int saved_errno = errno;
     if (wl_start() && (atomic_load(&wl_control->sources) & SOURCE_CUDA)) {
         owner = getpid();
@@ -359,4 +332,49 @@ __attribute__((visibility("default"))) int InitializeInjection(void)
     }
     errno = saved_errno;
     return 1;
+}
+
+/* For warpline.Profiler: this process has joined a session and may use the GPU already. Where CUDA has not been
+ * initialised nothing happens; the driver calls InitializeInjection when it is. */
+__attribute__((visibility("default"))) void warpline_join_cuda(void)
+{
+    if (!cupti_is_cuda_initialised())
+        return;
+    bool is_later = is_started;
+    InitializeInjection();
+    if (!is_later || getpid() != owner || !(atomic_load(&wl_control->sources) & SOURCE_CUDA))
+        return;
+    pthread_mutex_lock(&cupti_lock);
+    if (!is_over && subscriber == NULL)
+        subscribe();
+    pthread_mutex_unlock(&cupti_lock);
+    write_clock_pair();
+}
+
+/* What the control page says holds from now on, for a caller who cannot wait until the thread has looked. */
+__attribute__((visibility("default"))) void warpline_follow_cuda(void)
+{
+    if (is_started && getpid() == owner)
+        follow_control();
+}
+
+/* The session is about to end: what the GPU has been given is waited for and written, and CUPTI is free for others. */
+__attribute__((visibility("default"))) void warpline_leave_cuda(void)
+{
+    if (!is_started || getpid() != owner || subscriber == NULL)
+        return;
+    if (is_enabled)
+        cupti_synchronise();
+    flush(FLUSH_FORCED, false);
+    final_state();
+    pthread_mutex_lock(&cupti_lock);
+    if (!is_over && subscriber != NULL) {
+        if (is_enabled)
+            disable_kinds();
+        for (size_t i = 0; i < sizeof quiet_kinds / sizeof quiet_kinds[0]; i++)
+            cupti.disable(quiet_kinds[i]);
+        cupti.unsubscribe(subscriber);
+        subscriber = NULL;
+    }
+    pthread_mutex_unlock(&cupti_lock);
 }

@@ -2,6 +2,7 @@
 #define WARPLINE_CUPTI_INTERNAL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "cupti_abi.h"
 
@@ -12,6 +13,18 @@ bool cupti_load(char *reason, size_t size);
 
 /* The CUDA version the driver supports, 13000 for 13.0; 0 when unknown. */
 uint32_t cupti_driver_version(void);
+
+/* CUPTI's result in words. */
+const char *cupti_result_text(int result, char *buffer, size_t size);
+const char *cupti_remedy_of(int result);
+/* Writes the state of the source "cuda". */
+void cupti_set_state(bool is_on, const char *reason, const char *remedy);
+void cupti_refuse(const char *what, int result);
+
+/* Whether this process uses CUDA already, which is not begun for it. */
+bool cupti_is_cuda_initialised(void);
+/* Waits for the work of the calling thread's current context, if it has one. */
+void cupti_synchronise(void);
 
 /* Has CUPTI write into buffers of ours, whose records go to the spool; CUPTI's result. */
 int cupti_register_buffers(void);

@@ -28,6 +28,31 @@ uint32_t cupti_driver_version(void)
     return address != NULL && get(&version) == 0 ? (uint32_t)version : 0;
 }
 
+static void *current_context(int *result)
+{
+    int (*get)(void **);
+    void *address = of_driver("cuCtxGetCurrent"), *context = NULL;
+    memcpy(&get, &address, sizeof address);
+    *result = address != NULL ? get(&context) : -1;
+    return context;
+}
+
+bool cupti_is_cuda_initialised(void)
+{
+    int result;
+    current_context(&result);
+    return result == 0;
+}
+
+void cupti_synchronise(void)
+{
+    int (*synchronise)(void), result;
+    void *address = of_driver("cuCtxSynchronize");
+    memcpy(&synchronise, &address, sizeof address);
+    if (address != NULL && current_context(&result) != NULL)
+        synchronise();
+}
+
 static void write_name(uint32_t what, uint32_t context, uint32_t id, uint32_t name)
 {
     struct record_cupti_name record = {what, context, id, name};

@@ -154,26 +154,28 @@ static void write_stream(struct writer *writer, const struct activity_stream *fr
     END(SLOT_CUPTI_STREAM, record_cupti_stream);
 }
 
-static void write_context(struct writer *writer, const struct activity_context *from)
+static void write_context(const struct activity_context *from)
 {
-    BEGIN(SLOT_CUPTI_CONTEXT, record_cupti_context)
-    *to = (struct record_cupti_context){from->context, from->device, from->api, from->null_stream};
-    END(SLOT_CUPTI_CONTEXT, record_cupti_context);
+    struct record_cupti_context record = {from->context, from->device, from->api, from->null_stream};
+    wl_define(SLOT_CUPTI_CONTEXT, &record, sizeof record);
 }
 
-static void write_device(struct writer *writer, const struct activity_device *from)
+static void write_device(const struct activity_device *from)
 {
-    uint32_t name = intern(from->name);
-    BEGIN(SLOT_CUPTI_DEVICE, record_cupti_device)
-    *to = (struct record_cupti_device){
-        from->memory_bytes, from->memory_bandwidth, from->device, name, from->compute_major, from->compute_minor,
+    /* A session that is joined later is told again what CUPTI may tell only once. */
+    static _Atomic uint64_t told;
+    uint64_t bit = 1ull << (from->device & 63);
+    if (atomic_fetch_or_explicit(&told, bit, memory_order_relaxed) & bit)
+        return;
+    struct record_cupti_device record = {
+        from->memory_bytes, from->memory_bandwidth, from->device, intern(from->name), from->compute_major, from->compute_minor,
         from->multiprocessors, from->clock_khz, from->threads_per_warp, from->max_warps_per_sm,
         from->max_blocks_per_sm, from->max_shared_per_sm, from->max_registers_per_sm,
         from->max_registers_per_block, from->max_shared_per_block, from->max_threads_per_block, from->l2_bytes,
         from->copy_engines, {0},
     };
-    memcpy(to->uuid, from->uuid, sizeof to->uuid);
-    END(SLOT_CUPTI_DEVICE, record_cupti_device);
+    memcpy(record.uuid, from->uuid, sizeof record.uuid);
+    wl_define(SLOT_CUPTI_DEVICE, &record, sizeof record);
 }
 
 static void write_graph(struct writer *writer, const struct activity_graph *from)
@@ -233,10 +235,10 @@ static void write_record(struct writer *writer, const void *record)
         write_stream(writer, record);
         break;
     case ACTIVITY_CONTEXT:
-        write_context(writer, record);
+        write_context(record);
         break;
     case ACTIVITY_DEVICE:
-        write_device(writer, record);
+        write_device(record);
         break;
     case ACTIVITY_GRAPH_TRACE:
         write_graph(writer, record);

@@ -120,7 +120,7 @@ def hook_events(paddle: Any) -> None:
         finally:
             start = self.__dict__.pop("_warpline_start", 0)
             if start and getattr(self.event_type, "name", "") == "PythonUserDefined":
-                record(start, PART, text(str(self.name)), 0, 0)
+                record(start, PART, text(str(self.name)), 0, 1)
 
     event.begin, event.end = begun, ended
 

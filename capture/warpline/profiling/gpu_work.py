@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 from collections.abc import Mapping
 
@@ -16,6 +15,8 @@ class GpuWork:
 
     def __init__(self, library: str) -> None:
         """``library`` is the agent. Raises OSError."""
+        import ctypes
+
         self._library = library
         self._agent = ctypes.CDLL(library)
         self._added: list[str] = []

@@ -10,7 +10,7 @@ _INJECTION = "CUDA_INJECTION64_PATH"
 _OPTIONS = "WARPLINE_CUPTI"
 
 
-class GpuWork:
+class JoinedGpu:
     """CUPTI in this process. Calls let go of the GIL: work on a GPU may call back into Python before it ends."""
 
     def __init__(self, library: str) -> None:
@@ -44,7 +44,7 @@ class GpuWork:
 
 
 def follow_in_recording() -> None:
-    """As `GpuWork.follow`, in a process that ``warpline record`` started."""
+    """As `JoinedGpu.follow`, in a process that ``warpline record`` started."""
     agent = os.environ.get("WARPLINE_AGENT")
     if agent and os.environ.get(_INJECTION) == agent:
-        GpuWork(agent).follow()
+        JoinedGpu(agent).follow()

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from warpline import annotation
 from warpline.i18n import tr
 from warpline.model.errors import RecordingError, WarplineError
-from warpline.profiling.gpu_work import GpuWork, follow_in_recording
+from warpline.profiling.gpu_work import JoinedGpu, follow_in_recording
 from warpline.profiling.hooks import hook_frameworks
 from warpline.profiling.results import ProfilerResult, passing_folder
 from warpline.profiling.states import ProfilerTarget
@@ -148,7 +148,7 @@ class _Recorder:
         self._spool = Path()
         self._reports, theirs = os.pipe()
         self._received = b""
-        self._gpu: GpuWork | None = None
+        self._gpu: JoinedGpu | None = None
         package = str(Path(__file__).resolve().parents[2])
         command = [sys.executable, "-P", "-m", "warpline.recording.attached_recorder"]
         command += [str(os.getpid()), str(output), ",".join(trace), str(theirs)]
@@ -181,7 +181,7 @@ class _Recorder:
         if agent is not None and agent.warpline_join(os.fsencode(self._spool)):
             annotation.connect(agent)
             hook_frameworks(agent, started["variables"])
-            self._gpu = GpuWork(str(library))
+            self._gpu = JoinedGpu(str(library))
             self._gpu.begin(started["variables"])
         self._send("resume")
         if self._gpu is not None:

@@ -76,7 +76,7 @@ def change_content(table: TableComparison) -> TableContent:
         ),
         TableColumn(
             tr("Share of Δ"),
-            lambda item: share_text(rows[item].share) or "–",
+            lambda item: ("" if rows[item].is_noise else share_text(rows[item].share)) or "–",
             lambda: _numbers([row.share for row in rows]),
             is_number=True,
             width=90,

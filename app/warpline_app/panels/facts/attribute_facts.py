@@ -149,12 +149,23 @@ def _stem_title(spec: AttributeSpec) -> str:
     return translated(spec.name[:-2].capitalize() if _axis(spec.name) else spec.title)
 
 
+def _title(capture: Capture, spec: AttributeSpec) -> str:
+    """The title of an attribute; an estimate of PyTorch's profiler is called as there."""
+    formats = capture.meta.get("imported_from")
+    told = formats if isinstance(formats, list) and spec.name == "occupancy_ratio" else []
+    is_estimate = any(isinstance(one, dict) and one.get("format") == "torch" for one in told)
+    return translated("Est. Achieved Occupancy" if is_estimate else spec.title)
+
+
 def _fact_of(capture: Capture, spec: AttributeSpec, values: dict[str, Any]) -> Fact | None:
     """The line of an attribute, one for the three of a size; None for what was not recorded."""
     axis = _axis(spec.name)
     if not axis:
         value = values.get(spec.name)
-        return None if value is None else Fact(translated(spec.title), attribute_text(capture, spec, value))
+        if spec.name == "occupancy_ratio":
+            # A kernel that ran had warps: 0 is what a profiler writes where it could not estimate.
+            value = value or None
+        return None if value is None else Fact(_title(capture, spec), attribute_text(capture, spec, value))
     parts = [values.get(f"{spec.name[:-2]}_{letter}") for letter in "xyz"]
     if axis != "x" or None in parts:
         return None

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from warpline.analysis.compare.host_work import HOST_PHASES, HostWork, LabelTexts
 from warpline.analysis.compare.stretches import Stretches, first_come, layered, name_all, nobodys, unlabelled
+from warpline.analysis.findings.categories import CATEGORIES, NUMBER
 from warpline.analysis.findings.scope import main_thread
 from warpline.analysis.findings.thread_time import BLOCKED, RUNNABLE, RUNNING
 from warpline.analysis.framework.name_matches import matching_names
@@ -38,12 +39,16 @@ TITLES = {
     "other": english("other"),
 }
 """What people call the causes that are not kinds of waits."""
+_OF_BUDGETS = ("lock", "gil")
+"""Kinds of waits that a budget tells as such, and are called as there."""
 
 
 def cause_title(cause: str) -> str:
     """What people call a cause."""
     if cause in TITLES:
         return TITLES[cause]
+    if cause in _OF_BUDGETS:
+        return CATEGORIES[NUMBER[cause]].title
     return english("waiting: {kind}", kind=WAIT_KINDS[WaitKind[cause.upper()]])
 
 

@@ -196,8 +196,13 @@ def comparison_lines(found: Comparison, *, is_markdown: bool, judged: Sequence[J
             (f"{a}" if a == b else f"{a} / {b}", *_times(one, other), 0) for a, b, one, other in found.steps
         ]
         lines += ["", *writer.table(tr("step"), steps)]
+    is_noise = found.variation is not None and found.variation.is_noise
     for table in found.tables:
-        lines += ["", writer.title(f"{table.report}: {table.column.name}"), *_table(writer, table)]
+        lines += [
+            "",
+            writer.title(f"{table.report}: {table.column.name}"),
+            *_table(writer, table, is_noise=is_noise),
+        ]
     if found.rules:
         lines += ["", rules_text(found)]
     return lines
@@ -222,11 +227,7 @@ def fact_rows(facts: Sequence[FactChange]) -> list[tuple[str, str, str]]:
     """What differs in the metadata as (name, A, B); what only one side tells says nothing of a change and is named
     in one row for each side, at the end.
     """
-    rows = [
-        (f"{translated(GROUPS[one.group])}: {one.name}", one.a, one.b)
-        for one in facts
-        if one.a is not None and one.b is not None
-    ]
+    rows = [(_fact_name(one), one.a, one.b) for one in facts if one.a is not None and one.b is not None]
     only_a = [one.name for one in facts if one.b is None]
     only_b = [one.name for one in facts if one.a is None]
     if only_a:
@@ -234,6 +235,12 @@ def fact_rows(facts: Sequence[FactChange]) -> list[tuple[str, str, str]]:
     if only_b:
         rows.append((tr("told by B only"), NOTHING, _some_of(only_b)))
     return rows
+
+
+def _fact_name(one: FactChange) -> str:
+    """What differs: its group, then its name with spaces; once where one begins with the other."""
+    group, name = translated(GROUPS[one.group]), one.name.replace("_", " ")
+    return name if name.startswith(one.group) else f"{group}: {name}"
 
 
 def _some_of(names: Sequence[str]) -> str:
@@ -267,7 +274,8 @@ def _contributor_row(one: Contributor) -> Row:
     return (marked(one.name, one), *_times(one.a_ns, one.b_ns), 1)
 
 
-def _table(writer: _Plain | _Markdown, table: TableComparison) -> list[str]:
+def _table(writer: _Plain | _Markdown, table: TableComparison, *, is_noise: bool) -> list[str]:
+    """Rows with their share of the difference, which noise has none of."""
     role = table.column.role
     rows: list[Row] = [
         (
@@ -275,7 +283,7 @@ def _table(writer: _Plain | _Markdown, table: TableComparison) -> list[str]:
             value_text(role, row.a),
             value_text(role, row.b),
             difference_text(role, row.difference),
-            share_text(row.share),
+            "" if is_noise or row.is_noise else share_text(row.share),
             0,
         )
         for row in table.rows[:ROWS]

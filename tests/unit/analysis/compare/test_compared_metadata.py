@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from warpline.analysis.compare.causes import cause_title
 from warpline.analysis.compare.comparison_text import fact_rows
 from warpline.analysis.compare.metadata import FactChange, compare_metadata
+from warpline.analysis.findings.categories import CATEGORIES
 from warpline.storage import CaptureBuilder, open_capture
 
 
@@ -33,3 +35,9 @@ def test_what_one_side_alone_tells_is_one_row() -> None:
     assert last[:2] == ("told by B only", "–")
     assert last[2].startswith("host.0, host.1, ")
     assert last[2].endswith(", host.7 and 3 more")
+
+
+def test_a_fact_called_like_its_group_says_so_once_and_locks_are_called_as_in_a_budget() -> None:
+    assert fact_rows([FactChange("command", "command_line", "a", "b")]) == [("command line", "a", "b")]
+    titles = {category.key: category.title for category in CATEGORIES}
+    assert [cause_title(cause) for cause in ("lock", "gil")] == [titles["lock"], titles["gil"]]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 from tests.gui.panels.panel_tools import LEFT, OpenPage, panel_of, pixels, settle
 from tests.gui.sample import MS
@@ -18,8 +20,10 @@ from warpline.model import Flag
 from warpline.model.progress import Progress
 from warpline.storage import CaptureBuilder
 from warpline_app.look.theme import DARK
+from warpline_app.look.wrapped import WrappedLabel, prose
 from warpline_app.panels.findings.card import FindingCard
 from warpline_app.panels.findings.panel import FindingsPanel
+from warpline_app.panels.frame.host import PanelHost
 from warpline_app.window.main_window import MainWindow
 
 
@@ -99,6 +103,39 @@ def test_the_parts_of_the_bar_are_as_long_as_their_shares(
     assert pixels(bar, int(panel.theme.family("running")[1:], 16)) > 0.5 * bar.width() * bar.height()
     assert panel.budget.legend.texts()[0] == ("running", "60.0 %", "60.00 ms")
     assert "60.00 %" in bar.part_text(0)
+
+
+def test_sentences_break_inside_of_names_and_nowhere_between_a_number_and_its_unit(qtbot: QtBot) -> None:
+    sentence = (
+        "It costs 352.4 ms of 1.066 s (33 %) in enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__."
+    )
+    label = WrappedLabel(sentence)
+    qtbot.addWidget(label)
+    assert label.text() == sentence
+    shown = prose(sentence)
+    assert shown.replace("\u200b", "").replace("\u00a0", " ") == sentence
+    assert "(33\u00a0%)" in shown
+    assert "352.4\u00a0ms" in shown
+    assert max(map(len, re.split(r"[ \u200b]", shown))) <= 17
+
+
+def test_a_tab_of_a_narrow_window_is_whole_or_stands_back(
+    qtbot: QtBot, window: MainWindow, open_page: OpenPage, sample: Path
+) -> None:
+    open_page(sample)
+    panel = findings_of(qtbot, window)
+    host = next(host for host in window.findChildren(PanelHost) if host.isAncestorOf(panel))
+    panel.set_badge("12")
+    panel.set_scope("a scope that is far longer than what is free " * 9)
+    for width in (1024, 1400, 820):
+        window.resize(width, 700)
+        QApplication.processEvents()
+        tabs = host.tabs
+        seen = [place for place in range(tabs.count()) if tabs.isTabVisible(place)]
+        assert tabs.tabText(tabs.currentIndex()).endswith("12")
+        assert all(tabs.tabRect(place).width() >= tabs.tabSizeHint(place).width() for place in seen)
+        assert tabs.width() >= sum(tabs.tabRect(place).width() for place in seen)
+        assert host.more.isVisible() == (len(seen) < tabs.count())
 
 
 def test_cards_tell_what_stands_out_worst_first(

@@ -27,7 +27,8 @@ from warpline.model.frames import StackFrame
 from warpline.model.progress import IsCancelled
 from warpline.model.tracks import Track
 from warpline_app.look.theme import Theme
-from warpline_app.panels.details.wrapping import WrappingDelegate, breakable
+from warpline_app.look.wrapped import breakable
+from warpline_app.panels.details.wrapping import WrappingDelegate
 from warpline_app.panels.facts.event_facts import EventFacts, Section, event_facts
 from warpline_app.panels.facts.fact import Fact
 from warpline_app.panels.facts.gap_facts import gap_facts, gap_reasons

@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QSize, Qt
 from PySide6.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem, QTreeWidget
 
 _MOST_LINES = 8
 _MARGIN_PX = 8
-_BREAKS = re.compile(r"(::|[,<_/(\[{=;]|\.(?=[A-Za-z_]))(?=\S)")
-_NO_SPACE = "\u200b"
-
-
-def breakable(text: str) -> str:
-    """The text with places to break after punctuation: names of templates and files have no spaces."""
-    return _BREAKS.sub(rf"\1{_NO_SPACE}", text)
 
 
 class WrappingDelegate(QStyledItemDelegate):

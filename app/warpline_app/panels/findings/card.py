@@ -6,13 +6,14 @@ from pathlib import PurePath
 
 from PySide6.QtCore import QEvent, QPoint, Qt, Signal
 from PySide6.QtGui import QContextMenuEvent, QFocusEvent, QKeyEvent, QKeySequence, QMouseEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from warpline.analysis.findings.finding import Finding, Where
 from warpline.i18n import tr, translated
 from warpline.model.times import format_duration
 from warpline_app.look.elided import ElidedLabel
 from warpline_app.look.theme import Theme
+from warpline_app.look.wrapped import WrappedLabel
 from warpline_app.panels.findings.sign import SeveritySign, severity_title
 
 _MOST_TIMES = 20
@@ -52,17 +53,11 @@ class FindingCard(QFrame):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.sign = SeveritySign(finding.severity, theme)
-        self.text = QLabel(translated(finding.text))
-        self.text.setTextFormat(Qt.TextFormat.PlainText)
-        self.text.setWordWrap(True)
-        self.text.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.text = WrappedLabel(translated(finding.text))
         self.where = ElidedLabel(where_text(finding.where), mode=Qt.TextElideMode.ElideMiddle)
         self.where.setObjectName("muted")
         self.where.setToolTip(str(finding.where))
-        self.remedy = QLabel("→ " + translated(finding.remedy))
-        self.remedy.setTextFormat(Qt.TextFormat.PlainText)
-        self.remedy.setWordWrap(True)
-        self.remedy.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.remedy = WrappedLabel("→ " + translated(finding.remedy))
         time, factor = gain_text(finding, whole_ns)
         self.share = QLabel("< 1 %" if 0 < finding.share < 0.005 else f"{100 * finding.share:.0f} %")
         self.share.setObjectName("figure")
@@ -101,10 +96,8 @@ class FindingCard(QFrame):
             texts.addWidget(self.where)
         texts.addWidget(self.remedy)
         if self.finding.needs:
-            needs = QLabel(tr("To see more: {needs}", needs=translated(self.finding.needs)))
+            needs = WrappedLabel(tr("To see more: {needs}", needs=translated(self.finding.needs)))
             needs.setObjectName("muted")
-            needs.setWordWrap(True)
-            needs.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
             texts.addWidget(needs)
         texts.addWidget(self.tools)
         row = QHBoxLayout(self)

@@ -17,9 +17,6 @@ from warpline_app.panels.frame.panel_spec import Area, PanelSpec
 from warpline_app.panels.frame.tabs import PanelTabs
 from warpline_app.session.document import Document
 
-_SCOPE_PX = 150
-"""What the scope keeps of a row that is too narrow for all tabs."""
-
 
 class PanelHost(QWidget):
     """Shows the panels of one area for the document in front.
@@ -168,9 +165,9 @@ class PanelHost(QWidget):
         if self.tabs.count() != len(self._specs):
             return
         taken = self._close.sizeHint().width() + self.more.sizeHint().width() + 34
-        scope = _SCOPE_PX if self._scope.text() else 0
+        # What the scope says gives way first, then tabs: its tooltip has all of it.
         back = self.tabs.show_those_that_fit(
-            [self._has_data(spec) for spec in self._specs], self.width() - taken - scope
+            [self._has_data(spec) for spec in self._specs], self.width() - taken
         )
         self._back = tuple(self._specs[place] for place in back)
         self.more.setVisible(bool(back))

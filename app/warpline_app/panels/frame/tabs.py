@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtCore import QPoint, QSize, Qt, Signal
 from PySide6.QtGui import QMouseEvent
 from PySide6.QtWidgets import QSizePolicy, QTabBar, QWidget
 
@@ -27,9 +27,16 @@ class PanelTabs(QTabBar):
         self.setDrawBase(False)
         self.setExpanding(False)
         self.setMovable(True)
-        self.setElideMode(Qt.TextElideMode.ElideRight)
+        # A tab that finds no room stands back whole: its count is what would be cut first.
+        self.setElideMode(Qt.TextElideMode.ElideNone)
+        self.setUsesScrollButtons(False)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
+
+    def minimumSizeHint(self) -> QSize:
+        """The tab in front: the others can stand back."""
+        front = self.currentIndex()
+        return self.tabSizeHint(front) if front >= 0 else super().minimumSizeHint()
 
     def show_those_that_fit(self, has_data: Sequence[bool], width: int) -> tuple[int, ...]:
         """Show the tabs that have something to show, as many as ``width`` pixels take with their texts unabridged; the
@@ -48,6 +55,7 @@ class PanelTabs(QTabBar):
         for place in range(self.count()):
             if self.isTabVisible(place) != (place in shown):
                 self.setTabVisible(place, place in shown)
+                self.updateGeometry()  # Qt lays a row out anew for a text, and not for this
         return tuple(place for place in range(self.count()) if place not in shown)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:

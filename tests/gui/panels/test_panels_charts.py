@@ -56,6 +56,35 @@ def test_any_range_can_be_the_step_and_a_bar_selects_it(
     assert page.document.state.range_selection == (30 * MS, 50 * MS)
 
 
+def test_phases_that_overlap_are_said_to_and_no_part_is_negative(
+    qtbot: QtBot, window: MainWindow, open_page: OpenPage, tmp_path: Path
+) -> None:
+    path = tmp_path / "overlap.h5"
+    with CaptureBuilder(path) as builder:
+        process = builder.add_process(7, name="python")
+        for tid, parts in (
+            (7, ((0, 100, "ProfilerStep#0"), (10, 70, "forward"))),
+            (8, ((0, 95, "backward"),)),
+        ):
+            thread = builder.add_thread(process, tid, name="main")
+            uri = f"process/7.1/thread/{tid}.1/phases"
+            track = builder.track(uri, role="phases", process=process, thread=thread)
+            for start, length, name in parts:
+                builder.add_events(track, "phase", [start * MS], [length * MS], builder.string(name))
+        builder.finish()
+    open_page(path)
+    panel = panel_of(qtbot, window, "steps", StepsPanel)
+    panel.stack.setCurrentIndex(1)
+    drawn = panel._parts()
+    assert len(drawn) == 3
+    assert all(values.min() >= 0 for _, _, values in drawn)
+    told = panel.about_bar(0)
+    assert told.startswith("step 0 · 100.0 ms")
+    assert "70.0%" in told
+    assert "95.0%" in told
+    assert "phases overlap: together 70.00 ms longer than the step" in told
+
+
 def test_outliers_are_marked_on_the_bars(
     qtbot: QtBot, window: MainWindow, open_page: OpenPage, tmp_path: Path
 ) -> None:

@@ -33,6 +33,19 @@ def test_any_range_can_be_declared_the_step(training: Capture) -> None:
         compute_report(training, "steps", options=Options(step="/(/"))
 
 
+def test_what_is_left_of_a_step_counts_a_moment_of_two_phases_once(tmp_path: Path) -> None:
+    program = Program(tmp_path / "x.h5")
+    program.host("phases", "phase", 0, 1_000, "ProfileStep#0")
+    program.host("phases", "phase", 100, 800, "forward: Net")
+    program.host("ranges", "phase", 300, 900, "backward: Net")
+    with program.finish() as capture:
+        table = compute_report(capture, "steps").table
+        assert table is not None
+        (row,) = table.rows()
+    assert (row["forward_ns"], row["backward_ns"], row["others_ns"]) == (700, 600, 200)
+    assert any("Phases overlap" in note for note in table.notes)
+
+
 def test_copies_to_the_gpu_are_a_phase_where_they_lie_in_no_other(tmp_path: Path) -> None:
     program = Program(tmp_path / "x.h5")
     program.host("phases", "phase", 0, 1_000, "ProfileStep#0")

@@ -175,6 +175,7 @@ class StepsPanel(ComputedPanel):
         if parts and "others_ns" not in columns:
             # A bar is as high as its step is long, whatever of it is told.
             rest = np.asarray(columns["duration_ns"]) - np.sum([values for _, _, values in parts], axis=0)
+            rest = np.maximum(rest, 0)
             parts.append((translated(_PHASES[-1][1]), self.theme.family(_PHASE_COLORS[-1]), rest))
         return parts
 
@@ -212,9 +213,13 @@ class StepsPanel(ComputedPanel):
         self.legend.setText("   ".join(entries))
 
     def about_bar(self, place: int) -> str:
-        """What a bar says: the step, how long it is, what it went to, and whether it falls out of line."""
+        """What a bar says: the step, how long it is, what it went to, whether that overlaps, and whether the step
+        falls out of line.
+        """
         assert self._steps is not None
-        parts, whole = self._heights
+        assert self._shown_table is not None
+        parts, stacked = self._heights
+        whole = np.asarray(self._shown_table.data["total_ns" if self._is_by_activity else "duration_ns"])
         number = tr("step {number}", number=int(np.asarray(self._steps.data["step"])[place]))
         lines = [f"{number} · {format_duration(int(whole[place]))}"]
         lines += [
@@ -222,6 +227,9 @@ class StepsPanel(ComputedPanel):
             for title, _, values in parts
             if values[place]
         ]
+        if stacked[place] > whole[place]:
+            more = format_duration(int(stacked[place] - whole[place]))
+            lines.append(tr("phases overlap: together {time} longer than the step", time=more))
         if bool(np.asarray(self._steps.data["outlier"])[place]):
             above = float(np.asarray(self._steps.data["deviation_ratio"])[place])
             lines.append(tr("an outlier: {share} above the median", share=f"{above:.0%}"))

@@ -24,12 +24,15 @@ from warpline.analysis.structure.steps import (
     phase_intervals,
 )
 from warpline.i18n import english
+from warpline.model.intervals import merge_intervals
 
 Int64Array = npt.NDArray[np.int64]
 
 
-def _phase_columns(view: View, steps: Steps) -> dict[str, Int64Array]:
-    """Time of each phase inside each step (ns); phases that never occur are left out."""
+def _phase_columns(view: View, steps: Steps) -> tuple[dict[str, Int64Array], Int64Array]:
+    """Time of each phase inside each step, and of all of them together, moments of several counted once (ns); phases
+    that never occur are left out.
+    """
     wide = around_steps(view, steps)
     found: dict[str, Int64Array] = {}
     for phase in PHASES:
@@ -39,7 +42,14 @@ def _phase_columns(view: View, steps: Steps) -> dict[str, Int64Array]:
             values[places] = covered_ns(merged, steps.start[places], steps.stop[places])
         if values.any():
             found[phase] = values
-    return found
+    together = np.zeros(len(steps), np.int64)
+    for process, rank, places in step_groups(steps):
+        each = [phase_intervals(wide, phase, process, rank) for phase in found]
+        if each:
+            starts, stops = (np.concatenate(side) for side in zip(*each, strict=True))
+            union = merge_intervals(starts, stops)
+            together[places] = covered_ns(union, steps.start[places], steps.stop[places])
+    return found, together
 
 
 def _copies(view: View, steps: Steps) -> Int64Array:
@@ -64,7 +74,7 @@ def steps(view: View, options: Options) -> Table | NotRecorded:
         median, far = mean_outliers(duration[places])
         outlier[places] = far
         deviation[places] = duration[places] / median - 1 if median else 0.0
-    phases = _phase_columns(view, found)
+    phases, in_phases = _phase_columns(view, found)
     columns, data = owner_columns(view, found)
     columns += [
         Column("step", "Step", Role.ORDINAL, key=True),
@@ -88,7 +98,7 @@ def steps(view: View, options: Options) -> Table | NotRecorded:
         data["host_to_device_ns"] = copies
     if phases:
         columns.append(Column("others_ns", "Others", Role.DURATION))
-        data["others_ns"] = duration - sum(phases.values(), copies)
+        data["others_ns"] = duration - in_phases - copies
     if view.has(*GPU_KINDS):
         busy = np.zeros(len(found), np.int64)
         wide = around_steps(view, found)
@@ -114,8 +124,15 @@ def steps(view: View, options: Options) -> Table | NotRecorded:
         notes=(
             english("Steps that overlap the range are listed whole."),
             english("An outlier is longer than the median by 10 % and by 3 scaled median deviations."),
+            *_overlap_note(phases, in_phases),
         ),
     )
+
+
+def _overlap_note(phases: dict[str, Int64Array], in_phases: Int64Array) -> tuple[str, ...]:
+    if not np.any(sum(phases.values(), np.zeros_like(in_phases)) > in_phases):
+        return ()
+    return (english("Phases overlap: a moment of several counts for each, but once for what is left."),)
 
 
 report = ReportSpec("steps", "Steps", "steps", steps, needs=STEP_KINDS, place=301)

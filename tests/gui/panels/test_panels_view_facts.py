@@ -95,6 +95,12 @@ def test_a_click_on_a_title_has_details_and_histogram_tell_of_that_row(
     panel = window.panels.panel("details")
     assert isinstance(panel, DetailsPanel)
     assert len(shown(panel)["Busiest"]) == 3
+    state.select_track("process/71.1/counters/memory")
+    settle(qtbot, window)
+    assert panel.kind.text().endswith("Memory")
+    assert "Where the time went" not in shown(panel), (
+        "a counter has no time of its own, and this is said to be its"
+    )
     state.select_track("process/71.1/thread/74.1")
     settle(qtbot, window)
     assert panel.kind.text().endswith("pin_memory  74")

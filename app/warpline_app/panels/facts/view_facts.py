@@ -84,7 +84,9 @@ def view_sections(
     view = View(capture, Selection() if is_whole else Selection(*span), is_cancelled)
     case = _case_of(view, tracks)
     parts: list[Fact]
-    if isinstance(case, Diagnosis):
+    if case is None:
+        parts = []
+    elif isinstance(case, Diagnosis):
         texts = (translated(text) for text in (case.reason, case.remedy) if text)
         parts = [Fact(tr("Not known"), " · ".join(texts))]
     else:
@@ -105,16 +107,24 @@ def view_sections(
     return tuple(section for section in sections if section.facts)
 
 
-def _case_of(view: View, tracks: frozenset[int] | None) -> Case | Diagnosis:
-    """What is waited for on a row, or on the whole where the row is nobody's time: a counter, a core."""
+def _case_of(view: View, tracks: frozenset[int] | None) -> Case | Diagnosis | None:
+    """What is waited for, on a row where one is chosen; None where the rows are nobody's time: counters, cores."""
     from warpline.analysis.findings.diagnose import open_case
 
-    if tracks is not None and len(tracks) == 1:
-        try:
-            return open_case(view, of=view.capture.tracks[next(iter(tracks))].uri)
-        except UsageError:
-            pass
-    return open_case(view)
+    uris = [view.capture.tracks[index].uri for index in sorted(tracks or ())]
+    if uris and not any(_is_somebodys(view, uri) for uri in uris):
+        return None
+    return open_case(view, of=uris[0] if len(uris) == 1 else None)
+
+
+def _is_somebodys(view: View, uri: str) -> bool:
+    """Whether a thread's or a GPU's time is on a track or below it."""
+    from warpline.analysis.findings.scope import find_target
+
+    try:
+        return find_target(view, uri) is not None
+    except UsageError:
+        return False
 
 
 def _busiest(view: View, tracks: frozenset[int]) -> tuple[Fact, ...]:

@@ -180,9 +180,12 @@ def _add_quantity(
         (f"{name}_spread", english("{column}: spread", column=title), role, found.spread),
         (f"{name}_worst", english("{column}: worst", column=title), role, found.worst),
     )
-    for part, text, its_role, values in parts:
+    is_alone = len(ranks) < 2
+    for part, text, its_role, values in parts[:1] if is_alone else parts:
         columns.append(Column(part, text, its_role, column.of))
         data[part] = recorded(values)
+    if is_alone:
+        return
     columns.append(Column(f"{name}_worst_rank", english("{column}: its rank", column=title), Role.ID))
     data[f"{name}_worst_rank"] = np.ma.MaskedArray(ranks[np.maximum(found.place, 0)], found.place < 0)
 

@@ -33,8 +33,8 @@ class Traffic:
     """One kind of communication of one communicator, over all its ranks.
 
     ``ranks`` took part, ``count`` events of theirs; ``transfer_ns`` is the median time that the last one to come was in
-    it, of others than joint collectives the mean of all; ``lost_ns`` what the others waited for the last one, together;
-    ``bus_bytes_per_s`` the bus bandwidth, None where no size is told.
+    it, NaN where none was matched with another rank's: all may have waited; ``lost_ns`` what the others waited for the
+    last one, together; ``bus_bytes_per_s`` the bus bandwidth, None where no size or no transfer is told.
     """
 
     facts: CommunicationFacts
@@ -54,7 +54,7 @@ class Traffic:
     @property
     def algorithm_bytes_per_s(self) -> float | None:
         """Size by time."""
-        if not self.facts.bytes or self.transfer_ns <= 0:
+        if not self.facts.bytes or not self.transfer_ns > 0:
             return None
         return self.facts.bytes / self.transfer_ns * 1e9
 
@@ -82,7 +82,7 @@ def traffic(found: Meetings, last: LastOnes) -> list[Traffic]:
             ranks[place].append(rank)
     lost, meetings = np.zeros(size, np.int64), np.bincount(last.facts, minlength=size)
     np.add.at(lost, last.facts, last.others_ns)
-    transfer = np.divide(sums[1], sums[0], out=np.zeros(size), where=sums[0] > 0)
+    transfer = np.full(size, np.nan)
     order = np.argsort(last.facts, kind="stable")
     kinds, first = np.unique(last.facts[order], return_index=True)
     for kind, part in zip(kinds.tolist(), np.split(last.transfer_ns[order], first[1:]), strict=False):
@@ -173,11 +173,34 @@ def collectives_table(found: list[Traffic]) -> Table | NotRecorded:
                 for one, (_, ones) in zip(slowest, rows, strict=True)
             ],
         },
-        notes=(
-            english("Transfer: how long the rank that came last was in it, which waited for nobody."),
-            english(
-                "Bandwidths are those of nccl-tests: the bus bandwidth can be held against that of the links."
-            ),
+        notes=_bandwidth_notes(found),
+    )
+
+
+def _bandwidth_notes(found: list[Traffic]) -> tuple[str, ...]:
+    """What transfer and bandwidths are; where nothing was matched, which ranks' times would tell who waited."""
+    notes = [
+        english("Transfer: how long the rank that came last was in it, which waited for nobody."),
+        english(
+            "Bandwidths are those of nccl-tests: the bus bandwidth can be held against that of the links."
+        ),
+    ]
+    alone = [one for one in found if not one.meetings and one.size > len(one.ranks)]
+    if not alone:
+        return tuple(notes)
+    missing = {rank for one in alone for rank in ranks_of_text(one.facts.ranks)} - _present(found)
+    known = notes if any(one.meetings for one in found) else []
+    return (
+        *known,
+        english(
+            "Transfer and bandwidths are not known where no call was matched with other ranks' (not given: {ranks}): "
+            "nothing tells how much of it is waiting.",
+            ranks=rank_text(tuple(sorted(missing))),
+        )
+        if missing
+        else english(
+            "Transfer and bandwidths are not known where no call was matched with other ranks': nothing tells how "
+            "much of it is waiting."
         ),
     )
 
@@ -230,7 +253,10 @@ def groups_table(found: list[Traffic], steps: StepMatrix) -> Table | NotRecorded
             "exposed_ns": exposed,
             "exposed_ratio": _part(exposed, whole),
             "bubble_ratio": _part(bubbles, whole),
-            "lost_ns": np.array([sum(one.lost_ns for one in ones) for _, ones in rows], np.int64),
+            "lost_ns": np.ma.MaskedArray(
+                np.array([sum(one.lost_ns for one in ones) for _, ones in rows], np.int64),
+                [not any(one.meetings for one in ones) for _, ones in rows],
+            ),
         },
         notes=()
         if np.isnan(bubbles).all()
@@ -273,7 +299,7 @@ def _bandwidth_of_several(one: Traffic, ones: list[Traffic]) -> float:
 
 
 def _median(values: list[float | None]) -> float:
-    known = [value for value in values if value is not None]
+    known = [value for value in values if value is not None and not np.isnan(value)]
     return float(np.median(known)) if known else np.nan
 
 

@@ -42,7 +42,7 @@ def steps_table(steps: StepMatrix, last: LastOnes) -> Table:
     """A row for each step: over how many ranks, the median and spread of its durations, the worst and its rank.
 
     ``last_rank`` is the rank that the others waited for longest in the step's collectives, ``others_ns`` how long all
-    of them together; not recorded where they waited for nobody.
+    of them together; not recorded where they waited for nobody. Of one rank there are only its durations.
     """
     durations = steps.values("duration_ns")
     spread = spreads(durations)
@@ -63,6 +63,12 @@ def steps_table(steps: StepMatrix, last: LastOnes) -> Table:
             np.array([waited.get(step, (-1, 0))[1] for step in numbers], np.int64), nobody
         ),
     }
+    if len(steps.ranks) < 2:
+        columns = (
+            Column("step", english("Step"), Role.ORDINAL, key=True),
+            Column("duration_ns", english("Duration"), Role.DURATION),
+        )
+        return Table(columns, {column.name: data[column.name] for column in columns})
     return Table(
         (
             Column("step", english("Step"), Role.ORDINAL, key=True),

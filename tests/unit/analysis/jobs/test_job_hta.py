@@ -95,3 +95,27 @@ def test_kernels_and_communication_over_ranks_are_those_that_hta_lists(
     assert {row["name"]: row["time_ns"] for row in collectives.rows()} == {
         name: sum(times.values()) for name, times in theirs["COMMUNICATION"].items()
     }
+
+
+def test_what_a_rank_alone_carried_is_no_bandwidth_and_its_table_has_no_columns_over_ranks(
+    data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (trace,) = data_dir.glob("torch/**/nccl_parser_config/nccl_data.json.gz")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    job = open_job([trace], workers=1)
+    assert [one.rank for one in job.ranks if one.state is RankState.MISSING] == [1]
+    collectives, steps, groups = (
+        job.reports[name].table for name in ("job_collectives", "job_steps", "job_groups")
+    )
+    assert collectives is not None
+    assert steps is not None
+    assert groups is not None
+    assert [column.name for column in steps.columns] == ["step", "duration_ns"]
+    for row in collectives.rows():
+        assert (row["size"], row["meetings"]) == (2, 0)
+        assert row["time_ns"] > 0
+        told = ("transfer_ns", "algorithm_bytes_per_s", "bus_bytes_per_s", "lost_ns")
+        assert [row[name] for name in told] == [None] * 4
+    assert [row["lost_ns"] for row in groups.rows()] == [None]
+    (note,) = collectives.notes
+    assert "(not given: 1)" in note

@@ -45,9 +45,10 @@ _FAMILIES = {
     "overhead": "#a24144",
     "neutral": "#8b93a1",
 }
-_HUES = ("#2a99d4", "#8f491e", "#4c9049", "#905593", "#c2ae50", "#64cdcb", "#f67789", "#d0c5fd")
+_HUES = ("#3252b6", "#d58647", "#248d81", "#b477ae", "#83b924", "#28c7e7", "#f9b2b7", "#67e8ce")
 # Categories that stand beside each other, and hues of names, differ by five of L* and more: in grey, and to eyes that
-# mix up red and green or blue and yellow, they are told apart too.
+# mix up red and green or blue and yellow, they are told apart too. No hue of a name is that of a category: they share
+# pictures, and a name would be taken for one.
 
 
 @dataclass(frozen=True)

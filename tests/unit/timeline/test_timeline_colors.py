@@ -108,6 +108,16 @@ def test_categories_differ_in_lightness_and_to_every_eye(theme: Theme, group: st
             assert np.linalg.norm(places[a] - places[b]) >= 11, (group, kind, a, b)
 
 
+@pytest.mark.parametrize("theme", [DARK, LIGHT], ids=lambda theme: theme.name)
+def test_no_hue_of_a_name_is_taken_for_a_category(theme: Theme) -> None:
+    """Both are in one timeline: from any category a hue is as far in L*a*b* as categories are to every eye."""
+    for hue in theme.hues:
+        place = lightness_and_place(to_rgb(hue), np.eye(3))
+        for name in theme.families:
+            away = np.linalg.norm(place - lightness_and_place(theme.rgb(name), np.eye(3)))
+            assert away >= 11, (hue, name)
+
+
 def test_kernels_have_the_colour_of_communication_where_reports_count_them_so(tmp_path: Path) -> None:
     names = (
         "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevComm*)",

@@ -96,8 +96,9 @@ def attribute_facts(capture: Capture, kind: str, row: int, values: dict[str, Any
     if values.get("bytes") and duration > 0 and kind in {"memcpy", "memset"}:
         rate = format_bytes(int(values["bytes"]) / duration * 1e9)
         what.append(Fact(tr("Throughput"), f"{rate}/s"))
-    what += [Fact(name, compact(value)) for name, value in (rest or {}).items()]
+    what += [Fact(name, compact(value)) for name, value in (rest or {}).items() if not is_identifier(name)]
     named = [_fact_of(capture, spec, values) for spec in specs if is_identifier(spec.name)]
+    named += [Fact(name, compact(value)) for name, value in (rest or {}).items() if is_identifier(name)]
     track = capture.tracks[capture.track_of_row(row)]
     missing = [
         spec
@@ -129,8 +130,8 @@ def _could_have(kind: str, flags: int, values: dict[str, Any], name: str) -> boo
 
 
 def is_identifier(name: str) -> bool:
-    """Whether an attribute is a number that only tells things apart."""
-    return name.endswith(("_id", "correlation", "event_index", "address"))
+    """Whether an attribute is a number that only tells things apart; `external id` is one as `external_id` is."""
+    return name.casefold().replace(" ", "_").endswith(("_id", "correlation", "event_index", "address"))
 
 
 def _in_order(kind: KindSpec) -> list[AttributeSpec]:

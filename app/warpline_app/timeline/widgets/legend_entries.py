@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -108,9 +109,18 @@ def wait_kinds(capture: Capture) -> frozenset[int]:
     return frozenset(found - {0})
 
 
-def legend_entries(capture: Capture) -> tuple[LegendEntry, ...]:
-    """What there is to explain: states and what they wait for, kinds of GPU work, what textures mean."""
-    entries = (*_states(capture), *_gpu(capture))
+def legend_entries(capture: Capture, only: Sequence[str] = ()) -> tuple[LegendEntry, ...]:
+    """What there is to explain: states and what they wait for, kinds of GPU work, what textures mean.
+
+    ``only`` names the tracks that are shown, with those below them, by their URIs; without any all are.
+    """
+    shown = {
+        track.role
+        for track in capture.tracks
+        if not only or any(track.uri == uri or track.uri.startswith(f"{uri}/") for uri in only)
+    }
+    states = _states(capture) if "state" in shown else ()
+    entries = (*states, *(entry for entry in _gpu(capture) if "api" in shown or entry.color != "api"))
     return (*entries, *_textures(capture), _PARTLY, _DIMMED) if entries else ()
 
 

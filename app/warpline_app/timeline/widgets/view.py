@@ -168,7 +168,8 @@ class TimelineView(QWidget):
 
     def _explain(self) -> None:
         """The legend of what this capture has, and others that it stands for."""
-        entries = dict.fromkeys(entry for capture in self.explained for entry in legend_entries(capture))
+        told = (legend_entries(capture, self.state.filter.only) for capture in self.explained)
+        entries = dict.fromkeys(entry for one in told for entry in one)
         self.legend.show_entries(tuple(entries), self.canvas.renderer.table)
 
     def follow_link_of_row(self, key: str) -> None:

@@ -7,12 +7,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PySide6.QtCore import QRectF
+from PySide6.QtGui import QImage
 from tests.unit.analysis.analysis_tools import Program
 
 from warpline.analysis.framework.selection import View
 from warpline.analysis.structure.kernels import communication_ids
+from warpline_app.look.painting import painting
 from warpline_app.look.theme import CONTRAST, CONTRAST_LIGHT, DARK, LIGHT, Theme, contrast_ratio, to_rgb
 from warpline_app.timeline.draw import codes
+from warpline_app.timeline.draw.cause_look import cause_looks, fill_cause
 from warpline_app.timeline.draw.codes import ColorTable
 from warpline_app.timeline.draw.event_colors import EventColors
 from warpline_app.timeline.model.name_rows import NameGroups
@@ -138,3 +142,20 @@ def test_kernels_have_the_colour_of_communication_where_reports_count_them_so(tm
         groups, _ = NameGroups(capture).groups(int(capture.track_of_row(int(rows[0]))))
         families = {group.title: group.family for group in groups}
         assert [families[name] for name in names] == ["communication"] * 3 + ["kernel"] * 2
+
+
+@pytest.mark.parametrize("theme", [DARK, LIGHT], ids=lambda theme: theme.name)
+def test_waits_of_a_budget_have_the_textures_of_the_timeline(theme: Theme) -> None:
+    """Two yellows: one is a thin bar on the panel, the other crossed lines over its whole height."""
+    side = 16
+    pictures = []
+    for look in cause_looks(("runnable", "gil"), theme):
+        image = QImage(side, side, QImage.Format.Format_RGB32)
+        with painting(image) as painter:
+            fill_cause(painter, QRectF(0, 0, side, side), look, theme)
+        pictures.append(np.array([[image.pixel(x, y) for x in range(side)] for y in range(side)]))
+    core, gil = pictures
+    table = ColorTable(theme).table(side, theme.rgb("panel"))
+    assert (core == table[:, [codes.INDEX["runnable"] * codes.VARIANTS]]).all()
+    crossed = codes.INDEX["wait_gil"] * codes.VARIANTS + codes.HATCH
+    assert (gil[:, :8] == table[:, crossed : crossed + 8]).all()

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from PySide6.QtCore import QLineF, QRectF, Qt
-from PySide6.QtGui import QColor, QPainter, QPen
+from PySide6.QtGui import QColor, QImage, QPainter, QPen
 
 from warpline.model.waits import WAIT_FAMILIES
 from warpline_app.look.painting import saved
-from warpline_app.look.theme import Theme, mix
+from warpline_app.look.theme import Theme, mix, theme_by_name
+from warpline_app.timeline.draw import codes
+from warpline_app.timeline.draw.shapes import is_drawing
 
 _WORK = {
     "running": "running",
@@ -41,15 +44,22 @@ _WAITS = {
     **dict.fromkeys(("queue_empty", "queue_full", "result"), "wait_condition"),
 }
 _EVERY_PX, _LINE_PX, _DARKER = 6.0, 1.3, 0.3
+_TEXTURED = frozenset(name for name, place in codes.INDEX.items() if place in codes.HATCHED_COLORS) | {
+    "runnable"
+}
+"""What a thread waits for looks on bars as on its row."""
 _REST = frozenset(("outside", "start", "end", "gpu_end", "no_launch", "not_recorded", "active", "other"))
 
 
 @dataclass(frozen=True)
 class CauseLook:
-    """A colour as ``#rrggbb``, and whether it is hatched: time in which nothing was done."""
+    """A colour as ``#rrggbb``, and whether it is hatched: time in which nothing was done. ``family`` is that of the
+    timeline's texture, empty where the timeline has none of it.
+    """
 
     color: str
     is_hatched: bool
+    family: str = ""
 
 
 def cause_looks(causes: tuple[str, ...], theme: Theme) -> tuple[CauseLook, ...]:
@@ -61,7 +71,8 @@ def cause_looks(causes: tuple[str, ...], theme: Theme) -> tuple[CauseLook, ...]:
         elif cause in _REST:
             looks.append(CauseLook(theme.hex("muted"), True))
         elif cause in _WAITS:
-            looks.append(CauseLook(theme.family(_WAITS[cause]), True))
+            family = _WAITS[cause]
+            looks.append(CauseLook(theme.family(family), True, family if family in _TEXTURED else ""))
         else:
             looks.append(CauseLook(theme.hues[place % len(theme.hues)], True))
     return tuple(looks)
@@ -72,6 +83,11 @@ def fill_cause(painter: QPainter, rect: QRectF, look: CauseLook, theme: Theme) -
     color = QColor(look.color)
     if not look.is_hatched:
         painter.fillRect(rect, color)
+        return
+    if look.family and not is_drawing(painter):
+        ratio = painter.device().devicePixelRatioF()
+        width, height = (max(1, round(side * ratio)) for side in (rect.width(), rect.height()))
+        painter.drawImage(rect, _texture(theme.name, look.family, width, height, ratio))
         return
     if rect.width() < _EVERY_PX:
         painter.fillRect(rect, QColor(mix(theme.rgb("panel"), color.rgb(), 0.7)))
@@ -88,3 +104,15 @@ def fill_cause(painter: QPainter, rect: QRectF, look: CauseLook, theme: Theme) -
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, True)
         painter.setPen(QPen(QColor(mix(color.rgb(), theme.rgb("text"), _DARKER)), _LINE_PX))
         painter.drawLines(lines)
+
+
+@lru_cache(64)
+def _texture(theme_name: str, family: str, width: int, height: int, ratio: float) -> QImage:
+    """A family as rows of the timeline show it, of a size in device pixels."""
+    theme = theme_by_name(theme_name)
+    table = codes.ColorTable(theme, ratio).table(height, theme.rgb("panel"))
+    columns = np.full(width, codes.INDEX[family] * codes.VARIANTS)
+    if codes.INDEX[family] in codes.HATCHED_COLORS:
+        columns += codes.HATCH + np.arange(width) % codes.HATCH_PHASES
+    pixels = np.ascontiguousarray(table[:, columns])
+    return QImage(pixels.data, width, height, 4 * width, QImage.Format.Format_RGB32).copy()

@@ -110,7 +110,7 @@ class RecordingRequest:
         if not self.folder.is_dir():
             raise UsageError(tr("There is no folder {path}.", path=self.folder))
         if not self.trace:
-            raise UsageError(tr("Choose at least one source."))
+            raise UsageError(tr("Choose at least one thing to record."))
         for text in (self.duration, self.delay):
             if text.strip():
                 try:

@@ -123,7 +123,7 @@ def _json(found: Diagnosis, origin: int) -> dict[str, Any]:
                 "id": finding.id,
                 "severity": finding.severity.value,
                 "title": finding.title,
-                "text": finding.text,
+                "text": finding.whole_text,
                 "time_ns": finding.time_ns,
                 "share": finding.share,
                 "gain_ns": finding.gain_ns,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from warpline.i18n import tr, translated
+from warpline.i18n import tr
 from warpline.model.errors import Cancelled
 from warpline.model.times import format_duration
 
@@ -38,6 +38,7 @@ def first_finding_line(path: Path, shown: Path, events: int) -> str:
 
 def _line(path: Path, shown: Path, deadline: float) -> str:
     from warpline.analysis.findings.diagnose import diagnose
+    from warpline.analysis.findings.wording import finding_says
     from warpline.analysis.framework.selection import View
     from warpline.storage import open_capture
 
@@ -46,7 +47,7 @@ def _line(path: Path, shown: Path, deadline: float) -> str:
     first = next((finding for finding in found.findings if finding.severity != "note"), None)
     if first is None:
         return ""
-    text = f"[{first.severity}] {translated(first.text)}"
+    text = f"[{first.severity}] {finding_says(first)}"
     if first.gain_ns:
         text += " " + tr("Without it: at most {time} less.", time=format_duration(first.gain_ns))
     return f"{text} (warpline check {shown})".replace("\n", " ")

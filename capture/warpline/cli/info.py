@@ -88,7 +88,7 @@ def _lines(capture: Capture, document: dict[str, Any]) -> list[str]:
         if reason := alignment_reason(capture.meta):
             lines.append(f"  {reason}")
     if capture.sources:
-        lines += ["", tr("sources")]
+        lines += ["", tr("what was recorded")]
         names = [translated(source.name) for source in capture.sources]
         width = max(map(text_width, names)) + 2
         for name, source in zip(names, capture.sources, strict=True):

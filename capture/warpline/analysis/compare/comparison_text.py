@@ -94,9 +94,15 @@ def alignment_text(found: Comparison) -> str:
         )
     elif found.choices.step is not None:
         text = tr("Step {number} of both is compared.", number=found.choices.step)
+    elif count_a == count_b == 1:
+        text = tr(
+            "The only step of each side is compared: step {a} and step {b}.",
+            a=int(found.a.windows.number[0]),
+            b=int(found.b.windows.number[0]),
+        )
     else:
         text = tr(
-            "The median step of each side is compared: step {a} (of {count_a:,}) and step {b} (of {count_b:,}).",
+            "The median step of each side is compared: step {a} and step {b}, chosen among {count_a:,} and {count_b:,}.",
             a=int(found.a.windows.number[0]),
             b=int(found.b.windows.number[0]),
             count_a=count_a,

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from warpline.analysis.findings.case import Case
 from warpline.analysis.findings.categories import CATEGORIES, NUMBER
 from warpline.analysis.findings.causes import TITLES, Cause
-from warpline.analysis.findings.finding import Evidence, Finding, Hop, Severity, Where
+from warpline.analysis.findings.finding import Doing, Evidence, Finding, Hop, Severity, Where
 from warpline.analysis.findings.knowledge import for_lines
 from warpline.analysis.findings.segments import distinct
 from warpline.i18n import english
@@ -174,14 +174,15 @@ def what_is_done(cause: int, where: Where, device: str) -> str:
     return english("waits for {kind}", kind=kind)
 
 
-def told(case: Case, path: list[int]) -> str:
-    """The chain behind its first link as a sentence: who did what meanwhile."""
-    parts = [
-        f"{case.actor_name(int(case.segments.actor[segment]))} "
-        f"{what_is_done(int(case.segments.cause[segment]), case.where(segment), case.device)}"
+def told(case: Case, path: list[int]) -> tuple[Doing, ...]:
+    """The chain behind its first link: who did what meanwhile."""
+    return tuple(
+        Doing(
+            case.actor_name(int(case.segments.actor[segment])),
+            what_is_done(int(case.segments.cause[segment]), case.where(segment), case.device),
+        )
         for segment in path[1:]
-    ]
-    return "; ".join(parts) + "." if parts else ""
+    )
 
 
 def where_of(case: Case, pieces: Int64Array, deepest: bool = True) -> Where:
@@ -256,6 +257,8 @@ def make_finding(
     needs: str = "",
     path: list[int] | None = None,
     time_ns: int | None = None,
+    meanwhile: tuple[Doing, ...] = (),
+    within: str = "",
 ) -> Finding | None:
     """The finding of some pieces, which took ``time_ns`` (None: as long as they are, together); None when it is not
     worth a note. Where it took time, no more than that is gained.
@@ -279,4 +282,6 @@ def make_finding(
         chain_of(case, path),
         evidence_of(case, pieces),
         needs,
+        meanwhile,
+        within,
     )

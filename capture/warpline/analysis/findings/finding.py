@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     import numpy as np
@@ -69,11 +69,19 @@ class Evidence:
     tracks: tuple[int, ...] = ()
 
 
+class Doing(NamedTuple):
+    """Somebody, and what it does (``waits for lock at want (x.py:7)``): two stored texts, joined when shown."""
+
+    who: str
+    what: str
+
+
 @dataclass(frozen=True)
 class Finding:
     """One problem. ``time_ns`` is its part of the budget (0: it tells of other things than time of its own; of calls
     that wait for a busy GPU: how long they do), ``share`` of the range, ``gain_ns`` what the range would lose at most
-    without it; ``needs`` says what recording would sharpen it.
+    without it; ``needs`` says what recording would sharpen it; ``within`` of how much of the budget it is a part,
+    ``meanwhile`` what those did who were waited for.
     """
 
     id: str
@@ -88,6 +96,15 @@ class Finding:
     chain: tuple[Hop, ...] = ()
     evidence: Evidence = field(default_factory=Evidence)
     needs: str = ""
+    meanwhile: tuple[Doing, ...] = ()
+    within: str = ""
+
+    @property
+    def whole_text(self) -> str:
+        """``text`` with ``within`` and what others did meanwhile, in English."""
+        said = f"{self.text} {self.within}".strip()
+        doing = "; ".join(f"{one.who} {one.what}" for one in self.meanwhile)
+        return f"{said} {doing}." if doing else said
 
 
 UNEXPLAINED = frozenset(("blocked", "condition", "other", "active", "not_recorded", "no_launch"))

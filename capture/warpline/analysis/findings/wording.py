@@ -24,9 +24,20 @@ def verdict(found: Diagnosis) -> str:
     return tr("Nothing stands out.")
 
 
+def finding_says(finding: Finding) -> str:
+    """The sentence, and what others did meanwhile."""
+    said = " ".join(translated(text) for text in (finding.text, finding.within) if text)
+    if not finding.meanwhile:
+        return said
+    doing = [
+        tr("{who} {what}", who=translated(who), what=translated(what)) for who, what in finding.meanwhile
+    ]
+    return tr("{sentence} {meanwhile}.", sentence=said, meanwhile="; ".join(doing))
+
+
 def finding_lines(finding: Finding, bullet: str) -> list[str]:
     """The sentence with its severity; then, after bullets, the gain, the remedy, what would tell more."""
-    lines = [f"[{finding.severity}] {translated(finding.text)}"]
+    lines = [f"[{finding.severity}] {finding_says(finding)}"]
     if finding.gain_ns:
         lines.append(bullet + tr("Without it: at most {time} less.", time=format_duration(finding.gain_ns)))
     lines.append(bullet + translated(finding.remedy))

@@ -93,9 +93,9 @@ def of_others(case: Case) -> Iterator[Finding]:
         )
         gain = case.gain_ns(leaves_like(case, group.pieces))
         found = make_finding(
-            case, "waits_for_work", english("Waiting for others' work"), f"{text} {told(case, path)}".strip(),
-            group.pieces, gain, where, english("Give it to more threads or processes, or do something else meanwhile."),
-            Severity.NOTE, path=path,
+            case, "waits_for_work", english("Waiting for others' work"), text, group.pieces, gain, where,
+            english("Give it to more threads or processes, or do something else meanwhile."), Severity.NOTE,
+            path=path, meanwhile=told(case, path),
         )  # fmt: skip
         if found is not None:
             yield found

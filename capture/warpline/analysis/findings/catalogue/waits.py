@@ -120,8 +120,10 @@ def _of_leaf(
     # What is not known promises nothing.
     gain = 0 if key == "blocked" else min(case.gain_ns(leaves_like(case, group.pieces)), group.time_ns)
     needs = "" if key != "blocked" else for_waits(case.view.capture)
-    sentence = " ".join(filter(None, (text, within_budget(case, key, group.time_ns), told(case, path))))
-    return make_finding(case, name, title, sentence, group.pieces, gain, where, remedy, worst, needs, path)
+    return make_finding(
+        case, name, title, text, group.pieces, gain, where, remedy, worst, needs, path,
+        meanwhile=told(case, path), within=within_budget(case, key, group.time_ns),
+    )  # fmt: skip
 
 
 def of_locks(case: Case) -> Iterator[Finding]:
@@ -151,12 +153,10 @@ def of_locks(case: Case) -> Iterator[Finding]:
             **cost(case, group.time_ns),
         )
         remedy = english("Hold the lock for less, or split it: what is done under it makes others wait.")
-        sentence = " ".join(
-            filter(None, (text, within_budget(case, "lock", group.time_ns), told(case, usual)))
-        )
         found = make_finding(
-            case, "waits_for_lock", title, sentence, group.pieces, gain, where, remedy, path=usual
-        )
+            case, "waits_for_lock", title, text, group.pieces, gain, where, remedy, path=usual,
+            meanwhile=told(case, usual), within=within_budget(case, "lock", group.time_ns),
+        )  # fmt: skip
         if found is not None:
             yield found
 

@@ -84,7 +84,7 @@ class Watcher:
                 self.executed(name, module)
 
             loader.exec_module = exec_module
-        except Exception as error:
+        except Exception as error:  # a loader may be anybody's, without attributes or with read-only ones
             self.failed(name, error)
 
     def executed(self, name: str, module: Any) -> None:
@@ -100,7 +100,9 @@ class Watcher:
                 self.hooks[file] = self.read(file)
                 self.tell(HOOKS[file][0])
             self.hooks[file]["HOOKS"][name](module)
-        except Exception as error:
+        except (
+            Exception
+        ) as error:  # another version of the framework; the import must succeed for the program
             self.failed(name, error, file)
 
     def common(self) -> dict[str, Any]:

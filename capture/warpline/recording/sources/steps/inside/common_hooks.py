@@ -136,7 +136,9 @@ def path_of(module: Any, frame: Any = None) -> int:
         if frame is not None:
             try:
                 name = name_at_call(frame)
-            except Exception:
+            except (
+                Exception
+            ):  # a source that is gone, or no text, or not the one that runs: the class names it
                 name = ""
             path_of_tree(module, name or type(module).__name__)
         else:
@@ -144,7 +146,7 @@ def path_of(module: Any, frame: Any = None) -> int:
             paths[id(module)] = text(type(module).__qualname__) | label << 32
             remember(module)
         return paths[id(module)]
-    except Exception as error:
+    except Exception as error:  # `named_modules` may be the program's own; the call it makes goes on
         failed("named_modules", error)
         return 0
 

@@ -144,7 +144,7 @@ def begin(paddle: Any) -> None:
     ):
         try:
             hook(paddle)
-        except Exception as error:
+        except Exception as error:  # of another version of Paddle anything; the other hooks are tried
             failed(hook.__name__, error)
 
 

@@ -94,7 +94,9 @@ def hook_fetch(module: Any) -> None:
         try:
             self._warpline_place = text(place_of(dataset))
             collate_fn = timed(collate_fn, PART, "collate")
-        except Exception as error:
+        except (
+            Exception
+        ) as error:  # of a data set of the program's own anything; its batches are made all the same
             failed("collate", error)
         create(self, dataset, auto_collation, collate_fn, *args, **kwargs)
 
@@ -124,7 +126,7 @@ def hook_worker(module: Any) -> None:
     ) -> Any:
         try:
             data_queue.put = timed(data_queue.put, PART, "send batch")
-        except Exception as error:
+        except Exception as error:  # a queue of another version may refuse it; the worker works all the same
             failed("send batch", error)
         return loop(dataset_kind, dataset_holder, index_queue, data_queue, *args, **kwargs)
 

@@ -113,9 +113,9 @@ def export_picture(shown: MapPicture, path: Path) -> None:
     save_picture(path, picture_area(shown), ground, lambda painter: draw_picture(shown, painter))
 
 
-def ask_for_picture(shown: MapPicture, owner: QWidget) -> None:
+def ask_for_picture(shown: MapPicture, owner: QWidget, messages: MessageList) -> None:
     """Ask for a file and save a picture of the map."""
-    ask_and_save(owner, "job", lambda path: export_picture(shown, path))
+    ask_and_save(owner, "job", lambda path: export_picture(shown, path), messages)
 
 
 def ask_for_csv(board: JobBoard, owner: QWidget, messages: MessageList) -> None:

@@ -144,6 +144,8 @@ class JobPage(QWidget):
         menu.addSeparator()
         menu.addAction(tr("Copy values") + "\tCtrl+C", lambda: copy_cells(board))
         menu.addAction(tr("Copy picture"), lambda: copy_picture(self.picture))
-        menu.addAction(tr("Save picture…"), lambda: ask_for_picture(self.picture, self))
+        menu.addAction(
+            tr("Save picture…"), lambda: ask_for_picture(self.picture, self, self._workspace.messages)
+        )
         menu.addAction(tr("Export map as CSV…"), lambda: ask_for_csv(board, self, self._workspace.messages))
         return menu

@@ -15,6 +15,8 @@ JOINT = " · "
 
 RANK = english("Rank {number}")
 CORES, CORE = english("CPU cores"), english("Core {number}")
+CORE_LOAD, CORE_LOAD_OF = english("Utilization"), english("{core}: whole system")
+"""The counter of a core's load on the core's own track, and the same where nothing says whose it is."""
 GPU, NPU = english("GPU {number}"), english("NPU {number}")
 PROCESS, PROCESS_WITHOUT_NUMBER = english("Process {number}"), english("Process")
 THREAD, THREAD_WITHOUT_NUMBER = english("Thread {number}"), english("Thread")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QImage
+from PySide6.QtWidgets import QFileDialog
 from pytestqt.qtbot import QtBot
 from tests.gui.core_sample import write_cores
 from tests.gui.panels.panel_tools import OpenPage, cells, headers, panel_of, settle
@@ -284,3 +285,21 @@ def test_cores_are_listed_by_their_numbers_and_whose_share_it_is(
         settle(qtbot, window)
         figures[texts[row]] = panel.facts.text().partition(" ·")[0]
     assert list(figures.values()) == ["mean 30%", "mean 90%", "mean 0%", "mean 50%"]
+
+
+def test_a_chart_that_was_saved_is_told_with_the_way_to_it(
+    qtbot: QtBot, window: MainWindow, page: CapturePage, tmp_path: Path
+) -> None:
+    chart = panel_of(qtbot, window, "counters", CountersPanel).chart
+    messages = window.workspace.messages
+    for path, words in ((tmp_path / "a.png", "is written"), (tmp_path / "none" / "a.svg", "No such file")):
+        chart.choose_export()
+        dialog = chart.findChild(QFileDialog)
+        assert dialog is not None
+        dialog.fileSelected.emit(str(path))
+        dialog.close()
+        assert words in messages.all[0].text
+        assert str(path) in messages.all[0].text
+        qtbot.waitUntil(lambda: chart.findChild(QFileDialog) is None)
+    assert [title for title, _act in messages.all[1].actions] == ["Open", "Show in Folder"]
+    assert QImage(str(tmp_path / "a.png")).width() == 2 * chart.width()

@@ -14,6 +14,7 @@ from tests.gui.sample import MS
 
 from warpline.storage import CaptureBuilder, open_capture
 from warpline_app.look.theme import DARK, ui_font
+from warpline_app.session.layout_state import TimeMark
 from warpline_app.timeline.draw.codes import FIRST_HUE, ColorTable
 from warpline_app.timeline.draw.event_colors import EventColors
 from warpline_app.timeline.widgets.ruler import whole_texts
@@ -77,6 +78,30 @@ def test_no_text_of_the_ruler_is_cut_at_its_right_edge(qapp: QApplication) -> No
     room = metrics.horizontalAdvance("900 ms")
     xs, texts = [0.0, 795.0 - room, 796.0 - room], ["0 ms", "900 ms", "900 ms"]
     assert [x for x, _text in whole_texts(xs, texts, metrics, 800)] == [5, 800 - room]
+
+
+def test_no_text_of_the_ruler_is_hidden_in_part_by_that_of_a_mark(
+    window: MainWindow, open_page: OpenPage, sample: Path
+) -> None:
+    view = open_page(sample).view
+    state, ruler, metrics = view.state, view.ruler, QFontMetrics(ui_font(11))
+    state.set_view(0, 40 * MS)
+    ticks = view.scene.ticks()
+    xs = view.scene.scale.to_px_array(ticks.times).tolist()
+    x, text = whole_texts(xs, ticks.texts, metrics, ruler.width())[1]
+    width = metrics.horizontalAdvance(text)
+
+    def inked() -> bool:
+        image, ground = ruler.grab().toImage(), DARK.color("header")
+        return any(
+            image.pixelColor(place, y) != ground for place in range(x, x + width // 2) for y in range(4, 19)
+        )
+
+    assert inked()
+    state.set_marks((TimeMark(view.scene.scale.to_ns(x + width // 2), "here"),))
+    assert not inked()
+    state.set_marks((TimeMark(view.scene.scale.to_ns(x + width + 2), "here"),))
+    assert inked()
 
 
 def test_a_tooltip_that_is_open_counts_from_the_new_origin(

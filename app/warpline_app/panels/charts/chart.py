@@ -18,6 +18,7 @@ from warpline.i18n import tr
 from warpline.model.times import format_duration, format_time
 from warpline_app.look.theme import Theme, ui_font
 from warpline_app.panels.charts.picture_saving import ask_and_save, save_picture
+from warpline_app.session.messages import MessageList
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -127,11 +128,12 @@ class Chart(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
     clicked = Signal(float, float)
     hovered = Signal(float, float)
 
-    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+    def __init__(self, theme: Theme, messages: MessageList, parent: QWidget | None = None) -> None:
         self.x_axis = TextAxis("bottom", str)
         self.y_axis = TextAxis("left", str)
         super().__init__(parent, axisItems={"bottom": self.x_axis, "left": self.y_axis})
         self.export_name = "chart"
+        self._messages = messages
         self.setFrameShape(self.Shape.NoFrame)
         self.setMenuEnabled(False)
         self.hideButtons()
@@ -265,7 +267,7 @@ class Chart(pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
 
     def choose_export(self) -> None:
         """Ask for a file and save the chart in it."""
-        ask_and_save(self, self.export_name, self.export)
+        ask_and_save(self, self.export_name, self.export, self._messages)
 
     def export(self, path: Path) -> None:
         """Save the chart: SVG when the name ends so, PNG at twice the size otherwise."""

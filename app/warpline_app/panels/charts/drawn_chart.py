@@ -12,12 +12,17 @@ from warpline_app.look.appearance import appearance
 from warpline_app.look.painting import contained
 from warpline_app.look.theme import ui_font
 from warpline_app.panels.charts.picture_saving import ask_and_save, save_picture
+from warpline_app.session.messages import MessageList
 
 
 class DrawnChart(QWidget):
     """Base of charts: `draw` draws on anything, the widget or a picture; ``export_name`` is proposed for the file."""
 
     export_name = "chart"
+
+    def __init__(self, messages: MessageList, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._messages = messages
 
     def draw(self, painter: QPainter) -> None:
         """Draw on anything."""
@@ -39,7 +44,7 @@ class DrawnChart(QWidget):
 
     def choose_export(self) -> None:
         """Ask for a file and save the chart in it."""
-        ask_and_save(self, self.export_name, self.export)
+        ask_and_save(self, self.export_name, self.export, self._messages)
 
     def export(self, path: Path) -> None:
         """Save the chart: SVG when the name ends so, PNG at twice the size otherwise."""

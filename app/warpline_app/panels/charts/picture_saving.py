@@ -12,24 +12,37 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 
 from warpline.i18n import tr
 from warpline_app.look.file_dialog import FileDialog
+from warpline_app.session.messages import MessageList
+from warpline_app.session.written import tell_written
 
 _PNG_SCALE = 2
 
 
-def ask_and_save(owner: QWidget, name: str, save: Callable[[Path], None]) -> None:
-    """Ask for a file, ``name`` being proposed without its ending, and save a chart in it."""
+def ask_and_save(owner: QWidget, name: str, save: Callable[[Path], None], messages: MessageList) -> None:
+    """Ask for a file, ``name`` being proposed without its ending, save a chart in it, and tell what became of it."""
     dialog = FileDialog(owner, tr("Save chart"))
     dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
     dialog.setNameFilters(["PNG (*.png)", "SVG (*.svg)"])
     dialog.setDefaultSuffix("png")
     dialog.selectFile(f"{name}.png")
-    dialog.fileSelected.connect(lambda chosen: save(Path(chosen)))
+    dialog.fileSelected.connect(lambda chosen: _save_and_tell(Path(chosen), save, messages))
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     dialog.open()
 
 
+def _save_and_tell(path: Path, save: Callable[[Path], None], messages: MessageList) -> None:
+    try:
+        save(path)
+    except OSError as error:
+        messages.show(tr("the chart could not be saved: {error}", error=error))
+    else:
+        tell_written(messages, path)
+
+
 def save_picture(path: Path, area: QRect, ground: QColor, draw: Callable[[QPainter], None]) -> None:
-    """Draw on a picture of the size of ``area`` and write it."""
+    """Draw on a picture of the size of ``area`` and write it. Raises OSError where it cannot be written."""
+    with path.open("wb"):  # Qt says no more than that it failed
+        pass
     is_svg = path.suffix.lower() == ".svg"
     picture = QPixmap(area.size() * _PNG_SCALE)
     generator = QSvgGenerator()
@@ -43,5 +56,5 @@ def save_picture(path: Path, area: QRect, ground: QColor, draw: Callable[[QPaint
     painter.fillRect(area, ground)
     draw(painter)
     painter.end()
-    if not is_svg:
-        picture.save(str(path))
+    if not is_svg and not picture.save(str(path)):
+        raise OSError(tr("{path}: could not be written", path=path))

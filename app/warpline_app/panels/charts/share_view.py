@@ -16,6 +16,7 @@ from warpline_app.look.appearance import appearance
 from warpline_app.look.eliding import elide_apart
 from warpline_app.look.theme import Theme, contrast_ratio, to_rgb
 from warpline_app.panels.charts.drawn_chart import DrawnChart
+from warpline_app.session.messages import MessageList
 from warpline_app.timeline.model.kernel_names import without_prefix
 
 MOST_PARTS = 16
@@ -94,8 +95,8 @@ class ShareView(DrawnChart):
     part_clicked = Signal(int)
     part_activated = Signal(int)
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, messages: MessageList, parent: QWidget | None = None) -> None:
+        super().__init__(messages, parent)
         self.export_name = "share"
         self.setMinimumWidth(160)
         self.setAccessibleName(tr("Shares"))

@@ -77,7 +77,7 @@ class CountersPanel(ComputedPanel):
         self.series.currentRowChanged.connect(self.mark_stale)
         self.facts = QLabel()
         self.facts.setObjectName("muted")
-        self.chart = Chart(self.theme)
+        self.chart = Chart(self.theme, document.messages)
         self.chart.export_name = f"{document.path.stem}-counter"
         self.chart.hovered.connect(self._hovered)
         self.chart.clicked.connect(self._clicked)

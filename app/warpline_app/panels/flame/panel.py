@@ -90,7 +90,7 @@ class FlamePanel(ComputedPanel):
         self.note.setObjectName("muted")
         self.legend = FlameLegend(self.theme)
         self._actions = RowActions(self)
-        self.view = FlameView(document.capture, self.theme)
+        self.view = FlameView(document.capture, self.theme, document.messages)
         self.view.export_name = f"{document.path.stem}-flame"
         self.view.box_clicked.connect(lambda box: self._actions.choose(self._target(box)))
         self.view.box_menu.connect(self._menu)

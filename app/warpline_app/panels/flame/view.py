@@ -19,6 +19,7 @@ from warpline_app.look.painting import contained
 from warpline_app.look.theme import Theme, contrast_ratio, to_rgb, ui_font
 from warpline_app.panels.charts.picture_saving import ask_and_save, save_picture
 from warpline_app.panels.flame.colors import Code, code_of, color_of_code, color_of_wait, draw_box
+from warpline_app.session.messages import MessageList
 from warpline_app.timeline.draw.name_colors import NameColors
 
 ROW_PX = 19
@@ -35,11 +36,14 @@ class FlameView(QWidget):
     frame_wanted = Signal(object)
     """A `StackFrame` whose box was clicked once."""
 
-    def __init__(self, capture: Capture, theme: Theme, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, capture: Capture, theme: Theme, messages: MessageList, parent: QWidget | None = None
+    ) -> None:
         super().__init__(parent)
         self.capture = capture
         self.theme = theme
         self.export_name = "flame"
+        self._messages = messages
         self.flame: Flame | None = None
         self.highlight: frozenset[int] = frozenset()
         self._colors: NameColors | None = None
@@ -348,7 +352,7 @@ class FlameView(QWidget):
 
     def choose_export(self) -> None:
         """Ask for a file and save the graph in it."""
-        ask_and_save(self, self.export_name, self.export)
+        ask_and_save(self, self.export_name, self.export, self._messages)
 
     def export(self, path: Path) -> None:
         """Save what is visible: SVG when the name ends so, PNG at twice the size otherwise."""

@@ -107,7 +107,7 @@ class HistogramPanel(ComputedPanel):
         self.log.toggled.connect(self.mark_stale)
         self.facts = QLabel()
         self.facts.setObjectName("muted")
-        self.chart = Chart(self.theme)
+        self.chart = Chart(self.theme, document.messages)
         self.chart.export_name = f"{document.path.stem}-histogram"
         self.chart.clicked.connect(self._bar_clicked)
         self.arrange((self.title, self.facts, self.log), self.chart, self.title)

@@ -80,7 +80,7 @@ class MemoryPanel(ComputedPanel):
         self.device.currentIndexChanged.connect(self._draw)
         self.facts = QLabel()
         self.facts.setObjectName("muted")
-        self.chart = Chart(self.theme)
+        self.chart = Chart(self.theme, document.messages)
         self.chart.export_name = f"{document.path.stem}-memory"
         self.chart.clicked.connect(self._clicked)
         self.chart.hovered.connect(lambda x, _y: self.state.set_cursor(document.capture.span[0] + round(x)))

@@ -26,6 +26,7 @@ from warpline_app.look.theme import contrast_ratio, to_rgb
 from warpline_app.panels.charts.drawn_chart import DrawnChart
 from warpline_app.panels.charts.share_view import Part
 from warpline_app.panels.model.layers import Place, can_lay_out, layered, layers_in_a_row
+from warpline_app.session.messages import MessageList
 
 _NODE_PX = (148.0, 36.0)
 _GAP_PX = (30.0, 14.0)
@@ -56,8 +57,8 @@ class GraphView(DrawnChart):
     left = Signal()
     """Somebody wants to see what the shown module is part of."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, messages: MessageList, parent: QWidget | None = None) -> None:
+        super().__init__(messages, parent)
         self.export_name = "graph"
         self.setMinimumWidth(200)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)

@@ -89,13 +89,13 @@ class ModelPanel(ComputedPanel):
         self.note.setObjectName("muted")
         self.table = ReportTable(RowActions(self))
         self.table.export_name = f"{document.path.stem}-modules"
-        self.areas = ShareView()
+        self.areas = ShareView(document.messages)
         self.areas.export_name = f"{document.path.stem}-model"
         self.areas.part_clicked.connect(self._area_chosen)
         self.areas.part_activated.connect(self.table.item_activated)
         split = QSplitter(Qt.Orientation.Horizontal)
         split.addWidget(self.table)
-        self.graph = GraphView()
+        self.graph = GraphView(document.messages)
         self.graph.export_name = f"{document.path.stem}-graph"
         self.graph.node_clicked.connect(self._area_chosen)
         self.graph.node_opened.connect(self.show_inside)

@@ -81,7 +81,7 @@ class StepsPanel(ComputedPanel):
         self.step.textChanged.connect(self._typing.start)
         self.legend = QLabel()
         self.legend.setObjectName("muted")
-        self.chart = Chart(self.theme)
+        self.chart = Chart(self.theme, document.messages)
         self.chart.export_name = f"{document.path.stem}-steps"
         self.chart.clicked.connect(self._bar_clicked)
         self.chart.hovered.connect(self._hovered)

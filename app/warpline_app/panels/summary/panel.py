@@ -76,7 +76,7 @@ class SummaryPanel(ComputedPanel):
         self.has_chart.toggled.connect(self._draw_shares)
         self.table = ReportTable(RowActions(self))
         self.table.export_name = f"{document.path.stem}-{self.report.current}"
-        self.shares = ShareView()
+        self.shares = ShareView(document.messages)
         self.shares.part_clicked.connect(self._part_chosen)
         self.shares.part_activated.connect(self.table.item_activated)
         split = QSplitter(Qt.Orientation.Horizontal)

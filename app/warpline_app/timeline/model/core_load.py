@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from warpline.i18n import tr, translated
+from warpline.model.track_titles import CORE_LOAD
 
 if TYPE_CHECKING:
     from warpline.storage import Capture
     from warpline.storage.columns.counters import Counter
     from warpline_app.timeline.model.row import TimelineRow
 
-LOAD_NAME = "Utilization"
-"""What the recorder calls the counter of a core's load in a capture."""
 MAX_CORES = 512
 """So many are summed for a figure."""
 
@@ -28,7 +27,7 @@ def is_system_load(capture: Capture, counter: Counter) -> bool:
     """Whether a counter is the load that the whole system puts on one core."""
     return (
         capture.tracks[counter.track].role == "core"
-        and counter.name == LOAD_NAME
+        and counter.name == CORE_LOAD
         and counter.unit in {"ratio", "%"}
     )
 

@@ -109,7 +109,7 @@ class Ruler(QWidget):
         painter.setPen(theme.color("muted"))
         _draw_ticks(painter, xs, bottom - 7, bottom - 1)
         baseline = 2 + (bottom - 8 + painter.fontMetrics().ascent() - painter.fontMetrics().descent()) // 2
-        for x, text in whole_texts(xs.tolist(), ticks.texts, painter.fontMetrics(), self.width()):
+        for x, text in self._tick_texts(xs, painter.fontMetrics()):
             painter.drawText(QPoint(x, baseline), text)
         self._paint_origin(painter)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, True)
@@ -139,20 +139,36 @@ class Ruler(QWidget):
             ]
             painter.drawPolygon(QPolygonF(corners))
 
+    def _tick_texts(self, xs: npt.NDArray[np.float64], metrics: QFontMetrics) -> list[tuple[int, str]]:
+        """What is written at which ticks: nothing where the text of a mark would hide a part of it."""
+        taken = [box for _x, mark in self._marks_seen() if (box := self._text_box(mark, metrics)) is not None]
+        texts = self.scene.ticks().texts
+        return [
+            (x, text)
+            for x, text in whole_texts(xs.tolist(), texts, metrics, self.width())
+            if not any(box.left() < x + metrics.horizontalAdvance(text) and x < box.right() for box in taken)
+        ]
+
+    def _marks_seen(self) -> list[tuple[float, TimeMark]]:
+        """Marks of which something may be in view, and where they stand."""
+        placed = [(self.scene.scale.to_px(mark.time_ns), mark) for mark in self.scene.state.marks]
+        return [(x, mark) for x, mark in placed if -200 < x < self.width() + 10]
+
+    def _text_box(self, mark: TimeMark, metrics: QFontMetrics) -> QRectF | None:
+        """Where the text of a mark is: as high as those of ticks, which make way for it."""
+        if not mark.text:
+            return None
+        x = self.scene.scale.to_px(mark.time_ns)
+        return QRectF(x + 6, 2, metrics.horizontalAdvance(mark.text) + 6, self.height() - 5)
+
     def _paint_marks(self, painter: QPainter) -> None:
-        scale = self.scene.scale
         painter.setFont(ui_font(11))
-        for mark in self.scene.state.marks:
-            x = scale.to_px(mark.time_ns)
-            if not -200 < x < self.width() + 10:
-                continue
+        for x, mark in self._marks_seen():
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(self.theme.color("text"))
             painter.drawPolygon(mark_flag(round(x) + 0.5, self.height() - 1))
-            if mark.text:
-                width = painter.fontMetrics().horizontalAdvance(mark.text)
-                # As high as the texts of ticks, which it hides where they meet.
-                box = QRectF(x + 6, 2, width + 6, self.height() - 5)
+            box = self._text_box(mark, painter.fontMetrics())
+            if box is not None:
                 painter.fillRect(box, self.theme.color("header"))
                 painter.setPen(self.theme.color("text"))
                 painter.drawText(box, int(Qt.AlignmentFlag.AlignCenter), mark.text)

@@ -102,7 +102,8 @@ def alignment_text(found: Comparison) -> str:
         )
     else:
         text = tr(
-            "The median step of each side is compared: step {a} and step {b}, chosen among {count_a:,} and {count_b:,}.",
+            "The median step of each side is compared: step {a} and step {b}, chosen among "
+            "{count_a:,} and {count_b:,}.",
             a=int(found.a.windows.number[0]),
             b=int(found.b.windows.number[0]),
             count_a=count_a,

@@ -17,6 +17,7 @@ from warpline.analysis.structure.gpus import COMMUNICATION, COMPUTATION, activit
 from warpline.analysis.structure.overlap import time_of
 from warpline.i18n import english
 from warpline.model import NOT_BUSY
+from warpline.model.track_titles import CORE_LOAD
 
 if TYPE_CHECKING:
     from warpline.storage import Counter
@@ -101,7 +102,7 @@ def _system_utilization(view: View) -> tuple[float | None, str]:
     loads = [
         _mean_ratio(view, counter)
         for counter in view.capture.counters
-        if counter.track in cores and counter.name == "Utilization"
+        if counter.track in cores and counter.name == CORE_LOAD
     ]
     known = [load for load in loads if load is not None]
     if known:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.gui.core_sample import write_cores
 from tests.gui.native_sample import write_native_sample
 from tests.gui.wait_sample import write_wait_sample
 from tests.unit.interchange.export.export_tools import (
@@ -43,6 +44,15 @@ def test_chrome_json_gives_the_same_capture_again(
         assert len(again.devices) == len(capture.devices)
         names = {thread.name for thread in again.threads}
         assert {thread.name for thread in capture.threads if thread.name} <= names
+
+
+def test_the_load_of_a_core_is_called_the_systems(tmp_path: Path) -> None:
+    with open_capture(write_cores(tmp_path / "cores.h5")) as capture:
+        out = written(capture, tmp_path / "out.json")
+        named = {event["name"] for event in json.loads(out.read_text())["traceEvents"] if event["ph"] == "C"}
+        assert named == {"Core 0: whole system", "Core 1: whole system"}
+        with open_capture(import_files([out], tmp_path / "again.h5")) as again:
+            assert samples_of(again) == samples_of(capture)
 
 
 @pytest.mark.parametrize("file", NSYS)

@@ -23,6 +23,7 @@ from warpline.analysis.findings.segments import one_of
 from warpline.analysis.structure.overlap import covered_ns
 from warpline.i18n import english
 from warpline.model.intervals import merge_intervals
+from warpline.model.track_titles import CORE_LOAD
 
 Int64Array = npt.NDArray[np.int64]
 _PARTS = 2048
@@ -111,7 +112,7 @@ def _idle_cores(case: Case, start: Int64Array, stop: Int64Array) -> int:
     for counter in capture.counters:
         if (
             capture.tracks[counter.track].role != "core"
-            or counter.name != "Utilization"
+            or counter.name != CORE_LOAD
             or len(counter.times) < 2
         ):
             continue

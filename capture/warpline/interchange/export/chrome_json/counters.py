@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from warpline.interchange.export.chrome_json.rows import Rows
 from warpline.interchange.export.selection import ExportSelection
+from warpline.model.track_titles import CORE_LOAD, CORE_LOAD_OF
 
 if TYPE_CHECKING:
     from warpline.storage import Capture, Counter
@@ -22,7 +23,10 @@ def named_counters(capture: Capture, selection: ExportSelection, rows: Rows) -> 
         if not selection.has_track(counter.track) or _is_repeated(capture, counter):
             continue
         track = capture.tracks[counter.track]
-        place = (rows.counter_pid(track), counter.name)
+        # Of the program's share and the system's load, which is a core's, the name says which it is.
+        is_load = track.role == "core" and counter.name == CORE_LOAD
+        name = CORE_LOAD_OF.format(core=track.title or track.uri) if is_load else counter.name
+        place = (rows.counter_pid(track), name)
         if place in taken:
             place = (place[0], f"{track.title} {counter.name}")
         while place in taken:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.i18n import english
+from warpline.model.track_titles import CORE_LOAD
 from warpline.recording.sources.facts import THREAD_STATES
 from warpline.recording.sources.procfs import records
 from warpline.recording.sources.procfs.cpu_rates import most_threads, reading_times
@@ -51,7 +52,7 @@ def _add_core_utilization(translation: Translation, builder: CaptureBuilder, row
             translation,
             builder,
             translation.core_track(cpu),
-            english("Utilization"),
+            CORE_LOAD,
             "ratio",
             times,
             np.clip(ratio, 0, 1),

@@ -154,6 +154,7 @@ class Recorder:
         is_paused = self._page.is_paused
         if is_paused is None or is_paused == (self._state is RecordingState.PAUSED):
             return
+        self._delayed = False  # the program's word counts from here on
         now = time.monotonic_ns()
         if is_paused:
             self._collectors.pause()

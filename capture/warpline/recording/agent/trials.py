@@ -56,10 +56,11 @@ class PythonTrial:
 
 @dataclass(frozen=True)
 class Tried:
-    """One Python: its version, empty when it cannot be run, and the trials that worked."""
+    """One Python: its version, empty when it cannot be run, the trials that worked, and of others what they raised."""
 
     version: str
     worked: frozenset[PythonTrial]
+    raised: Mapping[PythonTrial, str] = field(default_factory=dict)
 
 
 def interpreters() -> list[str]:
@@ -103,7 +104,17 @@ def _try_python(interpreter: str, trials: list[PythonTrial], library: Path) -> T
         variables.update(trial.variables)
     with recorded(program, library, variables, interpreter) as run:
         version = run.output.partition("\n")[0].strip() or version_of(interpreter)
-        return Tried(version, frozenset(trial for trial in trials if trial.works(run.spools)))
+        reasons = {trial: why for trial in trials if (why := _why_not(trial, run.spools)) is not None}
+        worked = frozenset(trial for trial in trials if trial not in reasons)
+        return Tried(version, worked, {trial: why for trial, why in reasons.items() if why})
+
+
+def _why_not(trial: PythonTrial, spools: Sequence[SpoolFile]) -> str | None:
+    """None when it worked; else why not, empty where nobody knows."""
+    try:
+        return None if trial.works(spools) else ""
+    except Exception as error:  # of any distribution's source: one that fails is no end of the others
+        return f"{type(error).__name__}: {error}"
 
 
 def told(trial: PythonTrial, pythons: Sequence[Tried]) -> str:
@@ -111,8 +122,10 @@ def told(trial: PythonTrial, pythons: Sequence[Tried]) -> str:
 
     Raises Unavailable where it must work with the first of the Pythons, and does not.
     """
+    raised = "; ".join(dict.fromkeys(python.raised[trial] for python in pythons if trial in python.raised))
     if trial.refused is not None and trial not in pythons[0].worked:
-        raise trial.refused
+        this = pythons[0].raised.get(trial)
+        raise Unavailable(this) if this else trial.refused
     worked = {python.version: trial in python.worked for python in pythons if python.version}
     order = sorted(worked, key=lambda version: [int(part) for part in version.split(".") if part.isdigit()])
     fine, others = [v for v in order if worked[v]], [v for v in order if not worked[v]]
@@ -121,4 +134,6 @@ def told(trial: PythonTrial, pythons: Sequence[Tried]) -> str:
         parts.append(english("tried with Python {versions}", versions=", ".join(fine)))
     if others:
         parts.append(english("not with Python {versions}", versions=", ".join(others)))
+    if raised:
+        parts.append(raised)
     return trial.text.format(pythons="; ".join(parts))

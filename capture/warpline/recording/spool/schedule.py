@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -19,6 +20,8 @@ _RANGE = "capture range"
 FOLLOWED = "capture range, as the recorder saw it"
 """Why the recorder says that recording began or stopped when it was the program that changed it. That is later than it
 was, and only counts where no program could write down its own."""
+# The recorder reads the clock after it has looked; the program may have gone on in between.
+_LOOK_NS = 100_000_000
 
 
 @dataclass(frozen=True)
@@ -59,15 +62,38 @@ def read_schedule(
 
 def _changes(spools: Sequence[SpoolFile]) -> list[tuple[int, int]]:
     """Times and states, in order."""
-    found = [
+    found = sorted(
         (time_ns, state, spool.text(reason))
         for spool in spools
         for time_ns, state, reason in spool.records(
             records.RECORDING_STATE, records.recording_state
         ).values.tolist()
-    ]
-    is_told = any(reason == _RANGE for _time, _state, reason in found)
-    return sorted((time_ns, state) for time_ns, state, reason in found if reason != FOLLOWED or not is_told)
+    )
+    told = [(time_ns, state) for time_ns, state, reason in found if reason == _RANGE]
+    changes: list[tuple[int, int]] = []
+    followed_ns = -1
+    for time_ns, state, reason in found:
+        if reason != FOLLOWED or not _is_told(told, state, followed_ns, time_ns):
+            changes.append((time_ns, state))
+        if reason == FOLLOWED:
+            followed_ns = time_ns
+    return changes
+
+
+def _is_told(told: Sequence[tuple[int, int]], state: int, after_ns: int, followed_ns: int) -> bool:
+    """Whether a program wrote down what the recorder saw at ``followed_ns``, having seen another at ``after_ns``.
+
+    A record may be lost, of a full spool say: what the recorder saw is then all there is of that change.
+    """
+    place = bisect_right(told, followed_ns, key=lambda change: change[0])
+    contrary_ns = followed_ns
+    for time_ns, told_state in reversed(told[:place]):
+        if time_ns <= after_ns:
+            return False
+        if told_state == state:
+            return followed_ns - contrary_ns <= _LOOK_NS
+        contrary_ns = time_ns
+    return False
 
 
 def last_time(spools: Sequence[SpoolFile], start_ns: int, timed_records: Mapping[int, int]) -> int:

@@ -63,6 +63,22 @@ def test_a_source_is_refused_where_it_does_not_work_with_this_python() -> None:
         told(trial, [Tried("3.11.7", frozenset()), Tried("3.12.1", frozenset({trial}))])
 
 
+def test_a_trial_that_raises_ends_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def raises(_spools: object) -> bool:
+        raise KeyError("of somebody's source")
+
+    monkeypatch.setattr(trials, "require_agent", lambda: tmp_path)
+    fine, broken = PythonTrial("", lambda _spools: True), PythonTrial("", raises)
+    wanted = PythonTrial("", raises, refused=Unavailable("not this one", "another"))
+    pythons = trials.try_pythons([broken, fine, wanted], every_python=False)
+    version = pythons[0].version
+    assert told(fine, pythons) == f"tried with Python {version}"
+    why = 'KeyError: "of somebody\'s source"'
+    assert told(broken, pythons) == f"not with Python {version}; {why}"
+    with pytest.raises(Unavailable, match="of somebody's source"):
+        told(wanted, pythons)
+
+
 def test_what_cannot_be_run_has_no_version() -> None:
     assert trials.version_of("/nowhere/python3") == ""
     assert trials.version_of(sys.executable).startswith("3.")

@@ -1,0 +1,116 @@
+"""Capture ranges in the recorder: what it follows, and what of that counts beside what programs wrote down."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import struct
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from warpline.recording.collectors import Collectors
+from warpline.recording.control_page import CONTROL_FILE, RecordingState
+from warpline.recording.launch import Target
+from warpline.recording.recorder import Recorder
+from warpline.recording.session import RecordingOptions, Session
+from warpline.recording.signals import SignalQueue
+from warpline.recording.spool import records
+from warpline.recording.spool.reader import read_spools
+from warpline.recording.spool.schedule import FOLLOWED, read_schedule
+from warpline.recording.spool.writer import SpoolWriter
+
+MS = 1_000_000
+ON, OFF = RecordingState.RECORDING, RecordingState.PAUSED
+TOLD = "capture range"
+
+
+def session_in(folder: Path, delay_ns: int = 0) -> Session:
+    options = RecordingOptions(("cuda",), delay_ns=delay_ns)
+    return Session(folder, folder / "x.h5", ("x",), "/", 1, 0, 1, 1, options, stop_monotonic_ns=1 << 62)
+
+
+def pauses(folder: Path, **changes: list[tuple[int, RecordingState, str]]) -> list[list[int]]:
+    """Of a recording whose processes wrote these changes."""
+    for name, written in changes.items():
+        with contextlib.closing(SpoolWriter(folder / f"{name}.spool", name)) as writer:
+            for when, state, reason in written:
+                row = (when, int(state), writer.string(reason))
+                writer.append(records.RECORDING_STATE, np.array([row], records.recording_state))
+    spools, problems = read_spools(folder)
+    assert not problems
+    return [[int(start), int(stop)] for start, stop in read_schedule(session_in(folder), spools, {}).pauses]
+
+
+def test_a_change_that_its_process_could_not_write_down_is_as_the_recorder_saw_it(tmp_path: Path) -> None:
+    """The second process lost what it wrote: its range from 30 to 40, and the end of that from 50 on."""
+    found = pauses(
+        tmp_path,
+        recorder=[
+            (1, OFF, "start"), (12 * MS, ON, FOLLOWED), (22 * MS, OFF, FOLLOWED), (32 * MS, ON, FOLLOWED),
+            (42 * MS, OFF, FOLLOWED), (52 * MS, ON, FOLLOWED), (62 * MS, OFF, FOLLOWED),
+        ],
+        told=[(10 * MS, ON, TOLD), (20 * MS, OFF, TOLD), (50 * MS, ON, TOLD)],
+    )  # fmt: skip
+    kept = [[20 * MS, 32 * MS], [42 * MS, 50 * MS], [62 * MS, 1 << 62]]
+    assert found == [[1, 10 * MS], *kept]
+
+
+def test_what_the_recorder_saw_late_is_no_change_of_its_own(tmp_path: Path) -> None:
+    """Between its look and its clock a range ended and another began."""
+    found = pauses(
+        tmp_path,
+        recorder=[
+            (1, OFF, "start"),
+            (12 * MS, ON, FOLLOWED),
+            (15 * MS, OFF, FOLLOWED),
+            (16 * MS, ON, FOLLOWED),
+        ],
+        told=[(11 * MS, ON, TOLD), (13 * MS, OFF, TOLD), (14 * MS, ON, TOLD)],
+    )
+    assert found == [[1, 11 * MS], [13 * MS, 14 * MS]]
+
+
+class Changed(Target):
+    """A program that does its next step whenever the recorder asks whether it has ended."""
+
+    def __init__(self, steps: Iterator[bool]) -> None:
+        self.pid = os.getpid()
+        self._steps, self._release, self._failure = steps, -1, -1
+
+    def watch(self) -> None:
+        return None
+
+    def has_ended(self) -> bool:
+        return next(self._steps, True)
+
+
+def test_a_delay_is_over_once_a_range_has_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It must not resume what the program has paused again."""
+    followed: list[str] = []
+    monkeypatch.setattr(Collectors, "resume", lambda _self: followed.append("resume"))
+    monkeypatch.setattr(Collectors, "pause", lambda _self: followed.append("pause"))
+    delay_ns = 3600 * 1000 * MS
+    with contextlib.closing(SignalQueue()) as signals:
+
+        def say(state: RecordingState) -> None:
+            with (tmp_path / CONTROL_FILE).open("r+b") as page:
+                page.seek(8)
+                page.write(struct.pack("<II", 0, int(state)))
+
+        def steps() -> Iterator[bool]:
+            for state, expected in ((ON, ["resume"]), (OFF, ["resume", "pause"])):
+                say(state)
+                while followed != expected:
+                    recorder._tick(time.monotonic_ns())
+                    yield False
+            recorder._tick(recorder._started_ns + 2 * delay_ns)
+            yield False
+
+        recorder = Recorder(session_in(tmp_path, delay_ns), Changed(steps()), signals, lambda _status: None)
+        recorder.begin(time.monotonic_ns())
+        recorder.watch()
+    assert followed == ["resume", "pause"]

@@ -335,3 +335,42 @@ def test_a_wait_and_a_sample_say_which_task_of_asyncio_it_was(tmp_path: Path) ->
     assert next(iter(of["other"])).startswith("Task-")
     assert {"the named one", *of["other"]} >= set(found["sample"].task.dropna()) - {"Task-1"} != set()
     assert "the named one" in set(found["thread_state"].task.dropna())
+
+
+UNNAMED = """
+import asyncio, os, pathlib, time
+def is_known():
+    files = [file for file in pathlib.Path(os.environ["WARPLINE_SPOOL"]).iterdir() if file.is_file()]
+    return any(b"Task-" in file.read_bytes() for file in files)
+async def wait():
+    time.sleep(0.0005)
+left, end = 600, time.monotonic() + 60
+def follow():
+    global left
+    if left < 600 or is_known():
+        left -= 1
+    if left < 0 or time.monotonic() > end:
+        return loop.stop()
+    loop.create_task(wait())
+    loop.call_later(0.001, follow)
+loop = asyncio.new_event_loop()
+loop.call_later(0, follow)
+loop.run_forever()
+"""
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="3.14 keeps current tasks elsewhere")
+def test_tasks_made_where_others_were_freed_have_names_of_their_own(tmp_path: Path) -> None:
+    output = tmp_path / "unnamed.h5"
+    command = [sys.executable, "-m", "warpline", "record", "-q", "--no-check", "-o", str(output), "--"]
+    subprocess.run([*command, sys.executable, "-c", UNNAMED], timeout=100, check=True)
+    with warpline.open(output) as capture:
+        calls = capture.events("osrt").to_pandas()
+    waits = calls[calls.wait == "sleep"].sort_values("start_ns")
+    tasks = waits.task.tolist()
+    # Those before it was found out how tasks look have none.
+    told = [(number, task) for number, task in enumerate(tasks, 1) if isinstance(task, str)]
+    assert told == [
+        (number, f"Task-{number}") for number in range(len(tasks) - len(told) + 1, len(tasks) + 1)
+    ]
+    assert told

@@ -77,19 +77,51 @@ static uint32_t name_of(uintptr_t name)
     return wl_intern(text, (size_t)snprintf(text, sizeof text, "Task-%u", number));
 }
 
-/* What was found last in this thread: most that it does and waits for next is of the same task. */
+/* What was found last in this thread: most that it does and waits for next is of the same task. Tasks, coroutines and
+ * names are made again where others were freed, so that a name is known by what it says: from its type on, after its
+ * count of references. */
+enum { NAME_TYPE = 8, NAME_BYTES = 88 };
 static __thread struct {
     uintptr_t frame, task, name;
+    size_t size;
+    char said[NAME_BYTES];
     uint32_t text;
 } last __attribute__((tls_model("initial-exec")));
+
+/* Bytes of a name behind its count of references; 0 when they are too many to keep. */
+static size_t name_bytes(const char *said)
+{
+    if (word_in(said) != layout.text_type)
+        return 28 - NAME_TYPE; /* up to the first digits of a number */
+    uint64_t length = word_in(said + python_layout.text_length - NAME_TYPE);
+    uint8_t state = (uint8_t)said[python_layout.text_state - NAME_TYPE];
+    unsigned kind = state >> 2 & 7;
+    size_t head = (state >> 6 & 1 ? python_layout.text_ascii : python_layout.text_compact) - NAME_TYPE;
+    return length <= (NAME_BYTES - head) / (kind ? kind : 4) ? head + (size_t)length * kind : 0;
+}
+
+/* Called before the name is read to be told: one that changes in between is found to be another the next time. */
+static void keep(uintptr_t frame, uintptr_t task, uintptr_t name)
+{
+    last.frame = 0;
+    last.task = task;
+    last.name = name;
+    if (python_read(last.said, name + NAME_TYPE, sizeof last.said) && (last.size = name_bytes(last.said)) != 0)
+        last.frame = frame;
+}
 
 /* Whether the task is still that of the frame, and called the same: one system call where finding it takes six. */
 static bool is_last(uintptr_t frame)
 {
-    uintptr_t found[2];
-    struct python_place places[] = {{last.task + layout.coroutine, 8}, {last.task + layout.name, 8}};
-    return frame == last.frame && python_read_places(found, places, 2) && found[0] != 0 &&
-           frame - found[0] < COROUTINE_BYTES && found[1] == last.name;
+    struct {
+        uintptr_t coroutine, name;
+        char said[NAME_BYTES];
+    } found;
+    struct python_place places[] = {
+        {last.task + layout.coroutine, 8}, {last.task + layout.name, 8}, {last.name + NAME_TYPE, last.size}};
+    return frame == last.frame && python_read_places(&found, places, 3) && found.coroutine != 0 &&
+           frame - found.coroutine < COROUTINE_BYTES && found.name == last.name &&
+           memcmp(found.said, last.said, last.size) == 0;
 }
 
 uint32_t task_of_frame(uintptr_t frame)
@@ -110,9 +142,7 @@ uint32_t task_of_frame(uintptr_t frame)
         uintptr_t coroutine = word_in(task + layout.coroutine);
         if (coroutine != 0 && frame - coroutine < COROUTINE_BYTES) {
             uintptr_t name = word_in(task + layout.name);
-            last.frame = frame;
-            last.task = tasks[i];
-            last.name = name;
+            keep(frame, tasks[i], name);
             return last.text = name_of(name);
         }
     }

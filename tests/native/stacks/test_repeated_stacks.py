@@ -21,9 +21,9 @@ def second(how):
 def deep(how, depth=40):
     deep(how, depth - 1) if depth else how(0.0005)
 def rests():
-    time.sleep(0.3)
+    time.sleep(1.5)
 calls = [(first, wait), (second, time.sleep), (second, wait), (deep, wait), (deep, time.sleep), (first, time.sleep)]
-for _ in range(10):
+for _ in range(100):
     for function, how in calls:
         function(how)
 resting = threading.Thread(target=rests)
@@ -56,7 +56,7 @@ def test_a_wait_has_the_callers_it_had_this_time(recorded: tuple[int, warpline.C
     resting, capture = recorded
     calls = capture.events("osrt").to_pandas()
     waits = calls[(calls.wait == "sleep") & (calls.thread_id != resting)].sort_values("start_ns")
-    assert len(waits) == 60
+    assert len(waits) == 600
     told = 0
     for number, stack in enumerate(waits["stack"]):
         if not isinstance(stack, str):

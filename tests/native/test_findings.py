@@ -39,8 +39,8 @@ SLEEPS = """
 """
 CHILDREN_THAT_SLEEP = """
     import subprocess
-    for _ in range(3):
-        subprocess.run(["sleep", "0.4"])  # sick
+    for _ in range(6):
+        subprocess.run(["sleep", "0.2"])  # sick
 """
 WORKERS_THAT_SLEEP = """
     import multiprocessing, time

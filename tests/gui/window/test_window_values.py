@@ -115,7 +115,7 @@ def test_settings_of_another_version_are_no_reason_to_fail() -> None:
         ({"environment": "A B=1"}, "Not an assignment"),
         ({"duration": "soon"}, "Not a time: soon"),
         ({"delay": "0s"}, "longer than nothing"),
-        ({"trace": ()}, "at least one source"),
+        ({"trace": ()}, "at least one thing to record"),
         ({"output": ""}, "where the capture"),
         ({"output": "/no/such/folder/x.h5"}, "no folder /no/such/folder"),
         ({"working_directory": "/no/such"}, "no folder /no/such"),

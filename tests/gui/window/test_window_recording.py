@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import shiboken6
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtWidgets import QLabel, QMessageBox, QPushButton
 from pytestqt.qtbot import QtBot
 
@@ -43,6 +43,7 @@ def open_dialog(qtbot: QtBot, window: MainWindow) -> NewCaptureDialog:
     assert dialog.isVisible()
     # The answer about this machine must not come in the middle of a test and change the boxes.
     qtbot.waitUntil(dialog._job.isFinished, timeout=TIMEOUT_MS)
+    QCoreApplication.processEvents()  # finished is not yet told
     return dialog
 
 
@@ -70,6 +71,7 @@ def start(qtbot: QtBot, window: MainWindow, tmp_path: Path) -> Iterator[Start]:
         for name, value in changes.items():
             getattr(dialog, name).setText(value)
         dialog.output.setText(str(tmp_path / "run.h5"))
+        dialog.script.setFocus()
         qtbot.keyClick(dialog.script, Qt.Key.Key_Return)
         assert not dialog.problem.isVisible(), dialog.problem.text()
         assert dialog.recording is not None

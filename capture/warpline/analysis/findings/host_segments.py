@@ -73,8 +73,9 @@ def _of_states(threads: Threads) -> Segments:
     at = threads.calls_around(waits)
     if len(threads.calls.by):
         by[blocked] = np.where(at >= 0, threads.calls.by[np.maximum(at, 0)], NOBODY)
-    woken = threads.woken_by(waits)
-    by[blocked] = np.where(by[blocked] == NOBODY, woken, by[blocked])
+    # Who wakes one that waits for a child need not be the child: that is found in all threads, where no call tells.
+    untold = (by[blocked] == NOBODY) & (kind != Cause.CHILD)
+    by[blocked] = np.where(untold, threads.woken_by(waits), by[blocked])
     by[by == activity.thread] = NOBODY
     by[cause >= Cause.RUNNABLE] = NOBODY
     return make_segments(
@@ -83,8 +84,8 @@ def _of_states(threads: Threads) -> Segments:
 
 
 def _with_children(threads: Threads, segments: Segments, ends: dict[int, int]) -> Segments:
-    """Waits for children, with the child that ended each."""
-    waits = np.flatnonzero(segments.cause == Cause.CHILD)
+    """Waits for children, with the child that ended each, where the call did not tell."""
+    waits = np.flatnonzero((segments.cause == Cause.CHILD) & (segments.by == NOBODY))
     if not len(waits):
         return segments
     by = segments.by.copy()

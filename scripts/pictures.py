@@ -45,7 +45,7 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
     capture = options.out / "pictures.h5"
-    warpline = [sys.executable, "-m", "warpline"]
+    warpline = [sys.executable, "-P", "-m", "warpline"]
     subprocess.run([*warpline, "import", options.trace, "-o", capture], check=True)
     with open_capture(capture) as opened:
         span = opened.span

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from warpline.i18n import tr, translated
 from warpline.model.errors import RecordingError
 from warpline.model.progress import IsCancelled, Progress
+from warpline.own_python import own_python
 
 _TIMEOUT_S = 60
 
@@ -45,7 +45,7 @@ def read_doctor_of_every_python(_progress: Progress, is_cancelled: IsCancelled) 
 
 def _ask(words: Sequence[str], is_cancelled: IsCancelled) -> tuple[SourceReport, ...]:
     # A child process: looking for GPUs and drivers loads libraries the window does not want.
-    command = [sys.executable, "-P", "-m", "warpline", "doctor", "--json", *words]
+    command = [*own_python("warpline"), "doctor", "--json", *words]
     process = subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )

@@ -7,11 +7,12 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QObject, QSocketNotifier, QTimer, Signal
+
+from warpline.own_python import own_python
 
 _READ_BYTES = 1 << 18
 _POLL_MS = 50
@@ -63,10 +64,7 @@ class RecordingProcess(QObject):
         status_read, status_write = os.pipe()
         _set_size(slave)
         command = [
-            sys.executable,
-            "-P",
-            "-m",
-            "warpline",
+            *own_python("warpline"),
             arguments[0],
             "--status-fd",
             str(status_write),

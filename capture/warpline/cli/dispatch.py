@@ -13,6 +13,7 @@ from warpline.cli import registry
 from warpline.cli.command import Command
 from warpline.i18n import install, tr, translated
 from warpline.model.errors import UsageError, WarplineError
+from warpline.own_python import forget_current_folder
 
 FAILURE = 1
 BAD_USAGE = 2
@@ -27,6 +28,7 @@ _EXTRAS = {
     "pyarrow": "parquet",
     "dask": "dask",
     "distributed": "dask",
+    "cryptography": "dask",
 }
 
 
@@ -39,6 +41,8 @@ class _Parser(argparse.ArgumentParser):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run ``warpline`` with these arguments (default: the process's); returns the exit status."""
+    if argv is None:
+        forget_current_folder()
     arguments = list(sys.argv[1:] if argv is None else argv)
     status = _StatusOfFailures()
     install()
@@ -63,6 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def main_window() -> int:
     """Start the window, for desktop entries: every argument is a file."""
+    forget_current_folder()
     return main(["view", *sys.argv[1:]])
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from warpline.i18n import tr
 from warpline.model import UsageError, WarplineError
+from warpline.own_python import own_python
 
 _BAD_USAGE = 2
 _PREFIX = "warpline: error: "
@@ -60,8 +61,7 @@ def draw(
     start, stop = ("" if end is None else f"{end}ns" for end in ends_ns)
     with tempfile.TemporaryDirectory(prefix="warpline-") as folder:
         out = Path(folder) / "picture.png"
-        # -P: modules that lie in the current folder are not meant.
-        command = [sys.executable, "-P", "-m", "warpline", "render", str(path.absolute()), f"--output={out}"]
+        command = [*own_python("warpline"), "render", str(path.absolute()), f"--output={out}"]
         command += [
             f"--range={start}:{stop}",
             f"--size={size[0]}x{size[1]}",

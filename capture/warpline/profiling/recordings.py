@@ -18,6 +18,7 @@ from typing import Any, Protocol
 from warpline import annotation
 from warpline.i18n import tr
 from warpline.model.errors import RecordingError, WarplineError
+from warpline.own_python import own_python
 from warpline.profiling.gpu_work import JoinedGpu, follow_in_recording
 from warpline.profiling.hooks import hook_frameworks
 from warpline.profiling.results import ProfilerResult, passing_folder
@@ -149,16 +150,20 @@ class _Recorder:
         self._reports, theirs = os.pipe()
         self._received = b""
         self._gpu: JoinedGpu | None = None
-        package = str(Path(__file__).resolve().parents[2])
-        command = [sys.executable, "-P", "-m", "warpline.recording.attached_recorder"]
-        command += [str(os.getpid()), str(output), ",".join(trace), str(theirs)]
+        command = [
+            *own_python("warpline.recording.attached_recorder"),
+            str(os.getpid()),
+            str(output),
+            ",".join(trace),
+            str(theirs),
+        ]
         # Through a shell that is gone at once: the recorder is nobody's child, so no wait() of the program meets it.
         try:
             subprocess.run(
                 ["/bin/sh", "-c", '"$@" &', "sh", *command],
                 check=True,
                 cwd="/",
-                env=_environment(package),
+                env=_environment(),
                 pass_fds=(theirs,),
                 start_new_session=True,
                 stdin=subprocess.DEVNULL,
@@ -234,12 +239,10 @@ class _Recorder:
             os.close(self._reports)
 
 
-def _environment(package: str) -> dict[str, str]:
+def _environment() -> dict[str, str]:
     """That of the program, without what would load our agent or another profiler into the recorder."""
-    kept = {
+    return {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith("WARPLINE_") and name not in {"LD_PRELOAD", "PYTHONSTARTUP", "PYTHONINSPECT"}
+        if not name.startswith("WARPLINE_") and name != "LD_PRELOAD"
     }
-    kept["PYTHONPATH"] = os.pathsep.join([package, *filter(None, [os.environ.get("PYTHONPATH")])])
-    return kept

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from warpline.i18n import tr
 from warpline.model.errors import CaptureFormatError, RecordingError, WarplineError
+from warpline.own_python import own_python
 from warpline.recording.session import RecordingOptions
 from warpline.recording.spool.secrets import has_masked
 
@@ -94,7 +95,7 @@ def _options(given: object, trace: object, uuid: str) -> RecordingOptions:
 
 def read_recipe(path: Path) -> Recipe:
     """`recipe_of` a file, read in a process of its own. Raises RecordingError."""
-    command = [sys.executable, "-P", "-m", "warpline.recording.again", str(path)]
+    command = [*own_python("warpline.recording.again"), str(path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         last = done.stderr.strip().splitlines()[-1:] or [tr("{path}: cannot be read", path=path)]

@@ -6,7 +6,7 @@ import logging
 import os
 import queue
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -59,7 +59,7 @@ def run_ranks(
     if not left:
         return
     count = min(workers or min(MOST_WORKERS, os.cpu_count() or 1), len(left))
-    if scheduler is None and (count < 2 or not has_dask()):
+    if scheduler is None and (count < 2 or not (has_dask() and find_spec("cryptography"))):
         if count > 1:
             tell(tr("one rank after the other: pip install 'warpline[dask]' computes several at once"))
         for one in left:
@@ -91,7 +91,9 @@ def _existing(address: str, stack: ExitStack) -> Client:
 
 def _embedded(count: int, stack: ExitStack) -> Client:
     from distributed import Client, LocalCluster
+    from distributed.security import Security
 
+    stack.enter_context(_environment_of_workers())
     try:
         # One thread each: the memory of a worker is that of one rank.
         started = LocalCluster(
@@ -99,6 +101,9 @@ def _embedded(count: int, stack: ExitStack) -> Client:
             threads_per_worker=1,
             processes=True,
             dashboard_address=None,
+            # A scheduler runs what it is handed: whoever else is on this machine is kept out by certificates that
+            # are made for this job and never lie in a file.
+            security=Security.temporary(),
             # What the scheduler serves for itself is nobody else's, and its usual port may be another cluster's.
             scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
             memory_limit=0,
@@ -116,6 +121,20 @@ def _embedded(count: int, stack: ExitStack) -> Client:
     cluster = stack.enter_context(started)
     client: Client = stack.enter_context(Client(cluster, set_as_default=False))
     return client
+
+
+@contextmanager
+def _environment_of_workers() -> Iterator[None]:
+    """Workers import nothing from the current folder; what Dask sets for them is not left to other programs."""
+    before = dict(os.environ)
+    # For the workers, and for what Python itself starts beside them.
+    os.environ["PYTHONSAFEPATH"] = "1"
+    try:
+        yield
+    finally:
+        for name in os.environ.keys() - before.keys():
+            del os.environ[name]
+        os.environ.update(before)
 
 
 def _distributed(

@@ -77,7 +77,8 @@ def recorded(
         page = ControlPage(directory, RecordingState.RECORDING, source_mask=0xFFFFFFFF)
         try:
             done = subprocess.run(
-                [interpreter, "-S", "-c", program, str(argument)],
+                [interpreter, "-I", "-S", "-c", program, str(argument)],
+                cwd=folder,
                 env={**os.environ, "WARPLINE_SPOOL": folder, **variables},
                 stdin=subprocess.DEVNULL,
                 capture_output=True,

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from tests.benchmarks.jobs.generate_job import US, JobPlan, write_job
+from tests.unit.security.planted import plant
 
 from warpline.analysis.jobs.job_reports import NEEDED
 from warpline.cli import main
@@ -109,8 +110,31 @@ def test_a_worker_that_is_killed_takes_no_rank_along(job: Path, cluster: Cluster
     assert [tables.reason for _, tables in found] == [""] * RANKS
 
 
-def test_processes_of_this_machine_find_what_one_finds(job: Path, tmp_path: Path, capsys: Any) -> None:
+def test_processes_of_this_machine_find_what_one_finds_and_are_nobody_elses(
+    job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    from distributed import Client, LocalCluster
+
+    refused: list[str] = []
+    closing = LocalCluster.close
+
+    def close(cluster: LocalCluster, *arguments: Any, **options: Any) -> Any:
+        address = cluster.scheduler_address
+        with pytest.raises((OSError, TypeError)):
+            Client(address.replace("tls:", "tcp:"), timeout=1, set_as_default=False)
+        refused.append(address[:6])
+        return closing(cluster, *arguments, **options)
+
+    monkeypatch.setattr(LocalCluster, "close", close)
     alone, _ = found_by(capsys, job, "--workers", "1")
     os.rename(tmp_path / "cache", tmp_path / "cache of before")
+    (tmp_path / "planted").mkdir()
+    told = plant(tmp_path / "planted")
+    monkeypatch.chdir(tmp_path / "planted")
+    environment = dict(os.environ)
     together, _ = found_by(capsys, job, "--workers", "2")
     assert together == alone
+    # No module of the current folder was imported, no variable of Dask's stays, no connection without certificates.
+    assert not told.exists(), told.read_text()
+    assert dict(os.environ) == environment
+    assert set(refused) == {"tls://"}

@@ -19,6 +19,7 @@ from typing import Any
 
 from warpline.model.errors import RecordingError
 from warpline.recording.proc_files import process_stat
+from warpline.untrusted import read_json
 
 SOCKET_FILE = "control.sock"
 COMMANDS = ("pause", "resume", "stop", "status")
@@ -88,7 +89,7 @@ class ControlServer:
 
     def _reply(self, line: bytes) -> dict[str, Any]:
         try:
-            request = json.loads(line)
+            request = read_json(line)
         except ValueError:
             return {"ok": False, "error": "not JSON"}
         if not isinstance(request, dict) or request.get("command") not in COMMANDS:
@@ -119,7 +120,7 @@ def send_command(directory: Path, command: str, *, timeout_s: float = 10.0, **fi
         except OSError as error:
             raise RecordingError(f"{directory}: nothing is recording there") from error
     try:
-        reply = json.loads(received)
+        reply = read_json(received)
     except ValueError as error:
         raise RecordingError(f"{directory}: the recorder went away") from error
     if not isinstance(reply, dict) or not reply.get("ok"):
@@ -197,7 +198,7 @@ def _running() -> list[dict[str, Any]]:
     notes: list[dict[str, Any]] = []
     for path in sorted(folder.glob("*.json")) if folder is not None else []:
         try:
-            note = json.loads(path.read_text())
+            note = read_json(path.read_text())
             alive = (
                 process_stat(int(note["recorder"])) is not None
                 and (Path(note["spool"]) / SOCKET_FILE).exists()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from warpline.model.errors import RecordingError
+from warpline.untrusted import read_json
 
 SESSION_FILE = "session.json"
 SESSION_VERSION = 1
@@ -119,7 +120,7 @@ def load_session(directory: Path) -> Session:
     """
     path = directory / SESSION_FILE
     try:
-        values = json.loads(path.read_text())
+        values = read_json(path.read_text())
     except (FileNotFoundError, NotADirectoryError) as error:
         raise RecordingError(f"{directory}: not a spool directory, it has no {SESSION_FILE}") from error
     except (OSError, ValueError) as error:

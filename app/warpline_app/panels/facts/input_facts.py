@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from warpline.i18n import tr
+from warpline.untrusted import read_json
 from warpline_app.panels.facts.fact import Fact
 
 INPUT_ATTRIBUTES = frozenset(("input_shapes", "input_types", "arguments"))
@@ -62,8 +63,8 @@ def shape_text(shape: Any) -> str:
 def arguments_of(text: str) -> dict[str, Any] | None:
     """The arguments in a text of JSON; None when it is no object."""
     try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
+        found = read_json(text)
+    except ValueError:
         return None
     return found if isinstance(found, dict) else None
 
@@ -75,7 +76,7 @@ def compact(value: Any) -> str:
 
 def _list_of(text: str) -> list[Any] | None:
     try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
+        found = read_json(text)
+    except ValueError:
         return None
     return found if isinstance(found, list) else None

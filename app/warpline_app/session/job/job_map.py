@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.framework.column import Column
+from warpline.untrusted import natural_key
 from warpline_app.session.job.row_order import RowOrder
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class JobMap:
         if by is RowOrder.HOST:
             hosts = [one.host for one in self.ranks]
             return np.array(
-                sorted(rows.tolist(), key=lambda row: (not hosts[row], _natural(hosts[row]), row))
+                sorted(rows.tolist(), key=lambda row: (not hosts[row], natural_key(hosts[row]), row))
             )
         if by is RowOrder.VALUE and self.column(name) is not None:
             means = self.row_means(name)
@@ -123,8 +123,3 @@ class JobMap:
         """The first of these names that the job has, else its first column; empty where it has none."""
         names = [column.name for column in self.columns]
         return next((name for name in wanted if name in names), names[0] if names else "")
-
-
-def _natural(text: str) -> list[tuple[int, int | str]]:
-    parts = re.split(r"(\d+)", text)
-    return [(0, int(part)) if part.isdecimal() else (1, part) for part in parts if part]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, overload
@@ -12,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.framework.column import Column
+from warpline.untrusted import natural_key
 
 
 class Texts(Sequence[str | None]):
@@ -302,14 +302,6 @@ def _coded(values: Sequence[str | None]) -> Texts:
     code: dict[str, int] = {}
     codes = np.array([-1 if text is None else code.setdefault(text, len(code)) for text in values], np.int64)
     return Texts(codes, list(code).__getitem__)
-
-
-_NUMBER = re.compile(r"(\d+)")
-
-
-def natural_key(text: str) -> list[tuple[int, int | str]]:
-    """A sort key under which "step 9" stands before "step 10"."""
-    return [(0, int(part)) if part.isdigit() else (1, part.lower()) for part in _NUMBER.split(text) if part]
 
 
 def _tree_order(depth: npt.NDArray[np.int16], order: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

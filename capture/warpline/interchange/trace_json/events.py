@@ -11,6 +11,7 @@ import msgspec
 
 from warpline.interchange.framework.columns import loses_nanoseconds
 from warpline.interchange.trace_json.json_repair import is_json, save_events
+from warpline.untrusted import read_json
 
 Scalar = int | float | str | None
 
@@ -124,8 +125,8 @@ _SCALARS = frozenset(field for field in Event.__struct_fields__ if field not in 
 def _plain(text: bytes) -> bytes | None:
     """An event whose scalars are scalars, as JSON; None when the value is no object."""
     try:
-        value: Any = json.loads(text)
-    except (ValueError, RecursionError):
+        value: Any = read_json(text)
+    except ValueError:
         return None
     if not isinstance(value, dict):
         return None

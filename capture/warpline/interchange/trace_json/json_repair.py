@@ -11,6 +11,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from warpline.untrusted import read_json
+
 EVENT_BORDER = re.compile(rb"\}\s*,\s*\{(?=\s*\")")
 """Where one event probably ends and the next begins: an opening brace that is followed by a key."""
 
@@ -202,7 +204,7 @@ def json_object(text: str) -> dict[str, Any] | None:
     """The object in a text, None when it is none."""
     try:
         # Not msgspec: it refuses numbers beyond what a float holds, and with them everything beside them.
-        value = json.loads(text) if text else None
-    except (ValueError, RecursionError):
+        value = read_json(text) if text else None
+    except ValueError:
         return None
     return value if isinstance(value, dict) else None

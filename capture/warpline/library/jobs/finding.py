@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from warpline.library.jobs.looking import Candidate, look_into
 from warpline.library.jobs.remote import is_url, list_files
 from warpline.model import UsageError
 from warpline.model.progress import IsCancelled, Progress, never, unwatched
+from warpline.untrusted import natural_key
 
 BY_ORDER = "order"
 """`RankFile.told_by` where nothing tells a rank and the files are counted through."""
@@ -167,7 +168,7 @@ def _files(paths: Sequence[Path | str]) -> Iterator[Candidate]:
     for path in paths:
         if isinstance(path, str) and is_url(path):
             base = path.rstrip("/")
-            for url in sorted(list_files(path), key=lambda url: _natural(Path(url))):
+            for url in sorted(list_files(path), key=natural_key):
                 below = url.partition(base.partition("://")[2])[2].strip("/")
                 shown = Path(below or url.rpartition("/")[2])
                 yield Candidate(Path(url.partition("://")[2]), shown, url, is_asked_for=not below)
@@ -178,14 +179,9 @@ def _files(paths: Sequence[Path | str]) -> Iterator[Candidate]:
         if not path.is_dir():
             yield Candidate(path, path, is_asked_for=True)
             continue
-        for inside in sorted(path.rglob("*"), key=_natural):
+        for inside in sorted(path.rglob("*"), key=lambda one: (natural_key(str(one)), str(one))):
             if inside.is_file() and not inside.is_symlink():
                 yield Candidate(inside, inside.relative_to(path))
-
-
-def _natural(path: Path) -> list[tuple[int, int | str]]:
-    parts: Iterable[str] = re.split(r"(\d+)", str(path))
-    return [(0, int(part)) if part.isdecimal() else (1, part) for part in parts]
 
 
 def _expression(pattern: str | None) -> re.Pattern[str] | None:

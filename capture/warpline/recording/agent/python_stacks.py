@@ -10,6 +10,7 @@ import numpy.typing as npt
 from warpline.recording.agent import records
 from warpline.recording.spool.reader import SpoolFile
 from warpline.storage import NO_STACK, CaptureBuilder
+from warpline.untrusted import places_of
 
 _OWN_FILE = re.compile(r"warpline[/\\]recording[/\\]sources[/\\]\w+[/\\]inside[/\\]\w+\.py$")
 """Python that a recording puts into the program."""
@@ -27,11 +28,16 @@ class PythonStacks:
             code: (spool.text(name), spool.text(file), first)
             for code, name, file, first in codes[["code", "name", "file", "first_line"]].tolist()
         }
-        size = int(nodes["stack"].max()) + 1 if len(nodes) else 1
-        self._stack = np.full(size, NO_STACK, np.int64)
-        self._place = np.full(size, NO_PLACE, np.uint32)
+        nodes = np.sort(nodes, order="stack")
+        self._ids = np.unique(nodes["stack"])
+        # The last is of those that are not there, whose place is −1.
+        self._stack = np.full(len(self._ids) + 1, NO_STACK, np.int64)
+        self._place = np.full(len(self._ids) + 1, NO_PLACE, np.uint32)
+        stacks, parents = (places_of(self._ids, nodes[end]).tolist() for end in ("stack", "parent"))
         # By id: a stack is defined after the one it stands on. As many as there are places in the program.
-        for stack, parent, code, line in np.sort(nodes, order="stack").tolist():
+        for (code, line), stack, parent in zip(
+            nodes[["code", "line"]].tolist(), stacks, parents, strict=True
+        ):
             if parent < stack and _OWN_FILE.search(names.get(code, ("", "", 0))[1]):
                 # What our hooks wrap is called by them, and stands where it would without them.
                 self._stack[stack], self._place[stack] = self._stack[parent], self._place[parent]
@@ -43,12 +49,12 @@ class PythonStacks:
 
     def stacks(self, ids: npt.NDArray[np.uint32]) -> np.ma.MaskedArray[tuple[int], np.dtype[np.uint32]]:
         """Stack ids of the capture [n], masked where there is none."""
-        found = self._stack[np.where(ids < len(self._stack), ids, 0)]
+        found = self._stack[places_of(self._ids, ids)]
         return np.ma.MaskedArray(found.astype(np.uint32), found == NO_STACK)
 
     def places(self, ids: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
         """String ids of the innermost frames [n]; `NO_PLACE` where there is no stack."""
-        return self._place[np.where(ids < len(self._place), ids, 0)]
+        return self._place[places_of(self._ids, ids)]
 
 
 def frame_text(name: str, file: str, first_line: int, line: int) -> str:

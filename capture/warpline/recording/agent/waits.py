@@ -296,11 +296,10 @@ def _groups(waits: Waits, releases: Releases) -> tuple[Int64Array, Int64Array]:
 
 def _kinds(functions: UInt32Array, descriptors: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
     """Codes of `WaitKind` [n] for numbers of functions; ``descriptors`` [n] tells what reads and writes are on."""
-    table = np.full(int(functions.max(initial=0)) + 1, WaitKind.UNKNOWN, np.uint8)
+    table = np.full(max(KIND_OF_FUNCTION) + 2, WaitKind.UNKNOWN, np.uint8)
     for function, kind in KIND_OF_FUNCTION.items():
-        if function < len(table):
-            table[function] = kind
-    kinds = table[functions]
+        table[function] = kind
+    kinds = table[np.minimum(functions, len(table) - 1)]
     return np.where(kinds == WaitKind.UNKNOWN, descriptors, kinds).astype(np.uint8)
 
 

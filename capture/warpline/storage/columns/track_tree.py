@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import cached_property
 
 from warpline.model import Track
+from warpline.untrusted import natural_key
 
 
 class TrackTree:
@@ -26,11 +26,5 @@ class TrackTree:
         children: dict[int, list[int]] = {}
         for track in self._tracks:
             children.setdefault(track.parent, []).append(track.index)
-        key = {track.index: (track.sort_key, _natural(track.title), track.index) for track in self._tracks}
+        key = {track.index: (track.sort_key, natural_key(track.title), track.index) for track in self._tracks}
         return {parent: tuple(sorted(found, key=key.__getitem__)) for parent, found in children.items()}
-
-
-def _natural(title: str) -> tuple[tuple[int, int, str], ...]:
-    """Sort key under which "Stream 7" comes before "Stream 13"."""
-    parts = re.split(r"(\d+)", title.casefold())
-    return tuple((1, int(part), "") if part.isdecimal() else (0, 0, part) for part in parts)

@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import orjson
 
+from warpline.untrusted import number_in
+
 if TYPE_CHECKING:
     from warpline.model import Track
     from warpline.storage import Capture, KindTable
@@ -332,7 +334,7 @@ def _memory_arguments(capture: Capture, position: Int64Array, found: EventArgume
 
 def _device_numbers(text: str) -> tuple[int, int]:
     name, _, number = text.partition(" ")
-    return _DEVICE_TYPES.get(name, -1), int(number) if number.isdecimal() else -1
+    return _DEVICE_TYPES.get(name, -1), number_in(number)
 
 
 def _whose(
@@ -343,8 +345,7 @@ def _whose(
     if track.thread is not None:
         found.constant("tid", capture.threads[track.thread].tid)
     elif track.role == "core":
-        number = track.uri.rpartition("/")[2]
-        found.constant("core", int(number) if number.isdecimal() else -1)
+        found.constant("core", number_in(track.uri.rpartition("/")[2]))
         table = capture.kinds["cpu_slice"]
         if "thread" in table.attributes:
             index, validity = table.column("thread")

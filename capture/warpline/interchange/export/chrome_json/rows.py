@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from warpline.untrusted import number_in
+
 if TYPE_CHECKING:
     from warpline.model import Track
     from warpline.storage import Capture
@@ -142,6 +144,6 @@ class Rows:
             pid = self._group_pids[top.index] = self._next()
             self.names[pid, None] = top.title
             self.sort_keys[pid, None] = top.sort_key
-        number = track.uri.rpartition("/")[2]
-        tid = int(number) if track.role == "core" and number.isdecimal() else self._next()
+        core = number_in(track.uri.rpartition("/")[2]) if track.role == "core" else -1
+        tid = core if core >= 0 else self._next()
         return TraceRow(pid, self._free_tid(pid, tid, track.uri, track.title))

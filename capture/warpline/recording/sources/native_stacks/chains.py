@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from warpline.recording.sources.native_stacks import records
 from warpline.recording.spool.reader import SpoolFile
 from warpline.recording.symbols.address_spaces import AddressSpace, AddressSpaces, Mapping
@@ -184,16 +182,16 @@ class _Addresses:
 
     def __init__(self, spool: SpoolFile) -> None:
         nodes = spool.records(records.NATIVE_STACK, records.native_stack).values
-        size = int(nodes["stack"].max()) + 1 if len(nodes) else 1
-        parent, address = np.zeros(size, np.int64), np.zeros(size, np.uint64)
-        parent[nodes["stack"]], address[nodes["stack"]] = nodes["parent"], nodes["address"]
-        self._parent, self._address = parent.tolist(), address.tolist()
+        ends = zip(nodes["parent"].tolist(), nodes["address"].tolist(), strict=True)
+        self._nodes: dict[int, tuple[int, int]] = dict(zip(nodes["stack"].tolist(), ends, strict=True))
 
     def chain(self, stack: int) -> tuple[int, ...]:
         """Addresses, innermost first."""
         found: list[int] = []
-        while 0 < stack < len(self._parent):
-            found.append(self._address[stack])
-            above = self._parent[stack]
-            stack = above if above < stack else 0
+        while stack in self._nodes:
+            above, address = self._nodes[stack]
+            found.append(address)
+            if above >= stack:
+                break
+            stack = above
         return tuple(found)

@@ -1,0 +1,52 @@
+"""Where values in files become ours: JSON, numbers in texts, numbers that name places of a table.
+
+Whoever wrote a file may have meant harm. Python refuses a number of 4,301 digits with a ValueError that nobody expects
+behind ``isdecimal``, and brackets in brackets with a RecursionError; a table as long as its largest key takes what
+memory there is for one key of 2^32. What is read by these functions has the type they say, or raises what they say.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+_NUMBER = re.compile(r"(\d+)")
+_DIGITS = 18
+"""As many fit into 64 bits, whichever they are."""
+
+
+def read_json(text: str | bytes) -> Any:
+    """The value of a JSON text. Raises ValueError for everything that is none, however it is wrong."""
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise ValueError("brackets lie in each other too deep") from error
+
+
+def number_in(text: str, otherwise: int = -1) -> int:
+    """The number that a text of digits says, where it fits into 64 bits."""
+    return int(text) if text.isdecimal() and len(text) <= _DIGITS else otherwise
+
+
+def natural_key(text: str) -> tuple[str | int, ...]:
+    """A sort key under which "step 9" stands before "step 10"; case does not count."""
+    # Texts and numbers take turns, so that only like is compared with like.
+    parts = _NUMBER.split(text.casefold())
+    return tuple(number_in(part, 10**_DIGITS) if place % 2 else part for place, part in enumerate(parts))
+
+
+def places_of(
+    keys: npt.NDArray[np.integer[Any]], wanted: npt.NDArray[np.integer[Any]]
+) -> npt.NDArray[np.int64]:
+    """Where each wanted number [n] stands among ascending distinct keys; −1 for one that does not."""
+    import numpy as np
+
+    if not len(keys):
+        return np.full(len(wanted), -1, np.int64)
+    places = np.searchsorted(keys, wanted)
+    return np.where(keys[np.minimum(places, len(keys) - 1)] == wanted, places, -1)

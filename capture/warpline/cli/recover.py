@@ -33,6 +33,14 @@ class RecoverCommand:
         from warpline.recording.recover import recover
 
         done = recover(args.spool, args.output, keep=args.keep)
+        if done is None:
+            print(
+                tr(
+                    "{spool}: nothing to recover: its capture is complete already, or nothing had been recorded yet",
+                    spool=args.spool,
+                )
+            )
+            return 0
         print(
             tr(
                 "{path}: {events}, {lost}",

@@ -183,5 +183,7 @@ def _recover(spool: Path, progress: Progress) -> Opened:
     from warpline.recording.recover import recover
 
     progress(0.0, tr("finishing the recording {name}", name=spool.name))
-    path = recover(spool).path
+    done = recover(spool)
+    # Without a suffix it is the name of the capture, which is complete where the spool had nothing more to give.
+    path = done.path if done is not None else spool.with_suffix("")
     return Opened(_open_capture(path, progress, lambda: False), path)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Container, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from warpline._version import __version__
 from warpline.i18n import english, tr
@@ -27,8 +28,12 @@ from warpline.recording.proc_files import command_line
 from warpline.recording.running import RunningProgram
 from warpline.recording.session import RecordingOptions, Session
 from warpline.recording.sources.registry import asked_sources
-from warpline.recording.spool.directory import default_spool, make_spool, remove_spool
+from warpline.recording.spool.directory import default_spool, new_spool, remove_spool
 from warpline.recording.spool.secrets import masked
+
+if TYPE_CHECKING:
+    from warpline.recording.recorder import Recorder
+    from warpline.recording.signals import SignalQueue
 
 _REMEDY = english("start the program with: warpline record")
 
@@ -50,7 +55,6 @@ def attach(
     """
     tell: Report = report or (lambda _status: None)
     require_linux()
-    from warpline.recording.control import announced
     from warpline.recording.signals import SignalQueue
 
     if pid == os.getpid():
@@ -60,9 +64,29 @@ def attach(
     output = output.absolute()
     check_output(output)
     directory = (spool or default_spool(output)).absolute()
-    make_spool(directory)
-    signals = SignalQueue()
-    recorder = None
+    with new_spool(directory):
+        signals = SignalQueue()
+        try:
+            return _attach(target, directory, output, options, signals, tell, lets_in=lets_in)
+        finally:
+            signals.close()
+            target.close()
+
+
+def _attach(
+    target: RunningProgram,
+    directory: Path,
+    output: Path,
+    options: RecordingOptions,
+    signals: SignalQueue,
+    tell: Report,
+    *,
+    lets_in: bool,
+) -> Result:
+    from warpline.recording.control import announced
+
+    pid = target.pid
+    recorder: Recorder | None = None
     try:
         # numpy makes threads: signals are blocked before, or one of them would take them.
         from warpline.recording.recorder import Recorder
@@ -96,9 +120,6 @@ def attach(
         if isinstance(error, OSError):
             raise RecordingError(f"{error.filename or directory}: {error.strerror or error}") from error
         raise
-    finally:
-        signals.close()
-        target.close()
 
 
 def _check_owner(pid: int) -> None:

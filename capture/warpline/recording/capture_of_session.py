@@ -122,10 +122,13 @@ def check_output(output: Path) -> None:
     if not os.access(folder, os.W_OK) or (output.exists() and not os.access(output, os.W_OK)):
         raise RecordingError(f"{output}: no permission to write there")
     if not output.exists():
-        # Some places say that they may be written to and take no file: /proc.
+        # Some places say that they may be written to and take no file: /proc. Under the name that the capture has while
+        # it is written, so that nobody takes what a kill at this moment leaves for a capture.
+        trial = output.with_name(f"{output.name}.part")
         try:
-            os.close(os.open(output, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-            output.unlink()
+            with contextlib.suppress(FileExistsError):
+                os.close(os.open(trial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+                trial.unlink()
         except OSError as error:
             raise RecordingError(f"{output}: {error.strerror}") from error
     if shutil.disk_usage(folder).free < 1 << 20:

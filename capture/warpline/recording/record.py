@@ -31,7 +31,7 @@ from warpline.recording.environment import environment_for_target
 from warpline.recording.platforms import require_linux
 from warpline.recording.session import RecordingOptions, Session
 from warpline.recording.sources.registry import source_of_range
-from warpline.recording.spool.directory import default_spool, make_spool, remove_spool
+from warpline.recording.spool.directory import default_spool, new_spool, remove_spool
 from warpline.recording.spool.error_ring import make_error_ring
 from warpline.recording.spool.secrets import masked
 
@@ -65,17 +65,17 @@ def record(
     output = output.absolute()
     check_output(output)
     directory = (spool or default_spool(output)).absolute()
-    make_spool(directory)
-    signals = SignalQueue()
-    try:
-        target = spawn(command, signals.original_mask)
-        return _record(command, output, options, directory, target, signals, tell)
-    except OSError as error:
-        raise RecordingError(f"{error.filename or directory}: {error.strerror or error}") from error
-    finally:
-        signals.close()
-        with contextlib.suppress(OSError):
-            directory.rmdir()  # only when nothing was recorded
+    with new_spool(directory):
+        signals = SignalQueue()
+        try:
+            target = spawn(command, signals.original_mask)
+            return _record(command, output, options, directory, target, signals, tell)
+        except OSError as error:
+            raise RecordingError(f"{error.filename or directory}: {error.strerror or error}") from error
+        finally:
+            signals.close()
+            with contextlib.suppress(OSError):
+                directory.rmdir()  # only when nothing was recorded
 
 
 def _record(

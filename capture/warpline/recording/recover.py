@@ -2,39 +2,42 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
-from warpline.i18n import tr
-from warpline.model.errors import RecordingError
-from warpline.recording.control import send_command
+from warpline.held_folders import sweep
 from warpline.recording.finalise import Finalised, finalise
 from warpline.recording.session import load_session
-from warpline.recording.spool.directory import remove_spool
+from warpline.recording.spool.directory import held_spool, is_over, remove_spool
 
 
-def recover(directory: Path, output: Path | None = None, *, keep: bool = False) -> Finalised:
+def recover(directory: Path, output: Path | None = None, *, keep: bool = False) -> Finalised | None:
     """Write the capture of a spool directory, then remove the directory unless ``keep``.
 
-    ``output`` defaults to where the recording would have put it.
+    ``output`` defaults to where the recording would have put it. None when there is nothing to be written, because the
+    capture was complete already or nothing had been recorded; what was left of the spool is removed.
 
     Raises RecordingError when it is no spool directory or its recorder still runs, StorageError when the capture
     cannot be written; the directory stays then.
     """
     directory = directory.absolute()
-    session = load_session(directory)
-    if _is_alive(directory):
-        raise RecordingError(
-            tr("{spool}: is still being recorded; 'warpline control stop' ends that", spool=directory)
-        )
-    done = finalise(directory, (output or session.output).absolute())
-    if not keep:
-        remove_spool(directory)
+    if not directory.is_dir():
+        load_session(directory)
+    with held_spool(directory):
+        if is_over(directory):
+            if not keep:
+                remove_spool(directory)
+            return None
+        session = load_session(directory)
+        done = finalise(directory, (output or session.output).absolute())
+        _clear_beside(session.output)
+        if not keep:
+            remove_spool(directory)
     return done
 
 
-def _is_alive(directory: Path) -> bool:
-    try:
-        send_command(directory, "status", timeout_s=2)
-    except RecordingError:
-        return False
-    return True
+def _clear_beside(output: Path) -> None:
+    """What a recorder that was killed while it wrote the capture left there."""
+    with contextlib.suppress(OSError):
+        output.with_name(f"{output.name}.part").unlink(missing_ok=True)
+    sweep(output.parent)

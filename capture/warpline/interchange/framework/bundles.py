@@ -14,6 +14,7 @@ from pathlib import Path
 from shlex import quote
 from typing import IO
 
+from warpline.held_folders import TemporaryFolder
 from warpline.i18n import tr
 from warpline.interchange.framework.detection import detect, read_head
 from warpline.interchange.framework.unpacking import UNPACKING_ERRORS, ZIP_MAGIC
@@ -64,7 +65,9 @@ def traces_of(paths: Sequence[Path], cancelled: IsCancelled) -> Iterator[list[Pa
                 continue
             folder = path
             if not path.is_dir():
-                folder = Path(unpacked.enter_context(tempfile.TemporaryDirectory(prefix="warpline-")))
+                made = TemporaryFolder(Path(tempfile.gettempdir()))
+                unpacked.callback(made.close)
+                folder = made.path
                 _unpack(path, folder, cancelled)
             found += _traces_in(folder, path, cancelled)
         yield found

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -11,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from warpline.held_folders import TemporaryFolder
 from warpline.model import StorageError
 from warpline.storage.columns.disk_space import disk_error, missing_space
 
@@ -20,14 +19,16 @@ Array = npt.NDArray[Any]
 class SpillDirectory:
     """A temporary directory that checks for space before it is written to and vanishes at the end.
 
-    Its columns keep ``hold_bytes`` in memory before the first of them goes to the disk.
+    What one that was killed left beside it vanishes before. Its columns keep ``hold_bytes`` in memory before the first
+    of them goes to the disk.
     """
 
     def __init__(self, parent: Path, hold_bytes: int = 0) -> None:
         try:
-            self._path = Path(tempfile.mkdtemp(prefix=".warpline-", dir=parent))
+            self._folder = TemporaryFolder(parent)
         except OSError as error:
             raise StorageError(f"{parent}: cannot make a temporary directory: {error.strerror}") from error
+        self._path = self._folder.path
         self._made = 0
         self._hold_bytes = hold_bytes
         self.held_bytes = 0
@@ -61,7 +62,7 @@ class SpillDirectory:
             )
 
     def close(self) -> None:
-        shutil.rmtree(self._path, ignore_errors=True)
+        self._folder.close()
 
     def __enter__(self) -> Self:
         return self

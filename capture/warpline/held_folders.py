@@ -1,0 +1,94 @@
+"""Temporary folders that go away whatever happens: at the end, or before the next one is made beside them.
+
+Who uses a folder holds a lock on it, which the system takes back when the process ends, by whatever signal. A folder
+nobody holds was left by one that was killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+PREFIX = ".warpline-spill-"
+_ATTEMPTS = 16
+
+
+class TemporaryFolder:
+    """A new folder in ``parent``, readable to its owner only; `close` removes it. Makes room first: see `sweep`.
+
+    Raises OSError when it cannot be made.
+    """
+
+    def __init__(self, parent: Path) -> None:
+        sweep(parent)
+        for _attempt in range(_ATTEMPTS):
+            path = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
+            held = hold(path)
+            # Between its birth and our lock somebody who swept may have taken it for a left one.
+            if held is not None and path.is_dir():
+                break
+            if held is not None:
+                os.close(held)
+        else:
+            raise OSError(f"{parent}: temporary folders vanish")
+        self.path = path
+        self._held = held
+
+    def close(self) -> None:
+        """Remove the folder with what is in it."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        if self._held >= 0:
+            os.close(self._held)
+            self._held = -1
+
+
+def sweep(parent: Path) -> None:
+    """Remove temporary folders of ours that nobody uses any more; what cannot be removed stays."""
+    if sys.platform == "win32":
+        return
+    with contextlib.suppress(OSError):
+        found = [entry.path for entry in os.scandir(parent) if entry.name.startswith(PREFIX)]
+        for path in found:
+            _remove_unused(Path(path))
+
+
+def _remove_unused(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        if path.lstat().st_uid != os.geteuid():
+            return
+        held = hold(path, alone=True)
+        if held is not None:
+            shutil.rmtree(path, ignore_errors=True)
+            os.close(held)
+
+
+def hold(path: Path, *, alone: bool = False) -> int | None:
+    """Lock a folder for this process until the descriptor that is returned is closed; None when another one has it.
+
+    Where the file system has no locks, a descriptor nevertheless; None with ``alone``, which asks to be sure. Without
+    locks at all (Windows) −1.
+
+    Raises OSError when the folder cannot be opened; a symbolic link is not followed.
+    """
+    if sys.platform == "win32":
+        return -1
+    import fcntl
+
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        return None
+    except OSError:
+        if alone:
+            os.close(descriptor)
+            return None
+    return descriptor

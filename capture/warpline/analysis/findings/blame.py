@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.findings.causes import Cause
-from warpline.analysis.findings.segments import Index, Segments
+from warpline.analysis.findings.segments import Index, Segments, address, as_int32
 
 Int64Array = npt.NDArray[np.int64]
 Int32Array = npt.NDArray[np.int32]
@@ -66,6 +66,8 @@ def blame(segments: Segments, index: Index, actor: int, start_ns: int, stop_ns: 
 
     A moment of waiting is explained by what whoever ended the wait did in that very moment, and so on.
     """
+    if index.library is not None and len(segments):
+        return _compiled(segments, index, actor, start_ns, stop_ns)
     one = np.array([actor], np.int64)
     _window, own = index.overlapping(one, np.array([start_ns]), np.array([stop_ns]))
     pieces = Pieces(
@@ -92,6 +94,32 @@ def blame(segments: Segments, index: Index, actor: int, start_ns: int, stop_ns: 
     if (found.start[1:] >= found.start[:-1]).all():
         return found
     return found.take(np.argsort(found.start, kind="stable").astype(np.int32))
+
+
+def _compiled(segments: Segments, index: Index, actor: int, start_ns: int, stop_ns: int) -> Pieces:
+    """`blame` in C, which counts the pieces before it writes them."""
+    library = index.library
+    assert library is not None
+    start, stop, cause = (
+        np.ascontiguousarray(column) for column in (segments.start, segments.stop, segments.cause)
+    )
+    whose, by = as_int32(segments.actor), as_int32(segments.by)
+    width = np.ones(1, np.int64)
+
+    def followed(room: int) -> tuple[int, Pieces]:
+        begin, end = (np.empty(room, np.int64) for _ in range(2))
+        depth, is_cycle = np.empty(room, np.int8), np.empty(room, bool)
+        # Column by column: what all chains begin with lies side by side.
+        path = np.empty((int(width[0]), room), np.int32)
+        count = library.warpline_blame(
+            address(start), address(stop), address(whose), address(by), address(cause), address(index.first),
+            len(index.cursor), address(index.cursor), actor, start_ns, stop_ns, HOPS, int(Cause.NOT_RECORDED), room,
+            address(width), address(begin), address(end), address(path), address(depth), address(is_cycle),
+        )  # fmt: skip
+        return count, Pieces(begin, end, path.T, depth, is_cycle)
+
+    count, none = followed(0)
+    return followed(count)[1] if count else none
 
 
 def _next(segments: Segments, index: Index, pieces: Pieces, level: int) -> tuple[Pieces, Pieces]:

@@ -2,20 +2,58 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property, lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.findings.causes import Cause
+from warpline.compiled import load
 
 Int64Array = npt.NDArray[np.int64]
 IntArray = npt.NDArray[np.signedinteger[Any]]
 BoolArray = npt.NDArray[np.bool_]
 NOBODY = -1
 _NARROW = np.iinfo(np.int32).max
+LIBRARY = Path(__file__).parent / "libwarpline_waits.so"
+_Pointer = ctypes.c_void_p
+_Integer = ctypes.c_int64
+
+
+@lru_cache(maxsize=1)
+def library() -> ctypes.CDLL | None:
+    """The compiled loops of a diagnosis, None where they are not compiled."""
+    return load(
+        LIBRARY,
+        {
+            "warpline_segments_at": (None, [_Integer, *[_Pointer] * 4, _Integer, *[_Pointer] * 2]),
+            "warpline_blame": (
+                _Integer,
+                [*[_Pointer] * 6, _Integer, _Pointer, *[_Integer] * 6, *[_Pointer] * 6],
+            ),
+            "warpline_by_ends": (None, [*[_Pointer] * 3, _Integer, *[_Pointer] * 2]),
+            "warpline_replay": (
+                None,
+                [_Integer, *[_Pointer] * 5, *[_Integer] * 3, _Pointer, _Integer, _Pointer],
+            ),
+            "warpline_walk": (_Integer, [*[_Pointer] * 2, *[_Integer] * 5, *[_Pointer] * 2]),
+        },
+    )
+
+
+def address(array: npt.NDArray[Any]) -> int:
+    """Where the values of a contiguous array begin."""
+    return int(array.ctypes.data)
+
+
+def as_int32(values: IntArray) -> npt.NDArray[np.int32]:
+    """Numbers of actors or segments as the compiled loops take them."""
+    return np.ascontiguousarray(values, np.int32)
 
 
 def narrow(values: npt.NDArray[np.integer[Any]]) -> IntArray:
@@ -202,12 +240,28 @@ def _gaps(found: Segments, actors: IntArray, start_ns: int, stop_ns: int) -> Seg
 
 
 class Index:
-    """Finds segments of an actor in a stretch of time by binary search."""
+    """Finds segments of an actor in a stretch of time by binary search; compiled, from the one found last."""
 
-    def __init__(self, segments: Segments, start_ns: int, stop_ns: int) -> None:
+    def __init__(self, segments: Segments, start_ns: int, stop_ns: int, compiled: bool = True) -> None:
         self.segments = segments
         self._origin, self._span = start_ns, stop_ns - start_ns + 1
-        self._starts = self._key(segments.actor, segments.start)
+        self.library = library() if compiled else None
+
+    @cached_property
+    def first(self) -> Int64Array:
+        """Where the segments of each actor begin, and behind the last those of none."""
+        actor = self.segments.actor
+        last = int(actor[-1]) if len(actor) else -1
+        return np.searchsorted(actor, np.arange(last + 2, dtype=actor.dtype)).astype(np.int64, copy=False)
+
+    @cached_property
+    def cursor(self) -> Int64Array:
+        """Of each actor the segment that was found last."""
+        return np.minimum(self.first[:-1], max(len(self.segments) - 1, 0))
+
+    @cached_property
+    def _starts(self) -> Int64Array:
+        return self._key(self.segments.actor, self.segments.start)
 
     def _key(self, actor: IntArray, time: Int64Array) -> Int64Array:
         key: Int64Array = actor.astype(np.int64)
@@ -220,11 +274,24 @@ class Index:
         """The segment of each actor that a moment of the range lies in (its start counts, its stop does not);
         −1 for an actor without any.
         """
-        at = np.searchsorted(self._starts, self._key(actor, time), "right") - 1
         if not len(self.segments):
             return np.full(len(actor), -1, np.int64)
+        if self.library is not None:
+            return self._compiled_at(actor, time)
+        at = np.searchsorted(self._starts, self._key(actor, time), "right") - 1
         known = (at >= 0) & (self.segments.actor[np.maximum(at, 0)] == actor)
         return np.where(known, at, -1)
+
+    def _compiled_at(self, actor: IntArray, time: Int64Array) -> Int64Array:
+        found = np.empty(len(actor), np.int64)
+        whose, when = as_int32(actor), np.ascontiguousarray(time, np.int64)
+        start = np.ascontiguousarray(self.segments.start)
+        assert self.library is not None
+        self.library.warpline_segments_at(
+            len(found), address(whose), address(when), address(start), address(self.first),
+            len(self.cursor), address(self.cursor), address(found),
+        )  # fmt: skip
+        return found
 
     def overlapping(
         self, actor: IntArray, start: Int64Array, stop: Int64Array

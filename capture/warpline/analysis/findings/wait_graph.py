@@ -5,41 +5,21 @@ The walks are C (``native/wait_graph.c``), and their twins here, which are used 
 
 from __future__ import annotations
 
-import ctypes
-from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.findings.causes import CONTENTION, SIGNALS, Cause
-from warpline.analysis.findings.segments import Index, IntArray, Segments, one_of
-from warpline.compiled import load
+from warpline.analysis.findings.segments import Index, IntArray, Segments, address, one_of
 
 Int64Array = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.floating[Any]]
-LIBRARY = Path(__file__).parent / "libwarpline_waits.so"
 MOST_JUMPS = 64
 """From one to another at one moment."""
 _PASSIVE = (*SIGNALS, Cause.LOCK, Cause.BLOCKED, Cause.SIGNAL, Cause.OTHER)
-_Pointer = ctypes.c_void_p
-_Integer = ctypes.c_int64
-
-
-@lru_cache(maxsize=1)
-def library() -> ctypes.CDLL | None:
-    """The compiled walks, None where they are not compiled."""
-    return load(
-        LIBRARY,
-        {
-            "warpline_replay": (None, [_Integer, *[_Pointer] * 7, _Integer, _Pointer]),
-            "warpline_walk": (
-                _Integer,
-                [_Pointer, _Pointer, *[_Integer] * 5, _Pointer, _Pointer],
-            ),
-        },
-    )
+FIRST, SHORTER, SILENT = 1, 2, 4
+_HEAD_BYTES = 24
 
 
 class WaitGraph:
@@ -47,51 +27,72 @@ class WaitGraph:
 
     def __init__(self, segments: Segments, start_ns: int, stop_ns: int, compiled: bool = True) -> None:
         self.segments, self.start_ns, self.stop_ns = segments, start_ns, stop_ns
-        self.index = Index(segments, start_ns, stop_ns)
-        self._library = library() if compiled else None
+        self.index = Index(segments, start_ns, stop_ns, compiled)
+        self._library = self.index.library
         self._start = np.ascontiguousarray(segments.start)
         self._stop = np.ascontiguousarray(segments.stop)
         waits = np.flatnonzero(segments.by >= 0)
         self._on = np.full(len(segments), -1, np.int32)
         # What somebody did until the wait was over; what begins at that very moment comes too late.
         self._on[waits] = self.index.at(segments.by[waits], segments.stop[waits] - 1)
-        self._first = np.ones(len(segments), np.uint8)
-        self._first[1:] = segments.actor[1:] != segments.actor[:-1]
         # Who comes at another time may find the lock free, and never waits longer than for one that has it.
-        self._shorter = one_of(segments.cause, CONTENTION).astype(np.uint8)
-        self._held_up = np.zeros(len(segments), bool)
+        self._marks = one_of(segments.cause, CONTENTION).astype(np.uint8)
+        self._marks *= SHORTER
+        self._marks[self.index.first[:-1][np.diff(self.index.first) > 0]] |= FIRST
+        self._marks |= np.where(
+            (self._on < 0) & one_of(segments.cause, _PASSIVE), np.uint8(SILENT), np.uint8(0)
+        )
         self._before: dict[int, int] = {}
-        self._unknown = (self._on < 0) & one_of(segments.cause, _PASSIVE)
-        # What ends at one moment: what is done there before what waited for it.
-        ends = (segments.stop - start_ns) * 2
-        ends += self._on >= 0
-        self._order = np.argsort(ends, kind="stable").astype(np.int32)
+        self._order = self._by_ends()
+
+    def _by_ends(self) -> IntArray:
+        """What ends at one moment: what is done there before what waited for it."""
+        if self._library is None:
+            ends = (self._stop - self.start_ns) * 2
+            ends += self._on >= 0
+            return np.argsort(ends, kind="stable").astype(np.int32)
+        order = np.empty(len(self.segments), np.int32)
+        first = self.index.first
+        heap = np.empty(len(first) * _HEAD_BYTES, np.uint8)
+        self._library.warpline_by_ends(
+            address(self._stop),
+            address(self._on),
+            address(first),
+            len(first) - 1,
+            address(heap),
+            address(order),
+        )
+        return order
 
     def hold(self, which: npt.NDArray[np.bool_]) -> None:
-        """Marks segments that are known to have held somebody up: their length counts, whatever ended them."""
-        self._held_up = which
+        """Marks segments that are known to have held somebody up: their length counts, whatever ended them. Once."""
+        self._marks[which] &= ~np.uint8(SILENT)
         self._before.clear()
 
     def replay(self, keep: FloatArray) -> Int64Array:
         """When each segment would end, capture ns, if of its length only a part in 0-1 were left; a wait for somebody
         known lasts until he is there, and with 0 is none.
         """
-        keep = np.ascontiguousarray(keep, np.float32)
-        end = np.zeros(len(self.segments), np.int64)
+        return self._replay(keep, (0, len(self.segments)))
+
+    def _replay(self, keep: FloatArray | None, own: tuple[int, int], is_before: bool = False) -> Int64Array:
+        """`replay` with what is not known of others than the segments ``own`` left out, unless ``keep`` takes of it
+        (None: of nothing); ``is_before`` leaves out the same, and takes nothing away.
+        """
+        if keep is not None:
+            keep = np.ascontiguousarray(keep, np.float32)
         if self._library is None:
+            parts = np.ones(len(self.segments), np.float32) if keep is None else keep
+            silent = (self._marks & SILENT > 0) & (parts == 1)
+            silent[slice(*own)] = False
+            parts = np.where(silent, np.float32(0), np.float32(1) if is_before else parts)
             return _replay(
-                self._order,
-                self._start,
-                self._stop,
-                self._first,
-                self._shorter,
-                keep,
-                self._on,
-                self.start_ns,
-            )
+                self._order, self._start, self._stop, self._marks, parts, self._on, self.start_ns
+            )  # fmt: skip
+        end = np.empty(len(self.segments), np.int64)
         self._library.warpline_replay(
-            len(end), _at(self._order), _at(self._start), _at(self._stop), _at(self._first),
-            _at(self._shorter), _at(keep), _at(self._on), self.start_ns, _at(end),
+            len(end), address(self._order), address(self._start), address(self._stop), address(self._marks),
+            None if keep is None else address(keep), *own, is_before, address(self._on), self.start_ns, address(end),
         )  # fmt: skip
         return end
 
@@ -101,20 +102,22 @@ class WaitGraph:
         A wait of others for somebody who is not known lasts as long as he takes, which nobody knows: it holds up
         nobody.
         """
-        last = int(np.searchsorted(self.segments.actor, np.int32(actor), "right")) - 1
-        if last < 0 or self.segments.actor[last] != actor or (keep == 1).all():
+        whose = self.segments.actor
+        low, high = np.searchsorted(whose, np.array([actor, actor + 1], whose.dtype)).tolist()
+        own, last = (low, high), high - 1
+        changed = keep != 1
+        if low == high or not changed.any():
             return 0
-        unknown = self._unknown & (self.segments.actor != actor) & ~self._held_up
-        everyone = int(unknown.sum())
-        unknown &= keep == 1
-        before = self._before.get(actor) if int(unknown.sum()) == everyone else None
-        if before is None:
-            before = int(self.replay(np.where(unknown, np.float32(0), np.float32(1)))[last])
-            if int(unknown.sum()) == everyone:
-                # Mostly nothing of what is unknown is taken away: the same is compared with again.
-                self._before[actor] = before
-        after = int(self.replay(np.where(unknown, np.float32(0), keep))[last])
-        return max(before - after, 0)
+        changed &= self._marks & SILENT > 0
+        changed[low:high] = False
+        if changed.any():
+            before = int(self._replay(keep, own, is_before=True)[last])
+        else:
+            # Mostly nothing of what is unknown is taken away: the same is compared with again.
+            if actor not in self._before:
+                self._before[actor] = int(self._replay(None, own)[last])
+            before = self._before[actor]
+        return max(before - int(self._replay(keep, own)[last]), 0)
 
     def walk(self, actor: int) -> tuple[Int64Array, Int64Array, Int64Array]:
         """The path that took the time, from the start of the range to what an actor did last: (segment, start, stop),
@@ -129,8 +132,8 @@ class WaitGraph:
         else:
             segment, begin = (np.empty(len(self.segments), np.int64) for _ in range(2))
             count = self._library.warpline_walk(
-                _at(self._start), _at(self._on), at, self.stop_ns, self.start_ns, MOST_JUMPS, len(segment),
-                _at(segment), _at(begin),
+                address(self._start), address(self._on), at, self.stop_ns, self.start_ns, MOST_JUMPS, len(segment),
+                address(segment), address(begin),
             )  # fmt: skip
             segment, begin = segment[:count], begin[:count]
         segment, begin = segment[::-1], begin[::-1]
@@ -138,23 +141,18 @@ class WaitGraph:
         return segment, begin, stop
 
 
-def _at(array: npt.NDArray[Any]) -> int:
-    return int(array.ctypes.data)
-
-
 def _replay(
     order: IntArray,
     start: Int64Array,
     stop: Int64Array,
-    first: npt.NDArray[np.uint8],
-    shorter: npt.NDArray[np.uint8],
+    marks: npt.NDArray[np.uint8],
     keep: FloatArray,
     on: IntArray,
     origin: int,
 ) -> Int64Array:
     """``warpline_replay``."""
-    begins, ends, is_first = start.tolist(), stop.tolist(), first.tolist()
-    kept, after, is_shorter = keep.tolist(), on.tolist(), shorter.tolist()
+    begins, ends, is_first = start.tolist(), stop.tolist(), (marks & FIRST > 0).tolist()
+    kept, after, is_shorter = keep.tolist(), on.tolist(), (marks & SHORTER > 0).tolist()
     end = [0] * len(begins)
     for i in order.tolist():
         begin = origin if is_first[i] else end[i - 1]

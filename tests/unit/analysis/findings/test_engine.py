@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from tests.unit.analysis.analysis_tools import rows_of
 from tests.unit.effort import rounds
 
+from warpline.analysis.findings.blame import blame
 from warpline.analysis.findings.causes import Cause
 from warpline.analysis.findings.diagnose import diagnose, open_case
 from warpline.analysis.findings.finding import Diagnosis
 from warpline.analysis.findings.scope import warm_up
-from warpline.analysis.findings.segments import Segments, join_segments, make_segments, tile
+from warpline.analysis.findings.segments import Index, Segments, join_segments, make_segments, tile
 from warpline.analysis.findings.wait_graph import WaitGraph
 from warpline.analysis.framework.selection import Selection, View
 from warpline.model import Flag, UsageError
@@ -164,9 +165,32 @@ def test_the_compiled_walks_are_those_of_python(
     fast, slow = WaitGraph(segments, 0, 1000), WaitGraph(segments, 0, 1000, compiled=False)
     keep = np.resize(np.array(parts), len(segments))
     assert fast.replay(keep).tolist() == slow.replay(keep).tolist()
+    for graph in (fast, slow):
+        graph.hold(segments.cause == Cause.CONDITION)
     for actor in range(5):
+        assert fast.gain_ns(actor, keep) == slow.gain_ns(actor, keep)
         for ours, theirs in zip(fast.walk(actor), slow.walk(actor), strict=True):
             assert ours.tolist() == theirs.tolist()
+
+
+@given(SEGMENTS, st.lists(st.tuples(st.integers(-1, 6), st.integers(0, 999)), max_size=20))
+@settings(max_examples=rounds(60, 2_000), deadline=None)
+def test_the_compiled_pieces_are_those_of_numpy(
+    rows: list[tuple[int, int, int, Cause, int]], moments: list[tuple[int, int]]
+) -> None:
+    segments = made(rows)
+    fast, slow = Index(segments, 0, 1000), Index(segments, 0, 1000, compiled=False)
+    who, when = np.array(moments, np.int64).reshape(-1, 2).T
+    assert fast.at(who, when).tolist() == slow.at(who, when).tolist()
+    for actor in range(6):
+        for start, stop in ((0, 1000), (130, 777)):
+            ours, theirs = (blame(segments, index, actor, start, stop) for index in (fast, slow))
+            for name in ("start", "stop", "depth", "is_cycle", "root", "leaf"):
+                assert getattr(ours, name).tolist() == getattr(theirs, name).tolist()
+            width = min(ours.path.shape[1], theirs.path.shape[1])
+            assert (ours.path[:, :width] == theirs.path[:, :width]).all()
+            assert (theirs.path[:, width:] < 0).all()
+            assert (ours.path[:, width:] < 0).all()
 
 
 @given(SEGMENTS)

@@ -51,6 +51,7 @@ _IMPORTERS = ("warpline/interchange/framework",)
 HELPERS = (
     Helper("capture", "warpline/interchange/trace_json", "libwarpline_scan.so", _IMPORTERS),
     Helper("capture", "warpline/interchange/nsys/tables", "libwarpline_sqlite.so", _IMPORTERS),
+    Helper("capture", "warpline/storage/columns", "libwarpline_guard.so"),
     Helper("capture", "warpline/storage/index", "libwarpline_strip.so"),
     Helper("capture", "warpline/analysis/findings", "libwarpline_waits.so"),
     Helper("app", "warpline_app/timeline/draw", "libwarpline_lines.so"),

@@ -20,7 +20,7 @@ from PySide6.QtWidgets import QApplication, QTabBar, QWidget
 
 from warpline_app.look.appearance import appearance
 from warpline_app.look.file_drag import file_drag, local_files
-from warpline_app.look.painting import painting
+from warpline_app.look.painting import contained
 
 _FRAME_PX = 2.0
 
@@ -127,15 +127,17 @@ class DropTabBar(QTabBar):
     def paintEvent(self, event: QPaintEvent) -> None:
         """The tabs, and a frame around the one that would be compared."""
         super().paintEvent(event)
-        if self._target < 0:
-            return
-        with painting(self) as painter:
-            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-            painter.setPen(QPen(appearance().theme.color("selection"), _FRAME_PX))
-            inset = _FRAME_PX / 2 + 1
-            painter.drawRoundedRect(
-                QRectF(self.tabRect(self._target)).adjusted(inset, inset, -inset, -inset), 4, 4
-            )
+        if self._target >= 0:
+            self._frame_target(event)
+
+    @contained
+    def _frame_target(self, painter: QPainter, _event: QPaintEvent) -> None:
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(appearance().theme.color("selection"), _FRAME_PX))
+        inset = _FRAME_PX / 2 + 1
+        painter.drawRoundedRect(
+            QRectF(self.tabRect(self._target)).adjusted(inset, inset, -inset, -inset), 4, 4
+        )
 
 
 def _point(event: QMouseEvent) -> QPoint:

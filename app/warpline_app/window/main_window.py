@@ -22,6 +22,7 @@ from warpline_app.session.workspace import Item, Workspace
 from warpline_app.verbs.catalogue import all_commands
 from warpline_app.window.capture_page import CapturePage
 from warpline_app.window.close_question import may_close
+from warpline_app.window.file_watch import FileWatch
 from warpline_app.window.message_bars import MessageBars
 from warpline_app.window.opening_notices import OpeningNotices
 from warpline_app.window.start.recent_menu import RecentMenu
@@ -72,6 +73,7 @@ class MainWindow(QMainWindow):
         self._center.addWidget(self.tabs)
         self.message_bars = MessageBars(self.workspace.messages)
         self.panels = PanelLayout(self._center, parent=self)
+        self.file_watch = FileWatch(self.workspace, self)
         self._notices = OpeningNotices(self.workspace, partial(self.panels.show_panel, "console"), self)
         self.tool_row = ToolRow(self.commands)
         self.tool_row.search.left.connect(self.focus_front)

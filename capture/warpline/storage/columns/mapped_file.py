@@ -6,6 +6,7 @@ values.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import mmap
 import os
@@ -21,6 +22,8 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.model import CaptureFormatError, CaptureVersionError
+from warpline.page_guard import Guard
+from warpline.storage.columns.file_fate import FileFate
 from warpline.storage.columns.schema import ALIGNMENT, FORMAT, READABLE_VERSIONS, VERSION
 from warpline.storage.columns.stored_text import set_attribute
 from warpline.storage.columns.why_unreadable import (
@@ -59,12 +62,14 @@ class MappedFile:
                 if raw.read(len(SIGNATURE)) != SIGNATURE:
                     raise self.error(why_not_hdf5(path, self._size))
                 self._map = mmap.mmap(raw.fileno(), 0, access=mmap.ACCESS_READ)
+                self._opened = os.fstat(raw.fileno())
         except OSError as error:
             raise CaptureFormatError(f"{path}: cannot be read: {error.strerror or error}") from error
+        self._guard = Guard(self._map, self._address())
         try:
             self._file = h5py.File(path, "r")
         except (OSError, RuntimeError, ValueError) as error:
-            self._map.close()
+            self._close_map()
             raise self.error(why_unreadable(path, self._size)) from error
         self.mapped = True
         self._groups: dict[str, h5py.Group] = {"": self._file}
@@ -317,7 +322,8 @@ class MappedFile:
         page = mmap.PAGESIZE
         for first, stop in ranges:
             first -= first % page
-            self._map.madvise(mmap.MADV_WILLNEED, first, max(1, min(stop, self._size) - first))
+            with contextlib.suppress(OSError):  # advice; a file that was cut off has no such pages
+                self._map.madvise(mmap.MADV_WILLNEED, first, max(1, min(stop, self._size) - first))
 
     @property
     def size(self) -> int:
@@ -326,16 +332,33 @@ class MappedFile:
 
     def offset_of(self, column: Array) -> int | None:
         """Where in the file a mapped column begins; None for a column that was read."""
-        base = np.frombuffer(self._map, np.uint8, 1).__array_interface__["data"][0]
-        place = int(column.__array_interface__["data"][0]) - base
+        place = int(column.__array_interface__["data"][0]) - self._address()
         return place if 0 <= place < self._size else None
 
     def is_intact(self) -> bool:
-        """Whether the file under the map is still as long as when it was opened."""
+        """Whether the file under the map is still as long as when it was opened, and all that was read could be."""
         try:
-            return os.fstat(self._file.id.get_vfd_handle()).st_size >= self._size
+            size = os.fstat(self._file.id.get_vfd_handle()).st_size
         except (OSError, RuntimeError, ValueError):
             return False
+        return size >= self._size and not self._guard.is_lost
+
+    def fate(self) -> FileFate:
+        """What became of the file since it was opened, as far as the system tells; see `FileFate`."""
+        if not self.is_intact():
+            return FileFate.LOST
+        try:
+            now = os.fstat(self._file.id.get_vfd_handle())
+            if (now.st_mtime_ns, now.st_size) != (self._opened.st_mtime_ns, self._opened.st_size):
+                return FileFate.CHANGED
+            there = os.stat(self.path)
+        except OSError:
+            return FileFate.GONE
+        is_same = (there.st_dev, there.st_ino) == (self._opened.st_dev, self._opened.st_ino)
+        return FileFate.AS_IT_WAS if is_same else FileFate.REPLACED
+
+    def _address(self) -> int:
+        return int(np.frombuffer(self._map, np.uint8, 1).__array_interface__["data"][0])
 
     def __enter__(self) -> Self:
         return self
@@ -348,11 +371,13 @@ class MappedFile:
     def close(self) -> None:
         self._groups.clear()
         self._file.close()
+        self._close_map()
+
+    def _close_map(self) -> None:
         # The map goes when the last column that views it goes.
-        try:
+        with contextlib.suppress(BufferError):
             self._map.close()
-        except BufferError:
-            pass
+            self._guard.end()
 
 
 def is_capture(path: Path) -> bool:

@@ -29,6 +29,7 @@ from warpline.model.progress import IsCancelled, Progress
 from warpline.storage.cache import ConversionCache
 from warpline.storage.columns.counters import Counter
 from warpline.storage.columns.events import Lanes
+from warpline.storage.columns.file_fate import FileFate
 from warpline.storage.columns.groups import LaneGroup, find_groups
 from warpline.storage.columns.kind_table import KindTable
 from warpline.storage.columns.links import Links
@@ -376,9 +377,14 @@ class Capture(ExactQueries):
         """Whether the file is still as long as when it was opened.
 
         Columns are mapped: reading one after somebody cut the file off ends the process (SIGBUS), as with every
-        mapped file. Writers of captures never do that, they rename.
+        mapped file, unless `warpline.page_guard` is enabled: zeros are read then, and this is False. Writers of
+        captures never cut off, they rename.
         """
         return self._file.is_intact()
+
+    def fate(self) -> FileFate:
+        """What became of the file since it was opened."""
+        return self._file.fate()
 
     def close(self) -> None:
         """Closes the file; columns in use stay valid until they are dropped."""

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QMenu, QMenuBar
 
 ENGLISH = "english"
 """Property of an entry: its title in English, from which its letter is taken in every language."""
+_WORD = re.compile(r"[A-Za-z0-9]+")
 _FREE = string.ascii_uppercase + string.digits
 
 
@@ -20,7 +21,7 @@ def letters_of(titles: Sequence[str]) -> list[str]:
     found = [""] * len(titles)
     # Those with the fewest letters to choose from go first, so that none is left without its own.
     for place in sorted(range(len(titles)), key=lambda one: len(set(titles[one].upper()))):
-        words = re.findall(r"[A-Za-z0-9]+", titles[place])
+        words = _WORD.findall(titles[place])
         wanted = [word[0] for word in words] + [letter for word in words for letter in word[1:]]
         letter = next((one for one in (*map(str.upper, wanted), *_FREE) if one not in taken), "")
         taken.add(letter)
@@ -36,10 +37,10 @@ def with_mnemonic(text: str, letter: str) -> str:
     if not letter:
         return text
     # Words first: the mark stands where the eye begins to read.
-    for pattern in (rf"(?<![A-Za-z0-9]){letter}", letter):
-        match = re.search(pattern, title, re.IGNORECASE)
-        if match is not None:
-            return f"{title[: match.start()]}&{title[match.start() :]}{tab}{key}"
+    for places in ((word.start() for word in _WORD.finditer(title)), range(len(title))):
+        place = next((place for place in places if title[place].upper() == letter), None)
+        if place is not None:
+            return f"{title[:place]}&{title[place:]}{tab}{key}"
     body = title.rstrip("…")
     return f"{body}(&{letter}){title[len(body) :]}{tab}{key}"
 

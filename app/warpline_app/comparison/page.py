@@ -65,6 +65,7 @@ class ComparisonPage(QWidget):
         # One legend is enough for both.
         self.views[1].explained = tuple(view.document.capture for view in self.views)
         self.views[0].explained = ()
+        self.views[0].legend.expect(False)
         self.views[0].legend.wanted_changed.connect(self.views[1].legend.set_wanted)
         self.views[0].legend.set_wanted(workspace.settings.shows_legend)
         pair.lock.mode_changed.connect(lambda _mode: self._share_time())

@@ -54,7 +54,8 @@ class Settings:
     def language(self) -> str:
         """The language of the window, ``system`` or one of `i18n.languages`; takes effect at the next start."""
         value = self._store.value("appearance/language", SYSTEM)
-        return value if isinstance(value, str) and value in languages() else SYSTEM
+        # Most have never chosen one: catalogues are read for those who did.
+        return value if isinstance(value, str) and value != SYSTEM and value in languages() else SYSTEM
 
     @language.setter
     def language(self, choice: str) -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from PySide6.QtWidgets import QMessageBox, QWidget
 
 from warpline.i18n import tr, tr_n
-from warpline_app.recording.recording import Recording
 from warpline_app.session.workspace import Workspace
+
+if TYPE_CHECKING:
+    from warpline_app.recording.recording import Recording
 
 
 class EndQuestion(QMessageBox):
@@ -64,6 +68,8 @@ def may_close(workspace: Workspace, parent: QWidget | None) -> bool:
     box.exec()
     if box.clickedButton() is not stop:
         return False
+    from warpline_app.recording.recording import Recording
+
     for activity in running:
         activity.stop()
         if isinstance(activity, Recording):

@@ -11,6 +11,7 @@ from types import TracebackType
 
 from warpline.i18n import tr
 from warpline.model.errors import UsageError
+from warpline_app.window.quick_start import imports_uncollected, spare_sources
 
 
 def has_display() -> bool:
@@ -59,21 +60,23 @@ def run_window(paths: list[Path]) -> int:
                 "print reports with: warpline stats FILE, or connect with: ssh -X"
             )
         )
-    _load_reader()
-    from warpline_app.look.appearance import appearance
-    from warpline_app.look.application import make_application
-    from warpline_app.session.settings import Settings
+    with imports_uncollected():
+        _load_reader()
+        spare_sources()
+        from warpline_app.look.appearance import appearance
+        from warpline_app.look.application import make_application
+        from warpline_app.session.settings import Settings
+        from warpline_app.window import main_window
 
     settings = Settings()
     application = make_application(settings.theme, settings.language, is_themed=False)
     # Ctrl-C in the terminal ends the window at once: Qt's loop would never look at Python's own handler.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    from warpline_app.window.main_window import MainWindow
-
-    window = MainWindow(settings)
+    window = main_window.MainWindow(settings)
     appearance().choose(settings.theme)
     tell_failures()
-    window.show()
+    # Before the window is shown: it would draw how to begin first, with a picture of each recent capture.
     files = paths or (settings.open_files if settings.restore_session else [])
     window.workspace.open_files([path for path in files if paths or path.exists()])
+    window.show()
     return application.exec()

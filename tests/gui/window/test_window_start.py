@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -120,3 +123,90 @@ def test_the_demo_is_recorded_and_shown(
     assert page is not None
     assert page.document.source.parent == tmp_path / "warpline-demo"
     assert "logger" in {thread.name for thread in page.document.capture.threads}
+
+
+ROOMS_OF_THE_FIRST_FRAME = {
+    "warpline": {"", "analysis", "analysis.framework", "i18n", "library", "model", "storage", "storage.columns",
+                 "storage.index", "storage.read"},
+    "warpline_app": {"", "commands", "look", "panels", "panels.frame", "session", "session.evidence", "session.job",
+                     "timeline", "timeline.draw", "timeline.model", "timeline.model.why", "timeline.widgets", "verbs",
+                     "window", "window.start"},
+}  # fmt: skip
+"""What may be imported before a capture is seen, folder by folder: each costs everybody at every start."""
+LIBRARIES_OF_THE_FIRST_FRAME = {"numpy", "h5py", "orjson", "PySide6", "shiboken6"}
+LATER = {
+    "hashlib",
+    "sqlite3",
+    "ssl",
+    "asyncio",
+    "multiprocessing",
+    "concurrent",
+    "importlib.metadata",
+    "email",
+}
+"""Modules of Python that are large, and that others have dragged in before."""
+FIRST_FRAME = """
+import json, os, sys
+from pathlib import Path
+import warpline_app.window.run_window as start
+
+def watch():
+    spared()
+    from warpline_app.window.tabs import CaptureTabs
+
+    class Watched(CaptureTabs):
+        def __init__(self, *arguments):
+            super().__init__(*arguments)
+            self.page_opened.connect(lambda page: page.view.canvas.frame_drawn.connect(tell))
+
+    sys.modules["warpline_app.window.tabs"].CaptureTabs = Watched
+
+def tell():
+    import gc, linecache
+    files = {name: getattr(module, "__file__", None) for name, module in list(sys.modules.items())}
+    print(json.dumps({"files": files, "read": list(linecache.cache), "collects": gc.isenabled()}))
+    sys.stdout.flush()
+    os._exit(0)
+
+spared, start.spare_sources = start.spare_sources, watch
+start.run_window([Path(sys.argv[1])])
+"""
+
+
+@pytest.fixture(scope="module")
+def first_frame(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str | None]]:
+    """What a window has imported when it paints the first frame of a capture."""
+    settings = str(tmp_path_factory.mktemp("settings"))
+    environment = {**os.environ, "XDG_CONFIG_HOME": settings, "QT_QPA_PLATFORM": "offscreen"}
+    told = subprocess.run(
+        [sys.executable, "-c", FIRST_FRAME, str(sample)],
+        env=environment, capture_output=True, text=True, timeout=120, check=True,
+    )  # fmt: skip
+    answer: dict[str, dict[str, str | None]] = json.loads(told.stdout)
+    return answer
+
+
+def test_the_first_frame_imports_nothing_but_what_it_shows(
+    first_frame: dict[str, dict[str, str | None]],
+) -> None:
+    files = first_frame["files"]
+    for package, rooms in ROOMS_OF_THE_FIRST_FRAME.items():
+        modules = {name for name in files if name.partition(".")[0] == package}
+        folders = {name.removesuffix(".spec").rpartition(".")[0] for name in modules if name != package}
+        found = {folder.partition(".")[2] for folder in folders}
+        assert found - rooms == set(), sorted(modules)
+    installed = {
+        name
+        for name, path in files.items()
+        if path and "site-packages" in path and "." not in name and not name.startswith(("_", "warpline"))
+    }
+    assert installed - LIBRARIES_OF_THE_FIRST_FRAME <= {"cython_runtime"}
+    assert LATER & set(files) == set()
+    assert [
+        name for name in files if name.startswith("warpline_app.panels.") and name.endswith(".panel")
+    ] == []
+
+
+def test_sources_are_not_read_for_the_word_pyside(first_frame: dict[str, dict[str, str | None]]) -> None:
+    assert [path for path in first_frame["read"] if "warpline" in path] == []
+    assert first_frame["collects"], "garbage is collected again once modules are there"

@@ -15,6 +15,8 @@ Float64Array = npt.NDArray[np.float64]
 
 PAGE_PX = 2048
 PAGE_HEIGHT_PX = 2048
+_FIRST_HEIGHT_PX = 256
+"""A page grows as texts come: 16 MB of pixels would have to be cleared before the first frame."""
 LONGEST_TEXT = 160
 ELLIPSIS = "…"
 
@@ -81,8 +83,7 @@ class Atlas:
         self._keys.clear()
         self._ends.clear()
         self._texts.clear()
-        self.pixmap = QPixmap(PAGE_PX, PAGE_HEIGHT_PX)
-        self.pixmap.fill(Qt.GlobalColor.transparent)
+        self.pixmap = _empty_page(_FIRST_HEIGHT_PX)
         self._x = self._y = 0
         self.ellipsis = np.array([self.add(ELLIPSIS, ink) for ink in range(len(self._inks))], np.int64)
 
@@ -111,6 +112,7 @@ class Atlas:
         if self._x + width > PAGE_PX:
             self._x = 0
             self._y += self.line_height
+        self._grow()
         with painting(self.pixmap) as painter:
             painter.setPen(self._inks[ink])
             layout.draw(painter, QPointF(self._x, self._y))
@@ -124,6 +126,14 @@ class Atlas:
         self._x += width + 2
         self._entries[text, ink] = entry
         return entry
+
+    def _grow(self) -> None:
+        """Make room for one more line."""
+        height = self.pixmap.height()
+        if self._y + self.line_height > height and height < PAGE_HEIGHT_PX:
+            smaller, self.pixmap = self.pixmap, _empty_page(2 * height)
+            with painting(self.pixmap) as painter:
+                painter.drawPixmap(0, 0, smaller)
 
     @property
     def table(self) -> npt.NDArray[np.int64]:
@@ -163,3 +173,9 @@ class Atlas:
             painter.setOpacity(opacity)
             painter.drawText(QPointF(x - width / 2, y - height / 2 + ascent), text)
         painter.restore()
+
+
+def _empty_page(height: int) -> QPixmap:
+    page = QPixmap(PAGE_PX, height)
+    page.fill(Qt.GlobalColor.transparent)
+    return page

@@ -39,6 +39,9 @@ class Legend(QWidget):
         self.entries: tuple[LegendEntry, ...] = ()
         self._table: ColorTable | None = None
         self._wanted = True
+        self.is_told = False
+        """Whether `show_entries` was called."""
+        self._expected = False
         self.setFixedHeight(HEIGHT)
         self.setMouseTracking(True)
         self.setAccessibleName(tr("Legend of colours and textures", "timeline"))
@@ -46,14 +49,20 @@ class Legend(QWidget):
 
     def show_entries(self, entries: tuple[LegendEntry, ...], table: ColorTable) -> None:
         """Explain these, with the colours of a timeline."""
-        self.entries, self._table = entries, table
-        self.setVisible(bool(entries) and self._wanted)
+        self.is_told = True
+        self.entries, self._table, self._expected = entries, table, bool(entries)
+        self.setVisible(self._expected and self._wanted)
         self.update()
+
+    def expect(self, on: bool) -> None:
+        """Take the room of the entries that will come, so that rows do not move when they do; False: none will."""
+        self._expected = on
+        self.setVisible(on and self._wanted)
 
     def set_wanted(self, on: bool) -> None:
         """Show or hide the strip."""
         self._wanted = on
-        self.setVisible(bool(self.entries) and on)
+        self.setVisible(self._expected and on)
         self.wanted_changed.emit(on)
 
     def set_theme(self, theme: Theme, table: ColorTable) -> None:

@@ -33,7 +33,7 @@ from warpline_app.timeline.widgets.details import Details
 from warpline_app.timeline.widgets.header import Header
 from warpline_app.timeline.widgets.held_keys import HeldKeys, verb_of
 from warpline_app.timeline.widgets.legend import Legend
-from warpline_app.timeline.widgets.legend_entries import legend_entries
+from warpline_app.timeline.widgets.legend_entries import legend_entries, might_explain
 from warpline_app.timeline.widgets.overview import HEIGHT as OVERVIEW_HEIGHT
 from warpline_app.timeline.widgets.overview import Overview
 from warpline_app.timeline.widgets.path_lane import PathLane
@@ -105,7 +105,6 @@ class TimelineView(QWidget):
         self._lit_rows: np.ndarray | None = None
         self._idle_check = QTimer(self)
         self._idle_check.setSingleShot(True)
-        self._idle_check.setInterval(0)
         self._idle_check.timeout.connect(self._check_idle)
         self.held = HeldKeys(self.scene, self.anchor_px, self.devicePixelRatioF, self)
         self._arrange()
@@ -155,7 +154,7 @@ class TimelineView(QWidget):
         state.range_selection_changed.connect(self._range_changed)
         self.search.changed.connect(self._search_changed)
         self.legend.events_wanted.connect(lambda *what: state.list_events("thread_state", *what))
-        self.work.submit("legend", self._explain)
+        self.legend.expect(might_explain(self.document.capture))
 
     # appearance
 
@@ -222,9 +221,10 @@ class TimelineView(QWidget):
 
     def _frame_drawn(self) -> None:
         self.scene.begin_work()
+        if not self.legend.is_told:
+            self.work.submit("legend", self._explain)
         if not self.canvas.is_settled and self.work.is_busy:
-            # The hand moves again: let frames go first.
-            self.work.later(30)
+            self.work.later(30)  # the hand moves again: let frames go first
         self._check_idle_soon()
 
     def _check_idle_soon(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -69,6 +68,8 @@ class RecentPictures:
             return None
 
     def _path(self, source: Path) -> Path:
+        import hashlib  # OpenSSL: the first frame needs none of it
+
         return self._folder / f"{hashlib.sha256(str(source.absolute()).encode()).hexdigest()[:24]}.png"
 
     def _tidy(self) -> None:

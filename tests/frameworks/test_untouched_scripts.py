@@ -284,3 +284,45 @@ def test_events_of_a_script_of_paddle_and_runs_of_a_static_graph(tmp_path: Path)
         modules = capture.events("module").to_pandas()
     assert (len(steps), names["mine"], names["Executor.run"]) == (3, 3, told["runs"])
     assert modules.host_kept_bytes.notna().all()
+
+
+def test_operators_of_paddle_are_those_that_its_profiler_counts_and_it_works_as_before(
+    tmp_path: Path,
+) -> None:
+    needs("paddle")
+    (told,), capture = record(tmp_path, program("paddle_operators.py"), options=("--trace", "steps,paddle"))
+    with capture:
+        events = capture.events(["operator", "range"]).to_pandas()
+        phases = capture.events("phase").to_pandas()
+        modules = capture.events("module").to_pandas()
+    (span,) = phases[phases.name == "counted"].itertuples()
+    inside = events[events.start_ns.between(span.start_ns, span.start_ns + span.duration_ns)]
+    assert Counter(f"{one.category}: {one.name}" for one in inside.itertuples()) == told["operators"]
+    # What Paddle's profiler does at a mark lies inside of ours.
+    total = inside[inside.category == "Operator"].duration_ns.sum()
+    assert total / 1e3 >= told["operators_us"]
+    first = modules[modules.name == "net.0"]
+    matmul = events[events.name == "matmul dygraph"]
+    assert len(first) == 4
+    for call in first.itertuples():
+        assert matmul.start_ns.between(call.start_ns, call.start_ns + call.duration_ns).sum() == 1
+
+
+@pytest.mark.parametrize("graphs", ["0", "1"])
+def test_steps_of_a_static_graph_of_paddle(
+    tmp_path: Path, graphs: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needs("paddle")
+    monkeypatch.setenv("FLAGS_enable_pir_api", graphs)
+    (told,), capture = record(tmp_path, program("paddle_static.py"), options=("--trace", "steps,paddle"))
+    with capture:
+        steps = steps_of(capture)
+        events = capture.events("operator").to_pandas()
+        phases = capture.events("phase").to_pandas()
+    assert len(steps) == told["steps"]
+    assert (phases.name == "evaluation").sum() == 2
+    assert (phases.name == "Executor.run").sum() == told["runs"]
+    names = Counter(events.name[events.category == "Operator"])
+    optimizes = names["pd_op.adam_"] + names["adam"]
+    # Two parameters; a graph of before Paddle 3 marks nothing where it is run first.
+    assert optimizes in {2 * told["steps"], 2 * (told["steps"] - 1)}

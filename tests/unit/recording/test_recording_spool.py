@@ -215,7 +215,18 @@ MODULES = (
     "spool.records",
     *(
         f"sources.{name}.records"
-        for name in ("cuda", "native_stacks", "nvml", "nvtx", "perf", "procfs", "steps", "torch", "wakeups")
+        for name in (
+            "cuda",
+            "native_stacks",
+            "nvml",
+            "nvtx",
+            "paddle",
+            "perf",
+            "procfs",
+            "steps",
+            "torch",
+            "wakeups",
+        )
     ),
 )
 SHARED = {"CUPTI_RUNTIME": "cupti_api", "CUPTI_DRIVER": "cupti_api", "NVTX_MARK": "nvtx_range_attributes"}

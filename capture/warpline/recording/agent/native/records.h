@@ -52,6 +52,7 @@ enum {
     RECORD_FRAMEWORK_MODULE = 701,
     RECORD_FRAMEWORK_OPERATOR = 702,
     RECORD_FRAMEWORK_SHAPED = 703,
+    RECORD_FRAMEWORK_EVENT = 704,
 };
 
 struct record_clock_pair {
@@ -244,6 +245,10 @@ struct record_framework_shaped { /* an operator of any thread, and what it was c
     int64_t sequence, flops; /* flops: 0 unknown */
     uint32_t name, thread, tid, shapes, types, reserved;
 };
+struct record_framework_event { /* one that Paddle tells; `type` as Paddle numbers them */
+    uint64_t start_ns, end_ns;
+    uint32_t name, type;
+};
 
 #define RECORD_SIZE(type, size) _Static_assert(sizeof(struct type) == (size), "docs/spool.md promises this size")
 RECORD_SIZE(record_clock_pair, 24);
@@ -284,5 +289,6 @@ RECORD_SIZE(record_framework_range, 40);
 RECORD_SIZE(record_framework_module, 24);
 RECORD_SIZE(record_framework_operator, 32);
 RECORD_SIZE(record_framework_shaped, 56);
+RECORD_SIZE(record_framework_event, 24);
 
 #endif

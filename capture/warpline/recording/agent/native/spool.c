@@ -269,6 +269,7 @@ static void release_writer_locked(struct writer *writer)
         writer->next->previous = writer->previous;
     free(writer->domains);
     free(writer->operators);
+    free(writer->events);
     free(writer->recent_names);
     free(writer);
 }

@@ -14,7 +14,7 @@
 #define LIKELY(x) __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
-enum { SOURCE_CPU = 1, SOURCE_NVTX = 2, SOURCE_CUDA = 4, SOURCE_OSRT = 8, SOURCE_PYTHON = 16, SOURCE_TORCH = 32, SOURCE_STEPS = 128 };
+enum { SOURCE_CPU = 1, SOURCE_NVTX = 2, SOURCE_CUDA = 4, SOURCE_OSRT = 8, SOURCE_PYTHON = 16, SOURCE_TORCH = 32, SOURCE_STEPS = 128, SOURCE_PADDLE = 512 };
 enum { STATE_RECORDING = 0, STATE_PAUSED = 1, STATE_STOPPING = 2 };
 
 struct control_page {
@@ -53,7 +53,7 @@ _Static_assert(sizeof(struct chunk_header) == 64, "docs/spool.md");
     SLOT(OSRT_CALL) SLOT(OSRT_RELEASE) SLOT(OSRT_WAITING) \
     SLOT(PYTHON_CODE) SLOT(PYTHON_STACK) SLOT(PYTHON_SAMPLE) SLOT(PYTHON_THREAD_NAME) SLOT(PYTHON_TASK) \
     SLOT(FRAMEWORK_RANGE) SLOT(FRAMEWORK_MODULE) SLOT(FRAMEWORK_OPERATOR) \
-    SLOT(FRAMEWORK_SHAPED)
+    SLOT(FRAMEWORK_SHAPED) SLOT(FRAMEWORK_EVENT)
 
 /* One cursor per record type and thread. */
 enum slot {
@@ -85,6 +85,13 @@ struct open_operator {
     uint32_t name, thread;
 };
 
+/* An event of Paddle's that has begun; `event` is the object. */
+struct open_event {
+    const void *event;
+    uint64_t start_ns;
+    uint32_t name, type;
+};
+
 /* The outer frames of the stack that a thread had last, outermost first: mostly it has them again. */
 #define KNOWN_FRAMES 24
 struct known_frame {
@@ -100,6 +107,8 @@ struct writer {
     struct open_ranges *domains; /* by NVTX domain */
     uint32_t operator_depth, operator_room;
     struct open_operator *operators;
+    uint32_t event_depth, event_room;
+    struct open_event *events;
     struct recent_name *recent_names; /* of operators (torch/native/operators.c); NULL until there is one */
     uint32_t framework_thread;        /* what a framework calls this thread; 0 until it was asked */
     bool is_without_operators;        /* something else tells those of this thread */

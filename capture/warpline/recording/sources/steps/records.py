@@ -42,6 +42,8 @@ class RangeKind(IntEnum):
     """No range but bytes at its end: its value, of the device that is its detail; its name says which."""
     KEPT = 10
     """What the call of a module (its name) around it keeps of the memory of a device (its detail): bytes."""
+    STEP = 11
+    """A whole step in one call, as a static graph has it; its value tells graphs apart."""
 
 
 HOST = 0xFFFFFFFF

@@ -3,7 +3,8 @@
 A step ends with the last ``Optimizer.step`` before the next batch is taken, or before one of the same optimisers steps
 again: so gradient accumulation (many batches, one optimiser step) and several optimisers (one batch, many) are one step
 each, and a loop without a loader has a step for each turn. It begins where the one before ended; where an evaluation or
-a checkpoint came between, where that ended; the first one with its first phase.
+a checkpoint came between, where that ended; the first one with its first phase. A run of a static graph that trains is
+the whole work of a step in one phase, and ends it as an optimiser does.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ def understand(phases: Phases, resumes: npt.ArrayLike = ()) -> Training:
     unit = np.cumsum(top) - 1
     units = phases.take(top)
     optimizes = np.zeros(len(units.start), bool)
-    is_optimizer = phases.kind == RangeKind.OPTIMIZER
+    is_optimizer = np.isin(phases.kind, (RangeKind.OPTIMIZER, RangeKind.STEP))
     optimizes[unit[is_optimizer]] = True
     start = _without_closures(phases, top, unit)
     none = np.empty((0, 2), np.int64)

@@ -93,7 +93,7 @@ class _Process:
             return
         start, stop = values["start_ns"].astype(np.int64), values["end_ns"].astype(np.int64)
         thread = self._threads(ranges, start)
-        trainers = np.unique(thread[values["kind"] == RangeKind.OPTIMIZER])
+        trainers = np.unique(thread[np.isin(values["kind"], (RangeKind.OPTIMIZER, RangeKind.STEP))])
         for one in np.unique(thread).tolist():
             rows = np.flatnonzero(thread == one)
             rows = rows[order_of(start[rows], stop[rows])]

@@ -1,7 +1,7 @@
 """Runs inside the recorded program, before its first line: waits for frameworks and has hooks put into them.
 
-The agent hands it nine builtins, `now`, `enter`, `leave`, `record`, `text`, `say`, `autograd`, `operator` and `heap`
-(native/steps_boot.c), and `sources`, the names of those that want hooks. It imports nothing of Warpline, prints
+The agent hands it ten builtins, `now`, `enter`, `leave`, `record`, `text`, `say`, `autograd`, `paddle`, `operator` and
+`heap` (native/steps_boot.c), and `sources`, the names of those that want hooks. It imports nothing of Warpline, prints
 nothing, and costs a dictionary lookup for each module that the program imports until one of a framework is; only then
 are that framework's hooks read. A hook that fails leaves the program as it is without us.
 """
@@ -33,6 +33,7 @@ HOOKS = {
     ),
     "torch_operators": ("torch", ("torch",)),
     "paddle_hooks": ("steps", ("paddle",)),
+    "paddle_operators": ("paddle", ("paddle.base.core",)),
 }
 """By the file with the hooks: the source they are for, and the modules whose import is waited for."""
 
@@ -152,7 +153,18 @@ def start(names: Mapping[str, Any]) -> None:
     """Begin to wait."""
     api = {
         name: names[name]
-        for name in ("now", "enter", "leave", "record", "text", "say", "autograd", "operator", "heap")
+        for name in (
+            "now",
+            "enter",
+            "leave",
+            "record",
+            "text",
+            "say",
+            "autograd",
+            "paddle",
+            "operator",
+            "heap",
+        )
     }
     watcher = Watcher(api, names["sources"].split(","))
     sys.meta_path.insert(0, watcher)

@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     def tell(source: str, reason: str) -> None: ...
 
 
-LOADER, FORWARD, EVALUATION, BACKWARD, OPTIMIZER, COMMUNICATION, CHECKPOINT, PART, MEMORY, KEPT = range(1, 11)
+LOADER, FORWARD, EVALUATION, BACKWARD, OPTIMIZER, COMMUNICATION, CHECKPOINT, PART, MEMORY, KEPT, STEP = range(
+    1, 12
+)
 """Kinds of ranges: what `records.py` calls them."""
 HOST = 0xFFFFFFFF
 """The device whose memory is the C library's."""

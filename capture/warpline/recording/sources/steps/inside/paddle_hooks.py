@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import sys
+import weakref
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,7 +15,9 @@ if TYPE_CHECKING:
     from warpline.recording.sources.steps.inside.common_hooks import (
         BACKWARD,
         CHECKPOINT,
+        EVALUATION,
         PART,
+        STEP,
         failed,
         hook_calls,
         hook_waits,
@@ -26,6 +29,10 @@ if TYPE_CHECKING:
         timed,
         weigh_calls,
     )
+
+
+LOOKS, YES = 3, 4
+"""How often a graph that did not train is looked at again, and what stands for one that trains."""
 
 
 def allocated(paddle: Any) -> tuple[int, int] | None:
@@ -125,10 +132,68 @@ def hook_events(paddle: Any) -> None:
     event.begin, event.end = begun, ended
 
 
+def trains(program: Any) -> bool:
+    """Whether a graph has an operator of an optimiser: one that is given a parameter and its gradient."""
+    for operator in program.global_block().ops:
+        try:
+            # Graphs of Paddle 3, or those of before.
+            names = (
+                operator.get_input_names() if hasattr(operator, "get_input_names") else operator.input_names
+            )
+        except Exception:  # Paddle's own operators of graphs have no names for what they are given, and raise
+            continue
+        names = {name.lower() for name in names}
+        if names & {"param", "params"} and names & {"grad", "grads"}:
+            return True
+    return False
+
+
+def trains_now(paddle: Any, program: Any, known: dict[int, tuple[Any, int]]) -> bool:
+    """Likewise of a graph that is run, or of the one that is run where none is named.
+
+    ``known`` has what was found by the graphs' ids, with a reference that tells whether they are still there.
+    """
+    if program is None:
+        program = paddle.static.default_main_program()
+    program = getattr(program, "_program", None) or program  # of a CompiledProgram
+    graph, answer = known.get(id(program), (None, 0))
+    if graph is None or graph() is not program:
+        answer = 0
+    # An optimiser may be put into a graph that ran before; one that did not come for some runs does not come.
+    if answer != YES and answer < LOOKS:
+        answer = YES if trains(program) else answer + 1
+        known[id(program)] = weakref.ref(program), answer
+    return answer == YES
+
+
+def kind_of_run(paddle: Any, known: dict[int, tuple[Any, int]], program: Any, *told: Any) -> int:
+    """A step, an evaluation, or what only prepares: no data is given to it (``told``) and none wanted."""
+    if trains_now(paddle, program, known):
+        return STEP
+    return EVALUATION if any(told) else PART
+
+
 def hook_static(paddle: Any) -> None:
-    """Runs of a static graph, each as a whole."""
+    """Runs of a static graph, each as a whole: a step where it trains."""
     executor = paddle.static.Executor
-    executor.run = timed(executor.run, PART, "Executor.run")
+    run, label = executor.run, text("Executor.run")
+    known: dict[int, tuple[Any, int]] = {}
+
+    @functools.wraps(run)
+    def wrapper(self: Any, program: Any = None, *args: Any, **kwargs: Any) -> Any:
+        start = now()
+        try:
+            return run(self, program, *args, **kwargs)
+        finally:
+            kind = PART
+            try:
+                told = (*args[:2], kwargs.get("feed"), kwargs.get("fetch_list"))
+                kind = kind_of_run(paddle, known, program, *told)
+            except Exception as error:  # whatever was run, by whatever Paddle; it has run
+                failed("Executor.run", error)
+            record(start, kind, label, 0, id(program) if kind == STEP else 0)
+
+    executor.run = wrapper
 
 
 def begin(paddle: Any) -> None:

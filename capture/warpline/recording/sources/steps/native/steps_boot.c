@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "autograd.h"
+#include "events.h"
 #include "osrt.h"
 #include "spool.h"
 #include "steps_records.h"
@@ -207,6 +208,21 @@ static void *autograd(void *self, void *what)
     return py.from_long(is_done);
 }
 
+/* paddle(what): see events.h */
+static void *paddle(void *self, void *what)
+{
+    (void)self;
+    bool is_done = true;
+    switch (number(what)) {
+    case 1: is_done = paddle_follow(); break;
+    case 2: is_done = paddle_has_seen("warpline", 14); break; /* what the hooks try: PythonUserDefined */
+    case 3: paddle_tell(true); break;
+    case 4: paddle_tell(false); break;
+    default: is_done = false;
+    }
+    return py.from_long(is_done);
+}
+
 /* operator(start, end, sequence, flops, name, thread, tid, shapes, types): one that has ended, of any thread */
 static void *operator(void *self, void *const *values, ssize_t count)
 {
@@ -248,6 +264,7 @@ static struct method methods[] = {
     {"text", intern, METH_O, NULL},
     {"operator", operator, METH_FASTCALL, NULL},
     {"autograd", autograd, METH_O, NULL},
+    {"paddle", paddle, METH_O, NULL},
     {"heap", heap, METH_NOARGS, NULL},
     {"say", say, METH_FASTCALL, NULL},
 };

@@ -1,0 +1,277 @@
+/* Paddle marks everything it does by an object `phi::RecordEvent` (paddle/phi/core/platform/profiler/event_tracing.h,
+ * which is all that is known of it here): its constructor is told a name, a type and a level, and `End` ends it. Both
+ * are functions of one of Paddle's libraries that the others, and this one itself, call through their tables of
+ * procedures (ELF's DT_JMPREL). Our functions are put there, which call Paddle's: whatever its own profiler does, it
+ * does as before. The types of arguments are part of the names of these functions, so another Paddle with other ones
+ * has no such functions. */
+#define _GNU_SOURCE
+#include "events.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "operators.h"
+
+#define FROM_TEXT "_ZN3phi11RecordEventC1EPKcNS_15TracerEventTypeEjNS_9EventRoleE"
+#define FROM_STRING \
+    "_ZN3phi11RecordEventC1ERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEENS_15TracerEventTypeEjNS_9EventRoleE"
+#define END "_ZN3phi11RecordEvent3EndEv"
+#define MOST_OPEN 256u  /* in one thread; more are events that end in another one */
+#define MOST_LEVEL 1u   /* what Paddle's profiler shows unless it is asked for more */
+#define MOST_LIBRARIES 64
+
+#ifdef __x86_64__
+#define JUMP_SLOT R_X86_64_JUMP_SLOT
+#elif defined(__aarch64__)
+#define JUMP_SLOT R_AARCH64_JUMP_SLOT
+#endif
+
+/* TracerEventType: what Python marks (phases, layers, its own events) is hooked where it is done. */
+enum { OPERATOR = 0, OF_USER = 7, INNER = 8, COMMUNICATION = 12, DYGRAPH_LAUNCH = 15, STATIC_LAUNCH = 16 };
+#define WANTED (1u << OPERATOR | 1u << OF_USER | 1u << INNER | 1u << COMMUNICATION | 1u << DYGRAPH_LAUNCH | 1u << STATIC_LAUNCH)
+
+/* std::string of libstdc++ and libc++'s of this name: where the text lies comes first. */
+struct string {
+    const char *text;
+};
+
+static void (*from_text)(void *, const char *, int, unsigned, int);
+static void (*from_string)(void *, const struct string *, int, unsigned, int);
+static void (*end_event)(void *);
+static _Atomic bool is_telling, is_trying;
+static const void *tried; /* an event, while it is found out whether they are seen */
+static bool has_tried;
+static char tried_name[32];
+static unsigned tried_type;
+
+static struct open_event *more(struct writer *writer)
+{
+    if (writer->event_room >= MOST_OPEN) {
+        wl_count_lost(writer->event_depth);
+        writer->event_depth = 0;
+        return writer->events;
+    }
+    uint32_t larger = writer->event_room ? writer->event_room * 2 : 32;
+    struct open_event *moved = realloc(writer->events, larger * sizeof *moved);
+    if (moved == NULL)
+        return NULL;
+    writer->events = moved;
+    writer->event_room = larger;
+    return moved;
+}
+
+static void try_begin(const void *event, const char *name, unsigned type)
+{
+    if (type < 32 && strlen(name) < sizeof tried_name) {
+        strcpy(tried_name, name);
+        tried_type = type;
+        tried = event;
+    }
+}
+
+static void begins(const void *event, const char *name, unsigned type, unsigned level)
+{
+    if (UNLIKELY(atomic_load_explicit(&is_trying, memory_order_relaxed)) && name != NULL)
+        try_begin(event, name, type);
+    if (!atomic_load_explicit(&is_telling, memory_order_relaxed) || level > MOST_LEVEL || type > STATIC_LAUNCH ||
+        !(WANTED >> type & 1u) || name == NULL || !wl_is_recording(SOURCE_PADDLE))
+        return;
+    struct writer *writer = wl_writer();
+    if (writer == NULL || (UNLIKELY(writer->event_depth >= writer->event_room) && more(writer) == NULL))
+        return;
+    struct open_event *open = &writer->events[writer->event_depth++];
+    open->event = event;
+    open->name = operator_name(writer, name);
+    open->type = type;
+    open->start_ns = wl_now(writer);
+}
+
+static void ends(const void *event)
+{
+    struct writer *writer = wl_self;
+    if (UNLIKELY(atomic_load_explicit(&is_trying, memory_order_relaxed)))
+        has_tried |= event == tried;
+    if (writer == NULL)
+        return;
+    uint32_t at = writer->event_depth;
+    while (at > 0 && writer->events[at - 1].event != event)
+        at--;
+    if (at == 0) /* ended before, or begun while nothing was recorded */
+        return;
+    struct open_event ended = writer->events[--at];
+    memmove(&writer->events[at], &writer->events[at + 1], (--writer->event_depth - at) * sizeof ended);
+    if (!wl_is_recording(SOURCE_PADDLE))
+        return;
+    struct record_framework_event *to = WL_RESERVE(writer, SLOT_FRAMEWORK_EVENT, record_framework_event);
+    if (to == NULL)
+        return;
+    *to = (struct record_framework_event){ended.start_ns, wl_now(writer), ended.name, ended.type};
+    WL_COMMIT(writer, SLOT_FRAMEWORK_EVENT, record_framework_event);
+}
+
+static void our_from_text(void *event, const char *name, int type, unsigned level, int role)
+{
+    begins(event, name, (unsigned)type, level);
+    from_text(event, name, type, level, role);
+}
+
+static void our_from_string(void *event, const struct string *name, int type, unsigned level, int role)
+{
+    begins(event, name->text, (unsigned)type, level);
+    from_string(event, name, type, level, role);
+}
+
+static void our_end(void *event)
+{
+    end_event(event);
+    ends(event);
+}
+
+static const struct {
+    const char *name;
+    void **theirs;
+    void *ours;
+} functions[] = {
+    {FROM_TEXT, (void **)&from_text, (void *)our_from_text},
+    {FROM_STRING, (void **)&from_string, (void *)our_from_string},
+    {END, (void **)&end_event, (void *)our_end},
+};
+#define FUNCTIONS (sizeof functions / sizeof *functions)
+
+#ifdef JUMP_SLOT
+/* A library's own tables, as the loader has them. */
+struct library {
+    const ElfW(Sym) *symbols;
+    const char *names;
+    const ElfW(Rela) *calls;
+    size_t count;
+    uintptr_t base, fixed, fixed_end; /* what is read-only once it was relocated */
+};
+
+struct libraries {
+    struct library found[MOST_LIBRARIES];
+    size_t count;
+};
+
+static uintptr_t placed(uintptr_t base, uintptr_t address) { return address < base ? base + address : address; }
+
+static int add_library(struct dl_phdr_info *info, size_t size, void *to)
+{
+    (void)size;
+    struct libraries *libraries = to;
+    if (info->dlpi_name == NULL || strstr(info->dlpi_name, "paddle") == NULL || libraries->count == MOST_LIBRARIES)
+        return 0;
+    struct library *library = &libraries->found[libraries->count];
+    *library = (struct library){.base = info->dlpi_addr};
+    const ElfW(Dyn) *entry = NULL;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+        if (part->p_type == PT_DYNAMIC)
+            entry = (const ElfW(Dyn) *)(info->dlpi_addr + part->p_vaddr);
+        if (part->p_type == PT_GNU_RELRO) {
+            library->fixed = info->dlpi_addr + part->p_vaddr;
+            library->fixed_end = library->fixed + part->p_memsz;
+        }
+    }
+    bool has_addends = false;
+    for (; entry != NULL && entry->d_tag != DT_NULL; entry++) {
+        uintptr_t at = placed(info->dlpi_addr, entry->d_un.d_ptr);
+        switch (entry->d_tag) {
+        case DT_SYMTAB: library->symbols = (const ElfW(Sym) *)at; break;
+        case DT_STRTAB: library->names = (const char *)at; break;
+        case DT_JMPREL: library->calls = (const ElfW(Rela) *)at; break;
+        case DT_PLTRELSZ: library->count = entry->d_un.d_val / sizeof(ElfW(Rela)); break;
+        case DT_PLTREL: has_addends = entry->d_un.d_val == DT_RELA; break;
+        }
+    }
+    libraries->count += library->symbols && library->names && library->calls && has_addends;
+    return 0;
+}
+
+static void put(const struct library *library, void **slot, void *function)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (uintptr_t)slot & ~(page - 1);
+    bool is_fixed = (uintptr_t)slot >= library->fixed && (uintptr_t)slot < library->fixed_end;
+    if (is_fixed && mprotect((void *)from, page, PROT_READ | PROT_WRITE) != 0)
+        return;
+    __atomic_store_n(slot, function, __ATOMIC_RELEASE);
+    if (is_fixed)
+        mprotect((void *)from, page, PROT_READ);
+}
+
+/* Which of the functions are called through the library's table, as bits; they are ours if `is_change`. */
+static unsigned calls_of(const struct library *library, bool is_change)
+{
+    unsigned found = 0;
+    for (size_t i = 0; i < library->count; i++) {
+        const ElfW(Rela) *call = &library->calls[i];
+        if (ELF64_R_TYPE(call->r_info) != JUMP_SLOT)
+            continue;
+        const char *name = library->names + library->symbols[ELF64_R_SYM(call->r_info)].st_name;
+        if (strncmp(name, "_ZN3phi11RecordEvent", 20) != 0)
+            continue;
+        for (size_t of = 0; of < FUNCTIONS; of++)
+            if (strcmp(name, functions[of].name) == 0) {
+                found |= 1u << of;
+                if (is_change)
+                    put(library, (void **)(library->base + call->r_offset), functions[of].ours);
+            }
+    }
+    return found;
+}
+
+/* Paddle's own ones, in whichever of its libraries they are. */
+static int find_functions(struct dl_phdr_info *info, size_t size, void *unused)
+{
+    (void)size, (void)unused;
+    if (info->dlpi_name == NULL || strstr(info->dlpi_name, "paddle") == NULL)
+        return 0;
+    void *library = dlopen(info->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
+    if (library == NULL)
+        return 0;
+    bool has_all = true;
+    for (size_t of = 0; of < FUNCTIONS; of++) {
+        if (*functions[of].theirs == NULL)
+            *functions[of].theirs = dlsym(library, functions[of].name);
+        has_all &= *functions[of].theirs != NULL;
+    }
+    dlclose(library);
+    return has_all;
+}
+
+bool paddle_follow(void)
+{
+    static struct libraries libraries; /* under the GIL */
+    if (libraries.count > 0)
+        return true;
+    if (dl_iterate_phdr(find_functions, NULL) == 0)
+        return false;
+    dl_iterate_phdr(add_library, &libraries);
+    unsigned found = 0;
+    for (size_t i = 0; i < libraries.count; i++)
+        found |= calls_of(&libraries.found[i], false);
+    if (found != (1u << FUNCTIONS) - 1) {
+        libraries.count = 0;
+        return false;
+    }
+    atomic_store(&is_trying, true);
+    for (size_t i = 0; i < libraries.count; i++)
+        calls_of(&libraries.found[i], true);
+    return true;
+}
+#else
+bool paddle_follow(void) { return false; }
+#endif
+
+bool paddle_has_seen(const char *name, unsigned type)
+{
+    atomic_store(&is_trying, false);
+    return has_tried && tried_type == type && strcmp(tried_name, name) == 0;
+}
+
+void paddle_tell(bool is_on) { atomic_store(&is_telling, is_on); }

@@ -1,0 +1,56 @@
+"""Events that Paddle marked -> operators and ranges on rows of their threads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from warpline.i18n import english
+from warpline.model import AttributeSpec, KindSpec
+from warpline.recording.agent.reported_sources import add_agent_source
+from warpline.recording.sources.paddle.records import FRAMEWORK_EVENT, framework_event
+from warpline.recording.spool.reader import LATEST_NS, SpoolFile
+from warpline.recording.spool.spool_to_tracks import Translation
+from warpline.recording.spool.string_columns import capture_strings
+from warpline.storage import CaptureBuilder
+
+_OPERATORS = {0: "Operator", 8: "OperatorInner", 15: "DygraphKernelLaunch", 16: "StaticKernelLaunch"}
+_RANGES = {7: "UserDefined", 12: "Communication"}
+"""Names of Paddle's types of events, by Paddle's numbers (`warpline.analysis.structure.event_types`)."""
+_CATEGORY = AttributeSpec("category", "string", "Category")
+
+
+def translate(translation: Translation, spools: Sequence[SpoolFile], builder: CaptureBuilder) -> None:
+    """Add operators with what they consist of, and what Paddle marks besides; nothing where there was no Paddle."""
+    is_used = False
+    for spool in spools:
+        if spool.header.producer != "agent":
+            continue
+        found = spool.records(FRAMEWORK_EVENT, framework_event)
+        start, stop = found.values["start_ns"].astype(np.int64), found.values["end_ns"].astype(np.int64)
+        good = (start > 0) & (start <= stop) & (stop < LATEST_NS)
+        if not good.any():
+            continue
+        if not is_used:
+            is_used = True
+            builder.add_kind(KindSpec("operator", "Operator", "range", "operator", (_CATEGORY,)))
+        values, start, stop = found.values[good], start[good], stop[good]
+        thread = translation.threads.lookup(spool.header.pid, found.tid[good], start)
+        kinds = (("operator", "operators", _OPERATORS), ("range", "ranges", _RANGES))
+        for one in np.unique(thread).tolist():
+            for kind, path, names in kinds:
+                rows = np.flatnonzero((thread == one) & np.isin(values["type"], list(names)))
+                if not len(rows):
+                    continue
+                texts = np.zeros(max(names) + 1, np.uint32)
+                texts[list(names)] = builder.strings(list(names.values()))
+                builder.add_events(
+                    translation.below_thread(one, path),
+                    kind,
+                    translation.capture_time(start[rows]),
+                    stop[rows] - start[rows],
+                    capture_strings(spool, builder, values["name"][rows].copy()),
+                    attributes={"category": texts[values["type"][rows]]},
+                )
+    add_agent_source(translation, spools, builder, "paddle", english("no recorded process imported Paddle"))

@@ -1,0 +1,131 @@
+"""Operators as Paddle marks them for its own profiler, which none of this needs: on a stand-in for its libraries."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.native.conftest import compile_c
+
+import warpline
+
+HERE = Path(__file__).parent
+CORE = """
+import ctypes, enum, pathlib
+folder = pathlib.Path(__file__).parent
+phi = ctypes.CDLL(str(folder / "libphi_core.so"), mode=ctypes.RTLD_GLOBAL)
+own = ctypes.CDLL(str(folder / "libpaddle.so"))
+class TracerEventType(enum.IntEnum):
+    Operator = 0
+    UserDefined = 7
+    OperatorInner = 8
+    Forward = 9
+    Communication = 12
+    PythonUserDefined = 14
+    DygraphKernelLaunch = 15
+    StaticKernelLaunch = {static}
+class _RecordEvent:
+    def __init__(self, name, type, level=1):
+        self.room = ctypes.create_string_buffer(64)
+        self.name = name.encode()
+        own.begin(self.room, ctypes.c_char_p(self.name), int(type), level)
+    def end(self): own.end(self.room)
+"""
+PROGRAM = """
+import json, os, threading
+from paddle.base.core import TracerEventType as Type, _RecordEvent as Event, phi
+def work():
+    for _ in range(50):
+        outer = Event("matmul dygraph", Type.Operator)
+        part = Event("matmul infer_meta", Type.OperatorInner)
+        part.end()
+        launch = Event("matmul kernel launch", Type.DygraphKernelLaunch)
+        outer.end()  # they need not nest
+        launch.end()
+        launch.end()  # as a destructor does, once more
+    Event("fine", Type.Operator, level=2).end()
+    Event("Linear", Type.Forward).end()
+    Event("backward", Type.UserDefined).end()
+work()
+other = threading.Thread(target=work)
+other.start()
+other.join()
+if os.fork() == 0:
+    work()
+    os._exit(0)
+os.wait()
+print(json.dumps([phi.standing(0), phi.standing(1)]))
+"""
+
+
+@pytest.fixture(scope="module")
+def standin(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a package that has Paddle's names."""
+    path = tmp_path_factory.mktemp("standin")
+    folder = path / "paddle" / "base"
+    folder.mkdir(parents=True)
+    (path / "paddle" / "__init__.py").touch()
+    (folder / "__init__.py").touch()
+    (folder / "core.py").write_text(CORE.format(static=16))
+    source = HERE / "paddle_events.c"
+    shared = ("-shared", "-fPIC", f"-L{folder}", "-Wl,-rpath,$ORIGIN")
+    compile_c(folder / "libphi_core.so", [source], "-DCORE", "-Wl,-soname,libphi_core.so", *shared)
+    # The loader may have made the tables read-only before anybody looks at them.
+    compile_c(
+        folder / "libpaddle.so", [source], *shared, "-Wl,-z,relro,-z,now", "-Wl,--no-as-needed", "-lphi_core"
+    )
+    return path
+
+
+def record(path: Path, output: Path) -> list[int]:
+    words = [sys.executable, "-m", "warpline", "record", "-q", "--trace", "paddle", "-o", str(output), "--"]
+    done = subprocess.run(
+        [*words, sys.executable, "-c", PROGRAM],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+        env={**os.environ, "PYTHONPATH": str(path)},
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    numbers: list[int] = json.loads(done.stdout)
+    return numbers
+
+
+def test_operators_are_those_that_paddle_marks_and_it_marks_them_as_before(
+    standin: Path, tmp_path: Path
+) -> None:
+    left, calls = record(standin, tmp_path / "x.h5")
+    # One event is what the hooks try. Each third one of the fifty ends twice.
+    assert (left, calls) == (-2 * 50, 1 + 2 * (3 * 50 + 3))
+    with warpline.open(tmp_path / "x.h5") as capture:
+        operators = capture.events("operator").to_pandas()
+        ranges = capture.events("range").to_pandas()
+        (source,) = [source for source in capture.sources if source.name == "paddle"]
+    assert operators.groupby(["category", "name"]).size().to_dict() == {
+        ("Operator", "matmul dygraph"): 100,
+        ("OperatorInner", "matmul infer_meta"): 100,
+        ("DygraphKernelLaunch", "matmul kernel launch"): 100,
+    }
+    assert operators.thread_id.nunique() == 2
+    assert operators.process_id.nunique() == 1  # forked processes are left alone
+    assert list(zip(ranges.name, ranges.category, strict=True)) == [("backward", "UserDefined")] * 2
+    assert source.enabled
+
+
+def test_a_paddle_with_other_types_is_left_alone_and_told(standin: Path, tmp_path: Path) -> None:
+    core = standin / "paddle" / "base" / "core.py"
+    core.write_text(CORE.format(static=17))
+    try:
+        record(standin, tmp_path / "x.h5")
+    finally:
+        core.write_text(CORE.format(static=16))
+    with warpline.open(tmp_path / "x.h5") as capture:
+        assert not len(capture.events("operator"))
+        (source,) = [source for source in capture.sources if source.name == "paddle"]
+    assert not source.enabled
+    assert source.reason == "operators are not recorded: this Paddle marks them in another way"

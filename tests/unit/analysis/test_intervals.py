@@ -160,6 +160,23 @@ def test_parents_levels_and_own_times(events: list[tuple[int, int, int]]) -> Non
     assert own.sum() == sum(b - a for a, b, depth in ordered if depth == 0)
 
 
+@settings(max_examples=100)
+@given(st.lists(intervals, max_size=4))
+def test_the_compiled_nesting_is_that_of_numpy(found: list[list[tuple[int, int]]]) -> None:
+    # Lanes of several tracks of a thread need not nest: what overlaps without lying inside is no child.
+    lanes = []
+    for lane in found:
+        reach, own = -6, []
+        for start, stop in sorted(lane):
+            if start >= reach:
+                own.append((start, stop))
+                reach = stop
+        lanes.append(LaneEvents(*columns(own), np.arange(len(own))))
+    parent = flat_parents(lanes, compiled=False)
+    assert flat_parents(lanes).tolist() == parent.tolist()
+    assert levels(parent).tolist() == levels(parent, compiled=False).tolist()
+
+
 @settings(max_examples=50)
 @given(forests())
 def test_outermost_events(events: list[tuple[int, int, int]]) -> None:

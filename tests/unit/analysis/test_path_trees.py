@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.unit.effort import rounds
 
 from warpline.analysis.structure import path_tree
+from warpline.analysis.structure.flame import Tree, laid_out
 from warpline.analysis.structure.path_tree import Lines, PathTree, depth_first, joined_tree, thread_tree
 
 Path = tuple[int, ...]
@@ -36,14 +37,16 @@ def paths_of(lines: list[tuple[int, int, int]]) -> list[Path]:
     return paths
 
 
-def built(found: list[list[tuple[int, int, int]]], limit: int) -> PathTree:
+def built(found: list[list[tuple[int, int, int]]], limit: int, enough: int | None = None) -> PathTree:
     trees = []
     for lines in found:
         columns = np.array(lines, np.int64).reshape(-1, 3)
         weight = columns[:, 2]
         ones = np.ones(len(lines), np.int64)
         trees.append(
-            thread_tree(Lines(ones * 0, columns[:, 1], columns[:, 0], (weight, ones), (weight,), (weight,)))
+            thread_tree(
+                Lines(ones * 0, columns[:, 1], columns[:, 0], (weight, ones), (weight,), (weight,)), enough
+            )
         )
     return joined_tree(trees, limit)
 
@@ -97,6 +100,38 @@ def test_a_cut_tree_keeps_outer_levels_and_the_heaviest_of_the_last_one(
     if tree.left_out:
         assert len(lost) == tree.left_out
         assert max(lost) <= min((every[path][0] for path in last & set(kept)), default=max(lost))
+
+
+@given(threads(), st.integers(1, 8))
+@settings(max_examples=rounds(60))
+def test_levels_that_are_cut_off_need_not_be_merged(
+    found: list[list[tuple[int, int, int]]], limit: int
+) -> None:
+    whole, short = built(found, limit), built(found, limit, enough=limit)
+    assert named(short) == named(whole)
+    for name in ("whole", "complete", "left_out", "is_cut"):
+        assert getattr(short, name) == getattr(whole, name)
+
+
+@given(threads())
+@settings(max_examples=rounds(60))
+def test_boxes_lie_on_their_parents_the_widest_first(found: list[list[tuple[int, int, int]]]) -> None:
+    tree = Tree()
+    for lines in found:
+        nodes: list[int] = []
+        for parent, name, weight in lines:
+            nodes.append(tree.node(nodes[parent] if parent >= 0 else -1, name))
+            tree.add(nodes[-1], weight, 1)
+    flame = laid_out(tree)
+    for box, (parent, left) in enumerate(zip(flame.parent.tolist(), flame.left.tolist(), strict=True)):
+        own = [other for other in range(len(flame)) if flame.parent[other] == parent]
+        wider = [other for other in own if flame.value[other] > flame.value[box]]
+        same = [other for other in own if flame.value[other] == flame.value[box]]
+        ground = int(flame.left[parent]) if parent >= 0 else 0
+        first = ground + int(flame.value[wider].sum())
+        assert left in {first + place * int(flame.value[box]) for place in range(len(same))}
+        assert parent < box
+        assert flame.depth[box] == (flame.depth[parent] + 1 if parent >= 0 else 0)
 
 
 def test_a_level_that_one_thread_lost_is_not_shown_for_the_others(monkeypatch: pytest.MonkeyPatch) -> None:

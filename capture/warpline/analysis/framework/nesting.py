@@ -2,13 +2,34 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from warpline.compiled import load
+
 Int64Array = npt.NDArray[np.int64]
+LIBRARY = Path(__file__).parent / "libwarpline_nesting.so"
+_Pointer = ctypes.c_void_p
+_Integer = ctypes.c_int64
+
+
+@lru_cache(maxsize=1)
+def library() -> ctypes.CDLL | None:
+    """The compiled loops of nesting, None where they are not compiled."""
+    return load(
+        LIBRARY,
+        {
+            "warpline_parents": (None, [_Integer, *[_Pointer] * 5]),
+            "warpline_levels": (None, [_Integer, *[_Pointer] * 2]),
+        },
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,15 +105,40 @@ def parents(lanes: Sequence[LaneEvents]) -> list[tuple[Int64Array, Int64Array]]:
     return result
 
 
-def flat_parents(lanes: Sequence[LaneEvents]) -> Int64Array:
+def flat_parents(lanes: Sequence[LaneEvents], compiled: bool = True) -> Int64Array:
     """`parents` as places in the concatenation of all lanes, -1 for none."""
+    found = library() if compiled else None
+    if found is not None:
+        return _compiled_parents(found, lanes)
     first = np.cumsum([0] + [len(lane.start) for lane in lanes])
     parts = [np.where(lane >= 0, first[np.maximum(lane, 0)] + index, -1) for lane, index in parents(lanes)]
     return np.concatenate([np.empty(0, np.int64), *parts]).astype(np.int64)
 
 
-def levels(parent: Int64Array) -> Int64Array:
+def _compiled_parents(found: ctypes.CDLL, lanes: Sequence[LaneEvents]) -> Int64Array:
+    starts, stops = (
+        [np.ascontiguousarray(times, np.int64) for times in columns]
+        for columns in ([lane.start for lane in lanes], [lane.stop for lane in lanes])
+    )
+    counts = np.array([len(times) for times in starts], np.int64)
+    parent = np.empty(int(counts.sum()), np.int64)
+    places = [np.array([_at(times) for times in columns], np.uintp) for columns in (starts, stops)]
+    cursor = np.empty(len(lanes), np.int64)
+    found.warpline_parents(len(lanes), *map(_at, (*places, counts, cursor, parent)))
+    return parent
+
+
+def _at(array: npt.NDArray[Any]) -> int:
+    return int(array.ctypes.data)
+
+
+def levels(parent: Int64Array, compiled: bool = True) -> Int64Array:
     """Number of ancestors of each entry of a forest given as parents' places (-1: a root)."""
+    found = library() if compiled else None
+    if found is not None:
+        depth, above = np.full(len(parent), -1, np.int32), np.ascontiguousarray(parent, np.int64)
+        found.warpline_levels(len(depth), _at(above), _at(depth))
+        return depth.astype(np.int64)
     level = np.zeros(len(parent), np.int64)
     above = parent.copy()
     while True:

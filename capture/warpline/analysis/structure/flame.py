@@ -125,7 +125,7 @@ def _tree_of_events(view: View, kinds: tuple[str, ...]) -> Tree:
         own = np.maximum(self_times(inside, parent), 0)
         names = view.names(row).astype(np.int64)
         zeros = np.zeros(len(row), np.int64)
-        found.append(thread_tree(Lines(zeros, names, parent, (inside, own, zeros + 1))))
+        found.append(thread_tree(Lines(zeros, names, parent, (inside, own, zeros + 1)), MAX_BOXES))
     joined = joined_tree(found, MAX_BOXES)
     value, own, count = joined.lines.sums or (np.empty(0, np.int64),) * 3
     tree = Tree()
@@ -168,26 +168,19 @@ def laid_out(tree: Tree) -> Flame:
     for place in range(n - 1, -1, -1) if tree.value is None else ():
         if parent[place] >= 0:
             value[parent[place]] += value[place]
-    children: dict[int, list[int]] = {}
-    for place, above in enumerate(tree.parent):
-        children.setdefault(above, []).append(place)
+    depth = levels(parent)
+    # Siblings side by side, the widest first; each begins where those before it end.
+    siblings = np.lexsort((-value, parent))
+    before = np.cumsum(value[siblings]) - value[siblings]
+    eldest = np.searchsorted(parent[siblings], parent[siblings])
     left = np.zeros(n, np.int64)
-    depth = np.zeros(n, np.int64)
-    order: list[int] = []
-    pending: list[int] = []
-
-    def place_children(above: int, at: int, level: int) -> None:
-        for child in sorted(children.get(above, []), key=lambda i: -int(value[i])):
-            left[child], depth[child] = at, level
-            at += int(value[child])
-            pending.append(child)
-
-    place_children(-1, 0, 0)
-    while pending:
-        node = pending.pop()
-        order.append(node)
-        place_children(node, int(left[node]), int(depth[node]) + 1)
-    index = np.array(sorted(order, key=lambda i: (int(depth[i]), int(left[i]))), np.int64)
+    left[siblings] = before - before[eldest]
+    for level in range(1, int(depth.max(initial=0)) + 1):
+        here = np.flatnonzero(depth == level)
+        left[here] += left[parent[here]]
+    order = np.empty(n, np.int64)
+    order[siblings] = np.arange(n)
+    index = np.lexsort((order, left, depth))
     position = np.empty(n, np.int64)
     position[index] = np.arange(n)
     upper: Int64Array = parent[index] if n else parent

@@ -50,9 +50,11 @@ class PathTree:
     is_cut: bool = False
 
 
-def thread_tree(lines: Lines) -> PathTree:
-    """The paths of one thread: as many whole levels as memory should hold, the outermost in any case."""
-    return _merged(lines, _THREAD_PATHS, whole_levels=True)
+def thread_tree(lines: Lines, enough: int | None = None) -> PathTree:
+    """The paths of one thread: as many whole levels as memory should hold, the outermost in any case; none behind the
+    one with which they are more than ``enough``, to which the tree of all threads is limited.
+    """
+    return _merged(lines, _THREAD_PATHS, whole_levels=True, enough=enough)
 
 
 def joined_tree(trees: Sequence[PathTree], limit: int = MAX_PATHS) -> PathTree:
@@ -86,16 +88,17 @@ def joined_tree(trees: Sequence[PathTree], limit: int = MAX_PATHS) -> PathTree:
     return replace(result, is_cut=True) if complete < 1 << 30 else result
 
 
-def _merged(lines: Lines, limit: int, whole_levels: bool, deepest: int = 1 << 30) -> PathTree:
+def _merged(
+    lines: Lines, limit: int, whole_levels: bool, deepest: int = 1 << 30, enough: int | None = None
+) -> PathTree:
     level = levels(lines.parent)
-    by_level = np.argsort(level, kind="stable")
-    bounds = np.searchsorted(level[by_level], np.arange(int(level.max(initial=-1)) + 2))
+    count = int(level.max(initial=-1)) + 1
     node = np.full(len(level), -1, np.int64)
     parts: list[Lines] = []
     depths: list[Int64Array] = []
     filled = left_out = depth = 0
-    for depth in range(len(bounds) - 1):
-        here = by_level[bounds[depth] : bounds[depth + 1]]
+    for depth in range(count):
+        here = np.flatnonzero(level == depth)
         above = np.where(lines.parent[here] >= 0, node[np.maximum(lines.parent[here], 0)], -1)
         of = lines.root[here] if depth == 0 else above
         found = _grouped(of, here, above, lines)
@@ -114,8 +117,11 @@ def _merged(lines: Lines, limit: int, whole_levels: bool, deepest: int = 1 << 30
         filled += len(keep)
         if left_out:
             break
+        if enough is not None and filled > enough:
+            depth += 1
+            break
     else:
-        depth = len(bounds) - 1
+        depth = count
     columns = [
         tuple(np.concatenate(column) for column in zip(*(getattr(part, name) for part in parts), strict=True))
         for name in ("sums", "lows", "highs")
@@ -125,9 +131,9 @@ def _merged(lines: Lines, limit: int, whole_levels: bool, deepest: int = 1 << 30
         for of in ("root", "name", "parent")
     )
     joined = Lines(root, name, parent, *columns)
-    is_cut = depth < len(bounds) - 1 or left_out > 0
+    is_cut = depth < count or left_out > 0
     levels_of = np.concatenate([np.empty(0, np.int64), *depths])
-    outermost = by_level[: bounds[1] if len(bounds) > 1 else 0]
+    outermost = level == 0
     whole = tuple(int(column[outermost].sum()) for column in lines.sums)
     return PathTree(joined, levels_of, whole, depth, left_out, is_cut)
 

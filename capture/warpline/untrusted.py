@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 _NUMBER = re.compile(r"(\d+)")
 _DIGITS = 18
 """As many fit into 64 bits, whichever they are."""
+_DEPTH = 32
+INT64 = range(-(1 << 63), 1 << 63)
+"""Whole numbers that a column holds."""
 
 
 def read_json(text: str | bytes) -> Any:
@@ -26,6 +29,20 @@ def read_json(text: str | bytes) -> Any:
         return json.loads(text)
     except RecursionError as error:
         raise ValueError("brackets lie in each other too deep") from error
+
+
+def bounded(value: Any, depth: int = 0) -> Any:
+    """A free value of JSON, None in place of numbers beyond 64 bits and of what lies deeper in it than anybody looks.
+
+    So that it can be written again, by writers that take neither.
+    """
+    if isinstance(value, dict | list) and depth >= _DEPTH:
+        return None
+    if isinstance(value, dict):
+        return {key: bounded(part, depth + 1) for key, part in value.items()}
+    if isinstance(value, list):
+        return [bounded(part, depth + 1) for part in value]
+    return None if isinstance(value, int) and value not in INT64 else value
 
 
 def number_in(text: str, otherwise: int = -1) -> int:

@@ -6,13 +6,32 @@ import json
 import os
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from types import UnionType
 from typing import Any
 
 from warpline.model.errors import RecordingError
-from warpline.untrusted import read_json
+from warpline.untrusted import bounded, read_json
 
 SESSION_FILE = "session.json"
 SESSION_VERSION = 1
+LATEST_NS = 1 << 61
+"""Beyond any clock: seventy years."""
+_TYPES: dict[str, type | UnionType] = {
+    "output": str,
+    "command": list,
+    "working_directory": str,
+    "start_monotonic_ns": int,
+    "start_realtime_ns": int,
+    "recorder_pid": int,
+    "target_pid": int,
+    "options": dict,
+    "host": dict,
+    "tool": str,
+    "stop_monotonic_ns": int | None,
+    "exit_status": int | None,
+    "exit_signal": int | None,
+    "was_running": bool,
+}
 
 
 @dataclass(frozen=True)
@@ -126,6 +145,7 @@ def load_session(directory: Path) -> Session:
     except (OSError, ValueError) as error:
         raise RecordingError(f"{path}: cannot be read: {error}") from error
     try:
+        _check_types(values)
         if values.pop("version") != SESSION_VERSION:
             raise RecordingError(f"{path}: written by another version of Warpline")
         options = dict(values.pop("options"))
@@ -134,12 +154,26 @@ def load_session(directory: Path) -> Session:
         values["output"] = Path(values["output"])
         values["command"] = tuple(str(word) for word in values["command"])
         session = Session(directory=directory, **values)
-        for time_ns in (session.start_monotonic_ns, session.start_realtime_ns):
-            if not isinstance(time_ns, int):
-                raise TypeError("a time is not an integer")
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise RecordingError(f"{path}: is damaged: {error}") from error
     return session
+
+
+def _check_types(values: dict[str, Any]) -> None:
+    """Raises TypeError where something is of another type than was written, ValueError for what nobody wrote."""
+    for key, value in values.items():
+        wanted = _TYPES.get(key)
+        if wanted is not None and not isinstance(value, wanted):
+            raise TypeError(f"{key} is of the wrong type")
+        if key.endswith("_ns") and value is not None and not 0 <= value < LATEST_NS:
+            raise ValueError(f"{key} is no time")
+    for key, value in values["options"].items():
+        if not isinstance(value, str | int | list | None):
+            raise TypeError(f"{key} is of the wrong type")
+    if "\0" in values["output"]:
+        raise ValueError("output is no path")
+    values["host"] = bounded(values.get("host", {}))
+    values["options"] = bounded(values["options"])
 
 
 def readable(text: str) -> str:

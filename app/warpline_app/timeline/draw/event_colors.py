@@ -87,9 +87,7 @@ class EventColors:
         table = self.capture.kinds.get(self.capture.kind_of_code.get(code, ""))
         if table is None or name not in table.attributes:
             return None
-        values, valid = table.column(name)
-        index = table.indices_of(rows)
-        return values[index], valid[index] & (index >= 0)
+        return table.taken(name, table.indices_of(rows))
 
     def waiting(self, rows: Int64Array, code: int) -> Colors:
         """Colour numbers of blocked stretches, rows of the kind ``code``, by what was waited for."""

@@ -237,9 +237,8 @@ class _TrackNames:
         rows = self._rows_of_kind(table.code)
         if "copy_kind" not in table.attributes:
             return [self._fixed(rows, "kind=memcpy", tr("Copies", "timeline"), "copy_on_device")]
-        values, valid = table.column("copy_kind")
-        index = table.indices_of(rows)
-        direction = np.where(valid[index], values[index], 0)
+        values, valid = table.taken("copy_kind", table.indices_of(rows))
+        direction = np.where(valid, values, 0)
         enum: Mapping[int, str] = next(
             (spec.enum for spec in table.spec.attributes if spec.name == "copy_kind"), {}
         )

@@ -321,8 +321,8 @@ class View:
         table = self.capture.kinds[kind]
         if name not in table.attributes:
             return unrecorded(len(index), np.int64)
-        values, valid = table.column(name)
-        return np.ma.MaskedArray(values[index], ~valid[index])
+        values, valid = table.taken(name, index)
+        return np.ma.MaskedArray(values, ~valid)
 
     def track_of(self, rows: Int64Array) -> npt.NDArray[np.int64]:
         """Track index of each event row."""

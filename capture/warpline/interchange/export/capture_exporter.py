@@ -17,6 +17,7 @@ from warpline.interchange.export.selection import (
     Int64Array,
     chunks,
     counter_slice,
+    rows_by_kind,
 )
 from warpline.interchange.export.title import title_of
 from warpline.model import Flag, Packing
@@ -183,20 +184,16 @@ class CaptureCopy:
     def _copy_events(self, track: int, rows: slice) -> None:
         capture = self._capture
         events = capture.events
-        kinds = events.kind[rows]
         start, stop = self._interval
         offset = int(capture.lane_offset_ns[capture.lane_of_row(rows.start)])
-        ids = np.empty(rows.stop - rows.start, np.int64)
-        for code in np.unique(kinds).tolist():
-            at = np.flatnonzero(kinds == code)
-            index = at + rows.start
+        ids = np.full(rows.stop - rows.start, NO_ROW, np.int64)
+        for kind, index in rows_by_kind(capture, rows):
             starts, durations = events.start[index], events.duration[index]
             flags = events.flags[index]
             if self._selection.is_bounded:
                 begins = starts - offset
                 flags = np.where(begins < start, flags | np.uint8(Flag.CUT_START), flags)
                 flags = np.where(begins + durations > stop, flags | np.uint8(Flag.CUT_END), flags)
-            kind = capture.kind_of_code[code]
             first = self._builder.add_events(
                 track,
                 kind,
@@ -206,7 +203,7 @@ class CaptureCopy:
                 flags=flags,
                 attributes=self._attributes(kind, index),
             )
-            ids[at] = np.arange(first, first + len(at))
+            ids[index - rows.start] = np.arange(first, first + len(index))
         self._chunk_rows.append((rows.start, rows.stop))
         self._ids.append(ids)
 

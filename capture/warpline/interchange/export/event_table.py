@@ -15,7 +15,7 @@ from warpline.interchange.export.event_columns import (
     column_type,
     numbers_of_track,
 )
-from warpline.interchange.export.selection import ExportSelection, Int64Array, chunks
+from warpline.interchange.export.selection import ExportSelection, Int64Array, chunks, rows_by_kind
 
 if TYPE_CHECKING:
     from warpline.model import Track
@@ -64,11 +64,8 @@ class TableReader:
         for track, rows in chunks(self.capture, self.selection):
             for first in range(rows.start, rows.stop, _BATCH):
                 part = slice(first, min(first + _BATCH, rows.stop))
-                kinds = self.capture.events.kind[part]
-                for code in np.unique(kinds).tolist():
-                    kind = self.capture.kind_of_code[code]
+                for kind, chosen in rows_by_kind(self.capture, part):
                     if self.only_kind in (None, kind):
-                        chosen = np.flatnonzero(kinds == code) + part.start
                         yield kind, len(chosen), self._columns(self.capture.tracks[track], kind, chosen)
 
     def _columns(self, track: Track, kind: str, rows: Int64Array) -> dict[str, CodedColumn]:

@@ -70,10 +70,12 @@ def _sampled_content(capture: Capture, selection: ExportSelection, events: int) 
     attributes = 0
     kinds = capture.events.kind[chosen]
     for code in np.unique(kinds).tolist():
-        table = capture.kinds[capture.kind_of_code[code]]
+        table = capture.kinds.get(capture.kind_of_code.get(code, ""))
+        if table is None:
+            continue
         position = table.indices_of(chosen[kinds == code])
         for spec in table.spec.attributes:
-            values, valid = (column[position] for column in table.column(spec.name))
+            values, valid = table.taken(spec.name, position)
             attributes += int(valid.sum())
             if spec.dtype == "string":
                 text_bytes += sum(map(len, capture.strings.get(values[valid].tolist())))

@@ -69,6 +69,19 @@ def chunks(capture: Capture, selection: ExportSelection) -> Iterator[tuple[int, 
             yield track, slice(first, min(first + CHUNK_EVENTS, rows.stop))
 
 
+def rows_by_kind(capture: Capture, part: slice) -> Iterator[tuple[str, Int64Array]]:
+    """The rows of a slice by their kinds. Events that no kind knows, in a damaged capture, are left out."""
+    kinds = capture.events.kind[part]
+    for code in np.unique(kinds).tolist():
+        kind = capture.kind_of_code.get(code)
+        if kind is None:
+            continue
+        rows = np.flatnonzero(kinds == code) + part.start
+        known = capture.kinds[kind].indices_of(rows) >= 0
+        if known.any():
+            yield kind, rows if known.all() else rows[known]
+
+
 def count_events(capture: Capture, selection: ExportSelection) -> int:
     """Number of events in the selection, exactly; searches lanes and touches no event."""
     return sum(rows.stop - rows.start for _, rows in lane_slices(capture, selection))

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.model.errors import RecordingError
+from warpline.recording.session import LATEST_NS
 
 MAGIC = b"WLSPOOL1"
 VERSION = 1
@@ -30,8 +31,8 @@ NEXT_OFFSET, LOST_OFFSET, PARENT_OFFSET, FINISHED_OFFSET, ERROR_OFFSET = 32, 40,
 COMMITTED_OFFSET = 24
 
 STRING_RECORD = 1
-LATEST_NS = 1 << 61
-"""Beyond any clock: seventy years."""
+_MOST = 1 << 53
+"""Of anything that is counted."""
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -155,6 +156,9 @@ class SpoolFile:
             for column, name in zip(found, names, strict=True):
                 column[position : position + len(part)] = part[name]
             position += len(part)
+        for column, name in zip(found, names, strict=True):
+            if name.endswith("_ns"):
+                _make_sound(column)
         return found
 
     def writers(
@@ -199,11 +203,26 @@ class SpoolFile:
         return self.strings.get(int(number), "?")
 
 
+def _with_sound_times(values: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
+    """Times beyond any clock, which sums and signed columns do not hold, become the latest there can be."""
+    for name in values.dtype.names or ():
+        if name.endswith("_ns"):
+            _make_sound(values[name])
+    return values
+
+
+def _make_sound(times: npt.NDArray[Any]) -> None:
+    if len(times) and times.dtype == np.uint64 and times.max() > LATEST_NS:
+        np.minimum(times, LATEST_NS, out=times)
+
+
 def _joined(blocks: Sequence[tuple[Bytes, Chunk]], wanted: np.dtype[Any]) -> Records:
     counts = [len(block) // wanted.itemsize for block, _chunk in blocks]
     return Records(
         # As bytes: records would be copied one by one.
-        np.concatenate([block for block, _chunk in blocks]).view(wanted) if blocks else np.empty(0, wanted),
+        _with_sound_times(np.concatenate([block for block, _chunk in blocks]).view(wanted))
+        if blocks
+        else np.empty(0, wanted),
         np.repeat(np.array([chunk.tid for _block, chunk in blocks], np.uint32), counts),
         np.repeat(np.array([chunk.free for _block, chunk in blocks], np.uint64), counts),
     )
@@ -240,7 +259,8 @@ def _parse_header(path: Path, raw: bytes) -> SpoolHeader:
     if version != VERSION:
         raise RecordingError(f"{path}: spool version {version}, this Warpline reads {VERSION}")
     name = producer.split(b"\0")[0].decode("utf-8", "replace")
-    return SpoolHeader(pid, monotonic_ns, realtime_ns, lost, parent, finished == 1, error, name)
+    monotonic_ns, realtime_ns = min(monotonic_ns, LATEST_NS), min(realtime_ns, LATEST_NS)
+    return SpoolHeader(pid, monotonic_ns, realtime_ns, min(lost, _MOST), parent, finished == 1, error, name)
 
 
 def _scan(data: Bytes) -> Iterator[Chunk]:

@@ -76,6 +76,16 @@ class KindTable:
         values, valid = found
         return values, np.broadcast_to(np.True_, len(values)) if valid is None else valid
 
+    def taken(self, name: str, indices: Int64Array) -> tuple[Array, npt.NDArray[np.bool_]]:
+        """`column` at positions [n] that `indices_of` gave; what is not there (−1) is not valid.
+
+        Raises KeyError when the capture has no such attribute.
+        """
+        values, valid = self.column(name)
+        if not len(values):
+            return np.zeros(len(indices), values.dtype), np.zeros(len(indices), bool)
+        return values[indices], valid[indices] & (indices >= 0)
+
     def at(self, row: int) -> dict[str, Any]:
         """Attributes of the event in a row as Python values (strings as ids); None where missing."""
         rows = self.stored_rows

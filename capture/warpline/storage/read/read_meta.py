@@ -12,9 +12,9 @@ import numpy.typing as npt
 import orjson
 
 from warpline.model import Device, Process, ProgramEnd, Skipped, Source, Thread
+from warpline.untrusted import INT64, bounded
 
 MAX_TIME = 1 << 62
-_INT64 = range(-(1 << 63), 1 << 63)
 _ENTRIES = {
     "sources": Source,
     "skipped": Skipped,
@@ -150,7 +150,7 @@ def _known(meta: Mapping[str, Any]) -> Mapping[str, Any]:
     kept = {key: value for key, value in meta.items() if isinstance(value, expected.get(key, object))}
     if "command_line" in kept:
         kept["command_line"] = [str(word) for word in meta["command_line"]]
-    return kept
+    return {key: bounded(value) for key, value in kept.items()}
 
 
 def _dict(what: str, value: Any) -> Mapping[str, Any]:
@@ -181,7 +181,7 @@ def _optional(entry: Mapping[str, Any], key: str) -> int | None:
     value = entry.get(key)
     if value is None:
         return None
-    if not isinstance(value, int) or value not in _INT64:
+    if not isinstance(value, int) or value not in INT64:
         raise ValueError(f"{key} is not a number")
     return int(value)
 

@@ -221,7 +221,7 @@ def arguments_of(
     if kind == "memory" and track.thread is not None:
         done = _memory_arguments(capture, position, found)
     if kind in ("thread_state", "cpu_slice", "osrt", "release"):
-        done = _whose(capture, track, rows, position, found)
+        done = _whose(capture, track, table, rows, position, found)
     for spec in table.spec.attributes:
         if spec.name in done or (spec.name == "category" and kind in ("range", "other")):
             continue
@@ -253,7 +253,7 @@ def arguments_of(
             valid = valid & np.isfinite(values)
             values = _shortest(values)
         elif spec.dtype == "bool":
-            values = np.array(["false", "true"], object)[values.astype(np.int64)]
+            values = np.array(["false", "true"], object)[(values != 0).astype(np.int64)]
         found.column(name, values, valid)
     if kind == "memcpy" and "bytes" in table.attributes and "bandwidth_gb_per_s" not in table.attributes:
         _bandwidth(capture, rows, position, found)
@@ -338,7 +338,12 @@ def _device_numbers(text: str) -> tuple[int, int]:
 
 
 def _whose(
-    capture: Capture, track: Track, rows: Int64Array, position: Int64Array, found: EventArguments
+    capture: Capture,
+    track: Track,
+    table: KindTable,
+    rows: Int64Array,
+    position: Int64Array,
+    found: EventArguments,
 ) -> set[str]:
     """Whose state, or what ran on which core: their rows have made-up numbers, and indexes mean nothing there."""
     flags = capture.events.flags[rows]
@@ -346,7 +351,6 @@ def _whose(
         found.constant("tid", capture.threads[track.thread].tid)
     elif track.role == "core":
         found.constant("core", number_in(track.uri.rpartition("/")[2]))
-        table = capture.kinds["cpu_slice"]
         if "thread" in table.attributes:
             index, validity = table.column("thread")
             thread = index[position]

@@ -25,6 +25,7 @@ from warpline.interchange.export.selection import (
     chunks,
     counter_slice,
     lane_slices,
+    rows_by_kind,
 )
 from warpline.interchange.export.title import title_of
 from warpline.model import Flag
@@ -171,10 +172,7 @@ class _Writer:
     def _events(self, track: Track, part: slice) -> None:
         capture = self._capture
         row = self._row(track)
-        kinds = capture.events.kind[part]
-        for code in np.unique(kinds).tolist():
-            rows = np.flatnonzero(kinds == code) + part.start
-            kind = capture.kind_of_code[code]
+        for kind, rows in rows_by_kind(capture, part):
             instant = (capture.events.flags[rows] & np.uint8(Flag.INSTANT)) != 0
             # Moments of a process have a form of their own there.
             is_async = row.is_async and not track.uri.endswith("/instants")

@@ -32,11 +32,12 @@ class PageColors:
     def of(self, rows: Int64Array) -> list[str]:
         """The token of each event."""
         kinds = self._capture.events.kind[rows]
-        tokens = np.empty(len(rows), object)
+        tokens = np.full(len(rows), "neutral", object)
         for code in np.unique(kinds).tolist():
             chosen = np.flatnonzero(kinds == code)
-            table = self._capture.kinds[self._capture.kind_of_code[code]]
-            tokens[chosen] = self._of_kind(table, rows[chosen])
+            table = self._capture.kinds.get(self._capture.kind_of_code.get(code, ""))
+            if table is not None:
+                tokens[chosen] = self._of_kind(table, rows[chosen])
         found: list[str] = tokens.tolist()
         return found
 
@@ -76,12 +77,8 @@ class PageColors:
     def _values(self, table: KindTable, attribute: str, rows: Int64Array) -> list[Any]:
         if attribute not in table.attributes:
             return [None] * len(rows)
-        values, valid = table.column(attribute)
-        at = table.indices_of(rows)
-        known = valid[at] & (at >= 0)
-        return [
-            value if is_known else None for value, is_known in zip(values[at].tolist(), known, strict=True)
-        ]
+        values, valid = table.taken(attribute, table.indices_of(rows))
+        return [value if is_known else None for value, is_known in zip(values.tolist(), valid, strict=True)]
 
 
 def _copy(kind: int | None) -> str:

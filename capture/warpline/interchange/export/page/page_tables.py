@@ -8,7 +8,7 @@ import numpy as np
 
 from warpline.i18n import tr, tr_n, translated
 from warpline.interchange.export.exporter import ExportJob
-from warpline.interchange.export.selection import Int64Array, lane_slices
+from warpline.interchange.export.selection import Int64Array, lane_slices, rows_by_kind
 from warpline.model import format_duration
 
 MAX_NAMES = 100
@@ -18,8 +18,8 @@ def page_tables(job: ExportJob) -> str:
     """A heading and a table for each kind; durations are those of whole events."""
     capture = job.capture
     found: list[str] = []
-    for code, (count, total) in _sums(job).items():
-        spec = capture.kinds[capture.kind_of_code[code]].spec
+    for kind, (count, total) in _sums(job).items():
+        spec = capture.kinds[kind].spec
         order = np.argsort(-total, kind="stable")
         order = order[count[order] > 0]
         whole = int(total.sum())
@@ -54,18 +54,16 @@ def _line(name: str, count: int, total_ns: int, whole_ns: int) -> str:
     return f"<tr><td>{html.escape(name)}</td>{numbers}</tr>"
 
 
-def _sums(job: ExportJob) -> dict[int, tuple[Int64Array, Int64Array]]:
-    """Count and total of each name, by the code of the kind."""
+def _sums(job: ExportJob) -> dict[str, tuple[Int64Array, Int64Array]]:
+    """Count and total of each name, by kind."""
     capture = job.capture
-    sums: dict[int, tuple[Int64Array, Int64Array]] = {}
+    sums: dict[str, tuple[Int64Array, Int64Array]] = {}
     names = len(capture.strings) + 1
     for _track, rows in lane_slices(capture, job.selection):
         job.check_cancelled()
-        kinds = capture.events.kind[rows]
-        for code in np.unique(kinds).tolist():
-            chosen = kinds == code
-            ids = np.minimum(capture.events.name[rows][chosen], names - 1)
-            count, total = sums.setdefault(code, (np.zeros(names, np.int64), np.zeros(names, np.int64)))
+        for kind, chosen in rows_by_kind(capture, rows):
+            ids = np.minimum(capture.events.name[chosen], names - 1)
+            count, total = sums.setdefault(kind, (np.zeros(names, np.int64), np.zeros(names, np.int64)))
             np.add.at(count, ids, 1)
-            np.add.at(total, ids, capture.events.duration[rows][chosen])
+            np.add.at(total, ids, capture.events.duration[chosen])
     return sums

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from warpline.recording.session import LATEST_NS
 from warpline.recording.spool import records
-from warpline.recording.spool.reader import LATEST_NS, SpoolFile
+from warpline.recording.spool.reader import SpoolFile
 
 Int64Array = npt.NDArray[np.int64]
 

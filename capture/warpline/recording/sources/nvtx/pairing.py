@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.model import Flag
+from warpline.recording.session import LATEST_NS
 from warpline.recording.sources.nvtx import records
-from warpline.recording.spool.reader import LATEST_NS, SpoolFile
+from warpline.recording.spool.reader import SpoolFile
 
 Int64Array = npt.NDArray[np.int64]
 Integers = npt.NDArray[np.integer[Any]]

@@ -14,6 +14,7 @@ from warpline.model import Flag
 from warpline.model.torch_names import range_attributes, torch_names
 from warpline.model.track_factory import thread_title
 from warpline.recording.agent.reported_sources import add_agent_source
+from warpline.recording.session import LATEST_NS
 from warpline.recording.sources.nvtx import records
 from warpline.recording.sources.nvtx.pairing import (
     match_push_pop,
@@ -21,7 +22,7 @@ from warpline.recording.sources.nvtx.pairing import (
     push_pop_records,
     push_pop_serials,
 )
-from warpline.recording.spool.reader import LATEST_NS, Records, SpoolFile
+from warpline.recording.spool.reader import Records, SpoolFile
 from warpline.recording.spool.spool_to_tracks import Translation
 from warpline.recording.spool.string_columns import distinct, take_records
 from warpline.storage import CaptureBuilder

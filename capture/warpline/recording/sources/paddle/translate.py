@@ -9,8 +9,9 @@ import numpy as np
 from warpline.i18n import english
 from warpline.model import AttributeSpec, KindSpec
 from warpline.recording.agent.reported_sources import add_agent_source
+from warpline.recording.session import LATEST_NS
 from warpline.recording.sources.paddle.records import FRAMEWORK_EVENT, framework_event
-from warpline.recording.spool.reader import LATEST_NS, SpoolFile
+from warpline.recording.spool.reader import SpoolFile
 from warpline.recording.spool.spool_to_tracks import Translation
 from warpline.recording.spool.string_columns import capture_strings
 from warpline.storage import CaptureBuilder

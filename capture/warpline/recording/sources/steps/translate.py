@@ -10,11 +10,12 @@ import numpy.typing as npt
 from warpline.i18n import english
 from warpline.model import AttributeSpec, KindSpec
 from warpline.recording.agent.reported_sources import add_agent_source
+from warpline.recording.session import LATEST_NS
 from warpline.recording.sources.facts import StepsOfProgram
 from warpline.recording.sources.steps import records
 from warpline.recording.sources.steps.records import HOST, RangeKind
 from warpline.recording.sources.steps.training import Phases, Training, order_of, understand
-from warpline.recording.spool.reader import LATEST_NS, Records, SpoolFile
+from warpline.recording.spool.reader import Records, SpoolFile
 from warpline.recording.spool.spool_to_tracks import Translation
 from warpline.recording.spool.string_columns import capture_strings
 from warpline.storage import CaptureBuilder

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from warpline.i18n import english
 from warpline.model.links import FORWARD_BACKWARD
 from warpline.recording.agent.reported_sources import add_agent_source
+from warpline.recording.session import LATEST_NS
 from warpline.recording.sources.torch.autograd import Numbered, forward_of
 from warpline.recording.sources.torch.records import (
     FRAMEWORK_OPERATOR,
@@ -20,7 +21,7 @@ from warpline.recording.sources.torch.records import (
     framework_operator,
     framework_shaped,
 )
-from warpline.recording.spool.reader import LATEST_NS, SpoolFile
+from warpline.recording.spool.reader import SpoolFile
 from warpline.recording.spool.spool_to_tracks import Translation
 from warpline.recording.spool.string_columns import capture_strings, distinct
 from warpline.storage import CaptureBuilder

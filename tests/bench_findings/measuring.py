@@ -81,7 +81,8 @@ def length(found: dict[str, Any], pair: Pair) -> int:
     """How long the range was, less what others on the machine took of it: who waits for cores, waits for neighbours."""
     start, stop = found["range_ns"]
     waited = sum(part["time_ns"] for part in found["budget"] if part["cause"] == "runnable")
-    return int(stop - start) - (0 if "waits_for_core" in pair.ids else waited)
+    of_cores = {"waits_for_core", "few_cores"} & set(pair.ids)
+    return int(stop - start) - (0 if of_cores else waited)
 
 
 def _whole(capture: Path) -> int:

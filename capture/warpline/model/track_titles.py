@@ -30,6 +30,9 @@ RANGES, STARTED = "NVTX", english("{ranges} start/end")
 SYNC, CONTEXT_MEMORY = english("Synchronization"), english("Memory")
 GPU_SLICES = english("Time slices of contexts")
 GPU_PAGE_FAULTS, CPU_PAGE_FAULTS = english("page faults"), english("CPU page faults")
+PAGE_FAULTS, DISK_FAULTS = english("Page faults"), english("Page faults read from a disk")
+"""Counters of a process: all of them, and those for which a page had to be read."""
+RESIDENT_MEMORY = english("Resident memory")
 STEPS = english("Steps")
 INSTANTS, ASYNC = english("Instants"), english("Asynchronous {category}")
 GPU_METRICS, MESSAGES, PROFILER = (

@@ -155,3 +155,11 @@ def read_whole(path: str) -> bytes | None:
             return file.read()
     except OSError:
         return None
+
+
+def page_faults(stat: bytes) -> tuple[int, int] | None:
+    """Page faults of all threads a process ever had, from the content of /proc/PID/stat: those that needed no reading
+    from a disk, and those that did (fields 10 and 12 of proc(5)). None when it is cut off.
+    """
+    fields = stat[stat.rfind(b")") + 2 :].split()
+    return (int(fields[7]), int(fields[9])) if len(fields) > 9 else None

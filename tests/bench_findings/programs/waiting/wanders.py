@@ -8,5 +8,5 @@ CORES = sorted(os.sched_getaffinity(0))
 
 for number in range(3000):
     if SICK:
-        os.sched_setaffinity(0, {CORES[number % len(CORES)]})
+        os.sched_setaffinity(0, {CORES[number % len(CORES)]})  # sick
     sum(range(8_000))

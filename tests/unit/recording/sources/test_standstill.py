@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import mmap
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -19,6 +21,7 @@ from warpline.recording.agent.records import Closed
 from warpline.recording.sources.perf.thread_states import NO_CPU, Mark, Marks, thread_states
 from warpline.recording.sources.procfs import records
 from warpline.recording.sources.procfs.closed_programs import why_closed
+from warpline.recording.sources.procfs.process_watch import ProcessWatch
 from warpline.recording.sources.procfs.refinements import _told, core_waits, shared_out
 from warpline.recording.sources.procfs.standstill import LONG_NS, StandstillWatch
 from warpline.recording.spool.reader import SpoolFile
@@ -97,6 +100,35 @@ def test_a_thread_that_stands_is_looked_at_once(tmp_path: Path) -> None:
     assert (row["since_ns"], row["time_ns"], row["tid"]) == (0, LONG_NS, child.pid)
     kind, _text = _told(int(row["system_call"]), spool.text(row["where"]), spool.text(row["text"]))
     assert kind == WaitKind.PIPE
+
+
+@linux
+def test_page_faults_and_cores_are_what_the_kernel_counts(tmp_path: Path) -> None:
+    writer = SpoolWriter(tmp_path / "procfs.spool", "procfs")
+    watch = ProcessWatch(writer)
+    before = resource.getrusage(resource.RUSAGE_SELF)
+    watch.sample(os.getpid())
+    fresh = mmap.mmap(-1, 1000 * mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    for page in range(1000):
+        fresh[page * mmap.PAGESIZE] = 1
+    watch.sample(os.getpid())
+    after = resource.getrusage(resource.RUSAGE_SELF)
+    # A number that is another process's now is looked at again.
+    watch.forget(os.getpid())
+    watch.sample(os.getpid())
+    watch.sample(1 << 30)
+    fresh.close()
+    writer.close()
+    spool = SpoolFile(tmp_path / "procfs.spool")
+    rows = spool.records(records.PAGE_FAULTS, records.page_faults).values
+    assert before.ru_minflt <= rows["minor"][0] <= rows["minor"][1] <= after.ru_minflt
+    # Pages may come several at a time where the kernel has larger ones.
+    assert rows["minor"][1] > rows["minor"][0]
+    assert before.ru_majflt <= rows["major"][0] <= after.ru_majflt
+    assert set(rows["pid"].tolist()) == {os.getpid()}
+    told = spool.records(records.ALLOWED_CORES, records.allowed_cores).values
+    texts = [spool.text(int(row["cores"])) for row in told]
+    assert texts == [" ".join(map(str, sorted(os.sched_getaffinity(0))))] * 2
 
 
 def reads(pid: int) -> bool:

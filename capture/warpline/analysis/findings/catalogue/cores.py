@@ -32,6 +32,8 @@ _IDLE = 0.5
 """A core that is used for less of the time that others are waited for is idle."""
 _SEEN = 0.5
 """Of that time: if samples tell of less, nothing is known."""
+_SOME = 0.2
+"""Of the time that cores are waited for: where somebody may run for less of it does not count."""
 _RUNS = tuple(int(cause) for cause in (Cause.RUNNING, Cause.IMPORTING, Cause.ALLOCATING, Cause.COMPILING))
 
 
@@ -45,10 +47,10 @@ def of_cores(case: Case) -> Iterator[Finding]:
     gain = case.bounded_by_cores(case.gain_ns(case.segments.cause == Cause.RUNNABLE))
     if max(waited, gain) < NOTE * case.whole_ns:
         return
-    cores, idle = _cores(case), _idle_cores(case, start, stop)
-    fields = cost(case, waited)
-    if idle and crowded_ns(case, max(cores - idle, 1)) >= NOTE * case.whole_ns:
-        yield from _kept_to_few(case, pieces, gain, idle, fields)
+    cores, fields = _cores(case), cost(case, waited)
+    few = _kept_to_few(case, pieces, gain, fields)
+    if few is not None:
+        yield few
         return
     taken = _ran_meanwhile(case, start, stop)
     crowded = crowded_ns(case, cores)
@@ -83,21 +85,75 @@ def of_cores(case: Case) -> Iterator[Finding]:
         yield found
 
 
-def _kept_to_few(
-    case: Case, pieces: Int64Array, gain: int, idle: int, fields: dict[str, str | float]
-) -> Iterator[Finding]:
-    """Cores that nobody used, and the program did not run on them."""
-    text = english(
-        "Ready to run and without a core for {time} of {whole} ({percent:.0f} %), while {idle} of {cores} cores idled.",
-        idle=idle, cores=_cores(case), **fields,
-    )  # fmt: skip
-    found = make_finding(
+def _kept_to_few(case: Case, pieces: Int64Array, gain: int, fields: dict[str, str | float]) -> Finding | None:
+    """Cores that the program may not run on, or nobody used while it waited for others: where it is too crowded for
+    it, and would not be on all.
+    """
+    cores = _cores(case)
+    allowed = _allowed_cores(case)
+    idle = _idle_cores(case, case.pieces.start[pieces], case.pieces.stop[pieces])
+    if allowed < cores:
+        text = english(
+            "Ready to run and without a core for {time} of {whole} ({percent:.0f} %): it may run on {allowed} of "
+            "{cores} cores only.",
+            allowed=allowed, cores=cores, **fields,
+        )  # fmt: skip
+        # What neighbours take of these cores they would take of the others, too.
+        gain = min(gain, crowded_ns(case, allowed) - crowded_ns(case, cores))
+    elif idle:
+        allowed = max(cores - idle, 1)
+        text = english(
+            "Ready to run and without a core for {time} of {whole} ({percent:.0f} %), while {idle} of {cores} cores "
+            "idled.",
+            idle=idle, cores=cores, **fields,
+        )  # fmt: skip
+    if allowed == cores or min(gain, crowded_ns(case, allowed)) < NOTE * case.whole_ns:
+        return None
+    return make_finding(
         case, "few_cores", english("Kept to fewer cores than there are"), text, pieces, gain,
         where_of(case, pieces),
         english("See what keeps it there: taskset, sched_setaffinity, numactl, a cpuset, or a library's own binding."),
     )  # fmt: skip
-    if found is not None:
-        yield found
+
+
+def _allowed_cores(case: Case) -> int:
+    """On how many cores those processes may run that wait for one, while they do; all that there are where that was not
+    recorded.
+    """
+    capture, segments = case.view.capture, case.segments
+    told: dict[int, list[tuple[int, frozenset[int]]]] = {}
+    for process, time_ns, cores in _told_cores(case):
+        told.setdefault(process, []).append((time_ns, cores))
+    waits = np.flatnonzero((segments.cause == Cause.RUNNABLE) & (segments.actor < len(capture.threads)))
+    process_of = np.array([thread.process for thread in capture.threads], np.int64)[segments.actor[waits]]
+    weights: dict[frozenset[int], int] = {}
+    for process in np.unique(process_of).tolist():
+        known = sorted(told.get(process, []), key=lambda one: one[0])
+        if not known:
+            return _cores(case)
+        own = waits[process_of == process]
+        # What was seen first was so before.
+        edges = np.array([case.view.start_ns, *(time for time, _ in known[1:]), case.view.stop_ns], np.int64)
+        edges = np.maximum.accumulate(np.clip(edges, case.view.start_ns, case.view.stop_ns))
+        merged = merge_intervals(segments.start[own], segments.stop[own])
+        for (_time, cores), waited in zip(
+            known, covered_ns(merged, edges[:-1], edges[1:]).tolist(), strict=True
+        ):
+            weights[cores] = weights.get(cores, 0) + int(waited)
+    least = _SOME * sum(weights.values())
+    found = frozenset[int]().union(*(cores for cores, waited in weights.items() if waited >= least))
+    return min(max(len(found), 1), _cores(case)) if weights else _cores(case)
+
+
+def _told_cores(case: Case) -> Iterator[tuple[int, int, frozenset[int]]]:
+    """From when on (capture ns) a process (its index) may run on which cores, as far as that makes sense in a file."""
+    entries = case.view.capture.meta.get("allowed_cores")
+    for entry in entries if isinstance(entries, list) else ():
+        if not isinstance(entry, dict):
+            continue
+        process, time_ns, cores = (entry.get(key) for key in ("process", "time_ns", "cores"))
+        if isinstance(process, int) and isinstance(time_ns, int) and isinstance(cores, list) and cores:
+            yield process, time_ns, frozenset(core for core in cores if isinstance(core, int))
 
 
 def _cores(case: Case) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+import numpy.typing as npt
 
 from warpline.analysis.findings.case import Case
 from warpline.analysis.findings.causes import Cause
@@ -15,6 +16,7 @@ from warpline.analysis.findings.segments import one_of
 from warpline.i18n import english
 from warpline.model.times import format_duration
 
+Int64Array = npt.NDArray[np.int64]
 _OFTEN_NS = 2_000_000
 """Who runs for less than this between two moves is moved by somebody: a scheduler leaves threads where they are."""
 _RAN = 0.1
@@ -46,7 +48,7 @@ def of_migrations(case: Case) -> Iterator[Finding]:
     np.add.at(depth, own[moved + 1], -1)
     between = (np.cumsum(depth[:-1]) > 0) & one_of(segments.cause, _ON_THE_WAY)
     gain = case.gain_ns(between)
-    where = _usual(case, own[moved])
+    where = _where(case, own[moved], own[moved + 1])
     text = english(
         "{who} moves to another core {count:,} times, after {each} of running in the mean, and is on none for {lost} "
         "meanwhile, at {place}; what its caches held is left behind each time. It could be at most {factor} x as fast.",
@@ -74,12 +76,24 @@ def of_migrations(case: Case) -> Iterator[Finding]:
     )
 
 
-def _usual(case: Case, segments: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Where:
-    """Where most of some segments were."""
-    group = case.group_of_segment[segments]
-    known = segments[group > 0]
+def _where(case: Case, before: Int64Array, after: Int64Array) -> Where:
+    """Where the thread was moved: what stacks say that were sampled between two cores, else where it ran before."""
+    segments, thread = case.segments, case.target.thread
+    times, stacks = case.threads.samples_of(-1 if thread is None else thread)
+    # A sample lies between two cores when fewer had been left than were reached again before.
+    out = np.searchsorted(segments.stop[before], times, "right")
+    between = stacks[(out > np.searchsorted(segments.start[after], times, "right")) & (stacks >= 0)]
+    if len(between) and thread is not None:
+        found, count = np.unique(between, return_counts=True)
+        places: dict[Where, int] = {}
+        for stack, number in zip(found.tolist(), count.tolist(), strict=True):
+            place = case.threads.where(stack, thread)
+            places[place] = places.get(place, 0) + number
+        return max(places, key=lambda place: places[place])
+    group = case.group_of_segment[before]
+    known = before[group > 0]
     if not len(known):
-        return case.where(int(segments[0]))
+        return case.where(int(before[0]))
     best = int(np.argmax(np.bincount(group[group > 0])))
     return case.where(int(known[case.group_of_segment[known] == best][0]))
 

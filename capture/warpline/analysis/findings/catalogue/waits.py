@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.findings.case import Case
+from warpline.analysis.findings.catalogue.page_faults import disk_faults
 from warpline.analysis.findings.causes import Cause
 from warpline.analysis.findings.draft import (
     PieceGroup,
@@ -103,23 +104,30 @@ def _of_leaf(
     where = where_of(case, group.pieces)
     path = usual_path(case, group.pieces)
     causes = [int(case.segments.cause[one]) for one in path]
+    count = len(np.unique(case.pieces.leaf[group.pieces]))
+    name = f"waits_for_{key}"
+    reads_pages = key == "blocked" and 2 * disk_faults(case, group.pieces) >= count
+    if reads_pages:
+        name, title = "page_faults_disk", english("Waiting for pages of memory that are read from a disk")
+        remedy = english("Have memory for all that is used (swap), or read ahead what is mapped from files.")
+        worst = Severity.WARNING
     fields = {**cost(case, group.time_ns), "title": title, "place": place_known(where)}
     text = english_n(
         "{title} takes {time} of {whole} ({percent:.0f} %), once, at {place}.",
         "{title} takes {time} of {whole} ({percent:.0f} %), {count} times, at {place}.",
-        len(np.unique(case.pieces.leaf[group.pieces])),
+        count,
         **fields,
     )
-    name = f"waits_for_{key}"
     if Cause.BARRIER in causes[:-1]:
         name, title = "late_at_barrier", english("The last one at a barrier")
         remedy = english("Give the last one at the barrier less to do.")
     elif any(cause in _QUEUES for cause in causes[:-1]):
         name, title = "slow_stage", english("The slowest stage of a pipeline")
         remedy = english("Make this stage faster, or run it several times side by side.")
+    is_known = key != "blocked" or reads_pages
     # What is not known promises nothing.
-    gain = 0 if key == "blocked" else min(case.gain_ns(leaves_like(case, group.pieces)), group.time_ns)
-    needs = "" if key != "blocked" else for_waits(case.view.capture)
+    gain = min(case.gain_ns(leaves_like(case, group.pieces)), group.time_ns) if is_known else 0
+    needs = "" if is_known else for_waits(case.view.capture)
     return make_finding(
         case, name, title, text, group.pieces, gain, where, remedy, worst, needs, path,
         meanwhile=told(case, path), within=within_budget(case, key, group.time_ns),

@@ -20,6 +20,7 @@ from warpline.recording.sources.facts import THREAD_STATES
 from warpline.recording.sources.procfs import records as procfs_records
 from warpline.recording.sources.procfs.closed_programs import why_closed
 from warpline.recording.sources.procfs.ended_processes import EndWatch
+from warpline.recording.sources.procfs.process_watch import ProcessWatch
 from warpline.recording.sources.procfs.standstill import StandstillWatch
 from warpline.recording.spool import records
 from warpline.recording.spool.records import Sighting
@@ -29,7 +30,8 @@ CORE_PERIOD_NS = 100_000_000
 ACCOUNTING_PERIOD_NS = 100_000_000
 THREADS_PERIOD_NS = 500_000_000
 SAMPLE_COST_NS = 1_000_000
-"""Samples of a thread are at least this far apart for each thread there is: of many each is sampled less often."""
+"""Samples of a thread (or a process) are at least this far apart for each there is: of many each is sampled less often.
+"""
 STATE_PERIOD_NS = 10_000_000
 DISCOVERY_PERIOD_NS = 50_000_000
 
@@ -61,10 +63,11 @@ class ProcfsSampler(Collector):
         self._watched = watched
         self._processes: dict[int, _Process] = {}
         self._stat = os.open("/proc/stat", os.O_RDONLY | os.O_CLOEXEC)
-        self._due = {"core": 0, "accounting": 0, "discovery": 0}
+        self._due = {"core": 0, "accounting": 0, "discovery": 0, "process": 0}
         self._programs: set[str] = set()
         self._still = StandstillWatch(self.writer)
         self._ends = EndWatch(self.writer)
+        self._whole = ProcessWatch(self.writer)
         self._paused = False
         watched.on_process.append(self.add_process)
         watched.on_threads.append(self._look_for_threads)
@@ -104,6 +107,8 @@ class ProcfsSampler(Collector):
             except OSError:
                 return
             self._processes[pid] = _Process(statm)
+            if not self._paused:
+                self._whole.sample(pid)
         if self.states:
             self._find_threads(pid)
 
@@ -132,6 +137,9 @@ class ProcfsSampler(Collector):
             self._due["core"] = now + CORE_PERIOD_NS
             self._sample_cores()
             self._sample_processes()
+        if now >= self._due["process"]:
+            self._due["process"] = now + max(CORE_PERIOD_NS, len(self._processes) * SAMPLE_COST_NS)
+            self._sample_whole()
 
     def pause(self) -> None:
         """Sample nothing until ``resume``."""
@@ -165,6 +173,7 @@ class ProcfsSampler(Collector):
             self._sample_threads()
             self._sample_cores()
             self._sample_processes()
+            self._sample_whole()
         for pid in list(self._processes):
             self._drop(pid)
         self._ends.close()
@@ -296,6 +305,10 @@ class ProcfsSampler(Collector):
             packed = _PROCESS_SAMPLE.pack(now, cpu_ns, rss, pid, min(within_ns, 0xFFFF_FFFF))
             self.writer.append_packed(procfs_records.PROCESS_SAMPLE, packed)
 
+    def _sample_whole(self) -> None:
+        for pid in self._processes:
+            self._whole.sample(pid)
+
     def _drop_thread(self, pid: int, process: _Process, tid: int) -> None:
         schedstat, state_file = process.threads.pop(tid)
         self._still.forget(tid)
@@ -309,6 +322,7 @@ class ProcfsSampler(Collector):
         process = self._processes.pop(pid, None)
         if process is None:
             return
+        self._whole.forget(pid)
         for tid in list(process.threads):
             self._drop_thread(pid, process, tid)
         os.close(process.statm)

@@ -8,6 +8,8 @@ THREAD_SAMPLE = 120
 CORE_TIMES = 121
 PROCESS_SAMPLE = 122
 STANDSTILL = 123
+PAGE_FAULTS = 126
+ALLOWED_CORES = 127
 
 thread_sample = np.dtype(
     [
@@ -46,3 +48,9 @@ standstill = np.dtype(
 )
 """A thread that did not run since ``since_ns``: /proc/PID/task/TID/syscall and wchan, and what the descriptor that is
 the call's first argument leads to."""
+page_faults = np.dtype(
+    [("time_ns", "<u8"), ("minor", "<u8"), ("major", "<u8"), ("pid", "<u4"), ("each_ns", "<u4")]
+)
+"""Page faults of a process, cumulative, and what one costs on the machine where none has to be read from a disk."""
+allowed_cores = np.dtype([("time_ns", "<u8"), ("pid", "<u4"), ("cores", "<u4")])
+"""Where a process may run from now on (sched_getaffinity): a text of numbers with blanks between."""

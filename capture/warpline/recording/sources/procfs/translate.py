@@ -8,11 +8,18 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.i18n import english
-from warpline.model.track_titles import CORE_LOAD
+from warpline.model.track_titles import CORE_LOAD, RESIDENT_MEMORY
 from warpline.recording.sources.facts import THREAD_STATES
 from warpline.recording.sources.procfs import records
 from warpline.recording.sources.procfs.cpu_rates import most_threads, reading_times
 from warpline.recording.sources.procfs.estimates import add_estimates
+from warpline.recording.sources.procfs.process_counters import (
+    add_allowed_cores,
+    add_page_faults,
+    add_rate,
+    counter_track,
+    of_processes,
+)
 from warpline.recording.spool.gaps import with_gaps
 from warpline.recording.spool.reader import SpoolFile, rows_of
 from warpline.recording.spool.spool_to_tracks import Translation
@@ -31,6 +38,8 @@ def translate(translation: Translation, spools: Sequence[SpoolFile], builder: Ca
     thread = translation.threads.lookup(samples["pid"], samples["tid"], samples["time_ns"])
     # After every thread is known that was looked at.
     _add_processes(translation, builder, rows_of(spools, records.PROCESS_SAMPLE, records.process_sample))
+    add_page_faults(translation, builder, rows_of(spools, records.PAGE_FAULTS, records.page_faults))
+    add_allowed_cores(translation, builder, spools)
     if not len(samples):
         return
     order = np.lexsort((samples["time_ns"], thread))
@@ -48,7 +57,7 @@ def _add_core_utilization(translation: Translation, builder: CaptureBuilder, row
         busy, total = np.diff(own["busy"].astype(np.float64)), np.diff(own["total"].astype(np.float64))
         # A sample tells about the time before it; no tick in between means nothing is known.
         ratio = np.divide(busy, total, out=np.full(len(total), np.nan), where=total > 0)
-        _add_rate(
+        add_rate(
             translation,
             builder,
             translation.core_track(cpu),
@@ -63,29 +72,20 @@ def _add_processes(translation: Translation, builder: CaptureBuilder, rows: Rows
     threads: dict[int, list[ThreadLife]] = {}
     for life in translation.threads.threads:
         threads.setdefault(life.process, []).append(life)
-    for pid in np.unique(rows["pid"]).tolist():
-        own = rows[rows["pid"] == pid]
-        own = own[np.argsort(own["time_ns"], kind="stable")]
-        which = np.array(
-            [translation.threads.process_of(pid, time_ns) for time_ns in own["time_ns"].tolist()]
+    for process, part in of_processes(translation, rows):
+        cpu = counter_track(translation, builder, process, "cpu", english("CPU"), 1)
+        add_rate(
+            translation,
+            builder,
+            cpu,
+            "CPU",
+            english("cores"),
+            *_cores(translation, part, threads.get(process, [])),
         )
-        for process in np.unique(which).tolist():
-            part = own[which == process]
-            cpu = _counter_track(translation, builder, process, "cpu", english("CPU"), 1)
-            _add_rate(
-                translation,
-                builder,
-                cpu,
-                "CPU",
-                english("cores"),
-                *_cores(translation, part, threads.get(process, [])),
-            )
-            times = translation.capture_time(part["time_ns"])
-            memory = _counter_track(translation, builder, process, "memory", english("Resident memory"), 2)
-            values = part["rss_bytes"].astype(np.float64)
-            builder.add_counter(
-                memory, english("Resident memory"), "bytes", *with_gaps(times, values, translation.pauses)
-            )
+        times = translation.capture_time(part["time_ns"])
+        memory = counter_track(translation, builder, process, "memory", RESIDENT_MEMORY, 2)
+        values = part["rss_bytes"].astype(np.float64)
+        builder.add_counter(memory, RESIDENT_MEMORY, "bytes", *with_gaps(times, values, translation.pauses))
 
 
 def _cores(
@@ -99,35 +99,6 @@ def _cores(
     used = np.diff(cpu_ns).astype(np.float64)
     cores = np.divide(used, elapsed, out=np.full(len(elapsed), np.nan), where=elapsed > 0)
     return translation.capture_time(times), np.maximum(cores, 0)
-
-
-def _add_rate(
-    translation: Translation,
-    builder: CaptureBuilder,
-    track: int,
-    name: str,
-    unit: str,
-    times: Int64Array,
-    rates: Float64Array,
-) -> None:
-    """A counter of rates between samples: each holds from the sample before to its own. ``rates`` has one less."""
-    if not len(rates):
-        return
-    starts, stops = times[:-1], times[1:]
-    # A rate across a pause mixes what was recorded with what was not.
-    for pause_start, pause_stop in translation.pauses.tolist():
-        rates = np.where((starts < pause_stop) & (stops > pause_start), np.nan, rates)
-    builder.add_counter(track, name, unit, times, np.r_[rates, np.nan])
-
-
-def _counter_track(
-    translation: Translation, builder: CaptureBuilder, process: int, key: str, title: str, place: int
-) -> int:
-    return builder.add_track(
-        translation.tracks.process_counter(translation.process_uri(process), key, title, place),
-        parent=translation.process_track(process),
-        process=translation.process_index(process),
-    )
 
 
 def _add_accounting(

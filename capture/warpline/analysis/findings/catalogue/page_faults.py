@@ -1,0 +1,180 @@
+"""Memory that is taken anew from the system again and again, and memory that has to be read from a disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.analysis.findings.case import Case
+from warpline.analysis.findings.causes import Cause
+from warpline.analysis.findings.draft import NOTE, cost, place_known, severity
+from warpline.analysis.findings.finding import Evidence, Finding, Severity
+from warpline.analysis.findings.rule import Rule
+from warpline.analysis.findings.segments import one_of
+from warpline.i18n import english
+from warpline.model.track_titles import DISK_FAULTS, PAGE_FAULTS, RESIDENT_MEMORY
+
+Int64Array = npt.NDArray[np.int64]
+Float64Array = npt.NDArray[np.float64]
+_RUNS = (int(Cause.RUNNING), int(Cause.IMPORTING))
+_PAGE_BYTES = 4096
+"""Where pages are larger, more of the faults count as memory that is kept: less is claimed."""
+_ROWS = 20
+
+
+@dataclass(frozen=True, eq=False)
+class _Counted:
+    """What was counted of a process in the range: ``edges`` capture ns [n + 1], ``counts`` [n] between them."""
+
+    process: int
+    edges: Int64Array
+    counts: Float64Array
+
+
+def of_page_faults(case: Case) -> Iterator[Finding]:
+    """Pages that a process gave back and takes again, as many as its memory did not grow by, at what one costs."""
+    each_ns = case.view.capture.meta.get("page_fault_ns")
+    if not isinstance(each_ns, int) or each_ns <= 0:
+        return
+    segments = case.segments
+    keep = np.ones(len(segments), np.float32)
+    spent: list[tuple[float, int, Int64Array]] = []
+    for counted in _counted(case, PAGE_FAULTS):
+        again = counted.counts.sum() - _grown_pages(case, counted)
+        if again * each_ns < NOTE * case.whole_ns:
+            continue
+        runs = _running(case, counted.process)
+        share = _share(
+            segments.start[runs], segments.stop[runs], counted, each_ns * again / counted.counts.sum()
+        )
+        keep[runs] = 1 - share
+        spent.append((float((share * segments.length[runs]).sum()), round(again), runs))
+    if not spent:
+        return
+    lost_ns = int((case.pieces.length * (1 - keep[case.pieces.leaf])).sum())
+    gain = min(case.graph.gain_ns(case.actor, keep), case.whole_ns)
+    if max(lost_ns, gain) < NOTE * case.whole_ns:
+        return
+    _most, count, runs = max(spent, key=lambda one: one[0])
+    lost = (1 - keep[runs]).astype(np.float64) * segments.length[runs]
+    best = runs[int(np.argmax(lost * (case.group_of_segment[runs] == _usual(case, runs, lost))))]
+    where = case.where(int(best))
+    longest = runs[np.argsort(-lost, kind="stable")[: _ROWS * 4]]
+    text = english(
+        "Taking memory anew from the system costs about {time} of {whole} ({percent:.0f} %): {count:,} page faults "
+        "beyond what the memory grew by, {each} each as measured on this machine, most of it at {place}.",
+        count=count, each=f"{each_ns / 1000:.1f} us", place=place_known(where), **cost(case, lost_ns),
+    )  # fmt: skip
+    yield Finding(
+        "page_faults",
+        severity(gain / case.fair_ns, Severity.WARNING),
+        english("Memory taken anew again and again"),
+        text,
+        0,
+        0.0,
+        gain,
+        where,
+        english(
+            "Keep buffers and fill them again instead of allocating new ones; or let the allocator keep what is freed "
+            "(MALLOC_TRIM_THRESHOLD_, MALLOC_MMAP_THRESHOLD_, another allocator), or use huge pages."
+        ),
+        evidence=Evidence(
+            np.column_stack((segments.start[longest], segments.stop[longest]))[
+                np.argsort(segments.start[longest])
+            ],
+            tuple(row for row in segments.row[longest[:_ROWS]].tolist() if row >= 0),
+            case.target.tracks,
+        ),
+    )
+
+
+def disk_faults(case: Case, pieces: Int64Array) -> int:
+    """How often, while some pieces lasted, a page was read from a disk for the processes that explain them."""
+    capture, kept = case.view.capture, case.pieces
+    actor = case.segments.actor[kept.leaf[pieces]]
+    found = 0.0
+    for counted in _counted(case, DISK_FAULTS):
+        threads = [index for index, one in enumerate(capture.threads) if one.process == counted.process]
+        own = pieces[one_of(actor, threads)] if threads else pieces[:0]
+        if len(own):
+            first = np.searchsorted(counted.edges, kept.start[own], "right") - 1
+            last = np.searchsorted(counted.edges, kept.stop[own], "left")
+            seen = np.zeros(len(counted.counts) + 1, np.int64)
+            np.add.at(seen, np.clip(first, 0, len(counted.counts)), 1)
+            np.add.at(seen, np.clip(last, 0, len(counted.counts)), -1)
+            found += counted.counts[np.cumsum(seen[:-1]) > 0].sum()
+    return round(found)
+
+
+def _counted(case: Case, name: str) -> Iterator[_Counted]:
+    """The counters of that name, rates per second, as counts in the range; what is not known counts as none."""
+    capture = case.view.capture
+    for counter in capture.counters:
+        process = capture.tracks[counter.track].process
+        if counter.name != name or process is None or len(counter.times) < 2:
+            continue
+        times = np.asarray(counter.times, np.int64)
+        rates = np.nan_to_num(np.asarray(counter.values, np.float64)[:-1], nan=0.0, posinf=0.0, neginf=0.0)
+        edges = np.clip(times, case.view.start_ns, case.view.stop_ns)
+        inside = np.diff(edges) > 0
+        if inside.any():
+            counts = np.maximum(rates[inside], 0) * np.diff(edges)[inside] / 1e9
+            yield _Counted(process, np.append(edges[:-1][inside], edges[1:][inside][-1]), counts)
+
+
+def _grown_pages(case: Case, counted: _Counted) -> float:
+    """By how many pages the memory of a process grew in the range, at most."""
+    capture = case.view.capture
+    for counter in capture.counters:
+        if counter.name == RESIDENT_MEMORY and capture.tracks[counter.track].process == counted.process:
+            times, values = np.asarray(counter.times), np.asarray(counter.values, np.float64)
+            first = max(int(np.searchsorted(times, case.view.start_ns, "right")) - 1, 0)
+            own = values[first : np.searchsorted(times, case.view.stop_ns, "right")]
+            own = own[np.isfinite(own)]
+            if len(own):
+                # What it had when it began was taken before the range, where that did not begin with it.
+                before = own[0] if times[first] <= case.view.start_ns else 0.0
+                return max(float(own.max()) - before, 0.0) / _PAGE_BYTES
+    return 0.0
+
+
+def _running(case: Case, process: int) -> Int64Array:
+    """What the threads of a process ran."""
+    segments = case.segments
+    own = [index for index, one in enumerate(case.view.capture.threads) if one.process == process]
+    if not own:
+        return np.empty(0, np.int64)
+    return np.flatnonzero(one_of(segments.actor, own) & one_of(segments.cause, _RUNS))
+
+
+def _share(start: Int64Array, stop: Int64Array, counted: _Counted, each_ns: float) -> Float64Array:
+    """The part of each stretch of running that faults took, when all that ran between two looks had its share."""
+    edges = counted.edges
+    ran = np.diff(_until(start, edges) - _until(stop, edges))
+    part = np.divide(counted.counts * each_ns, ran, out=np.zeros(len(ran)), where=ran > 0)
+    taken = np.concatenate([[0.0], np.cumsum(np.minimum(part, 1) * np.diff(edges))])
+    length = np.maximum(stop - start, 1)
+    found: Float64Array = (np.interp(stop, edges, taken) - np.interp(start, edges, taken)) / length
+    return found
+
+
+def _until(times: Int64Array, edges: Int64Array) -> Float64Array:
+    """For each edge the sum of how long before it all times lie that do."""
+    ordered = np.sort(times).astype(np.float64)
+    before = np.searchsorted(ordered, edges, "right")
+    sums = np.concatenate([[0.0], np.cumsum(ordered - float(edges[0]))])
+    found: Float64Array = before * (edges - edges[0]).astype(np.float64) - sums[before]
+    return found
+
+
+def _usual(case: Case, segments: Int64Array, weight: Float64Array) -> int:
+    """The number of the place that has most of some weight; 0 where none is known."""
+    totals = np.bincount(case.group_of_segment[segments], weight)
+    totals[0] = 0
+    return int(np.argmax(totals))
+
+
+rules = (Rule("page_faults", "outside", of_page_faults),)

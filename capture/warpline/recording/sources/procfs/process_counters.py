@@ -1,0 +1,98 @@
+"""Counters of whole processes, and on which cores each may run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.model.track_titles import DISK_FAULTS, PAGE_FAULTS
+from warpline.recording.sources.procfs import records
+from warpline.recording.spool.reader import SpoolFile
+from warpline.recording.spool.spool_to_tracks import Translation
+from warpline.storage import CaptureBuilder
+
+Int64Array = npt.NDArray[np.int64]
+Float64Array = npt.NDArray[np.float64]
+Rows = npt.NDArray[np.void]
+
+
+def add_page_faults(translation: Translation, builder: CaptureBuilder, rows: Rows) -> None:
+    """Page faults per second of each process: all of them, and those for which a disk was read, where there are any."""
+    if not len(rows):
+        return
+    builder.meta["page_fault_ns"] = int(rows["each_ns"].min())
+    for process, own in of_processes(translation, rows):
+        times = translation.capture_time(own["time_ns"])
+        elapsed = np.diff(own["time_ns"].astype(np.int64)) / 1e9
+        minor, major = (np.maximum(np.diff(own[name].astype(np.int64)), 0) for name in ("minor", "major"))
+        for key, title, place, counts in (
+            ("page-faults", PAGE_FAULTS, 3, minor + major),
+            ("disk-faults", DISK_FAULTS, 4, major),
+        ):
+            if counts.any():
+                track = counter_track(translation, builder, process, key, title, place)
+                rates = np.divide(counts, elapsed, out=np.full(len(elapsed), np.nan), where=elapsed > 0)
+                add_rate(translation, builder, track, title, "1/s", times, rates)
+
+
+def add_allowed_cores(translation: Translation, builder: CaptureBuilder, spools: Sequence[SpoolFile]) -> None:
+    """``allowed_cores`` of ``meta``: from when on a process (its index) may run on which cores."""
+    found = []
+    for spool in spools:
+        for process, own in of_processes(
+            translation, spool.records(records.ALLOWED_CORES, records.allowed_cores).values
+        ):
+            found += [
+                {
+                    "process": translation.process_index(process),
+                    "time_ns": int(translation.capture_time(row["time_ns"])),
+                    "cores": [int(core) for core in spool.text(int(row["cores"])).split()],
+                }
+                for row in own
+            ]
+    if found:
+        builder.meta["allowed_cores"] = found
+
+
+def of_processes(translation: Translation, rows: Rows) -> Iterator[tuple[int, Rows]]:
+    """The rows of each process, sorted by time."""
+    for pid in np.unique(rows["pid"]).tolist():
+        own = rows[rows["pid"] == pid]
+        own = own[np.argsort(own["time_ns"], kind="stable")]
+        which = np.array(
+            [translation.threads.process_of(pid, time_ns) for time_ns in own["time_ns"].tolist()]
+        )
+        for process in np.unique(which).tolist():
+            yield process, own[which == process]
+
+
+def add_rate(
+    translation: Translation,
+    builder: CaptureBuilder,
+    track: int,
+    name: str,
+    unit: str,
+    times: Int64Array,
+    rates: Float64Array,
+) -> None:
+    """A counter of rates between samples: each holds from the sample before to its own. ``rates`` has one less."""
+    if not len(rates):
+        return
+    starts, stops = times[:-1], times[1:]
+    # A rate across a pause mixes what was recorded with what was not.
+    for pause_start, pause_stop in translation.pauses.tolist():
+        rates = np.where((starts < pause_stop) & (stops > pause_start), np.nan, rates)
+    builder.add_counter(track, name, unit, times, np.r_[rates, np.nan])
+
+
+def counter_track(
+    translation: Translation, builder: CaptureBuilder, process: int, key: str, title: str, place: int
+) -> int:
+    """The track of a counter of a process."""
+    return builder.add_track(
+        translation.tracks.process_counter(translation.process_uri(process), key, title, place),
+        parent=translation.process_track(process),
+        process=translation.process_index(process),
+    )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
 from tests.native.conftest import fake_gpu_environment
 from tests.native.profiler_tools import needs_agent, run, steps_of, the_capture
+from tests.unit.recording.recording_tools import WARPLINE
 
 import warpline
 
@@ -70,7 +70,7 @@ def test_each_cycle_is_a_capture(tmp_path: Path) -> None:
 
 
 def test_inside_a_recording_it_drives_it(tmp_path: Path) -> None:
-    record = (sys.executable, "-m", "warpline", "record", "-q", "-o", "run.h5", "--trace", "cpu,nvtx", "--")
+    record = (*WARPLINE, "record", "-q", "-o", "run.h5", "--trace", "cpu,nvtx", "--")
     done = run(
         tmp_path,
         """
@@ -99,7 +99,7 @@ def test_inside_a_recording_it_drives_it(tmp_path: Path) -> None:
 def test_a_capture_on_the_way_to_a_trace_does_not_outlive_the_program(
     tmp_path: Path, is_inside: bool
 ) -> None:
-    record = (sys.executable, "-m", "warpline", "record", "-q", "-o", "run.h5", "--trace", "nvtx", "--")
+    record = (*WARPLINE, "record", "-q", "-o", "run.h5", "--trace", "nvtx", "--")
     done = run(
         tmp_path,
         """
@@ -118,7 +118,7 @@ def test_a_capture_on_the_way_to_a_trace_does_not_outlive_the_program(
 
 
 def test_without_a_schedule_a_recording_goes_on_after_it(tmp_path: Path) -> None:
-    record = (sys.executable, "-m", "warpline", "record", "-q", "-o", "run.h5", "--trace", "cpu,nvtx", "--")
+    record = (*WARPLINE, "record", "-q", "-o", "run.h5", "--trace", "cpu,nvtx", "--")
     run(
         tmp_path,
         """
@@ -182,18 +182,7 @@ with profiler:
 
 @pytest.mark.parametrize("is_inside", [False, True])
 def test_phases_of_a_training_nobody_marked(tmp_path: Path, is_inside: bool) -> None:
-    record = (
-        sys.executable,
-        "-m",
-        "warpline",
-        "record",
-        "-q",
-        "-o",
-        "profiler_log/run.h5",
-        "--trace",
-        "cpu,nvtx,steps",
-        "--",
-    )
+    record = (*WARPLINE, "record", "-q", "-o", "profiler_log/run.h5", "--trace", "cpu,nvtx,steps", "--")
     (tmp_path / "profiler_log").mkdir()
     done = run(tmp_path, TRAINING, prefix=record if is_inside else ())
     assert done.stderr == ""

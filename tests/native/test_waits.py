@@ -12,6 +12,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 import pytest
+from tests.unit.recording.recording_tools import WARPLINE
 
 import warpline
 from warpline.model import Flag
@@ -56,7 +57,7 @@ class Recorded(NamedTuple):
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
     output = tmp_path_factory.mktemp("waits") / "run.h5"
     program = [sys.executable, str(PROGRAM)]
-    command = [sys.executable, "-m", "warpline", "record", "-q", "-o", str(output), "--", *program]
+    command = [*WARPLINE, "record", "-q", "-o", str(output), "--", *program]
     done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=True)
     rows = (line.split("\t") for line in done.stdout.splitlines())
     told = [
@@ -160,7 +161,7 @@ def test_a_blocked_stretch_tells_the_reason_of_its_call(recorded: Recorded) -> N
 def test_waits_that_never_end_are_told(tmp_path: Path, end: str) -> None:
     output = tmp_path / "run.h5"
     program = Path(__file__).parent / "programs" / "last_waits.py"
-    command = [sys.executable, "-m", "warpline", "record", "-q", "-o", str(output), "--"]
+    command = [*WARPLINE, "record", "-q", "-o", str(output), "--"]
     done = subprocess.run(
         [*command, sys.executable, str(program), end],
         capture_output=True,
@@ -193,7 +194,7 @@ def test_a_barrier_that_no_library_call_stands_for_is_told_by_sampling(tmp_path:
     made = subprocess.run(["cc", "-fopenmp", "-o", program, source], capture_output=True, check=False)
     if made.returncode:
         pytest.skip("this compiler has no OpenMP")
-    command = [sys.executable, "-m", "warpline", "record", "-q", "-o", str(output), "--", str(program), "700"]
+    command = [*WARPLINE, "record", "-q", "-o", str(output), "--", str(program), "700"]
     # Waiting threads must not spin first.
     environment = {**os.environ, "OMP_WAIT_POLICY": "passive"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=100, check=True)
@@ -220,19 +221,7 @@ worker.start()
 worker.join()
 """
     output = tmp_path / "run.h5"
-    command = [
-        sys.executable,
-        "-m",
-        "warpline",
-        "record",
-        "-q",
-        "-o",
-        str(output),
-        "--",
-        sys.executable,
-        "-c",
-        program,
-    ]
+    command = [*WARPLINE, "record", "-q", "-o", str(output), "--", sys.executable, "-c", program]
     subprocess.run(command, capture_output=True, timeout=100, check=True)
     with warpline.open(output) as capture:
         names = [thread.name for thread in capture.threads]
@@ -264,7 +253,7 @@ os.waitpid(child, 0)
 print(child)
 """
     output = tmp_path / "run.h5"
-    command = [sys.executable, "-m", "warpline", "record", "-q", "-o", str(output), "--"]
+    command = [*WARPLINE, "record", "-q", "-o", str(output), "--"]
     done = subprocess.run(
         [*command, sys.executable, "-c", program], capture_output=True, text=True, timeout=100, check=True
     )
@@ -289,7 +278,7 @@ for stretch in keeps():
 @pytest.mark.parametrize("before", ["", "import asyncio"])
 def test_a_generator_whose_code_in_c_keeps_the_gil_is_sampled_meanwhile(tmp_path: Path, before: str) -> None:
     output = tmp_path / "keeps.h5"
-    command = [sys.executable, "-m", "warpline", "record", "-q", "-o", str(output), "--"]
+    command = [*WARPLINE, "record", "-q", "-o", str(output), "--"]
     program = [sys.executable, "-c", before + KEEPS_THE_GIL]
     done = subprocess.run([*command, *program], capture_output=True, text=True, timeout=100, check=True)
     with warpline.open(output) as capture:
@@ -319,7 +308,7 @@ asyncio.run(main())
 @pytest.mark.skipif(sys.version_info >= (3, 14), reason="3.14 keeps current tasks elsewhere")
 def test_a_wait_and_a_sample_say_which_task_of_asyncio_it_was(tmp_path: Path) -> None:
     output = tmp_path / "tasks.h5"
-    command = [sys.executable, "-m", "warpline", "record", "-q", "-o", str(output), "--"]
+    command = [*WARPLINE, "record", "-q", "-o", str(output), "--"]
     subprocess.run([*command, sys.executable, "-c", TASKS], timeout=100, check=True)
     with warpline.open(output) as capture:
         found = {kind: capture.events(kind).to_pandas() for kind in ("osrt", "sample", "thread_state")}
@@ -362,7 +351,7 @@ loop.run_forever()
 @pytest.mark.skipif(sys.version_info >= (3, 14), reason="3.14 keeps current tasks elsewhere")
 def test_tasks_made_where_others_were_freed_have_names_of_their_own(tmp_path: Path) -> None:
     output = tmp_path / "unnamed.h5"
-    command = [sys.executable, "-m", "warpline", "record", "-q", "--no-check", "-o", str(output), "--"]
+    command = [*WARPLINE, "record", "-q", "--no-check", "-o", str(output), "--"]
     subprocess.run([*command, sys.executable, "-c", UNNAMED], timeout=100, check=True)
     with warpline.open(output) as capture:
         calls = capture.events("osrt").to_pandas()

@@ -24,6 +24,8 @@ class RecordingState(IntEnum):
     RECORDING = 0
     PAUSED = 1
     STOPPED = 2
+    DELAYED = 3
+    """Paused, and a range that a program begins changes nothing yet."""
 
 
 _IS_PAUSED: dict[int, bool] = {RecordingState.RECORDING: False, RecordingState.PAUSED: True}

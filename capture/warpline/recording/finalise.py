@@ -98,7 +98,7 @@ def _contained(source: RecordingSource, builder: CaptureBuilder, damaged: list[s
         yield
     except (StorageError, MemoryError, OSError):
         raise
-    except Exception as error:
+    except Exception as error:  # a source may be anybody's, and its spool hold anything; the others go on
         text = english("what {source} recorded is damaged: {error}", source=source.name, error=error)
         builder.add_warning(text, is_loss=True)
         builder.add_source(source.name, False, text)

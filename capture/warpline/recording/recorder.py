@@ -64,13 +64,15 @@ class Recorder:
         directory, options = self.session.directory, self.session.options
         self._state = RecordingState.PAUSED if options.starts_paused else RecordingState.RECORDING
         self._journal = SpoolWriter(directory / "recorder.spool", "recorder")
-        self._page = ControlPage(directory, self._state, control_mask(options.trace))
+        self._has_range = options.capture_range != "none"
+        self._delayed = options.delay_ns > 0
+        shown = RecordingState.DELAYED if self._delayed and self._has_range else self._state
+        self._page = ControlPage(directory, shown, control_mask(options.trace))
         is_running = isinstance(self.target, RunningProgram)
         watched = Watched(directory, self.target.pid, options.starts_paused, is_running, options)
         self._collectors = Collectors(watched, options.trace, self.said)
         self._server = ControlServer(directory, self._answer)
         self.discard = False
-        self._delayed = options.delay_ns > 0 and options.capture_range == "none"
         self._stop_asked = False
         self._driving: set[Any] = set()
         self._interrupts = 0
@@ -127,7 +129,7 @@ class Recorder:
         return 1 << 62
 
     def _period_ns(self) -> int:
-        if self.session.options.capture_range != "none":
+        if self._has_range:
             return _RANGE_PERIOD_NS
         return self._collectors.period_ns
 
@@ -136,7 +138,7 @@ class Recorder:
         self._collectors.tick()
         self._follow_range()
         if self._delayed and now - self._started_ns >= options.delay_ns:
-            self._resume("delay")
+            self._end_delay()
         if options.duration_ns is not None and self._recorded_so_far(now) >= options.duration_ns:
             self._stop_asked = True
         if now >= self._status_due:
@@ -167,8 +169,16 @@ class Recorder:
         self._state = RecordingState.PAUSED if is_paused else RecordingState.RECORDING
         self._write_state(now, self._state, FOLLOWED)
 
+    def _end_delay(self) -> None:
+        """Record from now on, or inside the ranges that begin from now on."""
+        if self._has_range:
+            self._delayed = False
+            self._page.set_state(RecordingState.PAUSED)
+        else:
+            self._resume("delay")
+
     def _pause(self, reason: str) -> None:
-        self._delayed = False
+        self._delayed = self._delayed and self._has_range  # a pause begins no range
         if self._state is not RecordingState.RECORDING:
             return
         self._collectors.pause()

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from tests.native.conftest import PAUSED, RECORDING, Session, names
 from tests.native.cupti_tools import KERNEL, PRELUDE, run
+from tests.unit.recording.recording_tools import Scripted, session_in
 
-from warpline.recording import session as recorded
 from warpline.recording.collectors import Collectors
-from warpline.recording.launch import Target
 from warpline.recording.recorder import Recorder
 from warpline.recording.signals import SignalQueue
 from warpline.recording.spool import records
@@ -23,20 +21,6 @@ from warpline.recording.spool.reader import read_spools
 from warpline.recording.spool.schedule import read_schedule
 
 CHANGE = (records.RECORDING_STATE, records.recording_state)
-
-
-class Scripted(Target):
-    """A program that the recorder asks at every turn whether it has ended: its next step is done then."""
-
-    def __init__(self, steps: Iterator[bool]) -> None:
-        self.pid = os.getpid()
-        self._steps, self._release, self._failure = steps, -1, -1
-
-    def watch(self) -> None:
-        return None
-
-    def has_ended(self) -> bool:
-        return next(self._steps, True)
 
 
 class Program:
@@ -65,13 +49,10 @@ class Program:
 
 
 def test_ranges_begin_and_end_while_the_recorder_follows_others(
-    gpu_session: Session, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    gpu_session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (gpu_session.folder / "control").unlink()  # the recorder makes it
-    options = recorded.RecordingOptions(("cuda",), capture_range="cuda-profiler")
-    session = recorded.Session(
-        gpu_session.folder, tmp_path / "x.h5", ("x",), "/", 1, 0, 1, 1, options, stop_monotonic_ns=1 << 62
-    )
+    session = session_in(gpu_session.folder, capture_range="cuda-profiler")
     program = Program(gpu_session)
     begin, end = "cuda.fakeProfiler(1)", "cuda.fakeProfiler(0)"
     followed: list[str] = []
@@ -113,6 +94,28 @@ def test_ranges_begin_and_end_while_the_recorder_follows_others(
     first, stop, second, again, third, last = told.records(*CHANGE).values["time_ns"].tolist()
     pauses = read_schedule(session, spools, {}).pauses.tolist()
     assert pauses == [[1, first], [stop, second], [again, third], [last, 1 << 62]]
+
+
+def test_ranges_count_once_a_delay_is_over(gpu_session: Session) -> None:
+    (gpu_session.folder / "control").unlink()
+    delay_ns = 3600 * 10**9
+    session = session_in(gpu_session.folder, capture_range="cuda-profiler", delay_ns=delay_ns)
+    program = Program(gpu_session)
+    inside = "cuda.fakeProfiler(1); launch({!r}); cuda.fakeSynchronize(7); cuda.fakeProfiler(0)".format
+
+    def steps() -> Iterator[bool]:
+        program.say(inside("early"))
+        yield False
+        recorder._tick(recorder._started_ns + delay_ns)
+        program.say(inside("in time"))
+        yield False
+
+    with contextlib.closing(SignalQueue()) as signals, contextlib.closing(program):
+        recorder = Recorder(session, Scripted(steps()), signals, lambda _status: None)
+        recorder.begin(time.monotonic_ns())
+        recorder.watch()
+    (told,) = (spool for spool in gpu_session.spools() if spool.header.producer != "recorder")
+    assert names(told, *KERNEL) == ["in time"]
 
 
 def test_a_range_begins_while_the_agent_turns_cupti_off(gpu_session: Session) -> None:

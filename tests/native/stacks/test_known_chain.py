@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import platform
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 from tests.native.conftest import compile_c
-from tests.unit.recording.recording_tools import needs_perf
+from tests.unit.recording.recording_tools import WARPLINE, needs_perf
 
 from warpline.model.waits import WaitKind
 from warpline.storage import Capture, open_capture
@@ -27,19 +26,7 @@ def chain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Capture]:
     folder = tmp_path_factory.mktemp("chain")
     program = compile_c(folder / "chain", [SOURCE], "-O2", "-fomit-frame-pointer", "-pthread")
     output = folder / "run.h5"
-    trace = ["--trace", "cpu,osrt,native"]
-    command = [
-        sys.executable,
-        "-m",
-        "warpline",
-        "record",
-        "-q",
-        "-o",
-        str(output),
-        *trace,
-        "--",
-        str(program),
-    ]
+    command = [*WARPLINE, "record", "-q", "-o", str(output), "--trace", "cpu,osrt,native", "--", str(program)]
     subprocess.run(command, capture_output=True, timeout=100, check=True)
     with open_capture(output) as capture:
         yield capture

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 import warpline
+from warpline.storage import open_capture
+from warpline_app.panels.facts.wait_facts import wait_facts
 
 SOURCE = Path(__file__).parents[1] / "programs" / "native_lock.c"
 
@@ -27,3 +29,11 @@ def test_a_wait_in_c_has_its_function_and_that_of_the_holder(tmp_path: Path) -> 
     assert (wait.caller, wait.place) == ("want_it [native_lock]", "want_it [native_lock]")
     assert (wait.holder, wait.ended_by) == (int(done.stdout), int(done.stdout))
     assert wait.holder_place == "let_go [native_lock]"
+    with open_capture(output) as file:
+        facts = [(fact.title, fact.value) for fact in wait_facts(file, int(wait.row))]
+    at = [title for title, _value in facts].index("Ended by")
+    assert facts[at - 1] == (
+        "in function",
+        "not known: native code tells where it gives back, not where it holds",
+    )
+    assert facts[at + 1] == ("in function", "let_go [native_lock]")

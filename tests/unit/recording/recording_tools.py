@@ -20,6 +20,8 @@ import pytest
 
 from warpline.recording.control import send_command
 from warpline.recording.doctor import check_source
+from warpline.recording.launch import Target
+from warpline.recording.session import RecordingOptions, Session
 from warpline.recording.sources.perf.source import source as perf_source
 from warpline.storage import open_capture
 
@@ -122,6 +124,26 @@ def wait_for_a_look(spool: Path, statuses: IO[str]) -> None:
 def python(program: str, interpreter: str = sys.executable) -> list[str]:
     """A command that runs a Python program given as text."""
     return [interpreter, "-c", textwrap.dedent(program)]
+
+
+class Scripted(Target):
+    """A program that the recorder asks at every turn whether it has ended: its next step is done then."""
+
+    def __init__(self, steps: Iterator[bool]) -> None:
+        self.pid = os.getpid()
+        self._steps, self._release, self._failure = steps, -1, -1
+
+    def watch(self) -> None:
+        return None
+
+    def has_ended(self) -> bool:
+        return next(self._steps, True)
+
+
+def session_in(folder: Path, **options: Any) -> Session:
+    """Of a recording of CUDA whose spool is a folder."""
+    made = RecordingOptions(("cuda",), **options)
+    return Session(folder, folder / "x.h5", ("x",), "/", 1, 0, 1, 1, made, stop_monotonic_ns=1 << 62)
 
 
 class States:

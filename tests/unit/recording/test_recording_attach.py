@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.unit.recording.recording_tools import WARPLINE, needs_perf
+from tests.unit.recording.recording_tools import WARPLINE, needs_perf, status_lines
 
 import warpline
+from warpline.recording.control import send_command
 from warpline.recording.running import RunningProgram
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="recording works on Linux only")
@@ -80,20 +81,31 @@ def switches(pid: int) -> int:
 
 @needs_perf
 def test_threads_and_children_that_were_there_are_recorded(running: Running, tmp_path: Path) -> None:
-    before = switches(running.pid) + switches(running.child)
-    output = tmp_path / "run.h5"
-    command = [*WARPLINE, "attach", str(running.pid), "-o", str(output), "--duration", "700ms"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    after = switches(running.pid) + switches(running.child)
-    assert done.returncode == 0, done.stderr
+    def count() -> int:
+        return switches(running.pid) + switches(running.child)
+
+    output, before = tmp_path / "run.h5", count()
+    command = [*WARPLINE, "attach", str(running.pid), "-o", str(output)]
+    with status_lines() as (statuses, number):
+        recorder = subprocess.Popen(
+            [*command, "--status-fd", str(number)], stderr=subprocess.PIPE, text=True, pass_fds=(number,)
+        )
+        spool = Path(json.loads(statuses.readline())["spool"])
+        first = count()
+        while (last := count()) < first + 100:
+            pass
+        send_command(spool, "stop", timeout_s=60)
+        _, said_at_the_end = recorder.communicate(timeout=60)
+    after = count()
+    assert recorder.returncode == 0, said_at_the_end
     assert running.end() == 7
     with warpline.open(output) as capture:
         assert {process.pid for process in capture.processes} == {running.pid, running.child}
         assert len(capture.threads) == 3
         states = capture.events("thread_state")
         ran = states["name"] == "running"
-        # Fewer than the kernel counted around it, of which it is a part; each twice would be more.
-        assert 100 < int(ran.sum()) <= after - before
+        # All that the kernel counted while it was recorded, and fewer than around it; each twice would be more.
+        assert last - first <= int(ran.sum()) <= after - before
         # The main thread of each process only sleeps: nothing happened to it, and still it is known what it did.
         for track in capture.tracks:
             if track.uri.endswith("/state"):
@@ -106,7 +118,7 @@ def test_threads_and_children_that_were_there_are_recorded(running: Running, tmp
             assert not said[name].enabled
             assert said[name].reason
         assert capture.metadata["command_line"][:2] == [sys.executable, "-c"]
-    assert "osrt: not recorded: calls can only be watched from the start of a program" in done.stderr
+    assert "osrt: not recorded: calls can only be watched from the start of a program" in said_at_the_end
     assert not list(tmp_path.glob("*.spool"))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import struct
 import time
 from collections.abc import Iterator
@@ -11,12 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.unit.recording.recording_tools import Scripted, session_in
 
 from warpline.recording.collectors import Collectors
 from warpline.recording.control_page import CONTROL_FILE, RecordingState
-from warpline.recording.launch import Target
 from warpline.recording.recorder import Recorder
-from warpline.recording.session import RecordingOptions, Session
 from warpline.recording.signals import SignalQueue
 from warpline.recording.spool import records
 from warpline.recording.spool.reader import read_spools
@@ -26,11 +24,6 @@ from warpline.recording.spool.writer import SpoolWriter
 MS = 1_000_000
 ON, OFF = RecordingState.RECORDING, RecordingState.PAUSED
 TOLD = "capture range"
-
-
-def session_in(folder: Path, delay_ns: int = 0) -> Session:
-    options = RecordingOptions(("cuda",), delay_ns=delay_ns)
-    return Session(folder, folder / "x.h5", ("x",), "/", 1, 0, 1, 1, options, stop_monotonic_ns=1 << 62)
 
 
 def pauses(folder: Path, **changes: list[tuple[int, RecordingState, str]]) -> list[list[int]]:
@@ -74,20 +67,6 @@ def test_what_the_recorder_saw_late_is_no_change_of_its_own(tmp_path: Path) -> N
     assert found == [[1, 11 * MS], [13 * MS, 14 * MS]]
 
 
-class Changed(Target):
-    """A program that does its next step whenever the recorder asks whether it has ended."""
-
-    def __init__(self, steps: Iterator[bool]) -> None:
-        self.pid = os.getpid()
-        self._steps, self._release, self._failure = steps, -1, -1
-
-    def watch(self) -> None:
-        return None
-
-    def has_ended(self) -> bool:
-        return next(self._steps, True)
-
-
 def test_a_delay_is_over_once_a_range_has_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It must not resume what the program has paused again."""
     followed: list[str] = []
@@ -110,7 +89,9 @@ def test_a_delay_is_over_once_a_range_has_begun(tmp_path: Path, monkeypatch: pyt
             recorder._tick(recorder._started_ns + 2 * delay_ns)
             yield False
 
-        recorder = Recorder(session_in(tmp_path, delay_ns), Changed(steps()), signals, lambda _status: None)
+        recorder = Recorder(
+            session_in(tmp_path, delay_ns=delay_ns), Scripted(steps()), signals, lambda _status: None
+        )
         recorder.begin(time.monotonic_ns())
         recorder.watch()
     assert followed == ["resume", "pause"]

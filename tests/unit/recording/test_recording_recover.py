@@ -19,6 +19,10 @@ from tests.unit.recording.recording_tools import WARPLINE, States, needs_perf, p
 from warpline.model.errors import RecordingError
 from warpline.recording.finalise import finalise
 from warpline.recording.recover import recover
+from warpline.recording.session import load_session
+from warpline.recording.sources.perf.abi import MISC_SWITCH_OUT, MISC_SWITCH_OUT_PREEMPT
+from warpline.recording.sources.perf.records import SWITCH, switch
+from warpline.recording.spool.reader import read_spools, rows_of
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="recording works on Linux only")
 
@@ -34,8 +38,20 @@ SWITCHES = """
 """
 
 
-def kill_recorder_after(folder: Path, delay_s: float) -> int:
-    """Record, kill the recorder with SIGKILL once its program has run for a while; returns the program's pid."""
+def written_switches(spool: Path) -> tuple[int, int]:
+    """Of the switches in a recording's files by now: how many began a wait, and when the last was, in its ns."""
+    files, _problems = read_spools(spool)
+    rows = rows_of(files, SWITCH, switch)
+    waits = (rows["misc"] & (MISC_SWITCH_OUT | MISC_SWITCH_OUT_PREEMPT)) == MISC_SWITCH_OUT
+    last_ns = int(rows["time_ns"].astype(np.int64).max(initial=0))
+    return int(waits.sum()), last_ns - load_session(spool).start_monotonic_ns
+
+
+def kill_recorder_after(folder: Path, delay_s: float) -> tuple[int, tuple[int, int]]:
+    """Record, kill the recorder with SIGKILL once its program has run for a while.
+
+    Returns the program's pid and the switches that had been written down by then: after a longer while, many.
+    """
     read, write = os.pipe()
     words = [*WARPLINE, "record", "-o", "run.h5", "--status-fd", str(write), "--", *python(SWITCHES)]
     with subprocess.Popen(words, cwd=folder, stdout=subprocess.PIPE, pass_fds=(write,)) as recorder:
@@ -44,19 +60,22 @@ def kill_recorder_after(folder: Path, delay_s: float) -> int:
             started = json.loads(statuses.readline())
             assert started["state"] == "started"
             time.sleep(delay_s)
+            written = written_switches(Path(started["spool"]))
+            while delay_s >= 0.3 and written[0] < 500:
+                written = written_switches(Path(started["spool"]))
             recorder.kill()
             try:
                 os.kill(started["target_pid"], signal.SIGKILL)
             except ProcessLookupError:
                 pass
-    return int(started["target_pid"])
+    return int(started["target_pid"]), written
 
 
 @needs_perf
 @pytest.mark.parametrize("trial", range(4))
 def test_a_recorder_killed_at_a_random_moment_leaves_a_capture(tmp_path: Path, trial: int) -> None:
     delay = random.Random(trial).choice([0.0, 0.05, 0.3, 0.7])
-    target = kill_recorder_after(tmp_path, delay)
+    target, (waits, last_ns) = kill_recorder_after(tmp_path, delay)
     assert [path.name for path in tmp_path.iterdir()] == ["run.h5.spool"]
     done = subprocess.run(
         [*WARPLINE, "recover", "run.h5.spool"], cwd=tmp_path, capture_output=True, text=True, check=True
@@ -69,9 +88,8 @@ def test_a_recorder_killed_at_a_random_moment_leaves_a_capture(tmp_path: Path, t
     assert "killed" in states.sources["perf"].reason
     assert states.meta["exit_status"] is None
     if delay >= 0.3:
-        # Rings are emptied at least twenty times a second.
-        assert states.span[1] > (delay - 0.25) * 1e9
-        assert (states.name == "blocked").sum() > 100
+        assert states.span[1] >= last_ns
+        assert (states.name == "blocked").sum() >= waits - len(states.threads)
 
 
 @needs_perf

@@ -37,6 +37,15 @@ def wait_facts(capture: Capture, row: int) -> tuple[Fact, ...]:
             facts.append(_someone(capture, title, someone))
             if someone.place is not None and someone.place.file:
                 facts.append(Fact(tr("on line"), someone.place.place, frame=someone.place))
+            elif someone.place is not None:
+                facts.append(Fact(tr("in function"), someone.place.place))
+            elif someone is story.holder and _is_native(story.ended_by):
+                facts.append(
+                    Fact(
+                        tr("in function"),
+                        tr("not known: native code tells where it gives back, not where it holds"),
+                    )
+                )
     if story.call is not None and story.call != row:
         name = capture.strings[int(capture.events.name[story.call])]
         length = format_duration(int(capture.events.duration[story.call]))
@@ -45,6 +54,11 @@ def wait_facts(capture: Capture, row: int) -> tuple[Fact, ...]:
     if story.in_capture is not None:
         facts.append(Fact(tr("In the capture"), again_text(story.in_capture)))
     return tuple(facts)
+
+
+def _is_native(someone: Someone | None) -> bool:
+    """Whether somebody is known by a function of a library or of the program, and not by a line."""
+    return someone is not None and someone.place is not None and not someone.place.file
 
 
 def _someone(capture: Capture, title: str, someone: Someone) -> Fact:

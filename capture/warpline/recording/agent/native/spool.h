@@ -15,7 +15,7 @@
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
 enum { SOURCE_CPU = 1, SOURCE_NVTX = 2, SOURCE_CUDA = 4, SOURCE_OSRT = 8, SOURCE_PYTHON = 16, SOURCE_TORCH = 32, SOURCE_STEPS = 128, SOURCE_PADDLE = 512 };
-enum { STATE_RECORDING = 0, STATE_PAUSED = 1, STATE_STOPPING = 2 };
+enum { STATE_RECORDING = 0, STATE_PAUSED = 1, STATE_STOPPING = 2 }; /* 3: the recorder's alone */
 
 struct control_page {
     char magic[8];

@@ -19,6 +19,8 @@
 static uint64_t stack_ns = 10000;
 #define TASK_NS 50000u
 #define DESCRIPTOR_NS 200000u
+/* What an event loop does all day takes some ten microseconds and never waits: its stack would cost a share of it. */
+#define NEVER_WAITS_NS 200000u
 
 __thread uint32_t osrt_is_quiet __attribute__((tls_model("initial-exec")));
 uint64_t osrt_threshold_ns = 1000;
@@ -176,6 +178,13 @@ struct record_osrt_waiting *osrt_first_wait(const struct osrt_call *call)
     return is_made ? writer->waiting : NULL;
 }
 
+static bool wants_stack(const struct osrt_call *call, uint64_t duration_ns)
+{
+    if (!has_stacks || duration_ns < stack_ns)
+        return false;
+    return duration_ns >= NEVER_WAITS_NS || call->function > OSRT_CONNECT || !osrt_never_waits(call->descriptor);
+}
+
 void osrt_write(const struct osrt_call *call, uint64_t end_ns)
 {
     int saved_errno = errno;
@@ -196,7 +205,7 @@ void osrt_write(const struct osrt_call *call, uint64_t end_ns)
             .holder = call->holder,
             .caller = osrt_caller_text(call->caller, true),
         };
-        if (has_stacks && duration_ns >= stack_ns)
+        if (wants_stack(call, duration_ns))
             record.stack = stack_and_task(duration_ns >= TASK_NS ? &record.task : NULL);
         if (call->text != NULL)
             record.text = wl_intern(call->text, strlen(call->text));

@@ -1,6 +1,7 @@
 /* What a descriptor stands for. The text is kept per number; a call that was long anyway asks the kernel again. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,10 +13,11 @@
 #include "osrt.h"
 
 enum { NOT_LOOKED_AT, A_FILE, NO_FILE, ONE_OF_A_PAIR };
+enum { NOT_ASKED, WAITS, NEVER_WAITS };
 
 _Atomic uint32_t osrt_known_texts[DESCRIPTORS];
 static struct {
-    _Atomic uint8_t class;
+    _Atomic uint8_t class, mode;
     uint64_t device, inode;
 } known[DESCRIPTORS];
 
@@ -86,6 +88,7 @@ uint32_t osrt_descriptor_text(int descriptor, bool is_long)
         !may_differ)
         return text;
     text = find_text(descriptor, &status);
+    osrt_forget_mode(descriptor);
     known[descriptor].device = status.st_dev;
     known[descriptor].inode = status.st_ino;
     atomic_store_explicit(&osrt_known_texts[descriptor], text, memory_order_relaxed);
@@ -106,6 +109,26 @@ bool osrt_may_never_come(int descriptor)
         atomic_store_explicit(&known[descriptor].class, class, memory_order_relaxed);
     }
     return class != A_FILE;
+}
+
+bool osrt_never_waits(int descriptor)
+{
+    if (descriptor < 0 || descriptor >= DESCRIPTORS)
+        return false;
+    uint8_t mode = atomic_load_explicit(&known[descriptor].mode, memory_order_relaxed);
+    if (UNLIKELY(mode == NOT_ASKED)) {
+        int saved_errno = errno, flags = fcntl(descriptor, F_GETFL);
+        errno = saved_errno;
+        mode = flags >= 0 && (flags & O_NONBLOCK) ? NEVER_WAITS : WAITS;
+        atomic_store_explicit(&known[descriptor].mode, mode, memory_order_relaxed);
+    }
+    return mode == NEVER_WAITS;
+}
+
+void osrt_forget_mode(int descriptor)
+{
+    if (descriptor >= 0 && descriptor < DESCRIPTORS)
+        atomic_store_explicit(&known[descriptor].mode, NOT_ASKED, memory_order_relaxed);
 }
 
 uint32_t osrt_find_waiting_text(int descriptor)
@@ -146,4 +169,5 @@ void osrt_forget_descriptor(int descriptor)
         return;
     atomic_store_explicit(&osrt_known_texts[descriptor], 0, memory_order_relaxed);
     atomic_store_explicit(&known[descriptor].class, NOT_LOOKED_AT, memory_order_relaxed);
+    osrt_forget_mode(descriptor);
 }

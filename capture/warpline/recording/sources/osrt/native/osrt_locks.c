@@ -30,10 +30,11 @@ int pthread_mutex_clocklock(pthread_mutex_t *, clockid_t, const struct timespec 
 int pthread_cond_clockwait(pthread_cond_t *, pthread_mutex_t *, clockid_t, const struct timespec *);
 
 #define DECLARE(name) __typeof__(&name) name;
+/* What every lock looks at comes first, together. */
 static struct {
+    _Atomic bool is_resolved;
     LOCKS(DECLARE) CONDITIONS(DECLARE) DECLARE(pthread_cond_clockwait)
-} real;
-static _Atomic bool is_resolved;
+} real __attribute__((aligned(64)));
 
 #if defined(__x86_64__)
 #define CONDITION_VERSION "GLIBC_2.3.2"
@@ -48,13 +49,13 @@ static void resolve(void)
     LOCKS(RESOLVE)
     CONDITIONS(RESOLVE_CONDITION)
     RESOLVE(pthread_cond_clockwait)
-    atomic_store_explicit(&is_resolved, true, memory_order_release);
+    atomic_store_explicit(&real.is_resolved, true, memory_order_release);
 }
 
 /* Before main, in constructors of libraries that are initialised before this one. */
 #define ENSURE_RESOLVED()                                                                                           \
     do {                                                                                                            \
-        if (UNLIKELY(!atomic_load_explicit(&is_resolved, memory_order_acquire)))                                    \
+        if (UNLIKELY(!atomic_load_explicit(&real.is_resolved, memory_order_acquire)))                               \
             resolve();                                                                                              \
     } while (0)
 
@@ -115,11 +116,11 @@ static inline int take(pthread_mutex_t *mutex) { return real.pthread_mutex_trylo
 #define LOCK_MUTEX(expression)                                                                                      \
     do {                                                                                                            \
         ENSURE_RESOLVED();                                                                                          \
-        if (!osrt_is_on())                                                                                          \
-            return expression;                                                                                      \
         int taken = take(mutex);                                                                                    \
         if (LIKELY(taken == 0) || taken == EOWNERDEAD)                                                              \
             return taken;                                                                                           \
+        if (!osrt_is_on())                                                                                          \
+            return expression;                                                                                      \
         WAIT(osrt_is_gil(mutex) ? OSRT_GIL : OSRT_MUTEX, mutex, owner_of(mutex), expression);                          \
     } while (0)
 
@@ -155,10 +156,10 @@ INTERPOSED int pthread_mutex_unlock(pthread_mutex_t *mutex)
 #define LOCK_BOTH(what, attempt, expression)                                                                        \
     do {                                                                                                            \
         ENSURE_RESOLVED();                                                                                          \
-        if (!osrt_is_on())                                                                                          \
-            return expression;                                                                                      \
         if (LIKELY(real.attempt(lock) == 0))                                                                        \
             return 0;                                                                                               \
+        if (!osrt_is_on())                                                                                          \
+            return expression;                                                                                      \
         WAIT(what, lock, (uint32_t)lock->__data.__cur_writer, expression);                                          \
     } while (0)
 

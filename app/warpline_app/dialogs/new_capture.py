@@ -87,6 +87,14 @@ class NewCaptureDialog(QDialog):
         self.delay.setPlaceholderText(tr("none"))
         self.duration = QLineEdit()
         self.duration.setPlaceholderText(tr("until it ends"))
+        self.ring = QLineEdit()
+        self.ring.setPlaceholderText(tr("all of it"))
+        self.ring.setToolTip(
+            tr("Of a recording of any length only its last part: 10m for what happens once in a night")
+        )
+        self.max_size = QLineEdit()
+        self.max_size.setPlaceholderText(tr("any size"))
+        self.max_size.setToolTip(tr("The recording ends at this size (2G); the program runs on"))
         self.output = QLineEdit()
         self.form = QFormLayout()
         self.form.setHorizontalSpacing(16)
@@ -101,12 +109,8 @@ class NewCaptureDialog(QDialog):
         self.form.addRow(tr("Working directory"), _with_button(self.folder, self._choose_folder))
         self.form.addRow(tr("Environment"), self.environment)
         self.form.addRow(tr("Record"), self.sources)
-        times = QHBoxLayout()
-        times.setSpacing(10)
-        times.addWidget(self.delay)
-        times.addWidget(QLabel(tr("then for")))
-        times.addWidget(self.duration)
-        self.form.addRow(tr("Start after"), times)
+        self.form.addRow(tr("Start after"), _side_by_side(self.delay, tr("then for"), self.duration))
+        self.form.addRow(tr("Keep the last"), _side_by_side(self.ring, tr("and at most"), self.max_size))
         self.form.addRow(tr("Write to"), _with_button(self.output, self._choose_output))
         self.problem = QLabel()
         self.problem.setObjectName("problem")
@@ -146,6 +150,8 @@ class NewCaptureDialog(QDialog):
         self.environment.setPlainText(request.environment)
         self.delay.setText(request.delay)
         self.duration.setText(request.duration)
+        self.ring.setText(request.ring)
+        self.max_size.setText(request.max_size)
         self.sources.set_chosen(request.trace)
         self._fill_interpreters(request.interpreter)
         self._show_mode()
@@ -186,6 +192,8 @@ class NewCaptureDialog(QDialog):
             trace=self.sources.chosen,
             duration=self.duration.text().strip(),
             delay=self.delay.text().strip(),
+            ring=self.ring.text().strip(),
+            max_size=self.max_size.text().strip(),
             output=self.output.text().strip(),
         )
 
@@ -263,6 +271,15 @@ class NewCaptureDialog(QDialog):
         self.recording = Recording(request, self._workspace)
         self._workspace.begin(self.recording, has_tab=True)
         self.accept()
+
+
+def _side_by_side(first: QLineEdit, between: str, second: QLineEdit) -> QHBoxLayout:
+    row = QHBoxLayout()
+    row.setSpacing(10)
+    row.addWidget(first)
+    row.addWidget(QLabel(between))
+    row.addWidget(second)
+    return row
 
 
 def _with_button(field: QLineEdit, act: object) -> QWidget:

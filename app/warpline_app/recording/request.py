@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import shlex
 import sys
+from argparse import ArgumentTypeError
 from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
+from warpline.cli.limits import long_time_ns, size_bytes
 from warpline.i18n import tr
 from warpline.model.errors import UsageError
 from warpline.model.times import parse_time
@@ -22,7 +24,8 @@ class RecordingRequest:
     """What a person asked for; texts as they were typed.
 
     ``environment`` holds additions, one ``NAME=value`` a line. ``trace`` names sources. ``duration`` and ``delay`` are
-    times with units, empty for none; ``capture_range`` is ``none``, ``cuda-profiler`` or ``nvtx:NAME``. ``again`` is a
+    times with units, empty for none, and so is ``ring``, the last part that is kept; ``max_size`` is a size (``2G``);
+    ``capture_range`` is ``none``, ``cuda-profiler`` or ``nvtx:NAME``. ``again`` is a
     capture whose own command and settings are meant.
     """
 
@@ -36,6 +39,8 @@ class RecordingRequest:
     trace: tuple[str, ...] = field(default_factory=default_trace)
     duration: str = ""
     delay: str = ""
+    ring: str = ""
+    max_size: str = ""
     capture_range: str = "none"
     output: str = ""
     again: str = ""
@@ -121,6 +126,12 @@ class RecordingRequest:
                     ) from error
                 if value <= 0:
                     raise UsageError(tr("A time must be longer than nothing: {text}", text=text))
+        for text, parse in ((self.ring, long_time_ns), (self.max_size, size_bytes)):
+            if text.strip():
+                try:
+                    parse(text.strip())
+                except ArgumentTypeError as error:
+                    raise UsageError(str(error)) from error
         if not self.output.strip():
             raise UsageError(tr("Say where the capture shall be written."))
         if not Path(self.output).expanduser().absolute().parent.is_dir():
@@ -146,6 +157,10 @@ class RecordingRequest:
             words += ["--duration", self.duration.strip()]
         if self.delay.strip():
             words += ["--delay", self.delay.strip()]
+        if self.ring.strip():
+            words += ["--ring", self.ring.strip()]
+        if self.max_size.strip():
+            words += ["--max-size", self.max_size.strip()]
         if self.capture_range != "none":
             words += ["--capture-range", self.capture_range]
         return [*words, "--", *self.program]

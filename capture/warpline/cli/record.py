@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warpline.cli.arguments import time_ns
+from warpline.cli.limits import add_limit_options
 from warpline.i18n import english, tr, tr_n, translated
 from warpline.model.times import format_duration
 from warpline.recording.session import RecordingOptions
@@ -76,6 +77,7 @@ class RecordCommand:
         parser.add_argument(
             "--delay", type=time_ns, default=0, metavar="T", help=tr("begin recording after this time")
         )
+        add_limit_options(parser)
         parser.add_argument(
             "--capture-range",
             type=capture_range,
@@ -199,8 +201,11 @@ class RecordCommand:
             args.native_hz,
             args.torch_shapes,
             args.torch_memory,
-            not args.no_stderr,
-            args.keep_arguments,
+            keeps_stderr=not args.no_stderr,
+            keeps_arguments=args.keep_arguments,
+            ring_ns=args.ring,
+            max_duration_ns=args.max_duration,
+            max_size_bytes=args.max_size,
         )
         output = args.output or Path(_default_name(command))
         result = record(command, output, options, spool=args.spool, report=status_writer(args.status_fd))

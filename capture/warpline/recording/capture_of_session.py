@@ -81,6 +81,7 @@ def write_capture(
     if not done.damaged:
         remove_spool(directory)
     duration = outcome.stop_monotonic_ns - session.start_monotonic_ns
+    duration = min(duration, session.options.ring_ns or duration)
     tell({"state": "done", "path": str(done.path), "events": done.events, "lost": done.lost})
     return replace(
         result, path=done.path, events=done.events, lost=done.lost, duration_ns=duration, damaged=done.damaged

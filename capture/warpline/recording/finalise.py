@@ -18,6 +18,7 @@ from warpline.recording.sources.source import RecordingSource
 from warpline.recording.spool import records
 from warpline.recording.spool.error_ring import read_error_tail
 from warpline.recording.spool.reader import SpoolFile, read_spools
+from warpline.recording.spool.ring import cut_to_ring, in_ring
 from warpline.recording.spool.schedule import read_schedule
 from warpline.recording.spool.spool_to_tracks import Translation
 from warpline.recording.spool.thread_history import read_threads
@@ -62,7 +63,10 @@ def finalise(
         raise RecordingError(f"{directory}: holds no spool file that can be read")
     sources = recording_sources()
     timed_records = dict(entry for source in sources for entry in source.timed_records)
-    schedule = read_schedule(session, spools, timed_records)
+    session, schedule = in_ring(session, read_schedule(session, spools, timed_records))
+    if session.is_cut:
+        passing = {entry[0]: entry[1:] for source in sources for entry in source.passing_records}
+        cut_to_ring(spools, passing, schedule.start_ns)
     with CaptureBuilder(output, memory_budget_bytes=memory_budget_bytes) as builder:
         _describe(session, builder)
         for problem in problems:

@@ -22,8 +22,9 @@ from warpline.recording.running import RunningProgram
 from warpline.recording.session import Session
 from warpline.recording.signals import SignalQueue
 from warpline.recording.sources.collector import Watched
-from warpline.recording.sources.registry import control_mask
+from warpline.recording.sources.registry import control_mask, passing_types
 from warpline.recording.spool import records
+from warpline.recording.spool.limits import Limits
 from warpline.recording.spool.schedule import FOLLOWED
 from warpline.recording.spool.writer import SpoolWriter
 
@@ -74,6 +75,7 @@ class Recorder:
         self._server = ControlServer(directory, self._answer)
         self.discard = False
         self._stop_asked = False
+        self._limits: Limits | None = None
         self._driving: set[Any] = set()
         self._interrupts = 0
         self._interrupted_by: int | None = None
@@ -85,6 +87,7 @@ class Recorder:
     def begin(self, start_ns: int) -> None:
         """The program has just begun; capture time starts at ``start_ns`` (CLOCK_MONOTONIC), before its first step."""
         self._started_ns = self._resumed_ns = start_ns
+        self._limits = Limits(self.session.directory, self.session.options, passing_types(), start_ns)
         self._write_clock_pair()
         self._write_state(start_ns, self._state, "start")
         self._collectors.begin(paused=self._state is RecordingState.PAUSED)
@@ -141,6 +144,10 @@ class Recorder:
             self._end_delay()
         if options.duration_ns is not None and self._recorded_so_far(now) >= options.duration_ns:
             self._stop_asked = True
+        reason = self._limits.look(now) if self._limits is not None else ""
+        if reason:
+            self._stop_asked = True
+            self.warnings.append(reason)
         if now >= self._status_due:
             self._status_due = now + STATUS_PERIOD_NS
             self.report(self._status())

@@ -62,6 +62,15 @@ class RecordingOptions:
     torch_memory: bool = False
     """What PyTorch's allocator has of each GPU after every step."""
 
+    ring_ns: int = 0
+    """Of a recording only its last so many ns are kept; 0: all of it."""
+
+    max_duration_ns: int = 0
+    """The recording ends after so long, pauses counted; 0: never."""
+
+    max_size_bytes: int = 0
+    """The recording ends when its spool takes so much on the disk; 0: never."""
+
     keeps_stderr: bool = True
     """Whether the last lines that the program writes to its standard error are kept in the capture."""
 
@@ -105,6 +114,8 @@ class Session:
     """The signal that ended the program."""
     was_running: bool = False
     """The program ran before it was recorded."""
+    is_cut: bool = False
+    """Only the end of the recording is left: nobody looked who was there when it begins."""
 
     def save(self) -> None:
         """Write ``session.json``, replacing it as a whole.

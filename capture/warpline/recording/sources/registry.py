@@ -81,6 +81,11 @@ def control_mask(trace: Iterable[str]) -> int:
     return mask
 
 
+def passing_types() -> frozenset[int]:
+    """Types of records that a recording with a ring may let go."""
+    return frozenset(entry[0] for source in recording_sources() for entry in source.passing_records)
+
+
 def capture_ranges() -> tuple[str, ...]:
     """What ``--capture-range`` may be: words, and ``word:NAME`` for one that takes a name."""
     return ("none", *(source.capture_range for source in recording_sources() if source.capture_range))

@@ -62,6 +62,11 @@ class RecordingSource(ABC):
     """Of these, types whose records hold a CLOCK_MONOTONIC ns (u64), and at which byte: the last such time ends a
     recording whose recorder was killed."""
 
+    passing_records: tuple[tuple[int, int, int], ...] = ()
+    """Types whose records a recording with a ring may let go once they are older, and at which bytes start and end
+    stand (u64, CLOCK_MONOTONIC ns): what is before the ring's beginning is left out, or begins there. Records that tell
+    of what goes on (names, stacks, processes) are none of them."""
+
     @abstractmethod
     def probe(self) -> str:
         """Try it for real, briefly; returns what is worth telling, or nothing.

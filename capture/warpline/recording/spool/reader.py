@@ -264,22 +264,13 @@ def _parse_header(path: Path, raw: bytes) -> SpoolHeader:
 
 
 def _scan(data: Bytes) -> Iterator[Chunk]:
-    # Every place where a chunk may begin, at once: a file that was reserved and never written is mostly zeros.
     pages = len(data) // PAGE
-    magics = data[: pages * PAGE].reshape(pages, PAGE)[:, :4].copy().view(np.uint32).reshape(-1)
-    position = 1
+    position = _written_page(data, 1, pages)
     while position < pages:
-        if magics[position] == 0:
-            rest = np.flatnonzero(magics[position:])
-            if not len(rest):
-                return
-            position += int(rest[0])
-        if magics[position] != CHUNK_MAGIC:
-            return
         start = position * PAGE
         header = data[start : start + CHUNK.size].tobytes()
-        _magic, record_type, record_bytes, tid, size, committed, free = CHUNK.unpack(header)
-        if size < PAGE or size % PAGE or size > len(data) - start:
+        magic, record_type, record_bytes, tid, size, committed, free = CHUNK.unpack(header)
+        if magic != CHUNK_MAGIC or size < PAGE or size % PAGE or size > len(data) - start:
             return
         first = start + CHUNK_HEADER_BYTES
         yield Chunk(
@@ -289,4 +280,16 @@ def _scan(data: Bytes) -> Iterator[Chunk]:
             free,
             data[first : first + min(committed, size - CHUNK_HEADER_BYTES)],
         )
-        position += size // PAGE
+        position = _written_page(data, position + size // PAGE, pages)
+
+
+def _written_page(data: Bytes, position: int, pages: int) -> int:
+    """The next page that begins with anything; many at once, for a file that was reserved is mostly zeros."""
+    size = 1
+    while position < pages:
+        block = data[position * PAGE : min(position + size, pages) * PAGE]
+        found = np.flatnonzero(block.reshape(-1, PAGE)[:, :4].any(1))
+        if len(found):
+            return position + int(found[0])
+        position, size = position + size, min(2 * size, 4096)
+    return pages

@@ -31,6 +31,7 @@ class NativeSource(RecordingSource):
     position = 90
     record_types = frozenset({130, 131, 132, 133, 134})
     timed_records = ((130, 0), (132, 0), (133, 0))
+    passing_records = ((130, 0, 0), (134, 0, 0))
 
     def probe(self) -> str:
         """Opens and closes the events for our own process, and says what its samples tell."""

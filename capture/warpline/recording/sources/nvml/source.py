@@ -30,6 +30,7 @@ class NvmlSource(RecordingSource):
     position = 40
     record_types = frozenset({600, 601})
     timed_records = ((601, 0),)
+    passing_records = ((601, 0, 0),)
 
     def probe(self) -> str:
         from warpline.recording.sources.nvml.collect import open_library

@@ -40,6 +40,7 @@ class NvtxSource(RecordingSource):
         "nothing in the program writes ranges; under warpline record, or with warpline.Profiler, it does"
     )
     record_types = frozenset(range(200, 300))
+    passing_records = ((202, 0, 0), (203, 0, 0), (206, 0, 0))
 
     def probe(self) -> str:
         from warpline.recording.agent.loading import require_free

@@ -29,6 +29,7 @@ class PaddleSource(RecordingSource):
     needs_start = english("Paddle is followed from when a program imports it")
     record_types = frozenset((704,))
     timed_records = ((704, 8),)
+    passing_records = ((704, 0, 8),)
 
     def probe(self) -> str:
         from warpline.recording.agent.probing import require_agent

@@ -29,6 +29,7 @@ class PerfSource(RecordingSource):
     without = english("thread states are estimated")
     record_types = frozenset({100, 101, 102, 103, 104})
     timed_records = ((100, 16), (101, 0), (102, 0), (103, 0), (104, 0))
+    passing_records = ((100, 16, 16),)
 
     def probe(self) -> str:
         """Opens and closes the events for our own process."""

@@ -84,7 +84,7 @@ def _borders(translation: Translation, spools: Sequence[SpoolFile], switches: Ma
     born = np.flatnonzero(announced & (birth >= translation.start_ns) & (birth <= translation.stop_ns))
     result = [Marks.of(born, birth[born], NO_CPU, Mark.BIRTH)]
     comms = rows_of(spools, records.COMM, records.comm)
-    execs = comms[comms["is_exec"] == 1]
+    execs = comms[(comms["is_exec"] == 1) & (comms["time_ns"] >= translation.start_ns)]
     runner = translation.threads.lookup(execs["pid"], execs["tid"], execs["time_ns"])
     for thread, time_ns, cpu in zip(
         runner.tolist(), execs["time_ns"].tolist(), execs["cpu"].tolist(), strict=True
@@ -96,7 +96,7 @@ def _borders(translation: Translation, spools: Sequence[SpoolFile], switches: Ma
     snapshots = rows_of(spools, records.THREAD_SEEN, records.thread_seen)
     snapshots = snapshots[snapshots["event"] == Sighting.SNAPSHOT]
     unrecorded = (translation.pauses + translation.start_ns).tolist()
-    if translation.session.was_running:
+    if translation.session.was_running or translation.session.is_cut:
         unrecorded.insert(0, [translation.start_ns] * 2)  # as after a pause, somebody looked who is there
     for start, stop in unrecorded:
         if stop > start:
@@ -119,7 +119,7 @@ def _borders(translation: Translation, spools: Sequence[SpoolFile], switches: Ma
 
 def _ends(translation: Translation) -> list[Marks]:
     death = _deaths(translation)
-    dead = np.flatnonzero(death <= translation.stop_ns)
+    dead = np.flatnonzero((death >= translation.start_ns) & (death <= translation.stop_ns))
     birth = np.array([life.birth_ns for life in translation.threads.threads], np.int64)
     alive = np.flatnonzero((death > translation.stop_ns) & (birth <= translation.stop_ns))
     return [

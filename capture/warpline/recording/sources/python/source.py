@@ -41,6 +41,7 @@ class PythonSource(RecordingSource):
     position = 80
     record_types = frozenset(range(500, 600))
     timed_records = ((502, 0),)
+    passing_records = ((502, 0, 0),)
 
     def probe(self) -> str:
         from warpline.recording.agent.probing import require_agent

@@ -36,6 +36,7 @@ class StepsSource(RecordingSource):
     needs_start = english("hooks are put into a program when it starts")
     record_types = frozenset((700, 701))
     timed_records = ((700, 8), (701, 8))
+    passing_records = ((700, 0, 8), (701, 0, 8))
 
     def probe(self) -> str:
         from warpline.recording.agent.probing import require_agent

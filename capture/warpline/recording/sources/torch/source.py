@@ -29,6 +29,7 @@ class TorchSource(RecordingSource):
     position = 90
     record_types = frozenset((702, 703))
     timed_records = ((702, 8), (703, 8))
+    passing_records = ((702, 0, 8), (703, 0, 8))
 
     def probe(self) -> str:
         import os

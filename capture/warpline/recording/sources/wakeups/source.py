@@ -28,6 +28,7 @@ class WakeupSource(RecordingSource):
     title = english("Wake-ups: who woke whom, and the wait for a core apart from being blocked (tracepoints)")
     position = 20
     record_types = frozenset({107})
+    passing_records = ((107, 0, 0),)
 
     def probe(self) -> str:
         from warpline.recording.sources.collector import Watched

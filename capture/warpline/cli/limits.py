@@ -1,0 +1,60 @@
+"""Options of ``warpline record`` that bound what a recording keeps."""
+
+from __future__ import annotations
+
+import argparse
+import re
+
+from warpline.cli.arguments import time_ns
+from warpline.i18n import tr
+
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", re.IGNORECASE)
+_UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
+
+
+def add_limit_options(parser: argparse.ArgumentParser) -> None:
+    """``--ring``, ``--max-duration`` and ``--max-size``; 0 where they are not given."""
+    parser.add_argument(
+        "--ring",
+        type=long_time_ns,
+        default=0,
+        metavar="T",
+        help=tr("keep only the last T (10m, 90s): for what happens once in a night; the spool grows no more"),
+    )
+    parser.add_argument(
+        "--max-duration",
+        type=long_time_ns,
+        default=0,
+        metavar="T",
+        help=tr("end the recording after T (8h, 30m), pauses counted; the command runs on"),
+    )
+    parser.add_argument(
+        "--max-size",
+        type=size_bytes,
+        default=0,
+        metavar="SIZE",
+        help=tr("end the recording when it takes SIZE on the disk (500M, 2G); the command runs on"),
+    )
+
+
+def long_time_ns(text: str) -> int:
+    """``type=`` for a time that may be minutes and hours as well (``10m``, ``1.5h``); int64 ns, more than nothing."""
+    for unit, seconds in (("min", 60), ("m", 60), ("h", 3600)):
+        number = text.removesuffix(unit)
+        if number != text and re.fullmatch(r"\d+(\.\d+)?", number):
+            value = round(float(number) * seconds * 1e9)
+            break
+    else:
+        value = time_ns(text)
+    if not 0 < value < 1 << 62:
+        raise argparse.ArgumentTypeError(tr("a time must be longer than nothing: {text!r}", text=text))
+    return value
+
+
+def size_bytes(text: str) -> int:
+    """``type=`` for a size on the disk: ``500M``, ``2G``; bytes, in powers of 1024."""
+    found = _SIZE.fullmatch(text.strip())
+    value = round(float(found[1]) * (1 << _UNITS[found[2].lower()])) if found else 0
+    if not 0 < value < 1 << 62:
+        raise argparse.ArgumentTypeError(tr("not a size: {text!r} (write for example 500M or 2G)", text=text))
+    return value

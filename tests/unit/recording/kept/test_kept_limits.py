@@ -1,0 +1,152 @@
+"""Rings, sizes and times: what a recording keeps, and when it ends."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.unit.recording.recording_tools import needs_perf, python, record
+
+from warpline.cli.limits import long_time_ns, size_bytes
+from warpline.recording.finalise import finalise
+from warpline.recording.session import RecordingOptions, Session
+from warpline.recording.spool.directory import new_spool
+from warpline.recording.spool.limits import Limits
+from warpline.recording.spool.reader import SpoolFile
+from warpline.recording.spool.writer import SpoolWriter
+from warpline.storage import open_capture
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="recording works on Linux only")
+
+SAMPLE = np.dtype([("time_ns", "<u8"), ("index", "<u4"), ("metric", "<u4"), ("value", "<f8")])
+NVML_SAMPLE = 601
+S = 1_000_000_000
+
+
+def samples(first: int, count: int) -> np.ndarray:
+    """Samples of a GPU, one a millisecond from a second on."""
+    rows = np.zeros(count, SAMPLE)
+    rows["time_ns"] = (first + np.arange(count)) * 1_000_000
+    rows["metric"], rows["value"] = 1, 0.5
+    return rows
+
+
+def times_ms(path: Path) -> list[int]:
+    """What a reader finds of them."""
+    found: list[int] = (SpoolFile(path).records(NVML_SAMPLE, SAMPLE).values["time_ns"] // 1_000_000).tolist()
+    return found
+
+
+def test_a_ring_lets_go_of_what_has_left_it_and_gives_the_room_back(tmp_path: Path) -> None:
+    path = tmp_path / "nvml.spool"
+    writer = SpoolWriter(path, "nvml")
+    limits = Limits(tmp_path, RecordingOptions((), ring_ns=20 * S), (NVML_SAMPLE,), 0)
+    blocks = []
+    for second in range(400):
+        writer.append(NVML_SAMPLE, samples(second * 1000, 1000))
+        assert writer.string(f"name {second}") == second + 1
+        assert limits.look((second + 1) * S) == ""
+        blocks.append(path.stat().st_blocks * 512)
+        found = times_ms(path) if second % 57 == 0 else []
+        # Whatever is of the ring is there, in order and once.
+        assert not found or found == list(range(found[0], (second + 1) * 1000)), second
+        assert not found or found[0] <= max(0, (second - 20) * 1000)
+    assert max(blocks[200:]) <= 1.1 * max(blocks[:200])
+    assert blocks[-1] < 400_000 * SAMPLE.itemsize / 2
+    assert len(SpoolFile(path).strings) == 401
+    writer.close()
+
+
+def spool_of_a_minute(folder: Path, ring_ns: int) -> Path:
+    """A minute of samples, and a session that begins with them."""
+    spool = folder / "run.h5.spool"
+    options = RecordingOptions(("nvml",), ring_ns=ring_ns)
+    with new_spool(spool):
+        Session(
+            spool, folder / "run.h5", ("x",), "/", S, 100 * S, 1, 2, options, stop_monotonic_ns=61 * S
+        ).save()
+        SpoolWriter(spool / "recorder.spool", "recorder").close()
+        writer = SpoolWriter(spool / "nvml.spool", "nvml")
+        device = np.array(
+            [(S, 0, writer.string("GPU"), 1 << 30, writer.string("GPU-1"), 0)],
+            [(name, "<u8" if name in ("t", "m") else "<u4") for name in ("t", "i", "n", "m", "u", "r")],
+        )
+        writer.append(600, device)
+        writer.append(NVML_SAMPLE, samples(1000, 60_000))
+        writer.close()
+    return spool
+
+
+@pytest.mark.parametrize(("ring_s", "kept_s"), [(0, 60), (10, 10), (600, 60)])
+def test_a_capture_is_as_long_as_its_ring(tmp_path: Path, ring_s: int, kept_s: int) -> None:
+    done = finalise(spool_of_a_minute(tmp_path, ring_s * S), tmp_path / "run.h5")
+    with open_capture(done.path) as capture:
+        assert capture.span == (0, kept_s * S)
+        (counter,) = capture.counters
+        assert len(counter.times) == pytest.approx(1000 * kept_s, abs=1)
+        assert int(counter.times[0]) == 0
+        # When that was does not change.
+        assert capture.meta["start_utc_ns"] == (100 + 60 - kept_s) * S
+
+
+def test_sizes_and_times_end_a_recording_and_say_so(tmp_path: Path) -> None:
+    (tmp_path / "x.spool").write_bytes(bytes(1 << 20))
+    os.sync()
+    begun = time.monotonic_ns()
+    small = Limits(tmp_path, RecordingOptions((), max_size_bytes=1 << 19), (), begun)
+    large = Limits(tmp_path, RecordingOptions((), max_size_bytes=1 << 30), (), begun)
+    short = Limits(tmp_path, RecordingOptions((), max_duration_ns=S), (), begun)
+    assert "--max-size" in small.look(begun + 1)
+    assert large.look(begun + 10 * S) == ""
+    assert short.look(begun + S // 2) == ""
+    assert "--max-duration" in short.look(begun + S)
+
+
+def test_sizes_and_times_are_read_as_people_write_them() -> None:
+    assert [long_time_ns(text) for text in ("10m", "90s", "1.5h", "2min", "20ms")] == [
+        600 * S,
+        90 * S,
+        5400 * S,
+        120 * S,
+        S // 50,
+    ]
+    assert [size_bytes(text) for text in ("500M", "2G", "1.5k", "7", "3 GiB", "1tb")] == [
+        500 << 20,
+        2 << 30,
+        1536,
+        7,
+        3 << 30,
+        1 << 40,
+    ]
+    for wrong in ("", "0", "-1s", "m", "1e9h", "nan"):
+        with pytest.raises(argparse.ArgumentTypeError):
+            long_time_ns(wrong)
+    for wrong in ("", "0", "-1", "2X", "G", "nan", "1e3"):
+        with pytest.raises(argparse.ArgumentTypeError):
+            size_bytes(wrong)
+
+
+@needs_perf
+def test_a_recording_with_a_ring_ends_where_its_limit_says(tmp_path: Path) -> None:
+    script = """
+        import os, time
+        print("begun", flush=True)
+        while not os.path.exists("run.h5"): time.sleep(0.001)
+        print("done", flush=True)
+    """
+    options = ["--ring", "200ms", "--max-duration", "700ms", "--trace", "cpu"]
+    done = record(tmp_path, *python(script), options=options)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == [b"begun", b"done"]
+    with open_capture(tmp_path / "run.h5") as capture:
+        assert capture.span == (0, S // 5)
+        starts = np.asarray(capture.events.start)
+        assert starts.min() >= 0
+        assert capture.warnings == ("the recording ended after --max-duration",)
+        assert json.loads(json.dumps(capture.meta["recording"]))["ring_ns"] == S // 5

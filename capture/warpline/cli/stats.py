@@ -105,7 +105,7 @@ class StatsCommand:
             selection = select(capture, args.file, args.range, args.track)
             options = Options(by_thread=args.thread_sep, step=args.step)
             if args.list:
-                return _list(capture, selection, options)
+                return _list(capture, selection)
             asked = bool(names)
             computed = []
             for name in names or DEFAULT_REPORTS:
@@ -119,20 +119,21 @@ class StatsCommand:
             return _print(computed, args, asked)
 
 
-def _list(capture: Capture, selection: Selection, options: object) -> int:
-    from warpline.analysis.framework.options import Options
-    from warpline.analysis.framework.registry import compute_report, reports
+def _list(capture: Capture, selection: Selection) -> int:
+    """What there is for each report, told by what the capture holds: none is computed for it."""
+    from warpline.analysis.framework.not_recorded import lacking
+    from warpline.analysis.framework.registry import reports
+    from warpline.analysis.framework.selection import View
 
-    assert isinstance(options, Options)
+    view = View(capture, selection)
     for spec in reports():
-        report = compute_report(capture, spec.name, selection, options)
-        table = report.table
-        state = (
-            tr_n("{count} row", "{count} rows", len(table))
-            if table is not None
-            else tr("not recorded: {reason}", reason=translated(str(report.result)))
-        )
-        print(f"{spec.name:24} {padded(translated(spec.title), 45)} {state}")
+        why_not = lacking(spec, capture)
+        count = sum(view.count(kind) for kind in spec.needs)
+        if why_not is not None:
+            state = tr("not recorded: {reason}", reason=translated(why_not.reason))
+        else:
+            state = tr_n("{count:,} event", "{count:,} events", count) if spec.needs else ""
+        print(f"{spec.name:24} {padded(translated(spec.title), 45)} {state}".rstrip())
     return 0
 
 

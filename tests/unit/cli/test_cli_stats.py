@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 import pytest
 from tests.unit.analysis.analysis_tools import Program
 
+from warpline.analysis.framework import registry
 from warpline.analysis.framework import report_json as rendering
 from warpline.analysis.framework.cell_text import format_value
 from warpline.analysis.framework.column import Column, Role
 from warpline.analysis.framework.fitting import shorten, shorten_apart
-from warpline.analysis.framework.registry import reports
+from warpline.analysis.framework.not_recorded import lacking
+from warpline.analysis.framework.options import Options
+from warpline.analysis.framework.registry import compute_report, reports
+from warpline.analysis.framework.selection import View
 from warpline.analysis.framework.text_tables import column_unit, wrapped
 from warpline.cli import main
 from warpline.i18n.width import text_width
+from warpline.storage import open_capture
 
 US = 1_000
 
@@ -200,11 +207,27 @@ def test_every_ratio_says_of_what(path: Path, capsys: pytest.CaptureFixture[str]
                 assert column.get("of"), (spec.name, column)
 
 
-def test_the_list_names_reports_and_reasons(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    text = run(capsys, str(path), "--list")
-    assert all(spec.name in text for spec in reports())
-    assert "not recorded" in text
-    assert "2 rows" in text
+def test_the_list_names_reports_and_reasons_and_computes_none(
+    path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def computed(_view: View, _options: Options) -> NoReturn:
+        pytest.fail("a report that is only listed was computed")
+
+    specs = [replace(spec, compute=computed) for spec in reports()]
+    monkeypatch.setattr(registry, "reports", lambda: specs)
+    lines = run(capsys, str(path), "--list").splitlines()
+    assert [line.split()[0] for line in lines] == [spec.name for spec in specs]
+    said = {line.split()[0]: line for line in lines}
+    assert said["cuda_gpu_kern_sum"].endswith(" 10 events")
+    assert "not recorded: operators were not recorded" in said["operator"]
+    assert run(capsys, str(path), "--list", "--range", "0s:250us").count(" 3 events") > 1
+
+
+def test_the_list_says_what_the_reports_say(path: Path) -> None:
+    with open_capture(path) as capture:
+        for spec in reports():
+            if lacking(spec, capture) is not None:
+                assert compute_report(capture, spec.name).table is None, spec.name
 
 
 @pytest.mark.parametrize(

@@ -101,4 +101,5 @@ report = ReportSpec(
     cuda_kern_exec_sum,
     needs=("kernel",),
     place=110,
+    of_launches=True,
 )

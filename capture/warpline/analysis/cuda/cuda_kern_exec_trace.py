@@ -80,4 +80,5 @@ report = ReportSpec(
     cuda_kern_exec_trace,
     needs=("kernel",),
     place=111,
+    of_launches=True,
 )

@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from warpline.analysis.framework.report import NotRecorded
+from warpline.analysis.framework.selection import GPU_KINDS
 from warpline.i18n import english
+from warpline.model.links import LAUNCH
 
 if TYPE_CHECKING:
+    from warpline.analysis.framework.report_spec import ReportSpec
     from warpline.storage import Capture
 
 NOT_RECORDED = {
@@ -90,6 +93,34 @@ def missing(what: str) -> NotRecorded:
     return NOT_RECORDED[what]
 
 
+_TOGETHER = ((frozenset({"memcpy", "memset"}), "memory_operations"), (frozenset(GPU_KINDS), "gpu"))
+"""What kinds are called that a report needs one of, where none has a name of its own."""
+
+
+def lacking(spec: ReportSpec, capture: Capture) -> NotRecorded | None:
+    """Why a report has no rows, as far as that is known without computing it: None where there is what it needs."""
+    if spec.needs and not any(kind in capture.kinds and len(capture.kinds[kind]) for kind in spec.needs):
+        together = (name for kinds, name in _TOGETHER if kinds.issuperset(spec.needs))
+        known = spec.needs[0] if len(spec.needs) == 1 else next(together, "")
+        known = known or next((kind for kind in ("operator", *spec.needs) if kind in spec.needs), "")
+        answer = NOT_RECORDED.get(known)
+        if answer is None:
+            return NotRecorded(english("needs events of kind {kinds}", kinds=" / ".join(sorted(spec.needs))))
+        if known in _OF_GPUS and "imported_from" in capture.meta:
+            return NotRecorded(_NO_GPU)
+        return answer
+    return missing("launch") if spec.of_launches and not _has_launches(capture) else None
+
+
+def _has_launches(capture: Capture) -> bool:
+    """Whether calls are linked with the work they launched: the first such link answers."""
+    links = capture.links
+    code = links.kinds.index(LAUNCH) if LAUNCH in links.kinds else -1
+    return any((links.kind[at : at + _AT_ONCE] == code).any() for at in range(0, len(links.kind), _AT_ONCE))
+
+
+_AT_ONCE = 1 << 16
+_NO_GPU = english("the imported trace holds no work of a GPU")
 _OF_GPUS = frozenset({"kernel", "gpu", "memory_operations"})
 _ACCELERATOR = re.compile(r"mtia|npu|xpu|hpu|tpu|mlu|musa|ipu|privateuse", re.IGNORECASE)
 """Categories in which traces put the work of devices that are told as ranges here."""
@@ -102,7 +133,7 @@ def of_import(answer: NotRecorded, capture: Capture) -> NotRecorded:
         return answer
     categories = _device_categories(capture)
     return NotRecorded(
-        english("the imported trace holds no work of a GPU"),
+        _NO_GPU,
         english(
             "it holds work of another device as ranges ({categories}); nvtx_sum adds up their times",
             categories=", ".join(categories),

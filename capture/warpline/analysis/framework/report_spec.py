@@ -21,7 +21,8 @@ class ReportSpec:
     reports for people: ``gpu``, ``framework``, ``steps``, ``ranges``, ``cpu``, or one of its own. ``needs``: kinds of
     events; without any of them in a capture there is nothing to report (empty: there always is). ``place``: reports
     are listed by it, then by name. ``of_tracks``: its rows are tracks, so one that is chosen in the table
-    is marked there, where others are left out of tables about it.
+    is marked there, where others are left out of tables about it. ``of_launches``: without a link from a call
+    to the GPU work it launched there is nothing to report either.
     """
 
     name: str
@@ -31,3 +32,4 @@ class ReportSpec:
     needs: tuple[str, ...] = ()
     place: int = LAST
     of_tracks: bool = False
+    of_launches: bool = False

@@ -84,4 +84,6 @@ def gpu_idle(view: View, _options: Options) -> Table | NotRecorded:
     )
 
 
-report = ReportSpec("gpu_idle", "GPU idle time by cause", "gpu", gpu_idle, needs=GPU_KINDS, place=403)
+report = ReportSpec(
+    "gpu_idle", "GPU idle time by cause", "gpu", gpu_idle, needs=GPU_KINDS, place=403, of_launches=True
+)

@@ -61,5 +61,11 @@ def launch_latency(view: View, _options: Options) -> Table | NotRecorded:
 
 
 report = ReportSpec(
-    "launch_latency", "Launch latency by kernel", "gpu", launch_latency, needs=("kernel",), place=404
+    "launch_latency",
+    "Launch latency by kernel",
+    "gpu",
+    launch_latency,
+    needs=("kernel",),
+    place=404,
+    of_launches=True,
 )

@@ -108,4 +108,5 @@ report = ReportSpec(
     needs=GPU_KINDS,
     place=405,
     of_tracks=True,
+    of_launches=True,
 )

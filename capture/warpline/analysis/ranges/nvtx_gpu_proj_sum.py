@@ -64,4 +64,5 @@ report = ReportSpec(
     nvtx_gpu_proj_sum,
     needs=("range",),
     place=505,
+    of_launches=True,
 )

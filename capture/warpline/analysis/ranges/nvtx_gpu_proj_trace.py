@@ -63,4 +63,5 @@ report = ReportSpec(
     nvtx_gpu_proj_trace,
     needs=("range",),
     place=506,
+    of_launches=True,
 )

@@ -133,4 +133,12 @@ def _distinct(key: Int64Array, row: Int64Array, n_keys: int) -> tuple[Int64Array
     return keys[head], rows[head], np.bincount(keys[head], minlength=max(n_keys, 1)).astype(np.int64)
 
 
-report = ReportSpec("nvtx_kern_sum", "Kernels by range", "ranges", nvtx_kern_sum, needs=("range",), place=507)
+report = ReportSpec(
+    "nvtx_kern_sum",
+    "Kernels by range",
+    "ranges",
+    nvtx_kern_sum,
+    needs=("range",),
+    place=507,
+    of_launches=True,
+)

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QApplication
 
 from warpline.i18n import tr
 from warpline.interchange.export.exporter import ExportJob, SizeModel
+from warpline.interchange.export.output_files import replacing
 from warpline.interchange.export.selection import ExportSelection
 from warpline.interchange.export.title import title_of
 from warpline.model.errors import ExportError
@@ -102,27 +103,24 @@ def save_svg(view: TimelineView, out: Path) -> None:
 
     Raises ExportError when the file cannot be written.
     """
-    part = out.with_name(f"{out.name}.part")
     generator = QSvgGenerator()
-    generator.setFileName(str(part))
     generator.setSize(QSize(view.width(), view.height()))
     generator.setViewBox(QRect(0, 0, view.width(), view.height()))
     generator.setTitle(view.document.title)
     painter = QPainter()
     try:
-        if not painter.begin(generator):
-            raise ExportError(tr("{path}: cannot be written", path=out))
-        painter.fillRect(0, 0, view.width(), view.height(), view.theme.color("header"))
-        view.render(painter, QPoint(0, 0))
-        painter.end()
-        part.write_text(with_sharp_edges(part.read_text("utf-8")), "utf-8")
-        part.replace(out)
+        with replacing(out) as part:
+            generator.setFileName(str(part))
+            if not painter.begin(generator):
+                raise ExportError(tr("{path}: cannot be written", path=out))
+            painter.fillRect(0, 0, view.width(), view.height(), view.theme.color("header"))
+            view.render(painter, QPoint(0, 0))
+            painter.end()
+            part.write_text(with_sharp_edges(part.read_text("utf-8")), "utf-8")
     except OSError as error:
         raise ExportError(
             tr("{path}: cannot be written: {reason}", path=out, reason=error.strerror or error)
         ) from error
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def with_sharp_edges(svg: str) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warpline.i18n import tr
+from warpline.interchange.export.output_files import replacing
 from warpline.model.errors import ExportError, UsageError
 from warpline.model.track_patterns import match_tracks, outermost_tracks
 
@@ -172,13 +173,10 @@ def save_picture(image: QImage, path: Path) -> None:
         raise ExportError(
             tr("{path}: not a picture format that can be written; use for example .png", path=path)
         )
-    part = path.with_name(f".{path.name}.part")
-    writer = QImageWriter(str(part), suffix.encode())
-    if not writer.write(image):
-        part.unlink(missing_ok=True)
-        raise ExportError(tr("{path}: {reason}", path=path, reason=writer.errorString()))
     try:
-        part.replace(path)
+        with replacing(path) as part:
+            writer = QImageWriter(str(part), suffix.encode())
+            if not writer.write(image):
+                raise ExportError(tr("{path}: {reason}", path=path, reason=writer.errorString()))
     except OSError as error:
-        part.unlink(missing_ok=True)
         raise ExportError(tr("{path}: {reason}", path=path, reason=error.strerror or error)) from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,7 +32,12 @@ class RecoverCommand:
 
     def run(self, args: argparse.Namespace) -> int:
         from warpline.recording.recover import recover
+        from warpline.recording.spool.directory import owner_of
 
+        owner = owner_of(args.spool) if args.spool.is_dir() else ""
+        if owner and args.output is not None:
+            text = tr("{spool} belongs to {user}: it is read, and stays", spool=args.spool, user=owner)
+            print(f"warpline: {text}", file=sys.stderr)
         done = recover(args.spool, args.output, keep=args.keep)
         if done is None:
             print(

@@ -60,7 +60,9 @@ def attach(
     if pid == os.getpid():
         raise RecordingError(tr("process {pid} is this one; it cannot record itself from outside", pid=pid))
     target = RunningProgram(pid)
-    _check_owner(pid)
+    if _check_owner(pid):
+        # What another user's program is called and does is not for everybody.
+        os.umask(0o077)
     output = output.absolute()
     check_output(output)
     directory = (spool or default_spool(output)).absolute()
@@ -122,13 +124,16 @@ def _attach(
         raise
 
 
-def _check_owner(pid: int) -> None:
-    """The kernel shows the inside of a process to its own user and to root alone."""
+def _check_owner(pid: int) -> bool:
+    """Whether a process is another user's; the kernel shows its inside to its own user and to root alone."""
     with contextlib.suppress(OSError):
-        if os.geteuid() not in {0, os.stat(f"/proc/{pid}").st_uid}:
+        owner = os.stat(f"/proc/{pid}").st_uid
+        if os.geteuid() not in {0, owner}:
             raise RecordingError(
                 tr("no permission to record process {pid}: it belongs to another user", pid=pid)
             )
+        return owner != os.geteuid()
+    return True
 
 
 def _session(pid: int, directory: Path, output: Path, options: RecordingOptions) -> Session:

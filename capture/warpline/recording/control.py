@@ -11,6 +11,7 @@ import json
 import os
 import socket
 import stat
+import struct
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -24,6 +25,7 @@ from warpline.untrusted import read_json
 SOCKET_FILE = "control.sock"
 COMMANDS = ("pause", "resume", "stop", "status")
 _LONGEST_REQUEST = 4096
+_LONGEST_REPLY = 1 << 20
 
 
 @dataclass
@@ -57,6 +59,9 @@ class ControlServer:
         with contextlib.suppress(BlockingIOError):
             while True:
                 client, _address = self._listening.accept()
+                if not _is_allowed(client):
+                    self._refuse(client)
+                    continue
                 client.setblocking(False)
                 self._connections[client.fileno()] = _Connection(client)
         for connection in list(self._connections.values()):
@@ -68,6 +73,13 @@ class ControlServer:
             connection.socket.close()
         self._listening.close()
         (self.directory / SOCKET_FILE).unlink(missing_ok=True)
+
+    def _refuse(self, client: socket.socket) -> None:
+        with client, contextlib.suppress(OSError):
+            client.setblocking(False)
+            client.sendall(
+                json.dumps({"ok": False, "error": "another user is recording there"}).encode() + b"\n"
+            )
 
     def _read(self, connection: _Connection) -> None:
         try:
@@ -97,6 +109,14 @@ class ControlServer:
         return self.answer(request)
 
 
+def _is_allowed(client: socket.socket) -> bool:
+    """Whether who asks is the user who records, or root, whom nothing is hidden from."""
+    if not hasattr(socket, "SO_PEERCRED"):  # elsewhere than on Linux the folder alone keeps others out
+        return True
+    _pid, uid, _gid = struct.unpack("3i", client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    return uid in {0, os.geteuid()}
+
+
 def send_command(directory: Path, command: str, *, timeout_s: float = 10.0, **fields: Any) -> dict[str, Any]:
     """Ask the recorder of a spool directory; returns its reply.
 
@@ -110,7 +130,7 @@ def send_command(directory: Path, command: str, *, timeout_s: float = 10.0, **fi
                 client.connect(name)
             client.sendall(json.dumps({"command": command, **fields}).encode() + b"\n")
             received = b""
-            while not received.endswith(b"\n"):
+            while not received.endswith(b"\n") and len(received) < _LONGEST_REPLY:
                 part = client.recv(1 << 16)
                 if not part:
                     break

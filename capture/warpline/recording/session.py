@@ -150,6 +150,8 @@ def load_session(directory: Path) -> Session:
     """
     path = directory / SESSION_FILE
     try:
+        if not path.is_file() and path.exists():
+            raise RecordingError(f"{path}: is not a file")
         values = read_json(path.read_text())
     except (FileNotFoundError, NotADirectoryError) as error:
         raise RecordingError(f"{directory}: not a spool directory, it has no {SESSION_FILE}") from error

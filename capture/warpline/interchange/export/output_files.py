@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gzip
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
+from uuid import uuid4
 
 _GZIP_LEVEL = 4
 """Twice as fast as the default and a few per cent larger."""
@@ -15,7 +17,9 @@ _GZIP_LEVEL = 4
 @contextmanager
 def replacing(out: Path) -> Iterator[Path]:
     """A path beside ``out`` to write to; renamed to ``out`` at the end, removed when anything goes wrong."""
-    part = out.with_name(f"{out.name}.part")
+    # Of a name nobody foresees, made by this process: no link that others put there is written through.
+    part = out.with_name(f".warpline-{uuid4().hex}.part")
+    os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
     try:
         yield part
         part.replace(out)

@@ -13,6 +13,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import uuid
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -93,7 +94,7 @@ def _compiled(recording: Path, cache: Path) -> AgentLibrary:
                 "install a wheel of warpline for this platform, or a C compiler (apt-get install gcc libc6-dev)"
             ),
         )
-    unfinished = library.with_suffix(f".{os.getpid()}.tmp")
+    unfinished = library.with_suffix(f".{uuid.uuid4().hex[:8]}.tmp")
     includes = [f"-I{folder}" for folder in folders]
     command = [*compiler, *_FLAGS, *includes, "-o", str(unfinished), *map(str, sources), *_LIBRARIES]
     try:

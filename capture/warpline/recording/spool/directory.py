@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -37,6 +38,7 @@ def new_spool(directory: Path) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         try:
             directory.mkdir(mode=0o700, parents=False, exist_ok=True)
+            _make_private(directory)
             stack.enter_context(held_spool(directory))
             _make_empty(directory)
         except FileNotFoundError as error:
@@ -98,6 +100,36 @@ def remove_spool(directory: Path) -> None:
     except OSError:
         # Somebody's own file lies in it.
         return
+
+
+def owner_of(directory: Path) -> str:
+    """The name of another user whose folder this is; empty where it is this user's.
+
+    Raises OSError.
+    """
+    uid = os.stat(directory).st_uid
+    if uid == os.geteuid():
+        return ""
+    try:
+        import pwd
+
+        return pwd.getpwuid(uid).pw_name
+    except (ImportError, KeyError):
+        return str(uid)
+
+
+def _make_private(directory: Path) -> None:
+    """A folder that was there already may be somebody's who waits for what is recorded, or open to everybody."""
+    found = os.lstat(directory)
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+        raise RecordingError(
+            tr(
+                "{spool}: is not this user's own folder; what is recorded is for nobody else, name one with --spool",
+                spool=directory,
+            )
+        )
+    if found.st_mode & 0o077:
+        os.chmod(directory, 0o700)
 
 
 def _make_empty(directory: Path) -> None:

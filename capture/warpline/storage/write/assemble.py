@@ -50,9 +50,11 @@ def assemble(contents: BuilderContents, progress: Progress | None, cancelled: Is
 
     try:
         contents.spill.check_space(40 * contents.n_events)
+        # Made anew: a link of that name, put there by somebody else, is not written through.
+        part.unlink(missing_ok=True)
         # The newest file format keeps checksums of its directories, so damage is noticed instead of followed.
         with h5py.File(
-            part, "w", libver="latest", alignment_threshold=ALIGNMENT, alignment_interval=ALIGNMENT
+            part, "x", libver="latest", alignment_threshold=ALIGNMENT, alignment_interval=ALIGNMENT
         ) as file:
             _write(contents, Datasets(file, contents.compress), step)
         with part.open("rb") as done:

@@ -21,7 +21,7 @@ from warpline.interchange.framework.columns import (
     repeated_text,
 )
 from warpline.interchange.framework.interning import at, pieces, slot_count
-from warpline.interchange.trace_json.arguments import Int64, member_text
+from warpline.interchange.trace_json.arguments import Int64, member_texts
 from warpline.interchange.trace_json.scanner import Scan
 
 Int64Array = npt.NDArray[np.int64]
@@ -161,9 +161,8 @@ class _Rest:
         members, distinct = self.counts.tolist()
         if not members:
             return repeated_text("", count)
-        found = [member_text(piece) for piece in pieces(text, self.spans[:distinct])]
-        texts = [piece for piece in found if piece is not None]
-        if len(texts) < len(found):
+        texts = member_texts(pieces(text, self.spans[:distinct]))
+        if texts is None:
             return None
         codes, table = _combinations(self.members[:members], count)
         return TextColumn(

@@ -21,10 +21,13 @@ from warpline.interchange.trace_json.piece_columns import (
     COUNTERS,
     FLOWS,
     INSTANTS,
+    METADATA,
     SLICES,
     Group,
+    Metadata,
     Piece,
     ThreadKey,
+    add_metadata,
 )
 from warpline.interchange.trace_json.scanned_arguments import ScannedArguments, is_json, text_of
 from warpline.interchange.trace_json.scanner import Scan, ScanColumn, distinct
@@ -64,6 +67,11 @@ def scanned_piece(scan: Scan, form: TraceFormat, decode_rest: Callable[[bytes], 
         index = np.flatnonzero(group_of == number)
         if route in form.claimed or not len(index):
             continue
+        if route == METADATA:
+            told = _metadata(scan, index, tables)
+            add_metadata(piece.metadata, told or ())
+            rest[index] = told is None
+            continue
         group = _group(scan, index, route, tables, form) if route else None
         if group is None:
             rest[index] = True
@@ -89,7 +97,7 @@ def _routed(scan: Scan, tables: _Tables, form: TraceFormat) -> tuple[Codes, list
     columns = scan.columns
     width = len(tables.categories)
     combined = _codes(scan, ScanColumn.PHASE) * width + _codes(scan, ScanColumn.CATEGORY)
-    taken = _GENERIC | form.fillers.keys() | form.claimed
+    taken = _GENERIC | {METADATA} | form.fillers.keys() | form.claimed
     routes: list[str] = [""]
     number_of = np.zeros(len(tables.phases) * width, np.int64)
     for code in np.flatnonzero(np.bincount(combined, minlength=len(number_of))).tolist():
@@ -106,7 +114,7 @@ def _routed(scan: Scan, tables: _Tables, form: TraceFormat) -> tuple[Codes, list
     usable &= np.array([text is not None for text in tables.names])[name]
     lasting = usable & (columns[ScanColumn.DURATION] >= 0)
     for number, found in enumerate(routes):
-        if found and found not in form.claimed:
+        if found and found != METADATA and found not in form.claimed:
             group_of[(group_of == number) & ~(usable if found in form.all_points else lasting)] = 0
     for text, group in form.named_instants.items() if INSTANTS in routes else ():
         routes.append(group)
@@ -142,6 +150,40 @@ def _group(scan: Scan, index: Int64Array, route: str, tables: _Tables, form: Tra
         return group
     args = ScannedArguments.of(scan, np.ascontiguousarray(columns[ScanColumn.ARGS_TOKEN, index]), args_type)
     return group if args is not None and fill(group, args) else None
+
+
+def _metadata(scan: Scan, index: Int64Array, tables: _Tables) -> list[tuple[Metadata, int]] | None:
+    """The distinct metadata events by when they come last, and how often each does; None when one is unusual.
+
+    Some traces repeat those of a thread for every event: only distinct ones become objects.
+    """
+    columns = scan.columns
+    threads = _threads(scan, index)
+    found = distinct(scan, columns[ScanColumn.ARGS_BEGIN, index], columns[ScanColumn.ARGS_LENGTH, index])
+    if columns[ScanColumn.ODD, index].any() or threads is None or found is None:
+        return None
+    keys, thread = threads
+    args, tokens = found
+    names = _codes(scan, ScanColumn.NAME, index)
+    texts = {code: tables.names[code] for code in np.unique(names).tolist()}
+    if any(text is None or "\ufffd" in text for text in texts.values()):
+        return None
+    if any(token and not is_json(token) for token in tokens):
+        return None
+    events = (names * len(keys) + thread.astype(np.int64)) * len(tokens) + args
+    _, places, counts = np.unique(events[::-1], return_index=True, return_counts=True)
+    last = len(index) - 1 - places
+    order = np.argsort(last)
+    return [
+        ((texts[name] or "", *keys[key], tokens[token]), count)
+        for name, key, token, count in zip(
+            names[last[order]].tolist(),
+            thread[last[order]].tolist(),
+            args[last[order]].tolist(),
+            counts[order].tolist(),
+            strict=True,
+        )
+    ]
 
 
 def _with_marks(scan: Scan, index: Int64Array, route: str, group: Group, tables: _Tables) -> Group | None:

@@ -26,6 +26,7 @@ from tests.unit.interchange.trace_json.scanned_tools import (
 )
 
 from warpline.interchange.framework.columns import nanoseconds
+from warpline.interchange.trace_json.arguments import member_texts
 from warpline.interchange.trace_json.decoding import CompiledDecoder, TextDecoder
 from warpline.interchange.trace_json.json_stream import EventStream
 from warpline.interchange.trace_json.scanner import library
@@ -187,3 +188,52 @@ def test_what_is_unusual_goes_to_the_decoder() -> None:
 def test_what_is_no_array_of_events_is_not_taken(text: bytes) -> None:
     scan = scanner().scan(text, 1)
     assert scan is None or not scan.ended
+
+
+VALUES = st.one_of(st.integers(), st.text(max_size=5), st.lists(st.integers(), max_size=2))
+NUMBERS = st.sampled_from((1, 2, 1.0, "a", None))
+METADATA_EVENTS = st.fixed_dictionaries(
+    {"ph": st.just("M"), "args": st.sampled_from(({"name": "a"}, {"name": "b"}, {"sort_index": 3}, {}))},
+    optional={
+        "name": st.sampled_from(("thread_name", "process_name", "thread_sort_index", "other", 7)),
+        "pid": NUMBERS,
+        "tid": NUMBERS,
+        "ts": st.sampled_from((0, 1.5)),
+    },
+)
+
+
+@settings(max_examples=rounds(500, 30), deadline=None)
+@given(st.lists(METADATA_EVENTS, min_size=1, max_size=12), st.sampled_from((None, 1)))
+def test_metadata_is_told_in_the_order_in_which_it_last_came(
+    events: list[dict[str, Any]], indent: int | None
+) -> None:
+    text = json.dumps([x("work", 0, 1), *events], indent=indent).encode()
+    found = [list(part.metadata.items()) for piece in scanned(text, "torch") for part in parts(piece)]
+    decoded = list(TextDecoder(FORMATS["torch"]).piece(text).metadata.items())
+    assert [one for part in found for one in part] == decoded
+
+
+@settings(max_examples=rounds(500, 30), deadline=None)
+@given(
+    st.lists(
+        st.one_of(
+            st.tuples(st.text(max_size=5), VALUES),
+            st.sampled_from(
+                (b"", b'"a":1},{"b":2', b'"c":"x', b'y"', b'"a":1,"b":2', b'"a" : 1 ', b'"a":\n[1]')
+            ),
+        ),
+        max_size=6,
+    )
+)
+def test_members_decoded_together_are_those_decoded_alone(members: list[tuple[str, Any] | bytes]) -> None:
+    pieces = [one if isinstance(one, bytes) else json.dumps(dict([one]))[1:-1].encode() for one in members]
+    alone = [member_texts([piece]) for piece in pieces]
+    together = member_texts(pieces)
+    if None in alone:
+        assert together is None
+        return
+    assert together == [one for found in alone for one in found or ()]
+    for text, piece in zip(together, pieces, strict=True):
+        if "\ufffd" not in text:
+            assert json.loads("{" + text + "}") == json.loads(b"{" + piece + b"}")

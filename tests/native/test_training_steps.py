@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import platform
+import py_compile
 import subprocess
 import sys
 from dataclasses import replace
@@ -13,6 +15,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from tests.native.conftest import Session
 
 import warpline
 from warpline.recording.doctor import check_source
@@ -262,3 +265,30 @@ def test_a_framework_that_is_not_hooked_is_named(tmp_path: Path, others: str) ->
     assert source.reason.startswith("JAX is not hooked")
     # Another that is hooked is recorded all the same.
     assert source.enabled == bool(others)
+
+
+def test_what_python_compiled_before_is_taken_unless_the_source_is_another(
+    session: Session, tmp_path: Path
+) -> None:
+    source, other = tmp_path / "boot.py", tmp_path / "other.py"
+    says = "import builtins; builtins.said = {!r}".format
+    source.write_text(says("source"))
+    other.write_text(says("cached"))
+    cached = Path(importlib.util.cache_from_source(str(source)))
+    status = source.stat()
+    os.utime(other, ns=(status.st_atime_ns, status.st_mtime_ns))
+    py_compile.compile(
+        str(other), cfile=str(cached), invalidation_mode=py_compile.PycInvalidationMode.TIMESTAMP
+    )
+    agent = str(session.agent)
+
+    def said() -> str:
+        waits = "import builtins, time\nwhile not hasattr(builtins, 'said'): time.sleep(0.001)\nprint(builtins.said)"
+        command = [sys.executable, "-c", waits]
+        return session.run(
+            *command, LD_PRELOAD=agent, WARPLINE_HOOKS=str(tmp_path), WARPLINE_HOOKED="steps"
+        ).stdout
+
+    assert said() == "cached\n"
+    source.write_text(says("a longer source"))
+    assert said() == "a longer source\n"

@@ -1,14 +1,14 @@
 """What the default set of sources costs programs that wait, beside other profilers where they are installed.
 
     python tests/benchmarks/recording/bench_waits.py [--pairs 20] [--seconds S] [--loads loop,make,…] [--tools FOLDER]
-        [--torch PYTHON]
+        [--others N] [--torch PYTHON]
 
 Each load runs bare and recorded in interleaved rounds; CPU time is that of the program and its children, as the kernel
 counts it, and the ratio that of a round; beside it that of the fastest runs, which others disturbed least. What the
 recorder itself uses, and how much is written, stand beside it. ``py-spy`` and ``viztracer`` are taken from FOLDER/bin,
 or from the path; the training runs with the interpreter PYTHON and is left out where that has no PyTorch. Its own
-profiler (torch.profiler, around all steps) is beside it. Bars: at most 3 % of CPU time, 15 % where threads do nothing
-but take locks.
+profiler (torch.profiler, around all steps) is beside it. The other profilers run in every N-th round. Bars: at most 3 %
+of CPU time, 15 % where threads do nothing but take locks.
 """
 
 from __future__ import annotations
@@ -119,11 +119,16 @@ def can_run(name: str, torch: str) -> bool:
 
 
 def measure(
-    name: str, size: int, pairs: int, torch: str = sys.executable, seconds: float = float("inf")
+    name: str,
+    size: int,
+    pairs: int,
+    torch: str = sys.executable,
+    seconds: float = float("inf"),
+    others: int = 1,
 ) -> float:
     """Prints the table of a load; returns the median ratio of the recorded runs. No round begins after ``seconds``."""
     began, rounds = time.perf_counter(), 0
-    runs: dict[str, list[Run]] = {tool: [] for tool in tools_for(name)}
+    runs: dict[str, dict[int, Run]] = {tool: {} for tool in tools_for(name)}
     with tempfile.TemporaryDirectory() as text:
         folder = Path(text)
         command = load_command(name, size, folder, torch)
@@ -131,25 +136,28 @@ def measure(
             rounds += 1
             # To and fro, so that none always runs on a machine that the same other one has warmed or filled.
             for tool in list(runs)[:: 1 if rounds % 2 else -1]:
+                if tool not in {BARE, RECORDED} and (rounds - 1) % others:
+                    continue
                 try:
-                    runs[tool].append(run(tool, command, folder))
+                    runs[tool][rounds] = run(tool, command, folder)
                 except RuntimeError as error:
                     print(f"  {error}")
                     del runs[tool]
     print(f"\n{name} ({size:,}), {rounds} rounds; medians", flush=True)
     print(
-        f"  {'':14} {'CPU s':>8} {'ratio':>7} {'middle half':>15} {'fastest':>8} {'around, s':>10} {'MB/s':>8}"
+        f"  {'':14} {'CPU s':>8} {'ratio':>7} {'middle half':>15} {'fastest':>8} {'around, s':>10} {'MB/s':>8}   rounds"
     )
     median = 1.0
     for tool, own in runs.items():
-        ratios = sorted(one.cpu_s / bare.cpu_s for one, bare in zip(own, runs[BARE], strict=True))
-        cpu, around = (statistics.median(getattr(one, key) for one in own) for key in ("cpu_s", "around_s"))
-        speed = statistics.median(one.written_bytes / one.wall_s for one in own) / 1e6
+        ratios = sorted(one.cpu_s / runs[BARE][number].cpu_s for number, one in own.items())
+        found = list(own.values())
+        cpu, around = (statistics.median(getattr(one, key) for one in found) for key in ("cpu_s", "around_s"))
+        speed = statistics.median(one.written_bytes / one.wall_s for one in found) / 1e6
         quarter = len(ratios) // 4
         half = f"{ratios[quarter]:.3f}–{ratios[-1 - quarter]:.3f}"
-        fastest = min(one.cpu_s for one in own) / min(bare.cpu_s for bare in runs[BARE])
+        fastest = min(one.cpu_s for one in found) / min(runs[BARE][number].cpu_s for number in own)
         middle = f"{statistics.median(ratios):7.3f} {half:>15} {fastest:8.3f}"
-        print(f"  {tool:14} {cpu:8.3f} {middle} {around:10.3f} {speed:8.2f}")
+        print(f"  {tool:14} {cpu:8.3f} {middle} {around:10.3f} {speed:8.2f}   {len(own)}")
         if tool == RECORDED:
             median = statistics.median(ratios)
     print(f"  bar {BARS[name]:.2f}: {'held' if median <= BARS[name] else 'not held'}")
@@ -165,6 +173,7 @@ def main() -> None:
     parser.add_argument("--loads", default=",".join(SIZES))
     parser.add_argument("--tools", type=Path, help="a virtual environment with py-spy and viztracer")
     parser.add_argument("--torch", default=sys.executable, help="an interpreter that has PyTorch")
+    parser.add_argument("--others", type=int, default=1, help="other profilers run in every N-th round")
     parser.add_argument("--smoke", action="store_true")
     options = parser.parse_args()
     if options.tools:
@@ -173,7 +182,7 @@ def main() -> None:
     began = time.perf_counter()
     for name in options.loads.split(","):
         if can_run(name, options.torch):
-            measure(name, sizes[name], options.pairs, options.torch, options.seconds)
+            measure(name, sizes[name], options.pairs, options.torch, options.seconds, options.others)
         else:
             print(f"\n{name}: not here")
     print(

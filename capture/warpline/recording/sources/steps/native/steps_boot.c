@@ -278,30 +278,58 @@ static void set_owned(void *globals, const char *name, void *value)
 }
 
 /* The whole file with a NUL behind it; NULL when it cannot be read or is too long. */
-static char *read_source(const char *path)
+static char *read_file(const char *path, struct stat *status, size_t *size)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     if (fd < 0)
         return NULL;
-    struct stat status;
-    char *source = NULL;
-    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size < LARGEST_SOURCE &&
-        (source = malloc((size_t)status.st_size + 1)) != NULL) {
-        ssize_t length = read(fd, source, (size_t)status.st_size);
-        source[length > 0 ? length : 0] = 0;
+    char *content = NULL;
+    if (fstat(fd, status) == 0 && S_ISREG(status->st_mode) && status->st_size < LARGEST_SOURCE &&
+        (content = malloc((size_t)status->st_size + 1)) != NULL) {
+        ssize_t length = read(fd, content, (size_t)status->st_size);
+        *size = length > 0 ? (size_t)length : 0;
+        content[*size] = 0;
     }
     close(fd);
-    return source;
+    return content;
+}
+
+/* What this Python has compiled of boot.py before, as installing it does; NULL where that is not there or of another
+ * source. Four numbers stand before it (PEP 552): what Python compiled it, 0 for "by time", time and size of the source. */
+static void *compiled(const char *folder, const struct stat *source)
+{
+    void *(*load)(const char *, ssize_t) =
+        (void *(*)(const char *, ssize_t))dlsym(RTLD_DEFAULT, "PyMarshal_ReadObjectFromString");
+    long (*magic)(void) = (long (*)(void))dlsym(RTLD_DEFAULT, "PyImport_GetMagicNumber");
+    const char *(*tag)(void) = (const char *(*)(void))dlsym(RTLD_DEFAULT, "PyImport_GetMagicTag");
+    char path[4096];
+    struct stat status;
+    size_t size = 0;
+    if (load == NULL || magic == NULL || tag == NULL ||
+        (size_t)snprintf(path, sizeof path, "%s/__pycache__/boot.%s.pyc", folder, tag()) >= sizeof path)
+        return NULL;
+    char *content = read_file(path, &status, &size);
+    const uint32_t expected[4] = {(uint32_t)magic(), 0, (uint32_t)source->st_mtime, (uint32_t)source->st_size};
+    void *code = NULL;
+    if (content != NULL && size > sizeof expected && memcmp(content, expected, sizeof expected) == 0)
+        code = load(content + sizeof expected, (ssize_t)(size - sizeof expected));
+    free(content);
+    py.clear_error();
+    return code;
 }
 
 static void run(const char *folder, const char *sources)
 {
     char path[4096];
     int length = snprintf(path, sizeof path, "%s/boot.py", folder);
-    char *source = length > 0 && (size_t)length < sizeof path ? read_source(path) : NULL;
+    struct stat status;
+    size_t size;
+    char *source = length > 0 && (size_t)length < sizeof path ? read_file(path, &status, &size) : NULL;
     if (source == NULL)
         return;
-    void *globals = py.new_dict(), *code = py.compile(source, path, FILE_INPUT);
+    void *globals = py.new_dict(), *code = compiled(folder, &status);
+    if (code == NULL)
+        code = py.compile(source, path, FILE_INPUT);
     free(source);
     if (globals != NULL && code != NULL) {
         py.set_item(globals, "__builtins__", py.builtins());

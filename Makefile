@@ -1,6 +1,6 @@
 # Every target prepares what it needs (scripts/bootstrap.sh) and is quick when nothing changed.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test frameworks bench fuzz fidelity mutation wheel format native clean
+.PHONY: help setup demo test frameworks bench fuzz fidelity soak mutation wheel format native clean
 
 PYTEST := .venv/bin/python -m pytest
 export QT_QPA_PLATFORM ?= offscreen
@@ -29,6 +29,9 @@ fuzz: setup ## property and hostile-input tests, for longer
 
 fidelity: setup ## real programs bare and recorded: the same output, status and files; ARGS="-k java" chooses
 	@$(PYTEST) tests/fidelity -o 'python_files=fidelity_*.py' --timeout=0 -q -p no:cacheprovider $(ARGS)
+
+soak: setup ## a recording with a ring and a window in random use; HOURS=72, ten minutes by default; tells what grew
+	@.venv/bin/python -m tests.soak.run $(HOURS)
 
 mutation: setup ## bugs in a copy of the tree: which of them the tests notice; ARGS="name" chooses
 	@.venv/bin/python tests/mutation/run.py $(ARGS)

@@ -47,8 +47,6 @@ def write_capture(
     session: Session, outcome: RecorderOutcome, signals: SignalQueue, tell: Report, result: Result
 ) -> Result:
     """Finalise; the spool directory goes away only after the capture is in place, with all that is in the spool."""
-    from warpline.recording.finalise import finalise
-
     interrupts = 0
     told = 0.0
 
@@ -67,17 +65,12 @@ def write_capture(
     directory = session.directory
     tell({"state": "finalising", "fraction": 0.0})
     try:
+        # Libraries that cannot be loaded for want of memory or descriptors are no reason to lose what was recorded.
+        from warpline.recording.finalise import finalise
+
         done = finalise(directory, session.output, progress=progress, cancelled=cancelled)
-    except (WarplineError, OSError, MemoryError) as error:
-        what = english("interrupted") if isinstance(error, Cancelled) else str(error) or type(error).__name__
-        text = english(
-            "{output}: the capture could not be written: {what}; what was recorded is kept: warpline recover {spool}",
-            output=session.output,
-            what=what,
-            spool=directory,
-        )
-        tell({"state": "failed", "message": text, "spool": str(directory)})
-        raise RecordingError(translated(text)) from error
+    except (WarplineError, OSError, MemoryError, ImportError) as error:
+        raise kept(session, error, tell) from error
     if not done.damaged:
         remove_spool(directory)
     duration = outcome.stop_monotonic_ns - session.start_monotonic_ns
@@ -86,6 +79,33 @@ def write_capture(
     return replace(
         result, path=done.path, events=done.events, lost=done.lost, duration_ns=duration, damaged=done.damaged
     )
+
+
+def kept(session: Session, error: Exception, tell: Report) -> RecordingError:
+    """Tells that no capture could be written, and where what was recorded is; the error to raise."""
+    directory = session.directory
+    what = (
+        english("interrupted")
+        if isinstance(error, Cancelled)
+        else english("there is not enough memory")
+        if isinstance(error, MemoryError)
+        else str(error) or type(error).__name__
+    )
+    if directory.is_dir():
+        text = english(
+            "{output}: the capture could not be written: {what}; what was recorded is kept: warpline recover {spool}",
+            output=session.output,
+            what=what,
+            spool=directory,
+        )
+    else:
+        text = english(
+            "{output}: the capture could not be written: the spool {spool} was removed while it was recorded into",
+            output=session.output,
+            spool=directory,
+        )
+    tell({"state": "failed", "message": text, "spool": str(directory)})
+    return RecordingError(translated(text))
 
 
 def describe_host() -> dict[str, Any]:

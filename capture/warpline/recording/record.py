@@ -24,6 +24,7 @@ from warpline.recording.capture_of_session import (
     allow_many_files,
     check_output,
     describe_host,
+    kept,
     remove_quietly,
     write_capture,
 )
@@ -37,7 +38,6 @@ from warpline.recording.spool.secrets import masked
 
 if TYPE_CHECKING:
     from warpline.recording.launch import Target
-    from warpline.recording.recorder import RecorderOutcome
     from warpline.recording.signals import SignalQueue
 
 
@@ -127,17 +127,22 @@ def _record(
         recorder.abandon()
         remove_spool(directory)
         return Result(failure_status(refused), error=f"{command[0]}: {refused.strerror}")
-    with announced(directory, os.getpid(), target.pid):
-        recorder.begin(session.start_monotonic_ns)
-        tell(
-            {
-                "state": "started",
-                "spool": str(directory),
-                "recorder_pid": os.getpid(),
-                "target_pid": target.pid,
-            }
-        )
-        outcome = recorder.watch()
+    try:
+        with announced(directory, os.getpid(), target.pid):
+            recorder.begin(session.start_monotonic_ns)
+            tell(
+                {
+                    "state": "started",
+                    "spool": str(directory),
+                    "recorder_pid": os.getpid(),
+                    "target_pid": target.pid,
+                }
+            )
+            outcome = recorder.watch()
+    except (OSError, MemoryError) as error:
+        # The program has begun and is to end as it would: only then is told what became of its recording.
+        outlive(target, signals)
+        raise kept(session, error, tell) from error
     has_ended = target.has_ended()
     status = target.wait() if has_ended else None
     session = recorder.session.ended(outcome.stop_monotonic_ns, status, target.exit_signal)
@@ -152,14 +157,13 @@ def _record(
             result = write_capture(session, outcome, signals, tell, result)
     finally:
         if status is None:
-            status = _outlive(target, outcome, signals)
+            interrupted_by = outcome.interrupted_by
+            status = 128 + interrupted_by if interrupted_by is not None else outlive(target, signals)
     return replace(result, exit_status=status)
 
 
-def _outlive(target: Target, outcome: RecorderOutcome, signals: SignalQueue) -> int:
+def outlive(target: Target, signals: SignalQueue) -> int:
     """The recording is over, the program is not: wait for its status, unless somebody no longer wants to."""
-    if outcome.interrupted_by is not None:
-        return 128 + outcome.interrupted_by
     ended = target.watch()
     interrupts = 0
     poller = select.poll()

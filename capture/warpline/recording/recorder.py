@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from warpline.i18n import english
 from warpline.model.tracks import Source
 from warpline.recording.collectors import Collectors
 from warpline.recording.control import ControlServer
@@ -93,7 +94,18 @@ class Recorder:
         self._collectors.begin(paused=self._state is RecordingState.PAUSED)
 
     def watch(self) -> RecorderOutcome:
-        """Record until the program ends, the time is over, or somebody says stop."""
+        """Record until the program ends, the time is over, somebody says stop, or the system gives nothing more.
+
+        Raises OSError and MemoryError when not even the end can be written down.
+        """
+        try:
+            self._watch()
+        except (OSError, MemoryError) as error:
+            why = error.strerror if isinstance(error, OSError) else english("no memory")
+            self.warnings.append(english("the recording ended before the program: {why}", why=why or error))
+        return self._finish()
+
+    def _watch(self) -> None:
         ended = self.target.watch()
         with contextlib.ExitStack() as stack, select.epoll() as poller:
             if ended is not None:
@@ -116,7 +128,6 @@ class Recorder:
                 self._collectors.drain()
                 self._server.serve()
                 self._obey_signals()
-        return self._finish()
 
     def abandon(self) -> None:
         """The program could not be run: close everything, record nothing."""

@@ -1,0 +1,46 @@
+"""Descriptors, memory and folders that run out while a program is recorded: it goes on, and one line tells of it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from tests.unit.recording.recording_tools import needs_perf, record
+
+from warpline.recording.recover import recover
+from warpline.storage import open_capture
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="recording works on Linux only")
+
+LINES = "for i in 1 2 3 4 5; do echo line $i; done"
+SAID = b"line 1\nline 2\nline 3\nline 4\nline 5\n"
+
+
+@needs_perf
+@pytest.mark.parametrize("limit", ["-n 40", "-f 2048", "-v 400000"])
+def test_limits_of_the_recorder_are_none_of_the_program(tmp_path: Path, limit: str) -> None:
+    prefix = ["sh", "-c", f'ulimit {limit}; exec "$@"', "sh"]
+    done = record(tmp_path, "sh", "-c", f"{LINES}; exit 7", prefix=prefix, options=["--no-check"])
+    assert done.stdout == SAID, done.stderr
+    assert done.stderr.count(b"\n") == 1, done.stderr
+    assert b"Traceback" not in done.stderr
+    if done.returncode == 7:
+        with open_capture(tmp_path / "run.h5") as capture:
+            assert capture.meta["exit_status"] == 7
+    else:
+        assert done.returncode == 125
+        assert b"what was recorded is kept: warpline recover" in done.stderr
+
+
+def test_a_spool_that_somebody_takes_away_costs_the_recording_alone(tmp_path: Path) -> None:
+    done = record(
+        tmp_path, "sh", "-c", f"mv run.h5.spool elsewhere; {LINES}", options=["--trace", "cpu,osrt"]
+    )
+    assert done.stdout == SAID, done.stderr
+    assert done.returncode == 125
+    assert done.stderr.count(b"\n") == 1
+    assert b"was removed while it was recorded into" in done.stderr
+    # Where somebody has put it is a spool as any other.
+    assert [path.name for path in tmp_path.iterdir()] == ["elsewhere"]
+    assert recover(tmp_path / "elsewhere") is not None

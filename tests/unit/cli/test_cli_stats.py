@@ -16,7 +16,7 @@ from warpline.analysis.framework import registry
 from warpline.analysis.framework import report_json as rendering
 from warpline.analysis.framework.cell_text import format_value
 from warpline.analysis.framework.column import Column, Role
-from warpline.analysis.framework.fitting import shorten, shorten_apart
+from warpline.analysis.framework.fitting import shorten, shorten_apart, shorten_place
 from warpline.analysis.framework.not_recorded import lacking
 from warpline.analysis.framework.options import Options
 from warpline.analysis.framework.registry import compute_report, reports
@@ -153,6 +153,16 @@ def test_names_that_differ_only_in_the_middle_stay_apart() -> None:
     first, second = shorten_apart(wide, 20)
     assert first != second
     assert max(text_width(first), text_width(second)) <= 20
+
+
+def test_a_place_is_shown_without_its_folders_before_anything_else_of_it_goes() -> None:
+    place = "Loader.load (/home/me/project/data/set.py:41)"
+    assert shorten_place(place, len(place)) == place
+    assert shorten_place(place, len(place) - 1) == "Loader.load (…/set.py:41)"
+    assert shorten_place(place, 24) == "…/set.py:41"
+    assert shorten_place(place, 5) == place
+    assert shorten_place("f (C:\\x y\\set.py:41)", 15) == "f (…/set.py:41)"
+    assert shorten_place("not a place at all", 5) == "not a place at all"
 
 
 def test_each_column_has_the_unit_in_which_its_largest_time_is_short() -> None:

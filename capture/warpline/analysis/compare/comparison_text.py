@@ -19,7 +19,7 @@ from warpline.model.times import format_duration
 
 ROWS = 15
 CONTRIBUTORS = 3
-_TIMES = 10
+_TWICE, _TIMES = 2, 10
 _NAMED = 8
 """Facts that only one side tells are named up to so many; JSON holds all."""
 NOTHING = "–"
@@ -33,10 +33,12 @@ def signed_duration(value_ns: float) -> str:
 
 
 def signed_percent(a: float, b: float) -> str:
-    """How much more B is than A, in percent, from ten times on as a factor; empty where A is nothing."""
+    """How much more B is than A, in percent, from twice as much on as a factor; empty where A is nothing."""
     if not a or a == b:
         return ""
-    return f"{100 * (b / a - 1):+.1f} %" if b < _TIMES * a else f"× {b / a:,.0f}"
+    if b < _TWICE * a:
+        return f"{100 * (b / a - 1):+.1f} %"
+    return f"× {b / a:.1f}" if b < _TIMES * a else f"× {b / a:,.0f}"
 
 
 def value_text(role: Role, value: float | None) -> str:

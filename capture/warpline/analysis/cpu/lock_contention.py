@@ -65,6 +65,12 @@ def lock_contention(view: View, _options: Options) -> Table | NotRecorded:
         },
         targets=event_targets(events.row[rows]),
         scope=scope_text(view, english("Waits for locks")),
+        notes=(
+            english(
+                "Waits of all threads, from begin to end. A time budget tells of less: only of what is waited for "
+                "there, and without the time in which a holder waited for something else, which is a cause of its own."
+            ),
+        ),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -47,6 +47,13 @@ _HELD_UP = 0.02
 """Of the range: what explains less may have nothing to do with what is waited for."""
 
 
+@dataclass
+class RuleProgress:
+    """Who is told how far a case's rules are: fractions of the rule that is looked for."""
+
+    progress: Progress = unwatched
+
+
 @dataclass(frozen=True, eq=False)
 class Case:
     """What rules find findings in. ``category`` is the index into `CATEGORIES` of each of ``pieces``; ``actor`` is
@@ -64,6 +71,7 @@ class Case:
     category: npt.NDArray[np.int8]
     group_of_segment: IntArray
     loaders: frozenset[int]
+    watched: RuleProgress = field(default_factory=RuleProgress)
 
     @property
     def view(self) -> View:

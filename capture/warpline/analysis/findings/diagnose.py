@@ -43,7 +43,8 @@ def _diagnosis(case: Case, progress: Progress) -> Diagnosis:
     findings: list[Finding] = []
     for number, rule in enumerate(rules):
         case.view.check_cancelled()
-        progress(0.6 + 0.4 * number / len(rules), tr("Following the waits"))
+        case.watched.progress = _part_of(progress, 0.6 + 0.4 * number / len(rules), 0.4 / len(rules))
+        case.watched.progress(0.0, tr("Following the waits"))
         if rule in own:
             findings += rule.find(case)
         else:
@@ -51,6 +52,11 @@ def _diagnosis(case: Case, progress: Progress) -> Diagnosis:
             findings += found
             said += trouble
     return Diagnosis(budget, _ordered(findings), said=(*case.scope.said, *said))
+
+
+def _part_of(progress: Progress, start: float, length: float) -> Progress:
+    """Progress of a part of the work, from ``start`` on."""
+    return lambda fraction, text: progress(start + length * fraction, text)
 
 
 def _of_others(rule: Rule, case: Case) -> tuple[list[Finding], tuple[str, ...]]:

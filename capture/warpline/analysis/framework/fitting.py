@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from warpline.i18n.width import text_width
@@ -10,6 +11,7 @@ _CUT = "…"
 _BEFORE = 6
 """So much of what names have in common is shown before they differ."""
 _LEAST = 16
+_PLACE = re.compile(r"(?P<function>.+) \(.*[/\\](?P<file>[^/\\]+:\d+)\)")
 
 
 def shorten(text: str, width: int) -> str:
@@ -23,6 +25,19 @@ def shorten(text: str, width: int) -> str:
     while text_width(text[len(text) - tail :]) > (width - 1) // 3 and tail:
         tail -= 1
     return text[:head] + "…" + (text[-tail:] if tail else "")
+
+
+def shorten_place(text: str, width: int) -> str:
+    """A place of code, ``load (/src/data/set.py:41)``, in at most ``width`` columns if that is possible without its
+    folders: ``load (…/set.py:41)``, at last its file and line alone. Other texts stay as they are.
+    """
+    found = _PLACE.fullmatch(text)
+    if text_width(text) <= width or found is None:
+        return text
+    for shown in (f"{found['function']} ({_CUT}/{found['file']})", f"{_CUT}/{found['file']}"):
+        if text_width(shown) <= width:
+            return shown
+    return text
 
 
 def shorten_apart(texts: Sequence[str], width: int) -> list[str]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from warpline.analysis.framework.cell_text import NS_PER_UNIT, format_value
 from warpline.analysis.framework.column import Column, Role
-from warpline.analysis.framework.fitting import shorten, shorten_apart
+from warpline.analysis.framework.fitting import shorten, shorten_apart, shorten_place
 from warpline.analysis.framework.report import NotRecorded, Report, Table, Texts, Values
 from warpline.i18n import tr, tr_n, translated
 from warpline.i18n.width import text_width
@@ -58,7 +58,10 @@ def _grid(table: Table, width: int, unit: str | None, limit: int | None) -> Iter
         cells = [format_value(value, column, own) for value in shown.values(column.name)]
         if place == name and shown.depth is not None:
             cells = ["  " * level + cell for level, cell in zip(shown.depth.tolist(), cells, strict=True)]
-        texts.append(_Cells(_title(column, own), cells, _is_text(shown.data[column.name])))
+        is_text = _is_text(shown.data[column.name])
+        texts.append(_Cells(_title(column, own), cells, is_text, column.is_place))
+        if column.is_place:
+            texts[-1].widen(width // 3)
     texts[name].widen(width // 3)
     for block in _blocks(texts, name, width):
         chosen = [texts[i] for i in block]
@@ -66,7 +69,9 @@ def _grid(table: Table, width: int, unit: str | None, limit: int | None) -> Iter
         yield ""
         yield _line([cells.title for cells in chosen], chosen, widths)
         yield _line(["─" * room for room in widths], chosen, widths)
-        fitting = [shorten_apart(cells.texts, room) for cells, room in zip(chosen, widths, strict=True)]
+        fitting = [
+            shorten_apart(cells.fitting(room), room) for cells, room in zip(chosen, widths, strict=True)
+        ]
         for row in zip(*fitting, strict=True):
             yield _line(row, chosen, widths)
 
@@ -74,8 +79,9 @@ def _grid(table: Table, width: int, unit: str | None, limit: int | None) -> Iter
 class _Cells:
     """One column as text, and how wide it is and may at least be."""
 
-    def __init__(self, title: str, texts: list[str], is_text: bool) -> None:
+    def __init__(self, title: str, texts: list[str], is_text: bool, is_place: bool) -> None:
         self.title = title
+        self.is_place = is_place
         self.texts = texts
         self.is_text = is_text
         self.natural = max(text_width(title), max(map(text_width, texts), default=0))
@@ -86,6 +92,10 @@ class _Cells:
         """Texts may be shortened, but not to less than this; numbers never are."""
         if self.is_text:
             self.smallest = min(self.natural, max(least, text_width(self.title)))
+
+    def fitting(self, room: int) -> list[str]:
+        """The texts; places without their folders where there is no room for these."""
+        return [shorten_place(text, room) for text in self.texts] if self.is_place else self.texts
 
 
 def _footnotes(table: Table) -> Iterator[str]:

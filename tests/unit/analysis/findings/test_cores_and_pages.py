@@ -7,18 +7,20 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.unit.analysis.findings.test_engine import MS
+from tests.unit.analysis.findings.test_engine import MS, threads_capture
 
 from warpline.analysis.findings.diagnose import diagnose
 from warpline.analysis.findings.finding import Finding, Severity
 from warpline.analysis.framework.selection import View
 from warpline.model import Flag
+from warpline.model.waits import WaitKind
 from warpline.storage import CaptureBuilder, open_capture
 
 States = list[tuple[int, str, int]]
 """(length in ns, state, core) one after the other."""
 _FLAGS = {"running": 0, "runnable": int(Flag.WAITING), "blocked": int(Flag.IDLE)}
 PAGE = 4096
+LOCK = int(WaitKind.LOCK)
 
 
 def _findings(
@@ -139,3 +141,13 @@ def test_blocked_while_pages_are_read_from_a_disk(tmp_path: Path, rate: float, f
     assert one.time_ns == 100 * MS
     assert one.gain_ns == (one.time_ns if rate > 100 else 0)
     assert one.where.line == 5
+
+
+def test_what_a_holder_waits_for_is_told_beside_the_wait_for_its_lock(tmp_path: Path) -> None:
+    # 80 ms for a lock: 30 of them its holder has no core.
+    threads = [[(80 * MS, 2, LOCK, 1), (20 * MS, 0, 0, 0)], [(30 * MS, 1, 0, 0), (70 * MS, 0, 0, 0)]]
+    with threads_capture(tmp_path / "lock.h5", threads) as capture:
+        lock = next(one for one in diagnose(View(capture)).findings if one.id == "waits_for_lock")
+    assert lock.time_ns == 50 * MS
+    assert "takes 50.00 ms of 100.0 ms (50 %)" in lock.text
+    assert "Locks are waited for 80.00 ms in all: where a holder waits for something else" in lock.text

@@ -242,6 +242,7 @@ def test_a_chain_ends_with_whoever_does_something(tmp_path: Path) -> None:
         assert times == {"running": 20 * MS, "lock": 75 * MS, "other_threads": 5 * MS}
         first = found.findings[0]
         assert (first.id, first.time_ns, first.severity) == ("waits_for_lock", 75 * MS, "critical")
+        assert "in all" not in first.text
         assert [hop.where.thread for hop in first.chain] == ["python (71)", "python (72)", "python (73)"]
         path = rows_of(capture, "critical_path")
         assert [(row["track"], row["segment_ns"]) for row in path] == [
@@ -279,7 +280,12 @@ def test_warm_up_is_left_out_and_said(tmp_path: Path) -> None:
     borders = [0, 500, 900, 1000, 1100, 1200, 1300, 1400]
     steps = [(a * MS, b * MS) for a, b in pairwise(borders)]
     with threads_capture(tmp_path / "warm.h5", [[(1400 * MS, 0, 0, 0)]], steps) as capture:
-        found = diagnose(View(capture))
+        seen: list[float] = []
+        found = diagnose(View(capture), lambda fraction, _text: seen.append(fraction))
+        # The first steps are diagnosed, too: in their part of the whole.
+        assert seen == sorted(seen)
+        assert seen[-1] < 1
+        assert len(seen) == len(set(seen))
         assert found.budget is not None
         assert (found.budget.start_ns, found.budget.stop_ns) == (900 * MS, 1400 * MS)
         assert [step.name for step in found.budget.steps] == [f"ProfilerStep#{n}" for n in range(2, 7)]

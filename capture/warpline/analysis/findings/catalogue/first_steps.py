@@ -30,7 +30,7 @@ def of_first_steps(case: Case) -> Iterator[Finding]:
     if extra < NOTE * case.whole_ns:
         return
     start, stop = int(first.start[0]), int(first.stop[-1])
-    early = make_case(Scope(case.view.restrict(start, stop), first, ()), case.target)
+    early = make_case(Scope(case.view.restrict(start, stop), first, ()), case.target, case.watched.progress)
     more = _of_a_step(early) - _of_a_step(case)
     number = int(np.argmax(more))
     pieces = early.pieces_of_category(number)

@@ -64,7 +64,7 @@ def of_page_faults(case: Case) -> Iterator[Finding]:
     where = case.where(int(best))
     longest = runs[np.argsort(-lost, kind="stable")[: _ROWS * 4]]
     text = english(
-        "Taking memory anew from the system costs about {time} of {whole} ({percent:.0f} %): {count:,} page faults "
+        "Taking memory anew from the system costs about {time} of {whole}: {count:,} page faults "
         "beyond what the memory grew by, {each} each as measured on this machine, most of it at {place}.",
         count=count, each=f"{each_ns / 1000:.1f} us", place=place_known(where), **cost(case, lost_ns),
     )  # fmt: skip

@@ -92,7 +92,7 @@ def _told(
 ) -> Finding:
     where = _launched_at(case, works[int(np.argmin(times))])
     text = english(
-        "{count} streams of the {device} compute for {time} of {whole} ({percent:.0f} %), {rest} of it one after the "
+        "{count} streams of the {device} compute for {time} in {whole}, {rest} of it one after the "
         "other, in kernels that leave most of it free: side by side it could be at most {factor} x as fast. Launched "
         "at {place}.",
         count=len(works), rest=format_duration(rest), factor=at_most(case, rest), place=place_known(where),

@@ -11,6 +11,7 @@ from warpline.analysis.findings.case import Case
 from warpline.analysis.findings.catalogue.page_faults import disk_faults
 from warpline.analysis.findings.causes import Cause
 from warpline.analysis.findings.draft import (
+    NOTE,
     PieceGroup,
     cost,
     groups,
@@ -27,6 +28,7 @@ from warpline.analysis.findings.finding import Finding, Severity
 from warpline.analysis.findings.knowledge import for_waits
 from warpline.analysis.findings.rule import Rule
 from warpline.i18n import english, english_n
+from warpline.model.times import format_duration
 
 Int64Array = npt.NDArray[np.int64]
 
@@ -145,6 +147,7 @@ def of_locks(case: Case) -> Iterator[Finding]:
     leaf = case.pieces.leaf[pieces]
     hop = path[np.arange(len(path)), np.argmax(cause == Cause.LOCK, 1)]
     held = case.segments.cause[leaf] != Cause.LOCK
+    in_all, of_budget = _through_locks(case), int(case.pieces.length[pieces].sum())
     for group in groups(case, pieces, case.group_of_segment[np.where(held, leaf, hop)]):
         where = where_of(case, group.pieces)
         usual = usual_path(case, group.pieces)
@@ -154,12 +157,14 @@ def of_locks(case: Case) -> Iterator[Finding]:
             # Nobody could do anything else meanwhile: only a holder who gives it back sooner helps.
             gain = min(max(gain, case.gain_ns(leaves_like(case, group.pieces))), group.time_ns)
         title = english("Waiting for a lock")
-        text = english(
-            "{title} takes {time} of {whole} ({percent:.0f} %); it is held at {place}.",
-            title=title,
-            place=place_known(where),
-            **cost(case, group.time_ns),
-        )
+        fields = {"title": title, "place": place_known(where), **cost(case, group.time_ns)}
+        text = english("{title} takes {time} of {whole} ({percent:.0f} %); it is held at {place}.", **fields)
+        if in_all - of_budget >= NOTE * case.whole_ns:
+            text = english(
+                "{title} takes {time} of {whole} ({percent:.0f} %); it is held at {place}. Locks are waited for "
+                "{in_all} in all: where a holder waits for something else meanwhile, that is told instead.",
+                in_all=format_duration(in_all), **fields,
+            )  # fmt: skip
         remedy = english("Hold the lock for less, or split it: what is done under it makes others wait.")
         found = make_finding(
             case, "waits_for_lock", title, text, group.pieces, gain, where, remedy, path=usual,
@@ -167,6 +172,15 @@ def of_locks(case: Case) -> Iterator[Finding]:
         )  # fmt: skip
         if found is not None:
             yield found
+
+
+def _through_locks(case: Case) -> int:
+    """How long a lock is waited for, by what is waited for or by whoever that waits for."""
+    path, is_lock = case.pieces.path, case.segments.cause == Cause.LOCK
+    found = np.zeros(len(path), bool)
+    for column in range(path.shape[1]):
+        found |= (path[:, column] >= 0) & is_lock[path[:, column]]
+    return int(case.pieces.length[found].sum())
 
 
 def of_gil(case: Case) -> Iterator[Finding]:

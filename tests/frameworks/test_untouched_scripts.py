@@ -201,6 +201,20 @@ def test_shapes_end_after_some_calls_where_nothing_is_optimised(tmp_path: Path, 
     assert told == {"log": "None"}  # the program's environment is its own
 
 
+def test_shapes_end_after_many_operators_where_there_is_no_model(tmp_path: Path) -> None:
+    needs("torch")
+    script = "import torch\nx = torch.ones(2)\nfor _ in range(11_000): y = x * 2\nprint('{}')"
+    _told, capture = record(tmp_path, "-c", script, options=("--trace", "torch", "--torch-shapes", "1"))
+    with capture:
+        operators = capture.events("operator").to_pandas()
+    calls = operators[operators.name == "aten::mul"].sort_values("start_ns")
+    # One that was open when they were counted may be in neither.
+    assert 10_990 <= len(calls) <= 11_000
+    shaped = calls.input_shapes.notna().to_numpy()
+    assert 9_990 <= shaped.sum() <= 10_001
+    assert not shaped[shaped.sum() :].any()
+
+
 def test_backward_of_a_module_is_that_of_the_operators_in_it(tmp_path: Path) -> None:
     needs("torch")
     _told, capture = record(tmp_path, program("operators.py"), options=("--trace", "steps,torch"))

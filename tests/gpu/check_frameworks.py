@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
-from tests.gpu.checking import Bench, counts, printed
+from tests.gpu.checking import Bench, counts, printed, source_state
 
 import warpline
+
+
+def check_profiler_alone(bench: Bench) -> None:
+    """`warpline.Profiler` without `warpline record`: work that was launched in the recorded steps, and no other."""
+    done, _seconds = bench.run(bench.program("profiled.py", str(bench.folder)))
+    bench.expect("exit status", 0, done.returncode)
+    with warpline.open(printed(done, "capture")) as capture:
+        launches = int(printed(done, "launches"))
+        found = counts(capture.storage)
+        bench.expect("steps", 2, len(capture.events("range", name="ProfileStep*")))
+        bench.expect("kernels of two steps", 2 * launches, found.get("kernel", 0))
+        bench.expect("copies of two steps", 2 * 2, found.get("memcpy", 0))
+        bench.tell("source cuda", source_state(capture.storage, "cuda"))
+    bench.tell("kernel table", printed(done, "table"))
 
 
 def check_framework(bench: Bench) -> None:

@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "capture")]
 
 import numpy as np  # noqa: E402  # after the path
-from tests.gpu.check_frameworks import check_framework  # noqa: E402
+from tests.gpu.check_frameworks import check_framework, check_profiler_alone  # noqa: E402
 from tests.gpu.checking import Bench, NotHere, Row, counts, printed, source_state  # noqa: E402
 
 from warpline.recording.sources.cuda.libraries import find_driver, find_libcupti  # noqa: E402
@@ -278,6 +278,7 @@ CHECKS: tuple[Callable[[Bench], None], ...] = (
     check_capture_range,
     check_ends,
     check_profiler_beside,
+    check_profiler_alone,
     check_framework,
     check_workers,
     check_annotations,

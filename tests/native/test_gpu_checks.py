@@ -17,7 +17,7 @@ OF_A_REAL_GPU = {"grid_x", "block_x"}
 
 @pytest.mark.slow
 def test_the_checks_of_the_driver_agree_with_the_fake(fake_gpu: Path, agent: Path, tmp_path: Path) -> None:
-    only = ("driver", "driver_range", "graphs")
+    only = ("driver", "driver_range", "graphs", "profiler_alone")
     done = subprocess.run(
         [sys.executable, CHECKS, "--output", tmp_path, "--keep", *(f"--only={name}" for name in only)],
         env={

@@ -130,7 +130,8 @@ class ChromeExport:
         """Write the profiler's recording."""
         result: ProfilerResult = profiler.profiler_result
         target = _target(self.folder, self.worker_name, ".paddle_trace.json")
-        _written(lambda: result.export(target), self.folder)
+        kept = tr("the recording itself is there until this program ends: export(PATH) keeps it elsewhere")
+        _written(lambda: result.export(target), self.folder, kept)
 
 
 def export_capture(dir_name: str | os.PathLike[str], worker_name: str | None = None) -> CaptureExport:
@@ -214,11 +215,10 @@ def _target(folder: Path, worker_name: str | None, ending: str) -> Path:
     return folder.absolute() / (_stem(worker_name) + ending)
 
 
-def _written(write: Callable[[], Path], folder: Path) -> None:
+def _written(write: Callable[[], Path], folder: Path, remedy: str = "") -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         write()
     except OSError as error:
-        raise RecordingError(
-            tr("{folder}: cannot be written: {error}", folder=folder, error=error.strerror or error)
-        ) from error
+        what = tr("{folder}: cannot be written: {error}", folder=folder, error=error.strerror or error)
+        raise RecordingError(f"{what}; {remedy}" if remedy else what) from error

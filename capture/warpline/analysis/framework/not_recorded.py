@@ -49,20 +49,23 @@ NOT_RECORDED = {
     ),
     "operator": NotRecorded(
         english("operators were not recorded"),
-        english("record a program that uses PyTorch with --trace torch, or import a trace of its profiler"),
+        english(
+            "record a program with --trace torch (PyTorch) or --trace paddle (Paddle),"
+            " or import a trace of its profiler"
+        ),
     ),
     "module": NotRecorded(
         english("calls of modules were not recorded"),
         english(
-            "record a program that uses PyTorch with --trace steps,"
-            " or import a trace of its profiler for which with_stack was on"
+            "record a program that uses PyTorch or Paddle with --trace steps, or import a trace of PyTorch's profiler"
+            " for which with_stack was on"
         ),
     ),
     "phase": NotRecorded(
         english("steps and phases were not recorded"),
         english(
-            "record a training with PyTorch with --trace steps, or import a trace in which the framework profiler's"
-            " step() was called; --step NAME declares a range the step"
+            "record a training with PyTorch or Paddle with --trace steps, or import a trace in which the framework"
+            " profiler's step() was called; --step NAME declares a range the step"
         ),
     ),
     "thread_state": NotRecorded(

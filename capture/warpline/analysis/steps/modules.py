@@ -79,7 +79,7 @@ def modules(view: View, _options: Options) -> Table | NotRecorded:
         notes.append(
             english(
                 "Backward of modules is not recorded, because nothing links its operators with those of forward;"
-                " --trace torch does."
+                " --trace torch does for PyTorch; Paddle tells nothing that could."
             )
         )
     if tree.flops.any():

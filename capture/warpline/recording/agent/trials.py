@@ -33,7 +33,7 @@ is_known = any(type(finder).__name__ == "Watcher" for finder in sys.meta_path)
 for program in {programs!r} if is_known or len(os.listdir("/proc/self/task")) > 1 else []:
     try:
         exec(program, {{"__name__": "__main__"}})
-    except Exception:
+    except Exception:  # of a trial in any Python: what it did not record says that it did not work
         pass
 """
 

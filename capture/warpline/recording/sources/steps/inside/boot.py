@@ -1,9 +1,9 @@
 """Runs inside the recorded program, before its first line: waits for frameworks and has hooks put into them.
 
-The agent hands it ten builtins, `now`, `enter`, `leave`, `record`, `text`, `say`, `autograd`, `paddle`, `operator` and
-`heap` (native/steps_boot.c), and `sources`, the names of those that want hooks. It imports nothing of Warpline, prints
-nothing, and costs a dictionary lookup for each module that the program imports until one of a framework is; only then
-are that framework's hooks read. A hook that fails leaves the program as it is without us.
+The agent hands it builtins (`BUILTINS`, native/steps_boot.c) and `sources`, the names of those that want hooks. It
+imports nothing of Warpline, prints nothing, and costs a dictionary lookup for each module that the program imports
+until one of a framework is; only then are that framework's hooks read. A hook that fails leaves the program as it is
+without us.
 """
 
 from __future__ import annotations
@@ -44,6 +44,10 @@ UNHOOKED = {
 }
 """Frameworks that are known and left alone, and what is said when one is imported."""
 COMMON = "common_hooks"
+BUILTINS = (
+    "now", "enter", "leave", "record", "text", "say", "autograd", "after_operators", "paddle", "operator", "heap",
+)  # fmt: skip
+"""Functions of the agent, which never raise."""
 
 
 class Watcher:
@@ -101,9 +105,7 @@ class Watcher:
                 self.hooks[file] = self.read(file)
                 self.tell(HOOKS[file][0])
             self.hooks[file]["HOOKS"][name](module)
-        except (
-            Exception
-        ) as error:  # another version of the framework; the import must succeed for the program
+        except Exception as error:  # of another version anything; the program's import must succeed
             self.failed(name, error, file)
 
     def common(self) -> dict[str, Any]:
@@ -151,22 +153,7 @@ class Watcher:
 
 def start(names: Mapping[str, Any]) -> None:
     """Begin to wait."""
-    api = {
-        name: names[name]
-        for name in (
-            "now",
-            "enter",
-            "leave",
-            "record",
-            "text",
-            "say",
-            "autograd",
-            "paddle",
-            "operator",
-            "heap",
-        )
-    }
-    watcher = Watcher(api, names["sources"].split(","))
+    watcher = Watcher({name: names[name] for name in BUILTINS}, names["sources"].split(","))
     sys.meta_path.insert(0, watcher)
     watcher.catch_up()
 

@@ -138,9 +138,7 @@ def path_of(module: Any, frame: Any = None) -> int:
         if frame is not None:
             try:
                 name = name_at_call(frame)
-            except (
-                Exception
-            ):  # a source that is gone, or no text, or not the one that runs: the class names it
+            except Exception:  # a source that is gone, is no text, or another one: the class names it
                 name = ""
             path_of_tree(module, name or type(module).__name__)
         else:

@@ -42,8 +42,7 @@ def allocated(paddle: Any) -> tuple[int, int] | None:
         if not place.is_gpu_place():
             return None
         return place.gpu_device_id(), paddle.device.cuda.memory_allocated()
-    except Exception:
-        # Paddle's private functions, which another version may have otherwise: nothing is weighed then.
+    except Exception:  # of Paddle's private functions of another version anything: nothing is weighed then
         return None
 
 
@@ -140,7 +139,7 @@ def trains(program: Any) -> bool:
             names = (
                 operator.get_input_names() if hasattr(operator, "get_input_names") else operator.input_names
             )
-        except Exception:  # Paddle's own operators of graphs have no names for what they are given, and raise
+        except Exception:  # of operators without names for what they are given: Paddle raises its own errors
             continue
         names = {name.lower() for name in names}
         if names & {"param", "params"} and names & {"grad", "grads"}:

@@ -60,8 +60,7 @@ def allocated() -> tuple[int, int] | None:
             return None
         device = cuda.current_device()
         return device, cuda.memory_allocated(device)
-    except Exception:
-        # Of PyTorch's own functions anything, while it is imported most of all: nothing is weighed then.
+    except Exception:  # of PyTorch's own functions anything, while it is imported: nothing is weighed then
         return None
 
 
@@ -94,9 +93,7 @@ def hook_fetch(module: Any) -> None:
         try:
             self._warpline_place = text(place_of(dataset))
             collate_fn = timed(collate_fn, PART, "collate")
-        except (
-            Exception
-        ) as error:  # of a data set of the program's own anything; its batches are made all the same
+        except Exception as error:  # of a data set of the program's own anything; its batches are made
             failed("collate", error)
         create(self, dataset, auto_collation, collate_fn, *args, **kwargs)
 
@@ -188,8 +185,7 @@ def count_memory() -> Callable[[], None]:
     def act() -> None:
         try:
             count()
-        except Exception as error:
-            # A counter of PyTorch's may be missing or raise; the training goes on without it.
+        except Exception as error:  # of a PyTorch with other counters anything; the training goes on
             after_steps.clear()
             failed("memory_stats", error)
 

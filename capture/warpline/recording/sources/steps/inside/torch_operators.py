@@ -39,6 +39,16 @@ LEARN, FOLLOW, TELL, BE_QUIET, GO_ON, END = range(1, 7)
 """What `autograd` can be asked for (native/autograd.h)."""
 
 
+def begun(shapes: Shapes) -> Shapes | None:
+    """The same, when it has begun; None where it cannot, which is said."""
+    try:
+        shapes.begin()
+    except Exception as error:  # PyTorch's private functions, which another version may have otherwise
+        say("torch", 1, f"shapes are not recorded: {type(error).__name__}: {error}", "")
+        return None
+    return shapes
+
+
 class Observed:
     """Operators of all threads, told by the agent's own callbacks."""
 
@@ -52,11 +62,8 @@ class Observed:
     def begin_shapes(self, shapes: Shapes) -> None:
         """PyTorch's profiler in their place, in this thread and until that ends."""
         autograd(BE_QUIET)
-        try:
-            shapes.begin()
-            self.shapes = shapes
-        except Exception as error:  # PyTorch's private functions, which another version may have otherwise
-            say("torch", 1, f"shapes are not recorded: {type(error).__name__}: {error}", "")
+        self.shapes = begun(shapes)
+        if self.shapes is None:
             self.on()
 
     def make_room(self) -> None:
@@ -90,11 +97,8 @@ class Switch:
     def begin_shapes(self, shapes: Shapes) -> None:
         """Another in its place, in this thread and until that ends."""
         self.off()
-        try:
-            shapes.begin()
-            self.shapes = shapes
-        except Exception as error:  # PyTorch's private functions, which another version may have otherwise
-            say("torch", 1, f"shapes are not recorded: {type(error).__name__}: {error}", "")
+        self.shapes = begun(shapes)
+        if self.shapes is None:
             self.on()
 
     def off(self) -> None:
@@ -224,7 +228,7 @@ def observed(torch: Any) -> Observed | None:
     try:
         if os.environ.get(THROUGH_ITT) == "1" or not has_learnt(torch, TELL):
             return None
-    except Exception:  # a PyTorch without what this multiplies
+    except Exception:  # of a PyTorch without what this multiplies anything; operators come through ITT then
         return None
     telling = Observed()
     make_way(telling, sys.modules["torch.autograd.profiler"])

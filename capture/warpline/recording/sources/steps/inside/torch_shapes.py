@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     )
 
     def say(source: str, is_enabled: int, reason: str, remedy: str, /) -> None: ...
+    def after_operators(function: Callable[[], None], count: int, /) -> None: ...
     def operator(
         start: int,
         end: int,
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 
 MOST_CALLS = 1000
 """Calls of models for each of these steps, whatever optimisers do."""
+MOST_OPERATORS = 10_000
+"""Operators for each of these steps, those inside others not counted, where neither model nor optimiser is called."""
 LOG_LEVEL = "KINETO_LOG_LEVEL"
 
 
@@ -76,6 +79,7 @@ class Shapes:
         self.steps = steps
         self.calls_left = steps * MOST_CALLS
         self.has_optimizer = False
+        self.seen = 0
         self.after = after
         self.offset = 0
         self.is_on = False
@@ -95,6 +99,7 @@ class Shapes:
             self.offset = time.time_ns() - now()
             self.native._enable_profiler(config, activities)
         self.is_on = True
+        quietly(self.count_operators)
 
     def hook_optimizers(self, optimizer: Any) -> None:
         """Have ``step`` counted, outside of the range that PyTorch has around it."""
@@ -124,9 +129,24 @@ class Shapes:
             hook_calls(kind, self.torch.is_grad_enabled)
         after_calls.append(functools.partial(quietly, self.called))
 
+    def count_operators(self) -> None:
+        """See again after many operators whether there was any model or optimiser by which to tell steps."""
+        after_operators(functools.partial(quietly, self.passed), self.steps * MOST_OPERATORS)
+
+    def passed(self) -> None:
+        """Many operators were called."""
+        if not self.is_on:
+            return
+        if self.seen:
+            self.seen = 0
+            self.count_operators()
+        else:
+            self.end()
+
     def called(self) -> None:
         """A model was called. Where an optimiser was made that never steps, enough is enough."""
         if self.is_on and not is_compiling():
+            self.seen += 1
             self.calls_left -= 1
             if not self.has_optimizer:
                 self.stepped()
@@ -135,6 +155,7 @@ class Shapes:
 
     def stepped(self) -> None:
         """A step has ended."""
+        self.seen += 1
         self.steps -= 1
         if self.steps <= 0:
             self.end()

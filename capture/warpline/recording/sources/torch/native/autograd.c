@@ -206,6 +206,25 @@ void autograd_be_quiet(bool is_quiet)
         writer->is_without_operators = is_quiet;
 }
 
+static _Atomic uint32_t left_to_pass;
+static bool (*when_passed)(void);
+
+void autograd_after(uint32_t operators, bool (*then)(void))
+{
+    when_passed = then;
+    atomic_store(&left_to_pass, operators);
+}
+
+void autograd_passed(const struct writer *writer)
+{
+    uint32_t left = atomic_load_explicit(&left_to_pass, memory_order_relaxed);
+    if (LIKELY(left == 0 || !writer->is_without_operators))
+        return;
+    atomic_store_explicit(&left_to_pass, left - 1, memory_order_relaxed);
+    if (left == 1 && !when_passed())
+        atomic_store_explicit(&left_to_pass, 1, memory_order_relaxed); /* again with the next */
+}
+
 void autograd_end(void)
 {
     if (others == 0)

@@ -27,6 +27,11 @@ bool autograd_follow(void);
 bool autograd_tell(void);
 /* Whether this thread's are left out. */
 void autograd_be_quiet(bool is_quiet);
+/* When so many operators, those inside others not counted, have ended in a thread whose own are left out, `then` is
+ * called in it, once; it returns whether that is to stay so. Zero: never. */
+void autograd_after(uint32_t operators, bool (*then)(void));
+/* One has ended, in no other. */
+void autograd_passed(const struct writer *writer);
 /* No more of them. */
 void autograd_end(void);
 

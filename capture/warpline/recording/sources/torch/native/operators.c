@@ -63,6 +63,8 @@ void operator_ends(struct writer *writer)
     if (writer->operator_depth == 0)
         return;
     struct open_operator *open = &writer->operators[--writer->operator_depth];
+    if (writer->operator_depth == 0)
+        autograd_passed(writer);
     if (open->start_ns == 0 || !wl_is_recording(SOURCE_TORCH))
         return;
     struct record_framework_operator *to =

@@ -29,7 +29,10 @@ CHILD = """
 import json, os, sys, time
 started = float(sys.argv[1])
 import warpline_app.window.run_window as main
-main._load_reader()  # as run_window does, before anything of Qt
+with main.imports_uncollected():  # as run_window does, before anything of Qt
+    main._load_reader()
+    main.spare_sources()
+    import warpline_app.window.main_window as window_module
 from PySide6.QtCore import QEvent, QObject, QTimer
 times = {}
 
@@ -58,7 +61,6 @@ def follow(page):
         os._exit(0)
     page.view.canvas.frame_drawn.connect(drawn)
 
-import warpline_app.window.main_window as window_module
 shown = window_module.MainWindow.show
 def show(window):
     window.watch = Watch(window)

@@ -203,7 +203,7 @@ METADATA_EVENTS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=rounds(500, 30), deadline=None)
+@settings(max_examples=rounds(30, 500), deadline=None)
 @given(st.lists(METADATA_EVENTS, min_size=1, max_size=12), st.sampled_from((None, 1)))
 def test_metadata_is_told_in_the_order_in_which_it_last_came(
     events: list[dict[str, Any]], indent: int | None
@@ -214,7 +214,7 @@ def test_metadata_is_told_in_the_order_in_which_it_last_came(
     assert [one for part in found for one in part] == decoded
 
 
-@settings(max_examples=rounds(500, 30), deadline=None)
+@settings(max_examples=rounds(30, 500), deadline=None)
 @given(
     st.lists(
         st.one_of(

@@ -19,9 +19,9 @@ from warpline_app.timeline.draw.compositor import Bars, Frame, empty_codes, make
 from warpline_app.timeline.draw.emphasis import EVERYTHING, Emphasis
 from warpline_app.timeline.draw.event_colors import EventColors
 from warpline_app.timeline.draw.frame_plan import Bar, FramePlan, Spot, make_plan
-from warpline_app.timeline.draw.labels import Labels
 from warpline_app.timeline.draw.lane_cache import LABEL_MIN_PX, LineCodes, StripCache
 from warpline_app.timeline.draw.lane_codes import Boxes
+from warpline_app.timeline.draw.texts.labels import Labels
 from warpline_app.timeline.model.curves import CurveStore
 from warpline_app.timeline.model.layout import Layout, PlacedRow
 from warpline_app.timeline.model.row import Content

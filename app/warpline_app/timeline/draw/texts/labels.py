@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -14,10 +14,12 @@ from warpline.i18n import translated
 from warpline.model import format_duration
 from warpline_app.look.theme import Theme
 from warpline_app.timeline.draw import codes
-from warpline_app.timeline.draw.atlas import Atlas
 from warpline_app.timeline.draw.lane_codes import Boxes
 from warpline_app.timeline.draw.shapes import is_drawing
-from warpline_app.timeline.model.kernel_names import short_kernel_name, without_prefix
+from warpline_app.timeline.draw.texts.atlas import Atlas
+from warpline_app.timeline.draw.texts.label_layout import MIDDLE_FROM_PX, LabelPieces, Wanted
+from warpline_app.timeline.draw.texts.short_names import ShortNames
+from warpline_app.timeline.model.kernel_names import short_kernel_name
 from warpline_app.timeline.model.state_causes import StateCauses
 from warpline_app.timeline.model.time_model import TimeScale
 
@@ -28,7 +30,6 @@ Float64Array = npt.NDArray[np.float64]
 
 INSET_PX = 5
 GAP_PX = 9
-MIDDLE_FROM_PX = 96
 DIM_OPACITY = 0.7
 """Of the texts on what is dimmed."""
 
@@ -57,7 +58,7 @@ class Labels:
         size = max(1, len(capture.strings))
         self._entry_of_name = np.full((2, size), -1, np.int32)
         self._entry_of_duration: dict[tuple[int, int], int] = {}
-        self._short_of_entry = np.empty(0, np.int64)
+        self._short = ShortNames(self._atlas, self._add)
         self._template = np.full(size, -1, np.int8)
         state = capture.kinds.get("thread_state")
         kernel = capture.kinds.get("kernel")
@@ -97,26 +98,30 @@ class Labels:
             atlas.clear()
             self._entry_of_name.fill(-1)
             self._entry_of_duration.clear()
-            self._short_of_entry = np.empty(0, np.int64)
+            self._short = ShortNames(atlas, self._add)
         mine = boxes.chosen(chosen)
         inks = np.where(mine.dim, self._dim_is_dark, dark[mine.color]).astype(np.int64)
         entries = self._entries(mine, inks)
         known = np.flatnonzero(entries >= 0)
-        chosen, mine = chosen[known], mine.chosen(known)
+        if len(known) < len(entries):
+            chosen, mine, entries, inks = chosen[known], mine.chosen(known), entries[known], inks[known]
         left = left[chosen]
-        fragments, reach = self._lay_out(
-            mine,
-            inks[known],
-            entries[known],
-            np.round(left),
-            right[chosen] - left,
-            np.round((tops + heights / 2)[mine.line] - atlas.line_height / 2),
+        wanted = Wanted(
+            line=mine.line,
+            entry=entries,
+            ink=inks,
+            x=np.round(left),
+            y=np.round((tops + heights / 2)[mine.line] - atlas.line_height / 2),
+            room=right[chosen] - left,
+            opacity=np.where(mine.dim, DIM_OPACITY, 1.0),
         )
+        own = (mine.stop - mine.start) / scale.ns_per_px - (INSET_PX + 3) * ratio
+        pieces = self._lay_out(mine, wanted, own)
+        self._fragments, reach = pieces.rows(), pieces.reach
         for index in np.flatnonzero(_HATCHED[mine.color] & (reach > 0)).tolist():
             line, x = mine.line[index], left[index] - 3 * ratio
             width = reach[index] - x + 3 * ratio
             self._grounds.append(QRectF(x, tops[line] + 1, width, heights[line] - 2))
-        self._fragments = np.concatenate(fragments)
         return not self._complete
 
     def paint(self, painter: QPainter, ground: QColor) -> None:
@@ -159,25 +164,6 @@ class Labels:
             )
             self._entry_of_name[ink, name] = self._add(shown, ink)
 
-    def _short_entries(
-        self, rows: npt.NDArray[np.int64], inks: npt.NDArray[np.int64], entries: npt.NDArray[np.int64]
-    ) -> npt.NDArray[np.int64]:
-        """Entries of names without what they share with others; the given ones where nothing is to be gained."""
-        missing = len(self._atlas.table) - len(self._short_of_entry)
-        if missing > 0:
-            self._short_of_entry = np.append(self._short_of_entry, np.full(missing + 256, -1, np.int64))
-        short = self._short_of_entry
-        named = np.flatnonzero(self._capture.events.kind[rows] != self._causes.code)
-        new = named[short[entries[named]] < 0]
-        for entry, ink in set(zip(entries[new].tolist(), inks[new].tolist(), strict=True)):
-            text = self._atlas.text_of(entry)
-            rest = without_prefix(text)
-            short[entry] = self._add(rest, ink) if rest != text else entry
-        result = entries.copy()
-        known = short[entries[named]]
-        result[named] = np.where(known >= 0, known, entries[named])
-        return result
-
     def _add(self, text: str, ink: int) -> int:
         atlas = self._atlas
         entry = atlas.get(text, ink)
@@ -203,84 +189,30 @@ class Labels:
             result[index] = entry
         return result
 
-    def _lay_out(
-        self,
-        boxes: Boxes,
-        inks: npt.NDArray[np.int64],
-        entries: npt.NDArray[np.int64],
-        x: Float64Array,
-        room: Float64Array,
-        y: Float64Array,
-    ) -> tuple[list[Float64Array], Float64Array]:
-        """Fragments of all labels, and how far each reaches (0 for none)."""
+    def _lay_out(self, boxes: Boxes, wanted: Wanted, own: Float64Array) -> LabelPieces:
+        """Pieces of all labels; ``own`` is the room of whole boxes."""
         ratio, atlas = self._ratio, self._atlas
+        may = self._capture.events.kind[boxes.row] != self._causes.code
+        entries = self._short.in_lines(wanted.line, wanted.entry, wanted.ink, own, may)
+        pieces = LabelPieces(atlas, wanted)
         width = atlas.table[entries, 2]
-        whole = width <= room
+        whole = width <= wanted.room
         fit = np.flatnonzero(whole)
-        reach = np.zeros(len(entries))
-        opacity = np.where(boxes.dim, DIM_OPACITY, 1.0)
-        parts = [_fragments(atlas, entries[fit], x[fit], y[fit], 0, width[fit], opacity[fit])]
-        reach[fit] = x[fit] + width[fit]
-        after = room - width - GAP_PX * ratio
+        pieces.add_whole(fit, entries[fit], wanted.x[fit])
+        after = wanted.room - width - GAP_PX * ratio
         told = np.flatnonzero(whole & (after > 24 * ratio))
         if len(told):
-            durations = self._durations((boxes.stop - boxes.start)[told], inks[told])
+            durations = self._durations((boxes.stop - boxes.start)[told], wanted.ink[told])
             length = np.where(durations >= 0, atlas.table[durations, 2], 1 << 20)
             fits = length <= after[told]
-            told, durations, length = told[fits], durations[fits], length[fits]
-            at = reach[told] + round(GAP_PX * ratio)
-            parts.append(_fragments(atlas, durations, at, y[told], 0, length, opacity[told]))
-            reach[told] = at + length
-        cut = np.flatnonzero(~whole)
+            told, durations = told[fits], durations[fits]
+            pieces.add_whole(told, durations, pieces.reach[told] + round(GAP_PX * ratio))
+        free = wanted.room - int(atlas.table[atlas.ellipsis[0], 2])
+        cut = np.flatnonzero(~whole & (free >= 10 * ratio))
         if len(cut):
-            # Where the whole has no room, what all its neighbours begin with goes first.
-            entries = entries.copy()
-            entries[cut] = self._short_entries(boxes.row[cut], inks[cut], entries[cut])
-            width = atlas.table[entries, 2]
-            fit = cut[width[cut] <= room[cut]]
-            parts.append(_fragments(atlas, entries[fit], x[fit], y[fit], 0, width[fit], opacity[fit]))
-            reach[fit] = x[fit] + width[fit]
-            cut = cut[width[cut] > room[cut]]
-        dots = int(atlas.table[atlas.ellipsis[0], 2])
-        free = room[cut] - dots
-        cut, free = cut[free >= 10 * ratio], free[free >= 10 * ratio]
-        if len(cut):
-            some, reach[cut] = self._elided(boxes.chosen(cut), inks[cut], entries[cut], x[cut], y[cut], free)
-            parts += some
-        return parts, reach
-
-    def _elided(
-        self,
-        boxes: Boxes,
-        inks: npt.NDArray[np.int64],
-        entries: npt.NDArray[np.int64],
-        x: Float64Array,
-        y: Float64Array,
-        free: Float64Array,
-    ) -> tuple[list[Float64Array], Float64Array]:
-        """Fragments of texts that have only ``free`` pixels beside dots: head, dots, and the tail where that tells;
-        and how far each reaches.
-        """
-        atlas = self._atlas
-        width, dots = atlas.table[entries, 2], atlas.ellipsis[inks]
-        dots_px = atlas.table[dots, 2]
-        middle = (free >= MIDDLE_FROM_PX * self._ratio) & self._is_template(boxes.row)
-        # The tail begins at the first glyph after what it may take.
-        begin = atlas.glyph_before(entries, width - free * 0.4)
-        tail = np.where(middle, width - begin, 0)
-        tail = np.where(tail > free * 0.6, 0, tail)
-        head = atlas.glyph_before(entries, free - tail)
-        some = np.flatnonzero(head > 0)
-        ends = np.flatnonzero((head > 0) & (tail > 0))
-        after, opacity = x + head, np.where(boxes.dim, DIM_OPACITY, 1.0)
-        parts = [
-            _fragments(atlas, entries[some], x[some], y[some], 0, head[some], opacity[some]),
-            _fragments(atlas, dots[some], after[some], y[some], 0, dots_px[some], opacity[some]),
-            _fragments(
-                atlas, entries[ends], (after + dots_px)[ends], y[ends], begin[ends], tail[ends], opacity[ends]
-            ),
-        ]
-        return parts, np.where(head > 0, after + dots_px + tail, 0.0)
+            with_tail = (free[cut] >= MIDDLE_FROM_PX * ratio) & self._is_template(boxes.row[cut])
+            pieces.add_cut(cut, entries, with_tail, self._short.line_texts(wanted.line, entries))
+        return pieces
 
     def _is_template(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
         names = np.minimum(self._capture.events.name[rows].astype(np.int64), len(self._template) - 1)
@@ -291,27 +223,3 @@ class Labels:
 
     def _is_kernel(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
         return np.asarray(self._capture.events.kind[rows] == self._kernel_kind, bool)
-
-
-def _fragments(
-    atlas: Atlas,
-    entries: npt.NDArray[np.int64],
-    x: npt.NDArray[Any],
-    y: npt.NDArray[Any],
-    source: npt.NDArray[Any] | int,
-    width: npt.NDArray[Any],
-    opacity: Float64Array,
-) -> Float64Array:
-    """Rows of QPainter.PixmapFragment: centre, source rectangle, scale, rotation, opacity."""
-    result = np.empty((len(entries), 10), np.float64)
-    table = atlas.table
-    result[:, 0] = x + width / 2
-    result[:, 1] = y + atlas.line_height / 2
-    result[:, 2] = table[entries, 0] + source
-    result[:, 3] = table[entries, 1]
-    result[:, 4] = width
-    result[:, 5] = atlas.line_height
-    result[:, 6:8] = 1.0
-    result[:, 8] = 0.0
-    result[:, 9] = opacity
-    return result

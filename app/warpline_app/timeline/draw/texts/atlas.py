@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +21,8 @@ _FIRST_HEIGHT_PX = 256
 """A page grows as texts come: 16 MB of pixels would have to be cleared before the first frame."""
 LONGEST_TEXT = 160
 ELLIPSIS = "…"
+_WORD = re.compile(r"(?<=[^\W_])[\W_]|(?<=[a-z])[A-Z]")
+"""Where a word begins inside of a name: at what separates it from the one before, or at its capital."""
 
 
 class _Growing:
@@ -52,12 +56,15 @@ class Atlas:
     All inks are on one page and alike in size, so that labels are laid out and drawn at once, whatever their ink.
 
     `table` has columns over entries (device pixels). `end_keys` ascend: where each glyph of each
-    entry begins, as ``entry << 16 | pixels``, so that one binary search elides all labels of a frame.
+    entry begins, as ``entry << 16 | pixels``, so that one binary search elides all labels of a frame. Glyphs and
+    letters are taken to be one to one.
     """
 
     def __init__(self, font: QFont, ratio: float, inks: Sequence[str]) -> None:
         self._font = QFont(font)
         self._font.setPixelSize(max(1, round(font.pixelSize() * ratio)))
+        # A name is cut between its letters: "fi" must not become one glyph.
+        self._font.setFeature(QFont.Tag("liga"), 0)
         self._inks = [QColor(ink) for ink in inks]
         layout = QTextLayout("Ag", self._font)
         layout.beginLayout()
@@ -67,8 +74,9 @@ class Atlas:
         self.generation = 0
         self.pixmap = QPixmap()
         self._entries: dict[tuple[str, int], int] = {}
-        self._columns = _Growing(3)
+        self._columns = _Growing(5)
         self._keys = _Growing(1)
+        self._words = _Growing(1)
         self._ends: list[npt.NDArray[np.int64]] = []
         self._texts: list[tuple[str, int]] = []
         self._x = self._y = 0
@@ -81,6 +89,7 @@ class Atlas:
         self._entries.clear()
         self._columns.clear()
         self._keys.clear()
+        self._words.clear()
         self._ends.clear()
         self._texts.clear()
         self.pixmap = _empty_page(_FIRST_HEIGHT_PX)
@@ -118,9 +127,10 @@ class Atlas:
             layout.draw(painter, QPointF(self._x, self._y))
         entry = len(self._texts)
         begins = np.sort([int(point.x()) for run in layout.glyphRuns() for point in run.positions()])
-        self._columns.extend(np.array([[self._x, self._y, width]]))
+        self._columns.extend(np.array([[self._x, self._y, width, len(self._keys.rows), len(begins)]]))
         ends = (entry << 16) + np.clip(begins, 0, PAGE_PX).astype(np.int64)
         self._keys.extend(ends[:, None])
+        self._words.extend(np.clip(_begin_of_word(shown, begins), 0, PAGE_PX)[:, None])
         self._ends.append(ends)
         self._texts.append((shown, ink))
         self._x += width + 2
@@ -137,7 +147,7 @@ class Atlas:
 
     @property
     def table(self) -> npt.NDArray[np.int64]:
-        """Columns x, y, width of shape (entries, 3)."""
+        """Columns x, y, width, and which glyphs are theirs: the first and how many; shape (entries, 5)."""
         return self._columns.rows
 
     @property
@@ -145,13 +155,28 @@ class Atlas:
         """Where glyphs begin, see the class."""
         return self._keys.rows[:, 0]
 
-    def glyph_before(
-        self, entries: npt.NDArray[np.int64], room: npt.NDArray[np.float64]
-    ) -> npt.NDArray[np.int64]:
+    def glyph_before(self, entries: npt.NDArray[np.int64], room: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
         """The last border between glyphs within ``room`` pixels of each entry's left."""
-        wanted = (entries << 16) + np.clip(room, 0, PAGE_PX).astype(np.int64)
-        found = self.end_keys[np.maximum(np.searchsorted(self.end_keys, wanted, "right") - 1, 0)]
+        keys = self.end_keys
+        wanted = (entries << 16) + np.minimum(np.maximum(room, 0), PAGE_PX).astype(np.int64)
+        found = keys[np.maximum(keys.searchsorted(wanted, "right") - 1, 0)]
         return np.where(found >> 16 == entries, found & 0xFFFF, 0)
+
+    def letter(self, entries: npt.NDArray[np.int64], index: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Where the letter ``index`` of each entry begins; its width where it has no more."""
+        _x, _y, width, first, count = self.table.take(entries, 0).T
+        inside = np.minimum(np.maximum(index, 0), count - 1)
+        return np.asarray(np.where(index < count, self.end_keys[first + inside] & 0xFFFF, width), np.int64)
+
+    def letter_from(self, entries: npt.NDArray[np.int64], left: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+        """The first letter of each entry that begins ``left`` pixels from its left or later."""
+        wanted = (entries << 16) + np.minimum(np.maximum(np.ceil(left), 0), PAGE_PX).astype(np.int64)
+        return np.asarray(self.end_keys.searchsorted(wanted) - self.table[entries, 3], np.int64)
+
+    def word(self, entries: npt.NDArray[np.int64], index: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Where the word begins that the letters before ``index`` of each entry end with; one of them at least."""
+        first, count = self.table[entries, 3:5].T
+        return np.asarray(self._words.rows[first + np.minimum(np.maximum(index, 1), count) - 1, 0], np.int64)
 
     def write(self, painter: QPainter, fragments: Float64Array) -> None:
         """Draws fragments as text: a drawing stays readable at every size, and can be searched."""
@@ -166,7 +191,6 @@ class Atlas:
             offset = left - table[entry, 0]
             text, ink = self._texts[entry]
             painter.setPen(self._inks[ink])
-            # Glyphs and characters are one to one but for ligatures, which names of code do not have.
             if offset or width < table[entry, 2]:
                 inside = [offset <= begin < offset + width for begin in begins]
                 text = "".join(letter for letter, seen in zip(text, inside, strict=False) if seen)
@@ -179,3 +203,12 @@ def _empty_page(height: int) -> QPixmap:
     page = QPixmap(PAGE_PX, height)
     page.fill(Qt.GlobalColor.transparent)
     return page
+
+
+def _begin_of_word(text: str, begins: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Where the word that each glyph belongs to begins, in pixels."""
+    starts = np.zeros(max(len(text), len(begins)), np.int64)
+    for found in _WORD.finditer(text):
+        starts[found.start() :] = found.start()
+    glyph = np.minimum(starts[: len(begins)], max(0, len(begins) - 1))
+    return np.asarray(begins[glyph], np.int64)

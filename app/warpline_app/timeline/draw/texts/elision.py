@@ -1,0 +1,103 @@
+"""What is shown of texts that have too little room: never only that part in which several of a line are alike."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline_app.timeline.draw.texts.atlas import Atlas
+from warpline_app.timeline.draw.texts.text_order import Int64Array, LineTexts
+
+Float64Array = npt.NDArray[np.float64]
+
+PARTS = 2
+"""At most so many pieces of a text are shown, with dots where something is left out."""
+
+
+class Cut(NamedTuple):
+    """Texts that are wider than their room: entries of an atlas, pixels, places among the texts of their lines."""
+
+    entries: Int64Array
+    room: Float64Array
+    place: Int64Array
+
+    def chosen(self, index: Int64Array) -> Cut:
+        """Those at these positions."""
+        return Cut(self.entries[index], self.room[index], self.place[index])
+
+
+def shown_parts(atlas: Atlas, cut: Cut, with_tail: npt.NDArray[np.bool_], texts: LineTexts) -> Int64Array:
+    """Pieces of texts, as pixels from their left, of shape (texts, PARTS, 2); one without width is none.
+
+    The head of a text, and its tail where ``with_tail`` asks for that, as long as the head tells it from every other in
+    its line. Otherwise the piece in which it differs from those that are most like it, behind as much of its head as
+    there is room for.
+    """
+    entries, room, place = cut
+    free, width = np.maximum(room - _dots(atlas), 0.0), atlas.table[entries, 2]
+    begin = width
+    if with_tail.any():
+        # The tail begins at the first glyph after what it may take.
+        begin = atlas.glyph_before(entries, width - free * 0.4)
+        begin = np.where(with_tail & (width - begin <= free * 0.6), begin, width)
+    head = atlas.glyph_before(entries, free - (width - begin))
+    parts = _two_parts(np.zeros_like(head), head, begin, width)
+    closest = texts.closest(place)
+    differs = atlas.letter(entries, closest)
+    unclear = np.flatnonzero((closest > 0) & (head <= differs))
+    if len(unclear):
+        telling, found = _telling_parts(atlas, cut.chosen(unclear), texts)
+        parts[unclear[found]] = telling[found]
+    return parts
+
+
+def _dots(atlas: Atlas) -> int:
+    return int(atlas.table[atlas.ellipsis[0], 2])
+
+
+def _two_parts(start: Int64Array, stop: Int64Array, begin: Int64Array, end: Int64Array) -> Int64Array:
+    parts = np.empty((len(start), PARTS, 2), np.int64)
+    parts[:, 0, 0], parts[:, 0, 1], parts[:, 1, 0], parts[:, 1, 1] = start, stop, begin, end
+    return parts
+
+
+def _telling_parts(atlas: Atlas, cut: Cut, texts: LineTexts) -> tuple[Int64Array, npt.NDArray[np.bool_]]:
+    """Pieces with what tells a text from those like it, and where there is room for that."""
+    entries, room, place = cut
+    dots, width = _dots(atlas), atlas.table[entries, 2]
+    free = np.maximum(room - dots, 0.0)
+    closest = texts.closest(place)
+    last = np.minimum(closest, atlas.table[entries, 4] - 1)
+    after = atlas.letter(entries, last + 1)
+    # Dots stand before the piece, and after it unless it is the end.
+    span = np.where(after >= width, free, np.maximum(free - dots, 0.0))
+    least = atlas.letter_from(entries, after - span)
+    found = least <= last
+    branch, below = texts.branches(place, np.minimum(least, closest))
+    at, word = atlas.letter(entries, np.minimum(branch, last)), atlas.word(entries, branch)
+    is_tail = width - at <= free
+    begin = np.where(
+        width - word <= free,
+        word,
+        np.where(
+            is_tail,
+            atlas.letter(entries, atlas.letter_from(entries, width - free)),
+            np.where(after - word <= span, word, at),
+        ),
+    )
+    end = np.where(is_tail, width, atlas.glyph_before(entries, begin + free - dots))
+    start, stop = _head(atlas, entries, np.where(is_tail, free - (width - begin), 0.0), below, dots)
+    return _two_parts(start, stop, begin, end), found
+
+
+def _head(
+    atlas: Atlas, entries: Int64Array, room: Float64Array, below: Int64Array, dots: int
+) -> tuple[Int64Array, Int64Array]:
+    """What stands before a tail: the beginning, or where the text differs from more of its line if that is later."""
+    stop = atlas.glyph_before(entries, room)
+    at = atlas.letter(entries, np.maximum(below, 0))
+    later = atlas.glyph_before(entries, at + np.maximum(room - dots, 0.0))
+    is_later = (below > 0) & (stop <= at) & (later > at)
+    return np.where(is_later, at, 0), np.where(is_later, later, stop)

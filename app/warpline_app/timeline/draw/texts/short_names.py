@@ -1,0 +1,84 @@
+"""Names without what their neighbours begin with too, line by line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline_app.timeline.draw.texts.atlas import Atlas
+from warpline_app.timeline.draw.texts.text_order import Int64Array, LineTexts, TextOrder
+from warpline_app.timeline.model.kernel_names import without_prefix
+
+_TEXT_BITS = 24
+
+
+class ShortNames:
+    """What is known of the texts of an atlas, by entry: their shorter forms, and their order. Gone when it starts over.
+
+    ``add`` gives the entry of a text in an ink, −1 where it must wait for a later frame.
+    """
+
+    def __init__(self, atlas: Atlas, add: Callable[[str, int], int]) -> None:
+        self._atlas = atlas
+        self._add = add
+        self._order = TextOrder()
+        self._short: Int64Array = np.empty(0, np.int64)
+        self._number: Int64Array = np.empty(0, np.int64)
+
+    def in_lines(
+        self,
+        lines: Int64Array,
+        entries: Int64Array,
+        inks: Int64Array,
+        room: npt.NDArray[np.float64],
+        may: npt.NDArray[np.bool_],
+    ) -> Int64Array:
+        """Shorter entries of those that ``may``, in lines where one gets its whole short name by that.
+
+        All of such a line are shortened, so that they are read alike, but for those that would be told apart no more.
+        """
+        width = self._atlas.table[:, 2]
+        tight = np.flatnonzero(may & (width[entries] > room))
+        short = self._short_of(entries[tight], inks[tight])
+        width = self._atlas.table[:, 2]
+        gains = tight[(short != entries[tight]) & (width[short] <= room[tight])]
+        if not len(gains):
+            return entries
+        is_short = np.zeros(int(lines.max()) + 1, bool)
+        is_short[lines[gains]] = True
+        mine = np.flatnonzero(is_short[lines])
+        allowed = mine[may[mine]]
+        result = entries.copy()
+        result[allowed] = self._short_of(entries[allowed], inks[allowed])
+        # Different names that are one when they are short stay long.
+        short_text = (lines[mine] << _TEXT_BITS) + self._numbers(result[mine])
+        pairs = np.unique(np.stack([short_text, self._numbers(entries[mine])]), axis=1)[0]
+        alike = pairs[1:][pairs[1:] == pairs[:-1]]
+        same = mine[np.isin(short_text, alike)]
+        result[same] = entries[same]
+        return result
+
+    def line_texts(self, lines: Int64Array, entries: Int64Array) -> LineTexts:
+        """These texts in the order of their lines."""
+        return LineTexts(self._order, lines, self._numbers(entries))
+
+    def _short_of(self, entries: Int64Array, inks: Int64Array) -> Int64Array:
+        self._short = self._long_enough(self._short)
+        new = np.flatnonzero(self._short[entries] < 0)
+        for entry, ink in set(zip(entries[new].tolist(), inks[new].tolist(), strict=True)):
+            text = self._atlas.text_of(entry)
+            rest = without_prefix(text)
+            self._short[entry] = self._add(rest, ink) if rest != text else entry
+        return np.where(self._short[entries] >= 0, self._short[entries], entries)
+
+    def _numbers(self, entries: Int64Array) -> Int64Array:
+        self._number = self._long_enough(self._number)
+        for entry in set(entries[self._number[entries] < 0].tolist()):
+            self._number[entry] = self._order.add(self._atlas.text_of(entry))
+        return self._number[entries]
+
+    def _long_enough(self, known: Int64Array) -> Int64Array:
+        missing = len(self._atlas.table) - len(known)
+        return np.append(known, np.full(missing + 256, -1, np.int64)) if missing > 0 else known

@@ -29,7 +29,6 @@ from warpline.analysis.findings.segments import (
     IntArray,
     Segments,
     chain_segments,
-    distinct,
     doing_of,
     split_at,
 )
@@ -43,6 +42,8 @@ from warpline.model.progress import Progress, unwatched
 
 Int64Array = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
+_AT_ONCE = 1 << 20
+"""Pieces, or segments, that are reckoned with together."""
 _HELD_UP = 0.02
 """Of the range: what explains less may have nothing to do with what is waited for."""
 
@@ -163,13 +164,20 @@ class Case:
 
     def gain_of_pieces(self, pieces: Int64Array) -> int:
         """Likewise if what explains some pieces took that much less; no more than they are long."""
-        leaf = self.pieces.leaf[pieces]
-        touched, place = distinct(leaf)
-        less = np.bincount(place, self.pieces.length[pieces], len(touched))
-        length = self.segments.stop[touched] - self.segments.start[touched]
-        keep = np.ones(len(self.segments), np.float32)
-        keep[touched] = np.clip(1 - less / np.maximum(length, 1), 0.0, 1.0)
-        return min(self.graph.gain_ns(self.actor, keep), int(self.pieces.length[pieces].sum()))
+        less = np.zeros(len(self.segments), np.float64)
+        whole = 0
+        for first in range(0, len(pieces), _AT_ONCE):
+            part = pieces[first : first + _AT_ONCE]
+            length = self.pieces.length[part]
+            whole += int(length.sum())
+            np.add.at(less, self.pieces.leaf[part], length)
+        keep = np.ones(len(less), np.float32)
+        for first in range(0, len(less), _AT_ONCE):
+            some = slice(first, first + _AT_ONCE)
+            length = self.segments.stop[some] - self.segments.start[some]
+            keep[some] = np.clip(1 - less[some] / np.maximum(length, 1), 0.0, 1.0)
+        del less
+        return min(self.graph.gain_ns(self.actor, keep), whole)
 
     def bounded_by_cores(self, gain_ns: int) -> int:
         """A gain that leaves the time which all that runs needs on the cores there are."""
@@ -258,6 +266,8 @@ def _groups(threads: Threads, segments: Segments) -> IntArray:
     numbers: dict[Where, int] = {Where(): 0}
     # -1, no stack, is the last entry.
     of_stack = np.zeros(len(used), np.int32)
+    if not used[:-1].any():
+        return np.broadcast_to(of_stack[0], len(segments))
     for stack in np.flatnonzero(used[:-1]).tolist():
         of_stack[stack] = numbers.setdefault(threads.place(stack), len(numbers))
     found: IntArray = of_stack[segments.place]

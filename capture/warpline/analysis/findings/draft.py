@@ -120,21 +120,25 @@ def at_most(case: Case, gain_ns: int) -> str:
 
 def usual_path(case: Case, pieces: Int64Array) -> list[int]:
     """The segments of the chain that explains most time of some pieces."""
-    path = case.pieces.path[pieces]
-    segments = case.segments
-    known = path >= 0
-    safe = np.maximum(path, 0)
-    signature = np.where(known, segments.actor[safe].astype(np.int64) * 64 + segments.cause[safe] + 1, 0)
+    path, segments = case.pieces.path, case.segments
     # Columns are folded one by one: few chains differ, and sorting whole rows takes long.
     inverse = np.zeros(len(pieces), np.int64)
-    for column in range(signature.shape[1]):
-        _, part = distinct(signature[:, column])
-        _, inverse = distinct(inverse * (int(part.max(initial=0)) + 1) + part)
+    for column in range(path.shape[1]):
+        at = path[:, column][pieces]
+        signature = segments.actor[at].astype(np.int32)
+        signature *= 64
+        signature += segments.cause[at]
+        signature += 1
+        signature[at < 0] = 0
+        _, part = distinct(signature)
+        inverse *= int(part.max(initial=0)) + 1
+        inverse += part
+        _, inverse = distinct(inverse)
     total = np.bincount(inverse, case.pieces.length[pieces])
     best = int(np.argmax(total))
     own = np.flatnonzero(inverse == best)
     longest = own[int(np.argmax(case.pieces.length[pieces[own]]))]
-    return [one for one in path[longest].tolist() if one >= 0]
+    return [one for one in path[pieces[longest]].tolist() if one >= 0]
 
 
 def chain_of(case: Case, path: list[int]) -> tuple[Hop, ...]:
@@ -187,13 +191,13 @@ def told(case: Case, path: list[int]) -> tuple[Doing, ...]:
 
 def where_of(case: Case, pieces: Int64Array, deepest: bool = True) -> Where:
     """The place most time of some pieces points at: that of the last link (or the first) whose place is known."""
-    path = case.pieces.path[pieces]
-    group = np.where(path >= 0, case.group_of_segment[np.maximum(path, 0)], 0)
+    path = case.pieces.path
     columns = range(path.shape[1] - 1, -1, -1) if deepest else range(path.shape[1])
-    chosen, found = path[:, 0].astype(np.int64), np.zeros(len(pieces), bool)
+    chosen, found = path[:, 0][pieces], np.zeros(len(pieces), bool)
     for column in columns:
-        here = ~found & (group[:, column] > 0)
-        chosen[here] = path[here, column]
+        at = path[:, column][pieces]
+        here = ~found & (at >= 0) & (case.group_of_segment[at] > 0)
+        chosen[here] = at[here]
         found |= here
     if not found.any():
         return case.where(int(chosen[int(np.argmax(case.pieces.length[pieces]))]))
@@ -218,10 +222,10 @@ def evidence_of(case: Case, pieces: Int64Array) -> Evidence:
     by_length = longest[np.argsort((start - stop)[longest], kind="stable")]
     rows = case.segments.row[kept.leaf[pieces[by_length]]]
     shown = dict.fromkeys(row for row in rows.tolist() if row >= 0)
-    path = kept.path[pieces]
     seen = np.zeros(int(case.segments.actor.max(initial=0)) + 1, bool)
-    for column in range(path.shape[1]):
-        seen[case.segments.actor[path[:, column][path[:, column] >= 0]]] = True
+    for column in range(kept.path.shape[1]):
+        at = kept.path[:, column][pieces]
+        seen[case.segments.actor[at[at >= 0]]] = True
     actors = np.flatnonzero(seen).tolist()
     of_thread = {t.thread: t.index for t in case.view.capture.tracks if t.role == "state"}
     tracks = [of_thread[actor] for actor in actors if actor in of_thread]

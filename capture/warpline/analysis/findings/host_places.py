@@ -24,15 +24,15 @@ _CALLERS = 24
 
 def moments_in(start: Int64Array, stop: Int64Array) -> Int64Array:
     """Moments spread evenly over the time of sorted disjoint stretches; at most `MOMENTS`."""
-    length = stop - start
-    total = int(length.sum())
+    ends = stop - start
+    total = int(ends.sum())
     if not total:
         return start[:0]
-    ends = np.cumsum(length)
+    np.cumsum(ends, out=ends)
     count = min(MOMENTS, total)
     at = (np.arange(count) * total) // count + total // (2 * count)
     place = np.searchsorted(ends, at, "right")
-    moments: Int64Array = start[place] + at - (ends[place] - length[place])
+    moments: Int64Array = stop[place] + at - ends[place]
     return moments
 
 

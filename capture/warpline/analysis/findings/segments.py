@@ -119,12 +119,12 @@ class Segments:
         """Some of them, by index, mask or slice."""
         if not isinstance(index, slice) and index.dtype == np.bool_ and index.all():
             return self
-        return Segments(*(getattr(self, item.name)[index] for item in fields(self)))
+        return Segments(*(_taken(getattr(self, item.name), index) for item in fields(self)))
 
     def cut(self, index: npt.NDArray[np.generic], start: Int64Array, stop: Int64Array) -> Segments:
         """Some of them with other ends."""
         rest = (self.actor, self.cause, self.by, self.place, self.row)
-        actor, cause, by, place, row = (column[index] for column in rest)
+        actor, cause, by, place, row = (_taken(column, index) for column in rest)
         return Segments(actor, start, stop, cause, by, place, row)
 
     @property
@@ -167,7 +167,24 @@ def chain_segments(parts: list[Segments]) -> Segments:
         return some[0]
     columns = [[getattr(part, item.name) for part in some] for item in fields(Segments)]
     some.clear()
-    return Segments(*(np.concatenate(columns.pop(0)) for _ in fields(Segments)))
+    return Segments(*(_chained(columns.pop(0)) for _ in fields(Segments)))
+
+
+def _is_one(column: IntArray) -> bool:
+    """Whether a column is one number that stands for all."""
+    return len(column) > 0 and column.strides == (0,)
+
+
+def _taken(column: IntArray, index: npt.NDArray[np.generic] | slice) -> IntArray:
+    if isinstance(index, slice) or index.dtype == np.bool_ or not _is_one(column):
+        return column[index]
+    return np.broadcast_to(column[0], len(index))
+
+
+def _chained(columns: list[IntArray]) -> IntArray:
+    if all(map(_is_one, columns)) and len({(int(column[0]), column.dtype) for column in columns}) == 1:
+        return np.broadcast_to(columns[0][0], sum(map(len, columns)))
+    return np.concatenate(columns)
 
 
 def make_segments(

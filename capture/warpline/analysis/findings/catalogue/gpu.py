@@ -43,12 +43,14 @@ def host_place(case: Case, pieces: Int64Array) -> Where:
     if (place > 0).any():
         total = np.bincount(place, np.where(place > 0, kept.length[pieces], 0))
         return case.where(int(leaf[place == int(np.argmax(total))][0]))
+    del leaf, place
     by = segments.by[kept.root[pieces]]
     threads = by[(by >= 0) & (by < len(case.view.capture.threads))]
     if not len(threads):
         return Where()
     thread = int(np.argmax(np.bincount(threads)))
     own = pieces[by == thread]
+    del by, threads
     found, _row, _part = usual_place(case.view, thread, moments_in(kept.start[own], kept.stop[own]))
     return replace(found, thread=case.threads.name(thread))
 

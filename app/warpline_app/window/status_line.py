@@ -12,6 +12,7 @@ from warpline.model.times import format_duration, format_time
 from warpline.model.tracks import Source
 from warpline_app.look.elided import ElidedLabel
 from warpline_app.session.document import Document
+from warpline_app.session.source_titles import source_title
 
 if TYPE_CHECKING:
     from warpline_app.session.timeline_state import TimelineState
@@ -33,10 +34,11 @@ def not_recorded_text(sources: tuple[Source, ...]) -> tuple[str, str]:
     missing = [source for source in sources if not source.enabled]
     lost = sum(source.lost for source in sources)
     lines = [
-        f"{translated(source.name)}: {translated(source.reason) or tr('not recorded')}" for source in missing
+        f"{source_title(source.name)}: {translated(source.reason) or tr('not recorded')}"
+        for source in missing
     ]
     lines += [
-        f"{translated(source.name)}: {tr_n('{count:,} record lost', '{count:,} records lost', source.lost)}"
+        f"{source_title(source.name)}: {tr_n('{count:,} record lost', '{count:,} records lost', source.lost)}"
         for source in sources
         if source.lost
     ]

@@ -15,6 +15,7 @@ from warpline.model.times import format_duration
 from warpline_app.look.theme import Theme
 from warpline_app.panels.frame.base import Panel
 from warpline_app.session.document import Document
+from warpline_app.session.source_titles import source_title
 
 if TYPE_CHECKING:
     from warpline.storage import Capture
@@ -142,7 +143,7 @@ class SourcesPanel(Panel):
             if not text:
                 text = tr("recorded, nothing lost") if source.enabled else tr("not recorded")
             sign = "✓" if source.enabled and not source.lost else "!" if source.enabled else "–"
-            self._line(sign, translated(source.name), text, translated(source.remedy))
+            self._line(sign, source_title(source.name), text, translated(source.remedy))
         if capture.skipped:
             self._head(tr("Left out when importing"))
         for entry in capture.skipped:

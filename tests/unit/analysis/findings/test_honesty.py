@@ -204,6 +204,15 @@ def test_operators_tell_what_threads_without_states_did(data_dir: Path, tmp_path
     assert not any(finding.severity == "critical" for finding in found.findings)
 
 
+def test_who_launches_graphs_is_not_told_to(data_dir: Path, tmp_path: Path) -> None:
+    path = tmp_path / "graphs.h5"
+    import_files([next(data_dir.glob("torch/*/tests/traces/inference/vllm_decode_full/*.json.gz"))], path)
+    with open_capture(path) as capture:
+        first = diagnose(View(capture)).findings[0]
+    assert first.id == "gpu_launch_bound"
+    assert first.remedy.startswith("They are launched as graphs already")
+
+
 def test_an_npu_is_called_npu(data_dir: Path, tmp_path: Path) -> None:
     path = tmp_path / "ascend.h5"
     import_files([next(data_dir.glob("ascend/*/test/data/pytorch/text/level1/rank0_ascend_pt"))], path)

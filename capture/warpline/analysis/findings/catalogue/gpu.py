@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -23,6 +24,7 @@ from warpline.analysis.findings.draft import (
 from warpline.analysis.findings.finding import Finding, Severity, Where
 from warpline.analysis.findings.host_places import moments_in, usual_place
 from warpline.analysis.findings.rule import Rule
+from warpline.analysis.framework.name_matches import matching_names
 from warpline.i18n import english, english_n
 from warpline.model.intervals import merge_intervals
 from warpline.model.times import format_duration
@@ -32,6 +34,7 @@ _TINY_NS = 10_000
 """A launch takes about this long: shorter kernels end before the next one can be launched."""
 _LATE_NS = 200_000
 """So long in the mean before each kernel, and the host does something else than launch."""
+_GRAPHS, _LAUNCHES = re.compile(r"^(cu|cuda|hip)GraphLaunch"), re.compile(r"^(cu|cuda|hip)\w*LaunchKernel")
 _ROWS = 20
 
 
@@ -78,8 +81,7 @@ def of_host(case: Case) -> Iterator[Finding]:
                     "{median} in the median, most often launched in {place}. It could be at most {factor} x as fast.",
                     count, median=format_duration(median), **fields,
                 ),
-                pieces, gain, where,
-                english("Launch less and larger work: larger batches, fused operators, compilation, or CUDA graphs."),
+                pieces, gain, where, _for_small_kernels(case, count),
                 needs=line_needed(case, where),
             )
         )  # fmt: skip
@@ -100,6 +102,24 @@ def of_host(case: Case) -> Iterator[Finding]:
             needs=line_needed(case, where),
         )
     )  # fmt: skip
+
+
+def _for_small_kernels(case: Case, kernels: int) -> str:
+    """What helps against many short kernels: whoever launches most of them as graphs is not told to do so."""
+    if case.view.has("cuda_api"):
+        names = case.view.capture
+        of_graphs, of_kernels = matching_names(names, _GRAPHS), matching_names(names, _LAUNCHES)
+        calls = [part.name for part in case.view.batches("cuda_api")]
+        graphs, launches = (
+            sum(int(wanted[name].sum()) for name in calls) for wanted in (of_graphs, of_kernels)
+        )
+        if graphs and 2 * launches < kernels:
+            return english(
+                "They are launched as graphs already: fuse them, or give each more to do (larger batches)."
+            )
+    return english(
+        "Launch less and larger work: larger batches, fused operators, compilation, or CUDA graphs."
+    )
 
 
 def of_synchronization(case: Case) -> Iterator[Finding]:

@@ -3,6 +3,8 @@
 .PHONY: help setup demo test frameworks bench fuzz fidelity soak mutation wheel format native clean
 
 PYTEST := .venv/bin/python -m pytest
+SECONDS ?= 600
+DATA ?= ../shared/data
 export QT_QPA_PLATFORM ?= offscreen
 
 help: ## this list
@@ -24,7 +26,8 @@ frameworks: setup ## untouched scripts of PyTorch, Lightning, Transformers, Padd
 bench: setup ## benchmarks, with tables; ARGS as above
 	@$(PYTEST) tests/benchmarks -o 'python_files=bench_*.py' --timeout=0 -q -s -p no:cacheprovider $(ARGS)
 
-fuzz: setup ## property and hostile-input tests, for longer
+fuzz: setup ## hostile inputs in forks, property tests, sanitized C; SECONDS=600 and DATA=folder of traces are the first's
+	@.venv/bin/python -m tests.fuzz.campaign.campaign --work build/fuzz --seconds $(SECONDS) $(if $(wildcard $(DATA)),--data $(DATA))
 	@HYPOTHESIS_PROFILE=fuzz $(PYTEST) -m fuzz -o 'python_files=test_*.py fuzz_*.py' --timeout=0 $(ARGS)
 
 fidelity: setup ## real programs bare and recorded: the same output, status and files; ARGS="-k java" chooses

@@ -19,6 +19,7 @@ _NUMBER = re.compile(r"(\d+)")
 _DIGITS = 18
 """As many fit into 64 bits, whichever they are."""
 _DEPTH = 32
+_FORMULAS = frozenset("=+-@\t\r")
 INT64 = range(-(1 << 63), 1 << 63)
 """Whole numbers that a column holds."""
 
@@ -55,6 +56,11 @@ def natural_key(text: str) -> tuple[str | int, ...]:
     # Texts and numbers take turns, so that only like is compared with like.
     parts = _NUMBER.split(text.casefold())
     return tuple(number_in(part, 10**_DIGITS) if place % 2 else part for place, part in enumerate(parts))
+
+
+def spreadsheet_text(text: str) -> str:
+    """A text as a spreadsheet takes it for one: those that begin like a formula get an apostrophe in front."""
+    return "'" + text if text[:1] in _FORMULAS and text else text
 
 
 def places_of(

@@ -12,6 +12,7 @@ import orjson
 from warpline.analysis.framework.cell_text import NS_PER_UNIT
 from warpline.analysis.framework.column import Column
 from warpline.analysis.framework.report import NotRecorded, Report
+from warpline.untrusted import spreadsheet_text
 
 _PART_ROWS = 1 << 16
 
@@ -97,5 +98,7 @@ def _renamed(column: Column, unit: str) -> str:
 
 def _csv_text(rows: Iterable[Iterable[Any]]) -> str:
     buffer = io.StringIO()
-    csv.writer(buffer, lineterminator="\n").writerows(rows)
+    csv.writer(buffer, lineterminator="\n").writerows(
+        [spreadsheet_text(cell) if isinstance(cell, str) else cell for cell in row] for row in rows
+    )
     return buffer.getvalue()

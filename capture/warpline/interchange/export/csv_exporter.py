@@ -15,6 +15,7 @@ from warpline.interchange.export.event_table import TableReader, attribute_types
 from warpline.interchange.export.exporter import ExportJob, SizeModel
 from warpline.interchange.export.output_files import writing
 from warpline.interchange.export.selection import CHUNK_EVENTS, ExportSelection, counter_slice
+from warpline.untrusted import spreadsheet_text
 
 if TYPE_CHECKING:
     from warpline.storage import Capture
@@ -57,7 +58,7 @@ def _write_events(
     capture: Capture, reader: TableReader, kinds: list[str], file: BinaryIO, report: Any
 ) -> None:
     header = [*COMMON, *attribute_types(capture, kinds)]
-    file.write((",".join(header) + "\n").encode())
+    file.write((",".join(map(_quoted, header)) + "\n").encode("utf-8", "replace"))
     for _kind, count, columns in reader.batches():
         cells = [_cells(columns[name], count) if name in columns else None for name in header]
         file.write(_lines(cells, count).encode("utf-8", "replace"))
@@ -124,6 +125,7 @@ def _cells(column: CodedColumn, count: int) -> npt.NDArray[Any]:
 
 
 def _quoted(text: str) -> str:
+    text = spreadsheet_text(text)
     return '"' + text.replace('"', '""') + '"' if _SPECIAL.intersection(text) or text[:1] == " " else text
 
 

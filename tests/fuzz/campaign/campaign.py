@@ -1,0 +1,190 @@
+"""Hostile inputs by the thousand, each in a fork of its own: ``python -m tests.fuzz.campaign.campaign``.
+
+Each input is made from its kind and its number alone: ``--kinds json --first 4711 --count 1`` makes one again. What
+does not end well is kept in ``--work``, with a line in ``found.jsonl``; a table of how the inputs ended is printed, and
+the exit status is 1 when one ended badly.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.fuzz.campaign import (
+    actions,
+    fork_server,
+    mutate_h5,
+    mutate_json,
+    mutate_pb,
+    mutate_spool,
+    mutate_sqlite,
+)
+
+KINDS = ("h5", "json", "sqlite", "pb", "spool")
+GOOD = ("ok", "refused")
+FORMATS = Path(__file__).resolve().parents[2] / "data" / "format"
+_SMALL_BYTES = 1_000_000
+# Threads that wait and compute, ranges, a child: something of each in the spool.
+_PROGRAM = """
+import subprocess, threading, time
+def work():
+    for _ in range(30):
+        sum(range(2000)); time.sleep(0.001)
+threads = [threading.Thread(target=work) for _ in range(3)]
+[thread.start() for thread in threads]; [thread.join() for thread in threads]
+subprocess.run(["true"])
+time.sleep(20)
+"""
+
+
+def signature(outcome: dict[str, Any]) -> str:
+    """The same for the same defect: the last frame of ours, and the exception without its numbers."""
+    lines = outcome["message"].strip().splitlines()
+    frames = re.findall(r'File "[^"]*?/(warpline(?:_app)?/[^"]+)", line (\d+)', outcome["message"])
+    last = re.sub(r"[0-9]+", "#", lines[-1])[:160] if lines else ""
+    return f"{outcome['state']} {':'.join(frames[-1]) if frames else ''} {last}"
+
+
+def seeds_of(kind: str, data: Path | None, work: Path) -> list[Any]:
+    """What inputs of a kind are made from: captures and spools of ours, traces of others in ``data``."""
+    if kind == "h5":
+        return [*sorted(FORMATS.glob("*.h5")), *sorted((work / "seeds").glob("*.h5"))]
+    if kind == "spool":
+        return sorted((work / "seeds").glob("*.spool"))
+    if data is None:
+        return []
+    if kind == "json":
+        return mutate_json.seeds(data)
+    small = [path for path in sorted(data.glob("**/*")) if path.suffix in (".sqlite", ".pb")]
+    small = [path for path in small if path.stat().st_size < _SMALL_BYTES]
+    if kind == "sqlite":
+        return [path for path in small if path.suffix == ".sqlite"]
+    return [path.read_bytes() for path in small if path.name.startswith("paddle")]
+
+
+def record_seeds(work: Path) -> None:
+    """A recording, and the spool of one whose recorder was killed."""
+    seeds = work / "seeds"
+    if list(seeds.glob("*.spool")):
+        return
+    seeds.mkdir(parents=True, exist_ok=True)
+    words = [sys.executable, "-P", "-m", "warpline", "record", "-q", "--no-check", "-o"]
+    program = ["--", sys.executable, "-c", _PROGRAM]
+    subprocess.run([*words, seeds / "recorded.h5", "--duration", "1s", *program], check=True)
+    with subprocess.Popen([*words, seeds / "killed.h5", *program], start_new_session=True) as recorder:
+        time.sleep(2)
+        os.killpg(recorder.pid, signal.SIGKILL)
+
+
+def make(kind: str, seeds: list[Any], folder: Path, rng: random.Random) -> tuple[Path, str]:
+    """Write an input of a kind into a folder; returns it and what was done to its seed."""
+    seed = rng.choice(seeds)
+    if kind == "h5":
+        path = folder / "x.h5"
+        return path, f"{seed.name}: {mutate_h5.mutate(seed, path, rng)}"
+    if kind == "json":
+        content, what = mutate_json.mutate(seed[1], rng)
+        path = folder / rng.choice(["x.json", "x.json", "rank3.json", "x.pt.trace.json.gz"])
+        path.write_bytes(content)
+        return path, f"{seed[0]}: {what}"
+    if kind == "sqlite":
+        path = folder / "x.sqlite"
+        return path, f"{seed.name}: {mutate_sqlite.mutate(seed, path, rng)}"
+    if kind == "pb":
+        content, what = mutate_pb.mutate(seed, rng)
+        path = folder / "x.pb"
+        path.write_bytes(content)
+        return path, what
+    path = folder / "x.h5.spool"
+    return path, f"{seed.name}: {mutate_spool.mutate(seed, path, rng)}"
+
+
+def run_kind(kind: str, seeds: list[Any], work: Path, first: int, count: int, seconds: float) -> Counter[str]:
+    """How so many inputs of a kind ended, or those that ``seconds`` are enough for."""
+    inputs, out = work / f"{kind}-in", work / f"{kind}-out"
+    for folder in (inputs, out):
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+    acts: dict[str, Callable[[Path, random.Random, Path], None]] = {
+        "h5": actions.exercise,
+        "spool": actions.recovered,
+    }
+    act = acts.get(kind, actions.convert)
+    counts: Counter[str] = Counter()
+    until = time.monotonic() + seconds
+    for number in range(first, first + count):
+        if time.monotonic() > until:
+            break
+        rng = random.Random(f"{kind} {number}")
+        try:
+            path, what = make(kind, seeds, inputs, rng)
+        except (ValueError, TypeError, KeyError, OSError, AttributeError, RecursionError):
+            counts["not made"] += 1  # the mutator met its own limits
+            actions.empty(inputs)
+            continue
+        outcome = fork_server.attempt(lambda path=path, rng=rng: act(path, rng, out))  # type: ignore[misc]
+        left = [
+            name for name in actions.empty(out) if not re.match(r"(imported|recovered)\.h5$|export", name)
+        ]
+        if left and outcome["state"] in GOOD:
+            outcome.update(state="left behind", message=", ".join(left))
+        counts[outcome["state"]] += 1
+        if outcome["state"] not in GOOD:
+            _keep(work, path, {**outcome, "kind": kind, "number": number, "what": what})
+        actions.empty(inputs)
+    return counts
+
+
+def _keep(work: Path, path: Path, outcome: dict[str, Any]) -> None:
+    outcome["signature"] = signature(outcome)
+    with (work / "found.jsonl").open("a") as file:
+        file.write(json.dumps(outcome) + "\n")
+    print(f"{outcome['kind']} {outcome['number']}: {outcome['signature']}", file=sys.stderr)
+    kept = work / "found"
+    kept.mkdir(exist_ok=True)
+    if path.is_file():
+        shutil.copy(path, kept / f"{outcome['kind']}-{outcome['number']}{path.suffix}")
+
+
+def main() -> int:
+    """The whole campaign, each kind for its share of the time."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
+    parser.add_argument("--data", type=Path, help="a folder with traces of other profilers")
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--count", type=int, default=10**9)
+    parser.add_argument("--seconds", type=float, default=600, help="of all kinds together")
+    args = parser.parse_args()
+    args.work.mkdir(parents=True, exist_ok=True)
+    os.environ["XDG_CACHE_HOME"] = str(args.work / "cache")
+    if "spool" in args.kinds:
+        record_seeds(args.work)
+    seeds = {kind: seeds_of(kind, args.data, args.work) for kind in args.kinds}
+    kinds = [kind for kind in args.kinds if seeds[kind]]
+    actions.preload()
+    bad = 0
+    for kind in kinds:
+        counts = run_kind(kind, seeds[kind], args.work, args.first, args.count, args.seconds / len(kinds))
+        bad += sum(count for state, count in counts.items() if state not in (*GOOD, "not made"))
+        ended = ", ".join(f"{count} {state}" for state, count in sorted(counts.items()))
+        print(f"{kind:8} {sum(counts.values()):8} inputs: {ended}")
+    for kind in sorted(set(args.kinds) - set(kinds)):
+        print(f"{kind:8} nothing to make inputs from (--data)")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -93,6 +93,8 @@ class Job(QThread):
 
     def _release(self) -> None:
         _running.discard(self)
+        # What is connected to it holds whoever asked, who often holds the job: nobody could collect that circle.
+        self.deleteLater()
 
 
 def _wait_at_the_end() -> None:

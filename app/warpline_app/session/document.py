@@ -57,5 +57,7 @@ class Document(QObject):
         return Path(str(self.capture.path))
 
     def close(self) -> None:
-        """Let go of the file. The views of this document must be gone."""
+        """Let go of the file and of itself. The views of this document must be gone."""
         self.capture.close()
+        # A child of the workspace would stay until the window goes, and keep the file mapped.
+        self.deleteLater()

@@ -19,6 +19,7 @@ from warpline.recording.spool.reader import (
     CHUNK,
     CHUNK_MAGIC,
     COMMITTED_OFFSET,
+    FINISHED_OFFSET,
     HEADER_BYTES,
     PAGE,
 )
@@ -28,6 +29,10 @@ _U64 = struct.Struct("<Q")
 _KEEP_SIZE, _PUNCH_HOLE = 1, 2
 _LOOK_NS = 200_000_000
 _LEAST_BETWEEN_NS = 1_000_000_000
+
+_OF_PROCESSES = "agent."
+"""How files begin that a process wrote about itself alone."""
+_FINISHED = struct.Struct("<I")
 
 _Key = tuple[int, int, int]
 _Piece = tuple[int, int]
@@ -78,9 +83,11 @@ class Limits:
                 if name.endswith(".spool"):
                     known = self._files.setdefault(name, _RingFile())
                     with contextlib.suppress(OSError):
-                        known.turn(
-                            self._directory / name, self._passing, now_ns, now_ns - self._options.ring_ns
-                        )
+                        path, before_ns = self._directory / name, now_ns - self._options.ring_ns
+                        known.turn(path, self._passing, now_ns, before_ns)
+                        if name.startswith(_OF_PROCESSES) and known.has_left(path, now_ns, before_ns):
+                            path.unlink()
+                            del self._files[name]
 
 
 @dataclass
@@ -95,6 +102,7 @@ class _RingFile:
     _full: deque[tuple[int, _Piece]] = field(default_factory=deque)
     _emptied: dict[int, _Piece] = field(default_factory=dict)
     """By its end, what was emptied."""
+    _finished_ns: int | None = None
 
     def turn(self, path: Path, passing: frozenset[int], now_ns: int, before_ns: int) -> None:
         """Find what is new, let go of chunks that were full before ``before_ns``. Raises OSError."""
@@ -105,6 +113,16 @@ class _RingFile:
                 self._empty(descriptor, *self._full.popleft()[1])
         finally:
             os.close(descriptor)
+
+    def has_left(self, path: Path, now_ns: int, before_ns: int) -> bool:
+        """Whether its writer finished it before ``before_ns``, as far as was seen. Raises OSError."""
+        if self._finished_ns is None:
+            with path.open("rb") as file:
+                file.seek(FINISHED_OFFSET)
+                raw = file.read(_FINISHED.size)
+            if len(raw) == _FINISHED.size and _FINISHED.unpack(raw)[0]:
+                self._finished_ns = now_ns
+        return self._finished_ns is not None and self._finished_ns < before_ns
 
     def _read_on(self, descriptor: int, passing: frozenset[int], now_ns: int) -> None:
         while len(raw := os.pread(descriptor, CHUNK.size, self._position)) == CHUNK.size:

@@ -63,6 +63,21 @@ def test_a_ring_lets_go_of_what_has_left_it_and_gives_the_room_back(tmp_path: Pa
     writer.close()
 
 
+def test_what_processes_wrote_that_ended_before_the_ring_goes(tmp_path: Path) -> None:
+    ended, running = (SpoolWriter(tmp_path / f"agent.{pid}.1.spool", "agent") for pid in (11, 12))
+    recorder = SpoolWriter(tmp_path / "recorder.spool", "recorder")
+    limits = Limits(tmp_path, RecordingOptions((), ring_ns=20 * S), (), 0)
+    limits.look(S)
+    ended.close()
+    recorder.close()
+    for second in range(2, 22):
+        limits.look(second * S)
+    assert len(list(tmp_path.iterdir())) == 3
+    limits.look(30 * S)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["agent.12.1.spool", "recorder.spool"]
+    running.close()
+
+
 def spool_of_a_minute(folder: Path, ring_ns: int) -> Path:
     """A minute of samples, and a session that begins with them."""
     spool = folder / "run.h5.spool"

@@ -1,0 +1,45 @@
+"""A tab that is closed lets go of everything: a window that is used for a week grows by no file."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import QCoreApplication, QEvent
+from pytestqt.qtbot import QtBot
+from tests.gui.sample import write_sample
+
+from warpline.storage.columns.mapped_file import MappedFile
+from warpline_app.panels.frame.registry import all_panels
+from warpline_app.session import background
+from warpline_app.session.document import Document
+from warpline_app.window.capture_page import CapturePage
+from warpline_app.window.main_window import MainWindow
+
+OpenPage = Callable[[Path], CapturePage]
+
+
+def kept() -> list[str]:
+    """What of captures is still alive."""
+    background.wait_for_jobs()
+    for _round in range(3):
+        QCoreApplication.processEvents()
+        QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+    gc.collect()
+    return [type(found).__name__ for found in gc.get_objects() if type(found) in (MappedFile, Document)]
+
+
+def test_a_closed_tab_leaves_no_file_open(
+    qtbot: QtBot, window: MainWindow, open_page: OpenPage, tmp_path: Path
+) -> None:
+    before = len(kept())
+    path = write_sample(tmp_path / "mine.h5")
+    for _round in range(2):
+        page = open_page(path)
+        for spec in all_panels():
+            window.panels.show_panel(spec.id)
+        qtbot.waitUntil(lambda: window.panels.is_settled, timeout=20_000)
+        window.workspace.close(page.document)
+        del page
+    assert len(kept()) <= before

@@ -156,7 +156,7 @@ def test_names_that_differ_only_in_the_middle_stay_apart() -> None:
 
 
 def test_a_place_is_shown_without_its_folders_before_anything_else_of_it_goes() -> None:
-    place = "Loader.load (/home/me/project/data/set.py:41)"
+    place = "Loader.load (/srv/project/data/set.py:41)"
     assert shorten_place(place, len(place)) == place
     assert shorten_place(place, len(place) - 1) == "Loader.load (…/set.py:41)"
     assert shorten_place(place, 24) == "…/set.py:41"

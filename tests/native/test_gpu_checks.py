@@ -35,6 +35,7 @@ def test_the_checks_of_the_driver_agree_with_the_fake(fake_gpu: Path, agent: Pat
     seen = {(row["check"], row["what"]): row["seen"] for row in rows}
     assert seen["driver", "kernels"] == "2000"
     assert seen["driver_range", "kernels inside"] == "500"
+    assert seen["profiler_alone", "kernels of two steps"] == "200"
     (raw,) = (path for path in tmp_path.glob("01-*.raw"))
     data = raw.read_bytes()
     size = int.from_bytes(data[:8], "little")

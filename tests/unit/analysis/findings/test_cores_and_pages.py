@@ -124,7 +124,7 @@ def test_pages_taken_anew_cost_what_was_measured(tmp_path: Path, grown: int, sha
         one = found["page_faults"]
         assert one.gain_ns == pytest.approx(share * 200 * MS, rel=0.01)
         assert (one.severity, one.time_ns, one.where.line) == (Severity.WARNING, 0, 7)
-        assert f"{40_000 - grown:,} page faults beyond what the memory grew by, 2.0 us each" in one.text
+        assert f"{40_000 - grown:,} page faults beyond what the memory grew by, 2.000 µs each" in one.text
     # What one costs, or how many there were, was not recorded: nothing is said.
     assert "page_faults" not in _findings(tmp_path / "b.h5", threads, {}, counters, samples)
     assert "page_faults" not in _findings(tmp_path / "c.h5", threads, {"page_fault_ns": 2_000})

@@ -15,6 +15,7 @@ from warpline.analysis.findings.finding import Evidence, Finding, Severity
 from warpline.analysis.findings.rule import Rule
 from warpline.analysis.findings.segments import one_of
 from warpline.i18n import english
+from warpline.model.times import format_duration
 from warpline.model.track_titles import DISK_FAULTS, PAGE_FAULTS, RESIDENT_MEMORY
 
 Int64Array = npt.NDArray[np.int64]
@@ -66,7 +67,7 @@ def of_page_faults(case: Case) -> Iterator[Finding]:
     text = english(
         "Taking memory anew from the system costs about {time} of {whole}: {count:,} page faults "
         "beyond what the memory grew by, {each} each as measured on this machine, most of it at {place}.",
-        count=count, each=f"{each_ns / 1000:.1f} us", place=place_known(where), **cost(case, lost_ns),
+        count=count, each=format_duration(each_ns), place=place_known(where), **cost(case, lost_ns),
     )  # fmt: skip
     yield Finding(
         "page_faults",

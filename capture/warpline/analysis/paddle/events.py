@@ -15,7 +15,14 @@ from warpline.analysis.framework.thread_columns import thread_titles
 from warpline.analysis.paddle.cpu_gpu import Sides, plain_statistics, side_columns, side_data
 from warpline.analysis.paddle.framework_overhead import framework_overhead
 from warpline.analysis.structure.host_events import TREE_KINDS, ThreadEvents, threads_with_events
-from warpline.analysis.structure.path_tree import Lines, PathTree, depth_first, joined_tree, thread_tree
+from warpline.analysis.structure.path_tree import (
+    MAX_PATHS,
+    Lines,
+    PathTree,
+    depth_first,
+    joined_tree,
+    thread_tree,
+)
 from warpline.i18n import english
 
 
@@ -72,7 +79,8 @@ def _thread_tree(found: ThreadEvents, options: Options) -> PathTree:
             (cpu + events.gpu_ns, np.ones(len(events), np.int64), cpu, events.gpu_ns),
             (cpu, events.gpu_ns),
             (cpu, events.gpu_ns),
-        )
+        ),
+        MAX_PATHS,
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 import numpy.typing as npt
 
-from warpline.analysis.framework.tables import combine_keys, group_order
+from warpline.analysis.framework.tables import combine_keys
 
 Int64Array = npt.NDArray[np.int64]
 LEVELS = 3
@@ -81,30 +81,33 @@ def summed(lines: list[OperatorLines]) -> list[OperatorGroups]:
 
 def merged_groups(groups: OperatorGroups) -> OperatorGroups:
     """Equal lines put together. A kernel and a part may share a name: they stay apart by whether they have CPU time."""
-    key, _ = combine_keys(groups.thread, *groups.path, groups.has_cpu)
-    order = group_order(key)
-    ordered = key[order]
-    first = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
-    of_group = order[first]
+    # Keys are dense and ascend, so each is its group's place: what is added up needs no sorting.
+    key, of_group = combine_keys(groups.thread, *groups.path, groups.has_cpu)
 
-    def reduced(how: np.ufunc, values: Int64Array) -> Int64Array:
-        result: Int64Array = how.reduceat(values[order], first)
-        return result
+    def added(values: Int64Array) -> Int64Array:
+        total = np.zeros(len(of_group), np.int64)
+        np.add.at(total, key, values)
+        return total
+
+    def extreme(how: np.ufunc, values: Int64Array) -> Int64Array:
+        found = values[of_group]
+        how.at(found, key, values)
+        return found
 
     return OperatorGroups(
         groups.thread[of_group],
         tuple(column[of_group] for column in groups.path),
         groups.has_cpu[of_group],
         groups.kind[of_group],
-        reduced(np.add, groups.count),
-        reduced(np.add, groups.cpu_total),
-        reduced(np.minimum, groups.cpu_min),
-        reduced(np.maximum, groups.cpu_max),
-        reduced(np.add, groups.gpu_total),
-        reduced(np.minimum, groups.gpu_min),
-        reduced(np.maximum, groups.gpu_max),
-        reduced(np.add, groups.self_cpu),
-        reduced(np.add, groups.self_gpu),
+        added(groups.count),
+        added(groups.cpu_total),
+        extreme(np.minimum, groups.cpu_min),
+        extreme(np.maximum, groups.cpu_max),
+        added(groups.gpu_total),
+        extreme(np.minimum, groups.gpu_min),
+        extreme(np.maximum, groups.gpu_max),
+        added(groups.self_cpu),
+        added(groups.self_gpu),
     )
 
 

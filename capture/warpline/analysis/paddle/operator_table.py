@@ -57,6 +57,8 @@ def merged(events: HostEvents) -> tuple[HostEvents, npt.NDArray[np.bool_]]:
     """The events with recursive calls folded into the outermost call, and which events remain."""
     outer = merge_recursion(events)
     remain = outer == np.arange(len(events))
+    if remain.all():
+        return events, remain
 
     def summed(values: Int64Array) -> Int64Array:
         return np.bincount(outer, weights=values, minlength=len(events)).astype(np.int64)

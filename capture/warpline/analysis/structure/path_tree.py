@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.analysis.framework.nesting import levels
-from warpline.analysis.framework.tables import combine_keys, group_order
+from warpline.analysis.framework.tables import combine_keys
 
 Int64Array = npt.NDArray[np.int64]
 MAX_PATHS = 50_000
@@ -146,28 +146,28 @@ class _Grouped:
 
 def _grouped(of: Int64Array, here: Int64Array, above: Int64Array, lines: Lines) -> _Grouped:
     """Lines of one level put together by (``of``, name); ``group`` says where each one went."""
-    key, _ = combine_keys(of, lines.name[here])
-    order = group_order(key)
-    ordered = key[order]
-    head = np.ones(len(order), bool)
-    head[1:] = ordered[1:] != ordered[:-1]
-    first = np.flatnonzero(head)
-    group = np.empty(len(order), np.int64)
-    group[order] = np.cumsum(head) - 1
-    sorted_lines = here[order]
-    one = sorted_lines[first]
+    # Keys are dense and ascend, so each is its group's place: what is added up needs no sorting.
+    group, first = combine_keys(of, lines.name[here])
+    one = here[first]
 
-    def reduced(how: np.ufunc, columns: tuple[Int64Array, ...]) -> tuple[Int64Array, ...]:
-        return tuple(how.reduceat(column[sorted_lines], first) for column in columns)
+    def added(column: Int64Array) -> Int64Array:
+        total = np.zeros(len(one), np.int64)
+        np.add.at(total, group, column[here])
+        return total
+
+    def extreme(how: np.ufunc, column: Int64Array) -> Int64Array:
+        found = column[one]
+        how.at(found, group, column[here])
+        return found
 
     return _Grouped(
         Lines(
             lines.root[one],
             lines.name[one],
-            above[order][first],
-            reduced(np.add, lines.sums),
-            reduced(np.minimum, lines.lows),
-            reduced(np.maximum, lines.highs),
+            above[first],
+            tuple(map(added, lines.sums)),
+            tuple(extreme(np.minimum, column) for column in lines.lows),
+            tuple(extreme(np.maximum, column) for column in lines.highs),
         ),
         group,
     )

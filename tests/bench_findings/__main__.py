@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -10,16 +11,29 @@ from tests.bench_findings.measuring import Outcome, try_healthy, try_pair
 from tests.bench_findings.pairs import HEALTHY_PROGRAMS, PROGRAM_PAIRS
 from tests.bench_findings.worlds import WORLD_PAIRS
 
+from warpline.model.errors import WarplineError
+
+_FAILURES = (subprocess.SubprocessError, WarplineError, OSError, ValueError, LookupError)
+"""Of one program: it is told in its line, and the others are tried all the same."""
+
 
 def main(names: list[str]) -> int:
-    """Prints a line for each pair and each healthy program, and how many were right."""
+    """Prints a line for each pair and each healthy program, and how many were right; 1 where one could not be tried."""
     pairs = [pair for pair in (*PROGRAM_PAIRS, *WORLD_PAIRS) if not names or pair.name in names]
     outcomes: list[Outcome] = []
+    failed: list[str] = []
     print("| program | group | first finding | named | line | predicted | measured | ratio | cured |")
     print("|---|---|---|---|---|---:|---:|---:|---|")
     with tempfile.TemporaryDirectory(prefix="warpline-bench-") as folder:
         for pair in pairs:
-            outcome = try_pair(pair, Path(folder))
+            try:
+                outcome = try_pair(pair, Path(folder))
+            except _FAILURES as error:
+                failed.append(pair.name)
+                print(
+                    f"| {pair.name} | {pair.group} | not tried: {_in_a_line(error)} | | | | | | |", flush=True
+                )
+                continue
             outcomes.append(outcome)
             line = ("yes" if outcome.is_placed else "no") if pair.has_line else "-"
             print(
@@ -28,14 +42,25 @@ def main(names: list[str]) -> int:
                 f"{', '.join(outcome.warnings) or 'silent'} |",
                 flush=True,
             )
-        alarms = {}
         for name in HEALTHY_PROGRAMS:
-            if not names or name in names:
-                alarms[name] = try_healthy(name, Path(folder))
-    for name, found in alarms.items():
-        print(f"{name}: {', '.join(found) or 'silent'}")
+            if names and name not in names:
+                continue
+            try:
+                print(f"{name}: {', '.join(try_healthy(name, Path(folder))) or 'silent'}", flush=True)
+            except _FAILURES as error:
+                failed.append(name)
+                print(f"{name}: not tried: {_in_a_line(error)}", flush=True)
     print(_summary(outcomes))
-    return 0
+    if failed:
+        print(f"not tried, and counted nowhere above: {', '.join(failed)}")
+    return 1 if failed else 0
+
+
+def _in_a_line(error: Exception) -> str:
+    """What went wrong, with what the program that failed last said of it where that was kept."""
+    said = getattr(error, "stderr", None) or b""
+    last = (said if isinstance(said, str) else said.decode("utf-8", "replace")).strip().splitlines()[-1:]
+    return " ".join(": ".join((str(error), *last)).replace("|", "/").split())
 
 
 def _summary(outcomes: list[Outcome]) -> str:

@@ -23,14 +23,14 @@ PAGE = 4096
 LOCK = int(WaitKind.LOCK)
 
 
-def _findings(
+def _write(
     path: Path,
     threads: list[States],
     meta: dict[str, Any],
     counters: dict[str, tuple[list[int], list[float]]] = {},  # noqa: B006
     samples: list[tuple[int, str]] = [],  # noqa: B006
-) -> dict[str, Finding]:
-    """Of a program with these threads on two cores, its counters, and stacks sampled of its main thread."""
+) -> Path:
+    """The capture of a program with these threads on two cores, its counters, and stacks sampled of its main thread."""
     with CaptureBuilder(path) as builder:
         process = builder.add_process(71, name="python")
         for core in range(2):
@@ -63,8 +63,21 @@ def _findings(
         builder.set_span(0, longest)
         builder.meta.update(meta)
         builder.finish()
+    return path
+
+
+def _findings(path: Path, **told: object) -> dict[str, Finding]:
+    """What stands out in a capture, were ``told`` in its metadata, too."""
     with open_capture(path) as capture:
+        capture.meta = {**capture.meta, **told}
         return {found.id: found for found in diagnose(View(capture)).findings}
+
+
+@pytest.fixture(scope="module")
+def in_turn(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two threads on two cores take turns, and nothing says that a core idled meanwhile."""
+    runs, ready = (60 * MS, "running", 0), (60 * MS, "runnable", 0)
+    return _write(tmp_path_factory.mktemp("cores") / "run.h5", [[runs, ready, runs], [ready, runs]], {})
 
 
 @pytest.mark.parametrize(
@@ -80,15 +93,12 @@ def _findings(
     ],
 )
 def test_who_may_not_run_on_all_cores_is_told_on_a_busy_machine(
-    tmp_path: Path, cores: list[Any], is_told: bool
+    in_turn: Path, cores: list[Any], is_told: bool
 ) -> None:
-    # Two threads on two cores take turns, and nothing says that a core idled meanwhile.
-    runs, ready = (60 * MS, "running", 0), (60 * MS, "runnable", 0)
-    threads: list[States] = [[runs, ready, runs], [ready, runs]]
     told = [
         {"process": 0, "time_ns": one[0], "cores": one[1]} if isinstance(one, tuple) else one for one in cores
     ]
-    found = _findings(tmp_path / "run.h5", threads, {"allowed_cores": told} if cores else {})
+    found = _findings(in_turn, allowed_cores=told) if cores else _findings(in_turn)
     assert ("few_cores" in found) == is_told
     assert ("waits_for_core" in found) != is_told
     if is_told:
@@ -104,30 +114,36 @@ def test_what_moves_a_thread_is_what_was_sampled_between_its_cores(tmp_path: Pat
         states += [(MS * 8 // 10, "running", number % 2), (MS * 2 // 10, "blocked", number % 2)]
     working = [(number * 10 * MS + MS // 2, "work (/src/x.py:3)") for number in range(15)]
     moving = [(number * 20 * MS + MS * 9 // 10, "bind (/src/x.py:7)") for number in range(5)]
-    found = _findings(tmp_path / "run.h5", [states], {}, samples=sorted(working + moving))
+    found = _findings(_write(tmp_path / "run.h5", [states], {}, samples=sorted(working + moving)))
     assert (found["migrations"].where.function, found["migrations"].where.line) == ("bind", 7)
 
 
-@pytest.mark.parametrize(("grown", "share"), [(0, 0.4), (30_000, 0.1), (50_000, 0.0)])
-def test_pages_taken_anew_cost_what_was_measured(tmp_path: Path, grown: int, share: float) -> None:
-    # 40,000 faults of 2 us in 200 ms of running, most of them in the second half, where x.py:7 runs.
+def _faulting(path: Path, meta: dict[str, Any], grown: int = 0, is_counted: bool = True) -> Path:
+    """40,000 faults in 200 ms of running, most of them in the second half, where x.py:7 runs."""
     times = [0, 100 * MS, 200 * MS]
     counters = {
         "Page faults": (times, [100_000.0, 300_000.0, np.nan]),
         "Resident memory": (times, [50_000.0 * PAGE, 50_000.0 * PAGE, (50_000.0 + grown) * PAGE]),
     }
     samples = [(place * 10 * MS, f"f (/src/x.py:{3 if place < 10 else 7})") for place in range(20)]
-    threads: list[States] = [[(200 * MS, "running", 0)]]
-    found = _findings(tmp_path / "run.h5", threads, {"page_fault_ns": 2_000}, counters, samples)
+    return _write(path, [[(200 * MS, "running", 0)]], meta, counters if is_counted else {}, samples)
+
+
+@pytest.mark.parametrize(("grown", "share"), [(0, 0.4), (30_000, 0.1), (50_000, 0.0)])
+def test_pages_taken_anew_cost_what_was_measured(tmp_path: Path, grown: int, share: float) -> None:
+    found = _findings(_faulting(tmp_path / "run.h5", {"page_fault_ns": 2_000}, grown))
     assert ("page_faults" in found) == (share > 0)
     if share:
         one = found["page_faults"]
         assert one.gain_ns == pytest.approx(share * 200 * MS, rel=0.01)
         assert (one.severity, one.time_ns, one.where.line) == (Severity.WARNING, 0, 7)
         assert f"{40_000 - grown:,} page faults beyond what the memory grew by, 2.000 µs each" in one.text
-    # What one costs, or how many there were, was not recorded: nothing is said.
-    assert "page_faults" not in _findings(tmp_path / "b.h5", threads, {}, counters, samples)
-    assert "page_faults" not in _findings(tmp_path / "c.h5", threads, {"page_fault_ns": 2_000})
+
+
+def test_nothing_is_said_of_page_faults_that_were_not_counted_or_not_measured(tmp_path: Path) -> None:
+    assert "page_faults" not in _findings(_faulting(tmp_path / "cost.h5", {}))
+    counted = _faulting(tmp_path / "count.h5", {"page_fault_ns": 2_000}, is_counted=False)
+    assert "page_faults" not in _findings(counted)
 
 
 @pytest.mark.parametrize(("rate", "found_id"), [(1_000.0, "page_faults_disk"), (10.0, "waits_for_blocked")])
@@ -135,7 +151,7 @@ def test_blocked_while_pages_are_read_from_a_disk(tmp_path: Path, rate: float, f
     states: States = [(MS, "running", 0), (MS, "blocked", 0)] * 100
     samples = [(place * 10 * MS, "walk (/src/x.py:5)") for place in range(20)]
     counters = {"Page faults read from a disk": ([0, 100 * MS, 200 * MS], [rate, rate, np.nan])}
-    found = _findings(tmp_path / "run.h5", [states], {"page_fault_ns": 2_000}, counters, samples)
+    found = _findings(_write(tmp_path / "run.h5", [states], {"page_fault_ns": 2_000}, counters, samples))
     one = found[found_id]
     assert {"page_faults_disk", "waits_for_blocked"} & set(found) == {found_id}
     assert one.time_ns == 100 * MS

@@ -40,14 +40,27 @@ bool python_read(void *to, uintptr_t from, size_t size)
     return syscall(SYS_process_vm_readv, (long)wl_process, &local, 1L, &remote, 1L, 0L) == (long)size;
 }
 
-bool python_read_places(void *to, const struct python_place *places, int count)
+static long read_all(struct iovec *local, const struct python_place *places, int count)
 {
-    struct iovec local = {to, 0}, remote[8];
+    struct iovec remote[8];
     for (int i = 0; i < count; i++) {
         remote[i] = (struct iovec){(void *)places[i].from, places[i].size};
-        local.iov_len += places[i].size;
+        local->iov_len += places[i].size;
     }
-    return syscall(SYS_process_vm_readv, (long)wl_process, &local, 1L, remote, (long)count, 0L) == (long)local.iov_len;
+    return syscall(SYS_process_vm_readv, (long)wl_process, local, 1L, remote, (long)count, 0L);
+}
+
+bool python_read_places(void *to, const struct python_place *places, int count)
+{
+    struct iovec local = {to, 0};
+    return read_all(&local, places, count) == (long)local.iov_len;
+}
+
+size_t python_read_most(void *to, const struct python_place *places, int count)
+{
+    struct iovec local = {to, 0};
+    long size = read_all(&local, places, count);
+    return size > 0 ? (size_t)size : 0;
 }
 
 #define SHARED_BYTES .bytes_size = 16, .bytes_data = 32, .text_length = 16, .text_state = 32

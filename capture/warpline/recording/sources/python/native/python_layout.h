@@ -74,5 +74,7 @@ struct python_place {
     size_t size;
 };
 bool python_read_places(void *to, const struct python_place *places, int count);
+/* The same of places of which later ones may lead nowhere: bytes up to the first that does. */
+size_t python_read_most(void *to, const struct python_place *places, int count);
 
 #endif

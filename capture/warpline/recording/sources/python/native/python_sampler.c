@@ -14,18 +14,17 @@
 #include "python_names.h"
 #include "python_stacks.h"
 #include "python_tasks.h"
+#include "python_walk.h"
 #include "spool.h"
 #include "steps_boot.h"
 
-#define FRAME_BYTES 88
-#define CHUNK_BYTES (128u << 10)
-#define THREAD_BYTES 1024
 #define ATTEMPTS 3
 #define MAX_THREADS 4096
 #define FIRST_POLL_NS 200000u
 #define LAST_POLL_NS 50000000u
 #define NUDGE_NS 2000000u
 #define CHILD_NAMES_NS 200000000u
+#define SLACK 20u /* of a period: so much later may a sample be */
 
 static uint64_t period_ns; /* 0: stacks of waits only, no samples */
 static _Atomic int running_in; /* process the thread was started in */
@@ -48,107 +47,6 @@ static int boot(void *unused)
     atomic_store(&is_asked, false);
     osrt_is_quiet--;
     return 0;
-}
-
-/* --- reading the frames of other threads, with few calls: each is a system call */
-
-struct memory { /* one thread: what is known of it, and its frames, which mostly lie in one piece */
-    char thread[THREAD_BYTES];
-    uintptr_t innermost;
-    char bytes[CHUNK_BYTES]; /* right behind: both are read at once */
-    uintptr_t at;
-    size_t size;
-};
-
-static uintptr_t word(const char *from)
-{
-    uintptr_t value;
-    memcpy(&value, from, sizeof value);
-    return value;
-}
-
-static size_t span_of_thread(void)
-{
-    const size_t ends[] = {python_layout.thread_next + 8, python_layout.thread_native_id + 8,
-                           python_layout.thread_chunk + 16, python_layout.thread_frame + 8,
-                           python_layout.thread_cframe + 8};
-    size_t span = 0;
-    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
-        span = ends[i] > span ? ends[i] : span;
-    return span;
-}
-
-/* Where the innermost frame is said: in the thread, or before 3.13 in its C frame. */
-static uintptr_t place_of_innermost(const struct memory *memory, uintptr_t thread)
-{
-    if (python_layout.thread_frame != 0)
-        return thread + python_layout.thread_frame;
-    uintptr_t cframe = word(memory->thread + python_layout.thread_cframe);
-    return cframe != 0 ? cframe + python_layout.cframe_frame : 0;
-}
-
-/* The innermost frame, and the used part of the memory for frames: behind the pointer to it, a thread has where the next
- * one would begin. They are read at once, into `innermost` and `bytes`. */
-static bool read_frames(struct memory *memory, uintptr_t thread)
-{
-    uintptr_t chunk = word(memory->thread + python_layout.thread_chunk);
-    uintptr_t top = word(memory->thread + python_layout.thread_chunk + 8);
-    size_t size = chunk == 0 || top <= chunk ? 0 : top - chunk < CHUNK_BYTES ? top - chunk : CHUNK_BYTES;
-    struct python_place places[] = {{place_of_innermost(memory, thread), sizeof memory->innermost}, {chunk, size}};
-    memory->at = chunk;
-    memory->size = size;
-    return places[0].from != 0 && python_read_places(&memory->innermost, places, size != 0 ? 2 : 1);
-}
-
-static const char *frame_at(const struct memory *memory, uintptr_t frame, char *own)
-{
-    /* A thread that runs on leaves anything in its frames: sums of what is read may wrap around. */
-    if (frame >= memory->at && memory->size >= FRAME_BYTES && frame - memory->at <= memory->size - FRAME_BYTES)
-        return memory->bytes + (frame - memory->at);
-    return python_read(own, frame, FRAME_BYTES) ? own : NULL;
-}
-
-static uintptr_t code_in(const char *frame) { return word(frame + python_layout.frame_code) & ~(uintptr_t)7; }
-
-/* Frames of a thread that may run on meanwhile; -1 when it moved or led nowhere. One that went on within its innermost
- * function did not: callers wait at their lines, and the line read is one it was at. */
-static int read_stack(struct memory *memory, uintptr_t thread, size_t span, struct stack_frame *frames,
-                      uintptr_t *coroutine)
-{
-    char own[FRAME_BYTES];
-    struct {
-        uintptr_t innermost;
-        char frame[FRAME_BYTES];
-    } again;
-    if (!read_frames(memory, thread))
-        return word(memory->thread + python_layout.thread_cframe) == 0 && python_layout.thread_frame == 0 ? 0 : -1;
-    uintptr_t first = memory->innermost, first_code = 0;
-    int depth = 0;
-    for (uintptr_t frame = first; frame != 0 && depth < STACK_DEPTH;) {
-        const char *bytes = frame_at(memory, frame, own);
-        if (bytes == NULL)
-            return -1;
-        if (frame == first)
-            first_code = code_in(bytes);
-        uint8_t owner = (uint8_t)bytes[python_layout.frame_owner];
-        if (owner == OWNED_BY_GENERATOR)
-            *coroutine = frame;
-        if (owner < OWNED_BY_C) {
-            frames[depth].code = code_in(bytes);
-            frames[depth].instruction = word(bytes + python_layout.frame_instruction);
-            depth++;
-        }
-        frame = word(bytes + python_layout.frame_previous);
-    }
-    if (depth == 0)
-        return 0;
-    if (!python_read(memory->thread, thread, span))
-        return -1;
-    struct python_place places[] = {{place_of_innermost(memory, thread), sizeof again.innermost}, {first, FRAME_BYTES}};
-    if (places[0].from == 0 || !python_read_places(&again, places, 2) || again.innermost != first ||
-        code_in(again.frame) != first_code)
-        return -1;
-    return depth;
 }
 
 static void write_task(struct writer *writer, uint64_t now, uint32_t tid, uint32_t task)
@@ -191,11 +89,9 @@ static void write_sample(struct writer *writer, uint64_t now, uint32_t tid, uint
 
 /* A thread that moved has mostly done so while this one had no core: read again at once. Stack 0 is one that moved all
  * the same, so that it is known how many did. */
-static void sample_thread(struct writer *writer, struct memory *memory, uintptr_t thread, size_t span)
+static void sample_thread(struct writer *writer, struct walk *walk, uintptr_t thread, size_t span)
 {
-    struct stack_frame frames[STACK_DEPTH];
-    uint64_t id = word(memory->thread + python_layout.thread_native_id), now = wl_now(writer);
-    uintptr_t coroutine = 0;
+    uint64_t id = walk_thread_id(walk), now = wl_now(writer);
     uint32_t stack = 0, task = 0;
     int depth = -1;
     if (id == 0 || id > INT32_MAX)
@@ -208,11 +104,10 @@ static void sample_thread(struct writer *writer, struct memory *memory, uintptr_
     }
     for (int attempt = 0; attempt < ATTEMPTS && depth != 0 && stack == 0; attempt++) {
         now = wl_now(writer);
-        coroutine = 0;
-        depth = read_stack(memory, thread, span, frames, &coroutine);
-        task = depth > 0 ? task_of_frame(coroutine) : 0;
-        stack = depth > 0 ? stack_intern(frames, depth) : 0;
-        if (depth < 0 && !python_read(memory->thread, thread, span))
+        depth = walk_stack(walk, thread);
+        task = depth > 0 ? task_of_sampled(walk->coroutine, &walk->said.task, walk->task_size) : 0;
+        stack = depth > 0 ? stack_intern(&walk->codes, walk->frames, depth) : 0;
+        if (depth < 0 && !python_read(walk->thread, thread, span))
             return;
     }
     if (depth == 0)
@@ -221,10 +116,10 @@ static void sample_thread(struct writer *writer, struct memory *memory, uintptr_
     *last = (struct last_read){thread, id, stack != 0 ? ran_ns : 0, stack, task};
 }
 
-static void sample(struct writer *writer, struct memory *memory)
+static void sample(struct writer *writer, struct walk *walk)
 {
     uintptr_t interpreter = 0, thread = 0;
-    size_t span = span_of_thread();
+    size_t span = walk_span_of_thread();
     if (!python_is_readable() || span > THREAD_BYTES ||
         !python_read(&interpreter, (uintptr_t)python.runtime + python_layout.interpreters_head, sizeof interpreter))
         return;
@@ -232,10 +127,10 @@ static void sample(struct writer *writer, struct memory *memory)
         if (!python_read(&thread, interpreter + python_layout.threads_head, sizeof thread))
             return;
         for (int threads = 0; thread != 0 && threads < MAX_THREADS; threads++) {
-            if (!python_read(memory->thread, thread, span))
+            if (!python_read(walk->thread, thread, span))
                 return;
-            uintptr_t next = word(memory->thread + python_layout.thread_next);
-            sample_thread(writer, memory, thread, span);
+            uintptr_t next = walk_next_thread(walk);
+            sample_thread(writer, walk, thread, span);
             thread = next;
         }
         if (!python_read(&interpreter, interpreter + python_layout.interpreter_next, sizeof interpreter))
@@ -282,12 +177,12 @@ static void *follow(void *unused)
     wl_write_source_state("python", is_readable, python_refusal(),
                           is_readable ? "" : "record with CPython 3.11 to 3.14, built with a GIL", 0);
     struct writer *writer = wl_writer();
-    struct memory *memory = malloc(sizeof *memory);
-    if (period_ns == 0 || writer == NULL || memory == NULL || !is_readable) {
-        free(memory);
+    struct walk *walk = malloc(sizeof *walk);
+    if (period_ns == 0 || writer == NULL || walk == NULL || !is_readable) {
+        free(walk);
         return NULL;
     }
-    prctl(PR_SET_TIMERSLACK, 1UL);
+    prctl(PR_SET_TIMERSLACK, (unsigned long)(period_ns / SLACK)); /* to be woken with others */
     if (is_child)
         names_wait_until(wl_clock(CLOCK_MONOTONIC) + CHILD_NAMES_NS);
     for (uint64_t next = wl_clock(CLOCK_MONOTONIC) + period_ns;; next += period_ns) {
@@ -299,12 +194,12 @@ static void *follow(void *unused)
         if (atomic_load_explicit(&wl_control->state, memory_order_relaxed) == STATE_STOPPING)
             break;
         if (wl_is_recording(SOURCE_PYTHON)) {
-            sample(writer, memory);
+            sample(writer, walk);
             names_write_new(writer, next);
             tasks_find(next);
         }
     }
-    free(memory);
+    free(walk);
     return NULL;
 }
 

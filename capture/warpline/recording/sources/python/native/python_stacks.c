@@ -49,16 +49,6 @@ static _Atomic uint64_t refused;
 
 uint64_t stacks_refused(void) { return atomic_load_explicit(&refused, memory_order_relaxed); }
 
-/* `to[i]` gets `span` bytes from `offset` behind the i-th code object. False when any of them cannot be read. */
-static bool python_read_many(void *to, size_t span, const struct stack_frame *frames, int depth, size_t offset)
-{
-    struct iovec local = {to, span * (size_t)depth}, remote[STACK_DEPTH];
-    for (int i = 0; i < depth; i++)
-        remote[i] = (struct iovec){(void *)(frames[i].code + offset), span};
-    return syscall(SYS_process_vm_readv, (long)wl_process, &local, 1L, remote, (long)depth, 0L) ==
-           (long)local.iov_len;
-}
-
 static bool make_tables(void)
 {
     if (__atomic_load_n(&tables, __ATOMIC_ACQUIRE) != NULL)
@@ -230,23 +220,41 @@ static uint32_t intern(const struct stack_frame *frames, const struct identity *
     return stack;
 }
 
-/* The code objects may go away while this reads: all are asked in one call that cannot fault. */
-uint32_t stack_intern(const struct stack_frame *frames, int depth)
+/* The first of the fields that are read of a code object. */
+static uintptr_t first_field(void)
 {
-    enum { SPAN = 64 };
-    char fields[STACK_DEPTH][SPAN];
-    struct identity identities[STACK_DEPTH];
     uintptr_t first = python_layout.code_filename;
     if (python_layout.code_qualname < first)
         first = python_layout.code_qualname;
-    if (python_layout.code_linetable < first)
-        first = python_layout.code_linetable;
-    if (!make_tables() || !python_read_many(fields, SPAN, frames, depth, first))
+    return python_layout.code_linetable < first ? python_layout.code_linetable : first;
+}
+
+long stack_read_codes(struct stack_codes *codes, const struct stack_frame *frames, int depth, void *more,
+                      const struct python_place *places, int count)
+{
+    uintptr_t first = first_field();
+    struct iovec local[] = {{codes->fields, sizeof codes->fields[0] * (size_t)depth}, {more, 0}}, remote[STACK_DEPTH + 8];
+    for (int i = 0; i < depth; i++)
+        remote[i] = (struct iovec){(void *)(frames[i].code + first), CODE_SPAN};
+    for (int i = 0; i < count; i++) {
+        remote[depth + i] = (struct iovec){(void *)places[i].from, places[i].size};
+        local[1].iov_len += places[i].size;
+    }
+    long size = syscall(SYS_process_vm_readv, (long)wl_process, local, 2L, remote, (long)(depth + count), 0L);
+    return size < (long)local[0].iov_len ? -1 : size - (long)local[0].iov_len;
+}
+
+uint32_t stack_intern(const struct stack_codes *codes, const struct stack_frame *frames, int depth)
+{
+    struct identity identities[STACK_DEPTH];
+    uintptr_t first = first_field();
+    if (!make_tables())
         return 0;
     for (int i = 0; i < depth; i++) {
-        memcpy(&identities[i].filename, fields[i] + (python_layout.code_filename - first), sizeof(uintptr_t));
-        memcpy(&identities[i].qualname, fields[i] + (python_layout.code_qualname - first), sizeof(uintptr_t));
-        memcpy(&identities[i].linetable, fields[i] + (python_layout.code_linetable - first), sizeof(uintptr_t));
+        const char *fields = codes->fields[i];
+        memcpy(&identities[i].filename, fields + (python_layout.code_filename - first), sizeof(uintptr_t));
+        memcpy(&identities[i].qualname, fields + (python_layout.code_qualname - first), sizeof(uintptr_t));
+        memcpy(&identities[i].linetable, fields + (python_layout.code_linetable - first), sizeof(uintptr_t));
     }
     return intern(frames, identities, depth);
 }

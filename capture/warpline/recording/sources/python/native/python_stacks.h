@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "python_layout.h"
+
 #define STACK_DEPTH 128
 
 struct stack_frame {
@@ -18,8 +20,18 @@ enum { OWNED_BY_GENERATOR = 1, OWNED_BY_C = 3 };
 uint32_t stack_of_this_thread(void);
 /* The same, and the name of the asyncio task it is in, 0 for none. */
 uint32_t stack_and_task(uint32_t *task);
-/* The id of frames that were read elsewhere, innermost first. */
-uint32_t stack_intern(const struct stack_frame *frames, int depth);
+
+/* What the code objects of frames that were read elsewhere say of themselves. */
+#define CODE_SPAN 64
+struct stack_codes {
+    char fields[STACK_DEPTH][CODE_SPAN];
+};
+/* Reads it, and then `count` places more, at most 8, into `more`, in one call that cannot fault: code objects may go away
+ * meanwhile. How many bytes of the places were read; -1 when one of the code objects could not be. */
+long stack_read_codes(struct stack_codes *codes, const struct stack_frame *frames, int depth, void *more,
+                      const struct python_place *places, int count);
+/* The id of such frames, innermost first. */
+uint32_t stack_intern(const struct stack_codes *codes, const struct stack_frame *frames, int depth);
 /* Writes every code object and stack known so far; the spool calls it, with its lock held, when a file was opened. */
 void stacks_dump_locked(void);
 uint64_t stacks_refused(void);

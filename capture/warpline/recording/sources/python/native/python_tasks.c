@@ -77,16 +77,19 @@ static uint32_t name_of(uintptr_t name)
     return wl_intern(text, (size_t)snprintf(text, sizeof text, "Task-%u", number));
 }
 
-/* What was found last in this thread: most that it does and waits for next is of the same task. Tasks, coroutines and
- * names are made again where others were freed, so that a name is known by what it says: from its type on, after its
- * count of references. */
-enum { NAME_TYPE = 8, NAME_BYTES = 88 };
-static __thread struct {
+/* The task that was found for a frame. Tasks, coroutines and names are made again where others were freed, so that a name
+ * is known by what it says: from its type on, after its count of references. */
+enum { NAME_TYPE = 8 };
+struct known_task {
     uintptr_t frame, task, name;
     size_t size;
-    char said[NAME_BYTES];
+    char said[TASK_NAME_BYTES];
     uint32_t text;
-} last __attribute__((tls_model("initial-exec")));
+};
+/* Most that a thread does and waits for next is of the same task. */
+static __thread struct known_task last __attribute__((tls_model("initial-exec")));
+#define SAMPLED_TASKS 64u
+static struct known_task sampled[SAMPLED_TASKS]; /* of the thread that samples */
 
 /* Bytes of a name behind its count of references; 0 when they are too many to keep. */
 static size_t name_bytes(const char *said)
@@ -97,56 +100,92 @@ static size_t name_bytes(const char *said)
     uint8_t state = (uint8_t)said[python_layout.text_state - NAME_TYPE];
     unsigned kind = state >> 2 & 7;
     size_t head = (state >> 6 & 1 ? python_layout.text_ascii : python_layout.text_compact) - NAME_TYPE;
-    return length <= (NAME_BYTES - head) / (kind ? kind : 4) ? head + (size_t)length * kind : 0;
+    return length <= (TASK_NAME_BYTES - head) / (kind ? kind : 4) ? head + (size_t)length * kind : 0;
 }
 
 /* Called before the name is read to be told: one that changes in between is found to be another the next time. */
-static void keep(uintptr_t frame, uintptr_t task, uintptr_t name)
+static void keep(struct known_task *known, uintptr_t frame, uintptr_t task, uintptr_t name)
 {
-    last.frame = 0;
-    last.task = task;
-    last.name = name;
-    if (python_read(last.said, name + NAME_TYPE, sizeof last.said) && (last.size = name_bytes(last.said)) != 0)
-        last.frame = frame;
+    known->frame = 0;
+    known->task = task;
+    known->name = name;
+    if (python_read(known->said, name + NAME_TYPE, sizeof known->said) && (known->size = name_bytes(known->said)) != 0)
+        known->frame = frame;
 }
 
-/* Whether the task is still that of the frame, and called the same: one system call where finding it takes six. */
-static bool is_last(uintptr_t frame)
+static int places_of(const struct known_task *known, uintptr_t frame, struct python_place *places)
 {
-    struct {
-        uintptr_t coroutine, name;
-        char said[NAME_BYTES];
-    } found;
-    struct python_place places[] = {
-        {last.task + layout.coroutine, 8}, {last.task + layout.name, 8}, {last.name + NAME_TYPE, last.size}};
-    return frame == last.frame && python_read_places(&found, places, 3) && found.coroutine != 0 &&
-           frame - found.coroutine < COROUTINE_BYTES && found.name == last.name &&
-           memcmp(found.said, last.said, last.size) == 0;
+    if (frame == 0 || frame != known->frame)
+        return 0;
+    places[0] = (struct python_place){known->task + layout.coroutine, 8};
+    places[1] = (struct python_place){known->task + layout.name, 8};
+    places[2] = (struct python_place){known->name + NAME_TYPE, known->size};
+    return TASK_PLACES;
 }
 
-uint32_t task_of_frame(uintptr_t frame)
+/* Whether the task is still that of the frame, and called the same; `size` bytes were read of what says so. */
+static bool is_same(const struct known_task *known, uintptr_t frame, const struct task_said *said, size_t size)
+{
+    return frame == known->frame && size == offsetof(struct task_said, said) + known->size && said->coroutine != 0 &&
+           frame - said->coroutine < COROUTINE_BYTES && said->name == known->name &&
+           memcmp(said->said, known->said, known->size) == 0;
+}
+
+static uint32_t find_task(struct known_task *known, uintptr_t frame)
 {
     uintptr_t tasks[MOST_ENTRIES];
     char task[TASK_BYTES];
-    if (frame == 0)
-        return 0;
-    if (!atomic_load_explicit(&is_known, memory_order_acquire)) {
-        atomic_store_explicit(&is_wanted, true, memory_order_relaxed);
-        return 0;
-    }
-    if (is_last(frame))
-        return last.text;
     for (int count = current_tasks(tasks), i = 0; i < count; i++) {
         if (!python_read(task, tasks[i], sizeof task))
             continue;
         uintptr_t coroutine = word_in(task + layout.coroutine);
         if (coroutine != 0 && frame - coroutine < COROUTINE_BYTES) {
             uintptr_t name = word_in(task + layout.name);
-            keep(frame, tasks[i], name);
-            return last.text = name_of(name);
+            keep(known, frame, tasks[i], name);
+            return known->text = name_of(name);
         }
     }
     return 0;
+}
+
+/* False, and noted that somebody wants to know, as long as it is not known how tasks look. */
+static bool can_find(uintptr_t frame)
+{
+    if (frame != 0 && !atomic_load_explicit(&is_known, memory_order_acquire)) {
+        atomic_store_explicit(&is_wanted, true, memory_order_relaxed);
+        return false;
+    }
+    return frame != 0;
+}
+
+uint32_t task_of_frame(uintptr_t frame)
+{
+    struct python_place places[TASK_PLACES];
+    struct task_said said;
+    if (!can_find(frame))
+        return 0;
+    int count = places_of(&last, frame, places); /* one system call where finding it takes six */
+    size_t size = count != 0 ? python_read_most(&said, places, count) : 0;
+    return is_same(&last, frame, &said, size) ? last.text : find_task(&last, frame);
+}
+
+static struct known_task *place_in_sampled(uintptr_t frame)
+{
+    return &sampled[(uint32_t)(frame >> 4) * 0x9e3779b1u >> 26];
+}
+_Static_assert(SAMPLED_TASKS == 1u << (32 - 26), "what is left of the product");
+
+int task_places(uintptr_t frame, struct python_place *places)
+{
+    return places_of(place_in_sampled(frame), frame, places);
+}
+
+uint32_t task_of_sampled(uintptr_t frame, const struct task_said *said, size_t size)
+{
+    if (!can_find(frame))
+        return 0;
+    struct known_task *known = place_in_sampled(frame);
+    return is_same(known, frame, said, size) ? known->text : find_task(known, frame);
 }
 
 /* --- finding out, with the GIL held */

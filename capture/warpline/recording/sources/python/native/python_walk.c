@@ -1,0 +1,138 @@
+#include "python_walk.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+static uintptr_t word(const char *from)
+{
+    uintptr_t value;
+    memcpy(&value, from, sizeof value);
+    return value;
+}
+
+size_t walk_span_of_thread(void)
+{
+    const size_t ends[] = {python_layout.thread_next + 8, python_layout.thread_native_id + 8,
+                           python_layout.thread_chunk + 16, python_layout.thread_frame + 8,
+                           python_layout.thread_cframe + 8};
+    size_t span = 0;
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
+        span = ends[i] > span ? ends[i] : span;
+    return span;
+}
+
+uint64_t walk_thread_id(const struct walk *walk) { return word(walk->thread + python_layout.thread_native_id); }
+
+uintptr_t walk_next_thread(const struct walk *walk) { return word(walk->thread + python_layout.thread_next); }
+
+/* Where the innermost frame is said: in the thread, or before 3.13 in its C frame. */
+static uintptr_t place_of_innermost(const struct walk *walk, uintptr_t thread)
+{
+    if (python_layout.thread_frame != 0)
+        return thread + python_layout.thread_frame;
+    uintptr_t cframe = word(walk->thread + python_layout.thread_cframe);
+    return cframe != 0 ? cframe + python_layout.cframe_frame : 0;
+}
+
+/* The innermost frame, and the used part of the memory for frames: behind the pointer to it, a thread has where the next
+ * one would begin. They are read at once, into `innermost` and `bytes`. */
+static bool read_frames(struct walk *walk, uintptr_t thread)
+{
+    uintptr_t chunk = word(walk->thread + python_layout.thread_chunk);
+    uintptr_t top = word(walk->thread + python_layout.thread_chunk + 8);
+    size_t size = chunk == 0 || top <= chunk ? 0 : top - chunk < CHUNK_BYTES ? top - chunk : CHUNK_BYTES;
+    struct python_place places[] = {{place_of_innermost(walk, thread), sizeof walk->innermost}, {chunk, size}};
+    walk->at = chunk;
+    walk->size = size;
+    return places[0].from != 0 && python_read_places(&walk->innermost, places, size != 0 ? 2 : 1);
+}
+
+/* A thread that runs on leaves anything in its frames: sums of what is read may wrap around. */
+static bool is_in_chunk(const struct walk *walk, uintptr_t frame)
+{
+    return frame >= walk->at && walk->size >= FRAME_BYTES && frame - walk->at <= walk->size - FRAME_BYTES;
+}
+
+/* Which frame called the frame of a coroutine when it was last read: mostly it does again. */
+#define LINKS 64u
+static struct link {
+    uintptr_t frame, previous;
+} links[LINKS];
+
+static struct link *link_of(uintptr_t frame) { return &links[(uint32_t)(frame >> 4) * 0x9e3779b1u >> 26]; }
+_Static_assert(LINKS == 1u << (32 - 26), "what is left of the product");
+
+/* A frame that lies in a coroutine, and with it those that were its callers. */
+static const char *frame_elsewhere(struct walk *walk, uintptr_t frame)
+{
+    struct python_place places[AHEAD];
+    int count = 0;
+    for (int i = 0; i < walk->ahead_count; i++)
+        if (walk->ahead_at[i] == frame)
+            return walk->ahead[i];
+    for (uintptr_t at = frame; at != 0 && count < AHEAD && !is_in_chunk(walk, at);) {
+        const struct link *link = link_of(at);
+        places[count] = (struct python_place){at, FRAME_BYTES};
+        walk->ahead_at[count++] = at;
+        at = link->frame == at ? link->previous : 0;
+    }
+    walk->ahead_count = (int)(python_read_most(walk->ahead, places, count) / FRAME_BYTES);
+    for (int i = 0; i < walk->ahead_count; i++)
+        *link_of(walk->ahead_at[i]) =
+            (struct link){walk->ahead_at[i], word(walk->ahead[i] + python_layout.frame_previous)};
+    return walk->ahead_count > 0 ? walk->ahead[0] : NULL;
+}
+
+static uintptr_t code_in(const char *frame) { return word(frame + python_layout.frame_code) & ~(uintptr_t)7; }
+
+static int read_chain(struct walk *walk)
+{
+    int depth = 0;
+    walk->coroutine = 0;
+    walk->ahead_count = 0;
+    for (uintptr_t frame = walk->innermost; frame != 0 && depth < STACK_DEPTH;) {
+        const char *bytes =
+            is_in_chunk(walk, frame) ? walk->bytes + (frame - walk->at) : frame_elsewhere(walk, frame);
+        if (bytes == NULL)
+            return -1;
+        if (frame == walk->innermost)
+            walk->innermost_code = code_in(bytes);
+        uint8_t owner = (uint8_t)bytes[python_layout.frame_owner];
+        if (owner == OWNED_BY_GENERATOR)
+            walk->coroutine = frame;
+        if (owner < OWNED_BY_C) {
+            walk->frames[depth].code = code_in(bytes);
+            walk->frames[depth].instruction = word(bytes + python_layout.frame_instruction);
+            depth++;
+        }
+        frame = word(bytes + python_layout.frame_previous);
+    }
+    return depth;
+}
+
+/* Reads the code objects and what tells the task, and then whether the thread still is in the same function: the same
+ * innermost frame of the same thread (before 3.13 of the same C frame), with the same code. */
+static bool has_stayed(struct walk *walk, uintptr_t thread, int depth)
+{
+    size_t anchor = python_layout.thread_frame != 0 ? python_layout.thread_native_id : python_layout.thread_cframe;
+    struct python_place places[3 + TASK_PLACES] = {{place_of_innermost(walk, thread), sizeof walk->said.innermost},
+                                                   {walk->innermost + python_layout.frame_code, 8},
+                                                   {thread + anchor, sizeof walk->said.anchor}};
+    int count = 3 + task_places(walk->coroutine, places + 3);
+    long size = stack_read_codes(&walk->codes, walk->frames, depth, &walk->said, places, count);
+    if (size < (long)offsetof(struct walk, said.task) - (long)offsetof(struct walk, said))
+        return false;
+    walk->task_size = (size_t)size - (offsetof(struct walk, said.task) - offsetof(struct walk, said));
+    return walk->said.innermost == walk->innermost && (walk->said.code & ~(uintptr_t)7) == walk->innermost_code &&
+           walk->said.anchor == word(walk->thread + anchor);
+}
+
+int walk_stack(struct walk *walk, uintptr_t thread)
+{
+    if (!read_frames(walk, thread))
+        return word(walk->thread + python_layout.thread_cframe) == 0 && python_layout.thread_frame == 0 ? 0 : -1;
+    int depth = read_chain(walk);
+    if (depth <= 0)
+        return depth;
+    return has_stayed(walk, thread, depth) ? depth : -1;
+}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,7 @@ HERE = Path(__file__).parent
 CORE = """
 import ctypes, enum, pathlib
 folder = pathlib.Path(__file__).parent
+others = [ctypes.CDLL(str(path)) for path in folder.glob("other*.so")]
 phi = ctypes.CDLL(str(folder / "libphi_core.so"), mode=ctypes.RTLD_GLOBAL)
 own = ctypes.CDLL(str(folder / "libpaddle.so"))
 class TracerEventType(enum.IntEnum):
@@ -78,6 +80,10 @@ def standin(tmp_path_factory: pytest.TempPathFactory) -> Path:
     compile_c(
         folder / "libpaddle.so", [source], *shared, "-Wl,-z,relro,-z,now", "-Wl,--no-as-needed", "-lphi_core"
     )
+    # Whatever else lies below a folder of this name, as in an environment that is called so.
+    compile_c(folder / "other.so", [HERE / "other.c"], *shared)
+    for number in range(70):
+        shutil.copy(folder / "other.so", folder / f"other{number}.so")
     return path
 
 

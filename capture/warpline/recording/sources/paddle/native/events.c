@@ -43,8 +43,10 @@ struct string {
 static void (*from_text)(void *, const char *, int, unsigned, int);
 static void (*from_string)(void *, const struct string *, int, unsigned, int);
 static void (*end_event)(void *);
-static _Atomic bool is_telling, is_trying;
-static const void *tried; /* an event, while it is found out whether they are seen */
+static _Atomic bool is_telling;
+/* Only the thread that tries looks for the event that it makes: others have events of their own meanwhile. */
+static __thread bool is_trying __attribute__((tls_model("initial-exec")));
+static const void *tried;
 static bool has_tried;
 static char tried_name[32];
 static unsigned tried_type;
@@ -76,7 +78,7 @@ static void try_begin(const void *event, const char *name, unsigned type)
 
 static void begins(const void *event, const char *name, unsigned type, unsigned level)
 {
-    if (UNLIKELY(atomic_load_explicit(&is_trying, memory_order_relaxed)) && name != NULL)
+    if (UNLIKELY(is_trying) && name != NULL)
         try_begin(event, name, type);
     if (!atomic_load_explicit(&is_telling, memory_order_relaxed) || level > MOST_LEVEL || type > STATIC_LAUNCH ||
         !(WANTED >> type & 1u) || name == NULL || !wl_is_recording(SOURCE_PADDLE))
@@ -94,7 +96,7 @@ static void begins(const void *event, const char *name, unsigned type, unsigned 
 static void ends(const void *event)
 {
     struct writer *writer = wl_self;
-    if (UNLIKELY(atomic_load_explicit(&is_trying, memory_order_relaxed)))
+    if (UNLIKELY(is_trying))
         has_tried |= event == tried;
     if (writer == NULL)
         return;
@@ -151,6 +153,7 @@ struct library {
     const ElfW(Rela) *calls;
     size_t count;
     uintptr_t base, fixed, fixed_end; /* what is read-only once it was relocated */
+    char *path;
 };
 
 struct libraries {
@@ -159,39 +162,6 @@ struct libraries {
 };
 
 static uintptr_t placed(uintptr_t base, uintptr_t address) { return address < base ? base + address : address; }
-
-static int add_library(struct dl_phdr_info *info, size_t size, void *to)
-{
-    (void)size;
-    struct libraries *libraries = to;
-    if (info->dlpi_name == NULL || strstr(info->dlpi_name, "paddle") == NULL || libraries->count == MOST_LIBRARIES)
-        return 0;
-    struct library *library = &libraries->found[libraries->count];
-    *library = (struct library){.base = info->dlpi_addr};
-    const ElfW(Dyn) *entry = NULL;
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
-        if (part->p_type == PT_DYNAMIC)
-            entry = (const ElfW(Dyn) *)(info->dlpi_addr + part->p_vaddr);
-        if (part->p_type == PT_GNU_RELRO) {
-            library->fixed = info->dlpi_addr + part->p_vaddr;
-            library->fixed_end = library->fixed + part->p_memsz;
-        }
-    }
-    bool has_addends = false;
-    for (; entry != NULL && entry->d_tag != DT_NULL; entry++) {
-        uintptr_t at = placed(info->dlpi_addr, entry->d_un.d_ptr);
-        switch (entry->d_tag) {
-        case DT_SYMTAB: library->symbols = (const ElfW(Sym) *)at; break;
-        case DT_STRTAB: library->names = (const char *)at; break;
-        case DT_JMPREL: library->calls = (const ElfW(Rela) *)at; break;
-        case DT_PLTRELSZ: library->count = entry->d_un.d_val / sizeof(ElfW(Rela)); break;
-        case DT_PLTREL: has_addends = entry->d_un.d_val == DT_RELA; break;
-        }
-    }
-    libraries->count += library->symbols && library->names && library->calls && has_addends;
-    return 0;
-}
 
 static void put(const struct library *library, void **slot, void *function)
 {
@@ -225,23 +195,70 @@ static unsigned calls_of(const struct library *library, bool is_change)
     return found;
 }
 
-/* Paddle's own ones, in whichever of its libraries they are. */
-static int find_functions(struct dl_phdr_info *info, size_t size, void *unused)
+/* The loader holds a lock while it calls this one: nothing is opened or looked up here that wants another of its locks,
+ * which a thread may hold that waits for this one. */
+static int add_library(struct dl_phdr_info *info, size_t size, void *to)
 {
-    (void)size, (void)unused;
-    if (info->dlpi_name == NULL || strstr(info->dlpi_name, "paddle") == NULL)
+    (void)size;
+    struct libraries *libraries = to;
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    if (libraries->count == MOST_LIBRARIES)
         return 0;
-    void *library = dlopen(info->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
-    if (library == NULL)
-        return 0;
-    bool has_all = true;
-    for (size_t of = 0; of < FUNCTIONS; of++) {
-        if (*functions[of].theirs == NULL)
-            *functions[of].theirs = dlsym(library, functions[of].name);
-        has_all &= *functions[of].theirs != NULL;
+    struct library *library = &libraries->found[libraries->count];
+    *library = (struct library){.base = info->dlpi_addr};
+    const ElfW(Dyn) *entry = NULL;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+        if (part->p_type == PT_DYNAMIC)
+            entry = (const ElfW(Dyn) *)(info->dlpi_addr + part->p_vaddr);
+        if (part->p_type == PT_GNU_RELRO) {
+            /* As the loader rounds: it leaves the last page as it is, unless all of it is to be read-only. */
+            library->fixed = (info->dlpi_addr + part->p_vaddr) & ~(page - 1);
+            library->fixed_end = (info->dlpi_addr + part->p_vaddr + part->p_memsz) & ~(page - 1);
+        }
     }
-    dlclose(library);
+    bool has_addends = false;
+    for (; entry != NULL && entry->d_tag != DT_NULL; entry++) {
+        uintptr_t at = placed(info->dlpi_addr, entry->d_un.d_ptr);
+        switch (entry->d_tag) {
+        case DT_SYMTAB: library->symbols = (const ElfW(Sym) *)at; break;
+        case DT_STRTAB: library->names = (const char *)at; break;
+        case DT_JMPREL: library->calls = (const ElfW(Rela) *)at; break;
+        case DT_PLTRELSZ: library->count = entry->d_un.d_val / sizeof(ElfW(Rela)); break;
+        case DT_PLTREL: has_addends = entry->d_un.d_val == DT_RELA; break;
+        }
+    }
+    if (library->symbols == NULL || library->names == NULL || library->calls == NULL || !has_addends ||
+        calls_of(library, false) == 0)
+        return 0;
+    library->path = strdup(info->dlpi_name);
+    libraries->count += library->path != NULL;
+    return 0;
+}
+
+/* Paddle's own functions, in whichever of the libraries they are. */
+static bool find_functions(const struct libraries *libraries)
+{
+    bool has_all = false;
+    for (size_t i = 0; i < libraries->count && !has_all; i++) {
+        void *library = dlopen(libraries->found[i].path, RTLD_LAZY | RTLD_NOLOAD);
+        if (library == NULL)
+            continue;
+        has_all = true;
+        for (size_t of = 0; of < FUNCTIONS; of++) {
+            if (*functions[of].theirs == NULL)
+                *functions[of].theirs = dlsym(library, functions[of].name);
+            has_all &= *functions[of].theirs != NULL;
+        }
+        dlclose(library);
+    }
     return has_all;
+}
+
+static void forget(struct libraries *libraries)
+{
+    while (libraries->count > 0)
+        free(libraries->found[--libraries->count].path);
 }
 
 bool paddle_follow(void)
@@ -249,17 +266,15 @@ bool paddle_follow(void)
     static struct libraries libraries; /* under the GIL */
     if (libraries.count > 0)
         return true;
-    if (dl_iterate_phdr(find_functions, NULL) == 0)
-        return false;
     dl_iterate_phdr(add_library, &libraries);
     unsigned found = 0;
     for (size_t i = 0; i < libraries.count; i++)
         found |= calls_of(&libraries.found[i], false);
-    if (found != (1u << FUNCTIONS) - 1) {
-        libraries.count = 0;
+    if (found != (1u << FUNCTIONS) - 1 || !find_functions(&libraries)) {
+        forget(&libraries);
         return false;
     }
-    atomic_store(&is_trying, true);
+    is_trying = true;
     for (size_t i = 0; i < libraries.count; i++)
         calls_of(&libraries.found[i], true);
     return true;
@@ -270,7 +285,7 @@ bool paddle_follow(void) { return false; }
 
 bool paddle_has_seen(const char *name, unsigned type)
 {
-    atomic_store(&is_trying, false);
+    is_trying = false;
     return has_tried && tried_type == type && strcmp(tried_name, name) == 0;
 }
 

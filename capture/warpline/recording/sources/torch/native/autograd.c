@@ -206,23 +206,28 @@ void autograd_be_quiet(bool is_quiet)
         writer->is_without_operators = is_quiet;
 }
 
-static _Atomic uint32_t left_to_pass;
-static bool (*when_passed)(void);
+#define IS_CALLED UINT32_MAX
+static _Atomic uint32_t left_to_pass; /* IS_CALLED while one of the threads calls `when_passed` */
+static bool (*_Atomic when_passed)(void);
 
 void autograd_after(uint32_t operators, bool (*then)(void))
 {
-    when_passed = then;
+    atomic_store(&when_passed, then);
     atomic_store(&left_to_pass, operators);
 }
 
 void autograd_passed(const struct writer *writer)
 {
     uint32_t left = atomic_load_explicit(&left_to_pass, memory_order_relaxed);
-    if (LIKELY(left == 0 || !writer->is_without_operators))
+    if (LIKELY(left == 0 || !writer->is_without_operators) || left == IS_CALLED)
         return;
-    atomic_store_explicit(&left_to_pass, left - 1, memory_order_relaxed);
-    if (left == 1 && !when_passed())
-        atomic_store_explicit(&left_to_pass, 1, memory_order_relaxed); /* again with the next */
+    /* Of two threads that count at one moment one counts: the bound need not be met to the operator. */
+    uint32_t next = left == 1 ? IS_CALLED : left - 1;
+    if (!atomic_compare_exchange_strong(&left_to_pass, &left, next) || next != IS_CALLED)
+        return;
+    bool is_done = atomic_load(&when_passed)();
+    /* Unless it was set anew meanwhile; what did not work is tried again with the next operator. */
+    atomic_compare_exchange_strong(&left_to_pass, &next, is_done ? 0 : 1);
 }
 
 void autograd_end(void)

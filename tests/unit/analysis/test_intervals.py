@@ -175,6 +175,20 @@ def test_the_compiled_nesting_is_that_of_numpy(found: list[list[tuple[int, int]]
     parent = flat_parents(lanes, compiled=False)
     assert flat_parents(lanes).tolist() == parent.tolist()
     assert levels(parent).tolist() == levels(parent, compiled=False).tolist()
+    duration = np.concatenate([np.empty(0, np.int64), *(lane.stop - lane.start for lane in lanes)])
+    assert self_times(duration, parent).tolist() == self_times(duration, parent, compiled=False).tolist()
+
+
+@settings(max_examples=100)
+@given(st.lists(st.integers(-9, 40), max_size=40), st.lists(st.tuples(interval, st.booleans()), max_size=12))
+def test_compiled_windows_are_those_of_numpy(
+    moments: list[int], found: list[tuple[tuple[int, int], bool]]
+) -> None:
+    times = np.array(sorted(moments), np.int64)
+    # Ranges in any order, some of which end before they begin, as in a damaged file.
+    start, stop = columns([pair[::-1] if turned else pair for pair, turned in found])
+    compiled, plain = windows(times, start, stop), windows(times, start, stop, compiled=False)
+    assert [column.tolist() for column in compiled] == [column.tolist() for column in plain]
 
 
 @settings(max_examples=50)

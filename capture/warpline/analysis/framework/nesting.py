@@ -28,6 +28,8 @@ def library() -> ctypes.CDLL | None:
         {
             "warpline_parents": (None, [_Integer, *[_Pointer] * 5]),
             "warpline_levels": (None, [_Integer, *[_Pointer] * 2]),
+            "warpline_self_times": (None, [_Integer, *[_Pointer] * 3]),
+            "warpline_windows": (None, [_Integer, _Pointer, _Integer, *[_Pointer] * 4]),
         },
     )
 
@@ -161,11 +163,21 @@ def outermost(group: Int64Array, start: Int64Array, stop: Int64Array) -> npt.NDA
     return result
 
 
-def windows(times: Int64Array, starts: Int64Array, stops: Int64Array) -> tuple[Int64Array, Int64Array]:
+def windows(
+    times: Int64Array, starts: Int64Array, stops: Int64Array, compiled: bool = True
+) -> tuple[Int64Array, Int64Array]:
     """For each range [start, stop) the first and the past-the-last index of the sorted ``times`` inside it."""
-    first = np.searchsorted(times, starts, "left")
-    last = np.searchsorted(times, stops, "left")
-    return first.astype(np.int64), np.maximum(last, first).astype(np.int64)
+    found = library() if compiled else None
+    if found is not None:
+        moments, begins, ends = (np.ascontiguousarray(column, np.int64) for column in (times, starts, stops))
+        first, last = np.empty(len(begins), np.int64), np.empty(len(begins), np.int64)
+        found.warpline_windows(
+            len(moments), _at(moments), len(begins), _at(begins), _at(ends), _at(first), _at(last)
+        )
+        return first, last
+    first = np.searchsorted(times, starts, "left").astype(np.int64)
+    last = np.searchsorted(times, stops, "left").astype(np.int64)
+    return first, np.maximum(last, first)
 
 
 def window_sums(values: Int64Array, first: Int64Array, last: Int64Array) -> Int64Array:
@@ -217,8 +229,14 @@ def uncovered_times(start: Int64Array, stop: Int64Array, parent: Int64Array) -> 
     return stop - start - inside
 
 
-def self_times(duration: Int64Array, parent: Int64Array) -> Int64Array:
+def self_times(duration: Int64Array, parent: Int64Array, compiled: bool = True) -> Int64Array:
     """Duration of each event less that of its direct children (int64 ns)."""
+    found = library() if compiled else None
+    if found is not None:
+        whole, above = np.ascontiguousarray(duration, np.int64), np.ascontiguousarray(parent, np.int64)
+        own = np.empty(len(whole), np.int64)
+        found.warpline_self_times(len(whole), _at(whole), _at(above), _at(own))
+        return own
     child = np.flatnonzero(parent >= 0)
     inside = np.bincount(parent[child], weights=duration[child], minlength=len(duration))
     return duration - inside.astype(np.int64)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from warpline.analysis.framework.nesting import flat_parents, levels, self_times
+from warpline.analysis.framework.nesting import LaneEvents, flat_parents, levels, self_times
 from warpline.analysis.framework.not_recorded import missing
 from warpline.analysis.framework.report import NotRecorded
 from warpline.analysis.framework.selection import View
@@ -208,14 +208,7 @@ def _in_time(view: View, kinds: tuple[str, ...]) -> Flame:
         lanes = view.lane_events(tracks, kinds)
         if not lanes:
             continue
-        start = np.concatenate([lane.start for lane in lanes])
-        stop = np.concatenate([lane.stop for lane in lanes])
-        parent = flat_parents(lanes)
-        level = levels(parent)
-        inside = np.maximum(np.minimum(stop, view.stop_ns) - np.maximum(start, view.start_ns), 0)
-        left = np.maximum(start, view.start_ns) - view.start_ns
-        own = np.maximum(self_times(inside, parent), 0)
-        row = np.concatenate([lane.row for lane in lanes])
+        row, parent, level, left, inside, own = _longest(view, lanes)
         parts.append((row, np.where(parent >= 0, parent + filled, -1), level + ground, left, inside, own))
         track = view.capture.tracks[tracks[0]]
         captions.append((ground - 1, title(-2 - track.index if track.thread is None else track.thread)))
@@ -225,16 +218,11 @@ def _in_time(view: View, kinds: tuple[str, ...]) -> Flame:
         return laid_out(Tree())
     joined: list[Int64Array] = [np.concatenate(column) for column in zip(*parts, strict=True)]
     row, parent, depth, left, value, own = joined
-    keep = np.arange(len(row))
-    if len(row) > MAX_BOXES:
-        keep = np.argpartition(-value, MAX_BOXES)[:MAX_BOXES]
+    keep = _places_of_longest(value)
     keep = keep[np.lexsort((left[keep], depth[keep]))]
-    position = np.full(len(row), -1, np.int64)
-    position[keep] = np.arange(len(keep))
-    below = parent[keep]
     return Flame(
         view.names(row[keep]),
-        np.where(below >= 0, position[np.maximum(below, 0)], -1),
+        _renumbered(parent, keep),
         depth[keep],
         left[keep],
         value[keep],
@@ -244,3 +232,40 @@ def _in_time(view: View, kinds: tuple[str, ...]) -> Flame:
         view.duration_ns,
         captions=tuple(captions),
     )
+
+
+def _longest(view: View, lanes: list[LaneEvents]) -> tuple[Int64Array, ...]:
+    """The longest `MAX_BOXES` events of a thread: row, place of the parent among them (−1: none), level, where each
+    begins in the range, how much of it lies in there, and how much of that in no event inside it.
+    """
+    inside = np.concatenate([lane.stop - lane.start for lane in lanes])
+    start = np.concatenate([lane.start for lane in lanes])
+    if not view.is_whole:
+        np.minimum(start + inside, view.stop_ns, out=inside)
+        inside -= np.maximum(start, view.start_ns)
+        np.maximum(inside, 0, out=inside)
+    parent = flat_parents(lanes)
+    keep = _places_of_longest(inside)
+    row = np.concatenate([lane.row for lane in lanes])[keep]
+    left = np.maximum(start[keep], view.start_ns) - view.start_ns
+    own = np.maximum(self_times(inside, parent)[keep], 0)
+    level = np.zeros(len(keep), np.int64)
+    above = parent[keep]
+    while (above >= 0).any():
+        level += above >= 0
+        above = np.where(above >= 0, parent[np.maximum(above, 0)], -1)
+    return row, _renumbered(parent, keep), level, left, inside[keep], own
+
+
+def _places_of_longest(value: Int64Array) -> Int64Array:
+    if len(value) <= MAX_BOXES:
+        return np.arange(len(value))
+    return np.argpartition(-value, MAX_BOXES)[:MAX_BOXES]
+
+
+def _renumbered(parent: Int64Array, keep: Int64Array) -> Int64Array:
+    """The parents of those that are kept as places among them, −1 where the parent is not."""
+    position = np.full(len(parent), -1, np.int64)
+    position[keep] = np.arange(len(keep))
+    above = parent[keep]
+    return np.where(above >= 0, position[np.maximum(above, 0)], -1)

@@ -1,4 +1,4 @@
-/* Which events lie in which, over the lanes of one thread, and how deep.
+/* Which events lie in which, over the lanes of one thread, how deep, what is left of them, and which moments lie in them.
  *
  * The caller, and the same in numpy, is warpline/analysis/framework/nesting.py, which has checked that every number of
  * an event is one of an event.
@@ -52,5 +52,59 @@ EXPORT void warpline_levels(int64_t n, const int64_t *parent, int32_t *level) {
         int64_t depth = (up < 0 ? -1 : level[up]) + steps;
         for (up = i; up >= 0 && level[up] < 0 && depth >= 0; up = parent[up])
             level[up] = (int32_t)depth--;
+    }
+}
+
+/* What the direct children of each of `n` leave of its duration; `parent` is -1 for none. */
+EXPORT void warpline_self_times(int64_t n, const int64_t *duration, const int64_t *parent, int64_t *own) {
+    for (int64_t i = 0; i < n; i++)
+        own[i] = duration[i];
+    for (int64_t i = 0; i < n; i++)
+        if (parent[i] >= 0)
+            own[parent[i]] -= duration[i];
+}
+
+/* The first of `count` ascending times that is not before `key`. It is looked for from `near` on in growing steps, since
+ * most keys follow those before them closely. */
+static int64_t first_from(const int64_t *times, int64_t count, int64_t key, int64_t near) {
+    int64_t low = 0, high = near, step = 1;
+    if (near < count && times[near] < key) {
+        low = near + 1;
+        high = low;
+        while (high < count && times[high] < key) {
+            low = high + 1;
+            high = count - high > step ? high + step : count;
+            step *= 2;
+        }
+    } else {
+        while (high > 0 && times[high - 1] >= key) {
+            low = high > step ? high - step : 0;
+            if (times[low] < key)
+                break;
+            high = low;
+            step *= 2;
+        }
+        if (high > 0 && times[high - 1] < key)
+            return high;
+    }
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        if (times[middle] < key)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* For each of `n` ranges [start, stop) the first and the past-the-last of the ascending `times` inside it. */
+EXPORT void warpline_windows(int64_t count, const int64_t *times, int64_t n, const int64_t *starts, const int64_t *stops,
+                             int64_t *first, int64_t *last) {
+    int64_t low = 0, high = 0;
+    for (int64_t i = 0; i < n; i++) {
+        low = first_from(times, count, starts[i], low);
+        high = first_from(times, count, stops[i], high);
+        first[i] = low;
+        last[i] = high > low ? high : low;
     }
 }

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QBuffer, QIODevice, Signal
+from PySide6.QtCore import QBuffer, QByteArray, QIODevice, Signal
+from PySide6.QtGui import QImageWriter
 from PySide6.QtWidgets import QComboBox, QFormLayout, QHBoxLayout, QLabel, QSpinBox, QWidget
 
 from warpline.i18n import tr, tr_n, translated
@@ -117,7 +118,7 @@ class PictureOptions(QWidget):
             image = self._view.picture()
             buffer = QBuffer()
             buffer.open(QIODevice.OpenModeFlag.WriteOnly)
-            image.save(buffer, "png")  # type: ignore[call-overload]
+            QImageWriter(buffer, QByteArray(b"png")).write(image)
             self._bytes_per_px = buffer.size() / max(1, image.width() * image.height())
         return self._bytes_per_px
 

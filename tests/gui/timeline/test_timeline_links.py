@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from PySide6.QtCore import QPoint
 from pytestqt.qtbot import QtBot
@@ -17,6 +18,8 @@ from tests.gui.timeline.timeline_tools import (
 )
 from tests.gui.timeline_sample import MS, US
 
+from warpline_app.timeline.draw.arrows import Tab, link_picture
+from warpline_app.timeline.model.links import Link
 from warpline_app.timeline.widgets.view import TimelineView
 
 
@@ -50,6 +53,48 @@ def test_an_end_outside_the_view_has_a_tab_that_goes_there(view: TimelineView, q
     assert view.state.view[0] <= 48 * MS <= view.state.view[1]
 
 
+def test_a_hint_stands_beside_the_name_of_the_call_at_the_edge(view: TimelineView, qtbot: QtBot) -> None:
+    view.state.set_view(11 * MS + 20 * US, 12 * MS + 200 * US)
+    view.state.select(event_of(view, STREAM, 12 * MS + 100))
+    wait_idle(qtbot, view)
+    seen = pixels(view.canvas)
+    call = view.scene.place_of_event(event_of(view, f"{MAIN}/api", 11 * MS + 30 * US))
+    assert call is not None
+    spans = view.canvas.renderer.text_spans(call.rect.top(), call.rect.bottom())
+    (tab,) = view.canvas.overlay.tabs
+    assert tab.text == "◂ launch 1.900 ms"
+    assert tab.rect.left() < 10
+    assert spans[:, 0].min() < tab.rect.width(), "there is a name where the hint would be"
+    middle = round(call.rect.center().y())
+    band = seen[middle - 4 : middle + 4, : int(spans[spans[:, 0].argmin(), 1])]
+    assert not (band == view.theme.rgb("link")).any()
+    assert abs(tab.rect.center().y() - middle) < call.rect.height()
+
+
+def test_a_hint_goes_past_names_towards_the_middle_or_is_its_sign_alone(view: TimelineView) -> None:
+    view.state.set_view(10 * MS - 100 * US, 11 * MS)
+    call = event_of(view, f"{MAIN}/api", 10 * MS + 10)
+    links = [Link(call, event_of(view, STREAM, 12 * MS + 100), "launch")]
+    width = float(view.scene.width_px)
+
+    def hint(*texts: tuple[float, float]) -> Tab:
+        """With texts that high that they are above and below too."""
+        return link_picture(view.scene, links, call, lambda *_band: np.array(texts).reshape(-1, 2)).tabs[0]
+
+    alone = hint()
+    assert alone.rect.right() == pytest.approx(width - 3)
+    assert hint((0, 40)) == alone
+    moved = hint((width - 130, width - 125), (width - 60, width - 20))
+    assert moved.text == alone.text == "▸ launch 1.900 ms"
+    assert moved.rect.right() == pytest.approx(width - 133)
+    small = hint((0, width - 25))
+    assert small.text == "▸"
+    assert small.rect.left() > width - 25
+    # Where all is taken it stays at the edge, as small as it can be.
+    assert hint((0, width)).text == "▸"
+    assert hint((0, width)).rect.right() == pytest.approx(width - 3)
+
+
 def test_a_selected_range_shows_what_was_launched_in_it(view: TimelineView, qtbot: QtBot) -> None:
     """The call at 5 ms launches three kernels, which run long after the range."""
     capture = view.document.capture
@@ -59,14 +104,13 @@ def test_a_selected_range_shows_what_was_launched_in_it(view: TimelineView, qtbo
     call = event_of(view, f"{MAIN}/api", 5 * MS)
     assert launched.tolist() == sorted(capture.links_from(call)[0].tolist())
     assert len(launched) == 3
-    ratio = view.devicePixelRatioF()
     seen = pixels(view.canvas)
     for kernel in launched.tolist():
         place = view.scene.place_of_event(kernel)
         assert place is not None
         rect = place.rect
-        row = seen[round((rect.bottom() - 2) * ratio) : round((rect.bottom() + 1) * ratio)]
-        part = row[:, max(0, round(rect.left() * ratio) - 1) : round(rect.right() * ratio) + 2]
+        row = seen[round(rect.bottom() - 2) : round(rect.bottom() + 1)]
+        part = row[:, max(0, round(rect.left()) - 1) : round(rect.right()) + 2]
         assert (part == view.theme.rgb("selection")).any()
     view.state.select_range(None)
     wait_idle(qtbot, view)

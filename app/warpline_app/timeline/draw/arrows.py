@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+import numpy.typing as npt
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPainterPath, QPen, QPolygonF
 
@@ -19,7 +21,14 @@ from warpline_app.timeline.model.scene import EventPlace, Scene
 if TYPE_CHECKING:
     from warpline.storage import Capture
 
+Float64Array = npt.NDArray[np.float64]
+TextSpans = Callable[[float, float], Float64Array]
+"""From where to where texts reach whose middles are between two heights: float64 of shape [n, 2], canvas pixels."""
+
 TAB_HEIGHT = 16.0
+_TAB_GAP = 3.0
+_TAB_LIFT = TAB_HEIGHT / 2 + 6.5
+_TEXT_HALF = 5.0
 _HEAD = 7.0
 
 
@@ -49,8 +58,15 @@ class LinkPicture:
     tabs: tuple[Tab, ...]
 
 
-def link_picture(scene: Scene, links: Iterable[Link], about: int | None) -> LinkPicture:
-    """Arrows and tabs for links. Tabs are only made for links of the event ``about``."""
+def no_texts(_top: float, _bottom: float) -> Float64Array:
+    """The spans of texts where there is none."""
+    return np.empty((0, 2))
+
+
+def link_picture(
+    scene: Scene, links: Iterable[Link], about: int | None, texts: TextSpans = no_texts
+) -> LinkPicture:
+    """Arrows and tabs for links. Tabs are only made for links of the event ``about``, beside ``texts``."""
     arrows: list[Arrow] = []
     tabs: list[Tab] = []
     for link in links:
@@ -65,7 +81,7 @@ def link_picture(scene: Scene, links: Iterable[Link], about: int | None) -> Link
         if about is not None:
             other = link.from_row if about == link.to_row else link.to_row
             place = ends[0] if about == link.to_row else ends[1]
-            tab = _tab(scene, link, place, other, about, tabs)
+            tab = _tab(scene, link, place, other, about, tabs, texts)
             if tab is not None:
                 tabs.append(tab)
                 # The curve begins at the hint, so that one sees which one it is about.
@@ -95,7 +111,15 @@ def _anchor(place: EventPlace, other: EventPlace, *, leaving: bool) -> QPointF:
     return QPointF(x, rect.center().y())
 
 
-def _tab(scene: Scene, link: Link, place: EventPlace, other: int, about: int, taken: list[Tab]) -> Tab | None:
+def _tab(
+    scene: Scene,
+    link: Link,
+    place: EventPlace,
+    other: int,
+    about: int,
+    taken: list[Tab],
+    texts: TextSpans,
+) -> Tab | None:
     rect = place.rect
     left, right = rect.right() < 0, rect.left() > scene.width_px
     top_edge = 0 if place.row.pinned else scene.layout.pinned_height
@@ -106,19 +130,54 @@ def _tab(scene: Scene, link: Link, place: EventPlace, other: int, about: int, ta
     what = translated(link.kind.replace("_", " ") or "link")
     away = _away_ns(scene.capture, link, other, about) if left or right else None
     text = f"{sign} {what}" if away is None else f"{sign} {what} {format_duration(away)}"
-    width = QFontMetricsF(ui_font(11, bold=True)).horizontalAdvance(text) + 14
+    side = "left" if left else "right" if right else ""
     y = min(max(rect.center().y() - TAB_HEIGHT / 2, top_edge + 2.0), scene.height_px - TAB_HEIGHT - 2)
-    x = (
-        3.0
-        if left
-        else scene.width_px - width - 3
-        if right
-        else min(max(rect.left(), 3.0), scene.width_px - width - 3)
-    )
-    candidate = QRectF(x, y, width, TAB_HEIGHT)
+    # Where names leave no room for what is said, the sign alone covers least of them.
+    for shown in (text, sign):
+        width = QFontMetricsF(ui_font(11, bold=True)).horizontalAdvance(shown) + (14 if shown is text else 6)
+        last = scene.width_px - width - _TAB_GAP
+        x = _TAB_GAP if side == "left" else last if side == "right" else min(max(rect.left(), _TAB_GAP), last)
+        at_edge = QRectF(x, y, width, TAB_HEIGHT)
+        free = _clear_of_texts(at_edge, texts, scene, top_edge, to_left=side == "right")
+        if free is not None:
+            break
+    candidate = free or at_edge
     if any(tab.rect.intersects(candidate) for tab in taken):
         return None
-    return Tab(candidate, text, other)
+    return Tab(candidate, shown, other)
+
+
+def _clear_of_texts(
+    wanted: QRectF, texts: TextSpans, scene: Scene, top_edge: float, *, to_left: bool
+) -> QRectF | None:
+    """The place nearest to the one wanted that covers no text: under or over those of its row, or beside them."""
+    for lower in (0.0, _TAB_LIFT, -_TAB_LIFT):
+        moved = wanted.translated(0, lower)
+        if lower and not (top_edge <= moved.top() and moved.bottom() <= scene.height_px):
+            continue
+        if _beside(_spans_at(moved, texts), moved, scene.width_px, to_left=to_left) == moved:
+            return moved
+    return _beside(_spans_at(wanted, texts), wanted, scene.width_px, to_left=to_left)
+
+
+def _spans_at(rect: QRectF, texts: TextSpans) -> Float64Array:
+    return texts(rect.top() - _TEXT_HALF, rect.bottom() + _TEXT_HALF)
+
+
+def _beside(spans: Float64Array, wanted: QRectF, width_px: int, *, to_left: bool) -> QRectF | None:
+    """The first place from the one wanted towards the middle that is free of texts; None where there is none."""
+    if to_left:
+        mirror = QRectF(width_px - wanted.right(), wanted.top(), wanted.width(), wanted.height())
+        found = _beside(width_px - spans[:, ::-1], mirror, width_px, to_left=False)
+        return None if found is None else wanted.translated(mirror.left() - found.left(), 0)
+    x, width = wanted.left(), wanted.width()
+    for begin, end in spans[spans[:, 0].argsort()].tolist():
+        if begin >= x + width + _TAB_GAP:
+            break
+        if end > x - _TAB_GAP:
+            x = end + _TAB_GAP
+    is_near = x == wanted.left() or x + width <= width_px / 2
+    return wanted.translated(x - wanted.left(), 0) if is_near else None
 
 
 def _away_ns(capture: Capture, link: Link, other: int, about: int) -> int | None:

@@ -129,6 +129,10 @@ class Renderer:
             painter.scale(1 / self.ratio, 1 / self.ratio)
             self.labels.paint(painter, self.theme.color("canvas", 215))
 
+    def text_spans(self, top: float, bottom: float) -> npt.NDArray[np.float64]:
+        """Where texts of the last frame are between two heights (`TextSpans`), in logical pixels."""
+        return self.labels.spans_between(top * self.ratio, bottom * self.ratio) / self.ratio
+
     # parts
 
     def _px(self, logical: float) -> int:

@@ -101,6 +101,7 @@ class Canvas(QWidget):
         if self._renderer is None or self._renderer.ratio != ratio:
             self._renderer = Renderer(self.scene.capture, self.theme, ratio)
             self._renderer.set_emphasis(self._emphasis)
+            self.overlay.text_spans = self._renderer.text_spans
         return self._renderer
 
     @property

@@ -14,7 +14,14 @@ from PySide6.QtGui import QPainter, QPen, QPolygonF
 from warpline.i18n import tr, tr_n
 from warpline_app.look.painting import saved
 from warpline_app.look.theme import Theme, ui_font
-from warpline_app.timeline.draw.arrows import LinkPicture, Tab, link_picture, paint_links
+from warpline_app.timeline.draw.arrows import (
+    LinkPicture,
+    Tab,
+    TextSpans,
+    link_picture,
+    no_texts,
+    paint_links,
+)
 from warpline_app.timeline.draw.lit_marks import paint_chain, paint_gap, paint_ranges
 from warpline_app.timeline.model.links import (
     NO_LINKS,
@@ -55,6 +62,8 @@ class Overlay:
         self.hover_links: LinkSet = NO_LINKS
         self.all_links: LinkSet | None = NO_LINKS
         self.tabs: tuple[Tab, ...] = ()
+        self.text_spans: TextSpans = no_texts
+        """where the frame below has texts"""
         self.notice = ""
         self._hovered: int | None = None
         self._selected: int | None = None
@@ -258,7 +267,7 @@ class Overlay:
             paint_links(painter, LinkPicture(picture.arrows, ()), self.theme, curved=True)
             painter.setOpacity(1.0)
         if self._selected is not None and self.selection_links.links:
-            picture = link_picture(self.scene, self.selection_links.links, self._selected)
+            picture = link_picture(self.scene, self.selection_links.links, self._selected, self.text_spans)
             paint_links(painter, picture, self.theme, curved=True)
             self.tabs = picture.tabs
             if self.selection_links.is_cut and not self.notice:

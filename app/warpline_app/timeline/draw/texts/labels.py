@@ -134,6 +134,16 @@ class Labels:
             pointer = shiboken6.wrapInstance(self._fragments.ctypes.data, QPainter.PixmapFragment)
             painter.drawPixmapFragments(pointer, len(self._fragments), self._atlas.pixmap)
 
+    def spans_between(self, top: float, bottom: float) -> Float64Array:
+        """From where to where texts of the last layout reach whose middle is between two heights; shape (texts, 2).
+
+        All in device pixels.
+        """
+        middle = self._fragments[:, 1]
+        near = self._fragments[(middle > top) & (middle < bottom)]
+        half = near[:, 4] / 2
+        return np.column_stack((near[:, 0] - half, near[:, 0] + half))
+
     def _entries(self, boxes: Boxes, inks: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Entries of the names of boxes in their inks; −1 for those that must wait for the next frame."""
         of_name = self._entry_of_name

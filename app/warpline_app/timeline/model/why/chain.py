@@ -130,8 +130,8 @@ class EventChains:
         )
 
     def _effects(self, row: int) -> Iterable[int]:
-        targets = self._capture.links_from(row)[0][:EVENT_LIMIT]
-        return targets[(targets >= 0) & (targets < len(self._capture.events))].tolist()  # type: ignore[no-any-return]
+        targets: list[int] = self._capture.links_from(row)[0][:EVENT_LIMIT].tolist()
+        return [target for target in targets if 0 <= target < len(self._capture.events)]
 
     def _moment(self, cause: int, row: int) -> int:
         """When a cause had its effect: as the wait ended, where it had begun long before."""
